@@ -43,7 +43,7 @@ figcaption { font-size: .85rem; color: #52606d }
 code { background: #f1f4f7; padding: .1rem .3rem; overflow-wrap: anywhere; white-space: pre-wrap }
 dl { display: grid; grid-template-columns: max-content 1fr; gap: .2rem 1rem; font-size: .9rem; margin: 0 }
 dt { color: #52606d } dd { margin: 0; overflow-wrap: anywhere }
-@media (max-width: 30rem) { body { padding: .8rem; font-size: 15px }
+@media screen and (max-width: 40rem) { body { padding: .8rem; font-size: 15px }
   figure { overflow-x: auto } figure img { max-width: none; width: 44rem }
   dl { grid-template-columns: 1fr } dt { margin-top: .4rem } }
 @media print { body { max-width: none; padding: 0; font-size: 10pt } h2 { break-after: avoid }
