@@ -6,6 +6,8 @@ and a heavy shoulder follow alike, and neither shakes.
 
 from __future__ import annotations
 
+import contextlib
+
 import numpy as np
 
 from rne_dynamics.dispatch import inverse_dynamics, mass_matrix
@@ -46,12 +48,10 @@ class Hand:
         """Take the posture: joint positions (n,), the link's ``R_WL`` (3, 3) and ``p_WL`` (3,)."""
         self._q, self._turn, self._point = q, rotation, position
         self._jacobian = velocity_map(self.robot, q, self.link, rotation)
-        compliance: Array
-        try:
-            compliance = self._jacobian @ np.linalg.solve(mass_matrix(self.robot, q), self._jacobian.T)
-        except np.linalg.LinAlgError:  # a joint that moves no inertia; the ceiling alone counts
-            compliance = np.zeros((3, 3))
-        self._inertia = np.linalg.inv(compliance + np.eye(3) / (HEAVIEST * max(self.robot.mass, 1e-3)))
+        compliance: Array = np.eye(3) / (HEAVIEST * max(self.robot.mass, 1e-3))
+        with contextlib.suppress(np.linalg.LinAlgError):  # a joint that moves no inertia; the ceiling alone counts
+            compliance = compliance + self._jacobian @ np.linalg.solve(mass_matrix(self.robot, q), self._jacobian.T)
+        self._inertia = np.asarray(np.linalg.inv(compliance), dtype=np.float64)
 
     def force(self, q: Array, qd: Array) -> Array:
         """Force on the link's origin, N, in the axes of the root link, (3,); zero while the hand lets go."""
