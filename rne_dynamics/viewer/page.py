@@ -115,10 +115,13 @@ class Page:
         self._status = self.server.gui.add_html("")
         self.say("no robot yet")
 
-    def add_robot(self, robot: AnyRobot, source: Source | None) -> ArmScene:
-        """Show a robot; its visuals are those of the URDF `source`. Raises as `link_meshes`."""
+    def add_robot(self, robot: AnyRobot, source: Source | None, q: Array | None = None) -> ArmScene:
+        """Show a robot; its visuals are those of the URDF `source`. Raises as `link_meshes`.
+
+        The camera is placed for joint positions `q`, (n,), by default the robot's neutral ones.
+        """
         self.robot = robot
-        self.scene = ArmScene(self.server, robot, source)
+        self.scene = ArmScene(self.server, robot, source, robot.neutral if q is None else q)
         self._largest = np.zeros(robot.n)
         self.server.gui.set_panel_label(robot.name)
         return self.scene

@@ -24,9 +24,9 @@ from rne_dynamics.viewer.simulation_page import SimulationPage  # noqa: E402
 
 #: Name of the picture, source, start, link that is pulled by how much, m; what else is shown.
 PICTURES = (
-    ("puma560", "puma560", {"joint2": 0.7, "joint3": -0.3}, ("link6", (0.05, -0.15, 0.1)), "inertia ellipsoids"),
+    ("puma560", "puma560", {"joint2": 0.7, "joint3": -0.3}, ("link6", (0.3, -0.3, 0.2)), "inertia ellipsoids"),
     ("panda", "panda.urdf", {"panda_joint2": 0.4, "panda_joint4": -1.8, "panda_joint6": 2.0},
-     ("panda_hand", (0.1, 0.0, -0.1)), ""),
+     ("panda_hand", (0.15, -0.2, 0.15)), ""),
 )  # fmt: skip
 #: Time for software to draw the page, s.
 DRAWING = 12.0
@@ -41,7 +41,7 @@ def main() -> int:
             q = np.array([start.get(joint, 0.0) for joint in robot.joint_names])
             arm = SimulatedArm(robot, np.clip(q, robot.lower, robot.upper))
             page = Page()
-            scene = page.add_robot(arm.robot, urdf_source(source))
+            scene = page.add_robot(arm.robot, urdf_source(source), arm.state.q)
             session, over = SimulationPage(page, arm), threading.Event()
             session.draw()
             arm.drag(link, scene.poses[link][1] + np.array(by))

@@ -13,7 +13,8 @@ from rne_dynamics.description.share import share_file
 from rne_dynamics.errors import ArgumentError
 from rne_dynamics.ros.drivers import DRIVERS
 from rne_dynamics.ros.launch_arguments import check_names
-from rne_dynamics.ros.launch_plan import GATE, GATE_TOPIC, KINDS, SIMULATOR, STATE_PUBLISHER, plan
+from rne_dynamics.ros.launch_kinds import GATE, KINDS, SIMULATOR
+from rne_dynamics.ros.launch_plan import GATE_TOPIC, STATE_PUBLISHER, plan
 
 ROOT = Path(__file__).resolve().parents[2]
 CONTROLLERS = ("controller", "gravity_compensation")
