@@ -24,7 +24,7 @@ from rne_dynamics.viewer.simulation_page import SimulationPage  # noqa: E402
 
 #: Name of the picture, source, start, link that is pulled by how much, m; what else is shown.
 PICTURES = (
-    ("puma560", "puma560", {"joint2": 0.7, "joint3": -0.3}, ("link6", (0.3, -0.3, 0.2)), "inertia ellipsoids"),
+    ("puma560", "puma560", {"joint2": 0.7, "joint3": -0.3}, ("link6", (0.12, -0.2, 0.0)), "inertia ellipsoids"),
     ("panda", "panda.urdf", {"panda_joint2": 0.4, "panda_joint4": -1.8, "panda_joint6": 2.0},
      ("panda_hand", (0.15, -0.2, 0.15)), ""),
 )  # fmt: skip

@@ -13,7 +13,7 @@ from rne_dynamics.description.share import share_file
 from rne_dynamics.errors import ArgumentError
 from rne_dynamics.ros.drivers import DRIVERS
 from rne_dynamics.ros.launch_arguments import check_names
-from rne_dynamics.ros.launch_kinds import GATE, KINDS, SIMULATOR
+from rne_dynamics.ros.launch_kinds import GATE, KINDS, SIMULATOR, VIEWER
 from rne_dynamics.ros.launch_plan import GATE_TOPIC, STATE_PUBLISHER, plan
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -214,3 +214,13 @@ def test_the_command_in_a_launch_file_has_arguments_that_exist():
         first = (ROOT / "launch" / f"{name}.launch.py").read_text(encoding="utf-8").splitlines()[0]
         assert f"ros2 launch rne_dynamics {name}.launch.py" in first
         assert set(re.findall(r"(\w+):=", first)) <= {argument.name for argument in kind.arguments}
+
+
+def test_a_viewer_is_started_on_request_and_its_end_ends_nothing():
+    assert VIEWER not in planned("simulated_arm", urdf="puma560")
+    simulated = planned("simulated_arm", urdf="puma560", view="true")[VIEWER]
+    assert values(simulated)["simulator"] == SIMULATOR
+    assert simulated.optional
+    real = planned("gravity_compensation", hardware="franka", view="true")[VIEWER]
+    assert values(real) == {"controller": "gravity_compensation", "simulator": ""}
+    assert topic(real, "joint_states") == DRIVERS["franka"].joint_states
