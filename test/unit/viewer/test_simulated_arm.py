@@ -109,7 +109,7 @@ def test_a_file_that_is_no_recording_is_refused(name, content, message, tmp_path
 
 @pytest.mark.parametrize(("host", "port"), [("203.0.113.9", 8080), ("no such host", 8080), ("127.0.0.1", 99999)])
 def test_an_address_that_cannot_be_listened_on_is_refused_at_once(host, port):
-    with pytest.raises(ArgumentError, match="port is 99999|cannot listen"):
+    with pytest.raises(ArgumentError, match=r"port is 99999|cannot listen"):
         Page(host, port)
 
 
