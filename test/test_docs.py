@@ -28,7 +28,7 @@ import yaml
 import rne_dynamics as rne
 from rne_dynamics.cli.main import main
 from rne_dynamics.ros.launch_arguments import check_names, checked
-from rne_dynamics.ros.launch_plan import KINDS
+from rne_dynamics.ros.launch_kinds import KINDS
 
 ROOT = Path(__file__).resolve().parents[1]
 PACKAGE = ROOT / "rne_dynamics"

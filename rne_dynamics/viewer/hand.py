@@ -50,7 +50,7 @@ class Hand:
         self._q, self._turn, self._point = q, rotation, position
         self._jacobian = velocity_map(self.robot, q, self.link, rotation)
         compliance: Array = np.eye(3) / (HEAVIEST * max(self.robot.mass, 1e-3))
-        with contextlib.suppress(np.linalg.LinAlgError):  # a joint that moves no inertia: the ceiling alone counts
+        with contextlib.suppress(np.linalg.LinAlgError):  # a joint that moves no inertia; the ceiling alone counts
             compliance = compliance + self._jacobian @ np.linalg.solve(mass_matrix(self.robot, q), self._jacobian.T)
         self._inertia = np.asarray(np.linalg.inv(compliance), dtype=np.float64)
 

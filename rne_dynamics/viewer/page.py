@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import io
 import queue
+import socket
 import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -84,14 +85,9 @@ class Page:
             import viser
         except ImportError:
             raise MissingDependencyError("the viewer needs viser: pip install 'rne_dynamics[view]'") from None
-        try:
-            with contextlib.redirect_stdout(io.StringIO()):  # a banner that `verbose` does not switch off
-                self.server: Any = viser.ViserServer(host, port, verbose=False)
-        except OSError as error:
-            raise ArgumentError(
-                f"the viewer cannot listen on {host} port {port}: {error.strerror or error}; give an address of this "
-                "computer and a free port"
-            ) from None
+        _check_address(host, port)
+        with contextlib.redirect_stdout(io.StringIO()):  # a banner that `verbose` does not switch off
+            self.server: Any = viser.ViserServer(host, port, verbose=False)
         self.host = host
         self._actions: queue.SimpleQueue[Callable[[], None]] = queue.SimpleQueue()
         self._numbers_at = 0.0
@@ -115,10 +111,13 @@ class Page:
         self._status = self.server.gui.add_html("")
         self.say("no robot yet")
 
-    def add_robot(self, robot: AnyRobot, source: Source | None) -> ArmScene:
-        """Show a robot; its visuals are those of the URDF `source`. Raises as `link_meshes`."""
+    def add_robot(self, robot: AnyRobot, source: Source | None, q: Array | None = None) -> ArmScene:
+        """Show a robot; its visuals are those of the URDF `source`. Raises as `link_meshes`.
+
+        The camera is placed for joint positions `q`, (n,), by default the robot's neutral ones.
+        """
         self.robot = robot
-        self.scene = ArmScene(self.server, robot, source)
+        self.scene = ArmScene(self.server, robot, source, robot.neutral if q is None else q)
         self._largest = np.zeros(robot.n)
         self.server.gui.set_panel_label(robot.name)
         return self.scene
@@ -219,6 +218,21 @@ class Page:
         """End the server."""
         with contextlib.redirect_stdout(io.StringIO()):
             self.server.stop()
+
+
+def _check_address(host: str, port: int) -> None:
+    """`ArgumentError` for an address where viser would wait forever: its server runs in a thread of its own."""
+    if not 1 <= port <= 65535:
+        raise ArgumentError(f"the viewer's port is {port}; it must be 1 to 65535")
+    try:
+        family, kind, protocol, _, address = socket.getaddrinfo(host, 0, type=socket.SOCK_STREAM)[0]
+        with socket.socket(family, kind, protocol) as probe:
+            probe.bind(address)
+    except OSError as error:
+        raise ArgumentError(
+            f"the viewer cannot listen on host {host!r}: {error.strerror or error}; give an address of this computer, "
+            f"{HOST} for this computer only"
+        ) from None
 
 
 def frames(rate: float = FRAMES) -> Iterator[float]:

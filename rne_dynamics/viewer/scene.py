@@ -20,6 +20,9 @@ from rne_dynamics.viewer.stand_ins import reach
 
 #: Vertical field of view, rad; direction from the robot to the camera.
 FIELD_OF_VIEW, FROM = 0.7, np.array([1.0, -1.25, 0.6])
+#: Distance to the camera over the one at which the robot fills the picture; how far the robot is left of the middle,
+#: over its radius, since the panel is on the right.
+DISTANCE, LEFT_OF_PANEL = 1.3, 0.3
 GHOST, ELLIPSOID, CENTRE, AXIS = (60, 150, 90), (220, 120, 40), (30, 30, 30), (40, 90, 200)
 FORCE, PIN = (200, 40, 60), (150, 60, 170)
 #: Length of an arrow over the robot's size, for a force equal to its weight.
@@ -39,9 +42,11 @@ class ArmScene:
         The `viser.ViserServer`.
     robot, source
         The robot and its URDF, as for `link_meshes`.
+    q
+        Joint positions that the camera is placed for, (n,).
     """
 
-    def __init__(self, server: Any, robot: AnyRobot, source: Source | None) -> None:
+    def __init__(self, server: Any, robot: AnyRobot, source: Source | None, q: Array) -> None:
         self._server, self._scene, self.robot = server, server.scene, robot
         self.appearance = link_meshes(robot, source)
         self._size = reach(robot)
@@ -60,7 +65,7 @@ class ArmScene:
         self._add_overlays()
         self._ghost: dict[str, Any] = {}
         self._arrows: dict[str, Any] = {}
-        self.show(robot.neutral)
+        self.show(q)
         self._place_camera()
 
     # -- the arm ------------------------------------------------------------------------------------------------------
@@ -215,8 +220,11 @@ class ArmScene:
         centre, radius = 0.5 * (low + high), 0.5 * float(np.linalg.norm(high - low))
         camera = self._server.initial_camera
         camera.fov, camera.near, camera.far = FIELD_OF_VIEW, 0.01 * radius, 100.0 * radius
-        camera.look_at = centre
-        camera.position = centre + 1.25 * radius / np.sin(0.5 * FIELD_OF_VIEW) * FROM / np.linalg.norm(FROM)
+        away = FROM / np.linalg.norm(FROM)
+        right = np.cross([0.0, 0.0, 1.0], away)
+        aim = centre + LEFT_OF_PANEL * radius * right / np.linalg.norm(right)
+        camera.look_at = aim
+        camera.position = aim + DISTANCE * radius / np.sin(0.5 * FIELD_OF_VIEW) * away
         cell = 10.0 ** np.floor(np.log10(max(radius, 1e-3)))
         self._scene.add_grid(
             "/floor", 8.0 * radius, 8.0 * radius, cell_size=0.5 * cell, section_size=cell, plane="xy",

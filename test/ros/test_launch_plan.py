@@ -13,7 +13,8 @@ from rne_dynamics.description.share import share_file
 from rne_dynamics.errors import ArgumentError
 from rne_dynamics.ros.drivers import DRIVERS
 from rne_dynamics.ros.launch_arguments import check_names
-from rne_dynamics.ros.launch_plan import GATE, GATE_TOPIC, KINDS, SIMULATOR, STATE_PUBLISHER, plan
+from rne_dynamics.ros.launch_kinds import GATE, KINDS, SIMULATOR, VIEWER
+from rne_dynamics.ros.launch_plan import GATE_TOPIC, STATE_PUBLISHER, plan
 
 ROOT = Path(__file__).resolve().parents[2]
 CONTROLLERS = ("controller", "gravity_compensation")
@@ -220,5 +221,15 @@ def test_a_recorder_listens_to_the_drivers_topics_and_its_end_ends_nothing():
     driver = DRIVERS["franka"]
     assert values(recorder)["output"] == "runs"
     assert {driver.joint_states, driver.efforts, "*/torque/*"} <= set(values(recorder)["topics"])
-    assert recorder.dispensable
+    assert recorder.optional
     assert "record" not in planned("controller", hardware="franka")
+
+
+def test_a_viewer_is_started_on_request_and_its_end_ends_nothing():
+    assert VIEWER not in planned("simulated_arm", urdf="puma560")
+    simulated = planned("simulated_arm", urdf="puma560", view="true")[VIEWER]
+    assert values(simulated)["simulator"] == SIMULATOR
+    assert simulated.optional
+    real = planned("gravity_compensation", hardware="franka", view="true")[VIEWER]
+    assert values(real) == {"controller": "gravity_compensation", "simulator": ""}
+    assert topic(real, "joint_states") == DRIVERS["franka"].joint_states

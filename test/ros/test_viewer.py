@@ -6,13 +6,15 @@ import re
 
 import numpy as np
 import pytest
+from geometry_msgs.msg import WrenchStamped
 from sensor_msgs.msg import JointState
 
 import rne_dynamics as rne
 from rne_dynamics.ros.processes import wait_until
 from rne_dynamics.ros.qos import OFFERED
+from rne_dynamics.ros.recorder import TopicRecorder
 
-from .conftest import START
+from .conftest import DISCOVERY, START
 
 pytest.importorskip("viser", reason="the viewer's library is not installed: pip install 'rne_dynamics[test]'")
 
@@ -21,7 +23,7 @@ from support.viser_client import ViserClient
 
 def test_the_page_waits_for_states_and_then_follows_them(start, make_peer):
     robot = rne.load_urdf("puma560")
-    viewer = start("viewer", robot_description="puma560", port=18080, autostart=True)
+    viewer = start("viewer", robot_description="puma560", port=18080)
     wait_until(lambda: "ready: robot" in viewer.output(), START, "the viewer", [viewer])
     url = re.search(r"http://\S+", viewer.output())[0]
     peer = make_peer(robot.joint_names)
@@ -40,3 +42,26 @@ def test_the_page_waits_for_states_and_then_follows_them(start, make_peer):
         wanted = (np.cos(0.25), 0.0, 0.0, np.sin(0.25))  # joint1 turns about z
         wait_until(lambda: np.allclose(np.abs(sent()[-1]), wanted, atol=1e-3), START, "the new posture", [viewer])
         wait_until(lambda: sent() and "■" in page.text() and "gravity" in page.text(), START, "torques", [viewer])
+
+
+def test_buttons_reach_the_simulator(start, make_peer):
+    robot = rne.load_urdf("puma560")
+    viewer = start("viewer", robot_description="puma560", port=18090)
+    simulator = start("simulator", robot_description="puma560", rate=200.0)
+    wait_until(lambda: "ready: robot" in viewer.output(), START, "the viewer", [viewer, simulator])
+    peer = make_peer(robot.joint_names)
+    pushes = TopicRecorder(peer.node, WrenchStamped, "simulator/wrench")
+    with ViserClient(re.search(r"http://\S+", viewer.output())[0]) as page:
+        wait_until(lambda: "live" in page.text(), START, "joint states of the simulator", [viewer, simulator])
+        wait_until(lambda: peer.node.count_subscribers("simulator/wrench") == 2, START, "the topics", [simulator])
+        page.press("Push")
+
+        def received() -> list[float]:
+            pushes.drain()
+            return [pushes.decode(s).wrench.force.y for s in pushes.samples]
+
+        wait_until(lambda: len(received()) == 2, DISCOVERY, "a push and its end", [viewer, simulator])
+        assert any(received()), "a force"
+        assert received()[1] == 0.0
+        page.press("Pause")
+        wait_until(lambda: "no joint state for" in page.text(), START, "the pause", [viewer, simulator])

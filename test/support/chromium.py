@@ -117,30 +117,33 @@ class Browser:
         time.sleep(hold)
         self.mouse("Released", *end, button="left", clickCount=1)
 
-    def place_of(self, text: str, tag: str = "button") -> tuple[float, float]:
-        """The middle of the element with that tag and text."""
+    def click(self, text: str) -> None:
+        """Click the button with that text."""
         found = self.run(
-            f"(() => {{ const e = [...document.querySelectorAll({tag!r})].find(e => e.innerText.trim() == {text!r});"
-            "if (!e) return null; e.scrollIntoView({block: 'center'}); const r = e.getBoundingClientRect();"
-            "return [r.x + r.width / 2, r.y + r.height / 2]; })()"
+            "(() => { const e = [...document.querySelectorAll('button')].find("
+            f"e => e.innerText.trim() == {text!r}); if (e) e.click(); return !!e; }})()"
         )
-        assert found, f"no {tag} {text!r}"
-        return found[0], found[1]
+        assert found, f"no button {text!r}"
 
-    def click(self, text: str, tag: str = "button") -> None:
-        self._click(*self.place_of(text, tag))
+    def check(self, label: str) -> None:
+        """Click the first checkbox after the text `label`."""
+        assert self.run(
+            "(() => { const e = [...document.querySelectorAll('*')].filter("
+            f"e => !e.children.length && e.textContent.trim() == {label!r})[0]; if (!e) return false;"
+            "let row = e; while (!row.querySelector('input[type=checkbox]')) row = row.parentElement;"
+            "row.querySelector('input[type=checkbox]').click(); return true; })()"
+        ), f"no checkbox {label!r}"
 
-    def click_on(self, selector: str) -> None:
-        """Click on the first element that a CSS selector finds."""
-        x, y = self.run(
-            f"(() => {{ const e = document.querySelector({selector!r}); e.scrollIntoView({{block: 'center'}});"
-            "const r = e.getBoundingClientRect(); return [r.x + r.width / 2, r.y + r.height / 2]; })()"
+    def slide(self, number: int, part: float) -> None:
+        """Press the mouse on the track of a slider at a part of its length, and release it."""
+        self.run(
+            f"(() => {{ const e = document.querySelectorAll('.mantine-Slider-track')[{number}];"
+            f"const r = e.getBoundingClientRect(); const x = r.x + {part} * r.width, y = r.y + r.height / 2;"
+            "const at = {bubbles: true, clientX: x, clientY: y, button: 0};"
+            "e.dispatchEvent(new MouseEvent('mousedown', at)); document.dispatchEvent(new MouseEvent('mousemove', at));"
+            "return new Promise(done => setTimeout(() => {"
+            "document.dispatchEvent(new MouseEvent('mouseup', at)); done(true); }, 200)); })()"
         )
-        self._click(x, y)
-
-    def _click(self, x: float, y: float) -> None:
-        for kind in ("Pressed", "Released"):
-            self.mouse(kind, x, y, button="left", clickCount=1)
 
 
 def wait(condition: Callable[[], object], what: str) -> None:

@@ -12,6 +12,11 @@ import zstandard
 from websockets.exceptions import ConnectionClosed
 from websockets.sync.client import connect
 
+CAMERA = {
+    "wxyz": (1.0, 0.0, 0.0, 0.0), "position": (3.0, 0.0, 1.0), "fov": 0.7, "near": 0.1, "far": 100.0,
+    "image_height": 600, "image_width": 800, "look_at": (0.0, 0.0, 0.0), "up_direction": (0.0, 0.0, 1.0),
+}  # fmt: skip
+
 
 class ViserClient:
     """Connects as a browser does and keeps all messages. Used as a context."""
@@ -23,6 +28,8 @@ class ViserClient:
         self.messages: list[dict[str, Any]] = []
         self._thread = threading.Thread(target=self._listen, daemon=True)
         self._thread.start()
+        # a browser counts as connected from its first camera on
+        self._send("ViewerCameraMessage", **CAMERA)
 
     def __enter__(self) -> ViserClient:
         return self
@@ -37,6 +44,20 @@ class ViserClient:
                 length = int.from_bytes(data[8:16], "little")
                 inner = zstandard.ZstdDecompressor().decompress(data[16 : 16 + length])
                 self.messages += msgspec.msgpack.decode(inner)["messages"]
+
+    def _send(self, kind: str, **content: Any) -> None:
+        self._socket.send(msgspec.msgpack.encode({"type": kind, **content}))
+
+    def press(self, label: str) -> None:
+        """Press a button, alone or of a group."""
+        for message in list(self.messages):
+            props = message.get("props", {})
+            is_button = "Button" in message.get("type", "")
+            if is_button and (label == props.get("label") or label in props.get("options", ())):
+                value = label if "options" in props else True
+                self._send("GuiUpdateMessage", uuid=message["uuid"], updates={"value": value})
+                return
+        raise AssertionError(f"no button {label!r}")
 
     def text(self) -> str:
         """All text that was sent, the newest last."""

@@ -11,6 +11,7 @@ from rne_dynamics.simulation.plant.plant import ArmPlant
 from rne_dynamics.simulation.runs.free_motion import free_motion
 from rne_dynamics.viewer.hand import velocity_map
 from rne_dynamics.viewer.kinematics import Kinematics
+from rne_dynamics.viewer.page import Page
 from rne_dynamics.viewer.recorded import Recording, read_recording
 from rne_dynamics.viewer.simulated_arm import SimulatedArm
 
@@ -104,6 +105,12 @@ def test_a_file_that_is_no_recording_is_refused(name, content, message, tmp_path
     (tmp_path / name).write_text(content)
     with pytest.raises(ArgumentError, match=message):
         read_recording(tmp_path / name)
+
+
+@pytest.mark.parametrize(("host", "port"), [("203.0.113.9", 8080), ("no such host", 8080), ("127.0.0.1", 99999)])
+def test_an_address_that_cannot_be_listened_on_is_refused_at_once(host, port):
+    with pytest.raises(ArgumentError, match=r"port is 99999|cannot listen"):
+        Page(host, port)
 
 
 def test_rows_of_other_lengths_are_refused():
