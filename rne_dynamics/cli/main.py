@@ -29,6 +29,7 @@ COMMANDS = {
     "bench": "compare this package with Pinocchio and MuJoCo: answers, times and ratios",
     "inertia": "inertia of solids, meshes, composites and links, to paste into a URDF",
     "export": "write the model as a URDF for other tools, or its dynamics as C for other programs",
+    "guide": "guide a simulated arm by hand under gravity compensation, in two ROS 2 processes",
     "faults": "inject faults into a running controller and check every effort that it sends",
     "simulate": "simulate free motion or a controlled move without ROS",
     "warmup": "compile all kernels in advance",
