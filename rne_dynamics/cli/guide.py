@@ -135,7 +135,7 @@ def _check_strength(robot: RigidRobot, start: Array) -> None:
         j = int(np.argmax(gravity / limit))
         raise ModelError(
             f"joint {robot.joint_names[j]!r} needs {gravity[j]:.4g} to hold the arm at its start; its effort limit is "
-            f"{limit[j]:.4g}. Take a lighter payload or another posture (--start), or check the masses (`{rne('check')}`)"
+            f"{limit[j]:.4g}. Take a lighter payload or another posture (--start), or `{rne('check')}`"
         )
 
 

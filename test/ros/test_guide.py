@@ -91,7 +91,7 @@ def test_an_arm_that_its_controller_cannot_hold_is_reported_with_a_remedy(tmp_pa
     (["puma560", "--payload", "tool0=-1"], "must not be negative"),
     (["puma560", "--out", "x.gif"], ".png, .svg or .pdf"),
     (["puma560", "--config", "none.yaml"], "none.yaml cannot be read"),
-    (["shuttle_arm"], "effort limit"),
+    (["puma560", "--payload", "tool0=80"], "effort limit"),
 ])
 def test_what_cannot_be_run_is_refused_in_one_line_before_a_node_starts(arguments, said, tmp_path, capsys, monkeypatch):
     from rne_dynamics.cli.main import main
