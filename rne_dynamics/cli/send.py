@@ -58,7 +58,7 @@ def run(args: argparse.Namespace) -> int:
     options = _options(args)
     with RunningNodes() as nodes:
         controller = nodes.controller(wanted_node(args))
-        nodes.spin(args.timeout, lambda: controller.mode)
+        nodes.await_interfaces(controller)
         if args.recover:
             _recover(nodes, controller)
             if not (args.goal or args.home):

@@ -165,11 +165,11 @@ def picture(shown: list[RunningNode], models: dict[str, RunningModel | str]) -> 
     """A block for each node."""
     parts: list[RenderableType] = []
     for node in shown:
-        status = f", {LEVELS.get(level(node), 'no diagnostics yet')}: {node.status.message}" if node.status else ""
+        found = trouble(node) if node.kind == "controller" else None
+        status = f", {LEVELS.get(level(node), 'no level')}: {node.status.message}" if node.status and not found else ""
         parts.append(Text(f"{node.name} ({node.kind}): {node.mode or 'running'}{status}"))
         if node.kind != "controller":
             continue
-        found = trouble(node)
         if found:
             parts.append(Text(f"  {found[0]}\n  remedy: {found[1]}"))
         if node.values.get("last fault") and node.mode != "fault":

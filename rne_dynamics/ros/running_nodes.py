@@ -210,6 +210,14 @@ class RunningNodes:
         """Send a request to a Trigger service of a node; does not wait."""
         return self.ask(Trigger, f"{node.name}/{service}", Trigger.Request())
 
+    def await_interfaces(self, node: RunningNode, seconds: float = DISCOVERY) -> None:
+        """Wait until state, joint states and trajectories of a controller are discovered, as far as it has them."""
+        def known() -> bool:
+            self.look()
+            return bool(node.mode and node.topic and node.tracks)
+
+        self.spin(seconds, known)
+
     def latched_text(self, topic: str, seconds: float) -> str:
         """The text on a latched topic; empty if none comes."""
         texts: list[String] = []
@@ -230,13 +238,15 @@ class RunningNodes:
 
     def _follow(self, node: RunningNode) -> None:
         """Listen to the joint states that a node receives, once they are known."""
-        if node.topic or node.kind == "simulator":
+        if node.kind == "simulator" or (node.topic and node.tracks):
             return
         namespace, _, own = node.name.rpartition("/")
         taken = self._subscriptions(own, namespace)
         node.tracks = TRAJECTORY in taken.get(f"{node.name}/joint_trajectory", ())
         if any(set(kinds) & set(EFFORTS) for kinds in taken.values()):
             node.kind = "gate"  # controllers publish efforts, gates receive them too
+        if node.topic:
+            return
         for reader in (f"{own}{LOOP}", own):
             for topic, kinds in self._subscriptions(reader, namespace).items():
                 if JOINT_STATE in kinds and topic != f"{node.name}/setpoints":

