@@ -20,7 +20,7 @@ from rne_dynamics.ros.clock_seen import LOOP
 from rne_dynamics.ros.qos import LATCHED, NEWEST
 
 #: Longest wait for the first node, and time after which no further one is expected, s.
-DISCOVERY, QUIET = 4.0, 0.7
+DISCOVERY, QUIET = 6.0, 1.5
 #: A service may receive a request before it discovers the client; its answer is lost then. Attempts, and s for each.
 ATTEMPTS, ANSWER = 4, 1.0
 TRIGGER, JOINT_STATE = "std_srvs/srv/Trigger", "sensor_msgs/msg/JointState"

@@ -23,7 +23,7 @@ from rne_dynamics.ros.processes import NodeProcess, wait_until
 ROOT = Path(__file__).resolve().parents[2]
 #: No other test uses it: `rne stop` stops every controller that it finds.
 DOMAIN = {"ROS_DOMAIN_ID": str(110 + os.getpid() % 100)}
-LEFT, RIGHT = "/left/computed_torque_controller", "/right/computed_torque_controller"
+LEFT, RIGHT, PUSHED = (f"/{place}/computed_torque_controller" for place in ("left", "right", "pushed"))
 #: In lock-step, so that a busy computer slows the arm down and changes nothing else.
 SIMULATOR = {"robot_description": "planar2", "rate": 200.0, "publish_clock": True, "lockstep": True,
              "lockstep_timeout": 60.0, "on_command_timeout": "brake"}
@@ -72,9 +72,9 @@ def rne(*words: str) -> subprocess.CompletedProcess[str]:
     )
 
 
-def state(capsys: pytest.CaptureFixture[str]) -> tuple[int, dict[str, object]]:
+def state(capsys: pytest.CaptureFixture[str], node: str = LEFT) -> tuple[int, dict[str, object]]:
     capsys.readouterr()
-    code = main(["state", "--json"])
+    code = main(["state", "--json", "--node", node])
     return code, json.loads(capsys.readouterr().out)[0]
 
 
@@ -107,15 +107,15 @@ def test_a_node_that_does_not_run_is_no_success(left, capsys):
 
 @pytest.mark.slow
 def test_motions_are_sent_judged_and_cancelled(left, capsys):
-    assert rne("send", "--recover", "joint1=0.1").returncode == 0
-    done = rne("send", "joint1=10deg", "--speed", "0.5")
+    assert rne("send", "--recover", "joint1=0.1", "--duration", "1").returncode == 0
+    done = rne("send", "joint1=10deg", "--speed", "0.05")
     assert done.returncode == 0, done.stderr
     assert f"{LEFT}: arrived" in done.stdout
     _, report = state(capsys)
     assert report["joints"][0]["position"] == pytest.approx(0.1745, abs=0.01)
 
     before = int(report["diagnostics"]["goals reached"])
-    small = rne("send", "joint1=0.1750")  # 0.1 s long: shorter than setpoints.timeout
+    small = rne("send", "joint1=0.1750", "--duration", "0.1")  # no longer than setpoints.timeout
     assert small.returncode == 0, small.stderr
     deadline = time.monotonic() + 10.0
     while int(state(capsys)[1]["diagnostics"]["goals reached"]) == before:
@@ -144,15 +144,14 @@ def test_motions_are_sent_judged_and_cancelled(left, capsys):
     assert "the motion is cancelled" in out
     assert "cancelled: the arm is at rest, before its goal" in out
     assert state(capsys)[1]["state"] == "holding"
-    home = rne("send", "--home")
+    home = rne("send", "--home", "--duration", "1")
     assert home.returncode == 0, home.stderr
 
 
 @pytest.mark.slow
 def test_of_several_controllers_one_must_be_named_and_all_are_stopped(left, tmp_path, capsys):
     with arm(tmp_path, "/right"):
-        assert main(["send", "joint1=0.1"]) == 1
-        assert f"2 controllers run; choose one by --node: {LEFT}, {RIGHT}" in capsys.readouterr().err
+        assert f"2 controllers run; choose one by --node: {LEFT}, {RIGHT}" in rne("send", "joint1=0.1").stderr
         assert main(["stop"]) == 0
         out = capsys.readouterr().out
         assert f"{LEFT}: released" in out
@@ -184,30 +183,31 @@ def test_an_arm_that_moves_after_its_release_is_not_reported_as_stopped(tmp_path
 
 @pytest.mark.slow
 def test_faults_and_stale_joint_states_are_reported_with_their_remedies(tmp_path, capsys):
-    with arm(tmp_path, "/left") as (simulator, _), session_node("pusher", "/left") as pusher:
+    with arm(tmp_path, "/pushed") as (simulator, _), session_node("pusher", "/pushed") as pusher:
         wrenches = pusher.create_publisher(WrenchStamped, "simulator/wrench", 10)
-        wait_until(lambda: wrenches.get_subscription_count(), 30.0, "the simulator's topic", [simulator])
+        wait_until(wrenches.get_subscription_count, 30.0, "the simulator's topic", [simulator])
         push = WrenchStamped()
         push.header.frame_id = "link2"
-        for force in (500.0, 0.0):
-            push.wrench.force.y = force
-            wrenches.publish(push)
-            wait_until(lambda: state(capsys)[1]["state"] == "fault", 30.0, "the fault", [simulator])
-        code, report = state(capsys)
+        push.wrench.force.y = 500.0
+        wrenches.publish(push)
+        wait_until(lambda: state(capsys, PUSHED)[1]["state"] == "fault", 60.0, "the fault", [simulator])
+        push.wrench.force.y = 0.0
+        wrenches.publish(push)
+        code, report = state(capsys, PUSHED)
         assert code == 1
         assert "its limit is" in report["trouble"]
         assert "send --recover" in report["remedy"]
         assert report["last_fault"]
-        recovered = rne("send", "--recover", "--node", LEFT)
+        recovered = rne("send", "--recover", "--node", PUSHED)
         assert recovered.returncode == 0, recovered.stderr
-        code, report = state(capsys)
+        code, report = state(capsys, PUSHED)
         assert code == 0
         assert "its limit is" in report["last_fault"], "it is still reported"
 
         simulator.signal(signal.SIGSTOP)
         try:
             time.sleep(1.0)
-            code, report = state(capsys)
+            code, report = state(capsys, PUSHED)
         finally:
             simulator.signal(signal.SIGCONT)
         assert code == 1
