@@ -186,7 +186,7 @@ def picture(shown: list[RunningNode], models: dict[str, RunningModel | str]) -> 
 
 def _table(rows: list[dict[str, Any]]) -> Table:
     table = Table("joint")
-    for heading in ("position", "limits", "velocity", "limit", "effort", "limit"):
+    for heading in ("position (rad, m)", "limits", "velocity", "limit", "effort (N m, N)", "limit"):
         table.add_column(heading, justify="right")
     for row in rows:
         table.add_row(
