@@ -4,8 +4,8 @@ In a ```console block a line that starts with "$ " is a command. `rne` commands 
 benchmarks in one of their own (`rne demo`, which takes its time and has its own test, only has its arguments parsed).
 `make` targets must exist; `ros2 launch` and `ros2 run` must name what is there, with arguments that launch files
 declare; `ros2 topic`, `ros2 service` and `ros2 action` must name a topic of a node, and fields that its messages have.
-Commands to running nodes (`rne send`) only have their arguments parsed and their nodes and joints checked; of nodes that
-are started as Python modules, files and parameters are checked.
+Commands to running nodes (`rne send`) only have their arguments parsed and their nodes and joints checked; of nodes
+that are started as Python modules, files and parameters are checked.
 Commands of other tools must be in FOREIGN, so that a new kind of command needs a thought here. ```python
 blocks are run, each page's in one namespace. Links must lead somewhere.
 """

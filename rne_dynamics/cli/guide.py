@@ -29,13 +29,13 @@ EXAMPLES = """\
 examples:
   rne guide puma560
   rne guide my_arm.urdf --payload tool0=1.5
-  rne guide panda --push panda_link8=0,0,-15@0.2..0.8 --push panda_link4=0,10,0@1..1.5
+  rne guide panda --push panda_link8=0,0,-3@0.2..0.8 --push panda_link4=0,10,0@1..1.5
   rne guide my_arm.urdf --config my_arm.yaml --out guided.png --json
 
 A push is LINK=FX,FY,FZ@BEGIN..END: N at the link's origin in its axes, s. Without --push the last link is pushed for
 0.5 s, with up to 40 N and as gently as moves some joint by 0.05 rad or m.
 
-exit code: 0 if the arm was held, moved under the push and came to rest, 1 if not or if something failed
+exit code: 0 if the arm was held, followed the push, and came to rest or slows down, 1 if not or if something failed
 """
 #: Recorded after the last push, s.
 AFTER = 3.0

@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 AT_REST = 0.01
 #: Least displacement that counts as motion, and largest one that may happen without a push, rad or m.
 MOVED, DRIFT = 1e-3, 0.02
+#: Largest fraction of the speed after the pushes that a joint may have at the end.
+SLOWING = 0.7
 #: Fraction of the effort limit from which on a joint has no reserve.
 FULL = 0.98
 
@@ -51,8 +53,8 @@ class Guided:
         Time from the end of the last push until the joint is at rest, s; infinite if it still moves at the end; (n,).
     drift
         Displacement from then until the end, (n,).
-    speed
-        At the end, (n,).
+    speed, fastest
+        At the end, and the largest magnitude after the pushes, (n,).
     used
         Largest effort, (n,).
     """
@@ -67,6 +69,7 @@ class Guided:
     rest: Array
     drift: Array
     speed: Array
+    fastest: Array
     used: Array
 
 
@@ -90,7 +93,7 @@ def evaluate(robot: RigidRobot, pushes: Sequence[Push], recording: Recording) ->
         begin=begin, sagged=np.abs(q[before] - q[0]).max(axis=0), moved=moved,
         rest=np.where(still, np.where(fast.any(axis=0), time[place] - last, 0.0), np.inf),
         drift=np.where(still, q[-1] - q[place, np.arange(robot.n)], 0.0),
-        speed=qd[-1], used=np.abs(recording.efforts).max(axis=0),
+        speed=qd[-1], fastest=np.abs(qd[after]).max(axis=0, initial=0.0), used=np.abs(recording.efforts).max(axis=0),
     )
 
 
@@ -131,24 +134,26 @@ def verdict(
     stuck = np.abs(guided.moved) < MOVED
     if stuck.all():
         return False, f"the arm was held and did NOT follow the push: {_held(robot, pushes, guided, range(robot.n))}"
-    moving = np.flatnonzero(np.isinf(guided.rest))
-    if moving.size:
-        j = int(moving[np.argmax(np.abs(guided.speed[moving]))])
-        return False, (
-            f"the arm was guided and did NOT come to rest: joint {names[j]!r} moves at {guided.speed[j]:.3g} "
-            f"{_length(robot, j)}/s at the end. Raise gains.{names[j]}.d of gravity_compensation in a parameter file "
-            "(--config), record longer (--after), or give the description joint friction"
-        )
-    drifting = np.flatnonzero(np.abs(guided.drift) > DRIFT)
-    if drifting.size:
-        j = int(drifting[0])
+    moving = np.isinf(guided.rest)
+    notes = []
+    if moving.any():
+        j = int(np.argmax(np.where(moving, np.abs(guided.speed), -1.0)))
+        where = f"joint {names[j]!r} moves at {guided.speed[j]:.3g} {_length(robot, j)}/s at the end"
+        more = f"raise gains.{names[j]}.d of gravity_compensation in a parameter file (--config), or record longer"
+        if (np.abs(guided.speed) > SLOWING * guided.fastest)[moving].any():
+            return False, f"the arm was guided and does NOT come to rest: {where}; {more} (--after)"
+        notes.append(f"It slows down slowly: {where}; {more} (--after)")
+    elif (np.abs(guided.drift) > DRIFT).any():
+        j = int(np.argmax(np.abs(guided.drift)))
         return False, (
             f"the arm does NOT stay where it was led: joint {names[j]!r} drifts by {guided.drift[j]:.3g} "
             f"{_length(robot, j)} after it has come to rest; lower friction_compensation, or {check}"
         )
     held = [j for j in range(robot.n) if stuck[j]]
-    rest = f". {_held(robot, pushes, guided, held)}" if held else ""
-    return True, f"the arm was held and guided: it follows the push, and stays where it was led{rest}"
+    if held:
+        notes.append(_held(robot, pushes, guided, held))
+    stays = "slows down" if moving.any() else "stays where it was led"
+    return True, ". ".join([f"the arm was held and guided: it follows the push, and {stays}", *notes])
 
 
 def _held(robot: RigidRobot, pushes: Sequence[Push], guided: Guided, joints: Sequence[int]) -> str:

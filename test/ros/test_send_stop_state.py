@@ -98,6 +98,7 @@ def test_state_and_stop(left, capsys):
     assert main(["stop"]) == 0, "a second stop changes nothing"
 
 
+@pytest.mark.slow
 def test_a_node_that_does_not_run_is_no_success(left, capsys):
     assert main(["stop", "--node", "/nobody/controller"]) == 1
     assert "NOTHING WAS STOPPED: /nobody/controller does not answer. USE THE EMERGENCY STOP" in capsys.readouterr().err
