@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import json
 import math
-import time
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -99,18 +99,13 @@ def _models(nodes: RunningNodes, shown: list[RunningNode]) -> dict[str, RunningM
 
 
 def _watch(nodes: RunningNodes, wanted: str | None, models: dict[str, RunningModel | str]) -> None:
-    with Live(console=console(), auto_refresh=False) as live:
-        try:
-            while True:
-                nodes.look()
-                shown = _shown(nodes, wanted)
-                models.update(_models(nodes, [node for node in shown if node.name not in models]))
-                live.update(picture(shown, models) if shown else Text("no controller runs"), refresh=True)
-                begun = time.monotonic()
-                while time.monotonic() - begun < REFRESH:
-                    nodes.spin(REFRESH / 5.0)
-        except KeyboardInterrupt:
-            pass  # the way to end --watch
+    with suppress(KeyboardInterrupt), Live(console=console(), auto_refresh=False) as live:
+        while True:
+            nodes.look()
+            shown = _shown(nodes, wanted)
+            models.update(_models(nodes, [node for node in shown if node.name not in models]))
+            live.update(picture(shown, models) if shown else Text("no controller runs"), refresh=True)
+            nodes.spin(REFRESH)
 
 
 def report(node: RunningNode, model: RunningModel | str | None) -> dict[str, Any]:
