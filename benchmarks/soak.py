@@ -40,7 +40,8 @@ import rne_dynamics as rne
 from rne_dynamics.cli.demo_moves import plan_moves
 from rne_dynamics.control.trajectory import Trajectory
 from rne_dynamics.figures.style import canvas, check_figure_file, legend_right
-from rne_dynamics.ros.demonstration import CONTROLLER, SIMULATOR, START_PATIENCE, Run, Session, parameter_files
+from rne_dynamics.ros.arm_processes import START_PATIENCE, write_parameters
+from rne_dynamics.ros.demonstration import CONTROLLER, SIMULATOR, Run, Session, parameters
 from rne_dynamics.ros.processes import NodeProcess, wait_until
 from rne_dynamics.ros.qos import OFFERED
 from rne_dynamics.ros.recorder import TopicRecorder
@@ -199,7 +200,9 @@ def soak(robot: str, rate: float, seconds: float, progress: Progress) -> Soak:
     reports = Reports(node)
     trajectories = node.create_publisher(JointTrajectory, f"{CONTROLLER}/joint_trajectory", OFFERED)
     with tempfile.TemporaryDirectory() as folder, contextlib.ExitStack() as stack:
-        files = parameter_files(planned, Path(folder))
+        files = {
+            name: write_parameters(Path(folder, f"{name}.yaml"), values) for name, values in parameters(planned).items()
+        }
         processes = [
             stack.enter_context(
                 NodeProcess(name, ["--ros-args", "--params-file", str(files[name]), "-r", f"__ns:={NAMESPACE}"])

@@ -5,6 +5,8 @@ benchmarks in one of their own. Those in PARSED_ONLY take their time and have th
 parsed and their robot is loaded. `arm.urdf` is an arm in the folder where commands run.
 `make` targets must exist; `ros2 launch` and `ros2 run` must name what is there, with arguments that launch files
 declare; `ros2 topic`, `ros2 service` and `ros2 action` must name a topic of a node, and fields that its messages have.
+Commands to running nodes (`rne send`) only have their arguments parsed and their nodes and joints checked; of nodes
+that are started as Python modules, files and parameters are checked.
 Commands of other tools must be in FOREIGN, so that a new kind of command needs a thought here. ```python
 blocks are run, each page's in one namespace. Links must lead somewhere.
 """
@@ -27,8 +29,12 @@ import yaml
 
 import rne_dynamics as rne
 from rne_dynamics.cli.main import main
+from rne_dynamics.control.motion.goal_words import parse_goal
 from rne_dynamics.ros.launch_arguments import check_names, checked
 from rne_dynamics.ros.launch_kinds import KINDS
+from rne_dynamics.ros.parameter_files import settings_for
+from rne_dynamics.ros.parameter_page import NODES as PARAMETERS
+from rne_dynamics.simulation.runs.push import parse_push
 
 ROOT = Path(__file__).resolve().parents[1]
 PACKAGE = ROOT / "rne_dynamics"
@@ -38,7 +44,9 @@ FOREIGN = (
     "rosdep install ", "pip install ", "colcon build", "source install/setup.bash", "git clone ", "sudo apt ",
     "cmake -S panda_c ", "cmake --build panda_c/", "ctest --test-dir panda_c/",  # test_c_export.py
 )  # fmt: skip
-PARSED_ONLY = ("demo", "faults", "guide", "view")
+PARSED_ONLY = ("demo", "faults", "guide", "send", "stop", "state", "view")
+#: The robot of the pages that send motions to running nodes.
+SENT_TO = "puma560"
 #: Nodes that examples/mujoco_plant.py starts.
 STARTED_BY_OTHERS = ("mujoco_arm.py", "plain_node.py")
 FENCE = re.compile(r"^```(\w+)\n(.*?)^```", re.M | re.S)
@@ -78,6 +86,8 @@ def test_command_works_or_names_what_exists(
         furnish(tmp_path)
         monkeypatch.chdir(tmp_path)
         check_rne(words[1:])
+    elif words[0] == "python" and words[1] == "-m" and words[2].startswith("rne_dynamics.ros."):
+        check_node(words[2].rpartition(".")[2], words[3:])
     elif words[0] in ("python", "python3"):
         run([sys.executable, *words[1:]], tmp_path)
     elif words[0] == "make":
@@ -101,9 +111,34 @@ def check_rne(words: list[str]) -> None:
     module = importlib.import_module(f"rne_dynamics.cli.{words[0]}")
     parser = argparse.ArgumentParser()
     module.configure(parser)
-    robot = getattr(parser.parse_args(words[1:]), "robot", None)
-    if isinstance(robot, str):
-        assert rne.load_model(robot).n > 0
+    given = parser.parse_args(words[1:])
+    named = getattr(given, "robot", None)
+    if isinstance(named, str):
+        assert rne.load_model(named).n > 0
+    if getattr(given, "node", None):
+        assert given.node.rpartition("/")[2] in NODES
+    if words[0] == "send" and given.goal:
+        robot = rne.load_urdf(SENT_TO)
+        parse_goal(given.goal, robot, robot.lower, robot.upper)
+    if words[0] == "guide":
+        robot = rne.load_model(given.robot).rigid
+        for push in given.push:
+            parse_push(push, robot)
+
+
+def check_node(name: str, words: list[str]) -> None:
+    """A node that is started as a module: its parameters exist, with files before them, and the files too."""
+    assert name in NODES
+    assert words[0] == "--ros-args"
+    assert words[1::2] == sorted(words[1::2]), "a file given after -p overrides it"
+    known = {parameter.name for parameter in PARAMETERS[name]} | {"use_sim_time"}
+    for option, value in zip(words[1::2], words[2::2], strict=True):
+        if option == "--params-file":
+            assert (ROOT / value).exists()
+            assert settings_for(str(ROOT / value), f"/{name}"), f"{value} has no settings for {name}"
+        else:
+            assert option == "-p"
+            assert value.partition(":=")[0] in known, f"{name} has no parameter {value}"
 
 
 def furnish(folder: Path) -> None:

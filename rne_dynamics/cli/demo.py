@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 import json
 from collections.abc import Callable, Sequence
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -19,10 +18,11 @@ from rne_dynamics.cli.demo_page import write_report
 from rne_dynamics.cli.demo_tracking import Tracking, evaluate, plot
 from rne_dynamics.cli.demo_vibration import evaluate_vibration
 from rne_dynamics.cli.reports import add_movie, add_report, check_files, draw_movie
+from rne_dynamics.cli.ros_nodes import need_ros, node_parameters
 from rne_dynamics.cli.terminal import console, ended_by_sigterm, progress_bar
 from rne_dynamics.control.input_shaper import SHAPERS
 from rne_dynamics.description.model_file import load_model
-from rne_dynamics.description.sources import Source, is_model_file, read_source, read_stdin
+from rne_dynamics.description.sources import read_source, read_stdin
 from rne_dynamics.dispatch import closed
 from rne_dynamics.errors import ArgumentError, MissingDependencyError
 from rne_dynamics.figures.movie import Motion
@@ -84,12 +84,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Run the demo; 0 if the arm tracked in all plans."""
-    if find_spec("rclpy") is None:
-        raise MissingDependencyError(
-            "the demo runs on ROS 2 and rclpy is not installed: pip install 'rne_dynamics[ros]', or source a ROS 2"
-        )
+    need_ros("the demo")
     from rne_dynamics.ros import demonstration
-    from rne_dynamics.ros.description import description_text
 
     if not 10.0 <= args.rate <= 5000.0:
         raise ArgumentError(f"--rate is {args.rate}; it must be between 10 and 5000 Hz")
@@ -104,7 +100,7 @@ def run(args: argparse.Namespace) -> int:
     robot = machine.rigid
     plan, programmes, bandwidth, settle = _programmes(machine, args)
     session = demonstration.Session(
-        _parameters(source, description_text), robot.joint_names, plan.moves[0].start,
+        node_parameters(source), robot.joint_names, plan.moves[0].start,
         tuple(demonstration.Run(p.moves, settle) for p in programmes), plan.effort_limit, args.rate, bandwidth,
         flexible=machine.kind == "flexible", lockstep=not args.real_time, record=record,
     )
@@ -181,13 +177,6 @@ def _programmes(
     bandwidth = args.bandwidth or min(most, demo_flexible.bandwidth(arm, postures, args.rate))
     programmes = demo_flexible.programmes(arm, plan.moves, args.shaper, args.modes, bandwidth, compare=args.compare)
     return plan, programmes, bandwidth, demo_flexible.look(arm, plan.moves)
-
-
-def _parameters(source: Source, text: Callable[[Source], str]) -> dict[str, str]:
-    """Node parameters that name the robot: the path of a model file, which names other files, or the whole URDF."""
-    if not is_model_file(source):
-        return {"robot_description": text(source)}
-    return {"model": source.data.decode() if source.name.startswith("<") else source.name}
 
 
 def figures(

@@ -66,7 +66,7 @@ def plan_moves(
             f"remove the surplus motors from `actuated`, or use `{rne('simulate')} --to`, which moves the others along"
         )
     duration = seconds / 3.0
-    start, towards = _start(robot)
+    start, towards = start_inside(robot)
     known = (robot.velocity_limit > 0.0) & np.isfinite(robot.velocity_limit)
     velocity = np.where(known, robot.velocity_limit, VELOCITY)
     limit = np.where(robot.effort_limit > 0.0, robot.effort_limit, np.inf)
@@ -108,8 +108,8 @@ def peak_effort(robot: RigidRobot, moves: tuple[Quintic, ...]) -> Array:
     return peak
 
 
-def _start(robot: RigidRobot) -> tuple[Array, Array]:
-    """Start, and signed travel of the first move; (n,) each."""
+def start_inside(robot: RigidRobot) -> tuple[Array, Array]:
+    """A start away from the position limits, and the signed travel of a first move; (n,) each."""
     bounded = np.isfinite(robot.lower) & np.isfinite(robot.upper)
     lower = np.where(bounded, robot.lower, np.where(np.isfinite(robot.upper), robot.upper - 2.0 * np.pi, -np.pi))
     upper = np.where(bounded, robot.upper, np.where(np.isfinite(robot.lower), robot.lower + 2.0 * np.pi, np.pi))

@@ -30,6 +30,10 @@ COMMANDS = {
     "bench": "compare this package with Pinocchio and MuJoCo: answers, times and ratios",
     "inertia": "inertia of solids, meshes, composites and links, to paste into a URDF",
     "export": "write the model as a URDF for other tools, or its dynamics as C for other programs",
+    "guide": "guide a simulated arm by hand under gravity compensation, in two ROS 2 processes",
+    "send": "move the arm of a running controller to a position, and wait until it is there",
+    "stop": "stop the arms of running controllers, and wait until they are at rest",
+    "state": "what running controllers and simulators report: state, joints against limits, faults and remedies",
     "faults": "inject faults into a running controller and check every effort that it sends",
     "simulate": "simulate free motion or a controlled move without ROS",
     "plot": "plot a recording: positions, errors, efforts, torque terms, and what the model says of them",
@@ -37,6 +41,7 @@ COMMANDS = {
     "warmup": "compile all kernels in advance",
 }
 _NEGATIVE = re.compile(r"-(\d+\.?\d*|\.\d+)[eE][+-]?\d{1,3}")
+_DEGREES = re.compile(r"-[\d.]+deg")
 _BACK = "\r\x1b[K"
 EXIT_USAGE = 2
 EXIT_ERROR = 1
@@ -84,7 +89,13 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _plain(word: str) -> str:
-    """A negative number without exponent: before Python 3.14 argparse takes -1e-3 for an option."""
+    """A negative number as argparse takes it for none of its options.
+
+    Degrees are written after a blank, and numbers without exponent: before Python 3.14 argparse takes -1e-3 for an
+    option.
+    """
+    if _DEGREES.fullmatch(word):
+        return f" {word}"
     return f"{Decimal(word):f}" if _NEGATIVE.fullmatch(word) else word
 
 

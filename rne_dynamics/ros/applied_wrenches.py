@@ -2,17 +2,24 @@
 
 from __future__ import annotations
 
+from bisect import insort
+from operator import itemgetter
+
 import numpy as np
 from geometry_msgs.msg import WrenchStamped
 
 from rne_dynamics.errors import RneDynamicsError
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.robot import RobotModel
+from rne_dynamics.ros.cdr import NANOSECONDS
 from rne_dynamics.ros.lifecycle import ArmNode
+
+#: Largest number of wrenches that wait for their time, and how long they may have to, s.
+WAITING, LONGEST = 1000, 60.0
 
 
 class AppliedWrenches:
-    """The present wrench on each link, in its frame.
+    """The present wrench on each link, in its frame, and those for later.
 
     Parameters
     ----------
@@ -23,22 +30,48 @@ class AppliedWrenches:
     """
 
     def __init__(self, node: ArmNode, tree: RobotModel) -> None:
-        self._node, self._tree = node, tree
-        #: Force and moment by name of the link, N and N·m.
-        self.by_link: dict[str, Array] = {}
+        self._node, self._tree, self._now = node, tree, 0
+        self._by_link: dict[str, Array] = {}
+        self._later: list[tuple[int, str, Array]] = []
+
+    def clear(self) -> None:
+        """Remove all wrenches."""
+        self._by_link.clear()
+        self._later.clear()
+
+    def at(self, now: int) -> dict[str, Array] | None:
+        """The wrenches that act from a time of the simulation on, ns: N and N·m by link; None for none."""
+        self._now = now
+        while self._later and self._later[0][0] <= now:
+            _, link, wrench = self._later.pop(0)
+            if wrench.any():
+                self._by_link[link] = wrench
+            else:
+                self._by_link.pop(link, None)
+        return self._by_link or None
 
     def take(self, message: WrenchStamped) -> None:
-        """Apply a wrench to the link named by frame_id until the next message for that link."""
-        f, m = message.wrench.force, message.wrench.torque
+        """Apply a wrench to the link named by frame_id until the next one for that link.
+
+        It acts from its stamp on, in the time of the joint states; at once where the stamp is past or zero.
+        """
+        f, m, stamp = message.wrench.force, message.wrench.torque, message.header.stamp
         wrench = np.array([f.x, f.y, f.z, m.x, m.y, m.z])
+        begin = stamp.sec * NANOSECONDS + stamp.nanosec
         try:
             self._tree.link(message.header.frame_id)
         except RneDynamicsError as error:
-            self._node.get_logger().warning(f"wrench refused: {error}")
+            self._refuse(str(error))
             return
+        ahead = (begin - self._now) / NANOSECONDS
         if not np.isfinite(wrench).all():
-            self._node.get_logger().warning(f"wrench refused: {wrench.tolist()}; it must be finite")
-        elif wrench.any():
-            self.by_link[message.header.frame_id] = wrench
+            self._refuse(f"{wrench.tolist()}; it must be finite")
+        elif self._now and ahead > LONGEST:
+            self._refuse(f"its stamp is {ahead:.6g} s after the last joint state; at most {LONGEST:g} s are allowed")
+        elif len(self._later) >= WAITING:
+            self._refuse(f"{WAITING} wrenches wait for their time already")
         else:
-            self.by_link.pop(message.header.frame_id, None)
+            insort(self._later, (begin, message.header.frame_id, wrench), key=itemgetter(0))
+
+    def _refuse(self, why: str) -> None:
+        self._node.get_logger().warning(f"wrench refused: {why}")

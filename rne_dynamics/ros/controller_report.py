@@ -56,7 +56,7 @@ class ControllerReport:
             "foreign joint states": c.foreign, "time jumps": c.time_jumps, "held anew": c.held_anew,
             "clamped efforts": clamped, "last clamp": clamp, "blind efforts": c.dead_reckoned,
             "refused base motions": c.base_refused, "last base refusal": c.base_refusal,
-            "lost streams": c.lost, "stops": c.stops, "faults": c.faults,
+            "lost streams": c.lost, "stops": c.stops, "faults": c.faults, "last fault": c.fault,
         }
         if s.distance is not None:
             values["distance to a singular posture"] = s.distance

@@ -2,18 +2,11 @@
 
 from __future__ import annotations
 
-import contextlib
-import os
-import tempfile
-import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import rclpy
-import yaml
-from rclpy.context import Context
 from rclpy.executors import SingleThreadedExecutor
 from rclpy.node import Node
 from std_srvs.srv import Trigger
@@ -22,23 +15,20 @@ from trajectory_msgs.msg import JointTrajectory
 from rne_dynamics.control.trajectory import Quintic, SampledTrajectory
 from rne_dynamics.errors import RneDynamicsError
 from rne_dynamics.model.inertia import Array
+from rne_dynamics.ros.arm_processes import LOCKSTEP_TIMEOUT, ArmProcesses, names_and_values, session_node
 from rne_dynamics.ros.cdr import NANOSECONDS
 from rne_dynamics.ros.messages import write_stamp
 from rne_dynamics.ros.processes import NodeProcess, wait_until
 from rne_dynamics.ros.qos import OFFERED
-from rne_dynamics.ros.session_recorder import PATIENCE, RawRecording, Recording, SessionRecorder
+from rne_dynamics.ros.session_recorder import PATIENCE, STREAMS, RawRecording, Recording, SessionRecorder
 from rne_dynamics.ros.trajectory_message import sampled_message
 
 #: Namespace of the demo, apart from any real arm.
 NAMESPACE = "/rne_demo"
-#: With a cold numba cache each process compiles for half a minute.
-START_PATIENCE = 180.0
 SIMULATOR, CONTROLLER, RECORDER = "simulator", "computed_torque_controller", "record"
 #: Time between sending a move and its start, and at rest after its end, simulated s.
 NOTICE = 0.5
 SETTLE = 0.2
-#: Longest wait of the simulation for the controller, s: the computer may be busy.
-LOCKSTEP_TIMEOUT = 60.0
 #: Tip deflections per second.
 DEFLECTIONS_RATE = 250.0
 #: A service may receive a request before it discovers the client; its answer is lost then. Attempts, and s for each.
@@ -117,47 +107,19 @@ def run(session: Session, progress: Progress) -> tuple[Recording, ...]:
     RneDynamicsError
         A process has ended, or a wait timed out; the message has the reason and the end of the log.
     """
-    os.environ.setdefault("ROS_AUTOMATIC_DISCOVERY_RANGE", "LOCALHOST")
-    context = Context()
-    rclpy.init(context=context)
-    node = rclpy.create_node("demo", namespace=NAMESPACE, context=context)
-    try:
-        with tempfile.TemporaryDirectory() as folder:
-            return _run(session, node, Path(folder), progress)
-    finally:
-        node.destroy_node()
-        rclpy.try_shutdown(context=context)
+    with session_node("demo", NAMESPACE) as node:
+        return _run(session, node, progress)
 
 
-def _run(session: Session, node: Node, folder: Path, progress: Progress) -> tuple[Recording, ...]:
+def _run(session: Session, node: Node, progress: Progress) -> tuple[Recording, ...]:
     recorder = SessionRecorder(node, NAMESPACE, SIMULATOR, CONTROLLER, session.joints, flexible=session.flexible)
     trajectories = node.create_publisher(JointTrajectory, f"{CONTROLLER}/joint_trajectory", OFFERED)
     progress("starting simulator and controller", 0.0)
-    with contextlib.ExitStack() as stack:
-        files = parameter_files(session, folder)
-        began = time.monotonic()
-        # entered last, ended first: the controller releases the arm while the simulator still answers
-        processes = [
-            stack.enter_context(
-                NodeProcess(
-                    name, ["--ros-args", "--params-file", str(files[name]), "-r", f"__ns:={NAMESPACE}",
-                           "-r", f"/clock:={NAMESPACE}/clock"],
-                )
-            )
-            for name in files
-        ]
-        ready: dict[str, float] = {}
-
-        def all_ready() -> bool:
-            for process in processes:
-                if process.module not in ready and "ready: " in process.output():
-                    ready[process.module] = time.monotonic() - began
-            return len(ready) == len(processes)
-
-        wait_until(all_ready, START_PATIENCE, "both processes to be ready", processes)
+    with ArmProcesses(NAMESPACE, parameters(session)) as arm:
+        processes = arm.processes
+        arm.await_ready()
         wait_until(lambda: trajectories.get_subscription_count() > 0, PATIENCE, "the controller's topic", processes)
-        streams = "joint states, torque terms and the simulator's report"
-        wait_until(recorder.receives_everything, PATIENCE, streams, processes)
+        wait_until(recorder.receives_everything, PATIENCE, STREAMS, processes)
         wait_until(recorder.may_move, PATIENCE, "the controller's start-up check", processes)
         taken: list[RawRecording] = []
         total, done = sum(r.duration for r in session.runs), 0.0
@@ -172,10 +134,8 @@ def _run(session: Session, node: Node, folder: Path, progress: Progress) -> tupl
             taken.append(recorder.take(begins, recorder.simulator_report(processes)))
             done += r.duration
         progress("releasing the arm", 1.0)
-        for process in reversed(processes):
-            if process.stop() != 0:
-                raise RneDynamicsError(f"the {process.module} process has not ended cleanly:\n{process.output()}")
-    return tuple(recorder.recording(t, ready) for t in taken)
+        arm.end()
+    return tuple(recorder.recording(t, arm.ready) for t in taken)
 
 
 def _part(progress: Progress, before: float, share: float) -> Progress:
@@ -213,14 +173,9 @@ def _move(
         trajectories.publish(move_message(joints, move, begin))
         end = begin + int((move.duration + run.settle) * NANOSECONDS)
 
-        while (now := recorder.newest_stamp()) < end:  # at any speed of simulated time
+        for now in recorder.stamps_until(end, processes):  # at any speed of simulated time
             passed = done + max(now - begin, 0) / NANOSECONDS
             progress(f"move {number} of {len(run.moves)}", passed / run.duration)
-
-            def later(now: int = now) -> bool:
-                return recorder.newest_stamp() > now
-
-            wait_until(later, LOCKSTEP_TIMEOUT + PATIENCE, "the next joint state", processes, period=0.02)
         done += move.duration + run.settle
         yield begin
 
@@ -233,15 +188,16 @@ def move_message(joints: Sequence[str], move: Quintic | SampledTrajectory, begin
     return message
 
 
-def parameter_files(session: Session, folder: Path) -> dict[str, Path]:
-    """One parameter file a process, in `folder`: `RECORDER` if it is wanted, `SIMULATOR` and `CONTROLLER`."""
+def parameters(session: Session) -> dict[str, dict[str, Any]]:
+    """Parameters of the nodes: `RECORDER` if it is wanted, `SIMULATOR` and `CONTROLLER`."""
     common = {**session.robot, "joints": list(session.joints), "diagnostics_period": 0.5}
-    limits = {j: {"effort": float(e)} for j, e in zip(session.joints, session.effort_limit, strict=True)}
-    parameters: dict[str, dict[str, Any]] = {
+    limits = {j: {"effort": e} for j, e in names_and_values(session.joints, session.effort_limit).items()}
+    recorder: dict[str, dict[str, Any]] = {RECORDER: {"output": session.record}} if session.record else {}
+    return recorder | {
         SIMULATOR: {
             **common, "rate": float(session.rate), "limits": limits,
             "publish_clock": session.lockstep, "lockstep": session.lockstep, "lockstep_timeout": LOCKSTEP_TIMEOUT,
-            "initial_position": {j: float(x) for j, x in zip(session.joints, session.start, strict=True)},
+            "initial_position": names_and_values(session.joints, session.start),
             "deflections_divisor": max(1, round(session.rate / DEFLECTIONS_RATE)),
         },
         CONTROLLER: {
@@ -252,9 +208,3 @@ def parameter_files(session: Session, folder: Path) -> dict[str, Path]:
             "friction_velocity_threshold": 0.001,
         },
     }
-    if session.record:
-        parameters = {RECORDER: {"output": session.record}, **parameters}
-    files = {name: folder / f"{name}.yaml" for name in parameters}
-    for name, file in files.items():
-        file.write_text(yaml.safe_dump({"/**": {"ros__parameters": parameters[name]}}), encoding="utf-8")
-    return files

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 import sys
 import time
 from collections.abc import Sequence
@@ -13,19 +12,19 @@ from rclpy.parameter import Parameter as RosParameter
 from sensor_msgs.msg import JointState
 from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 
-from rne_dynamics import __version__
 from rne_dynamics.control.motion.loop_path import leading_joints
 from rne_dynamics.control.supervision.states import Mode
 from rne_dynamics.control.trajectory import quintic_duration
 from rne_dynamics.dispatch import mechanism_of
-from rne_dynamics.errors import ArgumentError, RneDynamicsError, StateError
+from rne_dynamics.errors import RneDynamicsError, StateError
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.mechanism import RigidRobot
-from rne_dynamics.ros.command_line import own_words, refuse_remappings
+from rne_dynamics.ros.command_line import own_words
 from rne_dynamics.ros.joint_map import JointMap, Reading
 from rne_dynamics.ros.lifecycle import ArmNode
 from rne_dynamics.ros.messages import stamp_of
-from rne_dynamics.ros.parameters import Parameter, Values, numbers
+from rne_dynamics.ros.move_arguments import goal, overrides
+from rne_dynamics.ros.parameters import Parameter
 from rne_dynamics.ros.process import run
 from rne_dynamics.ros.qos import NEWEST, OFFERED
 from rne_dynamics.ros.trajectory_message import duration_message
@@ -37,6 +36,17 @@ CHECK_PERIOD = 0.02
 LEAP = 5.0
 #: States of a controller in which it accepts motions.
 ACCEPTING = (Mode.HOLDING.value, Mode.TRACKING.value)
+#: Counts on /diagnostics of motions that did not reach their goal, and what each means.
+REFUSED = "refused trajectories"
+ENDINGS = {
+    REFUSED: "", "aborted trajectories": "the arm left its path (constraints.<joint>.trajectory) or was stopped",
+    "cancelled trajectories": "it was cancelled", "replaced trajectories": "another motion has replaced it",
+}
+#: Time for which the goal is commanded a second time, s: a controller may take a lone point that is due soon for one
+#: setpoint of a stream.
+REPEATED = 0.01
+#: Longest wait for the arm to come to rest after a motion was cancelled, and least time at rest, s.
+CANCELLED, RESTING = 10.0, 0.2
 
 SCHEMA: tuple[Parameter, ...] = (
     Parameter("controller", "computed_torque_controller", "Name of the controller that moves the arm.", read_only=True),
@@ -73,7 +83,8 @@ class MoveNode(ArmNode):
         topic = f"{controller}/joint_trajectory"
         self._trajectories = self.keep(self.create_publisher(JointTrajectory, topic, OFFERED))
         self._controller, self._state_topic = self.resolve_topic_name(controller), f"{controller}/state"
-        self._allowed, self._report = False, ""
+        self._allowed, self._report, self._counts = False, "", dict.fromkeys(ENDINGS, 0)
+        self._counted: dict[str, int] | None = None  # when the motion was sent
         self.keep(self.create_subscription(DiagnosticArray, "/diagnostics", self._on_report, 20))
         self.keep(self.create_subscription(JointState, "joint_states", self._on_state, NEWEST))
         self.every(CHECK_PERIOD, self._check)
@@ -103,6 +114,19 @@ class MoveNode(ArmNode):
             if status.name == self._controller and "motion locked" in values:
                 self._allowed = values["state"] in ACCEPTING and not values["motion locked"]
                 self._report = values["motion locked"] or status.message
+                self._counts = {key: int(values.get(key, 0)) for key in ENDINGS}
+                if self._goal is not None and not self.finished:
+                    self._judge(values)
+
+    def _judge(self, values: dict[str, str]) -> None:
+        """End if the controller reports that it does not follow the motion to its goal."""
+        ended = [key for key in ENDINGS if self._counted is not None and self._counts[key] > self._counted[key]]
+        if values["state"] not in ACCEPTING:
+            self._finish(f"the controller has ended the motion: {self._report}", 1)
+        elif ended:
+            why = values["last refused trajectory"] if ended[0] == REFUSED else ENDINGS[ended[0]]
+            what = "refuses" if ended[0] == REFUSED else "has ended"
+            self._finish(f"the controller {what} the motion: {why}", 1)
 
     @property
     def _ready(self) -> bool:
@@ -150,15 +174,14 @@ class MoveNode(ArmNode):
         self._judged = np.array([name in listed for name in self.robot.joint_names])
         try:
             T = self.parameters.number("duration") or quintic_duration(
-                self._q, target, np.where(self.robot.velocity_limit > 0.0, self.robot.velocity_limit, np.inf),
-                scale=self.parameters.number("velocity_scale"),
+                self._q, target, self.velocity_limit(), scale=self.parameters.number("velocity_scale"),
             )
         except RneDynamicsError as error:
             self._finish(f"{error} (parameter duration)", 1)
             return
         self._trajectories.publish(quintic_message(listed, target[self._judged], T))
-        self.get_logger().info(f"moving for {T:.3f} s")
-        self._goal = target
+        self.say(f"moving for {T:.3f} s")
+        self._goal, self._counted = target, self._counts if self._allowed else None
         self._arrival = self._time.passed + T
 
     def _listed(self) -> tuple[str, ...]:
@@ -169,9 +192,38 @@ class MoveNode(ArmNode):
         leading = range(robot.n) if mechanism is None else leading_joints(mechanism, wanted)
         return tuple(name for j, name in enumerate(names) if j in leading or j in wanted)
 
+    def velocity_limit(self) -> Array:
+        """Speed of which `velocity_scale` is a fraction, (n,), infinite for none."""
+        limit = self.robot.velocity_limit
+        fastest: Array = np.where(limit > 0.0, limit, np.inf)
+        return fastest
+
+    def say(self, text: str, *, error: bool = False) -> None:
+        """Report to the user: in the log."""
+        (self.get_logger().error if error else self.get_logger().info)(text)
+
     def _finish(self, text: str, code: int) -> None:
-        (self.get_logger().error if code else self.get_logger().info)(text)
+        self.say(text, error=code != 0)
         self.exit_code, self.finished = code, True
+
+    def end(self) -> None:
+        """Cancel the motion if it has not ended, and wait until the arm is at rest; not after a second signal."""
+        if self._goal is None or self.finished:
+            return
+        self.finished = True
+        self._trajectories.publish(JointTrajectory(joint_names=list(self.robot.joint_names)))  # without points
+        self.say("interrupted: the motion is cancelled, the arm is braked on its path")
+        begun = moving = self._time.passed
+        place = self._q
+        give_up_at = time.monotonic() + CANCELLED
+        while self._time.passed - max(moving, begun) < RESTING:
+            if self.signalled_again() or time.monotonic() > give_up_at or self.executor is None:
+                self.say("the arm is NOT known to be at rest: stop it by ~/stop or the emergency stop", error=True)
+                return
+            self.executor.spin_once(timeout_sec=CHECK_PERIOD)
+            if np.abs(self._qd).max() >= AT_REST or np.abs(self._q - place).max() > AT_REST * RESTING:
+                moving, place = self._time.passed, self._q
+        self.say("cancelled: the arm is at rest, before its goal")
 
 
 class StampClock:
@@ -192,69 +244,19 @@ class StampClock:
         self._stamp, self.received_at = stamp, now
 
 
-def goal(robot: RigidRobot, joints: Sequence[str], values: Values) -> Array:
-    """The goal that the parameters name, NaN for joints that stay; shape (n,), rad or m.
-
-    Raises
-    ------
-    ArgumentError
-        Another number of values than joints, an unknown joint, a goal outside the position limits.
-    """
-    names = values["goal_joints"] or joints
-    assert isinstance(names, tuple)  # checked by the schema
-    given = numbers(values, "goal")
-    if len(given) != len(names):
-        raise ArgumentError(f"goal has {len(given)} values for {len(names)} joints ({', '.join(map(str, names))})")
-    target = np.full(robot.n, np.nan)
-    for name, value in zip(names, given, strict=True):
-        j = robot.joint_index(str(name))
-        if not robot.lower[j] <= value <= robot.upper[j]:
-            raise ArgumentError(
-                f"goal {value:g} of joint {name!r} is outside its limits [{robot.lower[j]:.6g}, {robot.upper[j]:.6g}]"
-            )
-        target[j] = value
-    return target
-
-
 def quintic_message(joints: Sequence[str], end: Array, duration: float) -> JointTrajectory:
-    """A quintic from wherever the controller holds the arm to rest at `end`, (n,), in `duration` seconds."""
+    """A quintic from wherever the controller holds the arm to rest at `end`, (n,), in `duration` seconds.
+
+    It has two points and no stamp: a controller that also follows setpoints takes it for a trajectory, however short.
+    """
     rest = [0.0] * len(joints)
-    point = JointTrajectoryPoint(
-        positions=end.tolist(), velocities=rest, accelerations=rest, time_from_start=duration_message(duration)
-    )
-    return JointTrajectory(joint_names=list(joints), points=[point])
-
-
-def overrides(arguments: Sequence[str]) -> list[RosParameter]:
-    """Parameters from the command line; exits with a usage message if it is not valid."""
-    parser = argparse.ArgumentParser(
-        prog="move", description="Send the arm to a position along a quintic and wait until it is there.",
-        epilog="examples: move 0.5 -0.8 0.3 0 0 0    move joint2=-0.8 --duration 2    "
-               "move joint1=1 --ros-args -p robot_description:=puma560",
-    )
-    parser.add_argument("goal", nargs="*", metavar="VALUE|JOINT=VALUE", help="rad or m")
-    parser.add_argument("--version", action="version", version=f"%(prog)s {__version__}")
-    for name in ("duration", "velocity-scale", "tolerance", "timeout"):
-        parser.add_argument(f"--{name}", type=float)
-    parser.add_argument("--controller")
-    refuse_remappings(parser, arguments)
-    options = parser.parse_args([f" {a}" if a[:1] == "-" and a[1:2] in "0123456789." and a != "-" else a
-                                 for a in arguments])
-    given = vars(options)
-    words = [w.strip() for w in given.pop("goal")]
-    named = [w.partition("=") for w in words if "=" in w]
-    if named and len(named) != len(words):
-        parser.error("give either VALUEs for all joints or JOINT=VALUE for some")
-    try:
-        values = [float(value) for _, _, value in named] or [float(w) for w in words]
-    except ValueError as error:
-        parser.error(str(error))
-    result = [RosParameter(name, value=value) for name, value in given.items() if value is not None]
-    if values:
-        result.append(RosParameter("goal", value=values))
-    if named:
-        result.append(RosParameter("goal_joints", value=[name for name, _, _ in named]))
-    return result
+    points = [
+        JointTrajectoryPoint(
+            positions=end.tolist(), velocities=rest, accelerations=rest, time_from_start=duration_message(t)
+        )
+        for t in (duration, duration + REPEATED)
+    ]
+    return JointTrajectory(joint_names=list(joints), points=points)
 
 
 def main(argv: Sequence[str] | None = None) -> int:

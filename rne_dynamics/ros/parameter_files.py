@@ -1,4 +1,4 @@
-"""Settings on the command line that are valid for rcl but apply to no node of this process."""
+"""Parameter files: the settings for one node, and those that are valid for rcl but apply to no node of a process."""
 
 from __future__ import annotations
 
@@ -6,6 +6,8 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
+
+from rne_dynamics.errors import ParameterError
 
 SECTION = "ros__parameters"
 _FLAGS = {"--params-file": "--params-file", "-p": "-p", "--param": "-p"}
@@ -65,6 +67,44 @@ def node_keys(file: str) -> Iterator[str]:
     except (OSError, ValueError, yaml.YAMLError):  # rcl reads it too and reports the fault
         return
     yield from _keys_in(content, "")
+
+
+def settings_for(file: str, node: str) -> dict[str, Any]:
+    """The settings of a parameter file for a node, given by its full name: values by name, with dots.
+
+    Raises
+    ------
+    ParameterError
+        A file that cannot be read, or is no parameter file.
+    """
+    import yaml
+
+    try:
+        content = yaml.safe_load(Path(file).read_text(encoding="utf-8"))
+    except (OSError, ValueError, yaml.YAMLError) as error:
+        raise ParameterError(f"parameter file {file} cannot be read: {' '.join(str(error).split())}") from None
+    if not isinstance(content, Mapping):
+        raise ParameterError(f"{file} is no parameter file; it needs keys such as /**/simulator with {SECTION} below")
+    return {name: value for key, found in _sections(content, "") if applies(key, node) for name, value in found}
+
+
+def _sections(content: Any, above: str) -> Iterator[tuple[str, list[tuple[str, Any]]]]:
+    """Each section of settings: the nodes that it is for, and its names and values."""
+    if not isinstance(content, Mapping):
+        return
+    for key, below in content.items():
+        if key == SECTION:
+            yield above, list(_flat(below, ""))
+        else:
+            yield from _sections(below, f"{above}/{str(key).strip('/')}")
+
+
+def _flat(values: Any, prefix: str) -> Iterator[tuple[str, Any]]:
+    for name, value in (values or {}).items():
+        if isinstance(value, Mapping):
+            yield from _flat(value, f"{prefix}{name}.")
+        else:
+            yield f"{prefix}{name}", value
 
 
 def _keys_in(content: Any, above: str) -> Iterator[str]:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from diagnostic_msgs.msg import DiagnosticArray
@@ -11,7 +12,9 @@ from numpy.typing import NDArray
 from rclpy.node import Node
 from sensor_msgs.msg import JointState
 
+from rne_dynamics.control.supervision.states import Mode
 from rne_dynamics.model.inertia import Array
+from rne_dynamics.ros.arm_processes import LOCKSTEP_TIMEOUT
 from rne_dynamics.ros.deflections import COMPONENTS
 from rne_dynamics.ros.messages import stamp_of
 from rne_dynamics.ros.processes import NodeProcess, wait_until
@@ -19,7 +22,18 @@ from rne_dynamics.ros.recorder import Sample, TopicRecorder
 
 #: Longest wait for messages that should come at once, s.
 PATIENCE = 30.0
+#: What `SessionRecorder.receives_everything` awaits.
+STREAMS = "joint states, torque terms and the simulator's report"
 TERMS = ("inertia", "coriolis", "gravity", "friction", "feedback")
+
+
+class ControllerStatus(NamedTuple):
+    """What a controller reports: state, why it refuses motions (empty if it does not), cause, last limited effort."""
+
+    state: str
+    locked: str
+    message: str
+    clamp: str
 
 
 @dataclass(frozen=True, eq=False)
@@ -30,8 +44,8 @@ class Recording:
     ----------
     stamps, sent
         Each joint state's own time and when it was published, ns; (samples,).
-    q, efforts
-        Measured positions and the efforts that drove the arm; (samples, n).
+    q, qd, efforts
+        Measured positions and velocities, and the efforts that drove the arm; (samples, n).
     begins
         When each move was to start, ns of the stamps.
     terms
@@ -49,6 +63,7 @@ class Recording:
     stamps: NDArray[np.int64]
     sent: NDArray[np.int64]
     q: Array
+    qd: Array
     efforts: Array
     begins: tuple[int, ...]
     terms: dict[str, tuple[NDArray[np.int64], Array]]
@@ -109,15 +124,30 @@ class SessionRecorder:
         self.drain()
         return all(r.samples for r in self._streams) and bool(self._simulator_report())
 
-    def may_move(self) -> bool:
-        """Whether the controller holds the arm and has passed its start-up check, by its latest report."""
+    def controller_report(self) -> ControllerStatus:
+        """The controller's latest report."""
         self.drain()
         for sample in reversed(self.reports.samples):
             status = self.reports.decode(sample).status[0]
             if status.name == self._controller:
                 values = {v.key: v.value for v in status.values}
-                return values["state"] == "holding" and not values["motion locked"]
-        return False
+                return ControllerStatus(values["state"], values["motion locked"], status.message, values["last clamp"])
+        return ControllerStatus("", "it has not reported yet", "", "")
+
+    def may_move(self) -> bool:
+        """Whether the controller holds the arm and has passed its start-up check, by its latest report."""
+        status = self.controller_report()
+        return status.state == Mode.HOLDING.value and not status.locked
+
+    def stamps_until(self, end: int, processes: Sequence[NodeProcess]) -> Iterator[int]:
+        """Yield the times of joint states as they come, ns, until `end`; raises `RneDynamicsError` if none comes."""
+        while (now := self.newest_stamp()) < end:
+            yield now
+
+            def later(now: int = now) -> bool:
+                return self.newest_stamp() > now
+
+            wait_until(later, LOCKSTEP_TIMEOUT + PATIENCE, "the next joint state", processes, period=0.02)
 
     def newest_stamp(self) -> int:
         """Time of the newest joint state, ns."""
@@ -165,6 +195,7 @@ class SessionRecorder:
             stamps=np.array([stamp_of(m) for m in states]),
             sent=np.array([s.sent for s in taken.states]),
             q=np.array([m.position for m in states])[:, places],
+            qd=np.array([m.velocity for m in states])[:, places],
             efforts=np.array([m.effort for m in states])[:, places],
             begins=taken.begins,
             terms={

@@ -217,10 +217,9 @@ class SimulatorNode(ArmNode):
         self.simulator.reset()
         if self._hardware is not None:
             self._hardware.drives.reset()
-        self._wrenches.by_link.clear()
+        self._wrenches.clear()
         self.answers.restart()
-        self._ahead = False
-        self._origin, self._periods = time.time_ns(), 0
+        self._ahead, self._origin, self._periods = False, time.time_ns(), 0
         self._wall = WallTime(1.0 / self._rate)
         self.report = SimulatorReport(
             self, self.diagnostics, self.answers, self._wall, self._bending, self._outputs.clock_topic,
@@ -242,7 +241,8 @@ class SimulatorNode(ArmNode):
         try:
             if self._hardware is not None:
                 self._hardware.drive(self.simulator)
-            state = self.simulator.advance(self._substeps, wrenches=self._wrenches.by_link or None)
+            wrenches = self._wrenches.at(self._origin + self._periods * self._period)
+            state = self.simulator.advance(self._substeps, wrenches=wrenches)
             self._outputs.note_motion(self.simulator.state)
             if self._bending is not None:
                 self._bending.note(state)

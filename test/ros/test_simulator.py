@@ -185,6 +185,28 @@ def test_a_wrench_pushes_until_it_is_taken_back(arm):
     assert arm.now().velocity[0] == 0.0, "friction has stopped it"
 
 
+def test_a_wrench_acts_from_its_stamp_on(arm):
+    push = WrenchStamped()
+    push.header.frame_id = "link1"
+    begin = stamp_of(arm.hold(0.2)) + 600_000_000
+    for after, torque in ((0, 80.0), (200_000_000, 0.0)):
+        push.header.stamp.sec, push.header.stamp.nanosec = divmod(begin + after, 1_000_000_000)
+        push.wrench.torque.z = torque
+        arm.wrenches.publish(push)
+    state = arm.hold(0.002)
+    deadline = time.monotonic() + 20.0
+    while stamp_of(state) <= begin:
+        assert state.velocity[0] == 0.0
+        assert time.monotonic() < deadline
+        state = arm.hold(0.002)
+    assert arm.hold(0.1).velocity[0] != 0.0
+    arm.hold(1.5)
+    assert arm.now().velocity[0] == 0.0, "it has ended, and friction has stopped the joint"
+    push.header.stamp.sec += 100
+    arm.wrenches.publish(push)
+    wait_until(lambda: "s after the last joint state" in arm.process.output(), 5.0, "the refusal", [arm.process])
+
+
 def test_of_a_stream_of_wrenches_the_newest_is_soon_in_force(arm):
     push = WrenchStamped()
     push.header.frame_id = "link1"

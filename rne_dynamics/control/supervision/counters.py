@@ -24,8 +24,8 @@ class Counters:
         New time bases that were taken.
     efforts, dead_reckoned, clamped
         Efforts sent; of these those without a usable state, and those that a limit changed.
-    lost, stops, faults
-        Streams lost, stops begun, faults.
+    lost, stops, faults, fault
+        Streams lost, stops begun, faults, and the cause of the last fault.
     base_refused, base_refusal
         Messages on the motion of the base that were not used, and the text of the last refusal.
     held_anew
@@ -43,6 +43,7 @@ class Counters:
     lost: int = 0
     stops: int = 0
     faults: int = 0
+    fault: str = ""
     held_anew: int = 0
     base_refused: int = 0
     base_refusal: str = ""

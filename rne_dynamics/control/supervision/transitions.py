@@ -166,7 +166,7 @@ class Transitions:
         if not over or limited.command.any():
             return False
         if self._after is FAULT:
-            self.counters.faults += 1
+            self.counters.faults, self.counters.fault = self.counters.faults + 1, self.cause
         self._stop, self._runaway, self._dead_reckoning = None, None, False
         self._enter(self._after, self.cause)
         return True

@@ -1,0 +1,127 @@
+"""`rne send`: move the arm of a running controller, and wait until it is there."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from typing import TYPE_CHECKING
+
+from rne_dynamics.cli.ros_nodes import need_ros
+from rne_dynamics.cli.running import add_node, wanted_node
+from rne_dynamics.control.motion.goal_words import parse_goal
+from rne_dynamics.errors import ArgumentError, ControlError
+
+if TYPE_CHECKING:
+    from rne_dynamics.ros.running_nodes import RunningNode, RunningNodes
+
+EXAMPLES = """\
+examples:
+  rne send joint2=-0.8 joint3=30deg                  the other joints stay
+  rne send 0 -0.8 0.5 0 0.3 0 --duration 4           one value for each joint
+  rne send --home --speed 0.2
+  rne send --recover                                 hold the arm again after a stop or a fault
+  rne send joint1=0.3 --node /left/computed_torque_controller
+
+Ctrl-C brakes the arm on its path and waits until it is at rest.
+
+exit code: 0 if the arm has arrived, 1 if not, 130 after Ctrl-C
+"""
+#: States from which ~/recover leads back.
+ENDED = ("released", "fault")
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Declare the arguments."""
+    parser.add_argument("goal", nargs="*", metavar="JOINT=VALUE|VALUE",
+                        help="rad or m; degrees as 30deg. Named joints, or all in order")
+    parser.add_argument("--home", action="store_true",
+                        help="go to zero, or the nearest position inside the limits; a mechanism to its posture")
+    parser.add_argument("--recover", action="store_true", help="first hold the arm again, if it is released")
+    how = parser.add_mutually_exclusive_group()
+    how.add_argument("--duration", type=float, metavar="S", help="time of the motion")
+    how.add_argument("--speed", type=float, metavar="FRACTION",
+                     help="fraction of the velocity limits (default: 0.3)")
+    parser.add_argument("--tolerance", type=float, default=0.01,
+                        help="error within which the arm has arrived, rad or m (default: 0.01)")
+    parser.add_argument("--timeout", type=float, default=10.0, metavar="S",
+                        help="longest wait for the controller, and for the arm to settle (default: 10)")
+    add_node(parser, "the only one that runs")
+
+
+def run(args: argparse.Namespace) -> int:
+    """Send a motion; 0 if the arm has arrived."""
+    need_ros("`rne send`")
+    from rne_dynamics.ros.running_model import read_model
+    from rne_dynamics.ros.running_nodes import RunningNodes
+    from rne_dynamics.ros.send import send
+
+    options = _options(args)
+    with RunningNodes() as nodes:
+        controller = nodes.controller(wanted_node(args))
+        nodes.await_interfaces(controller)
+        if args.recover:
+            _recover(nodes, controller)
+            if not (args.goal or args.home):
+                return _held(nodes, controller, args.timeout)
+        if not controller.tracks:
+            raise ControlError(f"{controller.name} follows no trajectories; use computed_torque_controller")
+        if controller.mode in ENDED:
+            raise ControlError(f"{controller.name} has released the arm ({controller.mode}); give --recover to hold it")
+        if not controller.topic:
+            raise ControlError(f"it is not known where {controller.name} receives joint states; try again")
+        model = read_model(nodes, controller)
+        if args.home:
+            goal = dict(zip(model.robot.joint_names, model.home.tolist(), strict=True))
+        else:
+            words = [word.strip() for word in args.goal]
+            goal = parse_goal(words, model.robot, model.lower, model.upper)
+    interrupted = []
+
+    def say(text: str, error: bool) -> None:
+        if text.startswith("interrupted"):
+            interrupted.append(text)
+        print(f"{controller.name}: {text}", file=sys.stderr if error else sys.stdout, flush=True)
+
+    code = send(controller, model, goal, options, say)
+    return 130 if interrupted else code
+
+
+def _options(args: argparse.Namespace) -> dict[str, float]:
+    """Parameters of the motion, checked."""
+    if args.home and args.goal:
+        raise ArgumentError("give either --home or a goal")
+    if not (args.home or args.goal or args.recover):
+        raise ArgumentError("no goal is given; write JOINT=VALUE, a VALUE for each joint, or --home")
+    bounds = {"duration": (0.01, 3600.0), "speed": (0.01, 1.0), "tolerance": (1e-9, 10.0), "timeout": (0.1, 600.0)}
+    for name, (least, most) in bounds.items():
+        value = getattr(args, name)
+        if value is not None and not least <= value <= most:
+            raise ArgumentError(f"--{name} is {value:g}; it must be between {least:g} and {most:g}")
+    options = {"tolerance": args.tolerance, "timeout": args.timeout}
+    if args.duration is not None:
+        options["duration"] = args.duration
+    if args.speed is not None:
+        options["velocity_scale"] = args.speed
+    return options
+
+
+def _recover(nodes: RunningNodes, controller: RunningNode) -> None:
+    """Let a controller that has released the arm hold it again."""
+    if controller.mode not in ENDED:
+        print(f"{controller.name}: nothing to recover from, it is {controller.mode}", flush=True)
+        return
+    asked = nodes.trigger(controller, "recover")
+    nodes.spin(asked.LONGEST, asked.over)
+    if asked.response is None:
+        raise ControlError(f"{controller.name} does not answer ~/recover")
+    if not asked.response.success:
+        raise ControlError(f"{controller.name} does not recover: {asked.response.message}")
+    nodes.spin(1.0, lambda: controller.mode not in ENDED)
+    print(f"{controller.name}: recovering", flush=True)
+
+
+def _held(nodes: RunningNodes, controller: RunningNode, timeout: float) -> int:
+    """Wait until the arm is held; 0 if it is."""
+    held = nodes.spin(timeout, lambda: controller.mode in ("holding", "floating"))
+    print(f"{controller.name}: {controller.mode}", flush=True)
+    return 0 if held else 1

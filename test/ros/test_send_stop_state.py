@@ -1,0 +1,216 @@
+"""`rne send`, `rne stop` and `rne state` with real controllers and a simulated arm, in a ROS domain of their own."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+import yaml
+from geometry_msgs.msg import WrenchStamped
+
+from rne_dynamics.cli.main import main
+from rne_dynamics.ros.arm_processes import session_node
+from rne_dynamics.ros.processes import NodeProcess, wait_until
+
+ROOT = Path(__file__).resolve().parents[2]
+#: No other test uses it: `rne stop` stops every controller that it finds.
+DOMAIN = {"ROS_DOMAIN_ID": str(110 + os.getpid() % 100)}
+LEFT, RIGHT, PUSHED = (f"/{place}/computed_torque_controller" for place in ("left", "right", "pushed"))
+#: In lock-step, so that a busy computer slows the arm down and changes nothing else.
+SIMULATOR = {"robot_description": "planar2", "rate": 200.0, "publish_clock": True, "lockstep": True,
+             "lockstep_timeout": 60.0, "on_command_timeout": "brake"}
+CONTROLLER = {
+    "robot_description": "planar2", "use_sim_time": True, "diagnostics_period": 0.5,
+    "startup_check": {"duration": 0.1}, "start": {"ramp_time": 0.1},
+    "stop": {"brake_time": 0.1, "hold_time": 0.1, "ramp_time": 0.1},
+    "limits": {"joint1": {"position_margin": 0.1}},
+    "gains": {j: {"p": 400.0, "d": 40.0} for j in ("joint1", "joint2")},
+}
+
+
+@pytest.fixture(scope="module", autouse=True)
+def domain() -> Iterator[None]:
+    with pytest.MonkeyPatch.context() as patch:
+        for name, value in DOMAIN.items():
+            patch.setenv(name, value)
+        yield
+
+
+@contextlib.contextmanager
+def arm(folder: Path, namespace: str, controller: str = "computed_torque_controller") -> Iterator[list[NodeProcess]]:
+    with contextlib.ExitStack() as stack:
+        processes = []
+        for module, parameters in (("simulator", SIMULATOR), (controller, CONTROLLER)):
+            file = folder / f"{namespace.strip('/')}_{module}.yaml"
+            file.write_text(yaml.safe_dump({"/**": {"ros__parameters": parameters}}))
+            ros = ["--ros-args", "--params-file", str(file), "-r", f"__ns:={namespace}"]
+            ros += ["-r", f"/clock:={namespace}/clock"]
+            processes.append(stack.enter_context(NodeProcess(module, ros, DOMAIN)))
+        wait_until(lambda: all("ready: " in p.output() for p in processes), 180.0, "both nodes", processes)
+        wait_until(lambda: "holding" in processes[1].output(), 60.0, "the arm to be held", processes)
+        yield processes
+
+
+@pytest.fixture(scope="module")
+def left(tmp_path_factory: pytest.TempPathFactory) -> Iterator[list[NodeProcess]]:
+    with arm(tmp_path_factory.mktemp("left"), "/left") as processes:
+        yield processes
+
+
+def rne(*words: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "rne_dynamics.cli.main", *words], check=False, capture_output=True, text=True,
+        timeout=200, env={**os.environ, "PYTHONPATH": str(ROOT)},
+    )
+
+
+def state(capsys: pytest.CaptureFixture[str], node: str = LEFT) -> tuple[int, dict[str, object]]:
+    capsys.readouterr()
+    code = main(["state", "--json", "--node", node])
+    return code, json.loads(capsys.readouterr().out)[0]
+
+
+def test_state_and_stop(left, capsys):
+    code, report = state(capsys)
+    assert code == 0
+    assert (report["node"], report["state"], report["held"]) == (LEFT, "holding", True)
+    joint = report["joints"][0]
+    assert joint["name"] == "joint1"
+    assert joint["lower"] < joint["position"] < joint["upper"]
+    assert 0.0 <= report["joint_states_age"] < 0.5
+    assert main(["state", "--node", LEFT]) == 0
+    assert f"{LEFT} (controller): holding" in capsys.readouterr().out
+
+    assert main(["stop"]) == 0
+    assert f"{LEFT}: released, the arm is at rest at joint1" in capsys.readouterr().out
+    code, report = state(capsys)
+    assert code == 1
+    assert report["state"] == "released"
+    assert "send --recover" in report["remedy"]
+    assert main(["stop"]) == 0, "a second stop changes nothing"
+
+
+@pytest.mark.slow
+def test_a_node_that_does_not_run_is_no_success(left, capsys):
+    assert main(["stop", "--node", "/nobody/controller"]) == 1
+    assert "NOTHING WAS STOPPED: /nobody/controller does not answer. USE THE EMERGENCY STOP" in capsys.readouterr().err
+    assert main(["state", "--node", "/nobody/controller"]) == 1
+    assert f"running controllers: {LEFT}" in capsys.readouterr().err
+
+
+@pytest.mark.slow
+def test_motions_are_sent_judged_and_cancelled(left, capsys):
+    assert rne("send", "--recover", "joint1=0.1", "--duration", "1").returncode == 0
+    done = rne("send", "joint1=10deg", "--speed", "0.05")
+    assert done.returncode == 0, done.stderr
+    assert f"{LEFT}: arrived" in done.stdout
+    _, report = state(capsys)
+    assert report["joints"][0]["position"] == pytest.approx(0.1745, abs=0.01)
+
+    before = int(report["diagnostics"]["goals reached"])
+    small = rne("send", "joint1=0.1750", "--duration", "0.1")  # no longer than setpoints.timeout
+    assert small.returncode == 0, small.stderr
+    deadline = time.monotonic() + 10.0
+    while int(state(capsys)[1]["diagnostics"]["goals reached"]) == before:
+        assert time.monotonic() < deadline, "a short motion is no setpoint"
+    assert state(capsys)[1]["diagnostics"]["setpoints"] == "0"
+
+    for words, said in (
+        (["joint1=99"], "outside its limits"), (["elbow=1"], "elbow"), (["1"], "1 values for 2 joints"),
+        (["joint1=3.1"], "outside its limits"),  # inside those of the description, not of the controller's margin
+        (["joint1=0.5", "--duration", "0.01"], "the controller refuses the motion"),
+    ):
+        refused = rne("send", *words)
+        assert refused.returncode == 1
+        assert said in refused.stderr, refused.stderr
+        assert "Traceback" not in refused.stderr
+
+    process = subprocess.Popen(
+        [sys.executable, "-m", "rne_dynamics.cli.main", "send", "joint1=-1", "--duration", "30"], text=True,
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE, env={**os.environ, "PYTHONPATH": str(ROOT)},
+    )
+    assert "moving for 30.000 s" in process.stdout.readline()
+    time.sleep(1.0)
+    process.send_signal(signal.SIGINT)
+    out, error = process.communicate(timeout=60.0)
+    assert process.returncode == 130, error
+    assert "the motion is cancelled" in out
+    assert "cancelled: the arm is at rest, before its goal" in out
+    assert state(capsys)[1]["state"] == "holding"
+    home = rne("send", "--home", "--duration", "1")
+    assert home.returncode == 0, home.stderr
+
+
+@pytest.mark.slow
+def test_of_several_controllers_one_must_be_named_and_all_are_stopped(left, tmp_path, capsys):
+    with arm(tmp_path, "/right"):
+        assert f"2 controllers run; choose one by --node: {LEFT}, {RIGHT}" in rne("send", "joint1=0.1").stderr
+        assert main(["stop"]) == 0
+        out = capsys.readouterr().out
+        assert f"{LEFT}: released" in out
+        assert f"{RIGHT}: released" in out
+
+
+@pytest.mark.slow
+def test_a_controller_that_does_not_answer_is_reported_loudly(tmp_path, capsys):
+    with arm(tmp_path, "/frozen") as (_, controller):
+        controller.signal(signal.SIGSTOP)
+        try:
+            assert main(["stop", "--node", "/frozen/computed_torque_controller"]) == 1
+        finally:
+            controller.signal(signal.SIGCONT)
+        error = capsys.readouterr().err
+        assert "frozen/computed_torque_controller" in error
+        assert "ANSWER. USE THE EMERGENCY STOP" in error.replace("does not answer", "DOES NOT ANSWER")
+
+
+@pytest.mark.slow
+def test_an_arm_that_moves_after_its_release_is_not_reported_as_stopped(tmp_path, capsys):
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setitem(SIMULATOR, "on_command_timeout", "zero_effort")
+        patch.setitem(SIMULATOR, "friction", False)
+        with arm(tmp_path, "/falling"):
+            assert main(["stop", "--node", "/falling/computed_torque_controller"]) == 1
+    assert "released, and the arm still MOVES" in capsys.readouterr().err
+
+
+@pytest.mark.slow
+def test_faults_and_stale_joint_states_are_reported_with_their_remedies(tmp_path, capsys):
+    with arm(tmp_path, "/pushed") as (simulator, _), session_node("pusher", "/pushed") as pusher:
+        wrenches = pusher.create_publisher(WrenchStamped, "simulator/wrench", 10)
+        wait_until(wrenches.get_subscription_count, 30.0, "the simulator's topic", [simulator])
+        push = WrenchStamped()
+        push.header.frame_id = "link2"
+        push.wrench.force.y = 500.0
+        wrenches.publish(push)
+        wait_until(lambda: state(capsys, PUSHED)[1]["state"] == "fault", 60.0, "the fault", [simulator])
+        push.wrench.force.y = 0.0
+        wrenches.publish(push)
+        code, report = state(capsys, PUSHED)
+        assert code == 1
+        assert "its limit is" in report["trouble"]
+        assert "send --recover" in report["remedy"]
+        assert report["last_fault"]
+        recovered = rne("send", "--recover", "--node", PUSHED)
+        assert recovered.returncode == 0, recovered.stderr
+        code, report = state(capsys, PUSHED)
+        assert code == 0
+        assert "its limit is" in report["last_fault"], "it is still reported"
+
+        simulator.signal(signal.SIGSTOP)
+        try:
+            time.sleep(1.0)
+            code, report = state(capsys, PUSHED)
+        finally:
+            simulator.signal(signal.SIGCONT)
+        assert code == 1
+        assert "joint states" in report["trouble"]
+        assert "check the driver" in report["remedy"]
