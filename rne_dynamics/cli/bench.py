@@ -19,6 +19,7 @@ from rne_dynamics.benchmarking.sections import SECTIONS
 from rne_dynamics.benchmarking.summary import footing
 from rne_dynamics.benchmarking.tables import Cell, Table, tables
 from rne_dynamics.cli.bench_plot import plot
+from rne_dynamics.cli.table_layout import print_table
 from rne_dynamics.cli.terminal import console, progress_bar
 from rne_dynamics.errors import ArgumentError
 
@@ -94,7 +95,7 @@ def _measure(args: argparse.Namespace, sections: list[str], repeats: int) -> Res
 def print_results(out: Console, results: Results) -> None:
     """Print times and ratios of every section, goals, omissions, and the computer."""
     for table in tables(results):
-        out.print(_rich(table))
+        print_table(out, _rich(table), keys=min(2, table.left) or 1)
     for line in results.left_out:
         out.print(line)
     for disagreement in results.disagreements:

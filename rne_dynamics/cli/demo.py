@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 import json
 from collections.abc import Callable
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +16,8 @@ from rne_dynamics.cli.demo_flexible_report import flexible_figures, plot_flexibl
 from rne_dynamics.cli.demo_moves import Plan, plan_moves
 from rne_dynamics.cli.demo_tracking import Tracking, evaluate, plot
 from rne_dynamics.cli.demo_vibration import evaluate_vibration
+from rne_dynamics.cli.overview import require_ros
+from rne_dynamics.cli.table_layout import print_table
 from rne_dynamics.cli.terminal import console, ended_by_sigterm, progress_bar
 from rne_dynamics.control.input_shaper import SHAPERS
 from rne_dynamics.description.model_file import load_model
@@ -74,10 +75,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Run the demo; 0 if the arm tracked in all plans."""
-    if find_spec("rclpy") is None:
-        raise MissingDependencyError(
-            "the demo runs on ROS 2 and rclpy is not installed: pip install 'rne_dynamics[ros]', or source a ROS 2"
-        )
+    require_ros("demo")
     from rne_dynamics.ros import demonstration
     from rne_dynamics.ros.description import description_text
 
@@ -217,7 +215,7 @@ def _print(robot: RigidRobot, plan: Plan, tracking: Tracking) -> None:
             name, f"{tracking.rms[j]:.2e} {length}", f"{tracking.largest[j]:.2e} {length}",
             f"{tracking.effort[j]:.2f} {force}", f"{plan.effort_limit[j]:.2f} {force}", f"{100.0 * used:.0f} %",
         )
-    out.print(table)
+    print_table(out, table)
     out.print(
         f"{tracking.rate:.1f} joint states per second; reply latency p50 {1e3 * tracking.latency_p50:.2f} ms, "
         f"p99 {1e3 * tracking.latency_p99:.2f} ms; {tracking.missed} of {tracking.answered + tracking.missed} replies "

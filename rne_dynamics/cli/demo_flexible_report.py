@@ -14,6 +14,7 @@ from rne_dynamics.cli.demo_flexible import PLAIN, Programme, vibrations
 from rne_dynamics.cli.demo_tracking import Tracking
 from rne_dynamics.cli.demo_vibration import Vibration
 from rne_dynamics.cli.figures import canvas, draw_tracking
+from rne_dynamics.cli.table_layout import print_table
 from rne_dynamics.control.trajectory import Quintic
 from rne_dynamics.model.flexible.arm import FlexibleArm
 from rne_dynamics.model.inertia import Array
@@ -54,7 +55,7 @@ def print_flexible(out: Console, figures: dict[str, Any]) -> None:
             p["name"], f"{p['seconds_a_move']:.2f} s", f"{100.0 * p['largest_bend']:.1f} %",
             *(f"{1e3 * r:.2f} mm" for r in p["residual"]), f"{p['largest_rms_error']:.1e}", *share,
         )
-    out.print(table)
+    print_table(out, table)
     lowest = min(f[0] for f in figures["frequencies"])
     out.print(
         f"slowest vibration {lowest:.2f} Hz with the joints held; the controller uses the rigid model, with a "

@@ -7,7 +7,6 @@ import json
 import time
 from collections import Counter
 from collections.abc import Sequence
-from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,8 +15,10 @@ from rich.table import Table
 from rich.text import Text
 
 from rne_dynamics.advice import rne
+from rne_dynamics.cli.overview import require_ros
+from rne_dynamics.cli.table_layout import print_table
 from rne_dynamics.cli.terminal import console, ended_by_sigterm, progress_bar
-from rne_dynamics.errors import ArgumentError, MissingDependencyError
+from rne_dynamics.errors import ArgumentError
 
 if TYPE_CHECKING:
     from rne_dynamics.faults.campaign import Result
@@ -58,10 +59,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Run the campaign; 0 if every reaction was safe."""
-    if find_spec("rclpy") is None:
-        raise MissingDependencyError(
-            "the campaign runs on ROS 2 and rclpy is not installed: pip install 'rne_dynamics[ros]', or source a ROS 2"
-        )
+    require_ros("faults")
     from rne_dynamics.faults import campaign, table
 
     if args.table is not None and args.only:
@@ -139,7 +137,7 @@ def _list(faults: Sequence[Fault], as_json: bool) -> None:
     for f in faults:
         table.add_row("" if f.kind == last else f.kind, f.name, f.injected, f.reaction, ", ".join(f.arms))
         last = f.kind
-    console().print(table)
+    print_table(console(), table)
     kinds = Counter(f.kind for f in faults)
     console().print(f"{len(faults)} faults: " + ", ".join(f"{n} {kind}" for kind, n in kinds.items()))
 
@@ -156,7 +154,7 @@ def _print(results: Sequence[Result], seconds: float) -> None:
         verdict = Text("safe", "green") if r.passed else Text("NOT SAFE", "red")
         seen = Text(r.fault.reaction) if r.passed else Text(r.failure, "red")
         table.add_row(kind, r.fault.name, seen, str(r.efforts), f"{r.seconds:.1f}", verdict)
-    out.print(table)
+    print_table(out, table)
     failed = [r.fault.name for r in results if not r.passed]
     out.print(
         f"{len(results) - len(failed)} of {len(results)} faults caused the documented reaction; "

@@ -61,7 +61,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
     )  # fmt: skip
     motion.add_argument(
         "--start", action="append", default=[], metavar="JOINT=VALUE",
-        help="start position of a joint, rad or m; others start at zero or the nearest position inside their limits",
+        help="start position of a joint: rad or m, or with a unit (90deg, 20mm); others start at zero or the nearest "
+        "position inside their limits",
     )  # fmt: skip
     motion.add_argument(
         "--to", action="append", default=[], metavar="JOINT=VALUE",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import sys
 from collections.abc import Iterator
@@ -11,13 +12,14 @@ from types import FrameType
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, ProgressColumn, TextColumn, TimeElapsedColumn
 
-#: Width of tables in files and pipes, where 80 columns would squeeze them.
+#: Width of tables in files and pipes where the environment's COLUMNS gives none.
 _PIPE_WIDTH = 200
 
 
 def console() -> Console:
-    """A console on standard output that prints text unchanged."""
-    width = None if sys.stdout.isatty() else _PIPE_WIDTH
+    """A console on standard output that prints text unchanged, as wide as the terminal; tables by `print_table`."""
+    given = os.environ.get("COLUMNS", "")
+    width = None if sys.stdout.isatty() else int(given) if given.isdecimal() and int(given) else _PIPE_WIDTH
     return Console(width=width, markup=False, emoji=False, highlight=False)
 
 

@@ -1,0 +1,82 @@
+"""`rne --help`, `rne --version`, and the message of commands that need ROS where there is none."""
+
+from __future__ import annotations
+
+import os
+import platform
+import textwrap
+from collections.abc import Iterator, Mapping
+from importlib.metadata import PackageNotFoundError, version
+from importlib.util import find_spec
+
+from rne_dynamics import __version__
+from rne_dynamics.errors import MissingDependencyError
+
+#: Commands by purpose, in the order of `rne --help`; a command in none of them is listed with the last.
+GROUPS = {
+    "your own arm": ("list", "new", "check", "info", "guide", "inertia", "view"),
+    "simulate and compare": ("simulate", "compare", "plot", "verify", "bench"),
+    "with ROS 2": ("demo", "send", "stop", "state", "record", "faults"),
+    "for experts": ("excite", "identify", "residual", "export", "warmup"),
+}
+_ROS = "It needs ROS 2: rclpy, from a sourced installation or by pip install 'rne_dynamics[ros]'"
+#: Commands that import rclpy.
+NEEDS_ROS = dict.fromkeys(("demo", "faults"), _ROS)
+_WIDTH = 79
+
+
+def overview(commands: Mapping[str, str]) -> str:
+    """The text of `rne --help`: all commands in groups."""
+    grouped = {name for names in GROUPS.values() for name in names}
+    about = "Robot arm dynamics: recursive Newton-Euler, simulation and control."
+    lines = ["usage: rne COMMAND [arguments]", "", about]
+    for title, names in GROUPS.items():
+        last = title == list(GROUPS)[-1]
+        shown = [name for name in names if name in commands] + [n for n in commands if last and n not in grouped]
+        if shown:
+            lines += ["", f"{title}:"]
+            lines += [line for name in shown for line in _described(name, commands[name])]
+    lines += ["", "rne COMMAND --help    options and examples", "rne --version         versions of what is installed"]
+    return "\n".join(lines)
+
+
+def _described(name: str, text: str) -> list[str]:
+    return textwrap.wrap(f"  {name:10}{text}", _WIDTH, subsequent_indent=" " * 12)
+
+
+def versions() -> str:
+    """The text of `rne --version`: this package, Python, numpy, numba, ROS."""
+    lines = [f"rne {__version__}", f"Python {platform.python_version()}, {platform.system()} {platform.machine()}"]
+    lines += [f"{name} {_version(name)}" for name in ("numpy", "numba", "matplotlib")]
+    return "\n".join([*lines, *_ros_versions()])
+
+
+def _version(name: str) -> str:
+    try:
+        return version(name)
+    except PackageNotFoundError:
+        return "is not installed"
+
+
+def _ros_versions() -> Iterator[str]:
+    if find_spec("rclpy") is None:
+        yield "ROS 2 is not found: rclpy cannot be imported"
+        return
+    distribution = os.environ.get("ROS_DISTRO")
+    sourced = f"{distribution}, sourced" if distribution else "of PyPI, no installation sourced"
+    yield f"ROS 2 {sourced}"
+
+
+def require_ros(command: str) -> None:
+    """Refuse to go on without rclpy.
+
+    Raises
+    ------
+    MissingDependencyError
+        It cannot be imported; the message names the command and how to install it.
+    """
+    if find_spec("rclpy") is None:
+        raise MissingDependencyError(
+            f"`rne {command}` runs on ROS 2 and rclpy is not installed: pip install 'rne_dynamics[ros]', or source a "
+            "ROS 2 (source /opt/ros/jazzy/setup.bash); other commands do without it"
+        )
