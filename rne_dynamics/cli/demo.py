@@ -4,22 +4,27 @@ from __future__ import annotations
 
 import argparse
 import json
+import sys
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from rich.table import Table
 
 from rne_dynamics.cli import demo_flexible
 from rne_dynamics.cli.demo_flexible_report import flexible_figures, plot_flexible, print_flexible
-from rne_dynamics.cli.demo_moves import Plan, plan_moves
+from rne_dynamics.cli.demo_moves import EFFORT_RESERVE, Plan, plan_moves
 from rne_dynamics.cli.demo_tracking import Tracking, evaluate, plot
 from rne_dynamics.cli.demo_vibration import evaluate_vibration
+from rne_dynamics.cli.output_file import FIGURES, figure_file, output_file
 from rne_dynamics.cli.overview import require_ros
 from rne_dynamics.cli.table_layout import print_table
 from rne_dynamics.cli.terminal import console, ended_by_sigterm, progress_bar
+from rne_dynamics.cli.verdict import as_plain, verdict_line, without_effort_limit
+from rne_dynamics.control.gains import Gains
 from rne_dynamics.control.input_shaper import SHAPERS
+from rne_dynamics.control.tracking_verdict import Run, judge
 from rne_dynamics.description.model_file import load_model
 from rne_dynamics.description.sources import Source, is_model_file, read_source, read_stdin
 from rne_dynamics.dispatch import closed
@@ -28,14 +33,20 @@ from rne_dynamics.model.flexible.arm import AnyRobot
 from rne_dynamics.model.mechanism import RigidRobot
 from rne_dynamics.model.tree import JointKind
 
+if TYPE_CHECKING:
+    from rne_dynamics.ros.demo_config import ArmConfig, ConfiguredArm
+
 EXAMPLES = """\
 examples:
   rne demo
   rne demo --robot scara --seconds 6
   rne demo --robot my_arm.urdf --out my_arm.png --json
+  rne demo --robot my_arm.urdf --config my_arm.yaml    with the parameter file that `rne new` writes
   rne demo --robot pantograph                    a mechanism with closed loops, from its model file
   rne demo --robot flexible_arm --shaper zv      an arm with flexible links, with input shaping
   rne demo --robot flexible_arm --compare        the moves unshaped, with each shaper, and slow
+
+The last line says whether the arm tracked; if not, why, and what to do.
 
 exit code: 0 if every joint's RMS error stayed below --tolerance, 1 if not or if something failed
 """
@@ -50,7 +61,9 @@ SECONDS, TOLERANCE, FLEXIBLE_TOLERANCE = 9.0, 1e-3, 1e-2
 def configure(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
     parser.add_argument("--robot", default="puma560", metavar="FILE|NAME",
-                        help="URDF or model file: path, URI or name of a shipped robot, - for stdin (default: puma560)")
+                        help="URDF or model file: path, URI or a name of `rne list`, - for stdin (default: puma560)")
+    parser.add_argument("--config", metavar="FILE", default=None,
+                        help="parameter file (.yaml) with the controller's gains and limits, as `rne new` writes it")
     parser.add_argument("--seconds", type=float, default=None,
                         help=f"time of the three moves together (default: {SECONDS:g}; with flexible links 4 "
                         "periods of the slowest vibration)")
@@ -83,14 +96,24 @@ def run(args: argparse.Namespace) -> int:
         raise ArgumentError(f"--rate is {args.rate}; it must be between 10 and 5000 Hz")
     if args.bandwidth is not None and not 0.0 < args.bandwidth <= 1000.0:
         raise ArgumentError(f"--bandwidth is {args.bandwidth}; it must be above 0 and at most 1000 rad/s")
+    if args.config is not None and args.bandwidth is not None:
+        raise ArgumentError("--bandwidth and --config are both given; the parameter file has the gains")
+    if args.out is not None:
+        args.out = figure_file(args.out if args.out.suffix else args.out.with_suffix(".png"), "--out")
     source = read_stdin() if args.robot == "-" else read_source(args.robot)
     machine = closed(load_model(source))
+    config, configured = _configured(args.config, machine.rigid)
+    if configured is not None:
+        machine = machine.with_effort_limit(configured.effort)
     robot = machine.rigid
-    plan, programmes, bandwidth, settle = _programmes(machine, args)
+    if args.out is None:
+        output_file(_default_plot(robot), FIGURES, "--out")
+    plan, programmes, bandwidth, settle = _programmes(machine, args, configured)
+    _report_missing_limits(robot, plan)
     session = demonstration.Session(
         _parameters(source, description_text), robot.joint_names, plan.moves[0].start,
         tuple(demonstration.Run(p.moves, settle) for p in programmes), plan.effort_limit, args.rate, bandwidth,
-        flexible=machine.kind == "flexible", lockstep=not args.real_time,
+        flexible=machine.kind == "flexible", lockstep=not args.real_time, config=config,
     )
     with ended_by_sigterm(), progress_bar() as bar:
         task = bar.add_task("", total=1.0)
@@ -101,9 +124,15 @@ def run(args: argparse.Namespace) -> int:
     tolerance = args.tolerance
     if tolerance is None:
         tolerance = FLEXIBLE_TOLERANCE if machine.kind == "flexible" else TOLERANCE
-    tracked = all(bool((tracking.rms < tolerance).all()) for tracking in trackings)
+    worst = max(trackings, key=lambda t: float(t.rms.max()))
+    gains = Gains.critically_damped(robot.n, bandwidth) if configured is None else configured.gains
+    missed = worst.missed / max(1, worst.missed + worst.answered)
+    measured = Run(worst.time, worst.q, worst.error, worst.applied, worst.rms, plan.effort_limit, missed)
+    verdict = judge(robot, gains, measured, tolerance, compensated=1.0 if configured is None else configured.friction)
+    tracked, line = verdict.tracked, verdict_line(robot, verdict, flexible=machine.kind == "flexible")
     tracking, recording = trackings[0], recordings[0]
     report = figures(robot, plan, tracking, recording.ready, recording.simulator, tracked)
+    report["verdict"] = as_plain(robot, verdict, line)
     out = console()
     if machine.kind == "flexible":
         arm = machine
@@ -120,33 +149,53 @@ def run(args: argparse.Namespace) -> int:
     if machine.kind == "flexible":
         print_flexible(out, report["flexible"])
     if plotted:
-        out.print(f"plot: {plotted}")
-    worst = max(trackings, key=lambda t: float(t.rms.max())).rms
-    out.print(
-        f"the arm tracked: every RMS error is below {tolerance:g}" if tracked else
-        f"the arm did NOT track: joint {robot.joint_names[int(np.argmax(worst))]!r} has an RMS error of "
-        f"{worst.max():.2e}, allowed is {tolerance:g}"
-    )
+        out.print(f"plot: {plotted}", soft_wrap=True)
+    out.print(line)
     return 0 if tracked else 1
 
 
+def _configured(file: str | None, robot: RigidRobot) -> tuple[ArmConfig | None, ConfiguredArm | None]:
+    """The parameter file of --config, and what the moves and the verdict take from it."""
+    if file is None:
+        return None, None
+    from rne_dynamics.ros.demo_config import ArmConfig, ConfiguredArm
+    from rne_dynamics.ros.demonstration import CONTROLLER, NAMESPACE, SIMULATOR
+
+    config = ArmConfig.read(file, f"{NAMESPACE}/{CONTROLLER}", f"{NAMESPACE}/{SIMULATOR}")
+    return config, ConfiguredArm.of(robot, config.values(robot))
+
+
+def _report_missing_limits(robot: RigidRobot, plan: Plan) -> None:
+    """Print the effort limits that the demo uses where the description gives none."""
+    for name in without_effort_limit(robot):
+        limit = plan.effort_limit[robot.joint_index(name)]
+        print(
+            f"rne demo: the description gives no effort limit of joint {name!r} (or 0); this demo uses {limit:.3g}, "
+            f"{EFFORT_RESERVE:g} times what its moves need", file=sys.stderr,
+        )  # fmt: skip
+
+
 def _programmes(
-    machine: AnyRobot, args: argparse.Namespace
+    machine: AnyRobot, args: argparse.Namespace, configured: ConfiguredArm | None
 ) -> tuple[Plan, tuple[demo_flexible.Programme, ...], float, float]:
     """The plan, the programmes to run, the controller's bandwidth, and the pause after each move, s."""
     from rne_dynamics.ros.demonstration import SETTLE
 
     most = min(BANDWIDTH, 0.1 * args.rate)
+    limits: dict[str, Any] = {}
+    if configured is not None:
+        limits = {"velocity_limit": configured.velocity, "margin": configured.margin}
+        args.bandwidth = float(np.sqrt(configured.gains.p.max())) or None
     if machine.kind != "flexible":
         if args.shaper or args.compare:
             raise ArgumentError(f"--shaper and --compare are for flexible links; robot {machine.name!r} has none")
-        plan = plan_moves(machine, SECONDS if args.seconds is None else args.seconds)
+        plan = plan_moves(machine, SECONDS if args.seconds is None else args.seconds, **limits)
         return plan, (demo_flexible.Programme(demo_flexible.PLAIN, plan.moves),), args.bandwidth or most, SETTLE
     if args.shaper and args.compare:
         raise ArgumentError("--compare shows every shaper; leave --shaper out")
     arm = machine
     seconds = demo_flexible.lively(arm) if args.seconds is None else args.seconds
-    plan = plan_moves(arm.robot, seconds, demo_flexible.bends_little(arm))
+    plan = plan_moves(arm.robot, seconds, demo_flexible.bends_little(arm), **limits)
     postures = np.array([move.end for move in plan.moves])
     bandwidth = args.bandwidth or min(most, demo_flexible.bandwidth(arm, postures, args.rate))
     programmes = demo_flexible.programmes(arm, plan.moves, args.shaper, args.modes, bandwidth, compare=args.compare)
@@ -187,11 +236,13 @@ def figures(
     }
 
 
+def _default_plot(robot: RigidRobot) -> Path:
+    return Path(f"rne_demo_{robot.name}.png")
+
+
 def _plot_file(out: Path | None, robot: RigidRobot, write: Callable[[Path], None]) -> Path | None:
     """Write the plot; without matplotlib this is an error only if --out is given."""
-    path = out or Path(f"rne_demo_{robot.name}.png")
-    if not path.suffix:
-        path = path.with_suffix(".png")
+    path = out or _default_plot(robot)
     try:
         write(path)
     except MissingDependencyError as error:

@@ -47,8 +47,8 @@ def plan_moves(
 
     Every joint moves towards the farther limit. The travel is reduced until velocities and efforts are within `USED` of
     the limits, until a mechanism's passive joints are inside theirs and away from singular postures, and until the
-    moves are `gentle`. A `velocity_limit`, (n,), is used instead of the robot's, and a `margin`, rad or m, stays free at
-    both ends of the range if it is larger than `MARGIN`.
+    moves are `gentle`. A `velocity_limit`, (n,), is used instead of the robot's, and a `margin`, rad or m, stays free
+    at both ends of the range if it is larger than `MARGIN`.
 
     Raises
     ------

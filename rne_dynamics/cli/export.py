@@ -10,6 +10,7 @@ from pathlib import Path
 from rne_dynamics.c_export.description import MARK
 from rne_dynamics.c_export.export import CExport, to_c
 from rne_dynamics.c_export.function import EXPORTED
+from rne_dynamics.cli.output_file import output_file, output_folder
 from rne_dynamics.cli.robot_argument import add_no_rotors, add_robot, load_robot, robot_source, xacro_arguments
 from rne_dynamics.cli.terminal import progress_bar
 from rne_dynamics.description.model_file import load_model
@@ -68,6 +69,8 @@ def run(args: argparse.Namespace) -> int:
     given = [f"--{name.replace('_', '-')}" for name in names if getattr(args, name)]
     if given:
         raise ArgumentError(f"{given[0]} is for C; add --language c")
+    if args.out is not None:
+        output_file(args.out, (), "--out")
     source = robot_source(args)
     robot = load_model(source, mappings=xacro_arguments(args) if is_model_file(source) else None)
     if robot.kind != "arm":
@@ -89,6 +92,8 @@ def run(args: argparse.Namespace) -> int:
 
 def _write_c(args: argparse.Namespace) -> int:
     """Write the files of `to_c` to a folder."""
+    if args.out is not None:
+        output_folder(args.out, "--out")
     args.base = args.base or "fixed"
     source, robot = robot_source(args), load_robot(args)
     if robot.kind != "arm":

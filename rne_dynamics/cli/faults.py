@@ -15,6 +15,7 @@ from rich.table import Table
 from rich.text import Text
 
 from rne_dynamics.advice import rne
+from rne_dynamics.cli.output_file import output_file
 from rne_dynamics.cli.overview import require_ros
 from rne_dynamics.cli.table_layout import print_table
 from rne_dynamics.cli.terminal import console, ended_by_sigterm, progress_bar
@@ -66,6 +67,8 @@ def run(args: argparse.Namespace) -> int:
         raise ArgumentError("--table is for the whole campaign; leave --only out")
     if args.table is not None and args.arm not in ("", "all"):
         raise ArgumentError("--table is for the whole campaign; leave --arm out, or give all")
+    if args.table is not None:
+        output_file(args.table, (), "--table")
     workers = campaign.WORKERS if args.workers is None else args.workers
     if not 1 <= workers <= 16:
         raise ArgumentError(f"--workers is {workers}; it must be between 1 and 16")

@@ -74,7 +74,7 @@ def _rate(s: ArmSettings) -> list[str]:
 
 def _payload(s: ArmSettings) -> list[str]:
     return [
-        "# what the arm carries: link, mass (kg), mass centre in the link's frame (m); an empty link for nothing",
+        "# payload: link, mass (kg), mass centre in the link's frame (m); an empty link for nothing",
         f"# payload: {{link: {_name(s.last_link)}, mass: 1.0, com: [0.0, 0.0, 0.05]}}",
         'payload: {link: "", mass: 0.0, com: [0.0, 0.0, 0.0]}',
     ]
@@ -82,9 +82,9 @@ def _payload(s: ArmSettings) -> list[str]:
 
 def _gains(s: ArmSettings) -> Iterator[str]:
     w = _down(s.bandwidth)
-    yield "# Accelerations per error (1/s^2, 1/s^3, 1/s): the model turns them into efforts, so that one pair suits every"
-    yield f"# joint. p = w^2, d = 2 w with w = {_n(w)} rad/s lets errors die out without overshoot; at most a sixth of the"
-    yield "# joint states per second. Lower w if the arm hums, raise it if it lags."
+    yield "# Accelerations per error (1/s^2, 1/s^3, 1/s): the model turns them into efforts, so that the same gains suit"
+    yield f"# every joint. p = w^2, d = 2 w with w = {_n(w)} rad/s: errors die out without overshoot. w is at most a sixth"
+    yield "# of the joint states per second. Lower it if the arm hums, raise it if the arm lags."
     yield "gains:"
     for name in s.joints:
         yield f"  {_name(name)}: {{p: {_n(w * w)}, i: 0.0, d: {_n(2.0 * w)}}}"

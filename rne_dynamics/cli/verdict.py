@@ -25,9 +25,10 @@ def verdict_line(robot: RigidRobot, verdict: TrackingVerdict, *, flexible: bool 
         Whether the arm has flexible links, which the controller's model lacks.
     """
     j, name = verdict.joint, robot.joint_names[verdict.joint]
-    limited = f"; joint {robot.joint_names[verdict.saturated]!r} was at its effort limit for {verdict.share:.1%} of the time"
     if verdict.tracked:
-        met = limited if verdict.saturated >= 0 else ""
+        busiest = robot.joint_names[verdict.saturated]
+        at_limit = f"; joint {busiest!r} was at its effort limit for {verdict.share:.1%} of the time"
+        met = at_limit if verdict.saturated >= 0 else ""
         return (
             f"tracked: the largest RMS error is {_length(robot, j, verdict.error)}, joint {name!r}; allowed is "
             f"{_length(robot, j, verdict.tolerance)}{met}"

@@ -7,6 +7,7 @@ import json
 from pathlib import Path
 
 from rne_dynamics.cli import verify_flexible, verify_rigid
+from rne_dynamics.cli.output_file import figure_file
 from rne_dynamics.cli.robot_argument import add_base, add_no_rotors, add_robot, load_robot
 from rne_dynamics.cli.terminal import console, progress_bar
 from rne_dynamics.errors import ArgumentError
@@ -43,6 +44,8 @@ def run(args: argparse.Namespace) -> int:
         raise ArgumentError(f"--states is {args.states}; it must be between 1 and 1000000")
     if args.seed < 0:
         raise ArgumentError(f"--seed is {args.seed}; it must not be negative")
+    if args.plot:
+        figure_file(args.plot)
     robot = load_robot(args)
     with progress_bar() as bar:
         task = bar.add_task("", total=1.0)

@@ -1,8 +1,8 @@
 """Whether an arm tracked its reference, and if not, why: from positions, errors and efforts that a run measured.
 
-A joint's feedback answers an error e with the effort K e, in which K is its stiffness: p of PD plus gravity, and p times
-the inertia of the joint under computed torque. Its reach is K times the tolerance. An effort that the law does not know
-(friction, a load, late replies) and that is larger than the reach keeps the joint farther away than the tolerance.
+A joint's feedback answers an error e with the effort K e, in which K is its stiffness: p of PD plus gravity, and p
+times the inertia of the joint under computed torque. Its reach is K times the tolerance. An effort that the law does
+not know (friction, a load, late replies) and that is larger than the reach keeps the joint beyond the tolerance.
 """
 
 from __future__ import annotations
@@ -172,7 +172,7 @@ def _stiffness(robot: RigidRobot, gains: Gains, run: Run, j: int, *, feedforward
         return p
     try:
         return p * float(joint_inertia(robot, run.q[int(np.argmax(np.abs(run.error[:, j])))]).held[j])
-    except (ControlError, ModelError, SingularInertiaError):  # a posture in which loops do not close, or without inertia
+    except (ControlError, ModelError, SingularInertiaError):  # a posture where loops do not close
         return p * float(joint_inertia(robot, run.q[0]).held[j])
 
 

@@ -23,6 +23,7 @@ from rne_dynamics.control.trajectory import Quintic, SampledTrajectory
 from rne_dynamics.errors import RneDynamicsError
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.ros.cdr import NANOSECONDS
+from rne_dynamics.ros.demo_config import ArmConfig, flat
 from rne_dynamics.ros.messages import write_stamp
 from rne_dynamics.ros.processes import NodeProcess, wait_until
 from rne_dynamics.ros.qos import OFFERED
@@ -90,6 +91,8 @@ class Session:
         Whether to listen to deflections.
     lockstep
         Whether simulated time waits for the controller; otherwise both run in real time.
+    config
+        Parameters for both nodes, among them the controller's gains and limits, instead of the demo's own.
     """
 
     robot: dict[str, str]
@@ -101,6 +104,7 @@ class Session:
     bandwidth: float
     flexible: bool = False
     lockstep: bool = True
+    config: ArmConfig | None = None
 
 
 Progress = Callable[[str, float], None]
@@ -242,13 +246,19 @@ def parameter_files(session: Session, folder: Path) -> dict[str, Path]:
             "deflections_divisor": max(1, round(session.rate / DEFLECTIONS_RATE)),
         },
         CONTROLLER: {
-            **common, "limits": limits, "torque_divisor": max(1, round(session.rate / 50.0)),
-            "gains": {j: {"p": session.bandwidth**2, "d": 2.0 * session.bandwidth} for j in session.joints},
-            "use_sim_time": session.lockstep,
-            # the simulated friction is known exactly, so its compensation may be steep around zero speed
-            "friction_velocity_threshold": 0.001,
+            **common, "torque_divisor": max(1, round(session.rate / 50.0)), "use_sim_time": session.lockstep,
         },
     }
+    if session.config is None:
+        parameters[CONTROLLER] |= {
+            "limits": limits,
+            "gains": {j: {"p": session.bandwidth**2, "d": 2.0 * session.bandwidth} for j in session.joints},
+            # the simulated friction is known exactly, so its compensation may be steep around zero speed
+            "friction_velocity_threshold": 0.001,
+        }
+    else:
+        given = {SIMULATOR: session.config.simulator, CONTROLLER: session.config.controller}
+        parameters = {name: {**given[name], **flat(own)} for name, own in parameters.items()}
     files = {name: folder / f"{name}.yaml" for name in parameters}
     for name, file in files.items():
         file.write_text(yaml.safe_dump({"/**": {"ros__parameters": parameters[name]}}), encoding="utf-8")
