@@ -130,7 +130,7 @@ def _print(report: Report) -> None:
     counts = [f"{len(report.of(s))} {s.value}{'s' * (len(report.of(s)) != 1)}" for s in Severity if report.of(s)]
     if report.repairable:
         counts[-1] += "; loads with --lenient"
-    out.print(f"{report.file}: {', '.join(counts) or 'nothing to fix'}", overflow="fold")
+    out.print(f"{report.file}: {', '.join(counts) or 'nothing to fix'}")
 
 
 def _print_freedoms(found: dict[str, Any]) -> None:

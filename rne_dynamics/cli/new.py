@@ -69,7 +69,7 @@ def run(args: argparse.Namespace) -> int:
     out = console()
     out.print(f"wrote {path}: {len(settings.joints)} joints of {settings.name}", soft_wrap=True)
     for note in settings.notes:
-        out.print(f"  {note}", overflow="fold")
+        out.print(f"  {note}")
     out.print("next:")
     for step in steps:
         out.print(f"  {step}", soft_wrap=True)  # one line each, to copy

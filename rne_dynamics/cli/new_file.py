@@ -82,9 +82,9 @@ def _payload(s: ArmSettings) -> list[str]:
 
 def _gains(s: ArmSettings) -> Iterator[str]:
     w = _down(s.bandwidth)
-    yield "# Accelerations per error (1/s^2, 1/s^3, 1/s): the model turns them into efforts, so that the same gains suit"
-    yield f"# every joint. p = w^2, d = 2 w with w = {_n(w)} rad/s: errors die out without overshoot. w is at most a sixth"
-    yield "# of the joint states per second. Lower it if the arm hums, raise it if the arm lags."
+    yield "# Accelerations per error (1/s^2, 1/s^3, 1/s): the model turns them into efforts, so that all joints have"
+    yield f"# the same. p = w^2, d = 2 w with w = {_n(w)} rad/s: errors die out without overshoot. w is at most a"
+    yield "# sixth of the joint states per second. Lower it if the arm hums, raise it if the arm lags."
     yield "gains:"
     for name in s.joints:
         yield f"  {_name(name)}: {{p: {_n(w * w)}, i: 0.0, d: {_n(2.0 * w)}}}"

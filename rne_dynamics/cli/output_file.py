@@ -67,6 +67,8 @@ def _check_folder(folder: Path, said: str) -> None:
     while not os.path.lexists(nearest) and nearest != nearest.parent:
         nearest = nearest.parent
     if not nearest.is_dir():
-        raise ArgumentError(f"{said}, but {str(nearest)!r} is no folder; name another place")
+        raise ArgumentError(f"{said}, which cannot be written: {str(nearest)!r} is no folder; name another place")
     if not os.access(nearest, os.W_OK | os.X_OK):
-        raise ArgumentError(f"{said}, but this user cannot write in the folder {str(nearest)!r}; name another")
+        raise ArgumentError(
+            f"{said}, which cannot be written: this user has no permission in the folder {str(nearest)!r}; name another"
+        )

@@ -178,7 +178,7 @@ def _unlimited(args: argparse.Namespace, robot: AnyRobot) -> AnyRobot:
     if not names:
         return robot
     # many descriptions have effort="0" for an unknown limit; such a drive could not even hold itself
-    if not (args.free or args.no_effort_limits):
+    if not (args.free or args.no_effort_limits) and robot.nq == robot.n:
         print(
             "rne simulate: the description gives no effort limit (or 0), which counts as unlimited: "
             f"{', '.join(names)}", file=sys.stderr,

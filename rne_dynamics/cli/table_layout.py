@@ -136,20 +136,20 @@ def _print(out: Console, table: Table, chosen: Sequence[int], widths: Sequence[i
     cells = [list(table.columns[k].cells) for k in chosen]
     for i, row in enumerate(table.rows):
         part.add_row(*(column[i] for column in cells), end_section=row.end_section)
-    out.print(part)
+    out.print(part, soft_wrap=False)
 
 
 def _print_records(out: Console, table: Table, columns: Sequence[_Column]) -> None:
     """Print each row as a line of its short cells, and its sentences below."""
     if table.title:
-        out.print(Text(str(table.title), "italic"), overflow="fold")
+        out.print(Text(str(table.title), "italic"))
     for i in range(len(table.rows)):
         short = [c for c in columns if not c.sentence and c.cells[i].plain]
         named = [_named(c, c.cells[i]) if c.number and k else c.cells[i] for k, c in enumerate(short)]
-        out.print(Text("  ").join(named), overflow="fold")
+        out.print(Text("  ").join(named))
         for c in columns:
             if c.sentence and c.cells[i].plain:
-                out.print(Padding(_named(c, c.cells[i]), (0, 0, 0, 2)), overflow="fold")
+                out.print(Padding(_named(c, c.cells[i]), (0, 0, 0, 2)), soft_wrap=False)
 
 
 def _named(column: _Column, cell: Text) -> Text:

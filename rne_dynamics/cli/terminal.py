@@ -17,10 +17,15 @@ _PIPE_WIDTH = 200
 
 
 def console() -> Console:
-    """A console on standard output that prints text unchanged, as wide as the terminal; tables by `print_table`."""
+    """A console on standard output that prints text unchanged; tables by `print_table`.
+
+    Text is wrapped at the width of the terminal or, in files and pipes, at COLUMNS of the environment if it is set.
+    """
     given = os.environ.get("COLUMNS", "")
-    width = None if sys.stdout.isatty() else int(given) if given.isdecimal() and int(given) else _PIPE_WIDTH
-    return Console(width=width, markup=False, emoji=False, highlight=False)
+    columns = int(given) if given.isdecimal() else 0
+    endless = not sys.stdout.isatty() and not columns
+    width = None if sys.stdout.isatty() else columns or _PIPE_WIDTH
+    return Console(width=width, soft_wrap=endless, markup=False, emoji=False, highlight=False)
 
 
 def progress_bar(*, counted: bool = False, quiet: bool = False) -> Progress:

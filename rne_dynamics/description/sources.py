@@ -144,8 +144,9 @@ def find(source: str | os.PathLike[str]) -> Path:
     path = Path(name)
     if "\0" in name:
         raise DescriptionError(f"{name!r} has a null character in it; give a path, XML text, a URI or a robot's name")
-    if isinstance(source, str) and os.sep not in name and path.suffix != ".urdf" and not path.exists():
-        return example_robots().get(name, path)
+    if isinstance(source, str) and os.sep not in name and path.suffix not in (".urdf", ".xacro", *MODEL_SUFFIXES):
+        example = example_robots().get(name)
+        return path if example is None or path.exists() else example
     return path
 
 
@@ -180,7 +181,7 @@ def _not_found(path: Path) -> DescriptionError:
     if path.parent.is_dir():
         kinds = (".urdf", ".xacro", *MODEL_SUFFIXES)
         nearby = [str(path.parent / p.name) for p in path.parent.iterdir() if p.suffix in kinds]
-    near = get_close_matches(str(path), [*robots, *examples, *nearby], n=3, cutoff=0.6)
+    near = get_close_matches(str(path), [*robots, *nearby], n=3) or get_close_matches(str(path), examples, n=3)
     hint = f"did you mean {' or '.join(map(repr, near))}? " if near else ""
     more = "" if examples else f"; `{HOW_TO_GET}` brings more by name, as ur10 and baxter"
     return DescriptionError(
