@@ -19,6 +19,7 @@ from rne_dynamics.cli.demo_tracking import Tracking, evaluate, plot
 from rne_dynamics.cli.demo_vibration import evaluate_vibration
 from rne_dynamics.cli.output_file import FIGURES, figure_file, output_file
 from rne_dynamics.cli.overview import require_ros
+from rne_dynamics.cli.robot_argument import add_reading, robot_source, xacro_arguments
 from rne_dynamics.cli.table_layout import print_table
 from rne_dynamics.cli.terminal import console, ended_by_sigterm, progress_bar
 from rne_dynamics.cli.verdict import as_plain, verdict_line, without_effort_limit
@@ -26,7 +27,7 @@ from rne_dynamics.control.gains import Gains
 from rne_dynamics.control.input_shaper import SHAPERS
 from rne_dynamics.control.tracking_verdict import Run, judge
 from rne_dynamics.description.model_file import load_model
-from rne_dynamics.description.sources import Source, is_model_file, read_source, read_stdin
+from rne_dynamics.description.sources import Source, is_model_file
 from rne_dynamics.dispatch import closed
 from rne_dynamics.errors import ArgumentError, MissingDependencyError
 from rne_dynamics.model.flexible.arm import AnyRobot
@@ -62,6 +63,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
     parser.add_argument("--robot", default="puma560", metavar="FILE|NAME",
                         help="URDF or model file: path, URI or a name of `rne list`, - for stdin (default: puma560)")
+    add_reading(parser)
     parser.add_argument("--config", metavar="FILE", default=None,
                         help="parameter file (.yaml) with the controller's gains and limits, as `rne new` writes it")
     parser.add_argument("--seconds", type=float, default=None,
@@ -100,8 +102,8 @@ def run(args: argparse.Namespace) -> int:
         raise ArgumentError("--bandwidth and --config are both given; the parameter file has the gains")
     if args.out is not None:
         args.out = figure_file(args.out if args.out.suffix else args.out.with_suffix(".png"), "--out")
-    source = read_stdin() if args.robot == "-" else read_source(args.robot)
-    machine = closed(load_model(source))
+    source = robot_source(args)
+    machine = closed(load_model(source, mappings=xacro_arguments(args) if is_model_file(source) else None))
     config, configured = _configured(args.config, machine.rigid)
     if configured is not None:
         machine = machine.with_effort_limit(configured.effort)

@@ -14,7 +14,7 @@ from decimal import Decimal
 from typing import TYPE_CHECKING
 
 from rne_dynamics.cli.clean_stdout import clean_stdout
-from rne_dynamics.cli.overview import NEEDS_ROS, overview, versions
+from rne_dynamics.cli.overview import NEEDS_ROS, fitted, overview, versions
 from rne_dynamics.errors import RneDynamicsError, unknown
 
 if TYPE_CHECKING:
@@ -73,10 +73,11 @@ def main(argv: Sequence[str] | None = None) -> int:
 def _run(command: str, words: Sequence[str]) -> int:
     """Import the module of a command and run it."""
     module = importlib.import_module(f"rne_dynamics.cli.{command}")
+    about = COMMANDS[command] + (f". {NEEDS_ROS[command]}" if command in NEEDS_ROS else "")
     sub = argparse.ArgumentParser(
         prog=f"rne {command}",
-        description=COMMANDS[command] + (f". {NEEDS_ROS[command]}" if command in NEEDS_ROS else ""),
-        epilog=module.EXAMPLES,
+        description=fitted(about, shutil.get_terminal_size().columns - 2),
+        epilog=fitted(module.EXAMPLES, shutil.get_terminal_size().columns - 2),
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     module.configure(sub)

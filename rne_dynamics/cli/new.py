@@ -103,8 +103,6 @@ def next_commands(args: argparse.Namespace, path: Path, settings: ArmSettings) -
         source = shlex.quote(f"{'model' if names_model_file(args.robot) else 'urdf'}:={args.robot}")
         more = " " + shlex.quote(f"xacro_args:={' '.join(args.mappings)}") if args.mappings else ""
         started = f"ros2 launch rne_dynamics simulated_arm.launch.py {source}{more} config:={file}"
-    elif args.mappings or args.lenient:
-        started = rne(f"simulate {robot}")
     else:
         started = rne(f"demo --robot {robot} --config {file}")
     return [*steps, started]

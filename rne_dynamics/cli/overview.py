@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import os
-import platform
-import textwrap
+import re
 from collections.abc import Iterator, Mapping
-from importlib.metadata import PackageNotFoundError, version
 from importlib.util import find_spec
 
 from rne_dynamics import __version__
@@ -23,6 +21,8 @@ _ROS = "It needs ROS 2: rclpy, from a sourced installation or by pip install 'rn
 #: Commands that import rclpy.
 NEEDS_ROS = dict.fromkeys(("demo", "faults"), _ROS)
 _WIDTH = 79
+#: An example with its comment.
+_COMMENTED = re.compile(r"(  \S.*?) {2,}(\S.*)")
 
 
 def overview(commands: Mapping[str, str]) -> str:
@@ -41,17 +41,47 @@ def overview(commands: Mapping[str, str]) -> str:
 
 
 def _described(name: str, text: str) -> list[str]:
-    return textwrap.wrap(f"  {name:10}{text}", _WIDTH, subsequent_indent=" " * 12)
+    return _wrapped(f"  {name:10}{text}", _WIDTH, 12)
+
+
+def _wrapped(text: str, width: int, indent: int) -> list[str]:
+    import textwrap  # late: only help needs it
+
+    return textwrap.wrap(text, width, subsequent_indent=" " * indent, break_long_words=False, break_on_hyphens=False)
+
+
+def fitted(examples: str, width: int) -> str:
+    """Examples and remarks of a command's help within a width.
+
+    A sentence is wrapped at blanks. Behind an example that is too long with its comment, the comment goes to the line
+    below; commands themselves stay whole, to be copied.
+    """
+    lines: list[str] = []
+    for line in examples.splitlines():
+        command = _COMMENTED.fullmatch(line)
+        if len(line) <= width:
+            lines.append(line)
+        elif command:
+            lines += [command[1], *_wrapped(f"      {command[2]}", width, 6)]
+        elif line.startswith("  rne "):
+            lines.append(line)
+        else:
+            lines += _wrapped(line, width, len(line) - len(line.lstrip()))
+    return "\n".join(lines)
 
 
 def versions() -> str:
     """The text of `rne --version`: this package, Python, numpy, numba, ROS."""
+    import platform
+
     lines = [f"rne {__version__}", f"Python {platform.python_version()}, {platform.system()} {platform.machine()}"]
     lines += [f"{name} {_version(name)}" for name in ("numpy", "numba", "matplotlib")]
     return "\n".join([*lines, *_ros_versions()])
 
 
 def _version(name: str) -> str:
+    from importlib.metadata import PackageNotFoundError, version
+
     try:
         return version(name)
     except PackageNotFoundError:

@@ -30,6 +30,11 @@ def add_robot(parser: argparse.ArgumentParser) -> None:
         help="name of a robot or mechanism (puma560, pantograph, ur10; `rne list`), path of a .urdf, .xacro or model "
         "file (.yaml), file:// or package:// URI, - for stdin",
     )
+    add_reading(parser)
+
+
+def add_reading(parser: argparse.ArgumentParser) -> None:
+    """Declare the arguments for xacro, and --lenient."""
     parser.add_argument(
         "--arg",
         metavar="NAME:=VALUE",

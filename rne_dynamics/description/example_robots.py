@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterator
 from functools import cache
-from importlib.metadata import PackageNotFoundError, distribution
 from pathlib import Path
 
 from rne_dynamics.description.share import package_folders
@@ -31,16 +29,17 @@ def example_robots() -> dict[str, Path]:
     # ur3.urdf only defines macros and makes no robot; ur3_robot.urdf is the arm
     shadowed = {stem for stem in whole if any(stem + ending in whole for ending in _FILE_ENDINGS)}
     files = [file for file in files if file.stem not in shadowed]
-    counts = Counter(_without(file.stem, _FILE_ENDINGS) for file in files)
+    names = [_without(file.stem, _FILE_ENDINGS) for file in files]
     found: dict[str, Path] = {}
-    for file in files:
-        name = _without(file.stem, _FILE_ENDINGS)
-        found.setdefault(name if counts[name] == 1 else _without(file.parents[1].name, _FOLDER_ENDINGS), file)
+    for name, file in zip(names, files, strict=True):
+        found.setdefault(name if names.count(name) == 1 else _without(file.parents[1].name, _FOLDER_ENDINGS), file)
     return dict(sorted(found.items()))
 
 
 def _folders() -> Iterator[Path]:
     """Folders that have robots' folders: the wheel's, else those of a ROS package."""
+    from importlib.metadata import PackageNotFoundError, distribution  # late: robots by path do without it
+
     try:
         folder = Path(str(distribution(WHEEL).locate_file(_INSIDE)))
     except PackageNotFoundError:
