@@ -7,6 +7,7 @@ import re
 
 import numpy as np
 import pytest
+from rich.cells import cell_len
 from rich.console import Console
 from rich.table import Table
 from support.urdf_text import arm
@@ -46,7 +47,7 @@ def test_no_line_is_wider_and_nothing_is_cut_off(words, monkeypatch, capsys):
     for width in WIDTHS:
         # an element to paste into a URDF stays as it is
         lines = [line for line in lines_at(width, words, monkeypatch, capsys) if not line.lstrip().startswith("<")]
-        assert max(map(len, lines)) <= width, max(lines, key=len)
+        assert max(map(cell_len, lines)) <= width, max(lines, key=cell_len)
         assert not any("…" in line for line in lines)
 
 
