@@ -29,7 +29,8 @@ from rich.table import Table
 import rne_dynamics as rne
 from rne_dynamics.closed_chain.forward_dynamics import closed_forward_dynamics
 from rne_dynamics.closed_chain.inverse_dynamics import closed_inverse_dynamics
-from rne_dynamics.figures.style import canvas, check_figure_file, color_of, legend_right
+from rne_dynamics.figures.output_file import figure_file
+from rne_dynamics.figures.style import canvas, color_of, legend_right
 from rne_dynamics.model.generated import ladder
 
 LOOPS = (1, 2, 3, 5, 8, 12, 20, 30, 50)
@@ -142,7 +143,7 @@ def main() -> int:
     parser.add_argument("--plot", type=Path, metavar="FILE", help="draw times over loops")
     args = parser.parse_args()
     if args.plot:
-        check_figure_file("--plot", args.plot)
+        figure_file(args.plot, "--plot")
     ladders = [measure(ladder(n), args.seconds) for n in sorted(set(args.loops))]
     exponents = {name: growth(ladders, name) for name in TITLES} if len(ladders) > 1 else {}
     models = [rne.load_model(name) for name in rne.shipped_models()]

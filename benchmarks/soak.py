@@ -39,7 +39,8 @@ from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 import rne_dynamics as rne
 from rne_dynamics.cli.demo_moves import plan_moves
 from rne_dynamics.control.trajectory import Trajectory
-from rne_dynamics.figures.style import canvas, check_figure_file, legend_right
+from rne_dynamics.figures.output_file import figure_file
+from rne_dynamics.figures.style import canvas, legend_right
 from rne_dynamics.ros.arm_processes import START_PATIENCE, write_parameters
 from rne_dynamics.ros.demonstration import CONTROLLER, SIMULATOR, Run, Session, parameters
 from rne_dynamics.ros.processes import NodeProcess, wait_until
@@ -357,7 +358,7 @@ def main() -> int:
     parser.add_argument("--json", action="store_true", help="print JSON")
     args = parser.parse_args()
     if args.out is not None:
-        check_figure_file("--out", args.out)
+        figure_file(args.out, "--out")
     rclpy.init()
     with Progress(console=Console(stderr=True), disable=not sys.stderr.isatty()) as progress:
         result = soak(args.robot, args.rate, args.seconds, progress)

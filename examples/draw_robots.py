@@ -9,9 +9,10 @@ import argparse
 from pathlib import Path
 
 import rne_dynamics as rne
+from rne_dynamics.figures.output_file import figure_file
 from rne_dynamics.figures.schematic import draw_schematic
 from rne_dynamics.figures.skeleton import skeleton, tree_positions
-from rne_dynamics.figures.style import canvas, check_figure_file
+from rne_dynamics.figures.style import canvas
 from rne_dynamics.figures.view import view_of
 
 #: Drawings side by side, and the width of one, inches.
@@ -39,7 +40,7 @@ def main() -> None:
     parser.add_argument("robots", nargs="+", metavar="ROBOT", help="names of shipped robots, URDF or model files")
     parser.add_argument("--plot", type=Path, required=True, metavar="FILE", help="the picture: .png, .svg or .pdf")
     args = parser.parse_args()
-    check_figure_file("--plot", args.plot)
+    figure_file(args.plot, "--plot")
     draw(args.plot, args.robots)
     print(f"wrote {args.plot}")
 

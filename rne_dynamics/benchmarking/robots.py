@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from importlib.metadata import PackageNotFoundError, distribution
-from pathlib import Path
 
 from rne_dynamics.benchmarking.peers.pinocchio import PinocchioModel
+from rne_dynamics.description.example_robots import example_robots
 from rne_dynamics.description.model_file import load_model
 from rne_dynamics.description.sources import is_model_file, read_source
 from rne_dynamics.description.urdf_writer import to_urdf
@@ -70,17 +69,8 @@ def robots(names: Sequence[str]) -> list[BenchRobot]:
 
 def default_robots() -> tuple[str, ...]:
     """Paths in the example-robot-data wheel, or without it names of robots that ship."""
-    found = {name: wheel_file(name) for name in WHEEL}
-    return tuple(str(path) for path in found.values() if path is not None) or SHIPPED
-
-
-def wheel_file(name: str) -> Path | None:
-    """Path of a file of the example-robot-data wheel; `None` if there is none."""
-    try:
-        wheel = distribution("example-robot-data")
-    except PackageNotFoundError:
-        return None
-    return next((Path(str(wheel.locate_file(f))) for f in wheel.files or [] if f.name == name), None)
+    found = {path.name: path for path in example_robots().values()}
+    return tuple(str(found[name]) for name in WHEEL if name in found) or SHIPPED
 
 
 def load(name: str) -> BenchRobot:

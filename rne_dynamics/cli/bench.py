@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import sys
 import tempfile
 from pathlib import Path
 
@@ -21,10 +22,11 @@ from rne_dynamics.benchmarking.summary import footing
 from rne_dynamics.benchmarking.tables import Cell, Table, tables
 from rne_dynamics.cli.bench_plot import plot
 from rne_dynamics.cli.reports import add_report, check_files, finish
+from rne_dynamics.cli.table_layout import print_table
 from rne_dynamics.cli.terminal import console, progress_bar
 from rne_dynamics.errors import ArgumentError
+from rne_dynamics.figures.output_file import figure_file, output_file
 from rne_dynamics.figures.report import Report
-from rne_dynamics.figures.style import check_matplotlib
 
 EXAMPLES = """\
 sections (all by default):
@@ -41,7 +43,8 @@ examples:
 Peers are pin, mujoco and casadi from PyPI; one that is not installed is left out. Measurements that need ROS or several
 processes are in benchmarks/: reply_latency.py (control loop and an echo node), start_up.py (cold, warm, memory).
 
-exit code: 0 if all answers agree, 1 if not (disagreeing answers are not timed) or, with --strict, if a goal is missed
+exit code: 0 if all answers agree, 1 if not (disagreeing answers are not timed) or, with --strict, if a goal is missed;
+3 if no peer is installed, so that nothing was compared
 """.format(sections="\n".join(f"  {name:10}{section.title}" for name, section in SECTIONS.items()))
 
 REPEATS, QUICK_REPEATS = 40, 3
@@ -50,6 +53,8 @@ _CAPTIONS = {
     "bench_scaling": "Time over the number of joints",
     "bench_batch": "Time for one state of many",
 }
+#: Exit code without any peer.
+EXIT_NOTHING_COMPARED = 3
 _STYLES = {True: "green", False: "red", None: ""}
 
 
@@ -78,13 +83,15 @@ def run(args: argparse.Namespace) -> int:
     unknown = [name for name in args.sections if name not in SECTIONS]
     if unknown:
         raise ArgumentError(f"there is no section {unknown[0]!r}; sections are {', '.join(SECTIONS)}")
+    if args.out:
+        output_file(args.out, (".json",), "--out")
+    if args.plot:
+        figure_file(args.plot / "bench.png")
     repeats = args.repeats if args.repeats is not None else QUICK_REPEATS if args.quick else REPEATS
     if not 1 <= repeats <= 10_000:
         raise ArgumentError(f"--repeats is {repeats}; it must be between 1 and 10000")
     sections = [name for name in SECTIONS if name in args.sections or not args.sections]
     check_files(args, "no_file")
-    if args.plot:
-        check_matplotlib()
     if args.source and (args.sections or args.robot or args.quick or args.repeats is not None):
         raise ArgumentError("--from measures nothing; leave out sections, --robot, --repeats and --quick")
     results = read(args.source) if args.source else _measure(args, sections, repeats)
@@ -99,6 +106,12 @@ def run(args: argparse.Namespace) -> int:
         print(json.dumps(results.as_json(), indent=2))
     else:
         print_results(console(), results)
+    if not installed_peers():
+        print(
+            "rne bench: nothing was compared, since no peer is installed; these are times of this package alone. "
+            "Peers: pip install 'rne_dynamics[bench]'", file=sys.stderr,
+        )  # fmt: skip
+        return EXIT_NOTHING_COMPARED
     return 0 if results.agrees and not (args.strict and results.missed) else 1
 
 
@@ -114,7 +127,7 @@ def _measure(args: argparse.Namespace, sections: list[str], repeats: int) -> Res
 def print_results(out: Console, results: Results) -> None:
     """Print times and ratios of every section, goals, omissions, and the computer."""
     for table in tables(results):
-        out.print(_rich(table))
+        print_table(out, _rich(table), keys=min(2, table.left) or 1)
     for line in results.left_out:
         out.print(line)
     for disagreement in results.disagreements:

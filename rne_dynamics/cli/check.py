@@ -18,6 +18,7 @@ from rne_dynamics.cli.check_dynamics import lint_dynamics
 from rne_dynamics.cli.check_flexible import lint_flexible
 from rne_dynamics.cli.check_mechanism import lint_mechanism, without_passive_efforts
 from rne_dynamics.cli.robot_argument import add_robot, robot_source, xacro_arguments
+from rne_dynamics.cli.table_layout import print_table
 from rne_dynamics.cli.terminal import console
 from rne_dynamics.description.findings import Finding, Report, Severity
 from rne_dynamics.description.lint import examine
@@ -125,15 +126,15 @@ def _print(report: Report) -> None:
         for f in report.findings:
             line = str(f.line) if f.line else ""
             table.add_row(line, Text(f.severity.value, _STYLE[f.severity]), f.element, f.message, f.fix)
-        out.print(table)
+        print_table(out, table)
     counts = [f"{len(report.of(s))} {s.value}{'s' * (len(report.of(s)) != 1)}" for s in Severity if report.of(s)]
     if report.repairable:
         counts[-1] += "; loads with --lenient"
-    print(f"{report.file}: {', '.join(counts) or 'nothing to fix'}")
+    out.print(f"{report.file}: {', '.join(counts) or 'nothing to fix'}")
 
 
 def _print_freedoms(found: dict[str, Any]) -> None:
-    print(
+    console().print(
         f"degrees of freedom: {found['freedoms']} (by Grübler's count {found['gruebler']}), "
         f"{found['actuated']} actuated and {found['passive']} passive joints, {found['constraints']} blocked "
         f"directions, {found['redundant']} of them redundant; distance to a singular posture "

@@ -4,43 +4,57 @@ from __future__ import annotations
 
 import argparse
 import json
-from collections.abc import Callable, Sequence
+import sys
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from rich.table import Table
 
 from rne_dynamics.cli import demo_flexible
 from rne_dynamics.cli.demo_flexible_report import flexible_figures, plot_flexible, print_flexible
-from rne_dynamics.cli.demo_moves import Plan, plan_moves
+from rne_dynamics.cli.demo_moves import EFFORT_RESERVE, Plan, plan_moves
 from rne_dynamics.cli.demo_page import write_report
 from rne_dynamics.cli.demo_tracking import Tracking, evaluate, plot
 from rne_dynamics.cli.demo_vibration import evaluate_vibration
+from rne_dynamics.cli.overview import require_ros
 from rne_dynamics.cli.reports import add_movie, add_report, check_files, draw_movie
-from rne_dynamics.cli.ros_nodes import need_ros, node_parameters
+from rne_dynamics.cli.robot_argument import add_reading, robot_source, xacro_arguments
+from rne_dynamics.cli.ros_nodes import node_parameters
+from rne_dynamics.cli.table_layout import print_table
 from rne_dynamics.cli.terminal import console, ended_by_sigterm, progress_bar
+from rne_dynamics.cli.verdict import as_plain, verdict_line, without_effort_limit
+from rne_dynamics.control.gains import Gains
 from rne_dynamics.control.input_shaper import SHAPERS
+from rne_dynamics.control.tracking_verdict import Run, judge
 from rne_dynamics.description.model_file import load_model
-from rne_dynamics.description.sources import read_source, read_stdin
+from rne_dynamics.description.sources import is_model_file
 from rne_dynamics.dispatch import closed
 from rne_dynamics.errors import ArgumentError, MissingDependencyError
 from rne_dynamics.figures.movie import Motion
+from rne_dynamics.figures.output_file import FIGURES, output_file
 from rne_dynamics.figures.tracking import joint_units
 from rne_dynamics.model.flexible.arm import AnyRobot
 from rne_dynamics.model.mechanism import RigidRobot
 from rne_dynamics.recording.mcap_file import new_mcap
+
+if TYPE_CHECKING:
+    from rne_dynamics.ros.demo_config import ArmConfig, ConfiguredArm
 
 EXAMPLES = """\
 examples:
   rne demo
   rne demo --robot scara --seconds 6
   rne demo --robot my_arm.urdf --out my_arm.png --json
+  rne demo --robot my_arm.urdf --config my_arm.yaml    with the parameter file that `rne new` writes
   rne demo --movie demo.gif --report demo.html
   rne demo --record demo.mcap                    for Foxglove, PlotJuggler and `rne plot`
   rne demo --robot pantograph                    a mechanism with closed loops, from its model file
   rne demo --robot flexible_arm --shaper zv      an arm with flexible links, with input shaping
   rne demo --robot flexible_arm --compare        the moves unshaped, with each shaper, and slow
+
+The last line says whether the arm tracked; if not, why, and what to do.
 
 exit code: 0 if every joint's RMS error stayed below --tolerance, 1 if not or if something failed
 """
@@ -55,7 +69,10 @@ SECONDS, TOLERANCE, FLEXIBLE_TOLERANCE = 9.0, 1e-3, 1e-2
 def configure(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
     parser.add_argument("--robot", default="puma560", metavar="FILE|NAME",
-                        help="URDF or model file: path, URI or name of a shipped robot, - for stdin (default: puma560)")
+                        help="URDF or model file: path, URI or a name of `rne list`, - for stdin (default: puma560)")
+    add_reading(parser)
+    parser.add_argument("--config", metavar="FILE", default=None,
+                        help="parameter file (.yaml) with the controller's gains and limits, as `rne new` writes it")
     parser.add_argument("--seconds", type=float, default=None,
                         help=f"time of the three moves together (default: {SECONDS:g}; with flexible links 4 "
                         "periods of the slowest vibration)")
@@ -84,25 +101,33 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Run the demo; 0 if the arm tracked in all plans."""
-    need_ros("the demo")
+    require_ros("demo")
     from rne_dynamics.ros import demonstration
 
     if not 10.0 <= args.rate <= 5000.0:
         raise ArgumentError(f"--rate is {args.rate}; it must be between 10 and 5000 Hz")
     if args.bandwidth is not None and not 0.0 < args.bandwidth <= 1000.0:
         raise ArgumentError(f"--bandwidth is {args.bandwidth}; it must be above 0 and at most 1000 rad/s")
+    if args.config is not None and args.bandwidth is not None:
+        raise ArgumentError("--bandwidth and --config are both given; the parameter file has the gains")
     if args.out is not None and not args.out.suffix:
         args.out = args.out.with_suffix(".png")
     check_files(args, "out")
     record = new_mcap(args.record) if args.record else ""
-    source = read_stdin() if args.robot == "-" else read_source(args.robot)
-    machine = closed(load_model(source))
+    source = robot_source(args)
+    machine = closed(load_model(source, mappings=xacro_arguments(args) if is_model_file(source) else None))
+    config, configured = _configured(args.config, machine.rigid)
+    if configured is not None:
+        machine = machine.with_effort_limit(configured.effort)
     robot = machine.rigid
-    plan, programmes, bandwidth, settle = _programmes(machine, args)
+    if args.out is None:
+        output_file(_default_plot(robot), FIGURES, "--out")
+    plan, programmes, bandwidth, settle = _programmes(machine, args, configured)
+    _report_missing_limits(robot, plan)
     session = demonstration.Session(
         node_parameters(source), robot.joint_names, plan.moves[0].start,
         tuple(demonstration.Run(p.moves, settle) for p in programmes), plan.effort_limit, args.rate, bandwidth,
-        flexible=machine.kind == "flexible", lockstep=not args.real_time, record=record,
+        flexible=machine.kind == "flexible", lockstep=not args.real_time, record=record, config=config,
     )
     with ended_by_sigterm(), progress_bar() as bar:
         task = bar.add_task("", total=1.0)
@@ -113,9 +138,15 @@ def run(args: argparse.Namespace) -> int:
     tolerance = args.tolerance
     if tolerance is None:
         tolerance = FLEXIBLE_TOLERANCE if machine.kind == "flexible" else TOLERANCE
-    tracked = all(bool((tracking.rms < tolerance).all()) for tracking in trackings)
+    worst = max(trackings, key=lambda t: float(t.rms.max()))
+    gains = Gains.critically_damped(robot.n, bandwidth) if configured is None else configured.gains
+    missed = worst.missed / max(1, worst.missed + worst.answered)
+    measured = Run(worst.time, worst.q, worst.error, worst.applied, worst.rms, plan.effort_limit, missed)
+    verdict = judge(robot, gains, measured, tolerance, compensated=1.0 if configured is None else configured.friction)
+    tracked, line = verdict.tracked, verdict_line(robot, verdict, flexible=machine.kind == "flexible")
     tracking, recording = trackings[0], recordings[0]
     report = figures(robot, plan, tracking, recording.ready, recording.simulator, tracked)
+    report["verdict"] = as_plain(robot, verdict, line)
     out = console()
     if machine.kind == "flexible":
         arm = machine
@@ -126,12 +157,11 @@ def run(args: argparse.Namespace) -> int:
         draw = lambda path: plot(path, robot, tracking, recording)  # noqa: E731
     plotted = _plot_file(args.out, robot, draw)
     report["plot"] = str(plotted) if plotted else None
-    verdict = _verdict(robot, trackings, tolerance)
     if args.movie:
         motion = Motion(f"{robot.name}: computed torque over ROS 2", tracking.time, tracking.q, tracking.reference)
         draw_movie(args.movie, machine, motion, quiet=args.json)
     if args.report:
-        write_report(args, robot, report, verdict, draw)
+        write_report(args, robot, report, line, draw)
     if args.json:
         print(json.dumps(report, indent=2))
         return 0 if tracked else 1
@@ -142,37 +172,53 @@ def run(args: argparse.Namespace) -> int:
         ("plot", plotted), ("movie", args.movie), ("report", args.report), ("recording", args.record),
     ):  # fmt: skip
         if file:
-            out.print(f"{what}: {file}")
-    out.print(verdict)
+            out.print(f"{what}: {file}", soft_wrap=True)
+    out.print(line)
     return 0 if tracked else 1
 
 
-def _verdict(robot: RigidRobot, trackings: Sequence[Tracking], tolerance: float) -> str:
-    """Whether the arm tracked, in one sentence."""
-    worst = max(trackings, key=lambda t: float(t.rms.max())).rms
-    if worst.max() < tolerance:
-        return f"the arm tracked: every RMS error is below {tolerance:g}"
-    name = robot.joint_names[int(np.argmax(worst))]
-    return f"the arm did NOT track: joint {name!r} has an RMS error of {worst.max():.2e}, allowed is {tolerance:g}"
+def _configured(file: str | None, robot: RigidRobot) -> tuple[ArmConfig | None, ConfiguredArm | None]:
+    """The parameter file of --config, and what the moves and the verdict take from it."""
+    if file is None:
+        return None, None
+    from rne_dynamics.ros.demo_config import ArmConfig, ConfiguredArm
+    from rne_dynamics.ros.demonstration import CONTROLLER, NAMESPACE, SIMULATOR
+
+    config = ArmConfig.read(file, f"{NAMESPACE}/{CONTROLLER}", f"{NAMESPACE}/{SIMULATOR}")
+    return config, ConfiguredArm.of(robot, config.values(robot))
+
+
+def _report_missing_limits(robot: RigidRobot, plan: Plan) -> None:
+    """Print the effort limits that the demo uses where the description gives none."""
+    for name in without_effort_limit(robot):
+        limit = plan.effort_limit[robot.joint_index(name)]
+        print(
+            f"rne demo: the description gives no effort limit of joint {name!r} (or 0); this demo uses {limit:.3g}, "
+            f"{EFFORT_RESERVE:g} times what its moves need", file=sys.stderr,
+        )  # fmt: skip
 
 
 def _programmes(
-    machine: AnyRobot, args: argparse.Namespace
+    machine: AnyRobot, args: argparse.Namespace, configured: ConfiguredArm | None
 ) -> tuple[Plan, tuple[demo_flexible.Programme, ...], float, float]:
     """The plan, the programmes to run, the controller's bandwidth, and the pause after each move, s."""
     from rne_dynamics.ros.demonstration import SETTLE
 
     most = min(BANDWIDTH, 0.1 * args.rate)
+    limits: dict[str, Any] = {}
+    if configured is not None:
+        limits = {"velocity_limit": configured.velocity, "margin": configured.margin}
+        args.bandwidth = float(np.sqrt(configured.gains.p.max())) or None
     if machine.kind != "flexible":
         if args.shaper or args.compare:
             raise ArgumentError(f"--shaper and --compare are for flexible links; robot {machine.name!r} has none")
-        plan = plan_moves(machine, SECONDS if args.seconds is None else args.seconds)
+        plan = plan_moves(machine, SECONDS if args.seconds is None else args.seconds, **limits)
         return plan, (demo_flexible.Programme(demo_flexible.PLAIN, plan.moves),), args.bandwidth or most, SETTLE
     if args.shaper and args.compare:
         raise ArgumentError("--compare shows every shaper; leave --shaper out")
     arm = machine
     seconds = demo_flexible.lively(arm) if args.seconds is None else args.seconds
-    plan = plan_moves(arm.robot, seconds, demo_flexible.bends_little(arm))
+    plan = plan_moves(arm.robot, seconds, demo_flexible.bends_little(arm), **limits)
     postures = np.array([move.end for move in plan.moves])
     bandwidth = args.bandwidth or min(most, demo_flexible.bandwidth(arm, postures, args.rate))
     programmes = demo_flexible.programmes(arm, plan.moves, args.shaper, args.modes, bandwidth, compare=args.compare)
@@ -206,9 +252,13 @@ def figures(
     }
 
 
+def _default_plot(robot: RigidRobot) -> Path:
+    return Path(f"rne_demo_{robot.name}.png")
+
+
 def _plot_file(out: Path | None, robot: RigidRobot, write: Callable[[Path], None]) -> Path | None:
     """Write the plot; without matplotlib this is an error only if --out is given."""
-    path = out or Path(f"rne_demo_{robot.name}.png")
+    path = out or _default_plot(robot)
     try:
         write(path)
     except MissingDependencyError as error:
@@ -231,7 +281,7 @@ def _print(robot: RigidRobot, plan: Plan, tracking: Tracking) -> None:
             name, f"{tracking.rms[j]:.2e} {length}", f"{tracking.largest[j]:.2e} {length}",
             f"{tracking.effort[j]:.2f} {force}", f"{plan.effort_limit[j]:.2f} {force}", f"{100.0 * used:.0f} %",
         )
-    out.print(table)
+    print_table(out, table)
     out.print(
         f"{tracking.rate:.1f} joint states per second; reply latency p50 {1e3 * tracking.latency_p50:.2f} ms, "
         f"p99 {1e3 * tracking.latency_p99:.2f} ms; {tracking.missed} of {tracking.answered + tracking.missed} replies "

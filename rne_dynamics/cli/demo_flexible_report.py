@@ -13,6 +13,7 @@ from rich.table import Table
 from rne_dynamics.cli.demo_flexible import PLAIN, Programme, vibrations
 from rne_dynamics.cli.demo_tracking import Tracking
 from rne_dynamics.cli.demo_vibration import Vibration
+from rne_dynamics.cli.table_layout import print_table
 from rne_dynamics.control.trajectory import Quintic
 from rne_dynamics.figures.style import INK, canvas, color_of, legend_below, legend_right
 from rne_dynamics.figures.tracking import draw_tracking, units_of
@@ -55,7 +56,7 @@ def print_flexible(out: Console, figures: dict[str, Any]) -> None:
             p["name"], f"{p['seconds_a_move']:.2f} s", f"{100.0 * p['largest_bend']:.1f} %",
             *(f"{1e3 * r:.2f} mm" for r in p["residual"]), f"{p['largest_rms_error']:.1e}", *share,
         )
-    out.print(table)
+    print_table(out, table)
     lowest = min(f[0] for f in figures["frequencies"])
     out.print(
         f"slowest vibration {lowest:.2f} Hz with the joints held; the controller uses the rigid model, with a "

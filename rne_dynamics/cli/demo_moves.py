@@ -40,13 +40,15 @@ class Plan(NamedTuple):
 
 
 def plan_moves(
-    robot: RigidRobot, seconds: float, gentle: Callable[[tuple[Quintic, ...]], bool] = lambda moves: True
+    robot: RigidRobot, seconds: float, gentle: Callable[[tuple[Quintic, ...]], bool] = lambda moves: True, *,
+    velocity_limit: Array | None = None, margin: Array | float = 0.0,
 ) -> Plan:
     """Three quintic moves of equal time, `seconds` in all, that return to the start.
 
     Every joint moves towards the farther limit. The travel is reduced until velocities and efforts are within `USED` of
     the limits, until a mechanism's passive joints are inside theirs and away from singular postures, and until the
-    moves are `gentle`.
+    moves are `gentle`. A `velocity_limit`, (n,), is used instead of the robot's, and a `margin`, rad or m, stays free
+    at both ends of the range if it is larger than `MARGIN`.
 
     Raises
     ------
@@ -66,9 +68,10 @@ def plan_moves(
             f"remove the surplus motors from `actuated`, or use `{rne('simulate')} --to`, which moves the others along"
         )
     duration = seconds / 3.0
-    start, towards = start_inside(robot)
-    known = (robot.velocity_limit > 0.0) & np.isfinite(robot.velocity_limit)
-    velocity = np.where(known, robot.velocity_limit, VELOCITY)
+    start, towards = start_inside(robot, margin)
+    fastest_allowed = robot.velocity_limit if velocity_limit is None else velocity_limit
+    known = (fastest_allowed > 0.0) & np.isfinite(fastest_allowed)
+    velocity = np.where(known, fastest_allowed, VELOCITY)
     limit = np.where(robot.effort_limit > 0.0, robot.effort_limit, np.inf)
     short = USED * limit < np.abs(gravity_torque(robot, start))
     if short.any():
@@ -108,15 +111,26 @@ def peak_effort(robot: RigidRobot, moves: tuple[Quintic, ...]) -> Array:
     return peak
 
 
-def start_inside(robot: RigidRobot) -> tuple[Array, Array]:
-    """A start away from the position limits, and the signed travel of a first move; (n,) each."""
+def start_posture(robot: RigidRobot, margin: Array | float = 0.0) -> Array:
+    """Zero (a mechanism's posture), moved inside the limits, rad or m; shape (n,)."""
+    lower, upper, free = _range(robot, margin)
+    return np.clip(robot.neutral, lower + free, upper - free)
+
+
+def _range(robot: RigidRobot, margin: Array | float) -> tuple[Array, Array, Array]:
+    """Position limits, one turn where there are none, and what stays free at either end; (n,) each."""
     bounded = np.isfinite(robot.lower) & np.isfinite(robot.upper)
     lower = np.where(bounded, robot.lower, np.where(np.isfinite(robot.upper), robot.upper - 2.0 * np.pi, -np.pi))
     upper = np.where(bounded, robot.upper, np.where(np.isfinite(robot.lower), robot.lower + 2.0 * np.pi, np.pi))
-    span = upper - lower
-    start = np.clip(robot.neutral, lower + MARGIN * span, upper - MARGIN * span)
-    up = upper - MARGIN * span - start
-    down = start - lower - MARGIN * span
+    return lower, upper, np.minimum(np.maximum(MARGIN * (upper - lower), margin), 0.5 * (upper - lower))
+
+
+def start_inside(robot: RigidRobot, margin: Array | float = 0.0) -> tuple[Array, Array]:
+    """Start, and signed travel of the first move; (n,) each."""
+    lower, upper, free = _range(robot, margin)
+    span, start = upper - lower, start_posture(robot, margin)
+    up = upper - free - start
+    down = start - lower - free
     travel = np.minimum(TRAVEL, RANGE_USED * span)
     # different travels, so that the curves can be distinguished
     travel = travel * np.linspace(1.0, 0.5, robot.n)

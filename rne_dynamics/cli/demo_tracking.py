@@ -33,6 +33,8 @@ class Tracking:
         Root mean square of the error during the moves and the pauses, and its largest magnitude, (n,).
     effort
         Largest magnitude of the applied effort, N·m or N; (n,).
+    applied
+        The applied effort at those times, (samples, n).
     rate
         Joint states per second of wall-clock time.
     latency_p50, latency_p99
@@ -49,6 +51,7 @@ class Tracking:
     rms: Array
     largest: Array
     effort: Array
+    applied: Array
     rate: float
     latency_p50: float
     latency_p99: float
@@ -89,6 +92,7 @@ def evaluate(
         rms=np.sqrt(np.mean(error[counts] ** 2, axis=0)),
         largest=np.max(np.abs(error), axis=0),
         effort=np.max(np.abs(recording.efforts[window]), axis=0),
+        applied=recording.efforts[window],
         rate=float((len(sent) - 1) / ((sent[-1] - sent[0]) * 1e-9)),
         latency_p50=account["p50"],
         latency_p99=account["p99"],

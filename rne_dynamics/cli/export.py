@@ -16,6 +16,7 @@ from rne_dynamics.description.model_file import load_model
 from rne_dynamics.description.sources import EXPANDED, is_model_file
 from rne_dynamics.description.urdf_writer import to_urdf
 from rne_dynamics.errors import ArgumentError
+from rne_dynamics.figures.output_file import output_file, output_folder
 
 EXAMPLES = f"""\
 examples:
@@ -68,6 +69,8 @@ def run(args: argparse.Namespace) -> int:
     given = [f"--{name.replace('_', '-')}" for name in names if getattr(args, name)]
     if given:
         raise ArgumentError(f"{given[0]} is for C; add --language c")
+    if args.out is not None:
+        output_file(args.out, (), "--out")
     source = robot_source(args)
     robot = load_model(source, mappings=xacro_arguments(args) if is_model_file(source) else None)
     if robot.kind != "arm":
@@ -89,6 +92,8 @@ def run(args: argparse.Namespace) -> int:
 
 def _write_c(args: argparse.Namespace) -> int:
     """Write the files of `to_c` to a folder."""
+    if args.out is not None:
+        output_folder(args.out, "--out")
     args.base = args.base or "fixed"
     source, robot = robot_source(args), load_robot(args)
     if robot.kind != "arm":

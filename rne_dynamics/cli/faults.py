@@ -7,7 +7,6 @@ import json
 import time
 from collections import Counter
 from collections.abc import Sequence
-from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,11 +15,13 @@ from rich.table import Table
 from rich.text import Text
 
 from rne_dynamics.advice import rne
+from rne_dynamics.cli.overview import require_ros
 from rne_dynamics.cli.reports import add_report, finish
+from rne_dynamics.cli.table_layout import print_table
 from rne_dynamics.cli.terminal import console, ended_by_sigterm, progress_bar
-from rne_dynamics.errors import ArgumentError, MissingDependencyError
+from rne_dynamics.errors import ArgumentError
+from rne_dynamics.figures.output_file import output_file
 from rne_dynamics.figures.report import FORMATS, Report
-from rne_dynamics.figures.style import check_output_file
 
 if TYPE_CHECKING:
     from rne_dynamics.faults.campaign import Result
@@ -63,10 +64,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Run the campaign; 0 if every reaction was safe."""
-    if find_spec("rclpy") is None:
-        raise MissingDependencyError(
-            "the campaign runs on ROS 2 and rclpy is not installed: pip install 'rne_dynamics[ros]', or source a ROS 2"
-        )
+    require_ros("faults")
     from rne_dynamics.faults import campaign, table
 
     if args.table is not None and args.only:
@@ -74,7 +72,9 @@ def run(args: argparse.Namespace) -> int:
     if args.table is not None and args.arm not in ("", "all"):
         raise ArgumentError("--table is for the whole campaign; leave --arm out, or give all")
     if args.report:
-        check_output_file("--report", args.report, FORMATS)
+        output_file(args.report, FORMATS, "--report")
+    if args.table is not None:
+        output_file(args.table, (), "--table")
     workers = campaign.WORKERS if args.workers is None else args.workers
     if not 1 <= workers <= 16:
         raise ArgumentError(f"--workers is {workers}; it must be between 1 and 16")
@@ -150,7 +150,7 @@ def _list(faults: Sequence[Fault], as_json: bool) -> None:
     for f in faults:
         table.add_row("" if f.kind == last else f.kind, f.name, f.injected, f.reaction, ", ".join(f.arms))
         last = f.kind
-    console().print(table)
+    print_table(console(), table)
     kinds = Counter(f.kind for f in faults)
     console().print(f"{len(faults)} faults: " + ", ".join(f"{n} {kind}" for kind, n in kinds.items()))
 
@@ -167,7 +167,7 @@ def _print(results: Sequence[Result], seconds: float) -> None:
         verdict = Text("safe", "green") if r.passed else Text("NOT SAFE", "red")
         seen = Text(r.fault.reaction) if r.passed else Text(r.failure, "red")
         table.add_row(kind, r.fault.name, seen, str(r.efforts), f"{r.seconds:.1f}", verdict)
-    out.print(table)
+    print_table(out, table)
     failed = [r.fault.name for r in results if not r.passed]
     out.print(_summary(results, seconds))
     if failed:

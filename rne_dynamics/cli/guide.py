@@ -12,8 +12,9 @@ import numpy as np
 from rne_dynamics.advice import rne
 from rne_dynamics.cli.demo_moves import start_inside
 from rne_dynamics.cli.guide_report import Guided, evaluate, figures, plot, print_guided, verdict
+from rne_dynamics.cli.overview import require_ros
 from rne_dynamics.cli.robot_argument import add_robot, assignments, robot_source
-from rne_dynamics.cli.ros_nodes import need_ros, node_parameters
+from rne_dynamics.cli.ros_nodes import node_parameters
 from rne_dynamics.cli.terminal import console, ended_by_sigterm, progress_bar
 from rne_dynamics.description.share import share_file, shipped_models, shipped_robots
 from rne_dynamics.dispatch import gravity_torque
@@ -64,7 +65,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Guide the arm; 0 if it was held and guided."""
-    need_ros("guiding")
+    require_ros("guide")
     from rne_dynamics.ros import guiding
 
     if not 0.5 <= args.after <= 60.0:

@@ -12,10 +12,11 @@ from rich.console import Console
 from rich.table import Table
 
 from rne_dynamics.advice import rne
-from rne_dynamics.cli.figures import THIN, WIDE, canvas
+from rne_dynamics.cli.table_layout import print_table
+from rne_dynamics.figures.style import COLORS, INK, THIN, WIDE, canvas, legend_right
+from rne_dynamics.figures.tracking import draw_joints, joint_units, units_of
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.mechanism import RigidRobot
-from rne_dynamics.model.tree import JointKind
 from rne_dynamics.simulation.runs.push import Push, load, static_friction
 
 if TYPE_CHECKING:
@@ -128,8 +129,8 @@ def verdict(
             )
         if guided.sagged[j] > DRIFT:
             return False, (
-                f"the arm was NOT held: joint {name!r} moved by {guided.sagged[j]:.3g} {_length(robot, j)} before the "
-                f"push. Masses and payload of the model do not fit the arm: {check}"
+                f"the arm was NOT held: joint {name!r} moved by {guided.sagged[j]:.3g} {joint_units(robot)[j].position} "
+                f"before the push. Masses and payload of the model do not fit the arm: {check}"
             )
     stuck = np.abs(guided.moved) < MOVED
     if stuck.all():
@@ -138,7 +139,7 @@ def verdict(
     notes = []
     if moving.any():
         j = int(np.argmax(np.where(moving, np.abs(guided.speed), -1.0)))
-        where = f"joint {names[j]!r} moves at {guided.speed[j]:.3g} {_length(robot, j)}/s at the end"
+        where = f"joint {names[j]!r} moves at {guided.speed[j]:.3g} {joint_units(robot)[j].position}/s at the end"
         more = f"raise gains.{names[j]}.d of gravity_compensation in a parameter file (--config), or record longer"
         if (np.abs(guided.speed) > SLOWING * guided.fastest)[moving].any():
             return False, f"the arm was guided and does NOT come to rest: {where}; {more} (--after)"
@@ -147,7 +148,7 @@ def verdict(
         j = int(np.argmax(np.abs(guided.drift)))
         return False, (
             f"the arm does NOT stay where it was led: joint {names[j]!r} drifts by {guided.drift[j]:.3g} "
-            f"{_length(robot, j)} after it has come to rest; lower friction_compensation, or {check}"
+            f"{joint_units(robot)[j].position} after it has come to rest; lower friction_compensation, or {check}"
         )
     held = [j for j in range(robot.n) if stuck[j]]
     if held:
@@ -168,8 +169,8 @@ def _held(robot: RigidRobot, pushes: Sequence[Push], guided: Guided, joints: Seq
     others = f" and {len(rubbing) - 1} more" if len(rubbing) > 1 else ""
     return (
         f"Friction keeps joint {robot.joint_names[j]!r}{others} where it is: the push gives "
-        f"{abs(largest[j]):.3g} {_force(robot, j)}, static friction is {friction[j]:.3g}; push harder (--push) to move "
-        "it"
+        f"{abs(largest[j]):.3g} {joint_units(robot)[j].effort}, static friction is {friction[j]:.3g}; push harder "
+        "(--push) to move it"
     )
 
 
@@ -198,7 +199,7 @@ def print_guided(out: Console, robot: RigidRobot, pushes: Sequence[Push], guided
     for heading in ("moved", "at rest after", "drift then", "largest effort", "limit", "used"):
         table.add_column(heading, justify="right")
     for j, name in enumerate(robot.joint_names):
-        length, force, limit = _length(robot, j), _force(robot, j), robot.effort_limit[j]
+        length, force, limit = joint_units(robot)[j].position, joint_units(robot)[j].effort, robot.effort_limit[j]
         bounded = (f"{limit:.2f} {force}", f"{100.0 * guided.used[j] / limit:.0f} %") if limit > 0.0 else ("none", "")
         table.add_row(
             name, f"{guided.moved[j]:+.4f} {length}",
@@ -206,7 +207,7 @@ def print_guided(out: Console, robot: RigidRobot, pushes: Sequence[Push], guided
             f"{guided.drift[j]:+.4f} {length}", f"{guided.used[j]:.2f} {force}",
             *bounded,
         )
-    out.print(table)
+    print_table(out, table)
 
 
 def plot(path: Path, robot: RigidRobot, pushes: Sequence[Push], guided: Guided) -> None:
@@ -216,35 +217,21 @@ def plot(path: Path, robot: RigidRobot, pushes: Sequence[Push], guided: Guided) 
     with canvas(path, 13.0, 4.0 + 2.4 * rows) as figure:
         grid = figure.add_gridspec(1 + rows, columns, height_ratios=[1.6, *[1.0] * rows])
         positions = figure.add_subplot(grid[0, :])
-        for j, name in enumerate(robot.joint_names):
-            positions.plot(guided.time, guided.q[:, j] - guided.begin[j], label=name, linewidth=WIDE)
-        positions.set_ylabel("displacement (rad, m)")
+        draw_joints(positions, robot.joint_names, guided.time, guided.q - guided.begin, WIDE)
+        positions.set_ylabel(f"displacement ({units_of(robot).position})")
         positions.set_title(f"{robot.name}: guided by hand, {', '.join(map(str, pushes))}")
         every = [positions]
         times, gravity = guided.gravity
         for j, name in enumerate(robot.joint_names):
             axes = figure.add_subplot(grid[1 + j // columns, j % columns])
             axes.plot(guided.time, guided.effort[:, j], linewidth=THIN, label="effort")
-            axes.plot(times, gravity[:, j], "--", color="black", linewidth=THIN, label="gravity")
-            axes.set_title(f"{name} ({_force(robot, j)})", fontsize="small")
+            axes.plot(times, gravity[:, j], linestyle=(0, (4, 3)), color=INK, linewidth=THIN, label="gravity")
+            axes.set_title(f"{name} ({joint_units(robot)[j].effort})")
             every.append(axes)
         for axes in every:
             for k, push in enumerate(pushes):
-                axes.axvspan(push.begin, push.end, alpha=0.15, color="tab:orange", label="push" if k == 0 else None)
+                axes.axvspan(push.begin, push.end, alpha=0.15, color=COLORS[1], label="push" if k == 0 else None)
             axes.set_xlim(max(guided.time[0], -0.5), guided.time[-1])
-        positions.legend(ncols=min(robot.n + 1, 8), fontsize="small")
-        every[1].legend(fontsize="x-small")
+        legend_right(positions)
+        legend_right(every[columns])
         every[-1].set_xlabel("time (s)")
-
-
-def _length(robot: RigidRobot, j: int) -> str:
-    return "m" if _slides(robot, j) else "rad"
-
-
-def _force(robot: RigidRobot, j: int) -> str:
-    return "N" if _slides(robot, j) else "N m"
-
-
-def _slides(robot: RigidRobot, j: int) -> bool:
-    name = robot.joint_names[j]
-    return any(joint.name == name and joint.kind is JointKind.PRISMATIC for joint in robot.open_tree.tree.joints)

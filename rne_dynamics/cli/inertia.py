@@ -9,9 +9,11 @@ import sys
 from collections.abc import Callable
 
 import numpy as np
+from rich.table import Table
 
 from rne_dynamics.cli.inertia_report import describe, print_report
-from rne_dynamics.cli.robot_argument import add_robot, assignments, robot_source
+from rne_dynamics.cli.robot_argument import add_robot, positions, robot_source
+from rne_dynamics.cli.table_layout import print_table
 from rne_dynamics.cli.terminal import console
 from rne_dynamics.description.inertial import inertial_xml
 from rne_dynamics.description.model_file import load_model
@@ -72,7 +74,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
     robot.add_argument("--link", help="the link, and the frame of the result (default: the root link with its subtree)")
     robot.add_argument("--subtree", action="store_true", help="include all descendants of the link")
     robot.add_argument(
-        "--at", action="append", default=[], metavar="JOINT=VALUE", help="joint position, rad or m; others at zero"
+        "--at", action="append", default=[], metavar="JOINT=VALUE",
+        help="joint position: rad or m, or with a unit (90deg, 20mm); others at zero"
     )
     _add_common(robot, placed=False)
     table = kinds.add_parser("materials", help="materials of --material: densities, their sources, Young's moduli")
@@ -134,7 +137,7 @@ def _of_robot(args: argparse.Namespace) -> tuple[Inertia, str]:
 
 def _configuration(robot: RobotModel, texts: list[str]) -> Array:
     q: Array = robot.neutral.copy()
-    for name, value in assignments("--at", texts).items():
+    for name, value in positions("--at", texts, robot).items():
         moved = robot.topology[robot.topology[:, layout.VELOCITY_INDEX] == robot.joint_index(name)]
         if not len(moved):
             raise ArgumentError(f"--at: {name!r} belongs to a floating joint, which stays at zero; leave it out")
@@ -184,7 +187,12 @@ def _materials(as_json: bool) -> int:
     if as_json:
         print(json.dumps({name: material._asdict() for name, material in MATERIALS.items()}, indent=2))
         return 0
+    table = Table("material", header_style="bold")
+    for heading in ("density (kg/m^3)", "Young's modulus (GPa)"):
+        table.add_column(heading, justify="right")
+    table.add_column("source")
     for name, material in MATERIALS.items():
-        E = "        -" if material.young is None else f"{material.young / 1e9:5g} GPa"
-        print(f"{name:16} {material.density:8g} kg/m^3   {E}   {material.source}")
+        E = "-" if material.young is None else f"{material.young / 1e9:g}"
+        table.add_row(name, f"{material.density:g}", E, material.source)
+    print_table(console(), table)
     return 0

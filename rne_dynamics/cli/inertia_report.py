@@ -11,6 +11,7 @@ from rich.table import Table
 from rich.text import Text
 
 from rne_dynamics.advice import rne
+from rne_dynamics.cli.table_layout import print_table
 from rne_dynamics.description.inertial import inertial_xml
 from rne_dynamics.description.urdf_tree import rotation_rpy
 from rne_dynamics.model.inertia import Array, Inertia
@@ -80,14 +81,16 @@ def print_report(out: Console, report: dict[str, Any]) -> None:
     if elsewhere is not None:
         label = f"about ({_vector(elsewhere['point'])}), axes rpy ({_vector(elsewhere['rpy'])})"
         matrices.add_row(label, *_moments(elsewhere["inertia"]))
-    out.print(matrices)
+    for column in matrices.columns[1:]:
+        column.justify = "right"
+    print_table(out, matrices)
     box = report["equivalent_box"]
     principal = Table("principal moment", "axis in the frame", "side of the equivalent box, m", header_style="bold")
     sides = ["-"] * 3 if box is None else [f"{x:.5g}" for x in box]
     moments = report["principal"]["moments"]
     for moment, axis, side in zip(moments, report["principal"]["axes"], sides, strict=True):
         principal.add_row(f"{moment:.6g}", _vector(axis), side)
-    out.print(principal)
+    print_table(out, principal)
     symmetry = report["symmetry"]
     if report["symmetry_axis"] is not None:
         symmetry += f" about ({_vector(report['symmetry_axis'])})"

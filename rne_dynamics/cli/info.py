@@ -5,16 +5,19 @@ from __future__ import annotations
 import argparse
 import json
 import math
+from collections.abc import Sequence
 from typing import Any
 
-from rich.table import Table
+import numpy as np
+from rich.table import Column, Table
 from rich.text import Text
 
 from rne_dynamics.cli.info_flexible import describe_flexible, print_flexible
 from rne_dynamics.cli.info_mechanism import describe_mechanism, print_mechanism
-from rne_dynamics.cli.robot_argument import add_base, add_no_rotors, add_robot, load_robot
+from rne_dynamics.cli.robot_argument import add_base, add_no_rotors, add_robot, load_robot, posture
+from rne_dynamics.cli.table_layout import print_table
 from rne_dynamics.cli.terminal import console
-from rne_dynamics.dispatch import closed, gravity_torque
+from rne_dynamics.dispatch import closed, gravity_torque, mass_matrix
 from rne_dynamics.model.flexible.arm import AnyRobot
 from rne_dynamics.model.tree import JointKind
 
@@ -24,14 +27,17 @@ examples:
   rne info my_arm.urdf --json
   rne info pantograph                     a mechanism: loops, joints with and without motors
   rne info flexible_arm                   flexible links: modes, frequencies, sag under gravity
+  rne info puma560 --at joint2=-45deg --at joint3=1.57
   rne info my_humanoid.urdf --base floating
 """
 
 #: Explanation of the gravity column, of a mechanism and of an open arm.
 _GRAVITY = (
-    "gravity: effort that holds the posture; passive joints have none.",
+    "gravity: effort that holds the posture (passive joints have none).",
     "gravity: effort that holds the arm at zero.",
 )
+#: The same for the columns of --at.
+_INERTIA = "inertia: that of the motion of one joint alone, kg m^2 or kg: the diagonal of the mass matrix."
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -39,13 +45,17 @@ def configure(parser: argparse.ArgumentParser) -> None:
     add_robot(parser)
     add_no_rotors(parser)
     add_base(parser)
+    parser.add_argument(
+        "--at", action="append", default=[], metavar="JOINT=VALUE", help="also the posture with this joint position: "
+        "rad or m, or with a unit (90deg, 20mm); others at zero; gravity and inertia are those there",
+    )  # fmt: skip
     parser.add_argument("--json", action="store_true", help="print the model as JSON")
 
 
 def run(args: argparse.Namespace) -> int:
     """Print the model and return the exit code."""
     robot = load_robot(args)
-    info = describe(closed(robot))
+    info = describe(closed(robot), args.at)
     if args.json:
         print(json.dumps(info, indent=2))
     else:
@@ -53,15 +63,20 @@ def run(args: argparse.Namespace) -> int:
     return 0
 
 
-def describe(whole: AnyRobot) -> dict[str, Any]:
+def describe(whole: AnyRobot, at: Sequence[str] = ()) -> dict[str, Any]:
     """The model as plain values, with gravity torques at zero, of a mechanism in its posture; SI units.
 
     Limits are `None` where there is no bound, gravity efforts for a passive joint of a mechanism, which has no motor.
+    With `at`, texts JOINT=VALUE, gravity torques are those of that posture, and positions and inertias are added.
     """
     described = whole.rigid
     robot = described.open_tree
-    holding = gravity_torque(described, described.neutral).tolist()
+    q = posture("--at", at, described)
+    holding = gravity_torque(described, q).tolist()
     effort = dict(zip(described.joint_names, holding, strict=True))
+    there = dict(zip(described.joint_names, q.tolist(), strict=True)) if at else {}
+    diagonal = np.diagonal(mass_matrix(described, q)).tolist() if at else [None] * described.n
+    inertia = dict(zip(described.joint_names, diagonal, strict=True))
     joints = {joint.name: joint for joint in robot.tree.joints}
     rows = []
     for i, name in enumerate(robot.joint_names):
@@ -81,6 +96,7 @@ def describe(whole: AnyRobot) -> dict[str, Any]:
                 "coulomb": 0.0 if joint is None else joint.friction.coulomb_forward,
                 "rotor_inertia": 0.0 if joint is None else joint.rotor_inertia,
                 "gravity_effort": effort.get(name),
+                **({"position": there.get(name), "inertia": inertia.get(name)} if at else {}),
             }
         )
     return {
@@ -118,7 +134,11 @@ def _print(info: dict[str, Any]) -> None:
     out = console()
     prismatic = JointKind.PRISMATIC.value
     limits = ("lower", "upper", "velocity", "effort")
-    columns = ("joint", "kind", "moves", *limits, "viscous", "Coulomb", "rotor", "gravity")
+    posed = bool(info["joints"]) and "position" in info["joints"][0]
+    columns = (
+        "joint", "kind", "moves", *limits, "viscous", "Coulomb", "rotor", *(("at",) * posed), "gravity",
+        *(("inertia",) * posed),
+    )
     mechanism = info["mechanism"]
     n = info["n"] if mechanism is None else f"{len(mechanism['actuated'])} actuated of {info['n']}"
     joints = Table(*columns, title=f"{info['name']}: {n} coordinates, {info['base']} base", header_style="bold")
@@ -131,28 +151,35 @@ def _print(info: dict[str, Any]) -> None:
             row["child"],
             *(_shown(row[key]) for key in limits),
             *(_shown(row[key]) for key in ("viscous", "coulomb", "rotor_inertia")),
+            *([_shown(row["position"])] if posed else []),
             Text(_shown(row["gravity_effort"]), "bold red" if over else ""),
+            *([_shown(row["inertia"])] if posed else []),
         )
+    for column in joints.columns[3:]:
+        column.justify = "right"
     for mimic in info["mimics"]:
         joints.add_row(mimic["name"], mimic["kind"], f"{mimic['multiplier']:g} x {mimic['joint']} {mimic['offset']:+g}")
-    links = Table("link", "mass", "mass centre", "moves with", header_style="bold")
+    links = Table("link", Column("mass", justify="right"), "mass centre", "moves with", header_style="bold")
     for link in info["links"]:
         if link["mass"] > 0.0:
             com = "  ".join(_shown(x) for x in link["com"])
             links.add_row(link["name"], _shown(link["mass"]), com, link["moves_with"] or "(does not move)")
-    out.print(joints)
+    print_table(out, joints)
     if mechanism is not None:
         print_mechanism(mechanism, out)
     if info["flexible"] is not None:
         print_flexible(info["flexible"], out)
-    out.print(links)
+    print_table(out, links)
     kinds = {row["kind"] for row in info["joints"]}
     units = (
         "m, m/s, N" if kinds == {prismatic} else "rad, rad/s, N m" + ("; prismatic m, m/s, N" * (prismatic in kinds))
     )
-    print(f"units: {units}, kg. Bounds that are not given are shown as -. {_GRAVITY[mechanism is None]}")
+    gravity = _GRAVITY[mechanism is None and not posed]
+    out.print(f"units: {units}, kg. Bounds that are not given are shown as -. {gravity}")
+    if posed:
+        out.print(_INERTIA)
     massless = sum(link["mass"] == 0.0 for link in info["links"])
-    print(f"total mass: {info['mass']:.6g} kg; links without mass are not shown: {massless}")
+    out.print(f"total mass: {info['mass']:.6g} kg; links without mass are not shown: {massless}")
 
 
 def _shown(value: float | None) -> str:

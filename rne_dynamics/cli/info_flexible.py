@@ -9,6 +9,7 @@ import numpy as np
 from rich.console import Console
 from rich.table import Table
 
+from rne_dynamics.cli.table_layout import print_table
 from rne_dynamics.errors import ModelError
 from rne_dynamics.flexible.linearised import Linearised, linearised
 from rne_dynamics.flexible.poses import tip_deflections
@@ -84,15 +85,15 @@ def print_flexible(info: dict[str, Any], out: Console) -> None:
             _listed(row["carrying"]),
             *(("-", "-") if sag is None else (_millimetres(sag[:3]), f"{float(np.linalg.norm(sag[3:])):.3g}")),
         )  # fmt: skip
-    out.print(links)
+    print_table(out, links)
     if info["frequencies"] is None:
-        print(f"vibrations: {info['unsettled']}")
+        out.print(f"vibrations: {info['unsettled']}")
     else:
         damped = ", ".join(
             f"{f:.4g} ({100.0 * r:.2g} %)" for f, r in zip(info["frequencies"], info["damping_ratios"], strict=True)
         )
-        print(f"vibrations at zero with the joints held: {damped} Hz (of critical damping)")
-    print("flexible links: kg, Hz; sag (mm) and turn (rad) of the tip at rest under gravity, all joints at zero.")
+        out.print(f"vibrations at zero with the joints held: {damped} Hz (of critical damping)")
+    out.print("flexible links: kg, Hz; sag (mm) and turn (rad) of the tip at rest under gravity, all joints at zero.")
 
 
 def _listed(values: list[float]) -> str:

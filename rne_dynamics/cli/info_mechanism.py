@@ -7,6 +7,7 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
+from rne_dynamics.cli.table_layout import print_table
 from rne_dynamics.closed_chain.mobility import mobility
 from rne_dynamics.model.loop import DIRECTIONS, LoopKind
 from rne_dynamics.model.mechanism import Mechanism
@@ -40,8 +41,9 @@ def print_mechanism(info: dict[str, Any], out: Console) -> None:
     for name, value in info["posture"].items():
         shown = f"{0.0 if abs(value) < 1e-12 else value:.5g}"
         motors.add_row(name, "actuated" if name in info["actuated"] else "passive", shown)
-    out.print(loops)
-    out.print(motors)
+    motors.columns[2].justify = "right"
+    print_table(out, loops)
+    print_table(out, motors)
     more = f", {info['redundant']} redundant constraint{'s' * (info['redundant'] != 1)}" if info["redundant"] else ""
     idle = f", {info['idle']} of them idle" if info["idle"] else ""
-    print(f"degrees of freedom: {info['freedoms']}{idle}{more}")
+    out.print(f"degrees of freedom: {info['freedoms']}{idle}{more}")

@@ -14,30 +14,32 @@ from contextlib import contextmanager
 from decimal import Decimal
 from typing import TYPE_CHECKING
 
-from rne_dynamics import __version__
 from rne_dynamics.cli.clean_stdout import clean_stdout
-from rne_dynamics.errors import RneDynamicsError
+from rne_dynamics.cli.overview import NEEDS_ROS, fitted, overview, versions
+from rne_dynamics.errors import RneDynamicsError, unknown
 
 if TYPE_CHECKING:
     from rne_dynamics.compiling.progress import Compiling
 
-#: Subcommands and their help; the module of the same name is imported only when it is used.
+#: Subcommands and their help; the module of the same name is imported only when it is used. Groups are in `overview`.
 COMMANDS = {
-    "demo": "start simulator and controller as two ROS 2 processes, move the arm, print and plot the tracking",
-    "info": "the model as a table: joints, limits, masses, gravity torque",
-    "check": "check a robot description for faults that would mislead a controller; with lines and fixes",
-    "verify": "compare all formulations in random states: largest disagreement, operation counts, times",
-    "bench": "compare this package with Pinocchio and MuJoCo: answers, times and ratios",
-    "inertia": "inertia of solids, meshes, composites and links, to paste into a URDF",
-    "export": "write the model as a URDF for other tools, or its dynamics as C for other programs",
-    "guide": "guide a simulated arm by hand under gravity compensation, in two ROS 2 processes",
-    "send": "move the arm of a running controller to a position, and wait until it is there",
-    "stop": "stop the arms of running controllers, and wait until they are at rest",
-    "state": "what running controllers and simulators report: state, joints against limits, faults and remedies",
-    "faults": "inject faults into a running controller and check every effort that it sends",
+    "demo": "simulator and controller as ROS 2 processes: move the arm",
+    "list": "all robots that commands take by name",
+    "new": "write a parameter file for your own arm, from its URDF",
+    "info": "the model as a table: joints, limits, masses, gravity",
+    "check": "faults of a description that mislead controllers, with fixes",
+    "verify": "compare all formulations: disagreement, operations, times",
+    "bench": "compare this package with Pinocchio and MuJoCo",
+    "inertia": "inertia of solids, meshes and links, to paste into a URDF",
+    "export": "write the model as a URDF, or its dynamics as C",
+    "guide": "guide a simulated arm by hand, under gravity compensation",
+    "send": "move the arm of a running controller, and wait for it",
+    "stop": "stop the arms of running controllers, and wait for rest",
+    "state": "what running controllers report: state, limits, faults",
+    "faults": "inject faults into a running controller, check its efforts",
     "simulate": "simulate free motion or a controlled move without ROS",
-    "plot": "plot a recording: positions, errors, efforts, torque terms, and what the model says of them",
-    "view": "the arm in the browser: simulated, dragged and pushed, or a recording",
+    "plot": "plot a recording: positions, errors, efforts and their terms",
+    "view": "the arm in the browser: simulated, or a recording",
     "warmup": "compile all kernels in advance",
 }
 _NEGATIVE = re.compile(r"-(\d+\.?\d*|\.\d+)[eE][+-]?\d{1,3}")
@@ -45,46 +47,52 @@ _DEGREES = re.compile(r"-[\d.]+deg")
 _BACK = "\r\x1b[K"
 EXIT_USAGE = 2
 EXIT_ERROR = 1
+EXIT_STOPPED = 130
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run `rne` with `argv` (the process's own arguments by default) and return the exit code."""
     arguments = list(sys.argv[1:] if argv is None else argv)
-    parser = argparse.ArgumentParser(
-        prog="rne",
-        description="Robot arm dynamics: recursive Newton-Euler, simulation and control.",
-        epilog="`rne COMMAND --help` shows examples.",
-    )
-    parser.add_argument("command", choices=list(COMMANDS), metavar="COMMAND", help="; ".join(
-        f"{name}: {what}" for name, what in COMMANDS.items()
-    ))
-    parser.add_argument("--version", action="version", version=f"%(prog)s {__version__}")
     if not arguments or arguments[0] in ("-h", "--help"):
-        parser.print_help()
+        print(overview(COMMANDS))
         return 0 if arguments else EXIT_USAGE
-    command = parser.parse_args(arguments[:1]).command
+    if arguments[0] == "--version":
+        print(versions())
+        return 0
+    command = arguments[0]
+    if command not in COMMANDS:
+        print(f"rne: {unknown('command', command, COMMANDS, 'rne')}; `rne --help` shows them", file=sys.stderr)
+        return EXIT_USAGE
+    try:
+        return _run(command, arguments[1:])
+    except RneDynamicsError as error:
+        print(f"rne {command}: {error}", file=sys.stderr)
+    except KeyboardInterrupt:
+        print(f"rne {command}: stopped", file=sys.stderr)
+        return EXIT_STOPPED
+    except BrokenPipeError:
+        sys.stderr.close()  # nobody reads the output any more
+    except OSError as error:  # a full disk, a folder without permission
+        where = f"{error.filename}: " if error.filename else ""
+        print(f"rne {command}: {where}{error.strerror or error}", file=sys.stderr)
+    return EXIT_ERROR
+
+
+def _run(command: str, words: Sequence[str]) -> int:
+    """Import the module of a command and run it."""
     module = importlib.import_module(f"rne_dynamics.cli.{command}")
+    about = COMMANDS[command] + (f". {NEEDS_ROS[command]}" if command in NEEDS_ROS else "")
     sub = argparse.ArgumentParser(
         prog=f"rne {command}",
-        description=COMMANDS[command],
-        epilog=module.EXAMPLES,
+        description=fitted(about, shutil.get_terminal_size().columns - 2),
+        epilog=fitted(module.EXAMPLES, shutil.get_terminal_size().columns - 2),
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     module.configure(sub)
-    try:
-        parsed = sub.parse_args([_plain(word) for word in arguments[1:]])
-        parsed.command_line = shlex.join(["rne", *arguments])
-        with clean_stdout(), _compile_status(command), _shown_repairs(parsed):
-            code: int = module.run(parsed)
-    except RneDynamicsError as error:
-        print(f"rne {command}: {error}", file=sys.stderr)
-        return EXIT_ERROR
-    except KeyboardInterrupt:
-        print(f"rne {command}: stopped", file=sys.stderr)
-        return 130
-    except BrokenPipeError:
-        sys.stderr.close()  # nobody reads the output any more
-        return EXIT_ERROR
+    parsed = sub.parse_args([_plain(word) for word in words])
+    parsed.command_line = shlex.join(["rne", command, *words])
+    with clean_stdout(), _compile_status(command), _shown_repairs(parsed):
+        code: int = module.run(parsed)
     return code
 
 

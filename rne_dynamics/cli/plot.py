@@ -13,6 +13,7 @@ import numpy as np
 from rich.table import Table
 
 from rne_dynamics.cli.plot_figure import draw
+from rne_dynamics.cli.table_layout import print_table
 from rne_dynamics.cli.terminal import console
 from rne_dynamics.description.model_file import load_model
 from rne_dynamics.description.sources import read_source, read_stdin
@@ -154,7 +155,7 @@ def _print(recording: Recording, figures: dict[str, Any]) -> None:
         table.add_column(_HEADINGS[name], justify="right")
     for row in figures["joints"]:
         table.add_row(row["name"], *(_shown(name, row[name]) for name in names))
-    out.print(table)
+    print_table(out, table)
     for topic in dict.fromkeys(recording.topics.values()):
         out.print(f"{', '.join(part for part, where in recording.topics.items() if where == topic)}: from {topic}")
     for note in recording.notes:

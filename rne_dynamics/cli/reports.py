@@ -8,8 +8,8 @@ from pathlib import Path
 from rne_dynamics.cli.terminal import progress_bar
 from rne_dynamics.figures import movie, report
 from rne_dynamics.figures.movie import Motion, write_movie
+from rne_dynamics.figures.output_file import figure_file, output_file, require_matplotlib
 from rne_dynamics.figures.report import Report, circumstances
-from rne_dynamics.figures.style import check_figure_file, check_matplotlib, check_output_file
 from rne_dynamics.model.protocol import Robot
 
 
@@ -28,12 +28,12 @@ def add_movie(parser: argparse._ActionsContainer) -> None:
 def check_files(args: argparse.Namespace, plot: str = "plot") -> None:
     """Refuse files of --report, --movie and the option `plot` that cannot be written, before a long run."""
     if getattr(args, plot, None):
-        check_figure_file(f"--{plot}", Path(getattr(args, plot)))
+        figure_file(Path(getattr(args, plot)), f"--{plot}")
     if getattr(args, "movie", None):
-        check_figure_file("--movie", args.movie, movie.FORMATS)
+        figure_file(args.movie, "--movie", movie.FORMATS)
     if args.report:
-        check_output_file("--report", args.report, report.FORMATS)
-        check_matplotlib()
+        output_file(args.report, report.FORMATS, "--report")
+        require_matplotlib()
 
 
 def finish(page: Report, path: Path, command: str) -> None:

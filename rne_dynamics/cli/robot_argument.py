@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import argparse
 import math
+import re
+from collections.abc import Iterable
 
 from rne_dynamics.description.model_file import load_model
 from rne_dynamics.description.sources import Source, is_model_file, names_model_file, read_source, read_stdin
@@ -11,6 +13,13 @@ from rne_dynamics.description.urdf import load_urdf
 from rne_dynamics.errors import ArgumentError
 from rne_dynamics.model.assembly import assemble
 from rne_dynamics.model.flexible.arm import AnyRobot
+from rne_dynamics.model.inertia import Array
+from rne_dynamics.model.mechanism import RigidRobot
+from rne_dynamics.model.tree import JointKind
+
+#: Units of positions and their size in SI units, of prismatic joints and of all others.
+_METRES, _RADIANS = {"m": 1.0, "mm": 1e-3}, {"rad": 1.0, "deg": math.pi / 180.0}
+_QUANTITY = re.compile(r"(.*?\d\.?)\s*([a-z]*)")
 
 
 def add_robot(parser: argparse.ArgumentParser) -> None:
@@ -18,9 +27,14 @@ def add_robot(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "robot",
         metavar="ROBOT",
-        help="name of a shipped robot or mechanism (puma560, pantograph), path of a .urdf, .xacro or model file "
-        "(.yaml), file:// or package:// URI, - for stdin",
+        help="name of a robot or mechanism (puma560, pantograph, ur10; `rne list`), path of a .urdf, .xacro or model "
+        "file (.yaml), file:// or package:// URI, - for stdin",
     )
+    add_reading(parser)
+
+
+def add_reading(parser: argparse.ArgumentParser) -> None:
+    """Declare the arguments for xacro, and --lenient."""
     parser.add_argument(
         "--arg",
         metavar="NAME:=VALUE",
@@ -98,3 +112,44 @@ def assignments(option: str, texts: list[str]) -> dict[str, float]:
         if not name or not math.isfinite(values[name]):
             raise ArgumentError(f"{option} is {text!r}; write NAME=NUMBER")
     return values
+
+
+def positions(option: str, texts: Iterable[str], robot: RigidRobot) -> dict[str, float]:
+    """Values of a repeatable option JOINT=POSITION, with a unit (deg, mm) or in rad and m; rad or m, by joint.
+
+    Raises
+    ------
+    ArgumentError
+        No number, or a unit that does not fit the joint.
+    ModelError
+        An unknown joint; the message has the nearest names.
+    """
+    sliding = {joint.name for joint in robot.tree.joints if joint.kind is JointKind.PRISMATIC}
+    values = {}
+    for text in texts:
+        name, _, quantity = text.rpartition("=")
+        parts = _QUANTITY.fullmatch(quantity.strip())
+        number, unit = parts.groups() if parts else (quantity, "")
+        if not name:
+            raise ArgumentError(f"{option} is {text!r}; write JOINT=POSITION, as {option} {robot.joint_names[0]}=0.5")
+        robot.joint_index(name)
+        units = _METRES if name in sliding else _RADIANS
+        if unit and unit not in units:
+            kind = "slides" if name in sliding else "turns"
+            raise ArgumentError(
+                f"{option} is {text!r}: joint {name!r} {kind}, and its unit is {' or '.join(units)}, not {unit!r}"
+            )
+        ((_, value),) = assignments(option, [f"{name}={number}"]).items()
+        values[name] = value * units.get(unit, 1.0)
+    return values
+
+
+def posture(option: str, texts: Iterable[str], robot: RigidRobot) -> Array:
+    """Neutral positions, (nq,), changed by JOINT=POSITION; raises as `positions`, and for floating joints."""
+    q: Array = robot.neutral.copy()
+    given = positions(option, texts, robot)
+    if given and robot.nq != robot.n:
+        raise ArgumentError(f"{option}: robot {robot.name!r} has a floating joint or base; leave {option} out")
+    for name, value in given.items():
+        q[robot.joint_index(name)] = value
+    return q

@@ -1,19 +1,8 @@
-"""What commands that use ROS nodes share: whether ROS is there, and the robot as parameters."""
+"""What commands that use ROS nodes share: the robot as parameters."""
 
 from __future__ import annotations
 
-from importlib.util import find_spec
-
 from rne_dynamics.description.sources import Source, is_model_file
-from rne_dynamics.errors import MissingDependencyError
-
-
-def need_ros(what: str) -> None:
-    """Refuse to go on without rclpy; `what` needs it."""
-    if find_spec("rclpy") is None:
-        raise MissingDependencyError(
-            f"{what} runs on ROS 2 and rclpy is not installed: pip install 'rne_dynamics[ros]', or source a ROS 2"
-        )
 
 
 def node_parameters(source: Source) -> dict[str, str]:

@@ -6,7 +6,7 @@ import argparse
 import sys
 from typing import TYPE_CHECKING
 
-from rne_dynamics.cli.ros_nodes import need_ros
+from rne_dynamics.cli.overview import require_ros
 from rne_dynamics.cli.running import add_node, wanted_node
 from rne_dynamics.control.motion.goal_words import parse_goal
 from rne_dynamics.errors import ArgumentError, ControlError
@@ -50,7 +50,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Send a motion; 0 if the arm has arrived."""
-    need_ros("`rne send`")
+    require_ros("send")
     from rne_dynamics.ros.running_model import read_model
     from rne_dynamics.ros.running_nodes import RunningNodes
     from rne_dynamics.ros.send import send

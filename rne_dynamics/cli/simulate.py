@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
 import sys
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -22,9 +22,13 @@ from rne_dynamics.cli.simulate_plot import plot
 from rne_dynamics.cli.simulate_presets import apply_preset
 from rne_dynamics.cli.simulate_report import base_figures, free_figures, print_figures, tip_figures, tracking_figures
 from rne_dynamics.cli.terminal import console, progress_bar
+from rne_dynamics.cli.verdict import as_plain, verdict_line, without_effort_limit
 from rne_dynamics.control.input_shaper import SHAPERS
+from rne_dynamics.control.tracking_law import TrackingLaw
+from rne_dynamics.control.tracking_verdict import Run, judge
 from rne_dynamics.errors import ArgumentError
 from rne_dynamics.figures.movie import Motion
+from rne_dynamics.figures.output_file import output_file
 from rne_dynamics.flexible.theory_range import BendingRangeWarning
 from rne_dynamics.model.flexible.arm import AnyRobot
 from rne_dynamics.model.tree import Payload
@@ -50,7 +54,15 @@ examples:
   rne simulate puma560 --record run.mcap              for Foxglove, PlotJuggler and `rne plot`
   rne simulate puma560 --base-motion examples/ship_motion.csv --plot ship.png
   rne simulate panda --report move.html --movie move.gif
+
+The last line of a controlled move says whether the arm tracked; if not, why, and what to do.
+
+exit code: 0 if the simulation ran, whatever its verdict, 1 if not
 """
+
+#: Largest RMS error of an arm that tracks, rad or m. With flexible links the control law uses a rigid model, so only
+#: feedback acts against their vibration.
+TOLERANCE, FLEXIBLE_TOLERANCE = 1e-3, 1e-2
 #: How a log is written, by the ending of the file.
 _SAVE: dict[str, Callable[[Log, Path], None]] = {".csv": Log.save_csv, ".npz": Log.save_npz, MCAP: save_mcap}
 
@@ -70,7 +82,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
     )  # fmt: skip
     motion.add_argument(
         "--start", action="append", default=[], metavar="JOINT=VALUE",
-        help="start position of a joint, rad or m; others start at zero or the nearest position inside their limits",
+        help="start position of a joint: rad or m, or with a unit (90deg, 20mm); others start at zero or the nearest "
+        "position inside their limits",
     )  # fmt: skip
     motion.add_argument(
         "--to", action="append", default=[], metavar="JOINT=VALUE",
@@ -110,6 +123,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
     output.add_argument("--plot", metavar="FILE", help="figure (.png, .svg, .pdf); needs matplotlib")
     add_movie(output)
     add_report(output)
+    output.add_argument("--tolerance", type=float, help="largest RMS error for the verdict, rad or m (default: "
+                        f"{TOLERANCE:g}; with flexible links {FLEXIBLE_TOLERANCE:g})")  # fmt: skip
     output.add_argument("--json", action="store_true", help="print the figures as JSON")
 
 
@@ -117,6 +132,8 @@ def run(args: argparse.Namespace) -> int:
     """Simulate and print the figures; return the exit code."""
     outputs = _outputs(args)
     check_files(args)
+    if args.tolerance is not None and not args.tolerance > 0.0:
+        raise ArgumentError(f"--tolerance is {args.tolerance:g}; it must be above 0")
     robot = _robot(args)
     if any(path.suffix == MCAP for path in outputs):
         needs_joint_positions(robot)
@@ -124,11 +141,7 @@ def run(args: argparse.Namespace) -> int:
         args.seconds = 6.0
         if robot.kind == "flexible" and not args.free:
             args.seconds = demo_flexible.lively(robot) / (3.0 if args.to else 1.0)
-    if (robot.effort_limit == 0.0).any():
-        # many descriptions have effort="0" for an unknown limit; such a drive could not even hold itself
-        names = ", ".join(n for n, limit in zip(robot.joint_names, robot.effort_limit, strict=True) if limit == 0.0)
-        print(f"rne simulate: effort limits of 0 count as unlimited: {names}", file=sys.stderr)
-        robot = robot.with_effort_limit(np.where(robot.effort_limit == 0.0, np.inf, robot.effort_limit))
+    robot = _unlimited(args, robot)
     plant = ArmPlant(
         with_loads(robot, args.payload),
         friction=not args.no_friction, stops=not args.no_stops, limit_effort=not args.no_effort_limits,
@@ -140,14 +153,14 @@ def run(args: argparse.Namespace) -> int:
         if args.movie:
             raise ArgumentError("--movie shows one motion; leave --samples out")
         return simulate_many.simulate_many(args, robot.name, rollout(args, robot, plant)[0], outputs)
-    ended = None
+    ended, law = None, None
     with _progress(args.seconds, quiet=args.json) as progress, warnings.catch_warnings():
         warnings.simplefilter("ignore", BendingRangeWarning)  # reported below
         if args.free:
             log = _free(args, plant, progress)
         else:
             controlled, ended = rollout(args, robot, plant)
-            log = controlled.run(progress=progress)
+            law, log = controlled.controller, controlled.run(progress=progress)
     for path in outputs:
         path.parent.mkdir(parents=True, exist_ok=True)
         _SAVE[path.suffix](log, path)
@@ -158,6 +171,8 @@ def run(args: argparse.Namespace) -> int:
         draw_movie(args.movie, robot, Motion(title, log.time, log.q, log.reference_q, log.tree_q), quiet=args.json)
     at_rest = plant.base_motion is None
     figures = free_figures(log) if args.free else tracking_figures(log, plant, ends=bool(args.to) and at_rest)
+    if isinstance(law, TrackingLaw):
+        figures["verdict"] = _verdict(args, law, plant, log)
     if not at_rest:
         figures["base"] = base_figures(log, plant, None if args.free else not args.base_unknown)
     if log.flexible_links:
@@ -172,8 +187,40 @@ def run(args: argparse.Namespace) -> int:
     else:
         print_figures(robot.name, figures)
         for path in (*outputs, *filter(None, (args.plot, args.movie, args.report))):
-            console().print(f"wrote {path}")
+            console().print(f"wrote {path}", soft_wrap=True)
+        if "verdict" in figures:
+            console().print(figures["verdict"]["text"])
     return 0
+
+
+def _unlimited(args: argparse.Namespace, robot: AnyRobot) -> AnyRobot:
+    """The robot with no limit instead of an effort limit of 0; reports all joints without one."""
+    names = without_effort_limit(robot.rigid)
+    if not names:
+        return robot
+    # many descriptions have effort="0" for an unknown limit; such a drive could not even hold itself
+    if not (args.free or args.no_effort_limits) and robot.nq == robot.n:
+        print(
+            "rne simulate: the description gives no effort limit (or 0), which counts as unlimited: "
+            f"{', '.join(names)}", file=sys.stderr,
+        )  # fmt: skip
+    return robot.with_effort_limit(np.where(robot.effort_limit > 0.0, robot.effort_limit, np.inf))
+
+
+def _verdict(args: argparse.Namespace, law: TrackingLaw, plant: ArmPlant, log: Log) -> dict[str, Any]:
+    """Whether the arm tracked, and why not, as plain values."""
+    flexible = bool(log.flexible_links)
+    tolerance = args.tolerance
+    if tolerance is None:
+        tolerance = FLEXIBLE_TOLERANCE if flexible else TOLERANCE
+    limit = np.full(law.robot.n, np.inf) if args.no_effort_limits else plant.robot.effort_limit
+    measured = Run(log.time, log.q, log.error, log.effort, log.rms_error, limit)
+    compensation = law.friction_compensation
+    found = judge(
+        law.robot, law.gains, measured, tolerance, compensated=0.0 if compensation is None else compensation.scale,
+        friction=not args.no_friction, feedforward=args.law == "computed_torque",
+    )  # fmt: skip
+    return as_plain(law.robot, found, verdict_line(law.robot, found, flexible=flexible))
 
 
 def _robot(args: argparse.Namespace) -> AnyRobot:
@@ -214,18 +261,10 @@ def with_loads(robot: AnyRobot, payload: str | None) -> AnyRobot:
 
 
 def _outputs(args: argparse.Namespace) -> list[Path]:
-    paths = [Path(text) for text in args.out]
-    for path in paths:
-        if path.suffix not in _SAVE:
-            raise ArgumentError(f"--out is {str(path)!r}; its ending must be {', '.join(_SAVE)}")
+    """The files of --out and --record."""
+    paths = [output_file(path, tuple(_SAVE), "--out") for path in args.out]
     if args.record:
-        if Path(args.record).suffix != MCAP:
-            raise ArgumentError(f"--record is {args.record!r}; its ending must be {MCAP}")
-        paths.append(Path(args.record))
-    for path in paths:
-        folder = next(parent for parent in path.absolute().parents if parent.exists())
-        if path.is_dir() or not os.access(folder, os.W_OK | os.X_OK) or not folder.is_dir():
-            raise ArgumentError(f"{path} cannot be written; name a file in a folder that can")
+        paths.append(output_file(args.record, (MCAP,), "--record"))
     if args.samples is not None and any(path.suffix == MCAP for path in paths):
         raise ArgumentError(f"an {MCAP} holds one run, and --samples makes many; give --out with .csv or .npz")
     return paths

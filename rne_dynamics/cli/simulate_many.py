@@ -13,6 +13,7 @@ import numpy as np
 from rich.table import Table
 
 from rne_dynamics.cli.simulate_page import write_many
+from rne_dynamics.cli.table_layout import print_table
 from rne_dynamics.cli.terminal import console, progress_bar
 from rne_dynamics.errors import ArgumentError
 from rne_dynamics.figures.style import COLORS, INK, THIN, canvas
@@ -141,7 +142,7 @@ def _print(name: str, figures: dict[str, Any]) -> None:
         table.add_row(
             row["name"], *(f"{x:.2e}" for x in errors), f"{row['largest_effort']:.4g}", str(row["cut_samples"])
         )
-    out.print(table)
+    print_table(out, table)
     failed = figures["failed"]
     for row in failed[:_PRINTED]:
         out.print(f"sample {row['sample']}: {row['outcome'].replace('_', ' ')}: {row['message']}")

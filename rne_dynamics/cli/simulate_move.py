@@ -9,7 +9,7 @@ import numpy as np
 
 from rne_dynamics.cli import demo_flexible
 from rne_dynamics.cli.demo_moves import plan_moves
-from rne_dynamics.cli.robot_argument import assignments
+from rne_dynamics.cli.robot_argument import positions
 from rne_dynamics.control.computed_torque import ComputedTorque
 from rne_dynamics.control.friction_compensation import FrictionCompensation
 from rne_dynamics.control.gains import Gains
@@ -79,14 +79,14 @@ def trajectory(args: argparse.Namespace, robot: RigidRobot) -> Trajectory:
     rest = np.zeros_like(points)
     # between points at rest, quintic interpolation gives quintics from rest to rest
     moves = SampledTrajectory(np.linspace(0.0, args.seconds, len(points)), points, rest, rest, robot.joint_names)
-    named = [robot.joint_index(name) for name in assignments("--to", args.to)]
+    named = [robot.joint_index(name) for name in positions("--to", args.to, robot)]
     return moves if leading is None else leading(moves.path, np.array(named), 0.0)
 
 
 def _start_and_end(args: argparse.Namespace, robot: RigidRobot) -> Array:
     """Start and end of the move of --to; shape (2, nq)."""
     points = np.array([start_configuration(robot, args.start)] * 2)
-    for name, value in assignments("--to", args.to).items():
+    for name, value in positions("--to", args.to, robot).items():
         j = robot.joint_index(name)
         if not (args.no_stops or robot.lower[j] <= value <= robot.upper[j]):
             raise ArgumentError(
@@ -117,7 +117,7 @@ def start_configuration(robot: RigidRobot, given: list[str]) -> Array:
     one_axis = plant.positions >= 0
     places = plant.positions[one_axis]
     q[places] = np.clip(q[places], robot.lower[one_axis], robot.upper[one_axis])
-    for name, value in assignments("--start", given).items():
+    for name, value in positions("--start", given, robot).items():
         place = plant.positions[robot.joint_index(name)]
         if place < 0:
             raise ArgumentError(f"--start: {name!r} belongs to a floating joint, which always starts at zero")

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from rich.table import Table
 
+from rne_dynamics.cli.table_layout import print_table
 from rne_dynamics.cli.terminal import console
 from rne_dynamics.dispatch import gravity_torque
 from rne_dynamics.flexible.static import balance
@@ -136,7 +137,7 @@ def print_figures(name: str, figures: dict[str, Any]) -> None:
     for row in figures["joints"]:
         table.add_row(row["name"], *("-" if row[key] is None else _text(row[key], form) for key, _, form in columns))
     out = console()
-    out.print(table)
+    print_table(out, table)
     _print_links(figures.get("links", []))
     if "base" in figures:
         base = figures["base"]
@@ -164,4 +165,4 @@ def _print_links(links: list[dict[str, Any]]) -> None:
     for link in links:
         values = [link["largest_deflection"], *([link["residual_vibration"]] if vibration else [])]
         table.add_row(link["name"], *(f"{1e3 * value:.3g}" for value in values))
-    console().print(table)
+    print_table(console(), table)

@@ -14,7 +14,7 @@ from rich.live import Live
 from rich.table import Table
 from rich.text import Text
 
-from rne_dynamics.cli.ros_nodes import need_ros
+from rne_dynamics.cli.overview import require_ros
 from rne_dynamics.cli.running import add_node, trouble, wanted_node
 from rne_dynamics.cli.terminal import console
 from rne_dynamics.errors import ControlError
@@ -45,7 +45,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Print the state; 0 if every arm is held."""
-    need_ros("`rne state`")
+    require_ros("state")
     from rne_dynamics.ros.running_nodes import RunningNodes
 
     wanted = wanted_node(args)

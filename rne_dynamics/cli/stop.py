@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from rne_dynamics.advice import rne
-from rne_dynamics.cli.ros_nodes import need_ros
+from rne_dynamics.cli.overview import require_ros
 from rne_dynamics.cli.running import STALE, add_node, wanted_node
 
 if TYPE_CHECKING:
@@ -46,7 +46,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Stop; 0 if every arm is known to be at rest."""
-    need_ros("`rne stop`")
+    require_ros("stop")
     from rne_dynamics.ros.running_nodes import Request, RunningNodes
 
     wanted = wanted_node(args)

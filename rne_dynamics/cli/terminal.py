@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import sys
 from collections.abc import Iterator
@@ -11,14 +12,20 @@ from types import FrameType
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, ProgressColumn, TextColumn, TimeElapsedColumn
 
-#: Width of tables in files and pipes, where 80 columns would squeeze them.
+#: Width of tables in files and pipes where the environment's COLUMNS gives none.
 _PIPE_WIDTH = 200
 
 
 def console() -> Console:
-    """A console on standard output that prints text unchanged."""
-    width = None if sys.stdout.isatty() else _PIPE_WIDTH
-    return Console(width=width, markup=False, emoji=False, highlight=False)
+    """A console on standard output that prints text unchanged; tables by `print_table`.
+
+    Text is wrapped at the width of the terminal or, in files and pipes, at COLUMNS of the environment if it is set.
+    """
+    given = os.environ.get("COLUMNS", "")
+    columns = int(given) if given.isdecimal() else 0
+    endless = not sys.stdout.isatty() and not columns
+    width = None if sys.stdout.isatty() else columns or _PIPE_WIDTH
+    return Console(width=width, soft_wrap=endless, markup=False, emoji=False, highlight=False)
 
 
 def progress_bar(*, counted: bool = False, quiet: bool = False) -> Progress:

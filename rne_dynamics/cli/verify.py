@@ -10,7 +10,7 @@ from rne_dynamics.cli import verify_flexible, verify_rigid
 from rne_dynamics.cli.robot_argument import add_base, add_no_rotors, add_robot, load_robot
 from rne_dynamics.cli.terminal import console, progress_bar
 from rne_dynamics.errors import ArgumentError
-from rne_dynamics.figures.style import check_figure_file
+from rne_dynamics.figures.output_file import figure_file
 
 EXAMPLES = """\
 examples:
@@ -45,7 +45,7 @@ def run(args: argparse.Namespace) -> int:
     if args.seed < 0:
         raise ArgumentError(f"--seed is {args.seed}; it must not be negative")
     if args.plot:
-        check_figure_file("--plot", args.plot)
+        figure_file(args.plot)
     robot = load_robot(args)
     with progress_bar() as bar:
         task = bar.add_task("", total=1.0)

@@ -10,6 +10,7 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
+from rne_dynamics.cli.table_layout import print_table
 from rne_dynamics.cli.verify_report import Verified, operation_cells
 from rne_dynamics.errors import ModelError
 from rne_dynamics.figures.style import canvas, legend_below
@@ -109,7 +110,7 @@ def _chains(found: SegmentFrequencies) -> dict[str, Any]:
 def _show(
     out: Console, arm: FlexibleArm, args: argparse.Namespace, agreement: Agreement, report: dict[str, Any]
 ) -> None:
-    out.print(_formulations(arm, report))
+    print_table(out, _formulations(arm, report))
     counts = report["formulations"][0]["operations_without_stiffening"]
     rigid_now, rigid_more = report["rigid"][str(arm.nz)], report["rigid"][str(RIGID_JOINTS)]
     ratio = counts["forward"]["multiplications"] / rigid_now["multiplications"]
@@ -131,7 +132,7 @@ def _show(
         f"{rigid_more['multiplications']} with {RIGID_JOINTS} joints"
     )
     if report["segments"] is not None:
-        out.print(_segments(report["segments"]))
+        print_table(out, _segments(report["segments"]))
     for remark in report["remarks"]:
         out.print(f"not compared: {remark}")
     if not agreement.disagreements:

@@ -13,6 +13,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from rne_dynamics.cli.table_layout import print_table
 from rne_dynamics.cli.verify_report import Verified, operation_cells
 from rne_dynamics.errors import ArgumentError
 from rne_dynamics.figures.style import INK, canvas, color_of, legend_below
@@ -111,7 +112,7 @@ def _show(out: Console, args: argparse.Namespace, agreement: Agreement, report: 
     kinds = "bare" if args.bare else "bare, and as many with external loads" + (
         " and a moving base" if report["base"] == "fixed" else ""
     )
-    out.print(_engine_table(report))
+    print_table(out, _engine_table(report))
     if report["published"] is not None:
         paper, n = report["published"], report["bodies"]
         out.print(
@@ -120,7 +121,7 @@ def _show(out: Console, args: argparse.Namespace, agreement: Agreement, report: 
         )
     out.print(f"µs: one state in a batch of {_TIMED_STATES}")
     out.print(f"largest relative disagreement in {args.states} random states {kinds}, seed {args.seed}:")
-    out.print(_pair_table(agreement, [cost["engine"] for cost in report["engines"]]))
+    print_table(out, _pair_table(agreement, [cost["engine"] for cost in report["engines"]]))
     for remark in agreement.remarks:
         out.print(f"not compared: {remark}")
     worst = agreement.worst()

@@ -24,6 +24,11 @@ from rne_dynamics.model.inertia import Array
 
 #: Damping ratio of the sampled loop below which a warning is given.
 LEAST_DAMPING_RATIO = 0.3
+#: Smallest ratio of the rate to the bandwidth of critically damped gains.
+SAMPLES_OF_BANDWIDTH = 6.0
+#: Largest bandwidth chosen by default, rad/s: above it the drives and the elasticity of gears, which no model here has,
+#: count on most arms.
+USUAL_BANDWIDTH = 40.0
 #: Mean age of a state while its effort acts, in periods: one of delay, and half of one in which the effort is held.
 PERIODS_OF_DELAY = 1.5
 #: Factor between the rate at which gains stop being stable and the lowest at which the arm is driven with them.
@@ -91,6 +96,17 @@ def check_gains(gains: Gains, rate: float, joints: Sequence[str] | None = None) 
             f"advised. {advice}",
         )
     return ()
+
+
+def advised_bandwidth(rate: float) -> float:
+    """Bandwidth w of critically damped gains (p = w², d = 2 w) for an arm of which nothing else is known, rad/s.
+
+    Parameters
+    ----------
+    rate
+        Joint states per second, at least, Hz.
+    """
+    return min(USUAL_BANDWIDTH, rate / SAMPLES_OF_BANDWIDTH)
 
 
 def lowest_rate(gains: Gains) -> float:

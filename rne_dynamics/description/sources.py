@@ -14,7 +14,8 @@ from difflib import get_close_matches
 from pathlib import Path, PurePath
 from typing import BinaryIO, Union
 
-from rne_dynamics.advice import install_ros
+from rne_dynamics.advice import install_ros, rne
+from rne_dynamics.description.example_robots import HOW_TO_GET, example_robots
 from rne_dynamics.description.markup import read_markup
 from rne_dynamics.description.share import resolve_uri, share_file, shipped_models, shipped_robots
 from rne_dynamics.errors import DescriptionError, MissingDependencyError
@@ -26,6 +27,8 @@ EXPANDED = " (expanded)"
 #: Endings of model files.
 MODEL_SUFFIXES = (".yaml", ".yml")
 _log = logging.getLogger(__name__)
+#: What xacro says of an argument that is not given.
+_NO_ARGUMENT = re.compile(r"Undefined substitution argument ([\w.-]+)")
 _URI = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")
 
 
@@ -63,7 +66,8 @@ def read_source(
     ----------
     source
         A path; XML text or bytes; a ``file://`` or ``package://`` URI; the name of a robot or model that ships, which
-        takes precedence over a file of the same name (write ``./name`` for the file).
+        takes precedence over a file of the same name (write ``./name`` for the file); the name of a robot of the
+        example-robot-data wheel (`example_robots`), where no file is called so.
     mappings
         Arguments for xacro by name.
     lenient
@@ -127,7 +131,7 @@ def _from_text(text: str | bytes) -> Source:
 
 
 def find(source: str | os.PathLike[str]) -> Path:
-    """Path of a file, given by path, URI or name of a robot that ships; `DescriptionError` for an invalid URI."""
+    """Path of a file, given by path, URI or name of a robot, see `read_source`; `DescriptionError` for a bad URI."""
     name = os.fspath(source)
     if isinstance(source, str):
         if _URI.match(name):
@@ -140,6 +144,9 @@ def find(source: str | os.PathLike[str]) -> Path:
     path = Path(name)
     if "\0" in name:
         raise DescriptionError(f"{name!r} has a null character in it; give a path, XML text, a URI or a robot's name")
+    if isinstance(source, str) and os.sep not in name and path.suffix not in (".urdf", ".xacro", *MODEL_SUFFIXES):
+        example = example_robots().get(name)
+        return path if example is None or path.exists() else example
     return path
 
 
@@ -169,16 +176,17 @@ def _read_file(path: Path) -> bytes:
 
 
 def _not_found(path: Path) -> DescriptionError:
-    robots = (*shipped_robots(), *shipped_models())
+    robots, examples = (*shipped_robots(), *shipped_models()), example_robots()
     nearby = []
     if path.parent.is_dir():
         kinds = (".urdf", ".xacro", *MODEL_SUFFIXES)
         nearby = [str(path.parent / p.name) for p in path.parent.iterdir() if p.suffix in kinds]
-    near = get_close_matches(str(path), [*robots, *nearby], n=3, cutoff=0.6)
+    near = get_close_matches(str(path), [*robots, *nearby], n=3) or get_close_matches(str(path), examples, n=3)
     hint = f"did you mean {' or '.join(map(repr, near))}? " if near else ""
+    more = "" if examples else f"; `{HOW_TO_GET}` brings more by name, as ur10 and baxter"
     return DescriptionError(
         f"{path} does not exist; {hint}give a path, XML text, a file:// or package:// URI, or a robot that ships: "
-        f"{', '.join(robots) or 'none are installed'}"
+        f"{', '.join(robots) or 'none are installed'} (`{rne('list')}` shows all){more}"
     )
 
 
@@ -233,9 +241,9 @@ def expand_xacro(path: Path, data: bytes, mappings: Mapping[str, str]) -> bytes:
         stack = [str(f) for f in (getattr(xacro, "filestack", None) or []) if f and str(f) != str(path)]
         where = f" (in {stack[-1]})" if stack else ""
         said = " ".join(str(error).split()) or type(error).__name__
-        raise DescriptionError(
-            f"{path}: xacro cannot expand it{where}: {said}; give missing arguments as mappings, and correct the file"
-        ) from None
+        argument = _NO_ARGUMENT.search(said)
+        fix = f"give it: --arg {argument[1]}:=VALUE (in Python mappings)" if argument else "correct the file"
+        raise DescriptionError(f"{path}: xacro cannot expand it{where}: {said}; {fix}") from None
     if chatter.getvalue():
         _log.info("%s: xacro says: %s", path, " ".join(chatter.getvalue().split()))
     return text.encode()

@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-from importlib.metadata import PackageNotFoundError, distribution
-from pathlib import Path
-
+from rne_dynamics.description.example_robots import HOW_TO_GET, example_robots
 from rne_dynamics.description.share import share_file
 from rne_dynamics.errors import ArgumentError, MissingDependencyError
 from rne_dynamics.faults.arm import TWO_LINKS, Arm
 
-#: The package that has the UR10's description.
-WHEEL = "example-robot-data"
 _LINK = (
     '<link name="{name}"><inertial><origin xyz="0 0 {centre}"/><mass value="{mass}"/>'
     '<inertia ixx="{inertia}" iyy="{inertia}" izz="{twist}" ixy="0" ixz="0" iyz="0"/></inertial></link>'
@@ -52,12 +48,9 @@ def ur10() -> str:
     MissingDependencyError
         It is not installed.
     """
-    try:
-        wheel = distribution(WHEEL)
-    except PackageNotFoundError:
-        raise MissingDependencyError(f"the UR10 is in the package {WHEEL}: pip install {WHEEL}") from None
-    (file,) = (f for f in wheel.files or [] if f.name == "ur10_robot.urdf")
-    return Path(str(wheel.locate_file(file))).read_text(encoding="utf-8")
+    if "ur10" not in example_robots():
+        raise MissingDependencyError(f"the UR10 is in the package example-robot-data: {HOW_TO_GET}")
+    return example_robots()["ur10"].read_text(encoding="utf-8")
 
 
 def _shipped(name: str) -> str:

@@ -8,9 +8,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from rne_dynamics.figures.output_file import figure_file
 from rne_dynamics.figures.render import Pixels, frame_of, parts_of, render, rgb
 from rne_dynamics.figures.skeleton import skeleton, tree_positions
-from rne_dynamics.figures.style import COLORS, INK, REFERENCE, check_figure_file, color_of, line_style, styled
+from rne_dynamics.figures.style import COLORS, INK, REFERENCE, color_of, line_style, styled
 from rne_dynamics.figures.tracking import Units, units_of
 from rne_dynamics.figures.view import view_of
 from rne_dynamics.model.inertia import Array
@@ -70,9 +71,9 @@ def write_movie(
     Raises
     ------
     ArgumentError, MissingDependencyError
-        As `check_figure_file`.
+        As `figure_file`.
     """
-    check_figure_file("the movie", path, FORMATS)
+    figure_file(path, "the movie", FORMATS)
     from PIL import Image
 
     span = float(motion.time[-1] - motion.time[0])

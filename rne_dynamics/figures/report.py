@@ -12,7 +12,7 @@ from html import escape
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
-from rne_dynamics.figures.style import check_output_file
+from rne_dynamics.figures.output_file import output_file
 
 #: Suffixes of reports.
 FORMATS = (".html", ".htm")
@@ -138,8 +138,8 @@ class Report:
         )
 
     def save(self, path: Path) -> None:
-        """Write the page; missing folders are created; raises as `check_output_file`."""
-        check_output_file("the report", path, FORMATS)
+        """Write the page; missing folders are created; raises as `output_file`."""
+        output_file(path, FORMATS, "the report")
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(self.html(), encoding="utf-8")
 

@@ -1,15 +1,13 @@
-"""The style of all plots, and the files that they are written to; needs matplotlib."""
+"""The style of all plots; needs matplotlib."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from rne_dynamics.advice import install
-from rne_dynamics.errors import ArgumentError, MissingDependencyError
+from rne_dynamics.figures.output_file import figure_file, require_matplotlib
 
 #: Colours of curves in their order: those of Okabe and Ito, distinct also with colour vision deficiency; their yellow,
 #: too light for lines on white, is replaced by a brown.
@@ -18,8 +16,6 @@ COLORS = ("#0072B2", "#E69F00", "#009E73", "#D55E00", "#CC79A7", "#56B4E9", "#7A
 WIDE, THIN, REFERENCE = 1.5, 1.0, 0.8
 #: Colours of references and limits, of guides, and of shapes in the background.
 INK, GUIDE, SHADE = "0.15", "0.55", "0.85"
-#: Formats of figures.
-FORMATS = (".png", ".svg", ".pdf")
 DPI = 110
 
 _STYLE: dict[str, Any] = {
@@ -33,41 +29,10 @@ _STYLE: dict[str, Any] = {
 }  # fmt: skip
 
 
-def check_output_file(option: str, path: Path, formats: Sequence[str]) -> None:
-    """Refuse a file that cannot be written, before a long run.
-
-    Raises
-    ------
-    ArgumentError
-        A suffix that names no format, a folder in place of a file, or a file in place of a folder.
-    """
-    if path.suffix.lower() not in formats:
-        allowed = " or ".join(filter(None, [", ".join(formats[:-1]), formats[-1]]))
-        raise ArgumentError(f"{option} is {str(path)!r}; the file's name must end in {allowed}")
-    if path.is_dir():
-        raise ArgumentError(f"{option} is {str(path)!r}, which is a folder; name a file in it")
-    blocked = next((parent for parent in path.parents if parent.exists() and not parent.is_dir()), None)
-    if blocked is not None:
-        raise ArgumentError(f"{option} is {str(path)!r}, but {str(blocked)!r} is not a folder; choose another one")
-
-
-def check_figure_file(option: str, path: Path, formats: Sequence[str] = FORMATS) -> None:
-    """Refuse a figure that cannot be written; raises as `check_output_file` and `check_matplotlib`."""
-    check_output_file(option, path, formats)
-    check_matplotlib()
-
-
-def check_matplotlib() -> None:
-    """Refuse to go on without matplotlib; raises `MissingDependencyError`."""
-    if find_spec("matplotlib") is None:
-        how = install("matplotlib", "python3-matplotlib")
-        raise MissingDependencyError(f"a plot needs matplotlib: {how}")
-
-
 @contextmanager
 def styled() -> Iterator[None]:
-    """Within the context, matplotlib draws in the style of all plots; raises as `check_matplotlib`."""
-    check_matplotlib()
+    """Within the context, matplotlib draws in the style of all plots; raises as `require_matplotlib`."""
+    require_matplotlib()
     from cycler import cycler
     from matplotlib import rc_context
 
@@ -90,9 +55,9 @@ def canvas(path: Path, width: float, height: float) -> Iterator[Any]:
     Raises
     ------
     ArgumentError, MissingDependencyError
-        As `check_figure_file`.
+        As `figure_file`.
     """
-    check_figure_file("the plot", path)
+    figure_file(path, "the plot")
     with styled():
         from matplotlib.backends.backend_agg import FigureCanvasAgg
         from matplotlib.figure import Figure

@@ -17,6 +17,7 @@ from rne_dynamics.errors import RneDynamicsError
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.ros.arm_processes import LOCKSTEP_TIMEOUT, ArmProcesses, names_and_values, session_node
 from rne_dynamics.ros.cdr import NANOSECONDS
+from rne_dynamics.ros.demo_config import ArmConfig, flat
 from rne_dynamics.ros.messages import write_stamp
 from rne_dynamics.ros.processes import NodeProcess, wait_until
 from rne_dynamics.ros.qos import OFFERED
@@ -82,6 +83,8 @@ class Session:
         Whether simulated time waits for the controller; otherwise both run in real time.
     record
         File to record the topics in, .mcap; none if empty.
+    config
+        Parameters for both nodes, among them the controller's gains and limits, instead of the demo's own.
     """
 
     robot: dict[str, str]
@@ -94,6 +97,7 @@ class Session:
     flexible: bool = False
     lockstep: bool = True
     record: str = ""
+    config: ArmConfig | None = None
 
 
 Progress = Callable[[str, float], None]
@@ -192,8 +196,7 @@ def parameters(session: Session) -> dict[str, dict[str, Any]]:
     """Parameters of the nodes: `RECORDER` if it is wanted, `SIMULATOR` and `CONTROLLER`."""
     common = {**session.robot, "joints": list(session.joints), "diagnostics_period": 0.5}
     limits = {j: {"effort": e} for j, e in names_and_values(session.joints, session.effort_limit).items()}
-    recorder: dict[str, dict[str, Any]] = {RECORDER: {"output": session.record}} if session.record else {}
-    return recorder | {
+    nodes: dict[str, dict[str, Any]] = {
         SIMULATOR: {
             **common, "rate": float(session.rate), "limits": limits,
             "publish_clock": session.lockstep, "lockstep": session.lockstep, "lockstep_timeout": LOCKSTEP_TIMEOUT,
@@ -201,10 +204,17 @@ def parameters(session: Session) -> dict[str, dict[str, Any]]:
             "deflections_divisor": max(1, round(session.rate / DEFLECTIONS_RATE)),
         },
         CONTROLLER: {
-            **common, "limits": limits, "torque_divisor": max(1, round(session.rate / 50.0)),
-            "gains": {j: {"p": session.bandwidth**2, "d": 2.0 * session.bandwidth} for j in session.joints},
-            "use_sim_time": session.lockstep,
-            # the simulated friction is known exactly, so its compensation may be steep around zero speed
-            "friction_velocity_threshold": 0.001,
+            **common, "torque_divisor": max(1, round(session.rate / 50.0)), "use_sim_time": session.lockstep,
         },
     }
+    if session.config is None:
+        nodes[CONTROLLER] |= {
+            "limits": limits,
+            "gains": {j: {"p": session.bandwidth**2, "d": 2.0 * session.bandwidth} for j in session.joints},
+            # the simulated friction is known exactly, so its compensation may be steep around zero speed
+            "friction_velocity_threshold": 0.001,
+        }
+    else:
+        given = {SIMULATOR: session.config.simulator, CONTROLLER: session.config.controller}
+        nodes = {name: {**given[name], **flat(own)} for name, own in nodes.items()}
+    return {RECORDER: {"output": session.record}, **nodes} if session.record else nodes

@@ -27,7 +27,7 @@ def ends(name, words):
 @pytest.mark.parametrize("name", [*NODES, "rne"])
 def test_version_and_help(name, capsys):
     assert ends(name, ["--version"]) == 0
-    assert capsys.readouterr().out == f"{name} {rne_dynamics.__version__}\n"
+    assert capsys.readouterr().out.splitlines()[0] == f"{name} {rne_dynamics.__version__}"
     assert ends(name, ["--help"]) == 0
     said = capsys.readouterr().out
     assert said.startswith(f"usage: {name} ")

@@ -88,14 +88,14 @@ def test_effort_limits_of_zero_are_taken_as_not_given(capsys, tmp_path):
     path.write_text(arm(('effort="30"', 'effort="0"')))
     assert main(["simulate", str(path), "--seconds", "0.3"]) == 0
     said = capsys.readouterr()
-    assert "effort limits of 0 count as unlimited: shoulder" in said.err
+    assert "no effort limit (or 0), which counts as unlimited: shoulder" in said.err
     assert " - " in said.out
 
 
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (["--start", "joint2", "--free"], "--start is 'joint2'; write NAME=NUMBER"),
+        (["--start", "joint2", "--free"], "--start is 'joint2'; write JOINT=POSITION, as --start joint1=0.5"),
         (["--to", "joint2=nan"], "--to is 'joint2=nan'"),
         (["--to", "joint3=1"], "'joint3' cannot reach 1; its limits are"),
         (["--to", "joint9=1"], "has no joint named 'joint9'"),

@@ -1,0 +1,112 @@
+"""`rne --help`, `rne --version`, and the message of commands that need ROS where there is none."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator, Mapping
+from importlib.util import find_spec
+
+from rne_dynamics import __version__
+from rne_dynamics.errors import MissingDependencyError
+
+#: Commands by purpose, in the order of `rne --help`; a command in none of them is listed with the last.
+GROUPS = {
+    "your own arm": ("list", "new", "check", "info", "guide", "inertia", "view"),
+    "simulate and compare": ("simulate", "plot", "verify", "bench"),
+    "with ROS 2": ("demo", "send", "stop", "state", "faults"),
+    "for experts": ("export", "warmup"),
+}
+_ROS = "It needs ROS 2: rclpy, from a sourced installation or by pip install 'rne_dynamics[ros]'"
+#: Commands that import rclpy.
+NEEDS_ROS = dict.fromkeys(("demo", "faults", "guide", "send", "stop", "state"), _ROS)
+_WIDTH = 79
+#: An example with its comment.
+_COMMENTED = re.compile(r"(  \S.*?) {2,}(\S.*)")
+
+
+def overview(commands: Mapping[str, str]) -> str:
+    """The text of `rne --help`: all commands in groups."""
+    grouped = {name for names in GROUPS.values() for name in names}
+    about = "Robot arm dynamics: recursive Newton-Euler, simulation and control."
+    lines = ["usage: rne COMMAND [arguments]", "", about]
+    for title, names in GROUPS.items():
+        last = title == list(GROUPS)[-1]
+        shown = [name for name in names if name in commands] + [n for n in commands if last and n not in grouped]
+        if shown:
+            lines += ["", f"{title}:"]
+            lines += [line for name in shown for line in _described(name, commands[name])]
+    lines += ["", "rne COMMAND --help    options and examples", "rne --version         versions of what is installed"]
+    return "\n".join(lines)
+
+
+def _described(name: str, text: str) -> list[str]:
+    return _wrapped(f"  {name:10}{text}", _WIDTH, 12)
+
+
+def _wrapped(text: str, width: int, indent: int) -> list[str]:
+    import textwrap  # late: only help needs it
+
+    return textwrap.wrap(text, width, subsequent_indent=" " * indent, break_long_words=False, break_on_hyphens=False)
+
+
+def fitted(examples: str, width: int) -> str:
+    """Examples and remarks of a command's help within a width.
+
+    A sentence is wrapped at blanks. Behind an example that is too long with its comment, the comment goes to the line
+    below; commands themselves stay whole, to be copied.
+    """
+    lines: list[str] = []
+    for line in examples.splitlines():
+        command = _COMMENTED.fullmatch(line)
+        if len(line) <= width:
+            lines.append(line)
+        elif command:
+            lines += [command[1], *_wrapped(f"      {command[2]}", width, 6)]
+        elif line.startswith("  rne "):
+            lines.append(line)
+        else:
+            lines += _wrapped(line, width, len(line) - len(line.lstrip()))
+    return "\n".join(lines)
+
+
+def versions() -> str:
+    """The text of `rne --version`: this package, Python, numpy, numba, ROS."""
+    import platform
+
+    lines = [f"rne {__version__}", f"Python {platform.python_version()}, {platform.system()} {platform.machine()}"]
+    lines += [f"{name} {_version(name)}" for name in ("numpy", "numba", "matplotlib")]
+    return "\n".join([*lines, *_ros_versions()])
+
+
+def _version(name: str) -> str:
+    from importlib.metadata import PackageNotFoundError, version
+
+    try:
+        return version(name)
+    except PackageNotFoundError:
+        return "is not installed"
+
+
+def _ros_versions() -> Iterator[str]:
+    if find_spec("rclpy") is None:
+        yield "ROS 2 is not found: rclpy cannot be imported"
+        return
+    distribution = os.environ.get("ROS_DISTRO")
+    sourced = f"{distribution}, sourced" if distribution else "of PyPI, no installation sourced"
+    yield f"ROS 2 {sourced}"
+
+
+def require_ros(command: str) -> None:
+    """Refuse to go on without rclpy.
+
+    Raises
+    ------
+    MissingDependencyError
+        It cannot be imported; the message names the command and how to install it.
+    """
+    if find_spec("rclpy") is None:
+        raise MissingDependencyError(
+            f"`rne {command}` runs on ROS 2 and rclpy is not installed: pip install 'rne_dynamics[ros]', or source a "
+            "ROS 2 (source /opt/ros/jazzy/setup.bash); other commands do without it"
+        )

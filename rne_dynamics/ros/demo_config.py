@@ -1,0 +1,128 @@
+"""A parameter file for the session of `rne demo`: what it gives the controller and the simulator."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import yaml
+
+from rne_dynamics.control.gains import Gains
+from rne_dynamics.errors import ArgumentError, ParameterError
+from rne_dynamics.model.inertia import Array
+from rne_dynamics.model.mechanism import RigidRobot
+from rne_dynamics.ros.common_parameters import COMMON
+from rne_dynamics.ros.controller_parameters import velocity_limits
+from rne_dynamics.ros.effort_limits import effort_limits
+from rne_dynamics.ros.parameter_files import SECTION, applies
+from rne_dynamics.ros.parameters import Values, number, per_joint
+from rne_dynamics.ros.tracking_parameters import SCHEMA
+
+
+@dataclass(frozen=True, eq=False)
+class ArmConfig:
+    """Parameters of one file by their dotted names, for the controller and for the simulator.
+
+    Parameters
+    ----------
+    file
+        For messages.
+    controller, simulator
+        As the file has them, unchecked: the nodes check them.
+    """
+
+    file: str
+    controller: Mapping[str, Any]
+    simulator: Mapping[str, Any]
+
+    @classmethod
+    def read(cls, path: str | Path, controller: str, simulator: str) -> ArmConfig:
+        """Read a file; `controller` and `simulator` are the nodes' full names.
+
+        Raises
+        ------
+        ArgumentError
+            It cannot be read, is no YAML, or has no parameters for that controller.
+        """
+        try:
+            content = yaml.safe_load(Path(path).read_text(encoding="utf-8"))
+        except OSError as error:
+            raise ArgumentError(f"--config {path} cannot be read: {error.strerror}") from None
+        except (ValueError, yaml.YAMLError) as error:
+            raise ArgumentError(f"--config {path} is no YAML: {' '.join(str(error).split())}") from None
+        config = cls(str(path), _parameters(content, "", controller), _parameters(content, "", simulator))
+        if not config.controller:
+            name = controller.rpartition("/")[2]
+            raise ArgumentError(f"--config {path} has no parameters of /**/{name}; see config/puma560.yaml for one")
+        return config
+
+    def values(self, robot: RigidRobot) -> Values:
+        """The controller's parameters with the defaults of those left out.
+
+        Raises
+        ------
+        ParameterError
+            Other joints than the robot's, a value that is not allowed, or a joint without effort limit.
+        """
+        joints = self.controller.get("joints")
+        if joints and sorted(map(str, joints)) != sorted(robot.joint_names):
+            raise ParameterError(
+                f"{self.file}: joints are {', '.join(map(str, joints))}; the demo drives all joints of robot "
+                f"{robot.name!r}: {', '.join(robot.joint_names)}"
+            )
+        names = {p.name.replace("{joint}", j): p for p in (*COMMON, *SCHEMA) for j in robot.joint_names}
+        try:
+            given = self.controller
+            values = {n: p.parse(n, given[n]) if n in given else p.default for n, p in names.items()}
+            effort_limits(robot, values)
+        except ParameterError as error:
+            raise ParameterError(f"{self.file}: {error}") from None
+        return values
+
+
+@dataclass(frozen=True, eq=False)
+class ConfiguredArm:
+    """What a demo takes from a configuration: limits, (n,), gains, and the fraction of friction that is compensated."""
+
+    effort: Array
+    velocity: Array
+    margin: Array
+    gains: Gains
+    friction: float
+
+    @classmethod
+    def of(cls, robot: RigidRobot, values: Values) -> ConfiguredArm:
+        """From the values of all parameters of the controller."""
+
+        def column(pattern: str) -> Array:
+            return np.array(per_joint(values, pattern, robot.joint_names))
+
+        return cls(
+            effort_limits(robot, values), velocity_limits(robot, values), column("limits.{joint}.position_margin"),
+            Gains(column("gains.{joint}.p"), column("gains.{joint}.i"), column("gains.{joint}.d")),
+            number(values, "friction_compensation"),
+        )
+
+
+def _parameters(content: Any, above: str, node: str) -> dict[str, Any]:
+    """Parameters of all sections of a file that are for a node; later ones override earlier ones."""
+    found: dict[str, Any] = {}
+    for key, below in content.items() if isinstance(content, Mapping) else ():
+        if key != SECTION:
+            found |= _parameters(below, f"{above}/{str(key).strip('/')}", node)
+        elif applies(above, node):
+            found |= flat(below)
+    return found
+
+
+def flat(tree: Any, prefix: str = "") -> dict[str, Any]:
+    """Nested parameters by their dotted names."""
+    if not isinstance(tree, Mapping):
+        return {prefix: tree} if prefix and tree is not None else {}
+    found: dict[str, Any] = {}
+    for name, below in tree.items():
+        found |= flat(below, f"{prefix}.{name}" if prefix else str(name))
+    return found

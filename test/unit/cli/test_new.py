@@ -1,0 +1,182 @@
+"""`rne new`: files that the nodes accept, for every kind of arm; nothing invented, nothing overwritten."""
+
+from __future__ import annotations
+
+import importlib
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+import yaml
+from support.demo import demo
+from support.hardware_files import flat
+from support.urdf_text import arm
+
+import rne_dynamics as rne
+from rne_dynamics.cli.main import main
+from rne_dynamics.control.gain_check import check_gains
+from rne_dynamics.control.gains import Gains
+from rne_dynamics.errors import ParameterError
+from rne_dynamics.model.tree import JointKind
+from rne_dynamics.ros.common_parameters import COMMON
+from rne_dynamics.ros.controller_parameters import joint_limits
+from rne_dynamics.ros.processes import NodeProcess, wait_until
+from rne_dynamics.ros.tracking_parameters import SCHEMA, tracking_settings
+
+ROOT = Path(__file__).resolve().parents[3]
+HOMEMADE = str(ROOT / "examples/four_joint_arm.urdf")
+NODES = ("computed_torque_controller", "gravity_compensation", "effort_gate", "simulator", "move")
+
+
+def parsed(file, robot):
+    """Every parameter of each node, as the node's own schema parses it; unknown names fail."""
+    sections = yaml.safe_load(Path(file).read_text(encoding="utf-8"))
+    assert set(sections) == {f"/**/{node}" for node in NODES}
+    found = {}
+    for node in NODES:
+        schema = (*COMMON, *importlib.import_module(f"rne_dynamics.ros.{node}").SCHEMA)
+        known = {p.name.replace("{joint}", j): p for p in schema for j in robot.joint_names}
+        given = flat(sections[f"/**/{node}"]["ros__parameters"])
+        found[node] = {name: known[name].parse(name, value) for name, value in given.items()}
+    return found
+
+
+def controller_values(given, robot):
+    defaults = {p.name.replace("{joint}", j): p.default for p in (*COMMON, *SCHEMA) for j in robot.joint_names}
+    return {**defaults, **given}
+
+
+@pytest.mark.parametrize("name", [HOMEMADE, "cylindrical", "puma560", "ur10", "pantograph", "flexible_arm"])
+def test_a_file_passes_the_checks_of_the_nodes(name, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    assert main(["new", name, "--out", "my_arm.yaml"]) == 0
+    capsys.readouterr()
+    robot = rne.load_model(name).rigid
+    found = parsed("my_arm.yaml", robot)
+    assert all(found[node]["joints"] == robot.joint_names for node in NODES)
+    values = controller_values(found["computed_torque_controller"], robot)
+    settings = tracking_settings(robot, values)  # gains and damping are stable at the assumed rate
+    assert settings.warnings == ()
+    np.testing.assert_allclose(joint_limits(robot, values).effort, robot.effort_limit, rtol=1e-6)
+    start = np.array([found["simulator"][f"initial_position.{j}"] for j in robot.joint_names])
+    assert (start >= robot.lower).all()
+    assert (start <= robot.upper).all()
+    for joint in robot.tree.joints:
+        if joint.name in robot.joint_names:
+            goal = found["computed_torque_controller"][f"constraints.{joint.name}.goal"]
+            assert goal == (0.002 if joint.kind is JointKind.PRISMATIC else 0.01)
+
+
+def test_gains_and_damping_follow_the_rate(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    robot, damping = rne.load_urdf(HOMEMADE), []
+    for rate in (100.0, 250.0, 1000.0):
+        assert main(["new", HOMEMADE, "--out", "my_arm.yaml", "--force", "--rate", str(rate)]) == 0
+        found = parsed("my_arm.yaml", robot)
+        given = found["computed_torque_controller"]
+        gains = [np.array([given[f"gains.{j}.{k}"] for j in robot.joint_names]) for k in "pid"]
+        assert check_gains(Gains(*gains), rate) == ()
+        assert gains[0][0] == pytest.approx(min(40.0, rate / 6.0) ** 2, rel=0.01)
+        assert given.get("min_rate", 250.0) == rate
+        damping.append(found["gravity_compensation"]["gains.wrist.d"])
+    assert damping[0] < damping[1] < damping[2]
+    capsys.readouterr()
+
+
+def test_a_missing_limit_is_a_line_to_fill_in(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    Path("my_arm.urdf").write_text(arm(('effort="30"', 'effort="0"')))
+    assert main(["new", "my_arm.urdf", "--json"]) == 0
+    report = json.loads(capsys.readouterr().out)
+    assert report["fill_in"] == ["shoulder"]
+    assert "fill in limits.JOINT.effort of shoulder" in report["notes"][0]
+    text = Path("my_arm.yaml").read_text()
+    assert text.count("# effort:   # FILL IN, N m: the description gives no limit") == 3
+    robot = rne.load_urdf("my_arm.urdf")
+    given = parsed("my_arm.yaml", robot)["computed_torque_controller"]
+    assert "limits.shoulder.effort" not in given
+    with pytest.raises(ParameterError, match=r"set limits\.shoulder\.effort"):
+        tracking_settings(robot, controller_values(given, robot))
+    assert main(["demo", "--robot", "my_arm.urdf", "--config", "my_arm.yaml"]) == 1
+    said = capsys.readouterr().err
+    assert said.startswith("rne demo: my_arm.yaml: joint 'shoulder' has no effort limit")
+    assert said.count("\n") == 1
+
+
+def test_a_file_is_replaced_only_with_force_and_never_the_robot(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    Path("planar2.yaml").write_text("mine")
+    assert main(["new", "planar2"]) == 1
+    assert "planar2.yaml exists; name another file with --out, or replace it with --force" in capsys.readouterr().err
+    assert Path("planar2.yaml").read_text() == "mine"
+    assert main(["new", "planar2", "--force"]) == 0
+    assert "computed_torque_controller" in Path("planar2.yaml").read_text()
+    Path("bar.yaml").write_text(Path(ROOT / "urdf/flexible_beam.yaml").read_text())
+    Path("flexible_beam.urdf").write_text(Path(ROOT / "urdf/flexible_beam.urdf").read_text())
+    capsys.readouterr()
+    assert main(["new", "bar.yaml", "--out", "bar.yaml", "--force"]) == 1
+    assert "the robot's own file" in capsys.readouterr().err
+    assert main(["new", "bar.yaml"]) == 0
+    assert Path("bar_params.yaml").is_file()
+
+
+@pytest.mark.parametrize(("words", "said"), [
+    (["-"], "ROBOT is -; the nodes need a file too"),
+    (["planar2", "--rate", "1"], "--rate is 1; it must be between 10 and 10000 Hz"),
+    (["planar2", "--out", "arm.txt"], "its ending must be .yaml or .yml"),
+    (["quadrotor_base"], "has no joint that can be driven"),
+])  # fmt: skip
+def test_what_cannot_be_is_one_line(words, said, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    assert main(["new", *words]) == 1
+    error = capsys.readouterr().err
+    assert said in error
+    assert error.count("\n") == 1
+    assert not list(tmp_path.iterdir())
+
+
+def test_the_next_commands_can_be_typed(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    Path("my arm.urdf").write_text(arm())
+    monkeypatch.setenv("PATH", str(tmp_path))
+    assert main(["new", "my arm.urdf", "--json"]) == 0
+    check, guide, last = json.loads(capsys.readouterr().out)["next"]
+    assert check.endswith(" check 'my arm.urdf'")
+    assert guide.endswith(" guide 'my arm.urdf' --config 'my arm.yaml'")
+    assert last.endswith(" demo --robot 'my arm.urdf' --config 'my arm.yaml'")
+    ros2 = tmp_path / "ros2"
+    ros2.write_text("")
+    ros2.chmod(0o755)
+    assert main(["new", "my arm.urdf", "--json", "--force"]) == 0
+    assert json.loads(capsys.readouterr().out)["next"][2] == (
+        "ros2 launch rne_dynamics simulated_arm.launch.py 'urdf:=my arm.urdf' config:='my arm.yaml'"
+    )
+
+
+def test_names_that_yaml_would_misread(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    for k, name in enumerate(("on", "1", "null", "a b", "12e3", "arm.joint-1")):
+        Path("my_arm.urdf").write_text(arm(('name="shoulder"', f'name="{name}"')))
+        assert main(["new", "my_arm.urdf", "--force"]) == 0, k
+        robot = rne.load_urdf("my_arm.urdf")
+        assert parsed("my_arm.yaml", robot)["simulator"]["joints"] == (name,)
+    capsys.readouterr()
+
+
+@pytest.mark.slow
+def test_the_nodes_start_with_the_file_and_the_arm_tracks(tmp_path, monkeypatch, capsys):
+    """The strict reader of the real nodes takes the file as it is, and `rne demo` moves the arm with it."""
+    monkeypatch.chdir(tmp_path)
+    assert main(["new", HOMEMADE, "--out", "my_arm.yaml"]) == 0
+    capsys.readouterr()
+    given = ["--ros-args", "--params-file", "my_arm.yaml", "-p", f"robot_description:={HOMEMADE}", "-r", "__ns:=/new"]
+    for node in ("simulator", "computed_torque_controller", "gravity_compensation", "effort_gate"):
+        with NodeProcess(node, given) as process:
+            wait_until(lambda p=process: "ready: " in p.output(), 180.0, node, [process])
+    done = demo("--robot", HOMEMADE, "--config", "my_arm.yaml", "--seconds", "3", "--rate", "200", "--json", "--out",
+                str(tmp_path / "plot.png"))  # fmt: skip
+    assert done.returncode == 0, done.stderr + done.stdout
+    report = json.loads(done.stdout)
+    assert report["verdict"]["text"].startswith("tracked: the largest RMS error is ")
+    assert [j["effort_limit"] for j in report["joints"]] == [12.0, 25.0, 12.0, 4.0]

@@ -1,0 +1,118 @@
+"""Tables on narrow terminals: no line is wider, and nothing is cut off."""
+
+from __future__ import annotations
+
+import io
+import re
+
+import numpy as np
+import pytest
+from rich.cells import cell_len
+from rich.console import Console
+from rich.table import Table
+from support.urdf_text import arm
+
+from rne_dynamics.cli.demo import _print
+from rne_dynamics.cli.demo_moves import plan_moves
+from rne_dynamics.cli.demo_tracking import Tracking
+from rne_dynamics.cli.main import main
+from rne_dynamics.cli.table_layout import print_table
+from rne_dynamics.description.urdf import load_urdf
+
+WIDTHS = (80, 60)
+QUICK = [
+    ["list"], ["faults", "--list"], ["inertia", "materials"], ["inertia", "robot", "puma560", "--link", "link2"],
+    *(["info", name] for name in ("puma560", "panda", "baxter", "shuttle_arm", "pantograph", "flexible_arm6")),
+    ["info", "ur10", "--at", "elbow_joint=90deg"], ["check", "pantograph"], ["check", "baxter"],
+    ["simulate", "puma560", "--seconds", "0.3"], ["simulate", "baxter", "--free", "--seconds", "0.1"],
+    ["simulate", "cylindrical", "--to", "joint2=0.2", "--seconds", "0.5"],
+    ["simulate", "panda", "--seconds", "0.3", "--samples", "2", "--vary", "mass=5%"],
+]  # fmt: skip
+SLOW = [["verify", name, "--states", "2"] for name in ("puma560", "pantograph", "flexible_arm")] + [
+    ["bench", "calls", "--quick", "--robot", "puma560", "--repeats", "1"],
+]  # fmt: skip
+NUMBER = re.compile(r"(?<![\w.])-?\d+(?:\.\d+)?(?:e[-+]\d+)?(?![\w.])")
+
+
+def lines_at(width, words, monkeypatch, capsys):
+    monkeypatch.setenv("COLUMNS", str(width))
+    assert main(words) in (0, 1)
+    lines = capsys.readouterr().out.splitlines()
+    assert lines
+    return lines
+
+
+@pytest.mark.parametrize("words", [*QUICK, *(pytest.param(w, marks=pytest.mark.slow) for w in SLOW)], ids=" ".join)
+def test_no_line_is_wider_and_nothing_is_cut_off(words, monkeypatch, capsys):
+    for width in WIDTHS:
+        # an element to paste into a URDF stays as it is
+        lines = [line for line in lines_at(width, words, monkeypatch, capsys) if not line.lstrip().startswith("<")]
+        assert max(map(cell_len, lines)) <= width, max(lines, key=cell_len)
+        assert not any("…" in line for line in lines)
+
+
+@pytest.mark.parametrize("words", [["info", "puma560"], ["info", "pantograph"], ["inertia", "materials"]], ids=" ".join)
+def test_a_narrow_table_has_the_numbers_of_the_wide_one(words, monkeypatch, capsys):
+    numbers = []
+    for width in (200, 60):
+        text = "\n".join(lines_at(width, words, monkeypatch, capsys))
+        numbers.append(set(NUMBER.findall(text)))
+    assert numbers[0] == numbers[1]
+
+
+def test_pipes_without_a_width_are_not_wrapped(monkeypatch, capsys):
+    monkeypatch.delenv("COLUMNS", raising=False)
+    assert main(["info", "panda"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert sum("panda_joint1 " in line for line in lines) == 2  # a row of joints, and of the link that it moves
+    assert any(line.startswith("units: ") and line.endswith("at zero.") for line in lines)
+
+
+@pytest.mark.parametrize("width", WIDTHS)
+def test_the_table_of_the_demo(width, monkeypatch, capsys):
+    monkeypatch.setenv("COLUMNS", str(width))
+    model = load_urdf("ur10")
+    n, rows = model.n, 3
+    values, row = np.full((rows, n), -120.8), np.full(n, 1.2345e-4)
+    tracking = Tracking(
+        time=np.arange(float(rows)), q=values, reference=values, rms=row, largest=row, effort=np.full(n, 120.8),
+        applied=values, rate=1000.0, latency_p50=1e-3, latency_p99=2e-3, missed=0, answered=rows, received=rows, lost=0,
+    )  # fmt: skip
+    _print(model, plan_moves(model, 6.0), tracking)
+    lines = capsys.readouterr().out.splitlines()
+    assert max(map(len, lines)) <= width
+    assert sum("120.80 N m" in line for line in lines) == n
+
+
+def test_long_findings_and_names_keep_their_words(monkeypatch, capsys, tmp_path):
+    name = "a_joint_with_a_name_that_is_longer_than_most_terminals_are_wide_in_these_tests"
+    path = tmp_path / "arm.urdf"
+    path.write_text(arm(("shoulder", name)))
+    for command in ("info", "check"):
+        lines = lines_at(60, [command, str(path)], monkeypatch, capsys)
+        assert max(map(len, lines)) <= 60
+        assert "…" not in "".join(lines)
+        assert command == "check" or name in "".join(lines)
+
+
+def printed(width: int, table: Table) -> list[str]:
+    out = io.StringIO()
+    print_table(Console(file=out, width=width), table)
+    return out.getvalue().splitlines()
+
+
+def test_layouts_in_their_order():
+    """As it is, headers wrapped, columns split; sentences as records."""
+    table = Table("joint", title="numbers")
+    for heading in ("largest error", "final error", "largest effort (N m, N)"):
+        table.add_column(heading, justify="right")
+    table.add_row("elbow", "-1.23e-03", "1.5e-04", "-120.8")
+    assert len(printed(80, table)) == 6
+    assert len(printed(46, table)) == 8  # three lines of headers
+    split = printed(32, table)
+    assert sum("elbow" in line for line in split) == 2
+    assert all(any(number in line for line in split) for number in ("-1.23e-03", "1.5e-04", "-120.8"))
+    findings = Table("line", "what", "fix")
+    findings.add_row("12", "a sentence that needs more than a narrow column", "and another one that is as long as it")
+    assert printed(60, findings)[0].strip() == "12"
+    assert printed(60, findings)[1].strip().startswith("what: a sentence")
