@@ -129,8 +129,8 @@ def verdict(
             )
         if guided.sagged[j] > DRIFT:
             return False, (
-                f"the arm was NOT held: joint {name!r} moved by {guided.sagged[j]:.3g} {joint_units(robot)[j].position} "
-                f"before the push. Masses and payload of the model do not fit the arm: {check}"
+                f"the arm was NOT held: joint {name!r} moved by {guided.sagged[j]:.3g} {joint_units(robot)[j].position}"
+                f" before the push. Masses and payload of the model do not fit the arm: {check}"
             )
     stuck = np.abs(guided.moved) < MOVED
     if stuck.all():

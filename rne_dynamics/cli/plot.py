@@ -148,8 +148,10 @@ def _shown(name: str, value: float | None) -> str:
 
 def _print(recording: Recording, figures: dict[str, Any]) -> None:
     out = console()
-    title = f"{recording.source}: {figures['states']} states, {figures['from']:.3f} to {figures['to']:.3f} s"
-    table = Table("joint", title=title, title_justify="left")
+    out.print(
+        f"{recording.source}: {figures['states']} states, {figures['from']:.3f} to {figures['to']:.3f} s", soft_wrap=True
+    )
+    table = Table("joint")
     names = [name for name in _HEADINGS if name in figures["joints"][0]]
     for name in names:
         table.add_column(_HEADINGS[name], justify="right")

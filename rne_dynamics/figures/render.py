@@ -23,7 +23,7 @@ THICK, DRUM, HALF = 0.030, 0.043, 0.047
 FINE = 2
 #: Light from the upper left, towards the reader, in the axes of the view; strength of ambient and mirrored light.
 LIGHT = np.array([-0.45, 0.65, 0.6]) / np.linalg.norm([-0.45, 0.65, 0.6])
-AMBIENT, SHINE, SHARP = 0.42, 0.25, 24
+AMBIENT, GLOSS, SHARP = 0.42, 0.25, 24
 #: Shift of shadows on the floor for each metre of height, and their darkness.
 LAMP, SHADOW = np.array([0.12, 0.1, 1.0]), 0.16
 
@@ -123,7 +123,7 @@ def _shaded(normal: Array, color: Array) -> Array:
     half /= np.linalg.norm(half)
     diffuse = AMBIENT + (1.0 - AMBIENT) * np.clip(normal @ LIGHT, 0.0, 1.0)
     rim = 0.75 + 0.25 * np.clip(2.5 * normal[:, 2], 0.0, 1.0)  # darker outlines separate parts of one colour
-    mirrored = SHINE * np.clip(normal @ half, 0.0, 1.0) ** SHARP
+    mirrored = GLOSS * np.clip(normal @ half, 0.0, 1.0) ** SHARP
     shaded: Array = np.clip((rim * diffuse)[:, None] * color + mirrored[:, None], 0.0, 1.0)
     return shaded
 

@@ -9,7 +9,7 @@ does not know; see `payload_estimate`.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -17,9 +17,10 @@ from numpy.typing import ArrayLike
 from rne_dynamics.compiling.jit import kernel
 from rne_dynamics.control.checks import every_joint_driven, frozen_vector
 from rne_dynamics.control.rigid_terms import holding_terms
-from rne_dynamics.control.startup.causes import Cause, Evidence
+from rne_dynamics.control.startup.causes import Evidence
 from rne_dynamics.control.startup.diagnosis import diagnose, diagnose_pattern, not_seen, worst_joints
 from rne_dynamics.control.startup.gravity_load import effort_units, gravity_load
+from rne_dynamics.control.startup.load_verdict import LoadVerdict
 from rne_dynamics.control.startup.payload_estimate import (
     BLOCKS,
     Doubt,
@@ -69,32 +70,6 @@ def gather_kernel(record: Array, blocks: Array, block: int, q: Array, effort: Ar
             if effort[j] != 0.0:
                 record[_NOT_ZERO, j] += 1.0
     return -1
-
-
-@dataclass(frozen=True, eq=False)
-class LoadVerdict:
-    """What the check found. Motion is safe to allow where `agrees`, and is known to be so where `checked` too.
-
-    Parameters
-    ----------
-    agrees
-        Nothing contradicts the model. True as well where no effort is reported; False where the arm did not keep
-        still.
-    checked
-        Every joint reported its effort and kept still.
-    text
-        One to three sentences: which joints, what explains them, what to do.
-    causes
-        What explains a disagreement, likeliest first.
-    unreported
-        Joints without efforts.
-    """
-
-    agrees: bool
-    checked: bool
-    text: str
-    causes: tuple[Cause, ...] = ()
-    unreported: tuple[str, ...] = ()
 
 
 class LoadCheck:

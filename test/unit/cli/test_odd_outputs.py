@@ -11,9 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from rne_dynamics.cli import output_file as output
 from rne_dynamics.cli.main import main
 from rne_dynamics.errors import ArgumentError, MissingDependencyError
+from rne_dynamics.figures import output_file as output
 from rne_dynamics.figures.output_file import FIGURES, output_file
 
 

@@ -103,7 +103,7 @@ def test_effort_limits_of_zero_are_taken_as_not_given(capsys, tmp_path):
         (["--to", "joint2=1", "--free"], "leave it out with --free"),
         (["--method", "adaptive"], "free motion only"),
         (["--free", "--method", "adaptive"], "Coulomb friction"),
-        (["--out", "log.txt"], "its ending must be .csv, .npz, .mcap"),
+        (["--out", "log.txt"], "its ending must be .csv, .npz or .mcap"),
         (["--payload", "hand=1"], "no link named 'hand'"),
         (["--payload", "link6=-1"], "mass is -1.0"),
         (["--seconds", "0"], "above 0"),

@@ -92,7 +92,7 @@ def test_a_large_drawing_is_embedded_as_pixels(tmp_path):
 
 
 def test_a_report_is_html(tmp_path):
-    with pytest.raises(ArgumentError, match=r"must end in \.html or \.htm"):
+    with pytest.raises(ArgumentError, match=r"its ending must be \.html or \.htm"):
         Report("x").save(tmp_path / "page.txt")
 
 

@@ -31,13 +31,13 @@ def test_a_prismatic_robot_has_metres_only():
 
 
 @pytest.mark.parametrize(("words", "said"), [
-    (["simulate", "planar2", "--plot", "x.jpg"], "--plot is 'x.jpg'; the file's name must end in .png, .svg or .pdf"),
-    (["simulate", "planar2", "--plot", "figure"], "must end in .png, .svg or .pdf"),
-    (["simulate", "planar2", "--movie", "x.mp4"], "--movie is 'x.mp4'; the file's name must end in .gif"),
-    (["simulate", "planar2", "--report", "x.pdf"], "--report is 'x.pdf'; the file's name must end in .html or .htm"),
-    (["verify", "planar2", "--plot", "x.bmp"], "must end in .png, .svg or .pdf"),
-    (["bench", "--report", "x.txt"], "must end in .html or .htm"),
-    (["simulate", "planar2", "--plot", "."], "must end in"),
+    (["simulate", "planar2", "--plot", "x.jpg"], "--plot is 'x.jpg'; its ending must be .png, .svg or .pdf"),
+    (["simulate", "planar2", "--plot", "figure"], "its ending must be .png, .svg or .pdf"),
+    (["simulate", "planar2", "--movie", "x.mp4"], "--movie is 'x.mp4'; its ending must be .gif"),
+    (["simulate", "planar2", "--report", "x.pdf"], "--report is 'x.pdf'; its ending must be .html or .htm"),
+    (["verify", "planar2", "--plot", "x.bmp"], "its ending must be .png, .svg or .pdf"),
+    (["bench", "--report", "x.txt"], "its ending must be .html or .htm"),
+    (["simulate", "planar2", "--plot", "."], "name a file"),
 ])
 def test_unknown_suffixes_are_refused_before_the_run(words, said, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
@@ -51,7 +51,7 @@ def test_unknown_suffixes_are_refused_before_the_run(words, said, tmp_path, monk
 def test_a_file_in_place_of_a_folder_is_refused(tmp_path, capsys):
     (tmp_path / "taken").write_text("")
     assert main(["simulate", "planar2", "--plot", str(tmp_path / "taken" / "x.png")]) == 1
-    assert "is not a folder" in capsys.readouterr().err
+    assert "is no folder" in capsys.readouterr().err
 
 
 def luminance(color: str) -> float:

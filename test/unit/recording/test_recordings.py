@@ -264,8 +264,8 @@ def test_a_file_that_exists_is_kept(tmp_path):
 @pytest.mark.parametrize(("arguments", "said"), [
     (["--free", "--base", "floating", "--record", "a.mcap"], "a floating base has 7"),
     (["--record", "a.csv"], "its ending must be .mcap"),
-    (["--record", "/dev/null/a.mcap"], "/dev/null/a.mcap cannot be written"),
-    (["--out", "a.bag"], "its ending must be .csv, .npz, .mcap"),
+    (["--record", "/dev/null/a.mcap"], "'/dev/null' is no folder"),
+    (["--out", "a.bag"], "its ending must be .csv, .npz or .mcap"),
     (["--samples", "2", "--record", "a.mcap"], "holds one run, and --samples makes many"),
 ])
 def test_simulations_that_cannot_be_recorded_do_not_start(arguments, said, capsys, tmp_path, monkeypatch):
