@@ -10,7 +10,7 @@ from setuptools import find_packages, setup
 from distutils.command.install_data import install_data  # isort: skip
 
 NAME = "rne_dynamics"
-NODES = ("computed_torque_controller", "gravity_compensation", "effort_gate", "simulator", "move", "viewer", "record")
+NODES = ("computed_torque_controller", "gravity_compensation", "effort_gate", "simulator", "move", "viewer", "recorder")
 HERE = Path(__file__).resolve().parent  # colcon --symlink-install runs a link to this file from elsewhere
 X86_LINUX = 'sys_platform == "linux" and platform_machine == "x86_64"'
 MESSAGES = (

@@ -1,4 +1,4 @@
-"""Time from a joint state to its effort with the node `record` running, and without it: in turn, in one run.
+"""Time from a joint state to its effort with the node `recorder` running, and without it: in turn, in one run.
 
     python benchmarks/recorder_cost.py            # 4 rounds of 5 s each at 1 kHz
     python benchmarks/recorder_cost.py --json
@@ -36,13 +36,13 @@ LINE = re.compile(r"(\S+): (\d+) received, (\d+) lost")
 
 
 class Recorder:
-    """The node `record` in a process of its own, writing to a file in `folder`."""
+    """The node `recorder` in a process of its own, writing to a file in `folder`."""
 
     def __init__(self, folder: Path) -> None:
         self.file, self._log = folder / "run.mcap", folder / "log"
         with self._log.open("w") as log:
             self._process = subprocess.Popen(
-                [sys.executable, "-m", "rne_dynamics.ros.record", "--ros-args", "-p", f"output:={self.file}"],
+                [sys.executable, "-m", "rne_dynamics.ros.recorder", "--ros-args", "-p", f"output:={self.file}"],
                 stdout=log, stderr=log,
             )
         deadline = time.monotonic() + START

@@ -45,8 +45,8 @@ from rne_dynamics.ros.arm_processes import START_PATIENCE, write_parameters
 from rne_dynamics.ros.demonstration import CONTROLLER, SIMULATOR, Run, Session, parameters
 from rne_dynamics.ros.processes import NodeProcess, wait_until
 from rne_dynamics.ros.qos import OFFERED
-from rne_dynamics.ros.recorder import TopicRecorder
 from rne_dynamics.ros.session_recorder import PATIENCE
+from rne_dynamics.ros.topic_recorder import TopicRecorder
 from rne_dynamics.ros.trajectory_message import duration_message
 
 NAMESPACE = "/rne_soak"

@@ -33,8 +33,8 @@ from rne_dynamics.figures.style import canvas, legend_below
 from rne_dynamics.ros.demonstration import START_PATIENCE, move_message
 from rne_dynamics.ros.messages import stamp_of
 from rne_dynamics.ros.processes import NodeProcess, wait_until
-from rne_dynamics.ros.recorder import TopicRecorder
 from rne_dynamics.ros.session_recorder import PATIENCE
+from rne_dynamics.ros.topic_recorder import TopicRecorder
 
 HERE = Path(__file__).resolve().parent
 #: Names of the controllers' nodes.

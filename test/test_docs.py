@@ -39,7 +39,7 @@ from rne_dynamics.simulation.runs.push import parse_push
 ROOT = Path(__file__).resolve().parents[1]
 PACKAGE = ROOT / "rne_dynamics"
 PAGES = sorted([ROOT / "README.md", ROOT / "CONTRIBUTING.md", *(ROOT / "docs").rglob("*.md")])
-NODES = ("computed_torque_controller", "gravity_compensation", "effort_gate", "simulator", "move", "viewer", "record")
+NODES = ("computed_torque_controller", "gravity_compensation", "effort_gate", "simulator", "move", "viewer", "recorder")
 FOREIGN = (
     "rosdep install ", "pip install ", "colcon build", "source install/setup.bash", "git clone ", "sudo apt ",
     "cmake -S panda_c ", "cmake --build panda_c/", "ctest --test-dir panda_c/",  # test_c_export.py

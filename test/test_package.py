@@ -24,7 +24,7 @@ from catkin_pkg.package_version import get_forthcoming_label
 import rne_dynamics
 
 ROOT = Path(__file__).resolve().parents[1]
-NODES = ("computed_torque_controller", "gravity_compensation", "effort_gate", "simulator", "move", "viewer", "record")
+NODES = ("computed_torque_controller", "gravity_compensation", "effort_gate", "simulator", "move", "viewer", "recorder")
 AUTHOR = {f"GIT_{who}_{what}": "test@localhost" for who in ("AUTHOR", "COMMITTER") for what in ("NAME", "EMAIL")}
 SOURCES = [
     *(p for d in ("rne_dynamics", "launch", "examples", "test", "benchmarks") for p in (ROOT / d).rglob("*.py")),

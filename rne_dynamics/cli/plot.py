@@ -148,9 +148,8 @@ def _shown(name: str, value: float | None) -> str:
 
 def _print(recording: Recording, figures: dict[str, Any]) -> None:
     out = console()
-    out.print(
-        f"{recording.source}: {figures['states']} states, {figures['from']:.3f} to {figures['to']:.3f} s", soft_wrap=True
-    )
+    span = f"{figures['from']:.3f} to {figures['to']:.3f} s"
+    out.print(f"{recording.source}: {figures['states']} states, {span}", soft_wrap=True)
     table = Table("joint")
     names = [name for name in _HEADINGS if name in figures["joints"][0]]
     for name in names:

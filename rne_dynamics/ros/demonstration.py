@@ -26,7 +26,7 @@ from rne_dynamics.ros.trajectory_message import sampled_message
 
 #: Namespace of the demo, apart from any real arm.
 NAMESPACE = "/rne_demo"
-SIMULATOR, CONTROLLER, RECORDER = "simulator", "computed_torque_controller", "record"
+SIMULATOR, CONTROLLER, RECORDER = "simulator", "computed_torque_controller", "recorder"
 #: Time between sending a move and its start, and at rest after its end, simulated s.
 NOTICE = 0.5
 SETTLE = 0.2

@@ -20,8 +20,8 @@ from rne_dynamics.ros.cdr import NANOSECONDS
 from rne_dynamics.ros.effort_message import FLOATS
 from rne_dynamics.ros.messages import write_stamp
 from rne_dynamics.ros.processes import wait_until
-from rne_dynamics.ros.recorder import TopicRecorder
 from rne_dynamics.ros.session_recorder import PATIENCE, STREAMS, RawRecording, Recording, SessionRecorder
+from rne_dynamics.ros.topic_recorder import TopicRecorder
 from rne_dynamics.simulation.runs.push import Push
 
 #: Namespace of the session, apart from any real arm.

@@ -17,7 +17,7 @@ from rne_dynamics.ros.launch_arguments import (
 )
 
 SIMULATOR, GATE, MOVE = "simulator", "effort_gate", "move"
-VIEWER, RECORDER = "viewer", "record"
+VIEWER, RECORDER = "viewer", "recorder"
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,7 @@ from rne_dynamics.ros.drivers import DRIVERS, PLAIN, Driver
 from rne_dynamics.ros.launch_arguments import NONE, START, check_time, checked, existing_file, xacro_mappings
 from rne_dynamics.ros.launch_kinds import GATE, MOVE, RECORDER, SIMULATOR, VIEWER, Kind, NodePlan
 from rne_dynamics.ros.parameter_files import applies, node_keys
-from rne_dynamics.ros.record_parameters import TOPICS
+from rne_dynamics.ros.recorder_parameters import TOPICS
 
 RVIZ, STATE_PUBLISHER = "rviz2", "robot_state_publisher"
 #: Topics as the nodes name them; `rne_dynamics.ros.messages` has them too, but imports the whole client library.

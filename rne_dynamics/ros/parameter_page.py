@@ -13,7 +13,7 @@ from rne_dynamics.ros import (
     gate_parameters,
     gravity_compensation,
     move,
-    record_parameters,
+    recorder_parameters,
     simulator_parameters,
     tracking_parameters,
     viewer,
@@ -40,11 +40,11 @@ NODES: dict[str, tuple[Parameter, ...]] = {
     "effort_gate": EffortGateNode.all_parameters(gate_parameters.SCHEMA),
     "simulator": SimulatorNode.all_parameters(simulator_parameters.SCHEMA),
     "move": MoveNode.all_parameters(move.SCHEMA),
-    "record": record_parameters.SCHEMA,
+    "recorder": recorder_parameters.SCHEMA,
     "viewer": ViewerNode.all_parameters(viewer.SCHEMA),
 }
 #: Nodes without a robot, which have parameters of their own only.
-WITHOUT_ROBOT = ("record",)
+WITHOUT_ROBOT = ("recorder",)
 
 
 HEAD = f"""\
@@ -95,7 +95,7 @@ INTRODUCTIONS = {
     "the same values. [effort_gate.md](effort_gate.md) describes the node.",
     "simulator": "In addition to those of every node.",
     "move": "In addition to those of every node.",
-    "record": "These are all: it needs no robot. [recordings.md](recordings.md) describes the node.",
+    "recorder": "These are all: it needs no robot. [recordings.md](recordings.md) describes the node.",
     "viewer": "In addition to those of every node. [view.md](view.md) describes the node.",
 }
 

@@ -1,64 +1,103 @@
-"""Recorder of a topic at full rate: messages are taken serialised, in batches, and decoded afterwards."""
+"""Record the topics of an arm in MCAP files, for `rne plot`, Foxglove and PlotJuggler.
+
+The messages are written as they come, by a process with low priority. The arm does not depend on it: where the disk is
+full the recording ends, and nothing else.
+"""
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+import os
+import sys
+import time
+from collections.abc import Sequence
 
+import rclpy
 from rclpy.node import Node
-from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
-from rclpy.serialization import deserialize_message
+from rclpy.signals import SignalHandlerOptions
 
-from rne_dynamics.ros.topic_wait import polled_subscription, take
+from rne_dynamics.errors import RecordingError, RneDynamicsError
+from rne_dynamics.ros.command_line import read_command_line
+from rne_dynamics.ros.parameter_table import ParameterTable
+from rne_dynamics.ros.parent import end_with_parent
+from rne_dynamics.ros.recorder_parameters import SCHEMA
+from rne_dynamics.ros.stop_signal import StopSignal
+from rne_dynamics.ros.topic_recording import MEGABYTE, TopicRecording, new_file
+
+#: Time between two looks for messages, and for new topics, s.
+DRAIN_PERIOD, DISCOVERY_PERIOD = 0.02, 0.1
+#: Added to the process's niceness, so that the control loop goes first.
+NICENESS = 10
 
 
-class Sample(NamedTuple):
-    """One recorded message, the middleware's times, ns since the epoch, and the sender's count of its messages."""
+def main(argv: Sequence[str] | None = None) -> int:
+    """Record until SIGINT or SIGTERM; returns the exit code, 1 if the recording has ended early."""
+    read_command_line("recorder", __doc__, SCHEMA, argv)
+    with StopSignal() as stop:
+        try:
+            end_with_parent()
+            os.nice(NICENESS)
+            arguments = None if argv is None else [sys.argv[0], *argv]
+            rclpy.init(args=arguments, signal_handler_options=SignalHandlerOptions.NO)
+            node = rclpy.create_node("recorder", start_parameter_services=False)
+            return record(node, stop)
+        except KeyboardInterrupt:
+            return 0
+        except RneDynamicsError as error:
+            print(f"record: {error}", file=sys.stderr)
+            return 1
+        finally:
+            rclpy.try_shutdown()
 
-    sent: int
-    received: int
-    data: bytes
-    sequence: int
+
+def record(node: Node, stop: StopSignal) -> int:
+    """Record until a signal; 1 if the recording has ended early."""
+    logger = node.get_logger()
+
+    def log(level: str, text: str) -> None:
+        # two calls: rclpy refuses another severity from the same line
+        if level == "info":
+            logger.info(text)
+        else:
+            logger.warning(text)
+
+    values = ParameterTable(node, SCHEMA)
+    topics = [str(topic) for topic in values.values["topics"]]  # type: ignore[union-attr]  # a list of texts
+    recording = TopicRecording(
+        node, new_file(values.text("output")), topics, values.number("file_size") * MEGABYTE,
+        values.number("total_size") * MEGABYTE, log,
+    )
+    stop.defer()
+    recording.discover()
+    logger.info(f"ready: records in {recording.file.path}")
+    period = values.number("flush_period")
+    flush_at = discover_at = time.monotonic()
+    try:
+        while not stop.requested and not recording.full:
+            time.sleep(DRAIN_PERIOD)
+            now = time.monotonic()
+            if now >= discover_at:
+                recording.discover()
+                discover_at = now + DISCOVERY_PERIOD
+            recording.drain()
+            if now >= flush_at:
+                recording.flush()
+                flush_at = now + period
+        recording.drain()
+        recording.close()
+    except RecordingError as error:
+        recording.file.abandon()
+        logger.error(f"the recording has ended: {error}. The arm goes on")
+        return 1
+    for topic, stream in recording.streams.items():
+        logger.info(f"{topic}: {stream.report}")
+    if recording.full:
+        logger.error(
+            f"the recording has ended at its total_size of {values.number('total_size'):g} MB. The arm goes on"
+        )
+        return 1
+    logger.info(f"recorded {1e-6 * recording.size:.1f} MB in {recording.file.path}")
+    return 0
 
 
-class TopicRecorder:
-    """Records the serialised messages of a topic.
-
-    DDS threads receive in the background; `drain` must be called before `depth` messages wait.
-
-    Parameters
-    ----------
-    node
-        A node that no executor spins.
-    kind, topic
-        Message class and name.
-    depth
-        Largest number of waiting messages.
-    latched
-        Whether to receive the last message from before the subscription too, of a latched topic.
-    """
-
-    def __init__(self, node: Node, kind: type, topic: str, depth: int = 2000, *, latched: bool = False) -> None:
-        self.kind = kind
-        profile = QoSProfile(depth=depth, reliability=ReliabilityPolicy.BEST_EFFORT)
-        if latched:
-            profile.reliability, profile.durability = ReliabilityPolicy.RELIABLE, DurabilityPolicy.TRANSIENT_LOCAL
-        self._subscription = polled_subscription(node, kind, topic, profile, raw=True)
-        self.topic = self._subscription.topic_name
-        self.samples: list[Sample] = []
-
-    def drain(self) -> None:
-        """Take the waiting messages."""
-        while (taken := take(self._subscription, self.kind, True)) is not None:
-            data, info = taken
-            self.samples.append(Sample(
-                info["source_timestamp"], info["received_timestamp"], data, info["publication_sequence_number"] or 0
-            ))
-
-    def decode(self, sample: Sample) -> Any:
-        """The message of a sample."""
-        return deserialize_message(sample.data, self.kind)
-
-    def latest(self) -> Any | None:
-        """The newest message, or None."""
-        self.drain()
-        return self.decode(self.samples[-1]) if self.samples else None
+if __name__ == "__main__":
+    raise SystemExit(main())

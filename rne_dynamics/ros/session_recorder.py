@@ -18,7 +18,7 @@ from rne_dynamics.ros.arm_processes import LOCKSTEP_TIMEOUT
 from rne_dynamics.ros.deflections import COMPONENTS
 from rne_dynamics.ros.messages import stamp_of
 from rne_dynamics.ros.processes import NodeProcess, wait_until
-from rne_dynamics.ros.recorder import Sample, TopicRecorder
+from rne_dynamics.ros.topic_recorder import Sample, TopicRecorder
 
 #: Longest wait for messages that should come at once, s.
 PATIENCE = 30.0

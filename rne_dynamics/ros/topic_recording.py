@@ -13,7 +13,7 @@ from rclpy.qos import DurabilityPolicy
 
 from rne_dynamics.recording.mcap_file import SUFFIX, McapFile
 from rne_dynamics.ros.message_definition import definition, message_class
-from rne_dynamics.ros.recorder import TopicRecorder
+from rne_dynamics.ros.topic_recorder import TopicRecorder
 
 #: Messages of a topic that may wait; at 1 kHz those of 4 s.
 DEPTH = 4000

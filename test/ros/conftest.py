@@ -31,7 +31,7 @@ from std_msgs.msg import Float64MultiArray, String
 from rne_dynamics.faults.lockstep import Lockstep
 from rne_dynamics.ros.processes import NodeProcess, wait_until
 from rne_dynamics.ros.qos import LATCHED, OFFERED
-from rne_dynamics.ros.recorder import TopicRecorder
+from rne_dynamics.ros.topic_recorder import TopicRecorder
 
 DISCOVERY = 20.0
 START = 180.0  # a cold numba cache compiles first, a busy machine slowly

@@ -12,7 +12,7 @@ from std_srvs.srv import Trigger
 
 import rne_dynamics as rne
 from rne_dynamics.ros.processes import wait_until
-from rne_dynamics.ros.recorder import TopicRecorder
+from rne_dynamics.ros.topic_recorder import TopicRecorder
 
 from .conftest import SEES_AGAIN, STEP
 

@@ -8,7 +8,7 @@ import pytest
 from diagnostic_msgs.msg import DiagnosticArray
 
 from rne_dynamics.ros.processes import wait_until
-from rne_dynamics.ros.recorder import TopicRecorder
+from rne_dynamics.ros.topic_recorder import TopicRecorder
 
 NODES = ("computed_torque_controller", "gravity_compensation", "simulator")
 #: Of mechanisms with closed loops only; test_mechanism.py reads it.

@@ -26,7 +26,7 @@ from rne_dynamics.control.gate.settings import FAULT, PASSING
 from rne_dynamics.ros.effort_gate import EffortGateNode
 from rne_dynamics.ros.processes import NodeProcess, wait_until
 from rne_dynamics.ros.qos import OFFERED
-from rne_dynamics.ros.recorder import TopicRecorder
+from rne_dynamics.ros.topic_recorder import TopicRecorder
 
 from .conftest import START
 

@@ -15,7 +15,7 @@ from rne_dynamics.errors import ControlError, ParameterError
 from rne_dynamics.ros import effort_message
 from rne_dynamics.ros.effort_message import FLOATS, NAMED, JointCommandReader, effort_reader, effort_type
 from rne_dynamics.ros.processes import NodeProcess, wait_until
-from rne_dynamics.ros.recorder import TopicRecorder
+from rne_dynamics.ros.topic_recorder import TopicRecorder
 
 from .conftest import START
 

@@ -15,7 +15,7 @@ from rne_dynamics.ros.computed_torque_controller import ComputedTorqueController
 from rne_dynamics.ros.local_loop import LocalLoop
 from rne_dynamics.ros.messages import EFFORT_TOPIC, EffortPublisher
 from rne_dynamics.ros.processes import wait_until
-from rne_dynamics.ros.recorder import TopicRecorder
+from rne_dynamics.ros.topic_recorder import TopicRecorder
 
 DT = 1e-3
 

@@ -22,7 +22,7 @@ from rne_dynamics.model.tree import Payload
 from rne_dynamics.ros.demonstration import Run, Session, run
 from rne_dynamics.ros.described_robot import load_robot
 from rne_dynamics.ros.processes import wait_until
-from rne_dynamics.ros.recorder import TopicRecorder
+from rne_dynamics.ros.topic_recorder import TopicRecorder
 
 from .conftest import START
 

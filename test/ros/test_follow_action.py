@@ -32,7 +32,7 @@ from rne_dynamics.ros.follow_action import FEEDBACK_PERIOD, read_goal
 from rne_dynamics.ros.messages import stamp_of
 from rne_dynamics.ros.processes import wait_until
 from rne_dynamics.ros.qos import OFFERED
-from rne_dynamics.ros.recorder import TopicRecorder
+from rne_dynamics.ros.topic_recorder import TopicRecorder
 from rne_dynamics.ros.trajectory_message import duration_message
 
 from .conftest import START

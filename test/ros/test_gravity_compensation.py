@@ -11,7 +11,7 @@ from sensor_msgs.msg import JointState
 
 import rne_dynamics as rne
 from rne_dynamics.ros.processes import wait_until
-from rne_dynamics.ros.recorder import TopicRecorder
+from rne_dynamics.ros.topic_recorder import TopicRecorder
 
 from .conftest import AT_ONCE, FOLLOWING, IN_STEP, START
 

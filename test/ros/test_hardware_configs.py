@@ -17,7 +17,7 @@ from support.hardware_files import ARMS, FOLDER, LENIENT, POSTURES, sections, st
 
 from rne_dynamics.ros.common_parameters import COMMON
 from rne_dynamics.ros.processes import NodeProcess, wait_until
-from rne_dynamics.ros.recorder import TopicRecorder
+from rne_dynamics.ros.topic_recorder import TopicRecorder
 
 from .conftest import START, seen
 

@@ -217,12 +217,12 @@ def test_the_command_in_a_launch_file_has_arguments_that_exist():
 
 
 def test_a_recorder_listens_to_the_drivers_topics_and_its_end_ends_nothing():
-    recorder = planned("controller", hardware="franka", record="runs")["record"]
+    recorder = planned("controller", hardware="franka", record="runs")["recorder"]
     driver = DRIVERS["franka"]
     assert values(recorder)["output"] == "runs"
     assert {driver.joint_states, driver.efforts, "*/torque/*"} <= set(values(recorder)["topics"])
     assert recorder.optional
-    assert "record" not in planned("controller", hardware="franka")
+    assert "recorder" not in planned("controller", hardware="franka")
 
 
 def test_a_viewer_is_started_on_request_and_its_end_ends_nothing():

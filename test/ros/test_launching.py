@@ -19,7 +19,7 @@ from support.hardware_files import ARMS, POSTURES, stand_in
 from rne_dynamics.ros.drivers import DRIVERS
 from rne_dynamics.ros.processes import NodeProcess, wait_until
 from rne_dynamics.ros.qos import LATCHED
-from rne_dynamics.ros.recorder import TopicRecorder
+from rne_dynamics.ros.topic_recorder import TopicRecorder
 
 from .conftest import START, seen
 

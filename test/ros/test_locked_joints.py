@@ -15,8 +15,8 @@ from rne_dynamics.errors import ModelError
 from rne_dynamics.ros.described_robot import endless, load_robot, relocked
 from rne_dynamics.ros.joint_map import Reading
 from rne_dynamics.ros.processes import wait_until
-from rne_dynamics.ros.recorder import TopicRecorder
 from rne_dynamics.ros.state_reader import StateReader
+from rne_dynamics.ros.topic_recorder import TopicRecorder
 
 from .conftest import AT_ONCE
 

@@ -16,7 +16,7 @@ from rne_dynamics.closed_chain.coordinates import tree_velocity
 from rne_dynamics.control.trajectory import Quintic
 from rne_dynamics.ros.messages import stamp_of
 from rne_dynamics.ros.processes import wait_until
-from rne_dynamics.ros.recorder import TopicRecorder
+from rne_dynamics.ros.topic_recorder import TopicRecorder
 
 from .conftest import AT_ONCE, FOLLOWING
 from .simulated_mechanism import COLD, CONTROLLER, SimulatedMechanism

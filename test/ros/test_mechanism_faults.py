@@ -21,7 +21,7 @@ from rne_dynamics.errors import ModelError, ParameterError
 from rne_dynamics.ros.described_robot import load_robot
 from rne_dynamics.ros.processes import wait_until
 from rne_dynamics.ros.qos import OFFERED
-from rne_dynamics.ros.recorder import TopicRecorder
+from rne_dynamics.ros.topic_recorder import TopicRecorder
 
 from .conftest import AT_ONCE, START
 

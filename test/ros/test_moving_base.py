@@ -17,7 +17,7 @@ from rne_dynamics.errors import StateError
 from rne_dynamics.ros.base_imu import read_imu
 from rne_dynamics.ros.processes import wait_until
 from rne_dynamics.ros.qos import OFFERED
-from rne_dynamics.ros.recorder import TopicRecorder
+from rne_dynamics.ros.topic_recorder import TopicRecorder
 
 from .conftest import AT_ONCE, FOLLOWING, IN_STEP, START
 

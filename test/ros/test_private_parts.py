@@ -25,8 +25,8 @@ from rne_dynamics.ros.loop_node import LoopNode
 from rne_dynamics.ros.move import MoveNode
 from rne_dynamics.ros.node_executor import NodeExecutor
 from rne_dynamics.ros.processes import wait_until
-from rne_dynamics.ros.recorder import TopicRecorder
 from rne_dynamics.ros.simulator import SimulatorNode
+from rne_dynamics.ros.topic_recorder import TopicRecorder
 
 from .conftest import SEES_AGAIN, START
 

@@ -1,4 +1,4 @@
-"""The node `record` over DDS: what it writes is what was sent, also when it is killed or the disk is full."""
+"""The node `recorder` over DDS: what it writes is what was sent, also when it is killed or the disk is full."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ LARGEST = 60_000
 SMALL_DISK = f"""
 import resource, runpy
 resource.setrlimit(resource.RLIMIT_FSIZE, ({LARGEST}, {LARGEST}))
-runpy.run_module("rne_dynamics.ros.record", run_name="__main__")
+runpy.run_module("rne_dynamics.ros.recorder", run_name="__main__")
 """
 NODE = "computed_torque_controller"
 TERMS = ("inertia", "coriolis", "gravity", "friction", "feedback")
@@ -57,7 +57,7 @@ def sender(namespace):
 def recording(start, sender, path, topic, script="", **parameters):
     """A recorder that listens to a publisher of joint states, and the publisher."""
     publisher = sender.create_publisher(JointState, topic, OFFERED)
-    process = start("record", script=script, output=str(path), topics=[topic], flush_period=0.05, **parameters)
+    process = start("recorder", script=script, output=str(path), topics=[topic], flush_period=0.05, **parameters)
     wait_until(lambda: "ready: " in process.output(), START, "the recorder", [process])
     wait_until(publisher.get_subscription_count, DISCOVERY, "its subscription", [process])
     return process, publisher
@@ -132,7 +132,7 @@ def test_a_full_disk_ends_the_recording_with_a_line(start, sender, tmp_path):
 def test_a_file_that_exists_is_refused(start, tmp_path):
     path = tmp_path / "there.mcap"
     path.write_text("kept")
-    process = start("record", output=str(path))
+    process = start("recorder", output=str(path))
     assert process.wait(START) == 1
     assert f"record: {path} exists" in process.output()
     assert path.read_text() == "kept"
@@ -218,7 +218,7 @@ def test_an_arm_is_recorded_whole_and_goes_on_without_its_recorder(start, tmp_pa
     processes = [simulator, controller]
     for name in ("first", "second"):
         path = tmp_path / f"{name}.mcap"
-        recorder = start("record", output=str(path), flush_period=0.05)
+        recorder = start("recorder", output=str(path), flush_period=0.05)
         wait_until(lambda r=recorder: "torque/feedback (" in r.output(), START, "all topics", [*processes, recorder])
         wait_until(lambda p=path: p.stat().st_size > 100_000, 60.0, "data", [*processes, recorder])
         if name == "first":

@@ -17,7 +17,7 @@ from std_srvs.srv import SetBool, Trigger
 from rne_dynamics.ros.messages import stamp_of
 from rne_dynamics.ros.processes import wait_until
 from rne_dynamics.ros.qos import OFFERED
-from rne_dynamics.ros.recorder import TopicRecorder
+from rne_dynamics.ros.topic_recorder import TopicRecorder
 
 from .conftest import IN_STEP, START, account
 

@@ -12,7 +12,7 @@ from sensor_msgs.msg import JointState
 import rne_dynamics as rne
 from rne_dynamics.ros.processes import wait_until
 from rne_dynamics.ros.qos import OFFERED
-from rne_dynamics.ros.recorder import TopicRecorder
+from rne_dynamics.ros.topic_recorder import TopicRecorder
 
 from .conftest import DISCOVERY, START
 

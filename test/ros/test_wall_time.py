@@ -12,7 +12,7 @@ from sensor_msgs.msg import JointState
 from rne_dynamics.ros.messages import stamp_of
 from rne_dynamics.ros.move import StampClock
 from rne_dynamics.ros.processes import wait_until
-from rne_dynamics.ros.recorder import TopicRecorder
+from rne_dynamics.ros.topic_recorder import TopicRecorder
 from rne_dynamics.ros.wall_time import GAIN, WallTime
 
 from .conftest import START, account

@@ -1,4 +1,4 @@
-"""Parameters of the node `record`."""
+"""Parameters of the node `recorder`."""
 
 from __future__ import annotations
 
