@@ -21,7 +21,7 @@ SAME_LAYER = {
     ("compiling", "errors"), ("compiling", "advice"), ("spatial", "compiling"), ("spatial", "errors"),
     ("flexible", "closed_chain"), ("simulation", "control"), ("cli", "ros"), ("cli", "benchmarking"),
     ("cli", "faults"), ("cli", "viewer"), ("ros", "viewer"), ("faults", "ros"), ("model", "errors"),
-    ("cli", "recording"), ("ros", "recording"),
+    ("cli", "recording"), ("ros", "recording"), ("viewer", "recording"),
     ("bound", "bound_batch"), ("bound", "dispatch"), ("bound", "closed_chain"),
     ("bound_batch", "closed_chain"), ("bound_batch", "dispatch"), ("dynamics", "straight_line"),
     ("dispatch", "closed_chain"), ("dispatch", "flexible"),

@@ -13,7 +13,7 @@ from rne_dynamics.description.sources import Source
 from rne_dynamics.errors import ArgumentError
 from rne_dynamics.model.flexible.arm import AnyRobot
 from rne_dynamics.viewer.page import HOST, PORT, Page
-from rne_dynamics.viewer.recorded import read_recording
+from rne_dynamics.viewer.recorded import read_replay
 from rne_dynamics.viewer.replay_page import ReplayPage
 from rne_dynamics.viewer.simulated_arm import SimulatedArm
 from rne_dynamics.viewer.simulation_page import SimulationPage
@@ -37,7 +37,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "--start", action="append", default=[], metavar="JOINT=VALUE",
         help="start position of a joint, rad or m; others start at zero or the nearest position inside their limits",
     )  # fmt: skip
-    parser.add_argument("--replay", metavar="FILE", help="show a recording (.csv or .npz of `rne simulate --out`)")
+    parser.add_argument("--replay", metavar="FILE", help="show a recording: .csv, .npz, .mcap, or a ROS 2 bag")
     parser.add_argument("--host", default=HOST, help=f"address to listen on (default {HOST}: this computer only)")
     parser.add_argument("--port", type=int, default=PORT, help=f"port; the next free one is taken (default {PORT})")
     parser.add_argument("--open", action="store_true", help="open the page in the browser")
@@ -64,7 +64,7 @@ def _page(args: argparse.Namespace, robot: AnyRobot, urdf: Source) -> tuple[Page
     if args.replay is not None:
         if args.start:
             raise ArgumentError("--start is for a simulation; leave it out with --replay")
-        recording = read_recording(args.replay).of(robot)
+        recording = read_replay(args.replay, robot)
         page = Page(args.host, args.port)
         page.add_robot(robot, urdf, recording.q[0])
         return page, ReplayPage(page, recording)

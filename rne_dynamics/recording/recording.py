@@ -55,6 +55,9 @@ class Recording:
         ``command`` after the limits.
     command
         The efforts that were sent to the arm.
+    shape
+        What a simulation records of the robot's shape besides q: ``tree_q`` (all joints of a mechanism's tree),
+        ``delta`` (amplitudes of flexible links), ``base_position``, ``base_rotation``; rows first.
     topics
         The topic, or the column or array, of each part that was found.
     notes
@@ -73,6 +76,7 @@ class Recording:
     reference_qd: Series | None = None
     torque: Mapping[str, Series] = field(default_factory=lambda: MappingProxyType({}))
     command: Series | None = None
+    shape: Mapping[str, Array] = field(default_factory=lambda: MappingProxyType({}))
     topics: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
     notes: tuple[str, ...] = ()
     start: int = 0

@@ -14,6 +14,8 @@ from rne_dynamics.model.inertia import Array
 from rne_dynamics.recording.recording import Recording, Series
 
 TORQUE = "torque_"
+#: Parts whose columns are not those of the joints, and the shape of a row.
+SHAPES = {"tree_q": (-1,), "delta": (-1,), "base_position": (3,), "base_rotation": (3, 3)}
 
 
 def read_csv(path: Path, joints: Sequence[str] | None) -> Recording:
@@ -43,7 +45,8 @@ def read_csv(path: Path, joints: Sequence[str] | None) -> Recording:
     arrays: dict[str, Array] = {"time": columns["time"]}
     for what in dict.fromkeys(name.partition("/")[0] for name in header if "/" in name):
         own = [name for name in header if name.partition("/")[0] == what]
-        wanted = own if what == "q" and len(own) != len(names) else [f"{what}/{joint}" for joint in names]
+        as_they_are = what in SHAPES or (what == "q" and len(own) != len(names))
+        wanted = own if as_they_are else [f"{what}/{joint}" for joint in names]
         if all(name in columns for name in wanted):
             arrays[what] = np.stack([columns[name] for name in wanted], axis=1)
     return _recording(path, names, arrays, joints)
@@ -93,6 +96,7 @@ def _recording(
         values = part(name)
         return None if values is None else Series(t, values)
 
+    shape = {name: arrays[name].reshape(rows, *row) for name, row in SHAPES.items() if name in arrays}
     parts = {name: series(name) for name in arrays if name.startswith(TORQUE)}
     kept = ["q", "qd", "effort", "reference_q", "reference_qd", *parts]
     return Recording(
@@ -100,5 +104,6 @@ def _recording(
         q=q[:, order] if q.shape[1] == n else q, qd=part("qd"), effort=part("effort"),
         reference_q=series("reference_q"), reference_qd=series("reference_qd"),
         torque={name.removeprefix(TORQUE): values for name, values in parts.items() if values is not None},
-        topics={name: name for name in kept if name in arrays}, start=round(1e9 * float(arrays["time"][0])),
+        shape=shape, topics={name: name for name in kept if name in arrays},
+        start=round(1e9 * float(arrays["time"][0])),
     )

@@ -93,7 +93,8 @@ class _Assembly:
         command = self._command(self._stamps[order], self._sent[order])
         return Recording(
             source=self._source, joint_names=self._names, t=self._seconds(self._stamps[order]), q=q[order],
-            **{name: None if values is None else values[order] for name, values in parts.items()},
+            qd=None if parts["qd"] is None else parts["qd"][order],
+            effort=None if parts["effort"] is None else parts["effort"][order],
             reference_q=reference_q, reference_qd=reference_qd, torque=torque, command=command,
             topics=self._topics, notes=tuple(self._notes), start=self._start,
         )

@@ -19,8 +19,6 @@ try:  # not among the wheels on PyPI; part of every ROS 2 installation that has 
 except ImportError:
     JointTrajectoryControllerState = None
 
-__all__ = ["ControllerState", "JointTrajectoryControllerState", "PointMemory"]
-
 
 class PointMemory:
     """A trajectory point with preallocated lists, written in place.

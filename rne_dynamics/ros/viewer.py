@@ -19,7 +19,6 @@ from rne_dynamics.errors import ArgumentError, RneDynamicsError
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.mechanism import RigidRobot
 from rne_dynamics.ros.command_line import read_command_line
-from rne_dynamics.ros.controller_state import JointTrajectoryControllerState
 from rne_dynamics.ros.description import description_source
 from rne_dynamics.ros.lifecycle import ArmNode
 from rne_dynamics.ros.parameters import Parameter
@@ -42,7 +41,7 @@ SCHEMA: tuple[Parameter, ...] = (
     Parameter("rate", FRAMES, "Pictures per second.", "Hz", 1.0, FRAMES, read_only=True),
     Parameter("niceness", 10, "Niceness of the process, so that controllers on the same computer come first.", "", 0,
               19, read_only=True),
-    Parameter("controller", "computed_torque_controller", "Node whose ~/torque/* and ~/controller_state are shown; "
+    Parameter("controller", "computed_torque_controller", "Node whose ~/torque/* and ~/reference are shown; "
               "empty for none.", read_only=True),
     Parameter("simulator", "simulator", "Simulator that is paused, reset and pushed from the page; empty for a real "
               "arm.", read_only=True),
@@ -97,14 +96,13 @@ class ViewerNode(ArmNode):
         self._places = {name: j for j, name in enumerate(robot.joint_names)}
         self._states = Newest(self, JointState, "joint_states", WAITING)
         self._terms: dict[str, Newest] = {}
-        self._controller: Newest | None = None
+        self._desired: Newest | None = None
         if controller := values.text("controller"):
             self._terms = {
                 name: Newest(self, JointState, f"{controller}/torque/{name}")
                 for name in (*TorqueTerms._fields, "command")
             }
-            if JointTrajectoryControllerState is not None:
-                self._controller = Newest(self, JointTrajectoryControllerState, f"{controller}/controller_state")
+            self._desired = Newest(self, JointState, f"{controller}/reference")
         if simulator := values.text("simulator"):
             self._add_simulator(simulator)
         page.add_torques()
@@ -129,7 +127,7 @@ class ViewerNode(ArmNode):
             if not self._states.take():
                 break
             self._read(self._states.message)
-        for topic in (*self._terms.values(), *([self._controller] if self._controller else [])):
+        for topic in (*self._terms.values(), *([self._desired] if self._desired else [])):
             topic.take()
         self._end_pushes()
         if not np.isfinite(self._states.at):
@@ -162,11 +160,9 @@ class ViewerNode(ArmNode):
         return np.array([found.get(name, np.nan) for name in self._places], dtype=np.float64)
 
     def _reference(self) -> Array | None:
-        if self._controller is None or not self._controller.fresh:
+        if self._desired is None or not self._desired.fresh:
             return None
-        message = self._controller.message
-        found = dict(zip(message.joint_names, message.reference.positions, strict=False))
-        q = np.array([found.get(name, np.nan) for name in self._places], dtype=np.float64)
+        q = self._ordered(self._desired.message, self._desired.message.position)
         return q if np.isfinite(q).all() else None
 
     def _status(self) -> str:

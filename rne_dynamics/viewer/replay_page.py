@@ -8,7 +8,7 @@ from typing import Any
 from rne_dynamics.errors import RneDynamicsError
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.viewer.page import Page, Picture, frames
-from rne_dynamics.viewer.recorded import Recording
+from rne_dynamics.viewer.recorded import Replay
 
 SPEEDS = ("0.1", "0.25", "0.5", "1", "2", "5")
 
@@ -21,10 +21,10 @@ class ReplayPage:
     page
         With a robot.
     recording
-        Of this robot: as `Recording.of` gives it.
+        Of this robot: as `read_replay` gives it.
     """
 
-    def __init__(self, page: Page, recording: Recording) -> None:
+    def __init__(self, page: Page, recording: Replay) -> None:
         self.page, self.recording = page, recording
         self.playing = True
         #: The time that is shown, s.

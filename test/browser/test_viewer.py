@@ -20,7 +20,7 @@ from rne_dynamics.description.sources import find
 from rne_dynamics.simulation.plant.plant import ArmPlant
 from rne_dynamics.simulation.runs.free_motion import free_motion
 from rne_dynamics.viewer.page import Page
-from rne_dynamics.viewer.recorded import read_recording
+from rne_dynamics.viewer.recorded import read_replay
 from rne_dynamics.viewer.replay_page import ReplayPage
 from rne_dynamics.viewer.simulated_arm import SimulatedArm
 from rne_dynamics.viewer.simulation_page import SimulationPage
@@ -178,7 +178,7 @@ def test_a_recording_is_replayed(browser: Browser, show: Shown, tmp_path) -> Non
     log.save_csv(tmp_path / "move.csv")
     page = Page(port=18100)
     page.add_robot(robot, urdf_source(find("scara")))
-    session = ReplayPage(page, read_recording(tmp_path / "move.csv").of(robot))
+    session = ReplayPage(page, read_replay(tmp_path / "move.csv", robot))
     show(page, session)
     first = session.time
     browser.until(lambda: session.time != first, "time to pass")

@@ -28,6 +28,7 @@ def test_the_page_waits_for_states_and_then_follows_them(start, make_peer):
     url = re.search(r"http://\S+", viewer.output())[0]
     peer = make_peer(robot.joint_names)
     terms = peer.node.create_publisher(JointState, "computed_torque_controller/torque/gravity", OFFERED)
+    reference = peer.node.create_publisher(JointState, "computed_torque_controller/reference", OFFERED)
     with ViserClient(url) as page:
         wait_until(lambda: "waiting for joint states on" in page.text(), START, "the message", [viewer])
         q = np.zeros(robot.n)
@@ -41,6 +42,15 @@ def test_the_page_waits_for_states_and_then_follows_them(start, make_peer):
         q = np.array([0.5, 0.2, 0.1, 0.0, 0.0, 0.0])
         wanted = (np.cos(0.25), 0.0, 0.0, np.sin(0.25))  # joint1 turns about z
         wait_until(lambda: np.allclose(np.abs(sent()[-1]), wanted, atol=1e-3), START, "the new posture", [viewer])
+
+        def ghost() -> list[tuple[float, ...]]:
+            sent()
+            reference.publish(JointState(name=list(robot.joint_names), position=(-q).tolist()))
+            return page.poses("/ghost/link1")
+
+        behind = (np.cos(0.25), 0.0, 0.0, np.sin(-0.25))
+        wait_until(lambda: ghost() and np.allclose(np.abs(ghost()[-1]), np.abs(behind), atol=1e-3), START,
+                   "the reference as a ghost", [viewer])  # fmt: skip
         wait_until(lambda: sent() and "■" in page.text() and "gravity" in page.text(), START, "torques", [viewer])
 
 

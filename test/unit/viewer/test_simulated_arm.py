@@ -6,13 +6,14 @@ import numpy as np
 import pytest
 
 import rne_dynamics as rne
-from rne_dynamics.errors import ArgumentError, SimulationError
+from rne_dynamics.cli.main import main
+from rne_dynamics.errors import ArgumentError, RecordingError, SimulationError
 from rne_dynamics.simulation.plant.plant import ArmPlant
 from rne_dynamics.simulation.runs.free_motion import free_motion
 from rne_dynamics.viewer.hand import velocity_map
 from rne_dynamics.viewer.kinematics import Kinematics
 from rne_dynamics.viewer.page import Page
-from rne_dynamics.viewer.recorded import Recording, read_recording
+from rne_dynamics.viewer.recorded import read_replay
 from rne_dynamics.viewer.simulated_arm import SimulatedArm
 
 
@@ -89,30 +90,32 @@ def test_a_recording_is_read_as_it_was_written(ending, tmp_path):
     robot = rne.load_model("pantograph")
     log = free_motion(ArmPlant(robot), robot.neutral, seconds=0.05, record_dt=0.01)
     (log.save_csv if ending == "csv" else log.save_npz)(file := tmp_path / f"move.{ending}")
-    found = read_recording(file).of(robot)
+    found = read_replay(file, robot)
     for name in ("time", "q", "effort", "tree_q"):
         np.testing.assert_array_equal(getattr(found, name), getattr(log, name))
     assert found.row(0.02) == 2
-    with pytest.raises(ArgumentError, match="no joint named"):
-        found.of(rne.load_urdf("puma560"))
+    with pytest.raises(RecordingError, match="joint"):
+        read_replay(file, rne.load_urdf("puma560"))
 
 
-@pytest.mark.parametrize(("name", "content", "message"), [
-    ("a.txt", "", "ending"), ("a.csv", "time,q/a\n0,x\n", "no recording"), ("a.csv", "", "no recording"),
-    ("a.npz", "zip?", "no recording"), ("a.csv", "time,q/a\n0,nan\n", "finite"), ("a.csv", "time,q/a\n", "no rows"),
-])  # fmt: skip
-def test_a_file_that_is_no_recording_is_refused(name, content, message, tmp_path):
-    (tmp_path / name).write_text(content)
-    with pytest.raises(ArgumentError, match=message):
-        read_recording(tmp_path / name)
+def test_a_recording_of_nodes_is_shown_as_one_of_a_simulation(tmp_path):
+    assert main(["simulate", "planar2", "--seconds", "0.2", "--record", str(tmp_path / "a.mcap"),
+                 "--out", str(tmp_path / "a.npz")]) == 0  # fmt: skip
+    robot = rne.load_urdf("planar2")
+    nodes, simulation = (read_replay(tmp_path / f"a.{ending}", robot) for ending in ("mcap", "npz"))
+    np.testing.assert_allclose(nodes.time, simulation.time, atol=1e-9)
+    np.testing.assert_array_equal(nodes.q, simulation.q)
+    np.testing.assert_allclose(nodes.effort, simulation.effort, atol=1e-12)
+    assert set(nodes.terms) == {"inertia", "coriolis", "gravity", "friction", "feedback"}
+
+
+def test_positions_that_are_not_numbers_are_refused(tmp_path):
+    (tmp_path / "a.csv").write_text("time,q/joint1,q/joint2\n0,nan,0\n")
+    with pytest.raises(RecordingError, match="finite"):
+        read_replay(tmp_path / "a.csv", rne.load_urdf("planar2"))
 
 
 @pytest.mark.parametrize(("host", "port"), [("203.0.113.9", 8080), ("no such host", 8080), ("127.0.0.1", 99999)])
 def test_an_address_that_cannot_be_listened_on_is_refused_at_once(host, port):
     with pytest.raises(ArgumentError, match=r"port is 99999|cannot listen"):
         Page(host, port)
-
-
-def test_rows_of_other_lengths_are_refused():
-    with pytest.raises(ArgumentError, match="rows of effort"):
-        Recording(("a",), np.zeros(2), np.zeros((2, 1)), effort=np.zeros((3, 1)))
