@@ -9,6 +9,7 @@ from pathlib import Path
 
 import numpy as np
 
+from rne_dynamics.advice import rne
 from rne_dynamics.errors import RecordingError, unknown
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.recording.recording import Recording, Series
@@ -29,7 +30,7 @@ def read_csv(path: Path, joints: Sequence[str] | None) -> Recording:
     if "time" not in header or not any(name.startswith("q/") for name in header):
         raise RecordingError(
             f"{path} has the columns {', '.join(header[:8]) or 'none'}; a recording has time and q/<joint>, as "
-            "`rne simulate --out` writes them"
+            f"`{rne('simulate --out')}` writes them"
         )
     for number, row in enumerate(rows[1:], 2):
         if len(row) != len(header):
@@ -62,8 +63,8 @@ def read_npz(path: Path, joints: Sequence[str] | None) -> Recording:
     missing = [name for name in ("joint_names", "time", "q") if name not in arrays]
     if missing:
         raise RecordingError(
-            f"{path} lacks {', '.join(missing)} (it has {', '.join(arrays) or 'nothing'}); a recording is what `rne "
-            "simulate --out` writes of one run"
+            f"{path} lacks {', '.join(missing)} (it has {', '.join(arrays) or 'nothing'}); a recording is what "
+            f"`{rne('simulate --out')}` writes of one run"
         )
     return _recording(path, tuple(map(str, arrays.pop("joint_names").tolist())), arrays, joints)
 
