@@ -32,6 +32,7 @@ def moved(report: dict[str, object]) -> dict[str, float]:
     return {joint["name"]: joint["moved"] for joint in report["joints"]}
 
 
+@pytest.mark.slow
 def test_the_arm_follows_a_push_and_stays_where_it_was_led(tmp_path):
     # at 200 Hz, so that a busy computer can keep up; in lock-step the result is the same
     done = guide(tmp_path, "puma560", "--push", "tool0=20,0,0@0.1..0.4", "--rate", "200", "--after", "0.6", "--json",

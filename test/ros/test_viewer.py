@@ -54,6 +54,7 @@ def test_the_page_waits_for_states_and_then_follows_them(start, make_peer):
         wait_until(lambda: sent() and "■" in page.text() and "gravity" in page.text(), START, "torques", [viewer])
 
 
+@pytest.mark.slow
 def test_buttons_reach_the_simulator(start, make_peer):
     robot = rne.load_urdf("puma560")
     viewer = start("viewer", robot_description="puma560", port=18090)
