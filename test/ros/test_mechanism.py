@@ -159,7 +159,7 @@ def test_a_load_set_at_run_time_enters_the_gravity_term(rig, tracking):
 
 
 def test_move_moves_it(rig, tracking):
-    move = rig.start("move", ["joint1=0.4", "joint3=0.1"], model="pantograph", velocity_scale=0.5)
+    move = rig.start("move", ["joint1=0.4", "joint3=0.1"], model="pantograph", velocity_scale=0.5, timeout=60.0)
     assert move.wait(90.0) == 0, move.output()
     message = rig.now()
     assert abs(message.position[0] - 0.4) < 0.01
