@@ -75,7 +75,7 @@ def run(args: argparse.Namespace) -> int:
     with ended_by_sigterm(), progress_bar() as bar:
         task = bar.add_task("", total=1.0)
         done = guiding.run(guidance, lambda what, part: bar.update(task, description=what, completed=part))
-    guided = None if done.recording is None else evaluate(robot, guidance.pushes, done.recording)
+    guided = None if done.recording is None else evaluate(robot, guidance.start, guidance.pushes, done.recording)
     good, text = verdict(robot, guidance.pushes, guided, done.states, done.message)
     plotted = None if guided is None else _plot(path, args.out is not None, robot, guidance.pushes, guided)
     if args.json:

@@ -47,7 +47,7 @@ class Guided:
     begin
         Position when the first push begins, (n,).
     sagged
-        Largest displacement before the first push, (n,).
+        Largest distance from the start posture before the first push, (n,).
     moved
         Displacement of largest magnitude from then on, with its sign, (n,).
     rest
@@ -74,8 +74,11 @@ class Guided:
     used: Array
 
 
-def evaluate(robot: RigidRobot, pushes: Sequence[Push], recording: Recording) -> Guided:
-    """Figures of a recording."""
+def evaluate(robot: RigidRobot, start: Array, pushes: Sequence[Push], recording: Recording) -> Guided:
+    """Figures of a recording of an arm that was to be held at `start`, (n,), until the first push.
+
+    The recording may begin after the arm has already sunk, so what it sank is counted from `start`.
+    """
     zero = recording.begins[0]
     time = 1e-9 * (recording.stamps - zero).astype(np.float64)
     q, qd = recording.q, recording.qd
@@ -91,7 +94,7 @@ def evaluate(robot: RigidRobot, pushes: Sequence[Push], recording: Recording) ->
     stamps, values = recording.terms["gravity"]
     return Guided(
         time=time, q=q, effort=recording.efforts, gravity=(1e-9 * (stamps - zero).astype(np.float64), values),
-        begin=begin, sagged=np.abs(q[before] - q[0]).max(axis=0), moved=moved,
+        begin=begin, sagged=np.abs(q[before] - start).max(axis=0), moved=moved,
         rest=np.where(still, np.where(fast.any(axis=0), time[place] - last, 0.0), np.inf),
         drift=np.where(still, q[-1] - q[place, np.arange(robot.n)], 0.0),
         speed=qd[-1], fastest=np.abs(qd[after]).max(axis=0, initial=0.0), used=np.abs(recording.efforts).max(axis=0),

@@ -101,10 +101,7 @@ def test_a_robot_is_drawn_and_moves(name: str, browser: Browser, show: Shown) ->
     robot, state = session.arm.robot, session.arm.state
     low, high = np.maximum(robot.lower, state.q - 0.3), np.minimum(robot.upper, state.q + 0.3)
     q = np.where(high - state.q > state.q - low, high, low)
-    if robot.loops:  # a way that the loops allow: as the arm moves by itself
-        page.do(lambda: (setattr(session.arm, "law", "no effort"), session.arm.advance(300)))
-    else:
-        page.do(lambda: session.arm.place(q))
+    page.do(lambda: session.arm.place(q))
     browser.until(lambda: np.abs(session.arm.state.q - state.q).max() > 0.01, "the new posture")
     time.sleep(1.0)
     after = steady(browser)
