@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import multiprocessing
 import re
 import subprocess
 import sys
@@ -67,6 +68,19 @@ class Listener:
         return {"cpu_percent": 100.0 * cpu}
 
 
+_pages: list[ViserClient] = []
+
+
+def _connect(url: str) -> None:
+    """In the client's process: take everything from now on."""
+    _pages.append(ViserClient(url))
+
+
+def _received() -> int:
+    """In the client's process: how many messages came."""
+    return len(_pages[0].messages)
+
+
 def measure(harness: Harness, name: str, robot: str, controller: list[str]) -> tuple[Round, dict[str, float]]:
     """One round with the listener of that name, and what that one cost and counted."""
     with tempfile.TemporaryDirectory() as folder:
@@ -75,9 +89,12 @@ def measure(harness: Harness, name: str, robot: str, controller: list[str]) -> t
             node = Listener(name, log, f"robot_description:={robot}", "port:=18400")
             url = re.search(r"http://\S+", node.output())
             assert url
-            with ViserClient(url[0]) as page:
+            # in a process of its own: its work would delay the messages that this one times
+            with multiprocessing.get_context("spawn").Pool(1) as browser:
+                browser.apply(_connect, (url[0],))
                 taken = harness.measure(controller)
-            return taken, {**node.finish(), "messages": float(len(page.messages))}
+                messages = browser.apply(_received)
+            return taken, {**node.finish(), "messages": float(messages)}
         if name == "recorder":
             file = Path(folder, "run.mcap")
             node = Listener(name, log, f"output:={file}")
