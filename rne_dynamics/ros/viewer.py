@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 import time
 from collections.abc import Sequence
 from typing import Any
@@ -80,6 +81,8 @@ class ViewerNode(ArmNode):
         super().__init__("viewer", SCHEMA)
         values = self.parameters
         os.nice(int(values.number("niceness")))
+        if sys.platform == "linux":  # any other process that wakes up takes the core at once; threads inherit it
+            os.sched_setscheduler(0, os.SCHED_IDLE, os.sched_param(0))
         self.page = Page(values.text("host"), int(values.number("port")))
         self.get_logger().info(f"the arm is shown on {self.page.url}")
         self.page.say(f"waiting for the robot description on {self.resolve_topic_name('robot_description')}")
