@@ -102,6 +102,7 @@ def growth(rows: list[dict[str, Any]], name: str) -> float:
 
 
 def print_table(rows: list[dict[str, Any]], exponents: dict[str, float]) -> None:
+    """Print the times, µs, of one row a mechanism, and the powers of the number of loops with which they grow."""
     table = Table(title=f"time for one state in a batch of {STATES} (one call from Python), µs")
     for title in ("mechanism", "loops", "joints", "freedoms", *TITLES.values()):
         table.add_column(title, justify="left" if title == "mechanism" else "right")
@@ -115,6 +116,7 @@ def print_table(rows: list[dict[str, Any]], exponents: dict[str, float]) -> None
 
 
 def draw(path: Path, rows: list[dict[str, Any]]) -> None:
+    """Write a figure of the times, µs, over the number of loops; raises as `canvas`."""
     with canvas(path, 8.0, 5.0) as figure:
         axes = figure.subplots()
         loops = [row["loops"] for row in rows]

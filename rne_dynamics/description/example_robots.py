@@ -38,13 +38,10 @@ def example_robots() -> dict[str, Path]:
 
 def _folders() -> Iterator[Path]:
     """Folders that have robots' folders: the wheel's, else those of a ROS package."""
-    from importlib.metadata import PackageNotFoundError, distribution  # late: robots by path do without it
+    from importlib.metadata import distributions  # late: robots by path do without it
 
-    try:
-        folder = Path(str(distribution(WHEEL).locate_file(_INSIDE)))
-    except PackageNotFoundError:
-        pass
-    else:
+    for wheel in distributions(name=WHEEL):
+        folder = Path(str(wheel.locate_file(_INSIDE)))
         if folder.is_dir():
             yield folder
             return
