@@ -115,6 +115,7 @@ class Controller:
         """
         client = self.client(kind, name)
         began = time.monotonic()
+        seconds = seconds if self._ready else max(seconds, START)  # a new process may still compile
         deadline = began + seconds
         while (left := deadline - time.monotonic()) > 0.0:
             future = client.call_async(request)
@@ -126,9 +127,11 @@ class Controller:
                 else:
                     self._executor.spin_once(timeout_sec=0.01)
             if future.done():
+                self._ready = True
                 return future.result()
             client.remove_pending_request(future)
-        raise ReactionError(f"no answer from ~/{name} within {seconds:g} s")
+        last = (self.process.output().splitlines() or ["nothing"])[-1]
+        raise ReactionError(f"no answer from ~/{name} within {seconds:g} s; the last line of its log: {last}")
 
     def spin(self) -> None:
         """Take one answer, if there is any."""
@@ -149,7 +152,6 @@ class Controller:
             time.sleep(0.002)
             if time.monotonic() > deadline:
                 raise ReactionError(f"there is no service ~/{name}")
-        self._ready = True
         return self._clients[name]
 
     def transition(self, number: int, *, seconds: float = PATIENCE, still: bool = True) -> bool:

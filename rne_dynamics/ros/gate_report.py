@@ -30,6 +30,8 @@ class Neighbours(NamedTuple):
 class GateReport:
     """Status messages, each with what is new since the one before.
 
+    Refused and limited efforts that another message is more important than are said in a later one.
+
     Parameters
     ----------
     gate
@@ -38,14 +40,17 @@ class GateReport:
 
     def __init__(self, gate: EffortGate) -> None:
         self._gate = gate
-        self._before = 0, 0, 0
+        self._counters = gate.counters
+        self._said = {"refused": 0, "limited": 0, "states": 0}
 
     def next(self, now: float, neighbours: Neighbours) -> tuple[bytes, str, dict[str, object]]:
         """Level, message and values of the next status."""
         gate, c = self._gate, self._gate.counters
-        totals = c.refused.total(), c.limited + c.stepped, gate.states.refused
-        refused, limited, states = (max(new - old, 0) for new, old in zip(totals, self._before, strict=True))
-        self._before = totals
+        totals = {"refused": c.refused.total(), "limited": c.limited + c.stepped, "states": gate.states.refused}
+        if c is not self._counters:  # activated anew
+            self._counters, self._said = c, dict.fromkeys(totals, 0)
+        refused, limited, states = (max(total - self._said[what], 0) for what, total in totals.items())
+        self._said["states"] = totals["states"]
         clamp = gate.limited_text()
         level, message = OK, f"{gate.mode.value}: {gate.cause}" if gate.cause else gate.mode.value
         if gate.mode is FAULT or (gate.mode is STOPPING and not gate.requested):
@@ -66,8 +71,10 @@ class GateReport:
             level, message = WARN, "no node subscribes to the efforts of the gate"
         elif refused:
             level, message = WARN, f"{refused} efforts refused: {c.refusal}"
+            self._said["refused"] = totals["refused"]
         elif limited and clamp:
             level, message = WARN, f"{limited} efforts limited: {clamp}"
+            self._said["limited"] = totals["limited"]
         values: dict[str, object] = {
             "state": gate.mode.value, "cause": gate.cause, "commands": c.commands, "passed efforts": c.passed,
             **{f"refused: {problem.value}": c.refused[problem] for problem in CommandProblem},

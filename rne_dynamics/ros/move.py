@@ -37,10 +37,10 @@ LEAP = 5.0
 #: States of a controller in which it accepts motions.
 ACCEPTING = (Mode.HOLDING.value, Mode.TRACKING.value)
 #: Counts on /diagnostics of motions that did not reach their goal, and what each means.
-REFUSED = "refused trajectories"
+REFUSED, REPLACED = "refused trajectories", "replaced trajectories"
 ENDINGS = {
     REFUSED: "", "aborted trajectories": "the arm left its path (constraints.<joint>.trajectory) or was stopped",
-    "cancelled trajectories": "it was cancelled", "replaced trajectories": "another motion has replaced it",
+    "cancelled trajectories": "it was cancelled", REPLACED: "another motion has replaced it",
 }
 #: Time for which the goal is commanded a second time, s: a controller may take a lone point that is due soon for one
 #: setpoint of a stream.
@@ -120,7 +120,9 @@ class MoveNode(ArmNode):
 
     def _judge(self, values: dict[str, str]) -> None:
         """End if the controller reports that it does not follow the motion to its goal."""
-        ended = [key for key in ENDINGS if self._counted is not None and self._counts[key] > self._counted[key]]
+        new = {} if self._counted is None else {key: self._counts[key] - self._counted[key] for key in ENDINGS}
+        # the first motion replaced may be the one that ours has replaced
+        ended = [key for key, count in new.items() if count > (1 if key == REPLACED else 0)]
         if values["state"] not in ACCEPTING:
             self._finish(f"the controller has ended the motion: {self._report}", 1)
         elif ended:
@@ -156,7 +158,7 @@ class MoveNode(ArmNode):
             j = int(np.argmax(error))
             self._finish(
                 f"joint {self.robot.joint_names[j]!r} is at {self._q[j]:.6g}, {error[j]:.3g} away from its goal: the "
-                "arm has not arrived. If it has not moved at all, the controller's log has the reason", 1,
+                "arm has not arrived. Has another motion replaced this one? The controller's log has the reason", 1,
             )
 
     def _what_is_missing(self) -> str:
@@ -200,7 +202,10 @@ class MoveNode(ArmNode):
 
     def say(self, text: str, *, error: bool = False) -> None:
         """Report to the user: in the log."""
-        (self.get_logger().error if error else self.get_logger().info)(text)
+        if error:  # rclpy wants one severity for each line of code that logs
+            self.get_logger().error(text)
+        else:
+            self.get_logger().info(text)
 
     def _finish(self, text: str, code: int) -> None:
         self.say(text, error=code != 0)

@@ -193,6 +193,7 @@ def test_a_beam_spun_beyond_its_frequency_diverges_without_stiffening_and_that_i
         quasi_static(long_beam(False), [0.0], [6.0], [0.1])
 
 
+@pytest.mark.slow
 def test_a_spin_near_a_frequency_is_reported_without_stiffening() -> None:
     for stiffening in (False, True):
         with warnings.catch_warnings(record=True) as caught:
@@ -210,7 +211,9 @@ def follow_plain(speed: float) -> tuple[str, ...]:
     return range_findings(long_beam(False), q, np.zeros((1, 2)), qd)
 
 
-@pytest.mark.parametrize(("stiffening", "size"), [(False, 0.06), (True, 0.095)])
+@pytest.mark.parametrize(("stiffening", "size"), [
+    pytest.param(False, 0.06, marks=pytest.mark.slow), (True, 0.095),
+])
 def test_a_simulation_that_bends_too_far_reports_it(stiffening: bool, size: float) -> None:
     arm = two_link_arm(stiffening=stiffening)
     plant, tip = ArmPlant(arm), arm.flexible_links[0].at([LENGTH, 0, 0]).translation[0, 1]

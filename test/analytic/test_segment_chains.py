@@ -68,6 +68,7 @@ def test_a_tip_sags_alike():
     assert errors[-1] < 1e-3
 
 
+@pytest.mark.slow
 def test_a_tip_takes_the_same_path_after_a_pulse_of_torque():
     arm, q = two_link_arm((3, 3), shapes="polynomial"), np.array([0.2, 0.5 * np.pi])
     times, n, nz = np.linspace(0.0, 0.5, 26), arm.n, arm.nz
@@ -109,6 +110,7 @@ def _modal_frequency(arm, spin):
     return np.sqrt(eigh(0.5 * (K + K.T), J[0, 1:, 1:], eigvals_only=True)[0])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("spin", list(FLAPPING))
 def test_spin_stiffens(spin):
     coarse, fine = (held_frequencies(segmented(_flapping(False), N), [0.0], [spin])[0] for N in (20, 40))

@@ -161,7 +161,13 @@ if __name__ == "__main__":
 """
 
 
-@pytest.mark.parametrize("what", list(BROKEN))
+#: In every run; the others are slow.
+USUAL = ("a cycle", "the law")
+
+
+@pytest.mark.parametrize("what", [
+    pytest.param(what, marks=[] if what in USUAL else [pytest.mark.slow]) for what in BROKEN
+])
 def test_an_error_of_ours_is_logged_and_the_arm_released(held, tmp_path, what):
     where, names, trigger = BROKEN[what]
     when = tmp_path / "now"

@@ -48,6 +48,7 @@ def test_the_arm_tracks(robot, tmp_path):
     assert plot.read_bytes()[:8] == b"\x89PNG\r\n\x1a\n"
 
 
+@pytest.mark.slow
 def test_an_arm_that_does_not_track_makes_it_fail(tmp_path):
     done = demo("--robot", "planar2", "--seconds", "0.9", "--rate", "100", "--json", "--tolerance", "1e-9",
                 "--out", str(tmp_path / "plot.png"))

@@ -158,9 +158,18 @@ def test_a_load_set_at_run_time_enters_the_gravity_term(rig, tracking):
     assert not rig.peer.set_parameters(CONTROLLER, payload__link="wirst", payload__mass=0.5).successful
 
 
-def test_move_moves_it(rig, tracking):
+def test_move_replaces_the_motion_under_way(rig, tracking):
+    rig.send(JOINTS, (30.0, RAISED))
     move = rig.start("move", ["joint1=0.4", "joint3=0.1"], model="pantograph", velocity_scale=0.5, timeout=60.0)
-    assert move.wait(90.0) == 0, move.output()
+    assert move.wait(90.0) == 0, move.output() + tracking.output()
     message = rig.now()
     assert abs(message.position[0] - 0.4) < 0.01
     assert abs(message.position[2] - 0.1) < 0.01
+
+
+def test_move_says_why_the_controller_refuses_its_motion(rig, tracking):
+    move = rig.start("move", ["joint1=0", "joint2=-0.5", "joint3=0.45"], model="pantograph", timeout=60.0)
+    assert move.wait(90.0) == 1
+    assert "the controller refuses the motion" in move.output()
+    assert "'jointL' would be at" in move.output()
+    assert "internal error" not in move.output()

@@ -73,8 +73,8 @@ SHORT = share_file("urdf/five_bar.yaml").read_text().replace("five_bar.urdf\n", 
 
 
 @pytest.mark.parametrize(("node", "model", "said"), [
-    ("gravity_compensation", "five_bar", "singular posture"),  # stretched out
-    ("gravity_compensation", SHORT, "cannot close"),
+    pytest.param("gravity_compensation", "five_bar", "singular posture", marks=pytest.mark.slow),  # stretched out
+    pytest.param("gravity_compensation", SHORT, "cannot close", marks=pytest.mark.slow),
     ("computed_torque_controller", SHORT, "cannot close"),
 ])
 def test_positions_where_the_loops_cannot_close_let_the_arm_down(in_lockstep, node, model, said):
@@ -100,6 +100,7 @@ def test_positions_where_the_loops_cannot_close_let_the_arm_down(in_lockstep, no
     assert peer.end(process) == 0
 
 
+@pytest.mark.slow
 def test_the_simulator_passes_postures_in_which_the_motors_do_not_hold_it(start, make_peer):
     peer, machine = make_peer(JOINTS), FIVE_BAR
     process = start("simulator", model="five_bar", rate=200.0, stops=False, limit_effort=False, command_timeout=0.0)

@@ -46,6 +46,7 @@ def file_settings(name: str) -> tuple[RobotModel, Settings, Array]:
     return robot, made, np.array(POSTURES[urdf])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ARMS)
 def test_no_reversed_motor_is_driven_on(name):
     robot, made, start = file_settings(name)

@@ -7,6 +7,7 @@ import time
 from dataclasses import replace
 
 import numpy as np
+import pytest
 from diagnostic_msgs.msg import DiagnosticArray
 from lifecycle_msgs.msg import Transition
 from rclpy.qos import QoSProfile
@@ -118,6 +119,7 @@ def test_drives_that_latch_nothing(in_lockstep, make_peer):
     drives(in_lockstep, make_peer, QoSProfile(depth=1))
 
 
+@pytest.mark.slow
 def test_cleanup_forgets_the_description_that_came_on_its_topic(start, make_peer):
     peer = make_peer(ROBOT.joint_names)
     text = share_file("urdf/planar2.urdf").read_text(encoding="utf-8")

@@ -145,7 +145,9 @@ def test_positions_that_do_not_close_are_refused_with_the_same_words() -> None:
     assert str(in_rows.value) == str(expected.value)
 
 
-@pytest.mark.parametrize("make", [rod_between_balls, two_legs, stewart_platform])
+@pytest.mark.parametrize("make", [
+    rod_between_balls, two_legs, pytest.param(stewart_platform, marks=pytest.mark.slow),
+])
 def test_mechanisms_without_coordinates_have_no_code(make: object) -> None:
     mechanism = make().with_own_code()  # type: ignore[operator]
     assert code_of(mechanism, "inverse_dynamics") is None
