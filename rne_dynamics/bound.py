@@ -148,6 +148,8 @@ def bind(
         return declared.finished(own, open_arm)
     function = declared.function(open_arm)
     function.prepare()
+    if declared.made_of:
+        arm = declared.array(open_arm, base, checked=False)
     call = function.call if link is None else _of_link(function.call, open_arm.link_index(link))
     bound = declared.bound(BoundParts(call, arm, declared.shape(robot), long_way, open_arm))
     bound.__name__ = bound.__qualname__ = name

@@ -20,6 +20,7 @@ from rne_dynamics.dynamics.declared.specialised import (
 )
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.mechanism import RigidRobot
+from rne_dynamics.model.packed_arm import put_own_code
 from rne_dynamics.model.robot import RobotModel
 from rne_dynamics.straight_line.recipe import Recipe
 
@@ -57,6 +58,9 @@ class Declared:
     rows
         Its form for rows of states, as `rows_form` says.
     """
+
+    #: The quantities whose compiled forms `packed` calls. A robot without code of this one uses theirs.
+    made_of: tuple[Declared, ...] = ()
 
     def __init__(
         self,
@@ -108,6 +112,13 @@ class Declared:
     def has_code(self, robot: RobotModel, link: str = "") -> bool:
         """Whether the plain function of a robot has machine code, which is made if need be."""
         return robot.specialised and self.code(robot, link) is not None
+
+    def array(self, robot: RobotModel, base: Array | None, *, checked: bool) -> Array:
+        """The robot as one array for `packed`, see `RobotModel.pack`, with machine code of what this is made of."""
+        found = {part.name: part.code(robot, base=base) for part in self.made_of}
+        arm = robot.pack(robot.base_at_rest if base is None else base, checked=checked)
+        put_own_code(arm, {name: code.address for name, code in found.items() if code is not None})
+        return arm
 
     def loaded_code(self, robot: RobotModel) -> StateCode | None:
         """As `code`, of the inputs, the base's motion (12,) and loads at the bodies (6 bodies,); None without one."""

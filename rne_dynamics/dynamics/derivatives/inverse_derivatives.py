@@ -22,7 +22,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from rne_dynamics.compiling.jit import in_place_helper
+from rne_dynamics.compiling.jit import helper, in_place_helper
 from rne_dynamics.dynamics.declared.arguments import Wrenches
 from rne_dynamics.dynamics.declared.arm import Arm
 from rne_dynamics.dynamics.declared.base_motion import BaseMotion
@@ -161,9 +161,24 @@ def inverse_derivatives_kernel(arm: Arm, q: Array, qd: Array, qdd: Array, out: t
         add_force_to_parent(topology, i, work)
 
 
+@helper
+def efforts_of_wrenches(arm: Arm, tau: Array) -> None:
+    """Fill `tau` (n,) with the efforts less the rotors', where `inverse_derivatives_kernel` has left its wrenches."""
+    topology, parameters, _, _, (first, work, axes) = arm
+    for k in range(tau.shape[0]):
+        tau[k] = 0.0
+    for i in range(topology.shape[0]):
+        F, ratio = pair_at(work, i, WRENCH), gear(topology, parameters, i)
+        for a in range(first[i], first[i + 1]):
+            tau[topology[i, VELOCITY_INDEX] + a - first[i]] += ratio * power(F, pair_at(axes, a, AXIS))
+
+
+_WORK = axes_work(WORK_COLUMNS, _COLUMNS)
+#: Allocates the scratch memory of the kernel.
+new_work = _WORK.new
 INVERSE_DYNAMICS_DERIVATIVES = Quantity(
-    "inverse_dynamics_derivatives", inverse_derivatives_kernel, ("q", "qd", "qdd"), (3, COUNT, COUNT),
-    axes_work(WORK_COLUMNS, _COLUMNS), base_motion=True, parts=InverseDynamicsDerivatives,
+    "inverse_dynamics_derivatives", inverse_derivatives_kernel, ("q", "qd", "qdd"), (3, COUNT, COUNT), _WORK,
+    base_motion=True, parts=InverseDynamicsDerivatives,
 )  # fmt: skip
 
 

@@ -54,12 +54,12 @@ def elimination_tree(topology: NDArray[np.int64], before: NDArray[np.int64]) -> 
 
 
 @helper
-def factor(M: Array, before: NDArray[np.int64]) -> int:
-    """L of M = LᵀL in place of M's lower half; −1, or a coordinate at which M is not positive definite."""
+def factor(M: Array, before: NDArray[np.int64], size: Array) -> int:
+    """L of M = LᵀL in place of M's lower half; −1, or a coordinate at which M is not positive definite.
+
+    A pivot that is round-off relative to `size` (n,) is none.
+    """
     n = M.shape[0]
-    size = np.empty(n)
-    for k in range(n):
-        size[k] = M[k, k]
     for k in range(n - 1, -1, -1):
         if not M[k, k] > SINGULAR * size[k]:
             return k
@@ -103,3 +103,37 @@ def solve_rows(L: Array, before: NDArray[np.int64], X: Array) -> None:
         s = 1.0 / L[i, i]
         for c in range(n):
             X[i, c] *= s
+
+
+@helper
+def solve_vector(L: Array, before: NDArray[np.int64], x: Array) -> None:
+    """x ← (LᵀL)⁻¹ x, of shape (n,)."""
+    n = L.shape[0]
+    for i in range(n - 1, -1, -1):
+        x[i] *= 1.0 / L[i, i]
+        j = before[i]
+        while j >= 0:
+            x[j] -= L[i, j] * x[i]
+            j = before[j]
+    for i in range(n):
+        j = before[i]
+        while j >= 0:
+            x[i] -= L[i, j] * x[j]
+            j = before[j]
+        x[i] *= 1.0 / L[i, i]
+
+
+@helper
+def put_inverse(L: Array, before: NDArray[np.int64], X: Array) -> None:
+    """X = (LᵀL)⁻¹, of shape (n, n): L X = L⁻ᵀ row by row, whose part below the diagonal is zero, and X is symmetric."""
+    n = L.shape[0]
+    for i in range(n):
+        s = 1.0 / L[i, i]
+        for c in range(i + 1):
+            x = s if c == i else 0.0
+            j = before[i]
+            while j >= 0:
+                x -= L[i, j] * X[j, c]
+                j = before[j]
+            X[i, c] = s * x
+            X[c, i] = X[i, c]

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 import pytest
 from support.arms import chain, docked_vehicle, floating_arm, gripper, slider
@@ -11,10 +13,12 @@ from support.wheel import wheel_urdf
 
 import rne_dynamics as rne
 from rne_dynamics.description.share import share_file
+from rne_dynamics.dynamics.derivatives.forward_derivatives import FORWARD_DYNAMICS_DERIVATIVES
 from rne_dynamics.errors import ArgumentError, SingularInertiaError
 from rne_dynamics.model.assembly import assemble
 from rne_dynamics.model.inertia import Inertia
 from rne_dynamics.model.tree import JointKind, KinematicTree, TreeJoint, TreeLink
+from rne_dynamics.straight_line.machine_code import processor
 
 SMALL = (
     *(chain(3, rotor=0.4), gripper(), slider(), floating_arm(), docked_vehicle()),
@@ -181,6 +185,22 @@ def test_batches_and_robots_without_joints():
             assert np.array_equal(a[2, 1], b)
         rock = assemble(KinematicTree("rock", (TreeLink("base"),), ()))
         assert all(a.shape == (5, 0, 0) for a in function(rock, np.zeros((5, 0)), np.zeros(0), np.zeros(0)))
+
+
+@pytest.mark.skipif(processor() is None, reason="no straight-line code on this processor")
+def test_a_robot_too_large_for_machine_code_of_the_whole_uses_that_of_its_parts():
+    baxter = robot("baxter.urdf", "fixed").with_own_code()
+    assert FORWARD_DYNAMICS_DERIVATIVES.code(baxter) is None
+    array = FORWARD_DYNAMICS_DERIVATIVES.array(baxter, None, checked=True)
+    for part in FORWARD_DYNAMICS_DERIVATIVES.made_of:
+        assert part.code(baxter).address in array.view(np.int64), part.name
+    q, (qd, tau) = rne.random_configuration(baxter, 5), np.random.default_rng(5).normal(size=(2, baxter.n))
+    expected = rne.forward_dynamics_derivatives(baxter.with_own_code(False), q, qd, tau)
+    for call in (partial(rne.forward_dynamics_derivatives, baxter), rne.bind(baxter, "forward_dynamics_derivatives")):
+        for found, known in zip(call(q, qd, tau), expected, strict=True):
+            assert relative_error(found, known) < 1e-11
+        with pytest.raises(ArgumentError, match="tau"):
+            call(q, qd, tau[1:])
 
 
 def test_a_joint_without_inertia_is_named():
