@@ -30,7 +30,8 @@ from trajectory_msgs.msg import JointTrajectory
 import rne_dynamics as rne
 from rne_dynamics.cli.clean_stdout import clean_stdout
 from rne_dynamics.figures.style import canvas, legend_below
-from rne_dynamics.ros.demonstration import START_PATIENCE, move_message
+from rne_dynamics.ros.arm_processes import START_PATIENCE
+from rne_dynamics.ros.demonstration import move_message
 from rne_dynamics.ros.messages import stamp_of
 from rne_dynamics.ros.processes import NodeProcess, wait_until
 from rne_dynamics.ros.session_recorder import PATIENCE

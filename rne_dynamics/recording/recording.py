@@ -11,6 +11,9 @@ import numpy as np
 
 from rne_dynamics.model.inertia import Array
 
+#: Positions are not interpolated over more than this many periods of the states.
+GAP = 5.0
+
 
 class Series(NamedTuple):
     """Values of all joints on times of their own.
@@ -90,9 +93,15 @@ class Recording:
     def error(self) -> Series | None:
         """Desired less measured position at the times of the reference, rad or m; None without a reference.
 
-        Exact where a state has the time of the reference, else with the position interpolated.
+        Exact where a state has the time of the reference, else with the position interpolated. Times at which states
+        are missing, at an end or because messages were lost, are left out.
         """
         if self.reference_q is None or self.q.shape[1] != self.n:
             return None
         t, desired = self.reference_q
-        return Series(t, desired - Series(self.t, self.q).at(t))
+        measured = Series(self.t, self.q).at(t)
+        last = np.clip(np.searchsorted(self.t, t, side="right") - 1, 0, len(self.t) - 1)
+        following = np.clip(np.searchsorted(self.t, t), 0, len(self.t) - 1)
+        period = np.median(np.diff(self.t)) if len(self.t) > 1 else 0.0
+        there = (self.t[0] <= t) & (t <= self.t[-1]) & (self.t[following] - self.t[last] <= GAP * period)
+        return Series(t[there], (desired - measured)[there])

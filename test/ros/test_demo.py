@@ -44,7 +44,8 @@ def test_the_arm_tracks(robot, tmp_path):
     recorded = read_recording(record, joints=rne.load_model(robot).joint_names)
     assert len(recorded.t) > 300
     assert recorded.error is not None
-    assert np.abs(recorded.error.values).max() < 0.1
+    # at the end the arm is released, and falls; on a busy machine for some of the recorded time
+    assert np.quantile(np.abs(recorded.error.values).max(axis=1), 0.8) < 2e-3
     assert plot.read_bytes()[:8] == b"\x89PNG\r\n\x1a\n"
 
 

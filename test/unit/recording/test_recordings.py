@@ -18,6 +18,7 @@ from rne_dynamics.errors import RecordingError
 from rne_dynamics.recording.mcap_file import McapFile
 from rne_dynamics.recording.messages import FLOATS, JOINT_STATE, definition, float_arrays, joint_states
 from rne_dynamics.recording.reading import read_recording
+from rne_dynamics.recording.recording import Recording, Series
 
 TYPES = get_typestore(Stores.ROS2_JAZZY)
 CONTROLLER = "/computed_torque_controller"
@@ -273,3 +274,14 @@ def test_simulations_that_cannot_be_recorded_do_not_start(arguments, said, capsy
     assert main(["simulate", "planar2", "--seconds", "1e6", *arguments]) == 1
     assert said in capsys.readouterr().err
     assert not list(Path().iterdir())
+
+
+def test_the_error_is_left_out_where_states_are_missing():
+    t = np.delete(np.arange(0.0, 1.0, 0.01), slice(40, 60))
+    wanted = np.arange(-0.1, 1.1, 0.005)
+    found = Recording("", ("joint1",), t, t[:, None] ** 2, reference_q=Series(wanted, wanted[:, None] ** 2)).error
+    assert found is not None
+    assert found.t[[0, -1]] == pytest.approx([0.0, 0.99])
+    assert not ((found.t > 0.391) & (found.t < 0.599)).any()
+    assert len(found.t) > 150
+    assert np.abs(found.values).max() < 1e-4
