@@ -163,17 +163,23 @@ def test_torque_terms_add_up_to_the_command(peer):
     names = ("inertia", "coriolis", "gravity", "friction", "feedback", "command")
     topics = {n: TopicRecorder(peer.node, JointState, f"{NODE}/torque/{n}") for n in names}
 
-    def complete() -> bool:
+    def received() -> dict[str, dict[tuple[int, int], JointState]]:
+        for topic in topics.values():
+            topic.drain()
+        return {n: {(m.header.stamp.sec, m.header.stamp.nanosec): m for m in map(t.decode, t.samples)}
+                for n, t in topics.items()}
+
+    def common(at: dict[str, dict[tuple[int, int], JointState]]) -> set[tuple[int, int]]:
+        return set.intersection(*map(set, at.values()))
+
+    def complete() -> bool:  # the topics are discovered one after the other
         peer.state([HOME[0] + 0.01, HOME[1]], [0.2, 0.1])
         peer.pass_time(STEP)
-        return all(t.latest() is not None for t in topics.values())
+        return bool(common(received()))
 
-    wait_until(complete, 15.0, "all torque terms")
-    at = {n: {(m.header.stamp.sec, m.header.stamp.nanosec): m for m in map(t.decode, t.samples)}
-          for n, t in topics.items()}
-    common = set.intersection(*(set(a) for a in at.values()))
-    assert common
-    stamp = max(common)
+    wait_until(complete, 15.0, "all torque terms of one state")
+    at = received()
+    stamp = max(common(at))
     total = sum(np.array(at[n][stamp].effort) for n in names[:-1])
     np.testing.assert_allclose(total, at["command"][stamp].effort, rtol=1e-12)
     assert at["gravity"][stamp].name == ["joint1", "joint2"]
