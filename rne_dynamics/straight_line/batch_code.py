@@ -43,7 +43,12 @@ class BatchCode:
 
 
 def batch_code(recipe: Recipe) -> BatchCode | None:
-    """The function, if there is machine code, and its results for the sample equal Python's in every lane."""
+    """The function, if there is machine code, and its results for the sample equal Python's in every lane.
+
+    There is none of a recipe with a last stage for columns, which needs the lanes itself.
+    """
+    if recipe.columns is not None:
+        return None
     loaded, target = machine_code(recipe, BATCH), processor()
     if loaded is None or target is None:
         return None

@@ -102,6 +102,7 @@ def _declarations(width: int) -> str:
             f"declare {vector} @llvm.masked.load.v{width}f64.p0(ptr, i32, <{width} x i1>, {vector})",
             f"declare void @llvm.masked.store.v{width}f64.p0({vector}, ptr, i32, <{width} x i1>)",
             "declare void @llvm.memcpy.p0.p0.i64(ptr, ptr, i64, i1)",
+            "declare void @llvm.prefetch.p0(ptr, i32, i32, i32)",
         )
     )
 

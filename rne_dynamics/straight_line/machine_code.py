@@ -133,8 +133,7 @@ def _compiled(recipe: Recipe, form: Form, target: Processor) -> bytes:
     if not program.regular:
         return b""
     sample = np.concatenate(recipe.sample)
-    results = np.array([program.graph.values[x] for x in program.results])
-    return sample.tobytes() + results.tobytes() + object_code(form.text(program, recipe, target.width), target)
+    return sample.tobytes() + program.answer().tobytes() + object_code(form.text(program, recipe, target.width), target)
 
 
 def is_right(found: Array, expected: Array) -> bool:
@@ -187,6 +186,8 @@ def key(recipe: Recipe, form: Form, target: Processor) -> str:
     _add((*recipe.model, *recipe.loads, *recipe.sample), digest.update)
     if recipe.iteration is not None:
         _add(tuple(vars(recipe.iteration).values())[1:], digest.update)
+    if recipe.columns is not None:
+        _add((*recipe.columns.model, recipe.columns.matrices), digest.update)
     return digest.hexdigest()[:32]
 
 
@@ -203,8 +204,8 @@ def _add(value: Any, update: Callable[[bytes], None]) -> None:
 
 def _kernels(recipe: Recipe) -> list[Callable[..., Any]]:
     """What is traced, with all that it calls (`fingerprint`)."""
-    again = [] if recipe.iteration is None else [recipe.iteration.kernel]
-    return [recipe.kernel, *again, *recipe.instead, *recipe.instead.values()]
+    others = [stage.kernel for stage in (recipe.iteration, recipe.columns) if stage is not None]
+    return [recipe.kernel, *others, *recipe.instead, *recipe.instead.values()]
 
 
 @cache

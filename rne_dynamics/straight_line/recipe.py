@@ -37,6 +37,28 @@ class Iteration:
 
 
 @dataclass(frozen=True, eq=False)
+class Columns:
+    """A formula for each column of matrices: the last stage of a kernel, computed for several columns at once.
+
+    The recipe's kernel has one matrix (n, n) more in its output than the recipe: what this stage shares.
+
+    Parameters
+    ----------
+    kernel
+        ``kernel(*model, shared, column, out)``: from a row of the shared matrix and a column of another one the same
+        column of the answer; (rows, n²), (rows, n) and (rows, n). It makes no comparisons with them.
+    model
+        Its first arguments.
+    matrices
+        The number of matrices that it replaces, which are the first ones; the others are answers already.
+    """
+
+    kernel: Callable[..., Any]
+    model: tuple[Any, ...]
+    matrices: int
+
+
+@dataclass(frozen=True, eq=False)
 class Recipe:
     """A quantity of one robot, to be traced.
 
@@ -61,6 +83,8 @@ class Recipe:
         Makes a vector that the kernel takes before the inputs, if it needs one.
     instead
         Helpers of the kernel that are replaced by others, see `PlainKernels`.
+    columns
+        The last stage for matrices, if it has one.
     """
 
     quantity: str
@@ -73,6 +97,7 @@ class Recipe:
     axis: int = 0
     iteration: Iteration | None = None
     instead: Mapping[Callable[..., Any], Callable[..., Any]] = field(default_factory=dict)
+    columns: Columns | None = None
 
     @property
     def widths(self) -> tuple[int, ...]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -12,6 +13,7 @@ from numpy.typing import NDArray
 
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.straight_line import entry
+from rne_dynamics.straight_line.columns_ir import columns_text
 from rne_dynamics.straight_line.entry_ir import declarations, entry_text
 from rne_dynamics.straight_line.machine_code import Form, Loaded, c_function, is_right, machine_code, warn_of_wrong_code
 from rne_dynamics.straight_line.recipe import Recipe
@@ -59,9 +61,11 @@ class StateCode:
 def _text(program: Program, recipe: Recipe, width: int) -> str:
     entries = (("checked", _CHECKED), ("bound", _BOUND))
     made = (entry_text(name, recipe.widths, recipe.shape, refusals) for name, refusals in entries)
-    rows = rows_text(recipe.widths, len(program.results))
-    again = recipe.iteration
-    state = state_text(program, width) if again is None else iterated_text(program, again, width)
+    rows = rows_text(recipe.widths, math.prod(recipe.shape))
+    if recipe.iteration is not None:
+        state = iterated_text(program, recipe.iteration, width)
+    else:
+        state = (state_text if program.column is None else columns_text)(program, width)
     return "\n".join((state, rows, declarations(), *made))
 
 

@@ -18,6 +18,8 @@ from rne_dynamics.straight_line.trace import Program
 
 #: Most angles whose sines share a register.
 _ANGLES = 4
+#: Operations in a basic block: LLVM's time grows faster than a block, and its code for smaller ones is shorter too.
+_BLOCK = 2000
 
 
 def state_text(program: Program, width: int) -> str:
@@ -25,7 +27,7 @@ def state_text(program: Program, width: int) -> str:
 
     `width` is the number of doubles in a register. It writes `out` to the end whatever it returns.
     """
-    return "\n".join((function_text(program, width, "i32 @state"), *_declarations()))
+    return "\n".join((function_text(program, width, "i32 @state"), *state_declarations()))
 
 
 def iterated_text(program: Program, iteration: Iteration, width: int) -> str:
@@ -38,7 +40,7 @@ def iterated_text(program: Program, iteration: Iteration, width: int) -> str:
         function_text(program.step, width, "internal i32 @step", "noinline"),
         function_text(program, width, "internal i32 @answer", "noinline"),
     )
-    return "\n".join((*parts, repetition(iteration, len(program.widths) - 1, REFUSED), *_declarations()))
+    return "\n".join((*parts, repetition(iteration, len(program.widths) - 1, REFUSED), *state_declarations()))
 
 
 def function_text(program: Program, width: int, head: str, attributes: str = "") -> str:
@@ -87,6 +89,7 @@ class _StateWriter(NodeWriter):
         self._inputs: dict[int, str] = {}
         self._sin_cos: dict[int, tuple[str, str]] = {}
         self._wrong: list[str] = []
+        self._blocks = 0
         ends = tuple(accumulate(program.widths))
         self._starts = tuple(end - columns for end, columns in zip(ends, program.widths, strict=True))
 
@@ -95,7 +98,7 @@ class _StateWriter(NodeWriter):
         lines = self.lines
         not_finite = self._not_finite()
         self._write_angles()
-        self.write_nodes()
+        self._write_blocks()
         for place, x in enumerate(self.program.results):
             pointer = lines.let(f"getelementptr double, ptr %out, i64 {place}")
             lines.do(f"store double {self.names[x]}, ptr {pointer}, align 8")
@@ -106,6 +109,19 @@ class _StateWriter(NodeWriter):
         first = lines.let(f"select i1 {not_finite}, i32 {NOT_FINITE}, i32 0")
         second = lines.let(f"select i1 {wrong}, i32 {REFUSED}, i32 0")
         lines.do(f"ret i32 {lines.let(f'or i32 {first}, {second}')}")
+        if self._blocks:
+            lines.do(f"unreached:\n  ret i32 {REFUSED}")
+
+    def _write_blocks(self) -> None:
+        """Write all nodes; blocks end with a branch that is never taken, since LLVM would join them again."""
+        needed = self.program.graph.needed(self.program.results)
+        for start in range(0, len(needed), _BLOCK):
+            for x in needed[start : start + _BLOCK]:
+                self.write_node(x)
+            if start + _BLOCK < len(needed):
+                self._blocks += 1
+                no_memory = self.lines.let("icmp eq ptr %out, null")
+                self.lines.do(f"br i1 {no_memory}, label %unreached, label %block{self._blocks}\nblock{self._blocks}:")
 
     def input(self, place: int) -> str:
         """A number of an argument."""
@@ -193,7 +209,8 @@ class _StateWriter(NodeWriter):
         return found
 
 
-def _declarations() -> list[str]:
+def state_declarations() -> list[str]:
+    """What the functions of this file call."""
     found = []
     for width in (1, 2, 4):
         kind, suffix = ("double", "f64") if width == 1 else (f"<{width} x double>", f"v{width}f64")

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import os
+from collections import deque
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, wait
 
 #: Least number of rows for another thread.
 FEWEST = 512
 #: Parts per thread, so that a busy core does not delay the whole batch.
-_PARTS = 4
+_PARTS = 8
 
 
 def available() -> int:
@@ -19,7 +20,7 @@ def available() -> int:
 
 
 class Crew:
-    """Threads for batches, started with the first large batch."""
+    """Threads for batches, started with the first large batch; the calling one is one of them."""
 
     def __init__(self, threads: int) -> None:
         self.threads = threads
@@ -27,20 +28,36 @@ class Crew:
         self._process = 0
 
     def deal(self, work: Callable[[int, int], None], rows: int) -> None:
-        """Call ``work(first, end)`` until all rows are done; the first exception is raised when all have ended."""
+        """Call ``work(first, end)`` until all rows are done; an exception is raised when all have ended.
+
+        The caller does not wait for a thread that wakes up late: it takes parts too, and cancels what has not begun.
+        """
         size = max(FEWEST, -(-rows // (_PARTS * self.threads)))
-        parts = [(first, min(first + size, rows)) for first in range(0, rows, size)]
+        parts = deque((first, min(first + size, rows)) for first in range(0, rows, size))
         if self.threads == 1 or len(parts) < 2:
             work(0, rows)
             return
-        futures = [self._executor().submit(work, *part) for part in parts]
-        errors = [future.exception() for future in futures]
-        for error in errors:
-            if error is not None:
-                raise error
+
+        def share() -> None:
+            while parts:
+                try:
+                    part = parts.popleft()
+                except IndexError:  # another thread has taken the last one
+                    return
+                work(*part)
+
+        executor = self._executor()
+        others = [executor.submit(share) for _ in range(min(self.threads, len(parts)) - 1)]
+        try:
+            share()
+        finally:
+            begun = [future for future in others if not future.cancel()]
+            wait(begun)
+        for future in begun:
+            future.result()
 
     def _executor(self) -> ThreadPoolExecutor:
         if self._pool is None or self._process != os.getpid():  # after a fork the parent's threads are missing
-            self._pool = ThreadPoolExecutor(self.threads, thread_name_prefix="bind_batch")
+            self._pool = ThreadPoolExecutor(self.threads - 1, thread_name_prefix="bind_batch")
             self._process = os.getpid()
         return self._pool

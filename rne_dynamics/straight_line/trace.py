@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -30,6 +30,9 @@ class Program:
         Whether the kernel computed the sample without a fault; if not, the program is invalid.
     step
         The step of the recipe's iteration; its limit is the program's first argument.
+    column, replaced
+        The recipe's last stage for one column, and of how many matrices: its arguments are the program's last matrix
+        and a column.
     """
 
     graph: Graph
@@ -37,33 +40,55 @@ class Program:
     results: tuple[int, ...]
     regular: bool
     step: Program | None = None
+    column: Program | None = None
+    replaced: int = 0
+
+
+    def answer(self) -> Array:
+        """The answer to the sample, flat."""
+        values = np.array([self.graph.values[x] for x in self.results])
+        if self.column is None:
+            return values
+        n = self.column.widths[1]
+        *matrices, shared = values.reshape(-1, n, n)
+        for matrix in matrices[: self.replaced]:
+            for c in range(n):
+                found = self.column.graph.evaluated([*shared.flat, *matrix[:, c]])
+                matrix[:, c] = [found[x] for x in self.column.results]
+        return np.concatenate([matrix.ravel() for matrix in matrices])
 
 
 def trace(recipe: Recipe, recorder: Callable[[], Graph] = Graph) -> Program:
     """Record the operations of a kernel for one state, by `recorder`; `TooLargeError` for too many."""
-    repeated = recipe.iteration
-    if repeated is None:
-        return _recorded(recorder(), recipe, recipe.kernel, recipe.sample, recipe.shape)
-    x = repeated.sample
-    step = _recorded(recorder(), recipe, repeated.kernel, (recipe.sample[0], x), (len(x) + 1,))
-    found = _recorded(recorder(), recipe, recipe.kernel, (repeated.limit, *recipe.sample), recipe.shape)
-    return replace(found, regular=found.regular and step.regular, step=step)
+    repeated, columns = recipe.iteration, recipe.columns
+    if repeated is not None:
+        x = repeated.sample
+        first = replace(recipe, kernel=repeated.kernel, sample=(recipe.sample[0], x), shape=(len(x) + 1,))
+        step = _recorded(recorder(), first)
+        found = _recorded(recorder(), replace(recipe, sample=(repeated.limit, *recipe.sample)))
+        return replace(found, regular=found.regular and step.regular, step=step)
+    if columns is not None:
+        count, n, _ = recipe.shape
+        found = _recorded(recorder(), replace(recipe, shape=(count + 1, n, n)))
+        *_, matrix, shared = np.array([found.graph.values[x] for x in found.results]).reshape(-1, n, n)
+        sample = shared.ravel(), matrix[:, 0]
+        one = replace(recipe, kernel=columns.kernel, model=columns.model, loads=(), sample=sample, shape=(n,), axis=0)
+        return replace(found, column=_recorded(recorder(), one), replaced=columns.matrices)
+    return _recorded(recorder(), recipe)
 
 
-def _recorded(
-    graph: Graph, recipe: Recipe, kernel: Callable[..., Any], sample: Sequence[Array], shape: tuple[int, ...]
-) -> Program:
+def _recorded(graph: Graph, recipe: Recipe) -> Program:
     places, rows = 0, []
-    for values in sample:
+    for values in recipe.sample:
         row = zeros((1, len(values)))
         row[0] = [Symbol(graph, graph.input(places + k, value)) for k, value in enumerate(values.tolist())]
         places += len(values)
         rows.append(row)
-    out = zeros((*shape[: recipe.axis], 1, *shape[recipe.axis :]))
+    out = zeros((*recipe.shape[: recipe.axis], 1, *recipe.shape[recipe.axis :]))
     given = [_symbolic(value) for value in (*recipe.model, *rows, *recipe.loads)]
-    fault = symbolic_kernels(graph, recipe.instead)(kernel)(*given, out)
+    fault = symbolic_kernels(graph, recipe.instead)(recipe.kernel)(*given, out)
     results = tuple(node_of(graph, x) for x in out.reshape(-1))
-    return Program(graph, tuple(map(len, sample)), results, fault is None or fault < 0)
+    return Program(graph, recipe.widths, results, fault is None or fault < 0)
 
 
 def _symbolic(value: Any) -> Any:

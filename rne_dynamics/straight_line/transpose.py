@@ -1,4 +1,8 @@
-"""Transposition of rows in memory to one vector per column, and back; lane r is row r of a block of states."""
+"""Transposition of rows in memory to one vector per column, and back; lane r is row r of a block of states.
+
+Each access prefetches the same place of the next block: large arrays are in no cache, and the blocks of a humanoid read
+memory for as long as they compute.
+"""
 
 from __future__ import annotations
 
@@ -9,6 +13,8 @@ def load_columns(lines: Lines, pointer: str, columns: int, start: int) -> list[s
     """Load up to `width` columns of a block of rows from `start` on, one vector each."""
     count = min(lines.width, columns - start)
     rows = [_load(lines, _element(lines, pointer, r * columns + start), count) for r in range(lines.width)]
+    for r in range(lines.width, 2 * lines.width):
+        _prefetch(lines, _element(lines, pointer, r * columns + start), written=False)
     return _transposed(lines, rows)[:count]
 
 
@@ -17,6 +23,7 @@ def store_columns(lines: Lines, pointer: str, columns: int, start: int, vectors:
     padded = vectors + ["zeroinitializer"] * (lines.width - len(vectors))
     for r, row in enumerate(_transposed(lines, padded)):
         _store(lines, _element(lines, pointer, r * columns + start), row, len(vectors))
+        _prefetch(lines, _element(lines, pointer, (lines.width + r) * columns + start), written=True)
 
 
 def _transposed(lines: Lines, rows: list[str]) -> list[str]:
@@ -62,3 +69,8 @@ def _store(lines: Lines, pointer: str, row: str, count: int) -> None:
         f"call void @llvm.masked.store.v{lines.width}f64.p0({lines.vector} {row}, ptr {pointer}, i32 8, "
         f"{_some(lines, count)})"
     )
+
+
+def _prefetch(lines: Lines, pointer: str, *, written: bool) -> None:
+    """Memory after the last block may be named too: a prefetch never faults."""
+    lines.do(f"call void @llvm.prefetch.p0(ptr {pointer}, i32 {int(written)}, i32 3, i32 1)")

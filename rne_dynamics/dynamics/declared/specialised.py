@@ -14,7 +14,7 @@ from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.layout import ROTATION
 from rne_dynamics.model.on_tree import OnTree
 from rne_dynamics.model.robot import RobotModel
-from rne_dynamics.straight_line.recipe import Recipe
+from rne_dynamics.straight_line.recipe import Columns, Recipe
 
 if TYPE_CHECKING:
     from rne_dynamics.straight_line.batch_code import BatchCode
@@ -41,11 +41,14 @@ class RowsForm(NamedTuple):
         Its first arguments: for most topology, parameters and base motion.
     loads
         Those between the states and the output.
+    columns
+        The kernel's last stage, see `Recipe`.
     """
 
     kernel: Callable[..., Any]
     model: tuple[Any, ...]
     loads: tuple[Array, ...] = ()
+    columns: Columns | None = None
 
 
 class Output(NamedTuple):
@@ -65,7 +68,10 @@ def recipe_of(output: Output, form: RowsForm, robot: RobotModel, base: Array | N
     rng = np.random.default_rng(1)
     q = random_configuration(robot, rng)
     sample = tuple(q if name == "q" else rng.normal(size=robot.n) for name in output.inputs)
-    return Recipe(output.name, robot.name, form.kernel, tuple(model), form.loads, sample, output.shape, output.axis)
+    return Recipe(
+        output.name, robot.name, form.kernel, tuple(model), form.loads, sample, output.shape, output.axis,
+        columns=form.columns,
+    )  # fmt: skip
 
 
 def loaded_recipe(plain: Recipe, bodies: int) -> Recipe:

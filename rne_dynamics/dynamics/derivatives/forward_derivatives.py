@@ -48,6 +48,7 @@ from rne_dynamics.model.packed_arm import (
     topology_of,
 )
 from rne_dynamics.model.robot import RobotModel
+from rne_dynamics.straight_line.recipe import Columns
 
 
 class ForwardDynamicsDerivatives(NamedTuple):
@@ -75,9 +76,8 @@ _forward_dynamics, _inverse_derivatives = FORWARD_DYNAMICS.packed, INVERSE_DYNAM
 def accelerations_from_efforts(topology: NDArray[np.int64], out: Array) -> int:
     """Turn ∂τ/∂q, ∂τ/∂q̇, M of `out` (3, B, n, n) into ∂q̈/∂q, ∂q̈/∂q̇, M⁻¹; −1, or a coordinate without inertia."""
     n = out.shape[2]
-    before = np.empty(n, np.int64)
+    before, L, size = np.empty(n, np.int64), np.empty((n, n)), np.empty(n)
     elimination_tree(topology, before)
-    L, size = np.empty((n, n)), np.empty(n)
     for b in range(out.shape[1]):
         for i in range(n):
             size[i] = out[2, b, i, i]
@@ -228,13 +228,13 @@ def _rows(
     topology: NDArray[np.int64], parameters: Array, base: Array, q: Array, qd: Array, tau: Array, wrenches: Array,
     out: Array,
 ) -> int:  # fmt: skip
-    """Derivatives for the rows of straight-line code, which leaves out what is computed twice.
+    """∂τ/∂q, ∂τ/∂q̇, M⁻¹ and M's factor, (4, B, n, n), for straight-line code; `_column` makes the answer of them.
 
     M and the bias torque come from the derivatives of inverse dynamics at q̈ = 0, and q̈ from M's factor: for six joints
     87 % of the operations that another algorithm for q̈ takes.
     """
     n = out.shape[2]
-    work, before, L = new_work(topology), np.empty(n, np.int64), np.empty((n, n))
+    work, before = new_work(topology), np.empty(n, np.int64)
     elimination_tree(topology, before)
     zero, bias, qdd, size, rows = np.zeros(n), np.empty(n), np.empty(n), np.empty(n), np.empty((topology.shape[0], 2))
     for b in range(out.shape[1]):
@@ -243,19 +243,33 @@ def _rows(
         efforts_of_wrenches(arm, bias)
         for i in range(n):
             qdd[i] = tau[b, i] - bias[i]
-            for k in range(n):
-                L[i, k] = out[2, b, i, k]
+            for k in range(i + 1):
+                out[3, b, i, k] = out[2, b, i, k]
         inertia_scale_kernel(topology, parameters, q[b], rows, size)
-        singular = factor(L, before, size)
+        singular = factor(out[3, b], before, size)
         if singular >= 0:
             return singular
-        solve_vector(L, before, qdd)
+        solve_vector(out[3, b], before, qdd)
         inverse_derivatives_kernel(arm, q[b], qd[b], qdd, (out[0, b], out[1, b], out[2, b]))
-    return accelerations_from_efforts(topology, out)
+        put_inverse(out[3, b], before, out[2, b])
+    return -1
+
+
+@kernel
+def _column(topology: NDArray[np.int64], L: Array, x: Array, out: Array) -> None:
+    """−M⁻¹ x for rows of factors (B, n²) and vectors (B, n)."""
+    n = out.shape[1]
+    before = np.empty(n, np.int64)
+    elimination_tree(topology, before)
+    for b in range(out.shape[0]):
+        for i in range(n):
+            out[b, i] = -x[b, i]
+        solve_vector(L[b].reshape((n, n)), before, out[b])
 
 
 def _rows_form(robot: RobotModel, link: str = "") -> RowsForm:
-    return INVERSE_DYNAMICS_DERIVATIVES.rows_form(robot)._replace(kernel=_rows)
+    columns = Columns(_column, (robot.topology,), matrices=2)
+    return INVERSE_DYNAMICS_DERIVATIVES.rows_form(robot)._replace(kernel=_rows, columns=columns)
 
 
 class _ForwardDerivatives(Declared):

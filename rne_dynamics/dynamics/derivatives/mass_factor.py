@@ -1,7 +1,8 @@
 """The mass matrix factored as LᵀL from the free ends to the base, for solving with many right sides.
 
 L is zero wherever M is (R. Featherstone, Rigid Body Dynamics Algorithms, section 6.5). Robots with mimic joints couple
-coordinates across branches; `elimination_tree` finds what then has to be filled.
+coordinates across branches; `elimination_tree` finds what then has to be filled. The diagonal of the array L has the
+reciprocals 1/L_ii: each is used for every right side.
 """
 
 from __future__ import annotations
@@ -63,11 +64,11 @@ def factor(M: Array, before: NDArray[np.int64], size: Array) -> int:
     for k in range(n - 1, -1, -1):
         if not M[k, k] > SINGULAR * size[k]:
             return k
-        root = np.sqrt(M[k, k])
-        M[k, k] = root
+        s = 1.0 / np.sqrt(M[k, k])
+        M[k, k] = s
         i = before[k]
         while i >= 0:
-            M[k, i] /= root
+            M[k, i] *= s
             i = before[i]
         i = before[k]
         while i >= 0:
@@ -84,7 +85,7 @@ def solve_rows(L: Array, before: NDArray[np.int64], X: Array) -> None:
     """X ← (LᵀL)⁻¹ X, all columns of X (n, n) at once, row by row."""
     n = L.shape[0]
     for i in range(n - 1, -1, -1):
-        s = 1.0 / L[i, i]
+        s = L[i, i]
         for c in range(n):
             X[i, c] *= s
         j = before[i]
@@ -100,7 +101,7 @@ def solve_rows(L: Array, before: NDArray[np.int64], X: Array) -> None:
             for c in range(n):
                 X[i, c] -= s * X[j, c]
             j = before[j]
-        s = 1.0 / L[i, i]
+        s = L[i, i]
         for c in range(n):
             X[i, c] *= s
 
@@ -110,7 +111,7 @@ def solve_vector(L: Array, before: NDArray[np.int64], x: Array) -> None:
     """x ← (LᵀL)⁻¹ x, of shape (n,)."""
     n = L.shape[0]
     for i in range(n - 1, -1, -1):
-        x[i] *= 1.0 / L[i, i]
+        x[i] *= L[i, i]
         j = before[i]
         while j >= 0:
             x[j] -= L[i, j] * x[i]
@@ -120,7 +121,7 @@ def solve_vector(L: Array, before: NDArray[np.int64], x: Array) -> None:
         while j >= 0:
             x[i] -= L[i, j] * x[j]
             j = before[j]
-        x[i] *= 1.0 / L[i, i]
+        x[i] *= L[i, i]
 
 
 @helper
@@ -128,7 +129,7 @@ def put_inverse(L: Array, before: NDArray[np.int64], X: Array) -> None:
     """X = (LᵀL)⁻¹, of shape (n, n): L X = L⁻ᵀ row by row, whose part below the diagonal is zero, and X is symmetric."""
     n = L.shape[0]
     for i in range(n):
-        s = 1.0 / L[i, i]
+        s = L[i, i]
         for c in range(i + 1):
             x = s if c == i else 0.0
             j = before[i]

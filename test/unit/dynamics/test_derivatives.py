@@ -188,15 +188,29 @@ def test_batches_and_robots_without_joints():
 
 
 @pytest.mark.skipif(processor() is None, reason="no straight-line code on this processor")
+@pytest.mark.parametrize("n", range(1, 11))
+def test_columns_of_any_number_by_machine_code(n):
+    arm = chain(n, rotor=0.1).with_own_code()
+    assert FORWARD_DYNAMICS_DERIVATIVES.code(arm) is not None
+    q, qd, tau = np.random.default_rng(n).normal(size=(3, 5, n))
+    found = rne.forward_dynamics_derivatives(arm, q, qd, tau)
+    for got, known in zip(found, rne.forward_dynamics_derivatives(arm.with_own_code(False), q, qd, tau), strict=True):
+        assert relative_error(got, known) < 1e-10
+    one = rne.bind(arm, "forward_dynamics_derivatives")(q[3], qd[3], tau[3])
+    for got, known in zip(one, found, strict=True):
+        assert relative_error(got, known[3]) < 1e-13
+
+
+@pytest.mark.skipif(processor() is None, reason="no straight-line code on this processor")
 def test_a_robot_too_large_for_machine_code_of_the_whole_uses_that_of_its_parts():
-    baxter = robot("baxter.urdf", "fixed").with_own_code()
-    assert FORWARD_DYNAMICS_DERIVATIVES.code(baxter) is None
-    array = FORWARD_DYNAMICS_DERIVATIVES.array(baxter, None, checked=True)
+    large = robot("alex_nub_hands.urdf", "fixed").with_own_code()
+    assert FORWARD_DYNAMICS_DERIVATIVES.code(large) is None
+    array = FORWARD_DYNAMICS_DERIVATIVES.array(large, None, checked=True)
     for part in FORWARD_DYNAMICS_DERIVATIVES.made_of:
-        assert part.code(baxter).address in array.view(np.int64), part.name
-    q, (qd, tau) = rne.random_configuration(baxter, 5), np.random.default_rng(5).normal(size=(2, baxter.n))
-    expected = rne.forward_dynamics_derivatives(baxter.with_own_code(False), q, qd, tau)
-    for call in (partial(rne.forward_dynamics_derivatives, baxter), rne.bind(baxter, "forward_dynamics_derivatives")):
+        assert part.code(large).address in array.view(np.int64), part.name
+    q, (qd, tau) = rne.random_configuration(large, 5), np.random.default_rng(5).normal(size=(2, large.n))
+    expected = rne.forward_dynamics_derivatives(large.with_own_code(False), q, qd, tau)
+    for call in (partial(rne.forward_dynamics_derivatives, large), rne.bind(large, "forward_dynamics_derivatives")):
         for found, known in zip(call(q, qd, tau), expected, strict=True):
             assert relative_error(found, known) < 1e-11
         with pytest.raises(ArgumentError, match="tau"):

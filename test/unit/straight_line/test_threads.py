@@ -1,0 +1,44 @@
+"""Rows of a batch over threads: each part once, whatever some threads do."""
+
+import threading
+
+import pytest
+
+from rne_dynamics.straight_line.threads import FEWEST, Crew
+
+
+@pytest.mark.parametrize("threads", [1, 2, 5])
+@pytest.mark.parametrize("rows", [0, 1, FEWEST, FEWEST + 1, 20 * FEWEST + 7])
+def test_every_row_is_dealt_once(threads, rows):
+    dealt: list[tuple[int, int]] = []
+    Crew(threads).deal(lambda first, end: dealt.append((first, end)), rows)
+    assert sorted(row for part in dealt for row in range(*part)) == list(range(rows))
+
+
+def test_the_caller_computes_what_no_thread_has_begun():
+    crew, woken = Crew(2), threading.Event()
+    crew._executor().submit(woken.wait, 60.0)  # the only other thread is busy until the batch is done
+    dealt: list[str] = []
+    crew.deal(lambda first, end: dealt.append(threading.current_thread().name), 8 * FEWEST)
+    assert dealt == [threading.current_thread().name] * 8
+    woken.set()
+
+
+@pytest.mark.parametrize("fails", [IndexError, ValueError])
+@pytest.mark.parametrize("caller", [True, False])
+def test_an_exception_is_raised_when_all_threads_have_ended(fails, caller):
+    here, both, running = threading.current_thread(), threading.Barrier(2, timeout=60.0), 0
+
+    def work(first: int, end: int) -> None:
+        nonlocal running
+        running += 1
+        if first < 2 * FEWEST:  # a part for each thread, at the same time
+            both.wait()
+            if (threading.current_thread() is here) is caller:
+                running -= 1
+                raise fails("of this part")
+        running -= 1
+
+    with pytest.raises(fails, match="of this part"):
+        Crew(2).deal(work, 16 * FEWEST)
+    assert running == 0
