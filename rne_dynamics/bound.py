@@ -80,7 +80,7 @@ def bind(
         Compiled in 0.1 to 2 s for a new robot, then kept on disk; answers differ from the general kernels' by
         round-off. ``"general"``: the ordinary kernels, which are also taken where the processor has no suitable
         vectors, and for robots without joints, with a joint that moves no inertia, or of more than about thirty to
-        fifty links. For every quantity whose output is one array, except the Jacobians; the base at rest.
+        fifty links. Not for Jacobians, poses and the derivatives of forward dynamics; the base at rest.
     threads
         With `batch`: how many share a large batch; all processors that this process may use if not given. The answer
         does not depend on it.
@@ -94,8 +94,8 @@ def bind(
         where it is left out. Quick for one state in C-contiguous writable float64 arrays; all else that the plain
         function takes, a list or a batch, goes its way and takes its time. NaN and infinity are not looked for. Threads
         may share the function: it holds the interpreter's lock while it uses its work memory.
-        With `batch` a `BatchFunction`, q of shape (B, nq) and the others (B, n), to (B, …); its attribute
-        `engine` says which engine it has.
+        With `batch` a `BatchFunction`, q of shape (B, nq) and the others (B, n), to (B, …), of derivatives with an
+        `out` of shape (B, 3, n, n); its attribute `engine` says which engine it has.
 
     Raises
     ------

@@ -31,6 +31,8 @@ class BatchFunction:
     ----------
     robot, quantity
         What it computes, and of what.
+    shape
+        Of the output for one state.
     engine
         ``"straight_line"``, or ``"general"`` where that was asked for or this machine has nothing else.
     threads
@@ -43,7 +45,7 @@ class BatchFunction:
         self.threads = available() if threads is None else threads
         self._declared = batched()[quantity]
         self._names = self._declared.inputs
-        self._widths, self._shape = self._declared.widths(robot), self._declared.shape(robot)
+        self._widths, self.shape = self._declared.widths(robot), self._declared.shape(robot)
         self._crew = Crew(self.threads)
         recipe, self._fill = self._of_mechanism(quantity) if mechanism_of(robot) else self._of_arm()
         self._code: BatchCode | None = None
@@ -52,19 +54,26 @@ class BatchFunction:
             self._code = None if made is None else batch_code(made)
         self.engine: Engine = "general" if self._code is None else "straight_line"
         if self._code is None:
-            self._general(tuple(np.empty((0, width)) for width in self._widths), np.empty((0, *self._shape)))
+            self._general(tuple(np.empty((0, width)) for width in self._widths), np.empty((0, *self.shape)))
 
     def _of_arm(self) -> tuple[Callable[[], Recipe | None], Callable[..., None]]:
         """What makes the recipe, and what fills the last of checked rows from the others by the general kernel."""
         arm, declared = cast("RobotModel", self.robot), self._declared
         base, no_loads = arm.base_at_rest.reshape(1, 12), np.empty((1, 0, 6))
-        return lambda: declared.recipe(arm), lambda *rows: declared.fill(arm, base, *rows[:-1], no_loads, rows[-1])
+
+        def fill(*rows: Array) -> None:
+            if declared.parts is None:
+                declared.fill(arm, base, *rows[:-1], no_loads, rows[-1])
+            else:  # kernels have the parts first
+                np.copyto(rows[-1], np.moveaxis(declared.compute(arm, base, *rows[:-1], no_loads), 0, 1))
+
+        return lambda: declared.recipe(arm), fill
 
     def _of_mechanism(self, quantity: str) -> tuple[Callable[[], Recipe | None], Callable[..., None]]:
         mechanism, general = cast("Mechanism", self.robot), CLOSED_QUANTITIES[quantity].__wrapped__  # type: ignore[attr-defined]
         return lambda: recipe_of(mechanism, quantity), lambda *rows: np.copyto(rows[-1], general(mechanism, *rows[:-1]))
 
-    def __call__(self, *arguments: ArrayLike, out: Array | None = None) -> Array:
+    def __call__(self, *arguments: ArrayLike, out: Array | None = None) -> Any:
         """The quantity for every row.
 
         Parameters
@@ -75,6 +84,11 @@ class BatchFunction:
             Filled and returned: C-contiguous float64, shape (B, …), apart from the arguments in memory.
             A new array where not given. After an exception it holds anything.
 
+        Returns
+        -------
+        array or named tuple
+            The array (B, …); of derivatives, with shape (B, 3, n, n), its three parts by name, each (B, n, n).
+
         Raises
         ------
         ArgumentError
@@ -84,13 +98,14 @@ class BatchFunction:
         """
         rows = self._rows(arguments)
         count = len(rows[0])
-        answer = np.empty((count, *self._shape)) if out is None else self._checked_out(out, count, rows)
+        answer = np.empty((count, *self.shape)) if out is None else self._checked_out(out, count, rows)
         if self._code is None:
             self._check_finite(rows)
             self._crew.deal(lambda a, b: self._general(tuple(r[a:b] for r in rows), answer[a:b]), count)
         else:
             self._straight_line(self._code, rows, answer)
-        return answer
+        parts = self._declared.parts
+        return answer if parts is None else parts(*np.moveaxis(answer, 1, 0))
 
     def _straight_line(self, code: BatchCode, rows: tuple[Array, ...], answer: Array) -> None:
         refused = np.empty(len(answer), dtype=np.uint8)
@@ -101,7 +116,7 @@ class BatchFunction:
             self._check_finite(rows)
             # angles beyond what the sine is made for, and what the kernel decides otherwise than for most states
             chosen = np.flatnonzero(refused)
-            some = np.empty((len(chosen), *self._shape))
+            some = np.empty((len(chosen), *self.shape))
             self._general(tuple(row[chosen] for row in rows), some)
             answer[chosen] = some
 
@@ -127,7 +142,7 @@ class BatchFunction:
         return tuple(rows)
 
     def _checked_out(self, out: Array, count: int, rows: tuple[Array, ...]) -> Array:
-        shape = (count, *self._shape)
+        shape = (count, *self.shape)
         if type(out) is not np.ndarray or out.dtype != np.float64 or out.shape != shape or not out.flags.carray:
             kind = f"{out.dtype} {out.shape}" if isinstance(out, np.ndarray) else type(out).__name__
             raise ArgumentError(f"out is {kind}; it must be a writable C-contiguous float64 array of shape {shape}")

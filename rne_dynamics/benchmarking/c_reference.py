@@ -39,13 +39,15 @@ def compiler() -> str:
 
 def in_c(robot: RobotModel, quantity: str, arrays: Sequence[Array], folder: Path) -> Contender:
     """Contender that runs the C of a robot over all rows of `arrays`; raises as `compiled`."""
-    return contender(C, compiled(robot, quantity, folder), arrays, robot.n, robot.n)
+    return contender(C, compiled(robot, quantity, folder), arrays, robot.n, QUANTITIES[quantity].shape(robot))
 
 
-def contender(name: str, run: Callable[..., None], arrays: Sequence[Array], n: int, results: int) -> Contender:
-    """Contender that calls a function as that of `c_source` for all rows of `arrays`."""
+def contender(
+    name: str, run: Callable[..., None], arrays: Sequence[Array], n: int, shape: tuple[int, ...]
+) -> Contender:
+    """Contender that calls a function as that of `c_source` for all rows of `arrays`, with answers of this shape."""
     given = [np.ascontiguousarray(array) for array in arrays]
-    out: Array = np.empty((len(given[0]), results))
+    out: Array = np.empty((len(given[0]), *shape))
 
     def answer() -> Array:
         run(*pointers(*given, out))

@@ -10,6 +10,7 @@ from rne_dynamics.benchmarking.peers.casadi import casadi_source
 from rne_dynamics.benchmarking.plan import LeftOut, Plan
 from rne_dynamics.benchmarking.robots import BenchRobot
 from rne_dynamics.c_export.export import to_c
+from rne_dynamics.dynamics.quantities import QUANTITIES
 from rne_dynamics.errors import RneDynamicsError
 from rne_dynamics.verification.states import Rows
 
@@ -17,22 +18,19 @@ SECTION = "exported"
 EXPORTED, CASADI = "rne export", "CasADi"
 STATES = 256
 OPTIONS = ("-O2", "-O3 -march=native")
-#: Quantities and the rows that they take.
-QUANTITIES = {
-    "inverse_dynamics": ("q", "qd", "qdd"), "forward_dynamics": ("q", "qd", "tau"), "mass_matrix": ("q",),
-}  # fmt: skip
+COMPARED = "inverse_dynamics", "forward_dynamics", "mass_matrix"
 
 
 def count(plan: Plan) -> int:
     """How many cases there are."""
-    return len(plan.robots) * len(QUANTITIES) * len(OPTIONS)
+    return len(plan.robots) * len(COMPARED) * len(OPTIONS)
 
 
 def cases(plan: Plan) -> Iterator[Case | LeftOut]:
     """Every robot, quantity and choice of compiler options."""
     for robot in plan.robots:
         rows = robot.states(STATES)
-        for quantity in QUANTITIES:
+        for quantity in COMPARED:
             try:
                 sources = {EXPORTED: _exported(robot, quantity, plan), C: c_source(traced(robot.model, quantity))}
                 if "casadi" in plan.peers:
@@ -46,13 +44,13 @@ def cases(plan: Plan) -> Iterator[Case | LeftOut]:
 def _case(
     robot: BenchRobot, quantity: str, rows: Rows, sources: dict[str, str], options: str, plan: Plan
 ) -> Case:
-    given = [getattr(rows, name) for name in QUANTITIES[quantity]]
-    results = robot.model.n ** (2 if quantity == "mass_matrix" else 1)
+    declared = QUANTITIES[quantity]
+    given = [getattr(rows, name) for name in declared.inputs]
     contenders = list[Contender]()
     for name, text in sources.items():
         library = plan.folder / f"{robot.name}_{quantity}_{name}_{options}.so".replace(" ", "_")
         build(text, library, options.split())
-        contenders.append(contender(name, loaded(library), given, robot.model.n, results))
+        contenders.append(contender(name, loaded(library), given, robot.model.n, declared.shape(robot.model)))
     compared = [Comparison(EXPORTED, (C,))]
     if CASADI in sources:
         compared.append(Comparison(EXPORTED, (CASADI,), "exported-c"))

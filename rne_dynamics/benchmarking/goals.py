@@ -73,6 +73,10 @@ GOALS = {
     "batch": Goal(
         f"{BATCH} pin: its pool or its call less call overhead, whichever is faster", "at least 25× faster", 25.0
     ),
+    "batch-derivatives": Goal(
+        "batch of derivatives of inverse dynamics up to 9 joints, per state and core, against pin: its call less call "
+        "overhead", "at least 10× faster", 10.0,
+    ),
     "batch-c": Goal(f"{BATCH} straight-line generated C, scalar", "at least 2× faster", 2.0),
     "exported-c": Goal(
         "C of `rne export`, tests of states included, against CasADi's C of the same algorithm, compiled alike",

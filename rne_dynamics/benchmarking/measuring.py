@@ -16,6 +16,8 @@ from rne_dynamics.benchmarking.timing import interleave, statement
 
 #: Least time of a contender in one round, ns.
 SLICE, QUICK_SLICE = 2e6, 1e5
+#: Time after which no thread of a peer's pool spins any more, s.
+PAUSE = 0.05
 
 #: Called with the current case and the finished fraction.
 Progress = Callable[[str, float], None]
@@ -60,7 +62,7 @@ def _take_times(results: Results, case: Case, repeats: int, enough: float, order
     alone = all(contender.threads == 1 for contender in case.contenders)
     with machine.one_core() if alone else contextlib.nullcontext():
         wall, used = time.monotonic(), time.process_time()
-        times = interleave(payloads, case.rounds(repeats), enough, order)
+        times = interleave(payloads, case.rounds(repeats), enough, order, 0.0 if alone else PAUSE)
     if alone:
         results.note_share(time.process_time() - used, time.monotonic() - wall)
     results.note_times(case, times)

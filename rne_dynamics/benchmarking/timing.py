@@ -61,7 +61,7 @@ def calibrate(payload: Payload, enough: float) -> int:
 
 
 def interleave(
-    payloads: Mapping[str, Payload], rounds: int, enough: float, order: random.Random
+    payloads: Mapping[str, Payload], rounds: int, enough: float, order: random.Random, pause: float = 0.0
 ) -> dict[str, Times]:
     """Time every payload once per round, in random order.
 
@@ -75,6 +75,8 @@ def interleave(
         Approximate time of a payload in one round, ns; at least one execution.
     order
         Shuffles the rounds.
+    pause
+        Time before each payload, s: threads of the one before may still spin, waiting for work.
     """
     loops = {name: calibrate(payload, enough) for name, payload in payloads.items()}
     taken: dict[str, list[float]] = {name: [] for name in payloads}
@@ -82,5 +84,6 @@ def interleave(
     for _ in range(rounds):
         order.shuffle(names)
         for name in names:
+            time.sleep(pause)
             taken[name].append(payloads[name](loops[name]) / loops[name])
     return {name: Times(loops[name], tuple(taken[name])) for name in payloads}

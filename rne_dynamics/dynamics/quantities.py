@@ -38,4 +38,4 @@ QUANTITIES: Mapping[str, Declared] = MappingProxyType(
 
 def batched() -> dict[str, Quantity]:
     """Those that `bind` computes for batches: made of one kernel that fills one array."""
-    return {k: v for k, v in QUANTITIES.items() if isinstance(v, Quantity) and v.parts is None}
+    return {k: v for k, v in QUANTITIES.items() if isinstance(v, Quantity)}

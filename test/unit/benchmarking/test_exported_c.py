@@ -9,7 +9,7 @@ import pytest
 from support.c_compiler import C
 
 from rne_dynamics.benchmarking.contenders import Case, differences
-from rne_dynamics.benchmarking.exported_c import EXPORTED, OPTIONS, QUANTITIES, cases, count
+from rne_dynamics.benchmarking.exported_c import EXPORTED, OPTIONS, COMPARED, cases, count
 from rne_dynamics.benchmarking.plan import Plan
 from rne_dynamics.benchmarking.robots import load
 
@@ -19,7 +19,7 @@ pytestmark = pytest.mark.skipif(C is None, reason="no C compiler: sudo apt insta
 def checked(peers: frozenset[str], folder: Path) -> list[Case]:
     plan = Plan([load("scara")], peers, True, folder)
     found = [case for case in cases(plan) if isinstance(case, Case)]
-    assert len(found) == count(plan) == len(OPTIONS) * len(QUANTITIES)
+    assert len(found) == count(plan) == len(OPTIONS) * len(COMPARED)
     for case in found:
         assert all(np.isfinite(c.answer()).all() for c in case.contenders)
         assert max(difference.relative for difference in differences(case)) < 1e-12

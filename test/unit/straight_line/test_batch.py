@@ -61,6 +61,19 @@ def test_joints_that_follow_others_and_prismatic_ones(engine, quantity):
 
 
 @pytest.mark.parametrize("engine", ["straight_line", "general"])
+def test_derivatives_have_names_and_fill_one_array(engine):
+    robot = named("puma560")
+    f = rne.bind(robot, "inverse_dynamics_derivatives", batch=engine)
+    rows = states(robot, "inverse_dynamics_derivatives", 11)
+    out = np.full((11, 3, robot.n, robot.n), np.nan)
+    found = f(*rows, out=out)
+    for k, name in enumerate(("q", "qd", "qdd")):
+        assert np.shares_memory(getattr(found, name), out)
+        assert np.array_equal(getattr(found, name), out[:, k])
+    assert relative_error(found, rne.inverse_dynamics_derivatives(robot, *rows)) < 1e-11
+
+
+@pytest.mark.parametrize("engine", ["straight_line", "general"])
 def test_any_number_of_rows_one_by_one_or_together(engine):
     robot = named("puma560")
     f = rne.bind_batch(robot, "inverse_dynamics", engine=engine)
