@@ -6,6 +6,7 @@ import ctypes
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -37,6 +38,7 @@ class StateCode:
 
     address: int
     _loaded: Loaded
+    _inputs: int
 
     def checked(self, name: str, doc: str, otherwise: Callable[..., Any]) -> Any:
         """``f(a0, …, out=None)`` of Python, which leaves NaN and infinity to `otherwise` too."""
@@ -50,9 +52,12 @@ class StateCode:
         """Outputs of this shape for rows of states, and which of them are not valid; (B, …) and (B,)."""
         count = len(inputs[0])
         out, statuses = np.empty((count, *shape)), np.empty(count, np.int32)
-        run = c_function(self._loaded.addresses["rows"], ctypes.c_int64, *[ctypes.c_void_p] * (len(inputs) + 2))
-        run(count, *(array.ctypes.data for array in inputs), out.ctypes.data, statuses.ctypes.data)
+        self._rows(count, *(array.ctypes.data for array in inputs), out.ctypes.data, statuses.ctypes.data)
         return out, statuses != VALID
+
+    @cached_property
+    def _rows(self) -> Callable[..., None]:
+        return c_function(self._loaded.addresses["rows"], ctypes.c_int64, *[ctypes.c_void_p] * (self._inputs + 2))
 
     def _function(self, kind: str, name: str, doc: str, otherwise: Callable[..., Any]) -> Any:
         return entry.python_function(self._loaded.addresses[kind], name, doc, otherwise, self._loaded.keep)
@@ -78,7 +83,7 @@ def state_code(recipe: Recipe) -> StateCode | None:
     loaded = None if imports is None else machine_code(recipe, STATE, imports)
     if loaded is None:
         return None
-    code = StateCode(loaded.addresses["state"], loaded)
+    code = StateCode(loaded.addresses["state"], loaded, len(recipe.widths))
     if _is_right(code, recipe, loaded):
         return code
     warn_of_wrong_code(recipe)

@@ -18,7 +18,7 @@ from numpy.typing import ArrayLike
 
 from rne_dynamics.dynamics.declared.arguments import as_floats, state_arrays
 from rne_dynamics.dynamics.kinematics.kinematics import POSE_COLUMNS, POSITION, ROTATION, body_poses_batch
-from rne_dynamics.dynamics.kinematics.world_motion import ANGULAR, LINEAR, WORK_COLUMNS, body_motions_kernel
+from rne_dynamics.dynamics.kinematics.world_motion import ANGULAR, LINEAR, body_motions
 from rne_dynamics.errors import ArgumentError, ModelError
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.layout import FLOATING, KIND, MULTIPLIER, PARENT, PRISMATIC, VELOCITY_INDEX
@@ -170,11 +170,9 @@ def chosen_links(robot: RobotModel, links: Iterable[str] | None) -> BodySums:
 def _of_bodies(robot: RobotModel, bodies: BodySums, q: Array, qd: Array) -> tuple[Array, Array, Array, Array]:
     """Of every moving body its origin, m c from there, linear momentum and angular momentum about its origin.
 
-    Each (B, bodies, 3), world axes; velocities from `body_motions_kernel`.
+    Each (B, bodies, 3), world axes.
     """
-    work = np.empty((len(q), robot.bodies, WORK_COLUMNS))
-    for b in range(len(q)):
-        body_motions_kernel(robot.topology, robot.parameters, q[b], qd[b], work[b])
+    work = body_motions(robot, q, qd)
     m, moment, inertia = (x[:-1] for x in bodies)  # the base does not move
     R = work[..., ROTATION:POSITION].reshape(*work.shape[:2], 3, 3)
     v, w = work[..., LINEAR], work[..., ANGULAR]

@@ -109,6 +109,20 @@ def kept_code(
     return _kept(robot, key, make)
 
 
+def own_rows(
+    robot: RobotModel, name: str, recipe: Callable[[], Recipe], inputs: tuple[Array, ...], shape: tuple[int, ...]
+) -> Array | None:
+    """Outputs of checked rows by machine code for the robot alone, (B, …); None where there is none for all of them.
+
+    For what is no quantity of `bind`. The recipe is made at the first call.
+    """
+    code = kept_code(robot, (name,), recipe) if robot.specialised else None
+    if code is None:
+        return None
+    out, refused = code.rows(inputs, shape)
+    return None if refused.any() else out
+
+
 def kept_rows(robot: RobotModel, key: tuple[Any, ...], recipe: Recipe) -> BatchCode | None:
     """As `kept_code`, for rows of states."""
 

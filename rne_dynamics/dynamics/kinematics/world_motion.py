@@ -8,10 +8,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rne_dynamics.compiling.jit import helper, in_place_helper, in_place_kernel
+from rne_dynamics.dynamics.declared.specialised import Output, RowsForm, own_rows, recipe_of
 from rne_dynamics.dynamics.kinematics.joint_motion import placement_at_turn, put_joint_turns
 from rne_dynamics.dynamics.kinematics.kinematics import POSE_COLUMNS, POSITION, ROTATION
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.layout import FLOATING, KIND, MULTIPLIER, PARENT, PRISMATIC, VELOCITY_INDEX
+from rne_dynamics.model.robot import RobotModel
 from rne_dynamics.spatial.columns import columns
 from rne_dynamics.spatial.pairs import (
     NONE,
@@ -26,6 +28,7 @@ from rne_dynamics.spatial.pairs import (
 )
 from rne_dynamics.spatial.rows import matrix_at, put, put_matrix, vector_at
 from rne_dynamics.spatial.vector import ZERO, Matrix, add, column, compose, cross, rotate, scale
+from rne_dynamics.straight_line.recipe import Recipe
 
 # columns, one row a body, all in world axes: the pose as in `kinematics`, (v, ω), and (v̇, ω̇) at q̈ = 0
 _, VELOCITY, DRIFT, DRIFT_COLUMNS = columns(POSE_COLUMNS, 6, 6)
@@ -76,7 +79,29 @@ def world_motion(
         put_pair(work, i, VELOCITY, plus(V, joint))
 
 
-@in_place_kernel
+@in_place_helper
 def body_motions_kernel(topology: NDArray[np.int64], parameters: Array, q: Array, qd: Array, work: Array) -> None:
     """Pose, velocity of the origin and angular velocity of every body in world axes; work (bodies, WORK_COLUMNS)."""
     world_motion(topology, parameters, q, qd, work, None)
+
+
+@in_place_kernel
+def body_motions_batch(topology: NDArray[np.int64], parameters: Array, q: Array, qd: Array, work: Array) -> None:
+    """`body_motions_kernel` over rows: q (B, nq), qd (B, n), work (B, bodies, WORK_COLUMNS)."""
+    for b in range(q.shape[0]):
+        body_motions_kernel(topology, parameters, q[b], qd[b], work[b])
+
+
+def body_motions(robot: RobotModel, q: Array, qd: Array) -> Array:
+    """What `body_motions_kernel` computes, of checked rows; (B, bodies, WORK_COLUMNS)."""
+    shape, model = (robot.bodies, WORK_COLUMNS), (robot.topology, robot.parameters)
+
+    def recipe() -> Recipe:
+        output = Output("body motions", ("q", "qd"), shape, 0)
+        return recipe_of(output, RowsForm(body_motions_batch, model), robot, None)
+
+    work = own_rows(robot, "body motions", recipe, (q, qd), shape)
+    if work is None:
+        work = np.empty((len(q), *shape))
+        body_motions_batch(*model, q, qd, work)
+    return work

@@ -8,7 +8,7 @@ package.
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -16,6 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 from rne_dynamics.compiling.jit import helper, in_place_kernel, kernel
 from rne_dynamics.dynamics.declared.arguments import state_arrays
 from rne_dynamics.dynamics.declared.base_motion import BaseMotion, packed_base
+from rne_dynamics.dynamics.declared.specialised import Output, RowsForm, own_rows, recipe_of
 from rne_dynamics.dynamics.lagrange.columns import (
     ALPHA,
     ALPHA_RATE,
@@ -40,6 +41,7 @@ from rne_dynamics.model.robot import RobotModel
 from rne_dynamics.spatial.columns import columns
 from rne_dynamics.spatial.rows import matrix_at, put, slice_vector, vector_at
 from rne_dynamics.spatial.vector import Symmetric, Vector, add, cross, dot, rotate, rotate_back, scale, subtract, times
+from rne_dynamics.straight_line.recipe import Recipe
 
 # columns of `pairs`, one row a coordinate on the present link's path: (α, B), (α̇, Ḃ), and (m α, J B), (m α̇, J Ḃ)
 _U, _U_RATE, _F, _F_RATE, PAIR_COLUMNS = columns(6, 6, 6, 6)
@@ -242,6 +244,35 @@ def form_terms(
     return terms
 
 
+def _flat_terms(
+    topology: NDArray[np.int64], parameters: Array, field: Array, q: Array, qd: Array, wrenches: Array, out: Array
+) -> None:
+    """The terms one after the other in rows of `out`, to be traced."""
+    lagrange_batch(topology, parameters, field, q, qd, wrenches, _parts(out, qd.shape[1]))
+
+
+def _parts(flat: Array, n: int) -> LagrangeTerms:
+    """The terms in flat rows."""
+    square, vector = (-1, n, n), n * n + n
+    after = flat[:, 2 * vector :]
+    return LagrangeTerms(
+        flat[:, : n * n].reshape(square), flat[:, n * n : vector], flat[:, vector : vector + n * n].reshape(square),
+        flat[:, vector + n * n : 2 * vector], after[:, :n], after[:, n:],
+    )  # fmt: skip
+
+
+def _by_own_code(robot: RobotModel, model: tuple[Any, ...], q: Array, qd: Array) -> LagrangeTerms | None:
+    """The terms over checked rows by machine code for the robot alone; None where there is none for all of them."""
+    shape = (2 * robot.n**2 + 4 * robot.n,)
+
+    def recipe() -> Recipe:
+        form = RowsForm(_flat_terms, model, (np.empty((1, 0, 6)),))
+        return recipe_of(Output("lagrange_terms", ("q", "qd"), shape, 0), form, robot, None)
+
+    flat = own_rows(robot, "lagrange_terms", recipe, (q, qd), shape)
+    return None if flat is None else _parts(flat, robot.n)
+
+
 def form_terms_on_moving_base(
     robot: RobotModel, base: Array, field: Array, q: Array, qd: Array, wrenches: Array
 ) -> LagrangeTerms:
@@ -296,8 +327,9 @@ def lagrange_terms(
     lead, (positions, velocities) = state_arrays(robot, q=q, qd=qd)
     unloaded = np.empty((1, 0, 6))
     if base_motion is None:
-        field = robot.gravity.reshape(1, 3).copy()
-        terms = form_terms(robot.topology, robot.parameters, field, positions, velocities, unloaded)
+        model = robot.topology, robot.parameters, robot.gravity.reshape(1, 3).copy()
+        own = _by_own_code(robot, model, positions, velocities)
+        terms = form_terms(*model, positions, velocities, unloaded) if own is None else own
     else:
         base = packed_base(robot, base_motion, lead)
         field = robot.gravity @ np.asarray(base_motion.rotation, dtype=np.float64)  # in base axes; checked just now

@@ -15,10 +15,18 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from rne_dynamics.compiling.jit import in_place_kernel
+from rne_dynamics.compiling.jit import kernel
 from rne_dynamics.dynamics.declared.arguments import Wrenches, as_floats, bodies_wrenches, state_arrays
 from rne_dynamics.dynamics.declared.arm import Arm
 from rne_dynamics.dynamics.declared.base_motion import BaseMotion, packed_base
+from rne_dynamics.dynamics.declared.specialised import (
+    Output,
+    RowsForm,
+    loaded_recipe,
+    own_rows,
+    recipe_of,
+    with_base_and_loads,
+)
 from rne_dynamics.dynamics.newton_euler.newton_euler import (
     MOTION,
     PLACEMENT,
@@ -31,9 +39,10 @@ from rne_dynamics.model.bodies import LinkFrame
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.robot import RobotModel
 from rne_dynamics.model.tree import JointKind, TreeJoint
+from rne_dynamics.straight_line.recipe import Recipe
 
 
-@in_place_kernel
+@kernel
 def joint_reactions_batch(
     topology: NDArray[np.int64],
     parameters: Array,
@@ -42,13 +51,13 @@ def joint_reactions_batch(
     qd: Array,
     qdd: Array,
     wrenches: Array,
-    tau: Array,
     work: Array,
 ) -> None:
-    """Inverse dynamics over rows that keeps every row's work: work (B, bodies, WORK_COLUMNS), tau (n,), scratch.
+    """Inverse dynamics over rows that keeps every row's work: work (B, bodies, WORK_COLUMNS).
 
     Other shapes as for the batch form of inverse dynamics.
     """
+    tau = np.empty(qd.shape[1])
     for b in range(q.shape[0]):
         base_now, loads_now = base[b if base.shape[0] > 1 else 0], wrenches[b if wrenches.shape[0] > 1 else 0]
         inverse_dynamics_kernel(Arm(topology, parameters, base_now, loads_now, work[b]), q[b], qd[b], qdd[b], tau)
@@ -56,9 +65,18 @@ def joint_reactions_batch(
 
 def bodies_work(robot: RobotModel, base: Array, q: Array, qd: Array, qdd: Array, wrenches: Array) -> Array:
     """Placement, motion and reaction of every body over checked rows, in body axes; (B, bodies, WORK_COLUMNS)."""
-    work = np.empty((q.shape[0], robot.bodies, WORK_COLUMNS))
-    tau = np.empty(robot.n)
-    joint_reactions_batch(robot.topology, robot.parameters, base, q, qd, qdd, wrenches, tau, work)
+    shape, model = (robot.bodies, WORK_COLUMNS), (robot.topology, robot.parameters)
+
+    def recipe() -> Recipe:
+        form = RowsForm(joint_reactions_batch, (*model, robot.base_at_rest.reshape(1, 12)), (np.empty((1, 0, 6)),))
+        output = Output("body reactions", ("q", "qd", "qdd"), shape, 0)
+        return loaded_recipe(recipe_of(output, form, robot, None), robot.bodies)
+
+    inputs = q, qd, qdd, *with_base_and_loads(robot, len(q), base, wrenches)
+    work = own_rows(robot, "body reactions", recipe, inputs, shape)
+    if work is None:
+        work = np.empty((len(q), *shape))
+        joint_reactions_batch(*model, base, q, qd, qdd, wrenches, work)
     return work
 
 
