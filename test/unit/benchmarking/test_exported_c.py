@@ -9,7 +9,7 @@ import pytest
 from support.c_compiler import C
 
 from rne_dynamics.benchmarking.contenders import Case, differences
-from rne_dynamics.benchmarking.exported_c import EXPORTED, OPTIONS, COMPARED, cases, count
+from rne_dynamics.benchmarking.exported_c import COMPARED, EXPORTED, OPTIONS, cases, count
 from rne_dynamics.benchmarking.plan import Plan
 from rne_dynamics.benchmarking.robots import load
 
