@@ -48,7 +48,7 @@ from rne_dynamics.dynamics.kinematics.jacobian import jacobian as jacobian
 from rne_dynamics.dynamics.kinematics.jacobian_rate import jacobian_rate as jacobian_rate
 from rne_dynamics.dynamics.kinematics.kinematics import LinkPoses as LinkPoses
 from rne_dynamics.dynamics.lagrange.lagrange import LagrangeTerms as LagrangeTerms
-from rne_dynamics.dynamics.lagrange.lagrange import lagrange_terms as lagrange_terms
+from rne_dynamics.dynamics.lagrange.terms import lagrange_terms as lagrange_terms
 from rne_dynamics.dynamics.newton_euler.joint_reactions import JointReactions as JointReactions
 from rne_dynamics.dynamics.newton_euler.joint_reactions import joint_reactions as joint_reactions
 from rne_dynamics.errors import RneDynamicsError as RneDynamicsError

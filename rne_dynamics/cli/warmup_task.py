@@ -30,7 +30,7 @@ from rne_dynamics.dynamics.forward_dynamics import Method
 from rne_dynamics.dynamics.free_bodies.reduced_equations import reduced_equations
 from rne_dynamics.dynamics.friction import friction_torque
 from rne_dynamics.dynamics.kinematics.random_configuration import random_configuration
-from rne_dynamics.dynamics.lagrange.lagrange import lagrange_terms
+from rne_dynamics.dynamics.lagrange.terms import lagrange_terms
 from rne_dynamics.dynamics.newton_euler.joint_reactions import joint_reactions
 from rne_dynamics.dynamics.quantities import QUANTITIES
 from rne_dynamics.errors import RneDynamicsError

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from rne_dynamics.dynamics.composite.inertia_scale import inertia_scale
-from rne_dynamics.dynamics.lagrange.lagrange import form_terms, form_terms_on_moving_base
+from rne_dynamics.dynamics.lagrange.terms import form_terms, form_terms_on_moving_base
 from rne_dynamics.errors import no_inertia
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.robot import RobotModel

@@ -8,15 +8,12 @@ package.
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from rne_dynamics.compiling.jit import helper, in_place_kernel, kernel
-from rne_dynamics.dynamics.declared.arguments import state_arrays
-from rne_dynamics.dynamics.declared.base_motion import BaseMotion, packed_base
-from rne_dynamics.dynamics.declared.specialised import Output, RowsForm, own_rows, recipe_of
 from rne_dynamics.dynamics.lagrange.columns import (
     ALPHA,
     ALPHA_RATE,
@@ -34,14 +31,11 @@ from rne_dynamics.dynamics.lagrange.columns import (
     freedom,
     inertia_about_centre,
 )
-from rne_dynamics.dynamics.newton_euler.moving_root import with_floating_root
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.layout import FLOATING, KIND, MULTIPLIER, ROTOR, VELOCITY_INDEX
-from rne_dynamics.model.robot import RobotModel
 from rne_dynamics.spatial.columns import columns
 from rne_dynamics.spatial.rows import matrix_at, put, slice_vector, vector_at
 from rne_dynamics.spatial.vector import Symmetric, Vector, add, cross, dot, rotate, rotate_back, scale, subtract, times
-from rne_dynamics.straight_line.recipe import Recipe
 
 # columns of `pairs`, one row a coordinate on the present link's path: (α, B), (α̇, Ḃ), and (m α, J B), (m α̇, J Ḃ)
 _U, _U_RATE, _F, _F_RATE, PAIR_COLUMNS = columns(6, 6, 6, 6)
@@ -229,112 +223,3 @@ def lagrange_batch(
             work,
             LagrangeTerms(W_sum[b], V_sum[b], W_dot[b], dT_dq[b], Y[b], s_dot[b]),
         )
-
-
-def form_terms(
-    topology: NDArray[np.int64], parameters: Array, field: Array, q: Array, qd: Array, wrenches: Array
-) -> LagrangeTerms:
-    """The terms over rows, shapes as for `lagrange_batch`; nothing is checked."""
-    rows, n = qd.shape
-    terms = LagrangeTerms(
-        np.empty((rows, n, n)), np.empty((rows, n)), np.empty((rows, n, n)), np.empty((rows, n)), np.empty((rows, n)),
-        np.zeros((rows, n)),
-    )  # fmt: skip
-    lagrange_batch(topology, parameters, field, q, qd, wrenches, terms)
-    return terms
-
-
-def _flat_terms(
-    topology: NDArray[np.int64], parameters: Array, field: Array, q: Array, qd: Array, wrenches: Array, out: Array
-) -> None:
-    """The terms one after the other in rows of `out`, to be traced."""
-    lagrange_batch(topology, parameters, field, q, qd, wrenches, _parts(out, qd.shape[1]))
-
-
-def _parts(flat: Array, n: int) -> LagrangeTerms:
-    """The terms in flat rows."""
-    square, vector = (-1, n, n), n * n + n
-    after = flat[:, 2 * vector :]
-    return LagrangeTerms(
-        flat[:, : n * n].reshape(square), flat[:, n * n : vector], flat[:, vector : vector + n * n].reshape(square),
-        flat[:, vector + n * n : 2 * vector], after[:, :n], after[:, n:],
-    )  # fmt: skip
-
-
-def _by_own_code(robot: RobotModel, model: tuple[Any, ...], q: Array, qd: Array) -> LagrangeTerms | None:
-    """The terms over checked rows by machine code for the robot alone; None where there is none for all of them."""
-    shape = (2 * robot.n**2 + 4 * robot.n,)
-
-    def recipe() -> Recipe:
-        form = RowsForm(_flat_terms, model, (np.empty((1, 0, 6)),))
-        return recipe_of(Output("lagrange_terms", ("q", "qd"), shape, 0), form, robot, None)
-
-    flat = own_rows(robot, "lagrange_terms", recipe, (q, qd), shape)
-    return None if flat is None else _parts(flat, robot.n)
-
-
-def form_terms_on_moving_base(
-    robot: RobotModel, base: Array, field: Array, q: Array, qd: Array, wrenches: Array
-) -> LagrangeTerms:
-    """The terms of the joints for a base that moves as `base` (1 or B, 12: v, ω, v̇, ω̇) says; nothing is checked.
-
-    A base in prescribed motion is six coordinates more, a floating joint at the root. The equations are formed for all
-    of them, and the rows of the joints kept: W_qq q̈ + W_qb ż = P + V_q with ż given.
-    """
-    v, w, dv, dw = base[:, 0:3], base[:, 3:6], base[:, 6:9], base[:, 9:12]
-    rows = len(q)
-    origin = np.array([0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 1.0])
-    velocity = np.broadcast_to(base[:, :6], (rows, 6))
-    whole = form_terms(
-        *with_floating_root(robot),
-        field,
-        np.concatenate([np.broadcast_to(origin, (rows, 7)), q], axis=1),
-        np.concatenate([velocity, qd], axis=1),
-        np.concatenate([np.zeros((len(wrenches), 1, 6)), wrenches], axis=1) if wrenches.size else wrenches,
-    )
-    # the rate of the base's velocity components, whose axes turn with it
-    acceleration = np.broadcast_to(np.concatenate([dv - np.cross(w, v), dw], axis=1), (rows, 6))
-    given = (whole.W[:, 6:, :6] @ acceleration[:, :, None])[:, :, 0]
-    return LagrangeTerms(
-        np.ascontiguousarray(whole.W[:, 6:, 6:]),
-        whole.V[:, 6:] - given,
-        np.ascontiguousarray(whole.W_dot[:, 6:, 6:]),
-        whole.dT_dq[:, 6:],
-        whole.Y[:, 6:],
-        (whole.W_dot[:, 6:, :6] @ velocity[:, :, None])[:, :, 0] + given,
-    )
-
-
-def lagrange_terms(
-    robot: RobotModel, q: ArrayLike, qd: ArrayLike, *, base_motion: BaseMotion | None = None
-) -> LagrangeTerms:
-    """W and V of Lagrange's equations W q̈ = P + V, and Ẇ, ∂T/∂q, Y, ṡ that V is made of (document 004).
-
-    Parameters
-    ----------
-    robot
-        The model.
-    q, qd
-        Positions (…, nq) and velocities (…, n). Leading dimensions broadcast.
-    base_motion
-        As for `inverse_dynamics`. The kinetic energy is that of the motion in the world then.
-
-    Raises
-    ------
-    ArgumentError
-        Wrong shapes, NaN or infinity, or a base motion for a floating base.
-    """
-    lead, (positions, velocities) = state_arrays(robot, q=q, qd=qd)
-    unloaded = np.empty((1, 0, 6))
-    if base_motion is None:
-        model = robot.topology, robot.parameters, robot.gravity.reshape(1, 3).copy()
-        own = _by_own_code(robot, model, positions, velocities)
-        terms = form_terms(*model, positions, velocities, unloaded) if own is None else own
-    else:
-        base = packed_base(robot, base_motion, lead)
-        field = robot.gravity @ np.asarray(base_motion.rotation, dtype=np.float64)  # in base axes; checked just now
-        field = np.array(np.broadcast_to(field, (*lead, 3)).reshape(-1, 3))
-        base = np.array(np.broadcast_to(base, (len(field), 12)))
-        base[:, 6:9] += field  # its own acceleration, without −g
-        terms = form_terms_on_moving_base(robot, base, field, positions, velocities, unloaded)
-    return LagrangeTerms(*(term.reshape((*lead, *term.shape[1:])) for term in terms))
