@@ -68,7 +68,7 @@ QUANTITIES: dict[str, Batch] = {
     ),
     "forward_dynamics": Batch(forward_dynamics, "tau", "aba", "abaInParallel", 20_000, "batch"),
     "inverse_dynamics_derivatives": Batch(
-        inverse_dynamics_derivatives, "qdd", "computeRNEADerivatives", None, 5_000, "batch-derivatives", most=9
+        inverse_dynamics_derivatives, "qdd", "computeRNEADerivatives", None, 1_000, "batch-derivatives", most=9
     ),
 }  # fmt: skip
 
