@@ -19,6 +19,7 @@ from rne_dynamics.description.model_file import load_model
 from rne_dynamics.description.sources import read_source, read_stdin
 from rne_dynamics.dispatch import closed
 from rne_dynamics.errors import ArgumentError, unknown
+from rne_dynamics.figures.tracking import MIXED, Units, units_of
 from rne_dynamics.model.mechanism import RigidRobot
 from rne_dynamics.recording.comparison import HALF_WINDOW, difference, largest, mean, model_efforts, rms
 from rne_dynamics.recording.reading import read_recording
@@ -72,7 +73,7 @@ def run(args: argparse.Namespace) -> int:
     if args.json:
         print(json.dumps(figures | {"figure": str(out)}, indent=2))
         return 0
-    _print(shown, figures)
+    _print(shown, figures, MIXED if robot is None else units_of(robot))
     console().print(f"wrote {out}")
     return 0
 
@@ -137,8 +138,9 @@ def _figures(recording: Recording, joints: list[int], robot: RigidRobot | None, 
 
 
 _HEADINGS = {
-    "rms_error": "RMS error (rad, m)", "largest_error": "largest error", "largest_effort": "largest effort (N m, N)",
-    "effort_limit": "limit", "rms_model_difference": "moving: effort less model, RMS", "mean_model_difference": "mean",
+    "rms_error": "RMS error ({0.position})", "largest_error": "largest error",
+    "largest_effort": "largest effort ({0.effort})", "effort_limit": "limit",
+    "rms_model_difference": "moving: effort less model, RMS", "mean_model_difference": "mean",
 }
 
 
@@ -146,14 +148,14 @@ def _shown(name: str, value: float | None) -> str:
     return "-" if value is None else f"{value:.2e}" if "error" in name else f"{value:.4g}"
 
 
-def _print(recording: Recording, figures: dict[str, Any]) -> None:
+def _print(recording: Recording, figures: dict[str, Any], units: Units) -> None:
     out = console()
     span = f"{figures['from']:.3f} to {figures['to']:.3f} s"
     out.print(f"{recording.source}: {figures['states']} states, {span}", soft_wrap=True)
     table = Table("joint")
     names = [name for name in _HEADINGS if name in figures["joints"][0]]
     for name in names:
-        table.add_column(_HEADINGS[name], justify="right")
+        table.add_column(_HEADINGS[name].format(units), justify="right")
     for row in figures["joints"]:
         table.add_row(row["name"], *(_shown(name, row[name]) for name in names))
     print_table(out, table)

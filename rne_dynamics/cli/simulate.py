@@ -152,7 +152,7 @@ def run(args: argparse.Namespace) -> int:
             raise ArgumentError("--vary needs --samples, and --samples needs a controlled move, without --free")
         if args.movie:
             raise ArgumentError("--movie shows one motion; leave --samples out")
-        return simulate_many.simulate_many(args, robot.name, rollout(args, robot, plant)[0], outputs)
+        return simulate_many.simulate_many(args, rollout(args, robot, plant)[0], outputs)
     ended, law = None, None
     with _progress(args.seconds, quiet=args.json) as progress, warnings.catch_warnings():
         warnings.simplefilter("ignore", BendingRangeWarning)  # reported below
@@ -185,7 +185,7 @@ def run(args: argparse.Namespace) -> int:
     if args.json:
         print(json.dumps(figures, indent=2))
     else:
-        print_figures(robot.name, figures)
+        print_figures(robot, figures)
         for path in (*outputs, *filter(None, (args.plot, args.movie, args.report))):
             console().print(f"wrote {path}", soft_wrap=True)
         if "verdict" in figures:

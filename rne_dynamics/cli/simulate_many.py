@@ -17,7 +17,7 @@ from rne_dynamics.cli.table_layout import print_table
 from rne_dynamics.cli.terminal import console, progress_bar
 from rne_dynamics.errors import ArgumentError
 from rne_dynamics.figures.style import COLORS, INK, THIN, canvas
-from rne_dynamics.figures.tracking import joint_units
+from rne_dynamics.figures.tracking import joint_units, units_of
 from rne_dynamics.model.protocol import Robot
 from rne_dynamics.simulation.plant.plant import ArmPlant
 from rne_dynamics.simulation.rollouts.many import ManyRollouts, Outcome
@@ -70,7 +70,7 @@ def variation(texts: list[str]) -> Variation:
     return Variation(**found)
 
 
-def simulate_many(args: argparse.Namespace, name: str, rollout: Rollout, outputs: list[Path]) -> int:
+def simulate_many(args: argparse.Namespace, rollout: Rollout, outputs: list[Path]) -> int:
     """Run, save and print; the exit code is 1 if no sample was completed."""
     varies = variation(args.vary)
     plant: ArmPlant = rollout.plant
@@ -96,7 +96,7 @@ def simulate_many(args: argparse.Namespace, name: str, rollout: Rollout, outputs
     if args.json:
         print(json.dumps(figures, indent=2))
     else:
-        _print(name, figures)
+        _print(rollout.plant.robot, figures)
         for path in (*outputs, *filter(None, (args.plot if many.done.any() else None, args.report))):
             console().print(f"wrote {path}")
     return 0 if many.done.any() else 1
@@ -129,11 +129,12 @@ def figures_of(many: ManyRollouts, args: argparse.Namespace) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def _print(name: str, figures: dict[str, Any]) -> None:
-    out = console()
+def _print(robot: Robot, figures: dict[str, Any]) -> None:
+    out, units = console(), units_of(robot)
     table = Table(
-        "joint", "RMS error: median (rad, m)", "95 %", "worst", "largest error", "largest effort (N m, N)",
-        "samples at the effort limit", title=f"{name}: {figures['done']} of {figures['samples']} samples",
+        "joint", f"RMS error: median ({units.position})", "95 %", "worst", "largest error",
+        f"largest effort ({units.effort})", "samples at the effort limit",
+        title=f"{robot.name}: {figures['done']} of {figures['samples']} samples",
     )  # fmt: skip
     for column in table.columns[1:]:
         column.justify = "right"

@@ -9,21 +9,11 @@ from typing import Any
 
 from rne_dynamics.cli.reports import finish
 from rne_dynamics.cli.simulate_plot import plot
+from rne_dynamics.cli.simulate_report import COLUMNS
 from rne_dynamics.figures.report import Report
 from rne_dynamics.figures.tracking import joint_units
 from rne_dynamics.model.protocol import Robot
 from rne_dynamics.simulation.runs.log import Log
-
-#: Key of a figure, heading, number format, and the quantity whose unit it has.
-_COLUMNS = (
-    ("rms_error", "RMS error", ".2e", "position"),
-    ("largest_error", "largest error", ".2e", "position"),
-    ("final_error", "final error", ".2e", "position"),
-    ("largest_effort", "largest effort", ".4g", "effort"),
-    ("effort_limit", "effort limit", ".4g", "effort"),
-    ("velocity_end", "velocity at the end", ".4g", "velocity"),
-    ("largest_velocity", "largest velocity", ".4g", "velocity"),
-)
 
 
 def write_report(args: argparse.Namespace, robot: Robot, log: Log, figures: dict[str, Any]) -> None:
@@ -39,7 +29,7 @@ def write_report(args: argparse.Namespace, robot: Robot, log: Log, figures: dict
             not at_limit,
             f"effort limits reached by {', '.join(at_limit)}" if at_limit else "all efforts stayed within their limits",
         )
-    columns = [c for c in _COLUMNS if figures["joints"] and c[0] in figures["joints"][0]]
+    columns = [c for c in COLUMNS if figures["joints"] and c[0] in figures["joints"][0]]
     rows = [
         [row["name"], *(_cell(row[key], form, getattr(units, what)) for key, _, form, what in columns)]
         for row, units in zip(figures["joints"], joint_units(robot), strict=True)

@@ -10,7 +10,9 @@ from rich.table import Table
 from rne_dynamics.cli.table_layout import print_table
 from rne_dynamics.cli.terminal import console
 from rne_dynamics.dispatch import gravity_torque
+from rne_dynamics.figures.tracking import units_of
 from rne_dynamics.flexible.static import balance
+from rne_dynamics.model.protocol import Robot
 from rne_dynamics.simulation.plant.plant import ArmPlant
 from rne_dynamics.simulation.runs.log import Log
 
@@ -107,19 +109,19 @@ def tip_figures(log: Log, after: float | None) -> list[dict[str, Any]]:
     return figures
 
 
-#: Key in the figures, title and number format of each column.
-_COLUMNS = (
-    ("rms_error", "RMS error (rad, m)", ".2e"),
-    ("largest_error", "largest error", ".2e"),
-    ("final_error", "final error", ".2e"),
-    ("largest_effort", "largest effort (N m, N)", ".4g"),
-    ("effort_limit", "effort limit", ".4g"),
-    ("effort_start", "at the start", ".3f"),
-    ("static_start", "static there", ".3f"),
-    ("effort_end", "at the end", ".3f"),
-    ("static_end", "static there", ".3f"),
-    ("velocity_end", "velocity at the end (rad/s, m/s)", ".4g"),
-    ("largest_velocity", "largest velocity", ".4g"),
+#: Of each column: key in the figures, heading, number format, and the quantity whose unit it has (`Units`).
+COLUMNS = (
+    ("rms_error", "RMS error", ".2e", "position"),
+    ("largest_error", "largest error", ".2e", "position"),
+    ("final_error", "final error", ".2e", "position"),
+    ("largest_effort", "largest effort", ".4g", "effort"),
+    ("effort_limit", "effort limit", ".4g", "effort"),
+    ("effort_start", "effort at the start", ".3f", "effort"),
+    ("static_start", "static there", ".3f", "effort"),
+    ("effort_end", "effort at the end", ".3f", "effort"),
+    ("static_end", "static there", ".3f", "effort"),
+    ("velocity_end", "velocity at the end", ".4g", "velocity"),
+    ("largest_velocity", "largest velocity", ".4g", "velocity"),
 )
 
 
@@ -128,14 +130,18 @@ def _text(value: float, form: str) -> str:
     return format(round(value, 3) + 0.0 if form == ".3f" else value, form)
 
 
-def print_figures(name: str, figures: dict[str, Any]) -> None:
-    """Print figures as tables; `name` is the robot's."""
-    columns = [c for c in _COLUMNS if c[0] in figures["joints"][0]] if figures["joints"] else []
-    table = Table("joint", *(title for _, title, _ in columns), title=f"{name}: {figures['seconds']:g} s")
+def print_figures(robot: Robot, figures: dict[str, Any]) -> None:
+    """Print figures as tables."""
+    columns = [c for c in COLUMNS if c[0] in figures["joints"][0]] if figures["joints"] else []
+    table = Table("joint", title=f"{robot.name}: {figures['seconds']:g} s")
+    given, units = "", units_of(robot)
+    for _, heading, _, what in columns:  # the unit where it changes
+        table.add_column(heading if what == given else f"{heading} ({getattr(units, what)})")
+        given = what
     for column in table.columns[1:]:
         column.justify = "right"
     for row in figures["joints"]:
-        table.add_row(row["name"], *("-" if row[key] is None else _text(row[key], form) for key, _, form in columns))
+        table.add_row(row["name"], *("-" if row[key] is None else _text(row[key], form) for key, _, form, _ in columns))
     out = console()
     print_table(out, table)
     _print_links(figures.get("links", []))
