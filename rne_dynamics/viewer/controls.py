@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from rne_dynamics.figures.tracking import units_of
 from rne_dynamics.model.flexible.arm import AnyRobot
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.tree import JointKind
@@ -36,7 +37,7 @@ class JointSliders:
         robot = page.robot
         self._sliders = []
         prismatic = {j.name for j in robot.tree.joints if j.kind is JointKind.PRISMATIC}
-        with page.server.gui.add_folder("Joints (rad, m)"):
+        with page.server.gui.add_folder(f"Joints ({units_of(robot).position})"):
             for j, name in enumerate(robot.joint_names):
                 wide = reach(robot) if name in prismatic else np.pi
                 low = float(robot.lower[j]) if np.isfinite(robot.lower[j]) else -wide

@@ -17,6 +17,7 @@ import numpy as np
 
 from rne_dynamics.description.sources import Source
 from rne_dynamics.errors import ArgumentError, MissingDependencyError, RneDynamicsError
+from rne_dynamics.figures.tracking import units_of
 from rne_dynamics.model.flexible.arm import AnyRobot
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.viewer.bars import bars
@@ -124,7 +125,7 @@ class Page:
 
     def add_torques(self) -> None:
         """Add the folder of the efforts."""
-        with self.server.gui.add_folder("Torques (N m, N)"):
+        with self.server.gui.add_folder(f"Torques ({units_of(self.robot).effort})"):
             self._bars = self.server.gui.add_html("")
 
     def add_overlays(self) -> None:

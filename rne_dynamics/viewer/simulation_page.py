@@ -40,10 +40,11 @@ class SimulationPage:
         self._sliders = JointSliders(page, self._moved)
         self._pushing = PushPanel(page, arm.push, arm.drag)
         page.add_overlays()
-        self._speed, self._numbers_at = 1.0, 0.0
+        self._speed, self._numbers_at, self._stepped = 1.0, 0.0, False
 
     def run(self, ended: Callable[[], bool] = lambda: False) -> None:
         """Simulate and draw until `ended`."""
+        self.draw()  # the first step may compile for some seconds
         for passed in frames():
             if ended():
                 return
@@ -82,10 +83,14 @@ class SimulationPage:
                 done += 1
         except RneDynamicsError as error:
             self.page.refuse(f"the simulation is paused: {error}. Reset starts again")
-        self._speed += 0.1 * (done / steps - self._speed)
+        if self._stepped:
+            self._speed += 0.1 * (done / steps - self._speed)
+        self._stepped = True
 
     def _status(self) -> str:
         state = self.arm.state
+        if not (self._stepped or self.arm.paused):
+            return f"t = {state.t:.2f} s, compiling what is not on disk yet"
         speed = "" if self._speed > 0.95 else f", {100.0 * self._speed:.0f} % of real time"
         return f"t = {state.t:.2f} s, {'paused' if self.arm.paused else 'running'}{speed}"
 
