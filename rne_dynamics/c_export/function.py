@@ -73,39 +73,32 @@ class Function:
 
     def definition(self, prefix: str, precision: Precision) -> str:
         """Its definition after its parts; raises `ModelError` if a constant has no literal in this precision."""
-        program, status, type_ = self.program, prefix.upper(), precision.type
-        graph, margins = program.graph, self._margins()
+        program, status, graph, margins = self.program, prefix.upper(), self.program.graph, self._margins()
         inputs = [f"{name}[{k}]" for name, width in zip(self.inputs, program.widths, strict=True) for k in range(width)]
-        turns = [x for x in graph.needed(program.results) if graph.nodes[x].name in _ARRAYS]
-        angles = list(dict.fromkeys(graph.nodes[x].operands[0] for x in turns))
-        known = {x: f"{_ARRAYS[graph.nodes[x].name]}[{angles.index(graph.nodes[x].operands[0])}]" for x in turns}
+        known, turning = _sines(program, inputs, precision)
         values = Statements(graph, inputs, program.results, precision, known, margins)
         named = {one.name for one in values.all}
         kept = dict.fromkeys((*(f"m{k}" for k in range(len(margins))), *(values[x] for x in program.results)))
         parts = in_parts(values.all, [name for name in kept if name in named], precision)
-        at = {x: values[x] for x in program.results}
-        at = {x: f"{SHARED}[{parts.places[name]}]" if name in parts.places else name for x, name in at.items()}
+        at = {name: f"{SHARED}[{place}]" for name, place in parts.places.items()}
+        found = {x: at.get(values[x], values[x]) for x in program.results}
         tested, places = checked_nodes(graph, program.results, len(inputs))
-        texts, calls = self._parts(parts, status, type_)
-        lines = [f"{type_} {SHARED}[{parts.size}];"] if parts.size else []
-        if angles:
-            angle = Statements(graph, inputs, angles, precision)
-            lines += [f"{type_} {name}[{len(angles)}];" for name in _ARRAYS.values()] + angle.lines
-            lines += _wrapped(f"const {type_} angle[] = {{{', '.join(angle[x] for x in angles)}}};")
-            lines.append(f"{SINES}(angle, {len(angles)}, {', '.join(_ARRAYS.values())});")
-        lines += [*calls, *self._inertia_test(len(margins), status)]
-        lines += _wrapped(f"if (!isfinite({balanced_sum([*(inputs[k] for k in places), *(at[x] for x in tested)])}))")
+        texts, calls = self._parts(parts, status, precision)
+        lines = [f"{precision.type} {SHARED}[{parts.size}];"] if parts.size else []
+        lines += [*turning, *calls, *self._inertia_test(len(margins), status)]
+        tests = [*(inputs[k] for k in places), *(found[x] for x in tested)]
+        lines += _wrapped(f"if (!isfinite({balanced_sum(tests)}))")
         lines.append(f"    return {status}_NOT_FINITE;")
-        lines += [f"{self.output}[{k}] = {at[x]};" for k, x in enumerate(program.results)]
+        lines += [f"{self.output}[{k}] = {found[x]};" for k, x in enumerate(program.results)]
         return "\n".join((*texts, *_body(self.declaration(precision), [*lines, f"return {status}_OK;"])))
 
-    def _parts(self, parts: Parts, status: str, type_: str) -> tuple[list[str], list[str]]:
+    def _parts(self, parts: Parts, status: str, precision: Precision) -> tuple[list[str], list[str]]:
         """The definitions of the parts, and their calls; each takes the arrays that it uses."""
         texts, calls = list[str](), list[str]()
         for number, body in enumerate(parts.bodies, 1):
-            name, text = f"{self.name}_{number}", "\n".join(body)
+            name, text = f"part_{number}_of_{self.name}", "\n".join(body)
             used = [x for x in (*self.inputs, *_ARRAYS.values()) if re.search(rf"\b{x}\[", text)]
-            parameters = ", ".join((*(f"const {type_} *{x}" for x in used), f"{type_} *{SHARED}"))
+            parameters = ", ".join((*(f"const {precision.type} *{x}" for x in used), f"{precision.type} *{SHARED}"))
             texts += _body(f"{status}_PART void {name}({parameters})", body)
             calls.append(f"{name}({', '.join((*used, SHARED))});")
         return texts, calls
@@ -128,8 +121,22 @@ class Function:
         ]
 
 
+def _sines(program: Program, inputs: list[str], precision: Precision) -> tuple[dict[int, str], list[str]]:
+    """Where all sines and cosines are, by node, and the lines that compute them."""
+    graph, type_ = program.graph, precision.type
+    turns = {x: graph.nodes[x] for x in graph.needed(program.results) if graph.nodes[x].name in _ARRAYS}
+    angles = list(dict.fromkeys(node.operands[0] for node in turns.values()))
+    if not angles:
+        return {}, []
+    values = Statements(graph, inputs, angles, precision)
+    lines = [f"{type_} {name}[{len(angles)}];" for name in _ARRAYS.values()] + values.lines
+    lines += _wrapped(f"const {type_} angle[] = {{{', '.join(values[x] for x in angles)}}};")
+    lines.append(f"{SINES}(angle, {len(angles)}, {', '.join(_ARRAYS.values())});")
+    return {x: f"{_ARRAYS[node.name]}[{angles.index(node.operands[0])}]" for x, node in turns.items()}, lines
+
+
 def _body(declaration: str, lines: list[str]) -> list[str]:
-    return [declaration, "{", *(f"    {line}" for line in lines), "}", ""]
+    return [*_wrapped(declaration), "{", *(f"    {line}" for line in lines), "}", ""]
 
 
 def _wrapped(line: str) -> list[str]:

@@ -1,9 +1,9 @@
-"""A long sequence of statements in parts, functions of C that share an array.
+"""A long sequence of statements in parts: functions of C that share an array.
 
-A compiler gives a value that finds no register memory for its whole life. In a function of thousands of values, most
-operands so come from memory, and the code outgrows the processor's cache of instructions, where it runs at half the
-speed. Functions of a few hundred operations have most of their values in registers. Compilers also compute values that
-are needed only after a test behind that test, which keeps alive what they are computed from: a part contains no test.
+In a function of thousands of values, a compiler keeps most of them in memory, and the code outgrows the processor's
+cache of instructions: it then runs at half its speed. In functions of a few hundred operations, most values are in
+registers. A part contains no test: behind a test, compilers compute what is needed only there, and keep alive until
+then what it is computed from.
 """
 
 from __future__ import annotations
@@ -13,8 +13,8 @@ from typing import NamedTuple
 
 from rne_dynamics.c_export.statements import Precision, Statement
 
-#: Operations after which a part ends; shorter ones move more values through memory.
-LONGEST = 300
+#: About the largest number of operations of a part; with fewer, more values pass through memory.
+LONGEST = 400
 #: The array of C that parts share.
 SHARED = "shared"
 

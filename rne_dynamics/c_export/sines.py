@@ -68,7 +68,8 @@ static void {name}(const {type} *x, int count, {type} *sine, {type} *cosine)
         /* x = n pi / 2 + r; pi / 2 is the sum of three numbers, so that r has all its digits */
         const int n = (int)(x[k] * {two_over_pi} + (x[k] < {zero} ? -{half} : {half}));
         const {type} turns = ({type})n;
-        const {type} r = ((x[k] - turns * {first}) - turns * {second}) - turns * {third};
+        const {type} near = (x[k] - turns * {first}) - turns * {second};
+        const {type} r = near - turns * {third};
         const {type} z = r * r;
         const {type} sin_r = r + z * r * ({sin});
         const {type} cos_r = {one} - ({half} * z - z * z * ({cos}));
