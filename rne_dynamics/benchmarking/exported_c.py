@@ -1,4 +1,4 @@
-"""The C of `rne export`, with its tests of states, compared with C that CasADi generates and with C without tests."""
+"""The C of `rne export`, with its tests of states, compared with CasADi's C and with one function without tests."""
 
 from __future__ import annotations
 

@@ -8,6 +8,7 @@ from rne_dynamics import __version__
 from rne_dynamics.c_export.description import MARK, description, head
 from rne_dynamics.c_export.function import EXPORTED, Function
 from rne_dynamics.c_export.identifiers import comment, string
+from rne_dynamics.c_export.sines import SINES, sines
 from rne_dynamics.c_export.statements import Precision
 from rne_dynamics.dynamics.quantities import QUANTITIES
 from rne_dynamics.model.robot import RobotModel
@@ -46,9 +47,12 @@ def source_file(
     """The source with all functions; raises as `Function.definition`."""
     names = ",\n".join(f"    {string(name)}" for name in robot.joint_names)
     text = head(robot, source, "Rigid-body dynamics") + _SOURCE.format(prefix=prefix, P=prefix.upper(), names=names)
+    definitions = "\n".join(function.definition(prefix, precision) for function in functions)
+    if f"{SINES}(" in definitions:
+        text += sines(precision)
     if any(function.program.graph.guards for function in functions):
-        text += _ALL_FINITE.format(type=precision.type)
-    return text + "\n" + "\n".join(function.definition(prefix, precision) for function in functions)
+        text += _TESTS.format(type=precision.type, zero=precision.constant(0.0))
+    return f"{text}\n{definitions}"
 
 
 def cmake_file(robot: RobotModel, prefix: str) -> str:
@@ -97,16 +101,32 @@ _SOURCE = """
 #error "compile without -ffast-math and -ffinite-math-only: they remove the tests for NaN and infinity"
 #endif
 
+/* Parts of functions, not inlined: in small functions compilers have most values in registers. */
+#if defined(__GNUC__)
+#define {P}_PART static __attribute__((noinline))
+#else
+#define {P}_PART static
+#endif
+
 const char *const {prefix}_joint_names[{P}_N] = {{
 {names}
 }};
 """
-_ALL_FINITE = """
+_TESTS = """
 static int all_finite(const {type} *x, int count)
 {{
     int k;
     for (k = 0; k < count; k++)
         if (!isfinite(x[k]))
+            return 0;
+    return 1;
+}}
+
+static int all_positive(const {type} *x, int count)
+{{
+    int k;
+    for (k = 0; k < count; k++)
+        if (!(x[k] > {zero}))
             return 0;
     return 1;
 }}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from types import MappingProxyType
 from typing import NamedTuple
 
@@ -12,7 +12,7 @@ import numpy as np
 
 from rne_dynamics.advice import rne
 from rne_dynamics.errors import ModelError
-from rne_dynamics.straight_line.graph import Graph, Guard
+from rne_dynamics.straight_line.graph import Graph
 
 
 class Precision(NamedTuple):
@@ -56,10 +56,32 @@ _INFIX = {"add": ("+", _SUM), "sub": ("-", _SUM), "mul": ("*", _PRODUCT)}
 _CALLS = {"sqrt": "sqrt", "sin": "sin", "cos": "cos", "abs": "fabs"}
 
 
+class Statement(NamedTuple):
+    """A constant of C.
+
+    Parameters
+    ----------
+    name
+        Its name.
+    text
+        The expression.
+    uses
+        Names of the constants in the expression.
+    operations
+        How many operations the expression has.
+    """
+
+    name: str
+    text: str
+    uses: tuple[str, ...]
+    operations: int
+
+
 class _Expression(NamedTuple):
     text: str
     binds: int = _ATOM
     operations: int = 0
+    uses: tuple[str, ...] = ()
 
     def within(self, least: int) -> str:
         """The text as an operand of an operator that needs operands which bind at least so strongly."""
@@ -79,13 +101,15 @@ class Statements:
         Nodes that are needed by name.
     precision
         The type of all values.
-    test
-        Statements that return where a guard, with these operands, has another outcome; placed as early as possible,
-        which keeps fewer values alive. None by default.
+    known
+        Expressions of nodes that are computed elsewhere. None by default.
+    margins
+        Pairs of nodes whose differences are the constants m0, m1, …, computed as early as possible, which keeps fewer
+        values alive. The second node is a round-off of doubles and becomes one of this precision.
 
     Attributes
     ----------
-    lines
+    all
         The statements, in order.
     """
 
@@ -95,31 +119,51 @@ class Statements:
         inputs: Sequence[str],
         wanted: Iterable[int],
         precision: Precision,
-        test: Callable[[Guard, str, str], Sequence[str]] = lambda guard, left, right: (),
+        known: Mapping[int, str] = MappingProxyType({}),
+        margins: Sequence[tuple[int, int]] = (),
     ) -> None:
-        self.lines: list[str] = []
+        self.all: list[Statement] = []
         self._graph, self._inputs, self._precision = graph, inputs, precision
         self._done: dict[int, _Expression] = {}
-        named = [*wanted, *(x for guard in graph.guards for x in (guard.left, guard.right))]
-        order, guards = graph.needed(named), dict[int, list[Guard]]()
-        for guard in graph.guards:
-            guards.setdefault(max(guard.left, guard.right), []).append(guard)
-        uses = Counter(x for user in order for x in graph.nodes[user].operands)
+        named, at = {*wanted, *(x for pair in margins for x in pair)}, dict[int, list[int]]()
+        for k, pair in enumerate(margins):
+            at.setdefault(max(pair), []).append(k)
+        order = _needed(graph, named, known)
+        uses = Counter(x for user in order if user not in known for x in graph.nodes[user].operands)
         for x in order:
-            made = self._expression(x)
+            made = _Expression(known[x]) if x in known else self._expression(x)
             short = made.operations < _LONGEST and graph.nodes[x].name in (*_INFIX, "neg")
             if made.operations and not (uses[x] == 1 and short and x not in named):
-                self.lines.append(f"const {precision.type} v{x} = {made.text};")
-                made = _Expression(f"v{x}")
+                made = self._constant(f"v{x}", made)
             self._done[x] = made
-            for guard in guards.get(x, ()):
-                self.lines += test(guard, self[guard.left], self[guard.right])
+            for k in at.get(x, ()):
+                self._constant(f"m{k}", self._margin(*(self._done[y] for y in margins[k])))
+
+    @property
+    def lines(self) -> list[str]:
+        """The statements as lines of C."""
+        return [f"const {self._precision.type} {one.name} = {one.text};" for one in self.all]
 
     def __getitem__(self, x: int) -> str:
         """A wanted node: the name of its constant, an input or a literal."""
         return self._done[x].within(_ATOM)
 
+    def _constant(self, name: str, made: _Expression) -> _Expression:
+        self.all.append(Statement(name, made.text, made.uses, made.operations))
+        return _Expression(name, uses=(name,))
+
+    def _margin(self, left: _Expression, right: _Expression) -> _Expression:
+        coarser = self._precision.coarser
+        factor = "" if coarser == 1.0 else f"{self._precision.constant(coarser)} * "
+        return _Expression(f"{left.within(_ATOM)} - {factor}{right.within(_ATOM)}", _SUM, 2, left.uses + right.uses)
+
     def _expression(self, x: int) -> _Expression:
+        """The expression of a node, with the names in it."""
+        parts = [self._done[y] for y in self._graph.nodes[x].operands]
+        uses = tuple(dict.fromkeys(name for part in parts for name in part.uses))
+        return self._plain_expression(x)._replace(uses=uses)
+
+    def _plain_expression(self, x: int) -> _Expression:
         node, suffix = self._graph.nodes[x], self._precision.suffix
         if node.name == "input":
             return _Expression(self._inputs[int(node.leaf)])
@@ -144,3 +188,12 @@ class Statements:
         if node.name == "neg":
             return _Expression(f"-{parts[0].within(_ATOM)}", _SUM, operations)
         return _Expression(f"1.0{suffix} / {parts[0].within(_ATOM)}", _PRODUCT, operations)
+
+
+def _needed(graph: Graph, wanted: Iterable[int], known: Mapping[int, str]) -> list[int]:
+    """All nodes that the wanted ones depend on, in order; what only known ones depend on is left out."""
+    needed = set(wanted)
+    for x in range(len(graph.nodes) - 1, -1, -1):
+        if x in needed and x not in known:
+            needed.update(graph.nodes[x].operands)
+    return sorted(needed)

@@ -19,14 +19,15 @@ LARGEST_ANGLE = 2.0**30
 # π/2 as a sum of doubles: each is the nearest one to the remainder
 _HALF_PI = (float.fromhex("0x1.921fb54442d18p+0"), float.fromhex("0x1.1a62633145c07p-54"),
             float.fromhex("-0x1.f1976b7ed8fbcp-110"))  # fmt: skip
-_TWO_OVER_PI = 0.6366197723675814
+TWO_OVER_PI = 0.6366197723675814
 # adding and subtracting it rounds to an integer, which is also in the lowest bits of the sum
 _ROUNDER = 1.5 * 2.0**52
-_SIN = (
+#: Polynomials in r²: sin r = r + r³ (…), cos r = 1 − r²/2 + r⁴ (…); constant terms first.
+SIN = (
     -1.66666666666666324348e-01, 8.33333333332248946124e-03, -1.98412698298579493134e-04, 2.75573137070700676789e-06,
     -2.50507602534068634195e-08, 1.58969099521155010221e-10,
 )  # fmt: skip
-_COS = (
+COS = (
     4.16666666666666019037e-02, -1.38888888888741095749e-03, 2.48015872894767294178e-05, -2.75573143513906633035e-07,
     2.08757232129817482790e-09, -1.13596475577881948265e-11,
 )  # fmt: skip
@@ -35,7 +36,7 @@ _COS = (
 def sin_cos(lines: Lines, x: str) -> tuple[str, str]:
     """Write sine and cosine of x; NaN if x is not finite, invalid beyond `LARGEST_ANGLE`."""
     rounder = lines.splat(_ROUNDER)
-    shifted = lines.intrinsic("fma", x, lines.splat(_TWO_OVER_PI), rounder)
+    shifted = lines.intrinsic("fma", x, lines.splat(TWO_OVER_PI), rounder)
     n = lines.exact("fsub", shifted, rounder)
     minus_n = lines.let(f"fneg {lines.vector} {n}")
     first = lines.intrinsic("fma", minus_n, lines.splat(_HALF_PI[0]), x)
@@ -47,14 +48,14 @@ def sin_cos(lines: Lines, x: str) -> tuple[str, str]:
     z = lines.exact("fmul", r, r)
 
     # sin (r + c) = r + (r³ S(z) + c)
-    cubic = lines.intrinsic("fma", lines.exact("fmul", z, r), _polynomial(lines, z, _SIN), c)
+    cubic = lines.intrinsic("fma", lines.exact("fmul", z, r), _polynomial(lines, z, SIN), c)
     sine = lines.exact("fadd", r, cubic)
     # cos (r + c) = w + ((1 − w) − z/2 + (z² C(z) − r c)) with w = 1 − z/2 rounded
     one, half = lines.splat(1.0), lines.splat(-0.5)
     w = lines.intrinsic("fma", z, half, one)
     rest = lines.intrinsic("fma", z, half, lines.exact("fsub", one, w))
     minus_r = lines.let(f"fneg {lines.vector} {r}")
-    quartic = lines.intrinsic("fma", lines.exact("fmul", z, z), _polynomial(lines, z, _COS), rest)
+    quartic = lines.intrinsic("fma", lines.exact("fmul", z, z), _polynomial(lines, z, COS), rest)
     cosine = lines.exact("fadd", w, lines.intrinsic("fma", minus_r, c, quartic))
 
     quadrant = lines.bits(shifted)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import re
 import subprocess
 from dataclasses import replace
@@ -10,14 +11,17 @@ from pathlib import Path
 import numpy as np
 import pytest
 from support.arms import docked_vehicle, gripper
-from support.c_compiler import C, Exported, compile_c, compile_cxx, run
+from support.c_compiler import TYPES, C, Exported, compile_c, compile_cxx, run
 from support.errors import relative_error
 from support.robots import robot as load
 from support.wheel import wheel_robots
 
 import rne_dynamics as rne
+from rne_dynamics.c_export import parts
 from rne_dynamics.c_export.export import end_links
 from rne_dynamics.c_export.identifiers import comment, distinct, prefix_of, string
+from rne_dynamics.c_export.sines import sines
+from rne_dynamics.c_export.statements import PRECISIONS
 from rne_dynamics.errors import ArgumentError, ModelError, RneDynamicsError
 from rne_dynamics.model.assembly import assemble
 from rne_dynamics.model.inertia import Inertia
@@ -96,6 +100,12 @@ def test_all_functions_agree_with_the_plain_functions(name, precision, exported)
         "inverse_dynamics", "forward_dynamics", "gravity_torque", "bias_torque", "mass_matrix", "jacobian"
     }  # fmt: skip
     assert max(largest_errors(ROBOTS[name](), code, 50).values()) < TOLERANCES[precision]
+
+
+def test_parts_of_any_length_give_the_same_answers(tmp_path, monkeypatch):
+    monkeypatch.setattr(parts, "LONGEST", 25)
+    robot = ROBOTS["gripper"]()
+    assert max(largest_errors(robot, Exported(rne.to_c(robot), tmp_path), 10).values()) < 1e-12
 
 
 @pytest.mark.parametrize("name", ["ur5", "flying arm", "gripper", "vehicle"])
@@ -208,7 +218,7 @@ def test_the_self_test_succeeds_and_fails_if_a_number_is_changed(precision, expo
     text = code.source.read_text()
     changed = code.folder / "changed.c"
     for function in code.export.functions[1:3]:
-        body = text.index("{", text.index(f"int {function.name}("))
+        body = re.search(rf"[_ ]{function.name}\([^{{]*{{", text).end()  # its first part if it has any
         number = re.compile(r"(?<![\w.])\d+\.\d*[1-9]\d*")
         found = number.search(text, body)
         assert found is not None
@@ -257,6 +267,21 @@ def test_the_header_says_what_a_programmer_needs(exported):
     assert [x.decode() for x in ur5.names] == list(ROBOTS["ur5"]().joint_names)
 
 
+@pytest.mark.parametrize("precision", PRECISIONS)
+def test_sines_and_cosines_are_those_of_numpy(precision, tmp_path):
+    source, kind = tmp_path / "sines.c", TYPES[precision]
+    call = f"void run(const {precision} *x, int count, {precision} *s, {precision} *c);\n"
+    call += call.replace(";\n", " { sines_and_cosines(x, count, s, c); }\n")
+    source.write_text("#include <math.h>\n" + sines(PRECISIONS[precision]) + call)
+    library = ctypes.CDLL(str(compile_c([source], tmp_path / "sines.so", "-shared", "-fPIC")))
+    rng, quarters = np.random.default_rng(3), np.pi / 4.0 * np.arange(-12000, 12001)
+    turns, far = rng.uniform(-7.0, 7.0, 100_000), rng.uniform(-9999.0, 9999.0, 100_000)
+    for angles in (turns, far, quarters, np.array([2e4, 1.0])):
+        x, found = angles.astype(kind), np.empty((2, len(angles)), kind)
+        library.run(*(ctypes.c_void_p(x.ctypes.data), len(x), *(ctypes.c_void_p(row.ctypes.data) for row in found)))
+        assert np.abs(found - [np.sin(x.astype(float)), np.cos(x.astype(float))]).max() < np.finfo(kind).eps
+
+
 def test_each_sine_and_cosine_is_computed_once(exported):
     for function in exported("panda").export.functions:
         nodes = [function.program.graph.nodes[x] for x in function.program.graph.needed(function.program.results)]
@@ -274,7 +299,8 @@ def awkward() -> rne.RobotModel:
     return assemble(KinematicTree('2nd /* "arm" */ ??/ \n é', tuple(links), tuple(joints)))
 
 
-def test_names_that_are_no_identifiers(tmp_path):
+def test_names_that_are_no_identifiers(tmp_path, monkeypatch):
+    monkeypatch.setattr(parts, "LONGEST", 20)
     robot = awkward()
     export = rne.to_c(robot, links=list(robot.link_names[1:]), source="a*/b.urdf")
     code = Exported(export, tmp_path)
