@@ -33,7 +33,7 @@ from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 from rne_dynamics.ros.computed_torque_controller import ComputedTorqueController
 from rne_dynamics.ros.local_loop import LocalLoop
 from rne_dynamics.ros.messages import write_stamp
-from rne_dynamics.ros.process import pause_garbage_collection
+from rne_dynamics.ros.process import settle
 from rne_dynamics.ros.trajectory_message import duration_message
 
 PERIOD = 1_000_000
@@ -143,7 +143,7 @@ def measure(robot: str, count: int) -> dict[str, dict[str, float]]:
     bench = Bench(robot)
     for _ in range(WARM_UP):
         bench.cycle.on_state(bench.state())
-    pause_garbage_collection()
+    settle()
     found = {}
     for case in ("held", "in motion"):
         if case == "in motion":

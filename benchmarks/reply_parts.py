@@ -35,7 +35,7 @@ import rne_dynamics as rne
 from rne_dynamics.ros import hot_loop
 from rne_dynamics.ros.computed_torque_controller import ComputedTorqueController
 from rne_dynamics.ros.local_loop import LocalLoop
-from rne_dynamics.ros.process import pause_garbage_collection
+from rne_dynamics.ros.process import settle
 
 RATE = 1000.0
 #: Time from the first answer to what is counted, s: start-up check and all.
@@ -110,7 +110,7 @@ def measure(robot: str, seconds: float) -> dict[str, float]:
         while not loop.cycle.statistics.efforts and time.monotonic() < patience:
             loop.cycle.turn()
         run(WARM_UP)
-        pause_garbage_collection()
+        settle()
         meter.spent = dict.fromkeys(meter.spent, 0)
         before, thread, process = loop.cycle.statistics.efforts, time.thread_time_ns(), time.process_time_ns()
         run(seconds)

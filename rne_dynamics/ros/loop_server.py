@@ -13,7 +13,7 @@ from rclpy.signals import SignalHandlerOptions
 from rne_dynamics.ros.control_loop import ControlLoop
 from rne_dynamics.ros.link import Link, LinkClosedError
 from rne_dynamics.ros.loop_messages import Command, Said
-from rne_dynamics.ros.process import pause_garbage_collection
+from rne_dynamics.ros.process import settle
 
 #: Period at which the loop takes a command, s: none is urgent, and a storm of them must not delay efforts.
 POLL_PERIOD = 0.004
@@ -53,7 +53,7 @@ class _Outbox:
 def serve(link: Link, arguments: Sequence[str] | None) -> int:
     """Run the loop until the other end closes the link; the exit code."""
     outbox = _Outbox(link)
-    loop = ControlLoop(outbox.send, pause_garbage_collection, link.receive_lossy)
+    loop = ControlLoop(outbox.send, settle, link.receive_lossy)
     alone_since: float | None = None  # when the end of the controller's own node was found
     poll_at = 0.0
     try:

@@ -13,6 +13,7 @@ import rclpy
 from rclpy.executors import Executor, ExternalShutdownException
 from rclpy.signals import SignalHandlerOptions
 
+from rne_dynamics.compiling.compiler_pages import drop_compiler_pages
 from rne_dynamics.compiling.jit import UNCOMPILED
 from rne_dynamics.errors import RneDynamicsError
 from rne_dynamics.ros.first_use import import_type_support
@@ -66,7 +67,7 @@ def run(make: Callable[[], ArmNode], argv: Sequence[str] | None = None) -> int:
             started = node.start()
             stop.defer()
             if started:
-                pause_garbage_collection()
+                settle()
                 node.apply_scheduling()
                 while not stop.requested and not node.finished and rclpy.ok():
                     node.turn(executor)
@@ -111,12 +112,13 @@ def serve_last_requests(executor: Executor) -> None:
         executor.spin_once(timeout_sec=0.0)
 
 
-def pause_garbage_collection() -> None:
-    """Keep garbage collection out of the control loop.
+def settle() -> None:
+    """Prepare for the control loop when all is compiled: what only the start needs leaves memory.
 
-    All present objects are frozen; later garbage is collected by the node's diagnostics timer, once a second, right
-    after an effort was sent.
+    Garbage collection is kept out of the loop: all present objects are frozen; later garbage is collected by the node's
+    diagnostics timer, once a second, right after an effort was sent.
     """
+    drop_compiler_pages()
     gc.collect()
     gc.freeze()
     gc.disable()
