@@ -35,7 +35,7 @@ docs: $(VENV)/.docs  ## build the documentation in out/site: open index.html (fo
 	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict
 
 clean:  ## remove the virtual environment, builds and caches
-	rm -rf $(VENV) build install log dist out rne_demo_* *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) build install log dist out rne_demo_* guide_*.png *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 # the marker files make a second call quick; a change of the requirements makes them old
