@@ -15,6 +15,7 @@ from rne_dynamics.viewer.kinematics import Kinematics
 from rne_dynamics.viewer.page import Page
 from rne_dynamics.viewer.recorded import read_replay
 from rne_dynamics.viewer.simulated_arm import SimulatedArm
+from rne_dynamics.viewer.simulation_page import SimulationPage
 
 
 def made(name: str) -> SimulatedArm:
@@ -119,3 +120,18 @@ def test_positions_that_are_not_numbers_are_refused(tmp_path):
 def test_an_address_that_cannot_be_listened_on_is_refused_at_once(host, port):
     with pytest.raises(ArgumentError, match=r"port is 99999|cannot listen"):
         Page(host, port)
+
+
+def test_the_page_says_that_it_compiles_before_the_first_step():
+    robot, page = rne.load_model("puma560"), Page()
+    try:
+        arm = SimulatedArm(robot, robot.neutral)
+        page.add_robot(arm.robot, None)
+        session, said = SimulationPage(page, arm), []
+        page.say = lambda text, alarm=False: said.append(text)
+        waits = iter([False, True])
+        session.run(lambda: next(waits))
+    finally:
+        page.close()
+    assert "compiling" in said[0]
+    assert "running" in said[-1]
