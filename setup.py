@@ -109,7 +109,7 @@ setup(
     },
     entry_points={
         "console_scripts": [
-            f"rne = {NAME}.cli.main:main",
+            f"rne = {NAME}.cli.start:main",
             *(f"{node} = {NAME}.ros.{node}:main" for node in NODES),
         ],
     },

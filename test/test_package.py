@@ -166,7 +166,7 @@ def test_wheel_carries_every_module_the_type_marker_and_the_entry_points(wheel: 
             assert str(path.relative_to(ROOT)) in names
     (entry,) = (n for n in names if n.endswith("entry_points.txt"))
     points = wheel.read(entry).decode()
-    assert "rne = rne_dynamics.cli.main:main" in points
+    assert "rne = rne_dynamics.cli.start:main" in points
     for node in NODES:
         assert f"{node} = rne_dynamics.ros.{node}:main" in points
         assert (ROOT / "rne_dynamics" / "ros" / f"{node}.py").is_file()
