@@ -68,17 +68,16 @@ def run(args: argparse.Namespace) -> int:
 
 def _ask(nodes: RunningNodes, wanted: str | None, asked: dict[str, Request]) -> None:
     """Request a stop of each controller as soon as it is found; of the gates if there is no controller."""
-    from rne_dynamics.ros.running_nodes import DISCOVERY, QUIET
+    from rne_dynamics.ros.running_nodes import DISCOVERY
 
-    quiet, deadline = 0.0, time.monotonic() + DISCOVERY
-    while (now := time.monotonic()) < deadline and (not asked or now < quiet) and wanted not in asked:
+    deadline = time.monotonic() + DISCOVERY
+    while time.monotonic() < deadline and not nodes.complete and wanted not in asked:
         nodes.spin(0.02)
         nodes.look()
         for node in nodes.of("controller"):
             if wanted in (None, node.name) and node.name not in asked:
                 asked[node.name] = nodes.trigger(node, "stop")
                 print(f"{node.name}: stop requested", flush=True)
-                quiet = time.monotonic() + QUIET
         for request in asked.values():
             request.over()
     for node in nodes.of("gate") if not asked else []:  # the gate holds and releases the arm

@@ -19,8 +19,11 @@ from rne_dynamics.errors import ArgumentError, ControlError
 from rne_dynamics.ros.clock_seen import LOOP
 from rne_dynamics.ros.qos import LATCHED, NEWEST
 
-#: Longest wait for the first node, and time after which no further one is expected, s.
-DISCOVERY, QUIET = 6.0, 1.5
+#: Longest search, s.
+DISCOVERY = 8.0
+#: Time without a change of the graph after which no further node is expected, s: DDS announces a process every 3 s, and
+#: the four processes of two arms were seen to be discovered over 3.4 s.
+QUIET = 3.2
 #: A service may receive a request before it discovers the client; its answer is lost then. Attempts, and s for each.
 ATTEMPTS, ANSWER = 4, 1.0
 TRIGGER, JOINT_STATE = "std_srvs/srv/Trigger", "sensor_msgs/msg/JointState"
@@ -112,6 +115,8 @@ class RunningNodes:
         self.by_name: dict[str, RunningNode] = {}
         self.known: dict[str, RunningNode] = {}
         self._clients: dict[str, Any] = {}
+        self._graph: frozenset[object] = frozenset()
+        self._changed_at = time.monotonic()
         self._node.create_subscription(DiagnosticArray, "/diagnostics", self._on_diagnostics, 20)
 
     def __enter__(self) -> RunningNodes:
@@ -130,7 +135,10 @@ class RunningNodes:
 
     def look(self) -> None:
         """Listen to nodes that have come; forget those that have gone."""
-        services = dict(self._node.get_service_names_and_types())
+        services, names = dict(self._node.get_service_names_and_types()), self._node.get_node_names_and_namespaces()
+        graph: frozenset[object] = frozenset((*services, *names))
+        if graph != self._graph:
+            self._graph, self._changed_at = graph, time.monotonic()
         triggers = {name for name, kinds in services.items() if TRIGGER in kinds}
         found = {name.removesuffix("/stop"): "controller" for name in triggers
                  if name.endswith("/stop") and name.removesuffix("stop") + "recover" in triggers}
@@ -143,17 +151,18 @@ class RunningNodes:
                 self._listen(name, kind)
             self._follow(self.by_name[name])
 
+    @property
+    def complete(self) -> bool:
+        """Whether nodes are found, and nothing of any node has been discovered for a while since."""
+        return bool(self.by_name) and time.monotonic() - self._changed_at > QUIET
+
     def find(self, wanted: str | None, seconds: float = DISCOVERY) -> None:
-        """Look until there is the `wanted` node, or a controller and no further one has come for a while."""
-        deadline, seen, since = time.monotonic() + seconds, 0, time.monotonic()
+        """Look until there is the `wanted` node, or a controller where all are found."""
+        deadline = time.monotonic() + seconds
         while time.monotonic() < deadline:
             self.spin(0.05)
             self.look()
-            if wanted is not None and wanted in self.by_name:
-                return
-            if len(self.by_name) != seen:
-                seen, since = len(self.by_name), time.monotonic()
-            if wanted is None and self.of("controller") and time.monotonic() - since > QUIET:
+            if wanted in self.by_name or (wanted is None and self.complete and self.of("controller")):
                 return
 
     def controller(self, wanted: str | None) -> RunningNode:
