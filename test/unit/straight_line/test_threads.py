@@ -27,18 +27,20 @@ def test_the_caller_computes_what_no_thread_has_begun():
 @pytest.mark.parametrize("fails", [IndexError, ValueError])
 @pytest.mark.parametrize("caller", [True, False])
 def test_an_exception_is_raised_when_all_threads_have_ended(fails, caller):
-    here, both, running = threading.current_thread(), threading.Barrier(2, timeout=60.0), 0
+    here, both = threading.current_thread(), threading.Barrier(2, timeout=60.0)
+    begun: list[int] = []
+    ended: list[int] = []
 
     def work(first: int, end: int) -> None:
-        nonlocal running
-        running += 1
-        if first < 2 * FEWEST:  # a part for each thread, at the same time
-            both.wait()
-            if (threading.current_thread() is here) is caller:
-                running -= 1
-                raise fails("of this part")
-        running -= 1
+        begun.append(first)
+        try:
+            if first < 2 * FEWEST:  # a part for each thread, at the same time
+                both.wait()
+                if (threading.current_thread() is here) is caller:
+                    raise fails("of this part")
+        finally:
+            ended.append(first)
 
     with pytest.raises(fails, match="of this part"):
         Crew(2).deal(work, 16 * FEWEST)
-    assert running == 0
+    assert sorted(ended) == sorted(begun)
