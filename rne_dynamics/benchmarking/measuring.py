@@ -16,7 +16,7 @@ from rne_dynamics.benchmarking.timing import interleave, statement
 
 #: Least time of a contender in one round, ns.
 SLICE, QUICK_SLICE = 2e6, 1e5
-#: Time after which no thread of a peer's pool spins any more, s.
+#: Pause before a contender with several threads, s: those of another pool may still spin, waiting for work.
 PAUSE = 0.05
 
 #: Called with the current case and the finished fraction.
