@@ -219,7 +219,9 @@ def test_an_arm_is_recorded_whole_and_goes_on_without_its_recorder(start, tmp_pa
     for name in ("first", "second"):
         path = tmp_path / f"{name}.mcap"
         recorder = start("recorder", output=str(path), flush_period=0.05)
-        wait_until(lambda r=recorder: "torque/feedback (" in r.output(), START, "all topics", [*processes, recorder])
+        # two nodes publish; either may be discovered first
+        for topic in ("/joint_states (", "torque/feedback ("):
+            wait_until(lambda r=recorder, t=topic: t in r.output(), START, topic, [*processes, recorder])
         wait_until(lambda p=path: p.stat().st_size > 100_000, 60.0, "data", [*processes, recorder])
         if name == "first":
             recorder.signal(signal.SIGKILL)

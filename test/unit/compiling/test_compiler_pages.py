@@ -7,6 +7,8 @@ import sys
 
 import pytest
 
+pytest.importorskip("numba", reason="nothing is compiled without numba")
+
 PROGRAM = """
 import re
 import numpy as np
