@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 
 from rne_dynamics.cli.clean_stdout import clean_stdout
 from rne_dynamics.cli.overview import NEEDS_ROS, fitted, overview, versions
+from rne_dynamics.compiling.meanwhile import compile_here
 from rne_dynamics.errors import RneDynamicsError, unknown
 
 if TYPE_CHECKING:
@@ -80,6 +81,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def _run(command: str, words: Sequence[str]) -> int:
     """Import the module of a command and run it."""
+    compile_here()  # with a line that says so
     module = importlib.import_module(f"rne_dynamics.cli.{command}")
     about = COMMANDS[command] + (f". {NEEDS_ROS[command]}" if command in NEEDS_ROS else "")
     sub = argparse.ArgumentParser(

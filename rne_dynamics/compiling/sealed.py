@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from rne_dynamics.compiling.jit import COMPILED, another
+from rne_dynamics.compiling.ready import is_on_disk
 
 #: What numba raises for arguments that a `Sealed` function does not take; `ValueError` for an empty list.
 ODD_ARGUMENTS = (TypeError, ValueError)
@@ -47,6 +48,18 @@ class Sealed:
             dispatcher._can_compile = False
             self.call = dispatcher
 
+    def _dispatcher(self) -> tuple[Any, str]:
+        """A dispatcher that can compile, and the signature."""
+        kinds = ("i8" if d == 0 else f"f8[{':, ' * (d - 1)}::1]" for d in self._dimensions)
+        return another(self._function), f"({', '.join(kinds)})"
+
+    def is_ready(self) -> bool:
+        """Whether nothing is left to compile: it has been, or the machine code is on disk."""
+        if self._ready:
+            return True
+        dispatcher, signature = self._dispatcher()
+        return is_on_disk(dispatcher, signature)
+
     def prepare(self) -> bool:
         """Compile, or load from disk; False if that was done before, so that a `TypeError` is the arguments' fault.
 
@@ -56,9 +69,8 @@ class Sealed:
             return False
         with _PREPARING:
             if not self._ready:
-                kinds = ("i8" if d == 0 else f"f8[{':, ' * (d - 1)}::1]" for d in self._dimensions)
-                dispatcher: Any = another(self._function)
-                dispatcher.compile(f"({', '.join(kinds)})")
+                dispatcher, signature = self._dispatcher()
+                dispatcher.compile(signature)
                 dispatcher._can_compile = False
                 self.call, self._ready = dispatcher, True
         return True

@@ -15,6 +15,7 @@ from rclpy.signals import SignalHandlerOptions
 
 from rne_dynamics.compiling.compiler_pages import drop_compiler_pages
 from rne_dynamics.compiling.jit import UNCOMPILED
+from rne_dynamics.compiling.meanwhile import compile_here
 from rne_dynamics.errors import RneDynamicsError
 from rne_dynamics.ros.first_use import import_type_support
 from rne_dynamics.ros.node_executor import NodeExecutor
@@ -46,6 +47,7 @@ def run(make: Callable[[], ArmNode], argv: Sequence[str] | None = None) -> int:
         The node's exit code after SIGINT, SIGTERM, a shutdown transition or when it has finished; 1 where it could
         not start (one line has the reason).
     """
+    compile_here()  # what drives an arm is compiled before it does
     with StopSignal() as stop:
         node: ArmNode | None = None
         executor: NodeExecutor | None = None

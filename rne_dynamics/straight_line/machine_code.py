@@ -124,6 +124,12 @@ def machine_code(recipe: Recipe, form: Form, imports: Mapping[str, int] | None =
     return Loaded(addresses, numbers[:inputs], numbers[inputs:], keep)
 
 
+def is_compiled(recipe: Recipe, form: Form) -> bool:
+    """Whether `machine_code` compiles nothing: what it gives is on disk, or there is none on this computer."""
+    target = processor()
+    return target is None or store.load(key(recipe, form, target)) is not None
+
+
 def _compiled(recipe: Recipe, form: Form, target: Processor) -> bytes:
     """The sample state and its results in Python, followed by object code; empty if there is no program."""
     try:

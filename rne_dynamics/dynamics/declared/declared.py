@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any, cast
 
@@ -10,6 +10,13 @@ from rne_dynamics.compiling.sealed import Sealed
 from rne_dynamics.dynamics.declared.bound_forms import BOUND_FORMS, Bound, BoundParts, in_parts
 from rne_dynamics.dynamics.declared.forms import Compiled, Shape, Size
 from rne_dynamics.dynamics.declared.inertia_code import InertiaCode, inertia_of, shared_code
+from rne_dynamics.dynamics.declared.meanwhile import (
+    call_first_row,
+    compiles_elsewhere,
+    is_on_disk,
+    may_take_long,
+    plain_rows,
+)
 from rne_dynamics.dynamics.declared.specialised import (
     Output,
     RowsForm,
@@ -145,6 +152,25 @@ class Declared:
         code = shared_code(robot, (self.name, link, loaded), made)
         return None if code is None else InertiaCode(code, inertia_of(robot))
 
+    def compiles_elsewhere(
+        self, robot: RobotModel, rows: Sequence[Array] | None = None, wrenches: Any = None, base_motion: Any = None
+    ) -> bool:
+        """As of `meanwhile`, for checked rows, or a sample of them, and options of the public function."""
+        options = {k: v for k, v in (("wrenches", wrenches), ("base_motion", base_motion)) if v is not None}
+        name = f"{self.name} {'loaded' * bool(options)} {'mimic' * robot.has_mimic}"
+        if not may_take_long(robot, name) or self.rows_form(robot) is None:
+            return False
+        recipe = cast("Recipe", self.recipe(robot))
+        made_of = loaded_recipe(recipe, robot.bodies) if options else recipe
+        given = tuple(rows or (x[None] for x in recipe.sample))
+        call = partial(call_first_row, self.plain, robot, given, options)
+        ready = partial(is_on_disk, made_of) if robot.specialised else partial(self.general_is_ready, robot)
+        return compiles_elsewhere(robot, name, len(given[0]), ready, call)
+
+    def general_is_ready(self, robot: RobotModel) -> bool:
+        """Whether nothing of the general kernels for a robot is left to compile."""
+        return self.function(robot).is_ready()
+
     def own_call(self, robot: RobotModel, long_way: Callable[..., Any], link: str = "") -> Callable[..., Any] | None:
         """The checked function of the vectors by machine code for this robot alone; None where there is none.
 
@@ -158,6 +184,8 @@ class Declared:
 
     def kept_call(self, robot: RobotModel, long_way: Callable[..., Any], link: str = "") -> Callable[..., Any]:
         """`own_call`, or else the long way itself, kept with the robot by the quantity's name and the link."""
+        if not link and self.compiles_elsewhere(robot):
+            return long_way  # for this call
         call = self.own_call(robot, long_way, link) or long_way
         robot.own_code[self.name, link] = call
         return call
@@ -169,6 +197,8 @@ class Declared:
 
         `more` is the base's motion and the loads, as kernels take them, where they are not rest and none.
         """
+        if not link and more is None and self.compiles_elsewhere(robot, inputs):
+            return plain_rows(cast("Recipe", self.recipe(robot)), inputs)
         code = self.call_code(robot, link, loaded=more is not None)
         if more is not None:
             inputs = *inputs, *with_base_and_loads(robot, len(inputs[0]), *more)

@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 import numpy as np
 from numpy.typing import ArrayLike
 
+from rne_dynamics.compiling.addresses import in_python
+from rne_dynamics.compiling.ready import is_ready
 from rne_dynamics.compiling.sealed import Sealed
 from rne_dynamics.dynamics.declared.arguments import Wrenches, bodies_wrenches, check_open_arm, state_arrays
 from rne_dynamics.dynamics.declared.arm import Workspace
@@ -29,6 +31,7 @@ from rne_dynamics.dynamics.declared.specialised import (
 from rne_dynamics.errors import no_inertia
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.robot import RobotModel
+from rne_dynamics.straight_line.recipe import Recipe
 
 if TYPE_CHECKING:
     from rne_dynamics.straight_line.state_code import StateCode
@@ -105,19 +108,29 @@ class Quantity(Declared):
         base, no_loads = robot.base_at_rest.reshape(1, 12), np.empty((1, 0, 6))
         return RowsForm(self.for_robot(robot).batch, (robot.topology, robot.parameters, base), (no_loads,))
 
-    def fill(self, robot: RobotModel, base: Array, *rows: Array) -> None:
+    def general_is_ready(self, robot: RobotModel) -> bool:
+        """As of `Declared`, of both forms."""
+        recipe = cast("Recipe", self.recipe(robot))
+        first = 0 if self.parts is None else 1
+        out = np.empty((*self.shape(robot)[:first], 1, *self.shape(robot)[first:]))
+        rows = (*recipe.model, *(x[None] for x in recipe.sample), *recipe.loads, out)
+        return super().general_is_ready(robot) and is_ready(recipe.kernel, *rows)
+
+    def fill(self, robot: RobotModel, base: Array, *rows: Array, plainly: bool = False) -> None:
         """Fill the last of checked rows from the others by the batch form; `SingularInertiaError` where it fails."""
         chosen = self.for_robot(robot)
-        fault = chosen.batch(robot.topology, robot.parameters, base, *rows)
+        batch = in_python(chosen.batch) if plainly else chosen.batch
+        fault = batch(robot.topology, robot.parameters, base, *rows)
         if fault >= 0:
             raise no_inertia(getattr(robot, chosen._fault)[fault], robot.name)
 
-    def compute(self, robot: RobotModel, base: Array, *rows: Array) -> Array:
-        """The outputs of checked rows by the batch form: an `Engine`."""
+    def compute(self, robot: RobotModel, base: Array, *rows: Array, plainly: bool = False) -> Array:
+        """The outputs of checked rows by the batch form, compiled or as plain Python: an `Engine`."""
         first = 0 if self.parts is None else 1
         out = np.empty((*self.shape(robot)[:first], len(rows[0]), *self.shape(robot)[first:]))
-        self.fill(robot, base, *rows, out)
+        self.fill(robot, base, *rows, out, plainly=plainly)
         return out
+
 
     def answer(
         self,
@@ -140,6 +153,8 @@ class Quantity(Declared):
         lead, rows = state_arrays(robot, **dict(zip(self.inputs, vectors, strict=True)))
         base, loads = packed_base(robot, base_motion, lead), bodies_wrenches(robot, wrenches, lead)
         code, inputs = None, rows
+        if engine in (None, self.compute) and self.compiles_elsewhere(robot, rows, wrenches, base_motion):
+            engine = partial(self.compute, plainly=True)
         if engine in (None, self.compute):
             loaded = bool(wrenches) or base_motion is not None
             code = self.call_code(robot, loaded=loaded)
@@ -185,6 +200,8 @@ class Quantity(Declared):
             other_way = partial(function, robot)
             return other_way if others is None else others(robot, self.name, other_way) or other_way
         long_way = partial(self._checked, robot)  # not `function`, which may call the quick one again
+        if self.compiles_elsewhere(robot):
+            return long_way  # for this call
         general = GENERAL_FORMS[len(self.inputs)]
         call = self.own_call(robot, long_way) or general(
             self.function(robot), robot, self.shape(robot), self.parts, long_way

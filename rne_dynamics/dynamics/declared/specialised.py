@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import numpy as np
 
+from rne_dynamics.dynamics.declared.meanwhile import compiles_elsewhere, is_on_disk, plain_rows
 from rne_dynamics.dynamics.kinematics.random_configuration import random_configuration
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.layout import ROTATION
@@ -110,12 +111,17 @@ def kept_code(
 
 
 def own_rows(
-    robot: RobotModel, name: str, recipe: Callable[[], Recipe], inputs: tuple[Array, ...], shape: tuple[int, ...]
+    robot: RobotModel, name: str, recipe: Callable[[], Recipe], inputs: tuple[Array, ...], shape: tuple[int, ...],
+    again: Callable[[], Any], is_ready: Callable[[], bool],
 ) -> Array | None:
     """Outputs of checked rows by machine code for the robot alone, (B, …); None where there is none for all of them.
 
-    For what is no quantity of `bind`. The recipe is made at the first call.
+    For what is no quantity of `bind`. The recipe is made at the first call. Plain Python computes them while another
+    process compiles the code, or the general kernel if that is not ready, by the call `again`.
     """
+    ready = (lambda: is_on_disk(recipe())) if robot.specialised else is_ready
+    if compiles_elsewhere(robot, name, len(inputs[0]), ready, again):
+        return plain_rows(recipe(), inputs)
     code = kept_code(robot, (name,), recipe) if robot.specialised else None
     if code is None:
         return None

@@ -15,6 +15,7 @@ from typing import Any, NamedTuple, cast
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from rne_dynamics.compiling.addresses import in_python
 from rne_dynamics.compiling.jit import kernel
 from rne_dynamics.compiling.sealed import ODD_ARGUMENTS, Sealed
 from rne_dynamics.compiling.views import shaped
@@ -25,6 +26,7 @@ from rne_dynamics.dynamics.declared.base_motion import BaseMotion, packed_base
 from rne_dynamics.dynamics.declared.bound_forms import Bound, BoundParts, named_parts
 from rne_dynamics.dynamics.declared.declared import Declared
 from rne_dynamics.dynamics.declared.forms import N
+from rne_dynamics.dynamics.declared.meanwhile import MOST_ROWS
 from rne_dynamics.dynamics.declared.specialised import RowsForm
 from rne_dynamics.dynamics.derivatives.inverse_derivatives import (
     INVERSE_DYNAMICS_DERIVATIVES,
@@ -173,7 +175,8 @@ def _checked(
     base_motion: BaseMotion | None = None,
 ) -> ForwardDynamicsDerivatives:
     simple = wrenches is None and base_motion is None
-    if simple and not FORWARD_DYNAMICS_DERIVATIVES.has_code(robot):
+    plainly = FORWARD_DYNAMICS_DERIVATIVES.compiles_elsewhere(robot, None, wrenches, base_motion)
+    if simple and not plainly and not FORWARD_DYNAMICS_DERIVATIVES.has_code(robot):
         qdd, out = np.empty(robot.n), np.empty((3, robot.n, robot.n))
         arm = _array(robot)
         found = quick(FORWARD_DYNAMICS.function(robot), arm, q, qd, tau, qdd)
@@ -183,12 +186,18 @@ def _checked(
     base = packed_base(robot, base_motion, lead)
     loads = bodies_wrenches(robot, wrenches, lead)
     rows = positions, velocities, efforts
-    own = FORWARD_DYNAMICS_DERIVATIVES.own_rows(robot, rows, more=None if simple else (base, loads))
+    plainly = plainly and len(positions) <= MOST_ROWS
+    own = None
+    if not plainly:
+        own = FORWARD_DYNAMICS_DERIVATIVES.own_rows(robot, rows, more=None if simple else (base, loads))
     if own is not None:
         return ForwardDynamicsDerivatives(*np.moveaxis(own, 1, 0).reshape((3, *lead, robot.n, robot.n)))
-    accelerations = FORWARD_DYNAMICS.compute(robot, base, positions, velocities, efforts, loads)
-    out = INVERSE_DYNAMICS_DERIVATIVES.compute(robot, base, positions, velocities, accelerations, loads)
-    coordinate = accelerations_from_efforts(robot.topology, out)
+    accelerations = FORWARD_DYNAMICS.compute(robot, base, *rows, loads, plainly=plainly)
+    out = INVERSE_DYNAMICS_DERIVATIVES.compute(
+        robot, base, positions, velocities, accelerations, loads, plainly=plainly
+    )
+    solve = in_python(accelerations_from_efforts) if plainly else accelerations_from_efforts
+    coordinate = solve(robot.topology, out)
     if coordinate >= 0:
         raise no_inertia(robot.joint_names[coordinate], robot.name)
     return ForwardDynamicsDerivatives(*out.reshape((3, *lead, robot.n, robot.n)))

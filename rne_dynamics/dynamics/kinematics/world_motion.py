@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from rne_dynamics.compiling.jit import helper, in_place_helper, in_place_kernel
+from rne_dynamics.compiling.ready import is_ready
 from rne_dynamics.dynamics.declared.specialised import Output, RowsForm, own_rows, recipe_of
 from rne_dynamics.dynamics.kinematics.joint_motion import placement_at_turn, put_joint_turns
 from rne_dynamics.dynamics.kinematics.kinematics import POSE_COLUMNS, POSITION, ROTATION
@@ -100,8 +102,10 @@ def body_motions(robot: RobotModel, q: Array, qd: Array) -> Array:
         output = Output("body motions", ("q", "qd"), shape, 0)
         return recipe_of(output, RowsForm(body_motions_batch, model), robot, None)
 
-    work = own_rows(robot, "body motions", recipe, (q, qd), shape)
-    if work is None:
-        work = np.empty((len(q), *shape))
-        body_motions_batch(*model, q, qd, work)
-    return work
+    out = np.empty((len(q), *shape))
+    again, ready = partial(body_motions, robot, q, qd), partial(is_ready, body_motions_batch, *model, q, qd, out)
+    work = own_rows(robot, "body motions", recipe, (q, qd), shape, again, ready)
+    if work is not None:
+        return work
+    body_motions_batch(*model, q, qd, out)
+    return out

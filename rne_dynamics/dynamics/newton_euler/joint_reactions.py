@@ -10,12 +10,13 @@ behind it need, each by its own inertia and the motion of the body they share.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from rne_dynamics.compiling.jit import kernel
+from rne_dynamics.compiling.ready import is_ready
 from rne_dynamics.dynamics.declared.arguments import Wrenches, as_floats, bodies_wrenches, state_arrays
 from rne_dynamics.dynamics.declared.arm import Arm
 from rne_dynamics.dynamics.declared.base_motion import BaseMotion, packed_base
@@ -73,11 +74,15 @@ def bodies_work(robot: RobotModel, base: Array, q: Array, qd: Array, qdd: Array,
         return loaded_recipe(recipe_of(output, form, robot, None), robot.bodies)
 
     inputs = q, qd, qdd, *with_base_and_loads(robot, len(q), base, wrenches)
-    work = own_rows(robot, "body reactions", recipe, inputs, shape)
-    if work is None:
-        work = np.empty((len(q), *shape))
-        joint_reactions_batch(*model, base, q, qd, qdd, wrenches, work)
-    return work
+    again = partial(bodies_work, robot, base, q, qd, qdd, wrenches)
+    out = np.empty((len(q), *shape))
+    general = *model, base, q, qd, qdd, wrenches, out
+    ready = partial(is_ready, joint_reactions_batch, *general)
+    work = own_rows(robot, "body reactions", recipe, inputs, shape, again, ready)
+    if work is not None:
+        return work
+    joint_reactions_batch(*general)
+    return out
 
 
 def joint_reactions_bodies(robot: RobotModel, base: Array, q: Array, qd: Array, qdd: Array, wrenches: Array) -> Array:

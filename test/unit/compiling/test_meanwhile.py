@@ -1,0 +1,138 @@
+"""Plain Python answers while another process compiles; the answers agree, and nothing but their time changes."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+import threading
+import time
+from functools import partial
+
+import numpy as np
+import pytest
+
+import rne_dynamics as rne
+from rne_dynamics.compiling import meanwhile
+from rne_dynamics.compiling.meanwhile import HERE, Meanwhile, is_possible
+
+pytest.importorskip("numba", reason="nothing is compiled without numba")
+
+#: Longest time for another process to import and compile, s; the machine may be busy.
+PATIENCE = 300.0
+PROGRAM = """
+import sys
+import numpy as np
+import rne_dynamics as rne
+from rne_dynamics.compiling.meanwhile import Meanwhile
+
+def flat(answer):
+    return np.concatenate([np.ravel(part) for part in (answer if isinstance(answer, tuple) else (answer,))])
+
+name, function, payload, options = sys.argv[1], getattr(rne, sys.argv[2]), float(sys.argv[3]), eval(sys.argv[4])
+robot = rne.load_urdf(name)
+if payload:
+    robot = rne.with_payload(robot, rne.Payload(robot.link_names[-1], payload))
+rng = np.random.default_rng(3)
+count = 2 if sys.argv[2] in ("coriolis_matrix", "lagrange_terms") else 3
+vectors = list(rng.uniform(-1.0, 1.0, (count, robot.n)))
+first = flat(function(robot, *vectors, **options))
+assert Meanwhile._running is not None, "nothing is compiled elsewhere"
+rows = flat(function(robot, *(np.stack([x, x]) for x in vectors), **options))
+assert Meanwhile._running.wait(PATIENCE) == 0
+for _ in range(3):
+    last = flat(function(robot, *vectors, **options))
+size = np.abs(first).max()
+assert np.abs(last - first).max() < 1e-11 * size, np.abs(last - first).max() / size
+assert np.abs(np.sort(rows) - np.sort(np.tile(first, 2))).max() < 1e-11 * size
+""".replace("PATIENCE", str(PATIENCE))
+
+
+@pytest.fixture(scope="module")
+def package(tmp_path_factory, root):
+    """A copy of the package, with nothing compiled."""
+    folder = tmp_path_factory.mktemp("copy")
+    shutil.copytree(root / "rne_dynamics", folder / "rne_dynamics", ignore=shutil.ignore_patterns("__pycache__"))
+    return folder
+
+
+@pytest.mark.parametrize(
+    ("robot", "function", "payload", "options"),
+    [
+        ("baxter", "regressor", 0.0, "{}"),
+        pytest.param("panda", "inverse_dynamics", 1.0, "{}", marks=pytest.mark.slow, id="a model without code"),
+        pytest.param("panda", "lagrange_terms", 1.0, "{}", marks=pytest.mark.slow, id="another one"),
+        *(
+            pytest.param(robot, function, 0.0, options, marks=pytest.mark.slow)
+            for robot, function, options in (
+                ("talos_reduced", "forward_dynamics_derivatives", "{}"),
+                ("baxter", "lagrange_terms", "{}"),
+                ("baxter", "inverse_dynamics", "{'wrenches': {'base': [1.0, 2.0, 3.0, 4.0, 5.0, 6.0]}}"),
+            )
+        ),
+    ],
+)
+def test_first_answers_are_those_of_compiled_kernels(package, tmp_path, robot, function, payload, options):
+    environment = {**os.environ, "PYTHONPATH": str(package), "NUMBA_CACHE_DIR": str(tmp_path)}
+    environment.pop(HERE, None)
+    done = subprocess.run(
+        [sys.executable, "-c", PROGRAM, robot, function, str(payload), options], env=environment, cwd=tmp_path,
+        capture_output=True, text=True, timeout=2 * PATIENCE, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    assert any((tmp_path / "rne_dynamics").iterdir())  # kept for the next process
+
+
+def test_one_process_at_a_time_and_what_cannot_be_sent_is_over(monkeypatch):
+    monkeypatch.delenv(HERE, raising=False)
+    monkeypatch.setattr(Meanwhile, "_running", None)
+    first, second = Meanwhile(partial(time.sleep, 0.2)), Meanwhile(partial(time.sleep, 0.0))
+    assert not first.over()
+    assert not second.over()
+    running = Meanwhile._running
+    assert running is not None
+    running.wait(PATIENCE)
+    assert first.over()
+    second.over()
+    assert Meanwhile._running is not running
+    Meanwhile._running.wait(PATIENCE)
+    assert second.over()
+    assert Meanwhile(lambda: None).over()
+
+
+def test_threads_start_one_process(monkeypatch):
+    monkeypatch.setattr(Meanwhile, "_running", None)
+    started = []
+    start = meanwhile._started
+    monkeypatch.setattr(meanwhile, "_started", lambda call: started.append(call) or start(call))
+    job, begin = Meanwhile(partial(time.sleep, 0.0)), threading.Barrier(8)
+
+    def ask():
+        begin.wait()
+        job.over()
+
+    threads = [threading.Thread(target=ask) for _ in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(started) == 1
+    Meanwhile._running.wait(PATIENCE)
+
+
+def test_a_failed_process_leaves_it_to_this_one(monkeypatch):
+    monkeypatch.setattr(Meanwhile, "_running", None)
+    job = Meanwhile(partial(os._exit, 3))
+    job.over()
+    assert Meanwhile._running.wait(PATIENCE) == 3
+    assert job.over()
+
+
+def test_nodes_and_commands_compile_before_they_answer(monkeypatch):
+    monkeypatch.delenv(HERE, raising=False)
+    monkeypatch.setitem(os.environ, HERE, "1")
+    assert not is_possible()
+    robot = rne.load_urdf("baxter")
+    rne.gravity_torque(robot, np.zeros(robot.n))
+    assert not any("call" in key for key in robot.own_code if isinstance(key, tuple))
