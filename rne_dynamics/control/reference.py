@@ -19,3 +19,14 @@ class Reference(NamedTuple):
     q: Array
     qd: Array
     qdd: Array
+
+
+class RowsReference(Reference):
+    """A reference in rows of one array of float64 that can be written to: compiled functions take them as they are."""
+
+    __slots__ = ()
+
+    @classmethod
+    def of(cls, rows: Array) -> RowsReference:
+        """The three rows of a new array, shape (3, n), C-contiguous."""
+        return cls(rows[0], rows[1], rows[2])

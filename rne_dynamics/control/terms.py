@@ -34,3 +34,12 @@ class TorqueTerms(NamedTuple):
     def total(self) -> Array:
         """The sum of all terms, which is what goes to the motors; shape (n,)."""
         return self.inertia + self.coriolis + self.gravity + self.friction + self.feedback
+
+
+#: Rows of the terms in an array of them, in the order of `TorqueTerms`.
+GRAVITY, FEEDBACK = TorqueTerms._fields.index("gravity"), TorqueTerms._fields.index("feedback")
+
+
+def named_terms(terms: TorqueTerms | Array) -> TorqueTerms:
+    """Terms by name, of an array whose first rows they are: to name them takes longer than to compute them."""
+    return terms if isinstance(terms, TorqueTerms) else TorqueTerms(*terms[: len(TorqueTerms._fields)])

@@ -193,7 +193,7 @@ class LoopCycle:
         self.publish(effort)
         self.statistics.replied(time.monotonic(), arrived)
         supervisor.settle()
-        self.terms.publish(supervisor.stamp, effort.terms, effort.command)
+        self.terms.publish(supervisor.stamp, effort)
         if supervisor.mode is not STOPPING:  # an arm that is released follows no reference
             self._reference.publish(supervisor.stamp, supervisor.queue.reference)
         self._tracking.publish(

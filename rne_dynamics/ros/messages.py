@@ -9,6 +9,7 @@ import numpy as np
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Header
 
+from rne_dynamics.control.supervision.output import Effort
 from rne_dynamics.control.terms import TorqueTerms
 from rne_dynamics.model.inertia import Array, frozen_array
 from rne_dynamics.ros.cdr import NANOSECONDS, PreparedMessage
@@ -119,14 +120,15 @@ class TermsPublisher:
         }
         self._message = PreparedMessage(JointState(name=list(joints), effort=[0.0] * len(joints)), "effort")
 
-    def publish(self, stamp: int, terms: TorqueTerms, command: Array) -> None:
-        """Send the terms, each (n,), and the limited `command` made of them; `stamp` of the state, ns."""
+    def publish(self, stamp: int, effort: Effort) -> None:
+        """Send the terms of an effort, and its command; `stamp` of the state, ns."""
         self._count += 1
         if not self._divisor or self._count % self._divisor:
             return
+        terms = effort.terms
         for name, publisher in self._publishers.items():
             if not publisher.get_subscription_count():
                 continue
-            self._message.numbers[0][:] = command if name == "command" else getattr(terms, name)
+            self._message.numbers[0][:] = effort.command if name == "command" else getattr(terms, name)
             self._message.stamp(stamp)
             self._message.publish(publisher)

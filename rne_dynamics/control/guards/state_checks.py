@@ -11,7 +11,7 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from rne_dynamics.compiling.jit import helper, kernel
+from rne_dynamics.compiling.jit import helper, in_place_kernel
 from rne_dynamics.control.guards.state_memory import (
     ALLOWED,
     ARRIVAL,
@@ -51,7 +51,7 @@ STAMP_JITTER, ARRIVAL_JITTER = 2e-3, 10e-3
 OLD = 50e-3
 
 
-@kernel
+@in_place_kernel
 def check_state(
     whole: NDArray[np.int64],
     clock: Array,

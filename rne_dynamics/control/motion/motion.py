@@ -7,7 +7,7 @@ from typing import Literal
 
 import numpy as np
 
-from rne_dynamics.compiling.jit import kernel
+from rne_dynamics.compiling.jit import in_place_kernel
 from rne_dynamics.control.motion.limits import MotionLimits
 from rne_dynamics.control.motion.path import ORDER, Path
 from rne_dynamics.control.motion.path_check import PathCheck, check_start
@@ -247,7 +247,7 @@ def warm_up(n: int) -> None:
     motion.judge(1, rest.q, rest.qd)
 
 
-@kernel
+@in_place_kernel
 def _beyond(
     q: Array, qd: Array, aim_q: Array, aim_qd: Array, position: Array, velocity: Array, largest: Array
 ) -> int:

@@ -6,8 +6,8 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from rne_dynamics.compiling.jit import helper, kernel
-from rne_dynamics.control.reference import Reference
+from rne_dynamics.compiling.jit import helper, in_place_kernel
+from rne_dynamics.control.reference import Reference, RowsReference
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.rebuilt import Rebuilt
 
@@ -55,7 +55,7 @@ class Path(Rebuilt):
         """
         out = np.empty((3, self.coefficients.shape[2]))
         _evaluate_at(self.coefficients, self.knots, s, rate, slope, out)
-        return Reference(out[0], out[1], out[2])
+        return RowsReference.of(out)
 
     def samples(self, times: Array) -> Array:
         """`sample` at many path times, shape (rows,): position, velocity, acceleration; shape (rows, 3, n)."""
@@ -68,7 +68,7 @@ class Path(Rebuilt):
         """The reference `x` seconds after the knot of a piece: on the next knot still this piece's own end."""
         out = np.empty((3, self.coefficients.shape[2]))
         _evaluate(self.coefficients, piece, x, 1.0, 0.0, out)
-        return Reference(out[0], out[1], out[2])
+        return RowsReference.of(out)
 
 
 def distinct(times: Array) -> Array:
@@ -92,17 +92,34 @@ def piece_at(knots: Array, s: float) -> int:
 
 
 @helper
+def _polynomial(coefficients: Array, piece: int, j: int, x: float) -> tuple[float, float, float]:
+    """Value, first and half of the second derivative of one piece of a joint, by Horner's scheme."""
+    q = first = half = 0.0
+    for k in range(5, -1, -1):
+        half = half * x + first
+        first = first * x + q
+        q = q * x + coefficients[piece, k, j]
+    return q, first, half
+
+
+@helper
 def evaluate(coefficients: Array, piece: int, x: float, rate: float, slope: float, out: Array) -> None:
-    """Position, velocity and acceleration in time of one piece, by Horner's scheme."""
+    """Position, velocity and acceleration in time of one piece."""
     for j in range(out.shape[1]):
-        q = first = half = 0.0  # half of the second derivative
-        for k in range(5, -1, -1):
-            half = half * x + first
-            first = first * x + q
-            q = q * x + coefficients[piece, k, j]
+        q, first, half = _polynomial(coefficients, piece, j, x)
         out[0, j] = q
         out[1, j] = first * rate
         out[2, j] = 2.0 * half * rate * rate + first * slope
+
+
+@helper
+def add_piece(coefficients: Array, piece: int, x: float, rate: float, slope: float, out: Array) -> None:
+    """As `evaluate`, added to `out`."""
+    for j in range(out.shape[1]):
+        q, first, half = _polynomial(coefficients, piece, j, x)
+        out[0, j] += q
+        out[1, j] += first * rate
+        out[2, j] += 2.0 * half * rate * rate + first * slope
 
 
 @helper
@@ -115,19 +132,19 @@ def evaluate_path(coefficients: Array, knots: Array, s: float, rate: float, slop
         evaluate(coefficients, piece, s - knots[piece] if piece < last else 0.0, rate, slope, out)
 
 
-@kernel
+@in_place_kernel
 def _evaluate(coefficients: Array, piece: int, x: float, rate: float, slope: float, out: Array) -> None:
     """`Path.in_piece`."""
     evaluate(coefficients, piece, x, rate, slope, out)
 
 
-@kernel
+@in_place_kernel
 def _evaluate_at(coefficients: Array, knots: Array, s: float, rate: float, slope: float, out: Array) -> None:
     """`Path.sample`."""
     evaluate_path(coefficients, knots, s, rate, slope, out)
 
 
-@kernel
+@in_place_kernel
 def _evaluate_rows(coefficients: Array, knots: Array, times: Array, out: Array) -> None:
     """`Path.sample` at many times; out (rows, 3, n)."""
     for r in range(times.shape[0]):

@@ -6,10 +6,10 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from rne_dynamics.compiling.jit import helper, kernel
+from rne_dynamics.compiling.jit import helper, in_place_kernel, kernel
 from rne_dynamics.control.bounds import HALVINGS, Departure, leaves
-from rne_dynamics.control.motion.path import ORDER, Path, distinct, evaluate, evaluate_path
-from rne_dynamics.control.reference import Reference
+from rne_dynamics.control.motion.path import ORDER, Path, add_piece, distinct, evaluate_path
+from rne_dynamics.control.reference import Reference, RowsReference
 from rne_dynamics.model.inertia import Array
 
 #: Least rate in terms of which a motion under way is written in path time.
@@ -81,7 +81,7 @@ class BlendedPath:
         """As `Path.sample`."""
         out = np.empty((3, self.offsets.shape[2]))
         _sample(self.base.coefficients, self.base.knots, self.begin, self.offsets, self.until, s, rate, slope, out)
-        return Reference(out[0], out[1], out[2])
+        return RowsReference.of(out)
 
     def samples(self, times: Array) -> Array:
         """`sample` at many path times, shape (rows,): position, velocity, acceleration; shape (rows, 3, n)."""
@@ -164,40 +164,28 @@ def _dying(e: Array, v: Array, a: Array, T: float) -> Array:
     ])
 
 
-@kernel
+@in_place_kernel
 def _sample(
     coefficients: Array, knots: Array, begin: float, offsets: Array, until: Array, s: float, rate: float, slope: float,
     out: Array,
 ) -> None:
     """`BlendedPath.sample`."""
     evaluate_path(coefficients, knots, s, rate, slope, out)
-    offset = np.empty((3, out.shape[1]))
     for k in range(until.shape[0]):
         if s < until[k]:
-            evaluate(offsets, k, s - begin, rate, slope, offset)
-            _add(offset, out)
+            add_piece(offsets, k, s - begin, rate, slope, out)
 
 
-@kernel
+@in_place_kernel
 def _samples(
     coefficients: Array, knots: Array, begin: float, offsets: Array, until: Array, times: Array, out: Array
 ) -> None:
     """`BlendedPath.samples`."""
-    offset = np.empty((3, out.shape[2]))
     for r in range(times.shape[0]):
         evaluate_path(coefficients, knots, times[r], 1.0, 0.0, out[r])
         for k in range(until.shape[0]):
             if times[r] < until[k]:
-                evaluate(offsets, k, times[r] - begin, 1.0, 0.0, offset)
-                _add(offset, out[r])
-
-
-@helper
-def _add(offset: Array, out: Array) -> None:
-    """``out += offset`` of two dimensions, which takes numba a second to compile."""
-    for i in range(out.shape[0]):
-        for j in range(out.shape[1]):
-            out[i, j] += offset[i, j]
+                add_piece(offsets, k, times[r] - begin, 1.0, 0.0, out[r])
 
 
 @helper

@@ -21,7 +21,7 @@ from rne_dynamics.control.computed_torque import (
 )
 from rne_dynamics.control.guards import effort_limiter, effort_limits
 from rne_dynamics.control.guards.effort_limiter import EffortLimiter, Limited, limit_kernel
-from rne_dynamics.control.reference import Reference
+from rne_dynamics.control.reference import Reference, RowsReference
 from rne_dynamics.control.rigid_terms import own_base_view
 from rne_dynamics.control.supervision.runaway import OVERSPEED
 from rne_dynamics.control.supervision.settings import Settings
@@ -35,38 +35,35 @@ RUNAWAY = 256
 
 _TERMS = TorqueTerms._fields
 _INERTIA, _CORIOLIS, _GRAVITY, _FRICTION, _FEEDBACK = range(5)
-_COMMAND, _ROWS = 5, 6
+_COMMAND = len(_TERMS)
+_ROWS = _COMMAND + 1
 
 
-# rows of what the kernel reads besides the state: the law's table, the reference, ∫e dt, a weight for each term
-_TABLE, _AIM_Q, _AIM_QD, _AIM_QDD, _INTEGRAL, _WEIGHTS, _LAW_ROWS = columns(TABLE_ROWS, 1, 1, 1, 1, len(_TERMS))
+# rows of what the kernel reads besides the state and the reference: the law's table, ∫e dt, a weight for each term
+_TABLE, _INTEGRAL, _WEIGHTS, _LAW_ROWS = columns(TABLE_ROWS, 1, len(_TERMS))
 
 
 @kernel
 def answer_kernel(
-    arm: Array, law: Array, q: Array, qd: Array, place: Array, speed: Array, memory: Array, dt: float, answer: Array,
-    flags: NDArray[np.uint8],
+    arm: Array, law: Array, aim_q: Array, aim_qd: Array, aim_qdd: Array, q: Array, qd: Array, place: Array,
+    speed: Array, memory: Array, dt: float, answer: Array, flags: NDArray[np.uint8],
 ) -> int:
     """Into the rows of `answer`, (6, n): the terms, each times its weight, and the command; all flags together.
 
     The law answers for `q` and `qd`; `place` and `speed` are measured, and limits hold for them. `arm` as in
     `ComputedTorque`, `law` with the rows named above, `memory` the limiter's; the others as for `limit_kernel`.
     """
-    computed_torque_kernel(
-        arm, law[:_AIM_Q], q, qd, law[_AIM_Q], law[_AIM_QD], law[_AIM_QDD], law[_INTEGRAL], answer
-    )
+    computed_torque_kernel(arm, law[:_INTEGRAL], q, qd, aim_q, aim_qd, aim_qdd, law[_INTEGRAL], answer)
     return _limited(law, place, speed, memory, dt, answer, flags)
 
 
 @in_place_kernel
 def own_answer_kernel(
-    own: Array, law: Array, q: Array, qd: Array, place: Array, speed: Array, memory: Array, dt: float, answer: Array,
-    flags: NDArray[np.uint8],
+    own: Array, law: Array, aim_q: Array, aim_qd: Array, aim_qdd: Array, q: Array, qd: Array, place: Array,
+    speed: Array, memory: Array, dt: float, answer: Array, flags: NDArray[np.uint8],
 ) -> int:
     """As `answer_kernel`, of `OwnTerms.packed`."""
-    own_computed_torque_terms(
-        own, law[:_AIM_Q], q, qd, law[_AIM_Q], law[_AIM_QD], law[_AIM_QDD], law[_INTEGRAL], answer
-    )
+    own_computed_torque_terms(own, law[:_INTEGRAL], q, qd, aim_q, aim_qd, aim_qdd, law[_INTEGRAL], answer)
     return _limited(law, place, speed, memory, dt, answer, flags)
 
 
@@ -97,13 +94,14 @@ class Answer(NamedTuple):
 
     Parameters
     ----------
-    terms, limited
-        The command, and what the limits leave of it.
+    rows, limited
+        The command's terms, in the order of `TorqueTerms`, and what the limits leave of it; `rows` (6, n) ends with
+        that.
     runaway
         Whether a joint is faster than `OVERSPEED` times its limit.
     """
 
-    terms: TorqueTerms
+    rows: Array
     limited: Limited
     runaway: bool
 
@@ -130,10 +128,11 @@ class QuickAnswer:
             self._kernel, self._arm = own_answer_kernel, self._own.packed.copy()
             self._base = own_base_view(self._arm)
         self._law = np.zeros((_LAW_ROWS, n))
-        self._law[:_AIM_Q] = law.table
+        self._law[:_INTEGRAL] = law.table
         for row, name in enumerate(_TERMS, _WEIGHTS):
             self._law[row] = name not in compensated
         self._reference: Reference | None = None
+        self._copy: Reference = RowsReference.of(np.zeros((3, n)))  # of that one, for the kernel
         self._integral: Array | None = None
         self._feedback = 1.0
         self._flags = np.zeros(n, np.uint8)
@@ -168,25 +167,25 @@ class QuickAnswer:
         ControlError
             As `EffortLimiter.limit`.
         """
-        law = self._law
-        if reference is not self._reference:  # an arm that is held has the same one every cycle
-            law[_AIM_Q], law[_AIM_QD], law[_AIM_QDD] = reference
-            self._reference = reference
+        law, aim = self._law, reference
+        if type(reference) is not RowsReference:
+            aim = self._copy
+            if reference is not self._reference:  # an arm that is held has the same one every cycle
+                aim.q[:], aim.qd[:], aim.qdd[:] = reference
+                self._reference = reference
         if integral is not self._integral:
             law[_INTEGRAL] = self._integral = integral
         if feedback != self._feedback:
             law[_WEIGHTS + _FEEDBACK] = self._feedback = feedback
         place, speed = measured or (q, qd)
         answer, flags = np.empty((_ROWS, len(q))), self._flags
-        together = self._kernel(self._arm, law, q, qd, place, speed, limiter.memory, dt, answer, flags)
-        inertia, coriolis, gravity, friction, correction, command = answer
-        terms = TorqueTerms(inertia, coriolis, gravity, friction, correction)
-        changed = together & ~RUNAWAY
+        together = self._kernel(self._arm, law, *aim, q, qd, place, speed, limiter.memory, dt, answer, flags)
+        command, changed = answer[_COMMAND], together & ~RUNAWAY
         if together < 0:
             limiter.judge(together, dt, command, flags)  # raises
         # the memory of flags that are all zero is used again: it is never read
         limited = Limited(command, flags.copy() if changed else flags, changed != 0)
-        return Answer(terms, limited, together >= RUNAWAY)
+        return Answer(answer, limited, together >= RUNAWAY)
 
 
 def quick_answer(settings: Settings) -> QuickAnswer | None:

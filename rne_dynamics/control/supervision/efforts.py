@@ -18,8 +18,9 @@ from rne_dynamics.control.supervision.states import (
 )
 from rne_dynamics.control.supervision.stop_plan import Stage, Stop
 from rne_dynamics.control.supervision.transitions import Transitions
-from rne_dynamics.control.terms import TorqueTerms
+from rne_dynamics.control.terms import FEEDBACK, GRAVITY, TorqueTerms
 from rne_dynamics.errors import RneDynamicsError
+from rne_dynamics.model.inertia import Array
 
 #: How often the inertia that walls and dampers are made of is updated, s.
 INERTIA_PERIOD = 0.2
@@ -91,19 +92,21 @@ class Efforts(Transitions):
         if torques.predictor is not None:
             expected = torques.predictor.predict(q, qd, self.stamp, stamp, reference.qd)
             reference = self.queue.ahead(stamp + torques.predictor.ahead)
-        terms, limited, runaway = self._output.track(
+        rows, limited, runaway = self._output.track(
             torques, torques.quick, q, qd, reference, feedback, now, counters, expected
         )
-        self._filter.expect(now, reference.qd, terms.feedback, torques.own)
-        return self._answered(terms, limited, runaway, now)
+        self._filter.expect(now, reference.qd, rows[FEEDBACK], torques.own)
+        return self._answered(rows, rows[GRAVITY], limited, runaway, now)
 
     def _limited(self, terms: TorqueTerms, now: float, fade: float = 1.0) -> Effort:
         limited = self._output.answer(terms, now, self.q, self.qd, self.counters, fade)
         runaway = bool((np.abs(self.qd) > OVERSPEED * self.settings.limits.velocity).any())
-        return self._answered(terms, limited, runaway, now)
+        return self._answered(terms, terms.gravity, limited, runaway, now)
 
-    def _answered(self, terms: TorqueTerms, limited: Limited, runaway: bool, now: float) -> Effort:
-        self._gravity = terms.gravity
+    def _answered(
+        self, terms: TorqueTerms | Array, gravity: Array, limited: Limited, runaway: bool, now: float
+    ) -> Effort:
+        self._gravity = gravity
         if self._torques.predictor is not None:
             self._torques.predictor.note(self._acting, limited.command)
         self._torques.integrate((self.stamp - self._integrated) / NANOSECONDS, self._filter.late, limited)

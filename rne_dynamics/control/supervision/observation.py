@@ -61,11 +61,12 @@ class Observation(Efforts):
                 # at once with damping alone: nothing corrects how that joint brakes along a path
                 self._stop = self.settings.stop.begin(now, braking=False, ending=False)
             return False
+        taken = self._filter.stamp
         self._good, self._doubted = self._good + 1, False
         if self._good > 1:  # not over a gap
-            passed = max((self._filter.stamp - self.stamp) / NANOSECONDS, GAP / PERIODS)
+            passed = max((taken - self.stamp) / NANOSECONDS, GAP / PERIODS)
             self._period = min(passed, 1.02 * self._period)
-        self.stamp, self.arrival = self._filter.stamp, now
+        self.stamp, self.arrival = taken, now
         self._arrived(now, reported, fresh)
         return True
 

@@ -15,7 +15,7 @@ from rne_dynamics.control.supervision.answer import Answer, QuickAnswer
 from rne_dynamics.control.supervision.counters import Counters
 from rne_dynamics.control.supervision.settings import Settings
 from rne_dynamics.control.supervision.torques import Torques
-from rne_dynamics.control.terms import TorqueTerms
+from rne_dynamics.control.terms import TorqueTerms, named_terms
 from rne_dynamics.model.inertia import Array
 
 
@@ -26,15 +26,20 @@ class Effort(NamedTuple):
     ----------
     command
         N·m or N; shape (n,).
-    terms
-        Its terms, before limits.
+    parts
+        Its terms, before limits; as they are named, or rows of an array.
     last
         Whether the arm is released with it, so that it must arrive: zeros.
     """
 
     command: Array
-    terms: TorqueTerms
+    parts: TorqueTerms | Array
     last: bool
+
+    @property
+    def terms(self) -> TorqueTerms:
+        """Its terms, before limits."""
+        return named_terms(self.parts)
 
 
 class Output:
@@ -49,7 +54,7 @@ class Output:
     def __init__(self, settings: Settings) -> None:
         self._settings = settings
         self._limiter = EffortLimiter(settings.limits)
-        self._clamp: tuple[TorqueTerms, Limited, Array] | None = None
+        self._clamp: tuple[TorqueTerms | Array, Limited, Array] | None = None
         self.at = -math.inf
 
     def adopt(self, settings: Settings) -> None:
@@ -98,7 +103,7 @@ class Output:
         """
         at = expected or (q, qd)
         answer = torques.answer(quick, *at, reference, feedback, self._limiter, self._step(now), (q, qd))
-        self._note(answer.limited, answer.terms, now, q, counters)
+        self._note(answer.limited, answer.rows, now, q, counters)
         return answer
 
     def approach(self, effort: Array, terms: TorqueTerms, now: float, q: Array, counters: Counters) -> Limited:
@@ -108,7 +113,9 @@ class Output:
     def _step(self, now: float) -> float:
         return min(now - self.at, LONGEST_STEP)
 
-    def _note(self, limited: Limited, terms: TorqueTerms, now: float, q: Array, counters: Counters) -> Limited:
+    def _note(
+        self, limited: Limited, terms: TorqueTerms | Array, now: float, q: Array, counters: Counters
+    ) -> Limited:
         self.at = now
         counters.efforts += 1
         if limited.any:
@@ -122,4 +129,4 @@ class Output:
             return ""
         terms, limited, q = self._clamp
         self._clamp = None
-        return clamp_report(terms, limited, self._settings.limits, q)
+        return clamp_report(named_terms(terms), limited, self._settings.limits, q)

@@ -29,17 +29,21 @@ class RateWatch:
 
     def restart(self, now: float) -> None:
         """Begin a new window at `now`, s."""
-        self._began, self._count, self._slow = now, 0, 0
+        self._began, self.count, self._slow = now, 0, 0
+
+    def within(self, now: float) -> bool:
+        """Whether the window goes on at `now`, s."""
+        return now - self._began < WINDOW
 
     def too_slow(self, now: float) -> bool:
         """Count the state that came at `now`, monotonic s; whether the window that it ends had too few."""
-        self._count += 1
+        self.count += 1
         if not now - self._began >= WINDOW:
             if math.isnan(self._began):
                 self.restart(now)
             return False
-        self.rate = self._count / (now - self._began)
-        self._began, self._count = now, 0
+        self.rate = self.count / (now - self._began)
+        self._began, self.count = now, 0
         # one state of the window may lie just outside it
         self._slow = self._slow + 1 if self.rate < self.least - 1.0 / WINDOW else 0
         return self._slow >= self._windows
@@ -99,6 +103,10 @@ class StateRates:
         `new_time` says whether the stamps have jumped.
         """
         arrivals, stamps = self._arrivals, self._stamps
+        if not new_time and arrivals.within(now) and stamps.within(stamp):
+            arrivals.count += 1
+            stamps.count += 1
+            return ""
         cause = ""
         if arrivals.too_slow(now):
             cause = f"{arrivals.rate:.0f} joint states per second; min_rate is {arrivals.least:g}"

@@ -19,6 +19,7 @@ from rne_dynamics.control.supervision.answer import OVERSPEED
 from rne_dynamics.control.supervision.counters import Counters
 from rne_dynamics.control.supervision.output import Output
 from rne_dynamics.control.supervision.torques import Torques
+from rne_dynamics.control.terms import named_terms
 from rne_dynamics.dynamics.declared import inertia_code
 from rne_dynamics.errors import ControlError
 
@@ -59,9 +60,10 @@ def test_both_ways_give_the_same(compensated, speed, robot):
             feedback = min(k / 20.0, 1.0)
             if quick:
                 assert torques.quick is not None
-                terms, limited, runaway = output.track(
+                rows, limited, runaway = output.track(
                     torques, torques.quick, q, qd, reference, feedback, now, counters
                 )
+                terms = named_terms(rows)
             else:
                 terms = torques.tracking(q, qd, reference, feedback)
                 limited = output.answer(terms, now, q, qd, counters)
@@ -145,8 +147,8 @@ def test_a_reference_that_cannot_be_written_to_is_taken():
     zero = np.zeros((N, 2))[:, 0]
     zero.flags.writeable = False
     assert torques.quick is not None
-    terms = output.track(torques, torques.quick, q, np.zeros(N), Reference(q, zero, zero), 1.0, 0.0, Counters()).terms
-    np.testing.assert_allclose(terms.total, rne.gravity_torque(ROBOT, q), atol=1e-12)
+    rows = output.track(torques, torques.quick, q, np.zeros(N), Reference(q, zero, zero), 1.0, 0.0, Counters()).rows
+    np.testing.assert_allclose(named_terms(rows).total, rne.gravity_torque(ROBOT, q), atol=1e-12)
 
 
 def test_limits_hold_for_the_measured_state_and_the_law_for_the_expected_one():
@@ -159,7 +161,7 @@ def test_limits_hold_for_the_measured_state_and_the_law_for_the_expected_one():
     for name, at, law in (("plain", expected, None), ("both", (q, qd), expected), ("fast", (q, 9.0 + qd), expected)):
         output.start_from(np.zeros(N), np.zeros(N))
         answers[name] = output.track(torques, torques.quick, *at, reference, 1.0, 0.0, counters, law)
-    for one, other in zip(answers["plain"].terms, answers["both"].terms, strict=True):
+    for one, other in zip(*(named_terms(answers[name].rows) for name in ("plain", "both")), strict=True):
         np.testing.assert_array_equal(one, other)
     assert not answers["both"].runaway
     assert answers["fast"].runaway
