@@ -6,6 +6,8 @@ from typing import NamedTuple
 
 from rne_dynamics.model.inertia import Array
 
+_new = tuple.__new__
+
 
 class Reference(NamedTuple):
     """Desired motion.
@@ -26,7 +28,7 @@ class RowsReference(Reference):
 
     __slots__ = ()
 
-    @classmethod
-    def of(cls, rows: Array) -> RowsReference:
-        """The three rows of a new array, shape (3, n), C-contiguous."""
-        return cls(rows[0], rows[1], rows[2])
+
+def rows_reference(rows: Array) -> RowsReference:
+    """The three rows of a new array, shape (3, n), C-contiguous."""
+    return _new(RowsReference, (rows[0], rows[1], rows[2]))  # half the time of RowsReference(…)

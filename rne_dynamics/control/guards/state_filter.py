@@ -52,7 +52,6 @@ from rne_dynamics.control.checks import frozen_vector
 from rne_dynamics.control.guards import state_memory as memory
 from rne_dynamics.control.guards.state_checks import check_state
 from rne_dynamics.control.guards.state_refusals import refusal
-from rne_dynamics.control.guards.state_time import SLOW_WINDOWS
 from rne_dynamics.errors import ControlError, StateError, StateProblem
 from rne_dynamics.model.inertia import Array
 
@@ -150,9 +149,7 @@ class StateFilter:
     @property
     def late(self) -> float:
         """How much later the last good state came than the least late one of its time base, s; 0 where unknown."""
-        if self._clock[memory.SLOW] >= SLOW_WINDOWS:
-            return 0.0
-        return max(float(self._clock[memory.LATE] - self._clock[memory.LOWEST]), 0.0)
+        return float(self._clock[memory.LATER])
 
     @property
     def place(self) -> Array:

@@ -15,13 +15,13 @@ STAMP, STAMPED, KNOWN, CLOCKED, SEQUENCE, OTHER, RUN, TURN, CHANGES, RUSHES, EXC
 # clock: arrival of the last good state, of the first, and of the first of its time base; of the last message of the
 # sender followed, of the last out of its sequence, and of the last that proved a second sender; how late the last good
 # state was; the least lateness since LEAST_AT and since EARLIER_AT one window before, and how fast it grows (inf: not
-# known yet); the least of the whole time base, and windows in a row in which the clock was slow; whether states are
-# judged by that; when the law last said what it expects; found, allowed and dt of a refusal; tolerated lateness (inf:
-# any), and 1/T of the velocity estimate (1/s)
+# known yet); the least of the whole time base, and windows in a row in which the clock was slow; how much later the
+# last state was than that least (0: not known); whether states are judged by that; when the law last said what it
+# expects; found, allowed and dt of a refusal; tolerated lateness (inf: any), and 1/T of the velocity estimate (1/s)
 (
     ARRIVAL, BEGAN, BASED, FOLLOWED_AT, STRAY_AT, OTHER_AT, LATE, LEAST, LEAST_AT, EARLIER, EARLIER_AT, DRIFT,
-    LOWEST, SLOW, STRICT, EXPECTED_AT, FOUND, ALLOWED, STEP, LATENESS, RATE, SIZE,
-) = columns(*[1] * 21)  # fmt: skip
+    LOWEST, SLOW, LATER, STRICT, EXPECTED_AT, FOUND, ALLOWED, STEP, LATENESS, RATE, SIZE,
+) = columns(*[1] * 22)  # fmt: skip
 # table: velocity limit, whether continuous, change of effort that friction may withstand; position and velocity of the
 # last good state, velocity reported in it (NaN: none), estimate from positions; where a refused jump led to (NaN:
 # nowhere); mismatch of velocity and positions, distance travelled, whether the reported velocity is not used any more

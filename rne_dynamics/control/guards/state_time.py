@@ -30,6 +30,7 @@ from rne_dynamics.control.guards.state_memory import (
     GOOD,
     KNOWN,
     LATE,
+    LATER,
     LEAST,
     LEAST_AT,
     LOWEST,
@@ -129,6 +130,7 @@ def remember_time(whole: NDArray[np.int64], clock: Array, stamp: int, arrival: f
                 whole[RUSHES] = whole[RUSHES] + 1 if grown < -REAL_TIME * span - CATCH_UP else 0
             clock[EARLIER], clock[EARLIER_AT] = clock[LEAST], clock[LEAST_AT]
             clock[LEAST], clock[LEAST_AT] = clock[LATE], arrival
+    clock[LATER] = 0.0 if clock[SLOW] >= SLOW_WINDOWS else clock[LATE] - clock[LOWEST]
     if stamp != 0:
         whole[STAMP] = stamp
     else:

@@ -122,7 +122,7 @@ class Motion:
             The reference is what it was.
         """
         stamp = max(stamp, self._stamp)
-        if not self._braking:
+        if not self._braking and speed != self._rate.target:
             self._rate.follow(stamp, min(speed, 1.0) if speed > 0.0 else 0.0)
         self._stamp = stamp
         s, rate, slope = self._rate.at(stamp)

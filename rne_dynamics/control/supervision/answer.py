@@ -21,7 +21,7 @@ from rne_dynamics.control.computed_torque import (
 )
 from rne_dynamics.control.guards import effort_limiter, effort_limits
 from rne_dynamics.control.guards.effort_limiter import EffortLimiter, Limited, limit_kernel
-from rne_dynamics.control.reference import Reference, RowsReference
+from rne_dynamics.control.reference import Reference, RowsReference, rows_reference
 from rne_dynamics.control.rigid_terms import own_base_view
 from rne_dynamics.control.supervision.runaway import OVERSPEED
 from rne_dynamics.control.supervision.settings import Settings
@@ -132,7 +132,7 @@ class QuickAnswer:
         for row, name in enumerate(_TERMS, _WEIGHTS):
             self._law[row] = name not in compensated
         self._reference: Reference | None = None
-        self._copy: Reference = RowsReference.of(np.zeros((3, n)))  # of that one, for the kernel
+        self._copy: Reference = rows_reference(np.zeros((3, n)))  # of that one, for the kernel
         self._integral: Array | None = None
         self._feedback = 1.0
         self._flags = np.zeros(n, np.uint8)

@@ -45,7 +45,8 @@ class Efforts(Transitions):
             if now >= self._update_inertia_at:
                 self._output.update_inertia(self._torques.update_inertia(self.q))
                 self._update_inertia_at = now + INERTIA_PERIOD
-            self._torques.follow(self.q, self.qd)
+            if self._torques.loops is not None:
+                self._torques.follow(self.q, self.qd)
             return self._answer(stamp, now)
         except RneDynamicsError as error:
             self._fail(now, str(error))
@@ -81,8 +82,10 @@ class Efforts(Transitions):
         if ended is not None and ended is Ending.PATH:
             reference = self.queue.advance(stamp, self.speed)
         if self.mode is not STOPPING:
-            self._note_motion(now, ended)
-            reference = self._near(stamp, reference)
+            if ended is not None or self.queue.moving is not (self.mode is TRACKING):
+                self._note_motion(now, ended)
+            if self.mode is HOLDING:
+                reference = self._near(stamp, reference)
         feedback = self._grown(stamp)
         if torques.quick is None:
             terms = torques.tracking(q, qd, reference, feedback)
@@ -121,13 +124,13 @@ class Efforts(Transitions):
         off = ended is not None and ended in (Ending.PATH, Ending.CANCELLED)
         if off and self.settings.stop.after_cancel == "stop":
             self._begin_stop(now, str(ended.value) if ended else "")
-        elif self.queue.moving is not (self.mode is TRACKING):
+        elif self.queue.moving is not (self.mode is TRACKING):  # not where one motion has followed another
             cause = self.queue.followed or (ended.value if ended else "")
             self._enter(TRACKING if self.queue.moving else HOLDING, cause)
 
     def _near(self, stamp: int, reference: Reference) -> Reference:
-        """`reference`; while the arm is held, moved to within `LEASH` of `holding_error` of the measured position."""
-        if self.mode is not HOLDING or self.settings.tracking is None:
+        """`reference` of a held arm, moved to within `LEASH` of `holding_error` of the measured position."""
+        if self.settings.tracking is None:
             return reference
         moved = self._holding.moved(reference.q, self.q, self.settings)
         if moved is None:

@@ -101,8 +101,12 @@ class Output:
 
         `expected` are position and velocity that the law answers for instead; limits hold for the measured ones.
         """
-        at = expected or (q, qd)
-        answer = torques.answer(quick, *at, reference, feedback, self._limiter, self._step(now), (q, qd))
+        measured = q, qd
+        at = expected or measured
+        torques.note_error(reference, at[0])
+        answer = quick.answer(
+            *at, reference, feedback, torques.integral, self._limiter, self._step(now), measured
+        )
         self._note(answer.limited, answer.rows, now, q, counters)
         return answer
 

@@ -11,11 +11,11 @@ from rne_dynamics.closed_chain.following import Follower
 from rne_dynamics.control.closed_terms import closed_terms
 from rne_dynamics.control.damping_limits import CALM, SAFETY, lowered
 from rne_dynamics.control.gravity_compensation import GravityCompensation
-from rne_dynamics.control.guards.effort_limiter import EffortLimiter, Limited
+from rne_dynamics.control.guards.effort_limiter import Limited
 from rne_dynamics.control.guards.felt_inertia import joint_inertia
 from rne_dynamics.control.integral import integrate_error
 from rne_dynamics.control.reference import Reference
-from rne_dynamics.control.supervision.answer import Answer, QuickAnswer, quick_answer
+from rne_dynamics.control.supervision.answer import quick_answer
 from rne_dynamics.control.supervision.settings import Settings
 from rne_dynamics.control.supervision.watch import PeriodWatch
 from rne_dynamics.control.terms import TorqueTerms
@@ -154,14 +154,10 @@ class Torques:
             terms = terms._replace(feedback=feedback * terms.feedback)
         return self._own(terms)
 
-    def answer(
-        self, quick: QuickAnswer, q: Array, qd: Array, reference: Reference, feedback: float, limiter: EffortLimiter,
-        dt: float, measured: tuple[Array, Array] | None = None,
-    ) -> Answer:
-        """`tracking` and what `limiter` leaves of it; `dt` and `measured` as for `QuickAnswer.answer`."""
+    def note_error(self, reference: Reference, q: Array) -> None:
+        """Note the error for `integrate`, where the effort is computed by `QuickAnswer`."""
         if self._integrates:
             self.error = reference.q - q
-        return quick.answer(q, qd, reference, feedback, self.integral, limiter, dt, measured)
 
     def floating(self, q: Array, qd: Array) -> TorqueTerms:
         """Hand guiding."""

@@ -29,21 +29,17 @@ class RateWatch:
 
     def restart(self, now: float) -> None:
         """Begin a new window at `now`, s."""
-        self._began, self.count, self._slow = now, 0, 0
-
-    def within(self, now: float) -> bool:
-        """Whether the window goes on at `now`, s."""
-        return now - self._began < WINDOW
+        self.began, self.count, self._slow = now, 0, 0
 
     def too_slow(self, now: float) -> bool:
         """Count the state that came at `now`, monotonic s; whether the window that it ends had too few."""
         self.count += 1
-        if not now - self._began >= WINDOW:
-            if math.isnan(self._began):
+        if not now - self.began >= WINDOW:
+            if math.isnan(self.began):
                 self.restart(now)
             return False
-        self.rate = self.count / (now - self._began)
-        self._began, self.count = now, 0
+        self.rate = self.count / (now - self.began)
+        self.began, self.count = now, 0
         # one state of the window may lie just outside it
         self._slow = self._slow + 1 if self.rate < self.least - 1.0 / WINDOW else 0
         return self._slow >= self._windows
@@ -103,7 +99,7 @@ class StateRates:
         `new_time` says whether the stamps have jumped.
         """
         arrivals, stamps = self._arrivals, self._stamps
-        if not new_time and arrivals.within(now) and stamps.within(stamp):
+        if not new_time and now - arrivals.began < WINDOW and stamp - stamps.began < WINDOW:  # NaN: not begun
             arrivals.count += 1
             stamps.count += 1
             return ""
