@@ -211,9 +211,8 @@ def follow_plain(speed: float) -> tuple[str, ...]:
     return range_findings(long_beam(False), q, np.zeros((1, 2)), qd)
 
 
-@pytest.mark.parametrize(("stiffening", "size"), [
-    pytest.param(False, 0.06, marks=pytest.mark.slow), (True, 0.095),
-])
+@pytest.mark.slow
+@pytest.mark.parametrize(("stiffening", "size"), [(False, 0.06), (True, 0.095)])
 def test_a_simulation_that_bends_too_far_reports_it(stiffening: bool, size: float) -> None:
     arm = two_link_arm(stiffening=stiffening)
     plant, tip = ArmPlant(arm), arm.flexible_links[0].at([LENGTH, 0, 0]).translation[0, 1]

@@ -249,10 +249,10 @@ def test_second_oscillation_over_40_s(shipped: Mechanism) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("dt", [2e-3, 1e-3, 5e-4])
-def test_sixty_starts_within_half_a_degree(shipped: Mechanism, dt: float) -> None:
+@pytest.mark.parametrize(("dt", "starts"), [(2e-3, 60), (1e-3, 60), (5e-4, 20)])
+def test_many_starts_within_half_a_degree(shipped: Mechanism, dt: float, starts: int) -> None:
     """None stops, turns over or loses energy, wherever a stage of an integration step lands."""
-    for start in NEAR:
+    for start in NEAR[:starts]:
         as_reported(free_motion(swinging(shipped), start, seconds=10.0, dt=dt, record_dt=0.01))
 
 

@@ -171,6 +171,7 @@ def test_modal_files_without_stiffening_are_noted(tmp_path: Path, capsys: Captur
         assert float(spin[1]) == pytest.approx(first / 3.0, rel=5e-3)
 
 
+@pytest.mark.slow
 def test_a_simulation_that_leaves_the_range_of_the_theory_says_so(tmp_path: Path, capsys: Capture) -> None:
     """Three times the earth's gravity bends the bar by 12 % of its length: too much for the plain theory."""
     plain = f"{BEAM}, modes: {{y: 2}}, damping: 0.01, stiffening: "

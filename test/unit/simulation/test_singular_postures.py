@@ -224,11 +224,11 @@ def test_errors_name_the_singularity():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("dt", [5e-4, 1e-3, 2e-3])
-def test_sixty_starts_of_the_second_oscillation_do_not_stop(dt):
+@pytest.mark.parametrize(("dt", "starts"), [(5e-4, 20), (1e-3, 60), (2e-3, 60)])
+def test_many_starts_of_the_second_oscillation_do_not_stop(dt, starts):
     pantograph = pinned()
     rng = np.random.default_rng(0)
-    for _ in range(60):
+    for _ in range(starts):
         start = np.radians(np.array([0.0, 0.0, 50.0]) + rng.uniform(-0.5, 0.5, 3))
         log = free_motion(free(pantograph), start, seconds=5.0, dt=dt, record_dt=2e-3)
         assert lost(log) < 1e-6
