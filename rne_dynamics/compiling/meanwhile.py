@@ -50,10 +50,15 @@ class Meanwhile:
     ----------
     call
         Of module-level functions, without arguments.
+
+    Attributes
+    ----------
+    turn, running
+        Of all: one thread looks at them at a time; the process that was started last.
     """
 
-    _turn: ClassVar[threading.Lock] = threading.Lock()
-    _running: ClassVar[subprocess.Popen[bytes] | None] = None
+    turn: ClassVar[threading.Lock] = threading.Lock()
+    running: ClassVar[subprocess.Popen[bytes] | None] = None
 
     def __init__(self, call: Callable[[], Any]) -> None:
         self._call: Callable[[], Any] | None = call
@@ -61,12 +66,12 @@ class Meanwhile:
 
     def over(self) -> bool:
         """Whether it has been made, or cannot be made there."""
-        with Meanwhile._turn:
+        with Meanwhile.turn:
             if self._call is not None:
-                running = Meanwhile._running
+                running = Meanwhile.running
                 if running is not None and running.poll() is None:
                     return False
-                self._process = Meanwhile._running = _started(self._call)
+                self._process = Meanwhile.running = _started(self._call)
                 self._call = None
             return self._process is None or self._process.poll() is not None
 

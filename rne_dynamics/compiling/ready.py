@@ -7,12 +7,8 @@ from typing import Any
 from rne_dynamics.compiling.jit import COMPILED
 
 
-def is_on_disk(kernel: Any, signature: str) -> bool:
-    """Whether a kernel has been compiled before for a signature as numba reads it."""
-    from numba.core import sigutils
-
-    normalize: Any = sigutils.normalize_signature  # without types
-    types, _ = normalize(signature)
+def is_on_disk(kernel: Any, types: tuple[Any, ...]) -> bool:
+    """Whether a kernel has been compiled before for arguments of numba's types."""
     return bool(kernel._cache.has(types, kernel.targetctx))
 
 
@@ -21,4 +17,4 @@ def is_ready(kernel: Any, *arguments: Any) -> bool:
     if not COMPILED:
         return True
     types = tuple(kernel.typeof_pyval(argument) for argument in arguments)
-    return types in kernel.overloads or kernel._cache.has(types, kernel.targetctx)
+    return types in kernel.overloads or is_on_disk(kernel, types)

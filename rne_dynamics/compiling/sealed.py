@@ -48,17 +48,18 @@ class Sealed:
             dispatcher._can_compile = False
             self.call = dispatcher
 
-    def _dispatcher(self) -> tuple[Any, str]:
-        """A dispatcher that can compile, and the signature."""
-        kinds = ("i8" if d == 0 else f"f8[{':, ' * (d - 1)}::1]" for d in self._dimensions)
-        return another(self._function), f"({', '.join(kinds)})"
+    def _dispatcher(self) -> tuple[Any, tuple[Any, ...]]:
+        """A dispatcher that can compile, and numba's types of its arguments."""
+        from numba import types
+
+        kinds = (types.Array(types.float64, d, "C") if d else types.int64 for d in self._dimensions)
+        return another(self._function), tuple(kinds)
 
     def is_ready(self) -> bool:
         """Whether nothing is left to compile: it has been, or the machine code is on disk."""
         if self._ready:
             return True
-        dispatcher, signature = self._dispatcher()
-        return is_on_disk(dispatcher, signature)
+        return is_on_disk(*self._dispatcher())
 
     def prepare(self) -> bool:
         """Compile, or load from disk; False if that was done before, so that a `TypeError` is the arguments' fault.
@@ -69,8 +70,8 @@ class Sealed:
             return False
         with _PREPARING:
             if not self._ready:
-                dispatcher, signature = self._dispatcher()
-                dispatcher.compile(signature)
+                dispatcher, types = self._dispatcher()
+                dispatcher.compile(types)
                 dispatcher._can_compile = False
                 self.call, self._ready = dispatcher, True
         return True

@@ -153,17 +153,17 @@ class Declared:
         return None if code is None else InertiaCode(code, inertia_of(robot))
 
     def compiles_elsewhere(
-        self, robot: RobotModel, rows: Sequence[Array] | None = None, wrenches: Any = None, base_motion: Any = None
+        self, robot: RobotModel, rows: Sequence[Array] | None = None, link: str = "", **options: Any
     ) -> bool:
-        """As of `meanwhile`, for checked rows, or a sample of them, and options of the public function."""
-        options = {k: v for k, v in (("wrenches", wrenches), ("base_motion", base_motion)) if v is not None}
-        name = f"{self.name} {'loaded' * bool(options)} {'mimic' * robot.has_mimic}"
-        if not may_take_long(robot, name) or self.rows_form(robot) is None:
+        """As of `meanwhile`, for checked rows, or a sample of them, and options of the public function or None."""
+        options = {k: v for k, v in options.items() if v is not None}
+        name = f"{self.name} {link * robot.specialised} {'loaded' * bool(options)} {'mimic' * robot.has_mimic}"
+        if not may_take_long(robot, name) or self.rows_form(robot, link) is None:
             return False
-        recipe = cast("Recipe", self.recipe(robot))
+        recipe = cast("Recipe", self.recipe(robot, link))
         made_of = loaded_recipe(recipe, robot.bodies) if options else recipe
         given = tuple(rows or (x[None] for x in recipe.sample))
-        call = partial(call_first_row, self.plain, robot, given, options)
+        call = partial(call_first_row, self.plain, robot, given, {**options, **({"link": link} if link else {})})
         ready = partial(is_on_disk, made_of) if robot.specialised else partial(self.general_is_ready, robot)
         return compiles_elsewhere(robot, name, len(given[0]), ready, call)
 
@@ -184,7 +184,7 @@ class Declared:
 
     def kept_call(self, robot: RobotModel, long_way: Callable[..., Any], link: str = "") -> Callable[..., Any]:
         """`own_call`, or else the long way itself, kept with the robot by the quantity's name and the link."""
-        if not link and self.compiles_elsewhere(robot):
+        if self.compiles_elsewhere(robot, None, link):
             return long_way  # for this call
         call = self.own_call(robot, long_way, link) or long_way
         robot.own_code[self.name, link] = call
@@ -197,8 +197,8 @@ class Declared:
 
         `more` is the base's motion and the loads, as kernels take them, where they are not rest and none.
         """
-        if not link and more is None and self.compiles_elsewhere(robot, inputs):
-            return plain_rows(cast("Recipe", self.recipe(robot)), inputs)
+        if more is None and self.compiles_elsewhere(robot, inputs, link):
+            return plain_rows(cast("Recipe", self.recipe(robot, link)), inputs)
         code = self.call_code(robot, link, loaded=more is not None)
         if more is not None:
             inputs = *inputs, *with_base_and_loads(robot, len(inputs[0]), *more)

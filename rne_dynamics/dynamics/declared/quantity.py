@@ -153,7 +153,9 @@ class Quantity(Declared):
         lead, rows = state_arrays(robot, **dict(zip(self.inputs, vectors, strict=True)))
         base, loads = packed_base(robot, base_motion, lead), bodies_wrenches(robot, wrenches, lead)
         code, inputs = None, rows
-        if engine in (None, self.compute) and self.compiles_elsewhere(robot, rows, wrenches, base_motion):
+        if engine in (None, self.compute) and self.compiles_elsewhere(
+            robot, rows, wrenches=wrenches, base_motion=base_motion
+        ):
             engine = partial(self.compute, plainly=True)
         if engine in (None, self.compute):
             loaded = bool(wrenches) or base_motion is not None

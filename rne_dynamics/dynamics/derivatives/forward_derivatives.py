@@ -175,7 +175,9 @@ def _checked(
     base_motion: BaseMotion | None = None,
 ) -> ForwardDynamicsDerivatives:
     simple = wrenches is None and base_motion is None
-    plainly = FORWARD_DYNAMICS_DERIVATIVES.compiles_elsewhere(robot, None, wrenches, base_motion)
+    plainly = FORWARD_DYNAMICS_DERIVATIVES.compiles_elsewhere(
+        robot, wrenches=wrenches, base_motion=base_motion
+    )
     if simple and not plainly and not FORWARD_DYNAMICS_DERIVATIVES.has_code(robot):
         qdd, out = np.empty(robot.n), np.empty((3, robot.n, robot.n))
         arm = _array(robot)
@@ -285,6 +287,9 @@ class _ForwardDerivatives(Declared):
     """Two compiled functions, one after the other; `function` is the first."""
 
     made_of = FORWARD_DYNAMICS, INVERSE_DYNAMICS_DERIVATIVES
+
+    def general_is_ready(self, robot: RobotModel) -> bool:
+        return DERIVATIVES_AT_ACCELERATION.is_ready() and FORWARD_DYNAMICS.general_is_ready(robot)
 
     def function(self, robot: RobotModel) -> Sealed:
         return FORWARD_DYNAMICS.function(robot)

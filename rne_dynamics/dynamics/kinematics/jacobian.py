@@ -185,7 +185,8 @@ def jacobian(robot: RobotModel, q: ArrayLike, link: str) -> Array:
 def _jacobian(robot: RobotModel, link: str, q: ArrayLike) -> Array:
     frame = robot.link(link)
     J = np.empty((6, robot.n))
-    if not JACOBIAN.has_code(robot, link) and quick(JACOBIAN.sealed, robot.packed, robot.link_index(link), q, J):
+    general = not JACOBIAN.compiles_elsewhere(robot, None, link) and not JACOBIAN.has_code(robot, link)
+    if general and quick(JACOBIAN.sealed, robot.packed, robot.link_index(link), q, J):
         return J
     lead, (positions,) = state_arrays(robot, q=q)
     own = JACOBIAN.own_rows(robot, (positions,), link)

@@ -133,7 +133,8 @@ def _jacobian_rate(robot: RobotModel, link: str, q: ArrayLike, qd: ArrayLike) ->
     frame = robot.link(link)
     J = np.empty((6, robot.n))
     index = robot.link_index(link)
-    if not JACOBIAN_RATE.has_code(robot, link) and quick(JACOBIAN_RATE.sealed, robot.packed, index, q, qd, J):
+    general = not JACOBIAN_RATE.compiles_elsewhere(robot, None, link) and not JACOBIAN_RATE.has_code(robot, link)
+    if general and quick(JACOBIAN_RATE.sealed, robot.packed, index, q, qd, J):
         return J
     lead, (positions, velocities) = state_arrays(robot, q=q, qd=qd)
     own = JACOBIAN_RATE.own_rows(robot, (positions, velocities), link)

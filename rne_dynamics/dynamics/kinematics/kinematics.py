@@ -160,7 +160,7 @@ def forward_kinematics(robot: RobotModel, q: ArrayLike) -> LinkPoses:
     try:
         call = robot.own_code["forward_kinematics"]
     except KeyError:
-        call = robot.own_code["forward_kinematics"] = FORWARD_KINEMATICS.first_call(robot)
+        call = FORWARD_KINEMATICS.first_call(robot)
     except AttributeError:
         check_open_arm(robot)
         raise
@@ -171,9 +171,8 @@ def _checked(robot: RobotModel, q: ArrayLike) -> LinkPoses:
     """`forward_kinematics` of states of any leading shape."""
     count = len(robot.links)
     rotation, position = np.empty((count, 3, 3)), np.empty((count, 3))
-    if not FORWARD_KINEMATICS.has_code(robot) and quick(
-        FORWARD_KINEMATICS.sealed, robot.packed, q, rotation, position
-    ):
+    general = not FORWARD_KINEMATICS.compiles_elsewhere(robot) and not FORWARD_KINEMATICS.has_code(robot)
+    if general and quick(FORWARD_KINEMATICS.sealed, robot.packed, q, rotation, position):
         return LinkPoses(robot, rotation, position)
     lead, (positions,) = state_arrays(robot, q=q)
     own = FORWARD_KINEMATICS.own_rows(robot, (positions,))
@@ -243,9 +242,14 @@ class _Poses(Declared):
         return (12 * len(robot.links),)
 
     def first_call(self, robot: RobotModel) -> Callable[[ArrayLike], LinkPoses]:
-        """The function of q for a robot."""
-        flat = self.own_call(robot, partial(_checked, robot))
-        return partial(_checked, robot) if flat is None else self.finished(flat, robot)
+        """The function of q for a robot, which is kept with it unless another process compiles the code."""
+        long_way = partial(_checked, robot)
+        if self.compiles_elsewhere(robot):
+            return long_way
+        flat = self.own_call(robot, long_way)
+        call = long_way if flat is None else self.finished(flat, robot)
+        robot.own_code[self.name] = call
+        return call
 
     def finished(self, fill: Bound, robot: RobotModel) -> Bound:
         shape = self.shape(robot)

@@ -57,8 +57,10 @@ def _by_own_code(robot: RobotModel, model: tuple[Any, ...], q: Array, qd: Array)
         form = RowsForm(_flat_terms, model, (np.empty((1, 0, 6)),))
         return recipe_of(Output("lagrange_terms", ("q", "qd"), shape, 0), form, robot, None)
 
-    unloaded = np.empty((1, 0, 6))
-    ready = partial(is_ready, lagrange_batch, *model, q, qd, unloaded, _parts(np.empty((len(q), *shape)), robot.n))
+    def ready() -> bool:
+        out = _parts(np.empty((len(q), *shape)), robot.n)
+        return is_ready(lagrange_batch, *model, q, qd, np.empty((1, 0, 6)), out)
+
     again = partial(lagrange_terms, robot, q, qd)
     flat = own_rows(robot, "lagrange_terms", recipe, (q, qd), shape, again, ready)
     return None if flat is None else _parts(flat, robot.n)

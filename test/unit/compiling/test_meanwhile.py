@@ -38,9 +38,9 @@ rng = np.random.default_rng(3)
 count = 2 if sys.argv[2] in ("coriolis_matrix", "lagrange_terms") else 3
 vectors = list(rng.uniform(-1.0, 1.0, (count, robot.n)))
 first = flat(function(robot, *vectors, **options))
-assert Meanwhile._running is not None, "nothing is compiled elsewhere"
+assert Meanwhile.running is not None, "nothing is compiled elsewhere"
 rows = flat(function(robot, *(np.stack([x, x]) for x in vectors), **options))
-assert Meanwhile._running.wait(PATIENCE) == 0
+assert Meanwhile.running.wait(PATIENCE) == 0
 for _ in range(3):
     last = flat(function(robot, *vectors, **options))
 size = np.abs(first).max()
@@ -86,23 +86,23 @@ def test_first_answers_are_those_of_compiled_kernels(package, tmp_path, robot, f
 
 def test_one_process_at_a_time_and_what_cannot_be_sent_is_over(monkeypatch):
     monkeypatch.delenv(HERE, raising=False)
-    monkeypatch.setattr(Meanwhile, "_running", None)
+    monkeypatch.setattr(Meanwhile, "running", None)
     first, second = Meanwhile(partial(time.sleep, 0.2)), Meanwhile(partial(time.sleep, 0.0))
     assert not first.over()
     assert not second.over()
-    running = Meanwhile._running
+    running = Meanwhile.running
     assert running is not None
     running.wait(PATIENCE)
     assert first.over()
     second.over()
-    assert Meanwhile._running is not running
-    Meanwhile._running.wait(PATIENCE)
+    assert Meanwhile.running is not running
+    Meanwhile.running.wait(PATIENCE)
     assert second.over()
     assert Meanwhile(lambda: None).over()
 
 
 def test_threads_start_one_process(monkeypatch):
-    monkeypatch.setattr(Meanwhile, "_running", None)
+    monkeypatch.setattr(Meanwhile, "running", None)
     started = []
     start = meanwhile._started
     monkeypatch.setattr(meanwhile, "_started", lambda call: started.append(call) or start(call))
@@ -118,14 +118,14 @@ def test_threads_start_one_process(monkeypatch):
     for thread in threads:
         thread.join()
     assert len(started) == 1
-    Meanwhile._running.wait(PATIENCE)
+    Meanwhile.running.wait(PATIENCE)
 
 
 def test_a_failed_process_leaves_it_to_this_one(monkeypatch):
-    monkeypatch.setattr(Meanwhile, "_running", None)
+    monkeypatch.setattr(Meanwhile, "running", None)
     job = Meanwhile(partial(os._exit, 3))
     job.over()
-    assert Meanwhile._running.wait(PATIENCE) == 3
+    assert Meanwhile.running.wait(PATIENCE) == 3
     assert job.over()
 
 

@@ -1,0 +1,114 @@
+"""How long the first call of a function of the library takes where nothing has been compiled before.
+
+    python benchmarks/first_answer.py                     # UR5, Baxter, Talos and a mechanism
+    python benchmarks/first_answer.py --robot panda --payload 1.0
+
+Each call is made in a process of its own, by a copy of the package with an empty folder of kernels; the time of import
+and URDF is not counted. Large robots are answered by plain Python while another process compiles: "compiled" is when,
+after the first call, that process is done.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+from rich.console import Console
+from rich.table import Table
+
+import rne_dynamics
+from rne_dynamics.compiling.meanwhile import HERE
+from rne_dynamics.description.share import share_file
+
+#: Functions of states, and how many vectors each takes.
+FUNCTIONS = {
+    "inverse_dynamics": 3, "forward_dynamics": 3, "mass_matrix": 1, "bias_torque": 2, "gravity_torque": 1,
+    "coriolis_matrix": 2, "regressor": 3, "inverse_dynamics_derivatives": 3, "forward_dynamics_derivatives": 3,
+    "forward_kinematics": 1, "kinetic_energy": 2, "potential_energy": 1, "momentum": 2, "joint_reactions": 3,
+    "lagrange_terms": 2,
+}  # fmt: skip
+ROBOTS = ("ur5", "baxter", "talos_reduced", "pantograph")
+PROGRAM = """
+import json, sys, time
+import numpy as np
+import rne_dynamics as rne
+from rne_dynamics.compiling.meanwhile import Meanwhile
+
+name, function, count, payload = sys.argv[1], getattr(rne, sys.argv[2]), int(sys.argv[3]), float(sys.argv[4])
+try:
+    robot = rne.load_model(name)
+    if payload:
+        robot = rne.with_payload(robot, rne.Payload(robot.link_names[-1], payload))
+    vectors = [0.1 * np.arange(1.0, robot.n + 1.0) / robot.n for _ in range(count)]
+    vectors[0] = np.array(robot.neutral, dtype=np.float64)
+    began = time.perf_counter()
+    function(robot, *vectors)
+except rne.RneDynamicsError as error:
+    print(json.dumps({"refused": str(error)}))
+    raise SystemExit
+first = time.perf_counter() - began
+other = Meanwhile.running
+if other is not None:
+    other.wait()
+print(json.dumps({"first": first, "compiled": time.perf_counter() - began if other is not None else None}))
+"""
+
+
+def measure(robot: str, payload: float) -> dict[str, dict[str, float | None]]:
+    """Seconds of the first call of each function, and until another process has compiled it."""
+    found = {}
+    package = Path(rne_dynamics.__file__).parent
+    for function, count in FUNCTIONS.items():
+        with tempfile.TemporaryDirectory() as folder:
+            shutil.copytree(package, f"{folder}/rne_dynamics", ignore=shutil.ignore_patterns("__pycache__"))
+            changed = {"PYTHONPATH": folder, "NUMBA_CACHE_DIR": ""}
+            environment = {k: v for k, v in {**os.environ, **changed}.items() if k != HERE}
+            done = subprocess.run(
+                [sys.executable, "-c", PROGRAM, _place(robot), function, str(count), str(payload)],
+                env=environment, cwd=folder, capture_output=True, text=True, check=True,
+            )  # fmt: skip
+            found[function] = json.loads(done.stdout.splitlines()[-1])
+    return found
+
+
+def _place(robot: str) -> str:
+    """The file of a robot that ships, which the copy has not; any other as it is named."""
+    try:
+        return str(share_file(f"urdf/{robot}.yaml"))
+    except rne_dynamics.RneDynamicsError:
+        return robot
+
+
+def main() -> int:
+    """Measure and print the table."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--robot", action="append", help=f"may be repeated (default: {', '.join(ROBOTS)})")
+    parser.add_argument("--payload", type=float, default=0.0, help="kg at the last link: a model without own code")
+    parser.add_argument("--json", action="store_true", help="print JSON")
+    args = parser.parse_args()
+    found = {robot: measure(robot, args.payload) for robot in args.robot or ROBOTS}
+    if args.json:
+        print(json.dumps(found, indent=2))
+        return 0
+    table = Table("function", *found, title="first call, s (compiled, s)")
+    for function in FUNCTIONS:
+        table.add_row(function, *(_cell(rows[function]) for rows in found.values()))
+    Console().print(table)
+    return 0
+
+
+def _cell(row: dict[str, float | None]) -> str:
+    if "refused" in row:
+        return "-"
+    compiled = row["compiled"]
+    return f"{row['first']:.2f}" + ("" if compiled is None else f" ({compiled:.1f})")
+
+
+if __name__ == "__main__":
+    sys.exit(main())
