@@ -1,7 +1,7 @@
 """How long the first call of a function of the library takes where nothing has been compiled before.
 
     python benchmarks/first_answer.py                     # UR5, Baxter, Talos and a mechanism
-    python benchmarks/first_answer.py --robot panda --payload 1.0
+    python benchmarks/first_answer.py --robot panda --payload 1.0 --function inverse_dynamics
 
 Each call is made in a process of its own, by a copy of the package with an empty folder of kernels; the time of import
 and URDF is not counted. Large robots are answered by plain Python while another process compiles: "compiled" is when,
@@ -17,6 +17,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+from collections.abc import Sequence
 from pathlib import Path
 
 from rich.console import Console
@@ -60,17 +61,17 @@ print(json.dumps({"first": first, "compiled": time.perf_counter() - began if oth
 """
 
 
-def measure(robot: str, payload: float) -> dict[str, dict[str, float | None]]:
+def measure(robot: str, functions: Sequence[str], payload: float) -> dict[str, dict[str, float | None]]:
     """Seconds of the first call of each function, and until another process has compiled it."""
     found = {}
     package = Path(rne_dynamics.__file__).parent
-    for function, count in FUNCTIONS.items():
+    for function in functions:
         with tempfile.TemporaryDirectory() as folder:
             shutil.copytree(package, f"{folder}/rne_dynamics", ignore=shutil.ignore_patterns("__pycache__"))
             changed = {"PYTHONPATH": folder, "NUMBA_CACHE_DIR": ""}
             environment = {k: v for k, v in {**os.environ, **changed}.items() if k != HERE}
             done = subprocess.run(
-                [sys.executable, "-c", PROGRAM, _place(robot), function, str(count), str(payload)],
+                [sys.executable, "-c", PROGRAM, _place(robot), function, str(FUNCTIONS[function]), str(payload)],
                 env=environment, cwd=folder, capture_output=True, text=True, check=True,
             )  # fmt: skip
             found[function] = json.loads(done.stdout.splitlines()[-1])
@@ -89,15 +90,17 @@ def main() -> int:
     """Measure and print the table."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--robot", action="append", help=f"may be repeated (default: {', '.join(ROBOTS)})")
+    parser.add_argument("--function", action="append", choices=FUNCTIONS, help="may be repeated (default: all)")
     parser.add_argument("--payload", type=float, default=0.0, help="kg at the last link: a model without own code")
     parser.add_argument("--json", action="store_true", help="print JSON")
     args = parser.parse_args()
-    found = {robot: measure(robot, args.payload) for robot in args.robot or ROBOTS}
+    functions = args.function or list(FUNCTIONS)
+    found = {robot: measure(robot, functions, args.payload) for robot in args.robot or ROBOTS}
     if args.json:
         print(json.dumps(found, indent=2))
         return 0
     table = Table("function", *found, title="first call, s (compiled, s)")
-    for function in FUNCTIONS:
+    for function in functions:
         table.add_row(function, *(_cell(rows[function]) for rows in found.values()))
     Console().print(table)
     return 0

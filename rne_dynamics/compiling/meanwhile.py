@@ -30,7 +30,7 @@ def compile_here() -> None:
 
 def is_possible() -> bool:
     """Whether another process may compile for this one: it can be started, and what it compiles can be kept."""
-    if HERE in os.environ or not sys.executable:
+    if HERE in os.environ or not _is_python(sys.executable):
         return False
     from rne_dynamics.compiling.jit import COMPILED  # numba, which `compile_here` can do without
 
@@ -39,6 +39,11 @@ def is_possible() -> bool:
     from rne_dynamics.compiling.kernel_cache import target
 
     return target() is not None
+
+
+def _is_python(program: str | None) -> bool:
+    """Whether a program is Python, and not one that contains it: that would start a second time."""
+    return "python" in Path(program or "").name.lower() and not getattr(sys, "frozen", False)
 
 
 class Meanwhile:
@@ -77,7 +82,7 @@ class Meanwhile:
 
 
 def _started(call: Callable[[], Any]) -> subprocess.Popen[bytes] | None:
-    """The process that makes a call; None if it cannot be started or told what to call."""
+    """The process that makes a call; None if it cannot be started, or the call cannot be sent to it."""
     with contextlib.suppress(OSError, pickle.PicklingError, TypeError, AttributeError), tempfile.TemporaryFile() as job:
         job.write(pickle.dumps(call))
         job.seek(0)
@@ -91,6 +96,7 @@ def _started(call: Callable[[], Any]) -> subprocess.Popen[bytes] | None:
 def main() -> None:
     """Make the call that standard input holds."""
     with contextlib.suppress(OSError, AttributeError):  # not on Windows
+        os.sched_setscheduler(0, os.SCHED_BATCH, os.sched_param(0))  # the other one may run at a real-time priority
         os.nice(NICE)
     pickle.load(sys.stdin.buffer)()  # from the process that started this one
 

@@ -7,14 +7,9 @@ from typing import Any
 from rne_dynamics.compiling.jit import COMPILED
 
 
-def is_on_disk(kernel: Any, types: tuple[Any, ...]) -> bool:
-    """Whether a kernel has been compiled before for arguments of numba's types."""
-    return bool(kernel._cache.has(types, kernel.targetctx))
-
-
 def is_ready(kernel: Any, *arguments: Any) -> bool:
     """Whether a kernel is compiled for arguments like these, in this process or on disk; always without numba."""
     if not COMPILED:
         return True
     types = tuple(kernel.typeof_pyval(argument) for argument in arguments)
-    return types in kernel.overloads or is_on_disk(kernel, types)
+    return types in kernel.overloads or kernel._cache.has(types, kernel.targetctx)

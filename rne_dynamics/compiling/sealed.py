@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from rne_dynamics.compiling.jit import COMPILED, another
-from rne_dynamics.compiling.ready import is_on_disk
+from rne_dynamics.compiling.ready import is_ready
 
 #: What numba raises for arguments that a `Sealed` function does not take; `ValueError` for an empty list.
 ODD_ARGUMENTS = (TypeError, ValueError)
@@ -48,18 +48,10 @@ class Sealed:
             dispatcher._can_compile = False
             self.call = dispatcher
 
-    def _dispatcher(self) -> tuple[Any, tuple[Any, ...]]:
-        """A dispatcher that can compile, and numba's types of its arguments."""
-        from numba import types
-
-        kinds = (types.Array(types.float64, d, "C") if d else types.int64 for d in self._dimensions)
-        return another(self._function), tuple(kinds)
-
     def is_ready(self) -> bool:
         """Whether nothing is left to compile: it has been, or the machine code is on disk."""
-        if self._ready:
-            return True
-        return is_on_disk(*self._dispatcher())
+        sample = (np.empty((1,) * d) if d else 0 for d in self._dimensions)
+        return self._ready or is_ready(another(self._function), *sample)
 
     def prepare(self) -> bool:
         """Compile, or load from disk; False if that was done before, so that a `TypeError` is the arguments' fault.
@@ -70,8 +62,9 @@ class Sealed:
             return False
         with _PREPARING:
             if not self._ready:
-                dispatcher, types = self._dispatcher()
-                dispatcher.compile(types)
+                kinds = ("i8" if d == 0 else f"f8[{':, ' * (d - 1)}::1]" for d in self._dimensions)
+                dispatcher: Any = another(self._function)
+                dispatcher.compile(f"({', '.join(kinds)})")
                 dispatcher._can_compile = False
                 self.call, self._ready = dispatcher, True
         return True

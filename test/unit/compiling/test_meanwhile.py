@@ -101,6 +101,28 @@ def test_one_process_at_a_time_and_what_cannot_be_sent_is_over(monkeypatch):
     assert Meanwhile(lambda: None).over()
 
 
+def test_no_program_that_contains_python_is_started_a_second_time(monkeypatch):
+    monkeypatch.delenv(HERE, raising=False)
+    assert is_possible()
+    for program in ("/opt/cell/robot_cell", "", None):
+        monkeypatch.setattr(sys, "executable", program)
+        assert not is_possible()
+    monkeypatch.setattr(sys, "executable", "/usr/bin/python3")
+    monkeypatch.setattr(sys, "frozen", True, raising=False)
+    assert not is_possible()
+
+
+def test_the_other_process_goes_behind_this_one(monkeypatch, tmp_path):
+    monkeypatch.setattr(Meanwhile, "running", None)
+    job = Meanwhile(partial(exec, f"import os; open({str(tmp_path / 'seen')!r}, 'w').write("
+                                  "f'{os.sched_getscheduler(0)} {os.nice(0)}')"))
+    job.over()
+    assert Meanwhile.running.wait(PATIENCE) == 0
+    policy, niceness = map(int, (tmp_path / "seen").read_text().split())
+    assert policy == os.SCHED_BATCH
+    assert niceness >= min(os.nice(0) + meanwhile.NICE, 19)
+
+
 def test_threads_start_one_process(monkeypatch):
     monkeypatch.setattr(Meanwhile, "running", None)
     started = []
