@@ -39,7 +39,7 @@ def compiles_elsewhere(
     That process is started at the first call. None is for robots that compile quickly, and where `is_ready` says that
     machine code is on disk: that of the robot, or the general kernels of models that have none.
     """
-    if rows > MOST_ROWS or not may_take_long(robot, name):
+    if not 0 < rows <= MOST_ROWS or not may_take_long(robot, name):
         return False
     kept, key = _kept_with(robot), (name, _KEY)
     if key not in kept:
