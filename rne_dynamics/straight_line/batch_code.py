@@ -20,8 +20,20 @@ from rne_dynamics.straight_line.machine_code import (
     warn_of_wrong_code,
 )
 from rne_dynamics.straight_line.recipe import Recipe
+from rne_dynamics.straight_line.trace import Program
 
-BATCH = Form("batch", lambda program, recipe, width: module_text(program, width, recipe.iteration), ("run",))
+#: What LLVM calls the second cache, and the first one. A block of a humanoid fills the first one of AMD's processors:
+#: 32 joints, 100,000 states: 228 ns a state with the second one, 265 with the first. Intel's is larger.
+SECOND_CACHE, FIRST_CACHE = 2, 3
+
+
+def _text(program: Program, recipe: Recipe, width: int) -> str:
+    target = processor()
+    amd = target is not None and target.name.startswith("znver")
+    return module_text(program, width, recipe.iteration, SECOND_CACHE if amd else FIRST_CACHE)
+
+
+BATCH = Form("batch", _text, ("run",))
 
 
 @dataclass(frozen=True, eq=False)

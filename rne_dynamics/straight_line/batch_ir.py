@@ -14,22 +14,22 @@ from rne_dynamics.straight_line.trace import Program
 from rne_dynamics.straight_line.transpose import load_columns, store_columns
 
 
-def module_text(program: Program, width: int, iteration: Iteration | None = None) -> str:
-    """The module; its function `run` is described in `batch_code`."""
+def module_text(program: Program, width: int, iteration: Iteration | None = None, locality: int = 3) -> str:
+    """The module; its function `run` is described in `batch_code`, `locality` in `transpose`."""
     widths = program.widths
     if iteration is None or program.step is None:
-        blocks = [_block(program, width, "block")]
+        blocks = [_block(program, width, "block", locality)]
     else:
         widths = widths[1:]
-        blocks = [_block(program.step, width, "step"), _block(program, width, "answer")]
+        blocks = [_block(program.step, width, "step", locality), _block(program, width, "answer", locality)]
         blocks.append(repeated_block(iteration, len(widths), width))
     loop = _RUN.format(**_loop_parts(widths, len(program.results), width))
     return "\n".join((*blocks, loop, _declarations(width)))
 
 
-def _block(program: Program, width: int, name: str) -> str:
+def _block(program: Program, width: int, name: str, locality: int) -> str:
     """A function for one block of rows."""
-    writer = _BlockWriter(program, width)
+    writer = _BlockWriter(program, width, locality)
     writer.write()
     parameters = ", ".join([*(f"ptr noalias %a{k}" for k in range(len(program.widths))), "ptr noalias %out"])
     head = f"define internal void @{name}({parameters}, ptr noalias %refused) noinline nounwind {{"
@@ -39,8 +39,9 @@ def _block(program: Program, width: int, name: str) -> str:
 class _BlockWriter(NodeWriter):
     """Writes nodes in order; inputs are loaded at their first use."""
 
-    def __init__(self, program: Program, width: int) -> None:
+    def __init__(self, program: Program, width: int, locality: int) -> None:
         super().__init__(program, Lines(width))
+        self._locality = locality
         self._inputs: dict[int, str] = {}
         self._sin_cos: dict[int, tuple[str, str]] = {}
         self._finite = self.lines.splat(0.0)  # stays zero while all inputs are finite
@@ -58,7 +59,8 @@ class _BlockWriter(NodeWriter):
         self._good += [self.held(guard) for guard in program.graph.guards]
         for start in range(0, len(program.results), self.lines.width):
             some = program.results[start : start + self.lines.width]
-            store_columns(self.lines, "%out", len(program.results), start, [self.names[x] for x in some])
+            vectors = [self.names[x] for x in some]
+            store_columns(self.lines, "%out", len(program.results), start, vectors, self._locality)
         self._refuse()
 
     def input(self, place: int) -> str:
@@ -67,7 +69,7 @@ class _BlockWriter(NodeWriter):
             return self._inputs[place]
         k, first, columns = next(owner for owner in self._owners if place < owner[1] + owner[2])
         start = (place - first) // self.lines.width * self.lines.width
-        for j, vector in enumerate(load_columns(self.lines, f"%a{k}", columns, start)):
+        for j, vector in enumerate(load_columns(self.lines, f"%a{k}", columns, start, self._locality)):
             self._inputs[first + start + j] = vector
             self._finite = self.lines.intrinsic("fma", vector, self.lines.splat(0.0), self._finite)
         return self._inputs[place]
