@@ -95,9 +95,9 @@ def _started(call: Callable[[], Any]) -> subprocess.Popen[bytes] | None:
 
 def main() -> None:
     """Make the call that standard input holds."""
-    with contextlib.suppress(OSError, AttributeError):  # not on Windows
-        os.sched_setscheduler(0, os.SCHED_BATCH, os.sched_param(0))  # the other one may run at a real-time priority
+    with contextlib.suppress(OSError, AttributeError):  # Windows has neither, macOS the first
         os.nice(NICE)
+        os.sched_setscheduler(0, os.SCHED_BATCH, os.sched_param(0))  # the other one may run at a real-time priority
     pickle.load(sys.stdin.buffer)()  # from the process that started this one
 
 
