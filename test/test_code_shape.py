@@ -33,7 +33,6 @@ PRESENTATION = {"cli/info.py", "cli/simulate_report.py"}
 LONG_FILES = {
     "control/gate/effort_gate.py": 435,
     "control/guards/effort_limiter.py": 351,
-    "control/guards/state_filter.py": 301,
     "model/flexible/modal_file.py": 309,
     "model/tree.py": 303,
     "ros/effort_gate.py": 313,

@@ -24,11 +24,11 @@ class Reference(NamedTuple):
 
 
 class RowsReference(Reference):
-    """A reference in rows of one array of float64 that can be written to: compiled functions take them as they are."""
+    """A reference whose arrays are the rows of one, ``q.base``, contiguous and writable: compiled code takes that."""
 
     __slots__ = ()
 
 
 def rows_reference(rows: Array) -> RowsReference:
-    """The three rows of a new array, shape (3, n), C-contiguous."""
+    """The three rows of an array as `np.empty((3, n))` makes it."""
     return _new(RowsReference, (rows[0], rows[1], rows[2]))  # half the time of RowsReference(…)

@@ -21,7 +21,7 @@ from rne_dynamics.control.computed_torque import (
 )
 from rne_dynamics.control.guards import effort_limiter, effort_limits
 from rne_dynamics.control.guards.effort_limiter import EffortLimiter, Limited, limit_kernel
-from rne_dynamics.control.reference import Reference, RowsReference, rows_reference
+from rne_dynamics.control.reference import Reference, RowsReference
 from rne_dynamics.control.rigid_terms import own_base_view
 from rne_dynamics.control.supervision.runaway import OVERSPEED
 from rne_dynamics.control.supervision.settings import Settings
@@ -39,37 +39,39 @@ _COMMAND = len(_TERMS)
 _ROWS = _COMMAND + 1
 
 
-# rows of what the kernel reads besides the state and the reference: the law's table, ∫e dt, a weight for each term
-_TABLE, _INTEGRAL, _WEIGHTS, _LAW_ROWS = columns(TABLE_ROWS, 1, len(_TERMS))
+# rows of what the kernel reads besides the state and the reference: the law's table, ∫e dt, a weight for each term,
+# and the time since the last effort in the first column
+_TABLE, _INTEGRAL, _WEIGHTS, _STEP, _LAW_ROWS = columns(TABLE_ROWS, 1, len(_TERMS), 1)
 
 
 @kernel
 def answer_kernel(
-    arm: Array, law: Array, aim_q: Array, aim_qd: Array, aim_qdd: Array, q: Array, qd: Array, place: Array,
-    speed: Array, memory: Array, dt: float, answer: Array, flags: NDArray[np.uint8],
+    arm: Array, law: Array, aim: Array, q: Array, qd: Array, place: Array, speed: Array, memory: Array, answer: Array,
+    flags: NDArray[np.uint8],
 ) -> int:
     """Into the rows of `answer`, (6, n): the terms, each times its weight, and the command; all flags together.
 
     The law answers for `q` and `qd`; `place` and `speed` are measured, and limits hold for them. `arm` as in
-    `ComputedTorque`, `law` with the rows named above, `memory` the limiter's; the others as for `limit_kernel`.
+    `ComputedTorque`, `law` with the rows named above, `aim` (3, n) the reference, `memory` the limiter's; `flags` as
+    for `limit_kernel`.
     """
-    computed_torque_kernel(arm, law[:_INTEGRAL], q, qd, aim_q, aim_qd, aim_qdd, law[_INTEGRAL], answer)
-    return _limited(law, place, speed, memory, dt, answer, flags)
+    computed_torque_kernel(arm, law[:_INTEGRAL], q, qd, aim[0], aim[1], aim[2], law[_INTEGRAL], answer)
+    return _limited(law, place, speed, memory, answer, flags)
 
 
 @in_place_kernel
 def own_answer_kernel(
-    own: Array, law: Array, aim_q: Array, aim_qd: Array, aim_qdd: Array, q: Array, qd: Array, place: Array,
-    speed: Array, memory: Array, dt: float, answer: Array, flags: NDArray[np.uint8],
+    own: Array, law: Array, aim: Array, q: Array, qd: Array, place: Array, speed: Array, memory: Array, answer: Array,
+    flags: NDArray[np.uint8],
 ) -> int:
     """As `answer_kernel`, of `OwnTerms.packed`."""
-    own_computed_torque_terms(own, law[:_INTEGRAL], q, qd, aim_q, aim_qd, aim_qdd, law[_INTEGRAL], answer)
-    return _limited(law, place, speed, memory, dt, answer, flags)
+    own_computed_torque_terms(own, law[:_INTEGRAL], q, qd, aim[0], aim[1], aim[2], law[_INTEGRAL], answer)
+    return _limited(law, place, speed, memory, answer, flags)
 
 
 @in_place_helper
 def _limited(
-    law: Array, place: Array, speed: Array, memory: Array, dt: float, answer: Array, flags: NDArray[np.uint8]
+    law: Array, place: Array, speed: Array, memory: Array, answer: Array, flags: NDArray[np.uint8]
 ) -> int:
     """Weigh the terms, sum them up and limit the sum; all flags together."""
     fast = False
@@ -85,7 +87,7 @@ def _limited(
         memory[effort_limiter.POSITION, j], memory[effort_limiter.SPEED, j] = place[j], speed[j]
         fast |= abs(speed[j]) > OVERSPEED * memory[effort_limits.VELOCITY, j]
     walls = np.bool_(True)  # not a literal, for which numba would compile another kernel
-    together = limit_kernel(memory, dt, walls, 1.0, answer[_COMMAND], flags)
+    together = limit_kernel(memory, law[_STEP, 0], walls, 1.0, answer[_COMMAND], flags)
     return together | RUNAWAY if fast and together >= 0 else together
 
 
@@ -132,7 +134,7 @@ class QuickAnswer:
         for row, name in enumerate(_TERMS, _WEIGHTS):
             self._law[row] = name not in compensated
         self._reference: Reference | None = None
-        self._copy: Reference = rows_reference(np.zeros((3, n)))  # of that one, for the kernel
+        self._copy = np.zeros((3, n))  # of that one, for the kernel
         self._integral: Array | None = None
         self._feedback = 1.0
         self._flags = np.zeros(n, np.uint8)
@@ -167,19 +169,20 @@ class QuickAnswer:
         ControlError
             As `EffortLimiter.limit`.
         """
-        law, aim = self._law, reference
-        if type(reference) is not RowsReference:
+        law, aim = self._law, reference.q.base if type(reference) is RowsReference else None
+        if aim is None:
             aim = self._copy
             if reference is not self._reference:  # an arm that is held has the same one every cycle
-                aim.q[:], aim.qd[:], aim.qdd[:] = reference
+                aim[0], aim[1], aim[2] = reference
                 self._reference = reference
+        law[_STEP, 0] = dt
         if integral is not self._integral:
             law[_INTEGRAL] = self._integral = integral
         if feedback != self._feedback:
             law[_WEIGHTS + _FEEDBACK] = self._feedback = feedback
         place, speed = measured or (q, qd)
         answer, flags = np.empty((_ROWS, len(q))), self._flags
-        together = self._kernel(self._arm, law, *aim, q, qd, place, speed, limiter.memory, dt, answer, flags)
+        together = self._kernel(self._arm, law, aim, q, qd, place, speed, limiter.memory, answer, flags)
         command, changed = answer[_COMMAND], together & ~RUNAWAY
         if together < 0:
             limiter.judge(together, dt, command, flags)  # raises

@@ -175,9 +175,7 @@ def _checked(
     base_motion: BaseMotion | None = None,
 ) -> ForwardDynamicsDerivatives:
     simple = wrenches is None and base_motion is None
-    plainly = FORWARD_DYNAMICS_DERIVATIVES.compiles_elsewhere(
-        robot, wrenches=wrenches, base_motion=base_motion
-    )
+    plainly = FORWARD_DYNAMICS_DERIVATIVES.compiles_elsewhere(robot, wrenches=wrenches, base_motion=base_motion)
     if simple and not plainly and not FORWARD_DYNAMICS_DERIVATIVES.has_code(robot):
         qdd, out = np.empty(robot.n), np.empty((3, robot.n, robot.n))
         arm = _array(robot)

@@ -14,7 +14,7 @@ from rne_dynamics.compiling.jit import COMPILED
 from rne_dynamics.control.computed_torque import ComputedTorque
 from rne_dynamics.control.friction_compensation import FrictionCompensation
 from rne_dynamics.control.gains import Gains
-from rne_dynamics.control.reference import Reference
+from rne_dynamics.control.reference import Reference, rows_reference
 from rne_dynamics.control.supervision.answer import OVERSPEED
 from rne_dynamics.control.supervision.counters import Counters
 from rne_dynamics.control.supervision.output import Output
@@ -149,6 +149,20 @@ def test_a_reference_that_cannot_be_written_to_is_taken():
     assert torques.quick is not None
     rows = output.track(torques, torques.quick, q, np.zeros(N), Reference(q, zero, zero), 1.0, 0.0, Counters()).rows
     np.testing.assert_allclose(named_terms(rows).total, rne.gravity_torque(ROBOT, q), atol=1e-12)
+
+
+def test_a_reference_in_rows_is_the_same_reference_also_after_a_pickle():
+    """What a motion gives goes to the kernel without a copy; a pickle makes three arrays of it."""
+    torques, output = Torques(arm()), Output(arm())
+    q, qd, reference = state(np.random.default_rng(4), 0.5)
+    rows = rows_reference(np.array(reference))
+    assert torques.quick is not None
+    answers = []
+    for given in (reference, rows, pickle.loads(pickle.dumps(rows)), rows):
+        output.start_from(np.zeros(N), np.zeros(N))
+        answers.append(output.track(torques, torques.quick, q, qd, given, 1.0, 0.0, Counters()).rows[:-1])
+    for other in answers[1:]:
+        np.testing.assert_array_equal(other, answers[0])
 
 
 def test_limits_hold_for_the_measured_state_and_the_law_for_the_expected_one():
