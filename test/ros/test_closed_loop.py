@@ -201,9 +201,9 @@ def test_the_move_command_takes_the_arm_there_and_says_so(rig, start):
 
 @pytest.mark.parametrize(("arguments", "said"), [
     (["joint1=99"], "outside its limits"),
-    (["elbow=1"], "elbow"),
-    (["1", "2"], "4 joints"),
-    ([], "0 values"),
+    pytest.param(["elbow=1"], "elbow", marks=pytest.mark.slow),
+    pytest.param(["1", "2"], "4 joints", marks=pytest.mark.slow),
+    pytest.param([], "0 values", marks=pytest.mark.slow),
     (["-0.5", "0", "0.1", "0", "--controller", "nobody", "--timeout", "0.5"], "does not listen"),
 ])
 def test_the_move_command_that_cannot_be_done_fails_with_a_reason(rig, start, arguments, said):

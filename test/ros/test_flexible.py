@@ -26,6 +26,9 @@ from rne_dynamics.ros.topic_recorder import TopicRecorder
 
 from .conftest import START
 
+#: Kernels of their own are compiled for a minute.
+pytestmark = pytest.mark.slow
+
 ARM = rne.load_model("flexible_arm")
 START_AT = np.array([0.2, 0.9])
 #: A cold numba cache compiles the flexible links into the simulator's step too.
@@ -123,7 +126,6 @@ def test_pause_step_and_reset(rig):
     rig.simulator.stop()
 
 
-@pytest.mark.slow
 def test_the_controller_tracks_and_a_shaper_leaves_the_tip_quiet(rig):
     rate = 500.0
     there = START_AT + np.array([0.2, -0.1])

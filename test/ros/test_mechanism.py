@@ -21,6 +21,9 @@ from rne_dynamics.ros.topic_recorder import TopicRecorder
 from .conftest import AT_ONCE, FOLLOWING
 from .simulated_mechanism import COLD, CONTROLLER, SimulatedMechanism
 
+#: Kernels of their own are compiled for a minute.
+pytestmark = pytest.mark.slow
+
 ARM = rne.load_model("pantograph")
 JOINTS = list(ARM.joint_names)
 TREE = ARM.robot.joint_names

@@ -72,6 +72,7 @@ def test_a_model_file_without_loops_and_a_urdf_are_open_arms(tmp_path):
 SHORT = share_file("urdf/five_bar.yaml").read_text().replace("five_bar.urdf\n", "five_bar\n").replace("[0.3,", "[0.25,")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("node", "model", "said"), [
     pytest.param("gravity_compensation", "five_bar", "singular posture", marks=pytest.mark.slow),  # stretched out
     pytest.param("gravity_compensation", SHORT, "cannot close", marks=pytest.mark.slow),
