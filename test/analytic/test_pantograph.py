@@ -208,6 +208,7 @@ def swing(closed_form: Pantograph, start: np.ndarray, viscous: float, seconds: f
     return solve_ivp(rate, (0.0, seconds), state, "DOP853", times, rtol=1e-11, atol=1e-12).y[:3].T
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", STARTS)
 def test_free_oscillations_follow_the_closed_form(shipped: Mechanism, name: str) -> None:
     """The second starts with the upper parallelogram flat and swings the lower one through flat, twice in 1 s."""

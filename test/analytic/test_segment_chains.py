@@ -36,6 +36,7 @@ def _orders(errors):
     return np.log2(np.abs(errors[:-1]) / np.abs(errors[1:]))
 
 
+@pytest.mark.slow
 def test_a_cantilevers_frequencies():
     arm = cantilever(Beam("beam", 1.0, 1.0, EI_y=1.0, modes=(1, 0, 0)))
     errors = np.array([held_frequencies(segmented(arm, N), [0.0])[:3] / ROOTS**2 - 1.0 for N in (20, 40, 80)])
@@ -120,6 +121,7 @@ def test_spin_stiffens(spin):
     assert _modal_frequency(_flapping(False), spin) == pytest.approx(ROOTS[0] ** 2, rel=1e-6)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("beyond", [0.0, 0.5])
 def test_spin_stiffens_what_carries_a_body(beyond):
     """Its mass centre at the tip or far beyond, where the tip's turn draws it in as much as the shortening does."""

@@ -14,7 +14,7 @@ import rne_dynamics as rne
 from rne_dynamics.ros.processes import wait_until
 from rne_dynamics.ros.topic_recorder import TopicRecorder
 
-from .conftest import SEES_AGAIN, STEP
+from .conftest import SEES_AGAIN, START, STEP
 
 ROBOT = rne.load_urdf("planar2")
 JOINTS = ["joint2", "joint1"]  # not the model's order, on purpose
@@ -177,7 +177,7 @@ def test_torque_terms_add_up_to_the_command(peer):
         peer.pass_time(STEP)
         return bool(common(received()))
 
-    wait_until(complete, 15.0, "all torque terms of one state")
+    wait_until(complete, START, "all torque terms of one state")
     at = received()
     stamp = max(common(at))
     total = sum(np.array(at[n][stamp].effort) for n in names[:-1])

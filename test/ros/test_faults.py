@@ -70,6 +70,7 @@ def test_the_table_in_the_docs_is_up_to_date(root: Path) -> None:
     assert inserted(page, FAULTS) == page, "write it with: rne faults --table docs/safety.md"
 
 
+@pytest.mark.slow
 def test_a_failure_is_reported_and_spoils_no_other() -> None:
     """A reaction that does not come, and one that raises: the campaign goes on."""
     from rne_dynamics.faults.fault import Faults
@@ -95,6 +96,7 @@ def test_a_failure_is_reported_and_spoils_no_other() -> None:
     assert {r.fault.name for r in results} == {"nothing-at-all", "nothing-again"}
 
 
+@pytest.mark.slow
 def test_an_error_of_the_campaign_itself_is_raised_and_leaves_no_process() -> None:
     from rne_dynamics.faults.fault import Faults
     from rne_dynamics.faults.rig import Rig

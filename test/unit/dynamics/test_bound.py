@@ -33,7 +33,13 @@ INPUTS = {
 PUMA = ROBOTS["puma560"]()
 
 
-@pytest.fixture(scope="module", params=ROBOTS, ids=str)
+#: Code of large robots compiles for seconds a quantity.
+LARGE = ("baxter, a tree", "talos, floating")
+
+
+@pytest.fixture(scope="module", params=[
+    pytest.param(name, marks=[pytest.mark.slow] if name in LARGE else []) for name in ROBOTS
+], ids=str)
 def robot(request: pytest.FixtureRequest) -> rne.RobotModel:
     """A robot with machine code of its own."""
     return ROBOTS[request.param]()

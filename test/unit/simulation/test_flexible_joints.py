@@ -40,6 +40,7 @@ def energy(arm: FlexibleArm, state: State) -> float:
     return float(kinetic + flexible_potential_energy(arm, state.q, state.delta))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("method", METHODS)
 def test_a_joint_sticks_while_links_ring_and_breaks_loose_beyond_its_friction(method):
     coulomb = 0.3

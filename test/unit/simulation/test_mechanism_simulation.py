@@ -155,6 +155,7 @@ def test_the_branch_is_that_of_the_posture(pantograph):
         np.testing.assert_allclose(state.posture, assemble(machine, state.q), atol=1e-9)
 
 
+@pytest.mark.slow
 def test_adaptive_integration_agrees_with_the_steps(pantograph):
     plant = ArmPlant(pantograph, friction=False, stops=False)
     fixed = free_motion(plant, np.radians([0.0, -70.0, 0.0]), [0.3, 0.0, 0.0], seconds=0.3)

@@ -40,6 +40,7 @@ def test_other_processes_give_the_same_results_and_compile_nothing(cases, monkey
     assert os.getpid() not in {process for *_, process in there}
 
 
+@pytest.mark.slow
 def test_dask_does_the_same(cases, monkeypatch):
     distributed = pytest.importorskip("distributed")
     monkeypatch.setenv("PYTHONPATH", os.pathsep.join([str(ROOT), str(ROOT / "test")]))
