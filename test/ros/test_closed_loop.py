@@ -130,8 +130,11 @@ def test_joints_in_another_order_and_points_with_positions_only(rig):
 
 
 def test_of_some_joints_the_others_hold(rig):
+    rig.states.samples.clear()
     rig.send([(0.5, [0.2, 0.1])], names=[JOINTS[3], JOINTS[0]])
     rig.arrive(np.array([0.1, HOME[1], HOME[2], 0.2]))
+    way = np.array([rig.states.decode(sample).position for sample in rig.states.samples])
+    assert np.abs(way - HOME)[:, [1, 2]].max() < 1e-3, "on the way too, however late replies are"
 
 
 def test_several_points_with_velocities(rig):
@@ -188,8 +191,11 @@ def test_a_trajectory_replaces_the_one_in_motion(rig):
     zero = [0.0] * 4
     rig.send([(3.0, [1.0, 0.0, 0.05, 0.0], zero, zero)])
     wait_until(lambda: rig.q()[0] > 0.1, 10.0, "the way", rig.processes)
+    rig.states.samples.clear()
     rig.send([(0.8, [0.0, 0.3, 0.05, 0.0], zero, zero)])
     rig.arrive(np.array([0.0, 0.3, 0.05, 0.0]))
+    way = np.array([rig.states.decode(sample).position for sample in rig.states.samples])
+    assert way[:, 0].max() < 0.9, "the first goal was given up"
 
 
 def test_the_move_command_takes_the_arm_there_and_says_so(rig, start):

@@ -13,6 +13,7 @@ from rne_dynamics.dynamics.declared.inertia_code import InertiaCode, inertia_of,
 from rne_dynamics.dynamics.declared.meanwhile import (
     call_first_row,
     compiles_elsewhere,
+    compiles_quickly,
     is_on_disk,
     may_take_long,
     plain_rows,
@@ -156,6 +157,8 @@ class Declared:
         self, robot: RobotModel, rows: Sequence[Array] | None = None, link: str = "", **options: Any
     ) -> bool:
         """As of `meanwhile`, for checked rows, or a sample of them, and options of the public function or None."""
+        if compiles_quickly(robot):
+            return False
         options = {k: v for k, v in options.items() if v is not None}
         name = f"{self.name} {link * robot.specialised} {'loaded' * bool(options)} {'mimic' * robot.has_mimic}"
         if not may_take_long(robot, name) or self.rows_form(robot, link) is None:

@@ -21,14 +21,17 @@ MOST_ROWS = 8
 _KEY = "meanwhile"
 
 
-def may_take_long(robot: RobotModel, name: str) -> bool:
-    """Whether a quantity of a robot may still have to be compiled, and may take long.
+def compiles_quickly(robot: RobotModel) -> bool:
+    """Whether all of a robot's code is compiled within a second, or before it is needed.
 
-    Models that share machine code never do: they drive arms.
+    The latter are models that share machine code: they drive arms.
     """
-    if robot.shares_code or (robot.specialised and robot.bodies < LEAST_BODIES):
-        return False
-    return not _kept_with(robot).get((name, _KEY))
+    return robot.shares_code or (robot.specialised and robot.bodies < LEAST_BODIES)
+
+
+def may_take_long(robot: RobotModel, name: str) -> bool:
+    """Whether a quantity of a robot may still have to be compiled, and may take long."""
+    return not compiles_quickly(robot) and not _kept_with(robot).get((name, _KEY))
 
 
 def compiles_elsewhere(
