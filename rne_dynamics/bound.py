@@ -115,7 +115,7 @@ def bind(
         return bind_batch(robot, quantity, threads=threads, engine=batch)
     if threads is not None:
         raise ArgumentError(f"threads is {threads!r}, but one state has no threads; give batch='straight_line' too")
-    if quantity not in QUANTITIES:
+    if not isinstance(quantity, str) or quantity not in QUANTITIES:
         raise ArgumentError(unknown("quantity", quantity, QUANTITIES, "bind"))
     declared = QUANTITIES[quantity]
     options = {k: v for k, v in (("link", link), ("base_motion", base_motion)) if v is not None}

@@ -116,10 +116,11 @@ def unknown_name(kind: str, name: str, known: Iterable[str], owner: str) -> Mode
     return ModelError(unknown(kind, name, known, owner))
 
 
-def unknown(kind: str, name: str, known: Iterable[str], owner: str) -> str:
-    """The message of `unknown_name`, for errors of another class."""
+def unknown(kind: str, name: object, known: Iterable[str], owner: str) -> str:
+    """The message of `unknown_name`, for errors of another class; also for what is no name at all."""
     names = list(known)
-    near = get_close_matches(name, names, n=3, cutoff=0.5)
+    text = getattr(name, "__name__", name)  # of a function that is given instead of its name
+    near = get_close_matches(text, names, n=3, cutoff=0.5) if isinstance(text, str) else []
     hint = f"did you mean {' or '.join(map(repr, near))}? " if near else ""
     shown = ", ".join(names[:20]) + (", ..." if len(names) > 20 else "")
     return f"{owner} has no {kind} named {name!r}; {hint}known: {shown or 'none'}"

@@ -171,6 +171,13 @@ def test_bound_functions_pass_nan_on(quantity):
     assert np.isnan(numbers(rne.bind(PUMA, quantity, **options(PUMA, quantity))(*vectors))).any()
 
 
+@pytest.mark.parametrize("quantity", [rne.inverse_dynamics, "inverse_dynamic", PUMA, ["inverse_dynamics"], 3, None])
+def test_what_names_no_quantity_is_refused(quantity):
+    near = "; did you mean 'inverse_dynamics'" if quantity in (rne.inverse_dynamics, "inverse_dynamic") else ""
+    with pytest.raises(ArgumentError, match=rf"bind has no quantity named .*{near}"):
+        rne.bind(PUMA, quantity)
+
+
 def test_nan_does_not_pass_as_a_joint_without_inertia():
     q, qd, tau = state(PUMA)
     q[1] = np.nan
