@@ -22,17 +22,18 @@ from rne_dynamics.closed_chain.closing import (
     SINGULAR,
     STRIDE,
     clusters_distance,
-    drift_helper,
+    drift_kernel,
     factor_clusters,
     largest_change,
     merit,
-    motion_map_helper,
+    motion_map_kernel,
     passive_answer,
     tangent,
 )
 from rne_dynamics.closed_chain.constraints import constraints_kernel
 from rne_dynamics.closed_chain.packed import Packed, Work
 from rne_dynamics.closed_chain.terms import closed_mass_matrix_helper, open_torque, projected
+from rne_dynamics.compiling.apart import apart
 from rne_dynamics.compiling.jit import helper
 from rne_dynamics.dynamics.composite.inertia_scale import inertia_scale_kernel
 from rne_dynamics.model.inertia import Array
@@ -67,7 +68,7 @@ def advance(packed: Packed, work: Work, straight: bool, target: Array, q: Array,
         DONE, NOT_CLOSED or SINGULAR.
     """
     n = q.shape[0]
-    constraints_kernel(packed, work, q, work.rest)
+    apart(constraints_kernel, (packed, work, q, work.rest))
     factor_clusters(packed, work)
     passive_answer(packed, work, work.residual, work.step)
     correction = largest_change(packed, work.step)
@@ -90,11 +91,11 @@ def _settle(packed: Packed, work: Work, T: Array, q: Array, posture: Array) -> i
     """The motion map at a posture that `advance` found, the actuated joints at q."""
     for k in range(q.shape[0]):
         posture[packed.actuated[k]] = q[k]
-    constraints_kernel(packed, work, posture, work.rest)
+    apart(constraints_kernel, (packed, work, posture, work.rest))
     if not merit(packed, work) < MISFIT * MISFIT:
         return NOT_CLOSED
     factor_clusters(packed, work)
-    status, distance = motion_map_helper(packed, work, T)
+    status, distance = apart(motion_map_kernel, (packed, work, T))
     return SINGULAR if status == DONE and not distance > BRANCHES_MEET else status
 
 
@@ -116,7 +117,7 @@ def closed_inverse(
     """
     T = np.zeros((posture.shape[0], q.shape[0]))
     status = _settle(packed, work, T, q, posture)
-    drift_helper(packed, work, T, posture, qd)
+    apart(drift_kernel, (packed, work, T, posture, qd))
     for i in range(posture.shape[0]):
         for k in range(q.shape[0]):
             work.qdd[i] += T[i, k] * qdd[k]
@@ -130,7 +131,7 @@ def closed_bias(packed: Packed, work: Work, base: Array, posture: Array, q: Arra
     """Coriolis, centrifugal and gravity efforts of the actuated joints."""
     T = np.zeros((posture.shape[0], q.shape[0]))
     status = _settle(packed, work, T, q, posture)
-    drift_helper(packed, work, T, posture, qd)
+    apart(drift_kernel, (packed, work, T, posture, qd))
     open_torque(packed, work, base, posture, work.qdd, np.zeros((0, 6)))
     projected(T, work.tau, out)
     return status
@@ -159,7 +160,7 @@ def closed_forward(
     tree, n = posture.shape[0], q.shape[0]
     T, M, scale = np.zeros((tree, n)), np.zeros((n, n)), np.zeros(n)
     status = _settle(packed, work, T, q, posture)
-    drift_helper(packed, work, T, posture, qd)
+    apart(drift_kernel, (packed, work, T, posture, qd))
     open_torque(packed, work, base, posture, work.qdd, np.zeros((0, 6)))
     closed_mass_matrix_helper(packed, work, posture, T, M)
     projected(T, work.tau, out)

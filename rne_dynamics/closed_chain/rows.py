@@ -17,8 +17,8 @@ from rne_dynamics.closed_chain.closing import (
     OVER_ACTUATED,
     SINGULAR,
     assemble_kernel,
-    drift_helper,
-    motion_map_helper,
+    drift_kernel,
+    motion_map_kernel,
 )
 from rne_dynamics.closed_chain.cuts import CUT_COLUMNS, cut_forces, cut_loads
 from rne_dynamics.closed_chain.independence import INCONSISTENT, independent_joints
@@ -26,7 +26,8 @@ from rne_dynamics.closed_chain.nearest import nearest_posture
 from rne_dynamics.closed_chain.packed import Packed, Work, pack, workspace
 from rne_dynamics.closed_chain.refusals import refusal
 from rne_dynamics.closed_chain.terms import closed_mass_matrix_helper, open_torque, projected
-from rne_dynamics.compiling.jit import kernel
+from rne_dynamics.compiling.apart import apart
+from rne_dynamics.compiling.jit import in_place_kernel
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.mechanism import Mechanism
 from rne_dynamics.spatial.arrays import copy_into
@@ -92,7 +93,7 @@ class States(NamedTuple):
     wrenches: Array
 
 
-@kernel
+@in_place_kernel
 def rows_kernel(packed: Packed, work: Work, task: int, follow: bool, states: States, rows: Rows) -> tuple[int, int]:
     """Do a task for every row of the states.
 
@@ -105,15 +106,15 @@ def rows_kernel(packed: Packed, work: Work, task: int, follow: bool, states: Sta
             copy_into(rows.postures[b], rows.postures[b - 1])
         else:
             copy_into(rows.postures[b], starts[b if starts.shape[0] > 1 else 0])
-        status = assemble_kernel(packed, work, q[b], rows.postures[b])
+        status = apart(assemble_kernel, (packed, work, q[b], rows.postures[b]))
         if status != DONE:
             return status, b
         if task == ASSEMBLE:
             continue
-        status, rows.smallest[b] = motion_map_helper(packed, work, rows.T[b])
+        status, rows.smallest[b] = apart(motion_map_kernel, (packed, work, rows.T[b]))
         if status == SINGULAR or (status == OVER_ACTUATED and task != MOVE):
             return status, b
-        drift_helper(packed, work, rows.T[b], rows.postures[b], qd[b])
+        apart(drift_kernel, (packed, work, rows.T[b], rows.postures[b], qd[b]))
         copy_into(rows.velocity[b], work.qd)
         for i in range(work.qdd.shape[0]):
             x = work.qdd[i]

@@ -19,7 +19,7 @@ from rne_dynamics.closed_chain.branch_free import (
     closed_mass,
     closed_posture,
 )
-from rne_dynamics.closed_chain.closing import BRANCHES_MEET, DONE, assemble_kernel, motion_map_helper
+from rne_dynamics.closed_chain.closing import BRANCHES_MEET, DONE, assemble_kernel, motion_map_kernel
 from rne_dynamics.closed_chain.ordering import sparse_order
 from rne_dynamics.closed_chain.packed import Packed, pack, workspace
 from rne_dynamics.compiling.plain import PlainKernels
@@ -173,7 +173,7 @@ def _samples(mechanism: Mechanism) -> tuple[Array, Array, Array, bool] | None:
         posture, T = start.copy(), np.zeros((len(start), len(q)))
         target = q + _AWAY * packed.column_scale[mechanism.actuated] * rng.normal(size=len(q))
         if python(assemble_kernel)(packed, work, target, posture) == DONE:
-            status, distance = python(motion_map_helper)(packed, work, T)
+            status, distance = python(motion_map_kernel)(packed, work, T)
             if status == DONE and distance > BRANCHES_MEET:
                 found.append(posture)
                 maps.append(T)

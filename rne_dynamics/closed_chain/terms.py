@@ -13,25 +13,26 @@ from __future__ import annotations
 from rne_dynamics.closed_chain.closing import (
     DONE,
     assemble_kernel,
-    drift_helper,
-    motion_map_helper,
+    drift_kernel,
+    motion_map_kernel,
 )
 from rne_dynamics.closed_chain.packed import Packed, Work
-from rne_dynamics.compiling.jit import helper, kernel
+from rne_dynamics.compiling.apart import apart
+from rne_dynamics.compiling.jit import in_place_helper, in_place_kernel
 from rne_dynamics.dynamics.composite.mass_matrix import mass_matrix_kernel
 from rne_dynamics.dynamics.declared.arm import Arm
 from rne_dynamics.dynamics.newton_euler.newton_euler import inverse_dynamics_kernel
 from rne_dynamics.model.inertia import Array
 
 
-@helper
+@in_place_helper
 def open_torque(packed: Packed, work: Work, base: Array, q: Array, qdd: Array, wrenches: Array) -> None:
     """`work.tau`: inverse dynamics of the open tree at velocities `work.qd`."""
     arm = Arm(packed.topology, packed.parameters, base, wrenches, work.forces)
-    inverse_dynamics_kernel(arm, q, work.qd, qdd, work.tau)
+    apart(inverse_dynamics_kernel, (arm, q, work.qd, qdd, work.tau))
 
 
-@helper
+@in_place_helper
 def projected(T: Array, tau: Array, out: Array) -> None:
     """out = Tᵀ tau."""
     for k in range(out.shape[0]):
@@ -41,10 +42,10 @@ def projected(T: Array, tau: Array, out: Array) -> None:
         out[k] = x
 
 
-@helper
+@in_place_helper
 def closed_mass_matrix_helper(packed: Packed, work: Work, q: Array, T: Array, M: Array) -> None:
     """M = Tᵀ M_tree T, with the zeros of T (joints of other loops) left out."""
-    mass_matrix_kernel(Arm(packed.topology, packed.parameters, None, None, work.masses), q, work.M)
+    apart(mass_matrix_kernel, (Arm(packed.topology, packed.parameters, None, None, work.masses), q, work.M))
     n, actuated = T.shape
     for i in range(n):
         for k in range(actuated):
@@ -67,7 +68,7 @@ def closed_mass_matrix_helper(packed: Packed, work: Work, q: Array, T: Array, M:
             M[c, k] = M[k, c]
 
 
-@kernel
+@in_place_kernel
 def closed_terms_kernel(
     packed: Packed,
     work: Work,
@@ -106,13 +107,13 @@ def closed_terms_kernel(
         `closing.DONE`, or else `NOT_CLOSED`, `SINGULAR` or `OVER_ACTUATED`: then T, M and bias mean nothing.
         `assembly.refusal` makes the error of it.
     """
-    status = assemble_kernel(packed, work, q, posture)
+    status = apart(assemble_kernel, (packed, work, q, posture))
     if status != DONE:
         return status
-    status, _ = motion_map_helper(packed, work, T)
+    status, _ = apart(motion_map_kernel, (packed, work, T))
     if status != DONE:
         return status
-    drift_helper(packed, work, T, posture, qd)
+    apart(drift_kernel, (packed, work, T, posture, qd))
     open_torque(packed, work, base, posture, work.qdd, wrenches)
     projected(T, work.tau, bias)
     closed_mass_matrix_helper(packed, work, posture, T, M)

@@ -25,7 +25,8 @@ from numpy.typing import NDArray
 
 from rne_dynamics.closed_chain.constraints import constraints_kernel
 from rne_dynamics.closed_chain.packed import Packed, Work
-from rne_dynamics.compiling.jit import helper, kernel, routine
+from rne_dynamics.compiling.apart import apart
+from rne_dynamics.compiling.jit import in_place_helper, in_place_kernel, in_place_routine
 from rne_dynamics.dynamics.composite.mass_matrix import mass_matrix_kernel
 from rne_dynamics.dynamics.declared.arm import Arm
 from rne_dynamics.dynamics.newton_euler.newton_euler import inverse_dynamics_kernel
@@ -100,14 +101,14 @@ def tree_workspace(packed: Packed) -> TreeWork:
     return TreeWork(np.zeros((m, n)), np.zeros(n), np.zeros(n, dtype=np.int64), np.zeros(m), *square, *rows)
 
 
-@routine
+@in_place_routine
 def tangent(packed: Packed, work: Work, tree: TreeWork, rank: int, q: Array, v: Array) -> tuple[int, float]:
     """Evaluate the constraints and the metric at a state; fill T, MT and G.
 
     Returns the rank that is used, below the one given only where pivots are lost, and the last pivot as a part of the
     first.
     """
-    constraints_kernel(packed, work, q, v)
+    apart(constraints_kernel, (packed, work, q, v))
     block, pivots, scales = tree.block, tree.pivots, packed.column_scale
     m, n = block.shape
     for r in range(m):
@@ -131,12 +132,12 @@ def tangent(packed: Packed, work: Work, tree: TreeWork, rank: int, q: Array, v: 
             j = pivots[k]
             tree.T[j, c] = -scales[j] * tree.right[k] if k < rank else 0.0
         tree.T[pivots[rank + c], c] = scales[pivots[rank + c]]
-    mass_matrix_kernel(Arm(packed.topology, packed.parameters, None, None, work.masses), q, work.M)
+    apart(mass_matrix_kernel, (Arm(packed.topology, packed.parameters, None, None, work.masses), q, work.M))
     _metric(work, tree, rank)
     return rank, last
 
 
-@helper
+@in_place_helper
 def _metric(work: Work, tree: TreeWork, rank: int) -> None:
     """Fill MT and G from T, `work.M` and `extra`."""
     n, freedoms = tree.T.shape[0], tree.T.shape[0] - rank
@@ -155,7 +156,7 @@ def _metric(work: Work, tree: TreeWork, rank: int) -> None:
             tree.G[e, c] = x
 
 
-@routine
+@in_place_routine
 def solve_free(tree: TreeWork, rank: int, right: Array, out: Array) -> int:
     """Solve G x = right[: freedoms] and add T x to `out`; DETERMINED, or the joint that moves no inertia."""
     n = tree.T.shape[0]
@@ -172,7 +173,7 @@ def solve_free(tree: TreeWork, rank: int, right: Array, out: Array) -> int:
     return DETERMINED
 
 
-@routine
+@in_place_routine
 def least(packed: Packed, work: Work, tree: TreeWork, rank: int, values: Array, out: Array) -> tuple[int, float]:
     """Fill `out` with the x of least xᵀ (M + extra) x for K x = −values; also the norm of what it answers."""
     m, n = tree.block.shape
@@ -193,7 +194,7 @@ def least(packed: Packed, work: Work, tree: TreeWork, rank: int, values: Array, 
     return solve_free(tree, rank, tree.right, out), np.sqrt(square)
 
 
-@routine
+@in_place_routine
 def settle(packed: Packed, work: Work, tree: TreeWork, rank: int, q: Array, v: Array) -> tuple[int, int, float]:
     """Put a state on the loops in place, by the least change in the metric; `tangent` is evaluated there.
 
@@ -219,18 +220,18 @@ def settle(packed: Packed, work: Work, tree: TreeWork, rank: int, q: Array, v: A
     status, _ = least(packed, work, tree, used, work.side, tree.step)
     for j in range(v.shape[0]):
         v[j] += tree.step[j]
-    constraints_kernel(packed, work, q, v)  # the drift is that of the new velocity
+    apart(constraints_kernel, (packed, work, q, v))  # the drift is that of the new velocity
     return status, used, last
 
 
-@routine
+@in_place_routine
 def _accelerations_there(
     packed: Packed, work: Work, tree: TreeWork, rank: int, base: Array, wrenches: Array, viscous: Array, drive: Array,
     out: Array,
 ) -> int:  # fmt: skip
     """q̈ at the state `tree.q`, `tree.v`, whose `tangent` is evaluated."""
     arm = Arm(packed.topology, packed.parameters, base, wrenches, work.forces)
-    inverse_dynamics_kernel(arm, tree.q, tree.v, tree.rest, work.tau)
+    apart(inverse_dynamics_kernel, (arm, tree.q, tree.v, tree.rest, work.tau))
     status, _ = least(packed, work, tree, rank, work.drift, out)
     if status != DETERMINED:
         return status
@@ -243,7 +244,7 @@ def _accelerations_there(
     return solve_free(tree, rank, tree.right, out)
 
 
-@kernel
+@in_place_kernel
 def tree_accelerations(
     tree: Tree, base: Array, wrenches: Array, viscous: Array, off: bool, q: Array, v: Array, drive: Array, out: Array
 ) -> int:
@@ -292,7 +293,7 @@ def tree_accelerations(
     return status
 
 
-@kernel
+@in_place_kernel
 def settle_kernel(packed: Packed, work: Work, tree: TreeWork, rank: int, q: Array, v: Array) -> tuple[int, float]:
     """`settle` for callers outside: DETERMINED or a joint, and the last pivot."""
     status, _, last = settle(packed, work, tree, rank, q, v)

@@ -27,7 +27,7 @@ from rne_dynamics.closed_chain.refusals import refusal
 from rne_dynamics.closed_chain.terms import open_torque
 from rne_dynamics.closed_chain.tree_coordinates import DETERMINED, Tree, tree_accelerations, tree_workspace
 from rne_dynamics.closed_chain.tree_motion import least_velocity, no_motion
-from rne_dynamics.compiling.jit import kernel
+from rne_dynamics.compiling.jit import in_place_kernel
 from rne_dynamics.dynamics.composite.mass_matrix import mass_matrix
 from rne_dynamics.dynamics.declared.arguments import Wrenches, as_floats, bodies_wrenches
 from rne_dynamics.dynamics.declared.base_motion import BaseMotion, packed_base
@@ -119,7 +119,7 @@ class TreeMotion(NamedTuple):
     cuts: Array
 
 
-@kernel
+@in_place_kernel
 def open_efforts(
     packed: Packed, work: Work, base: Array, q: Array, v: Array, a: Array, loads: Array, out: Array
 ) -> None:
@@ -129,7 +129,7 @@ def open_efforts(
     copy_into(out, work.tau)
 
 
-@kernel
+@in_place_kernel
 def _closed_efforts(
     packed: Packed, work: Work, base: Array, q: Array, v: Array, a: Array, force: Array, loads: Array, cuts: Array,
     out: Array,

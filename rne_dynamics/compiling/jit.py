@@ -51,6 +51,11 @@ def in_place_kernel(function: F) -> F:
     return function if _njit is None else _entry(function, _nrt=False)
 
 
+def separate_kernel(function: F) -> F:
+    """As `kernel`, for functions that only `apart` calls: without the wrapper for calls from Python."""
+    return function if _njit is None else _entry(function, _nrt=False, no_cpython_wrapper=True)
+
+
 def inlined_kernel(function: F) -> F:
     """As `in_place_kernel`, for short functions that users' compiled code calls: a part of it, as a `helper` is."""
     return function if _njit is None else _entry(function, _nrt=False, forceinline=True)

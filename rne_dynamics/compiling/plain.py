@@ -12,6 +12,8 @@ from typing import Any
 
 import numpy as np
 
+from rne_dynamics.compiling.apart import apart, apart_from_python
+
 _PACKAGE = __name__.partition(".")[0]
 
 
@@ -43,6 +45,7 @@ class PlainKernels:
             id(np): _Replaced(np, {**functions, "empty": array, "zeros": array}),
         }
         self._plain: dict[int, Callable[..., Any]] = {}
+        self._plain[id(apart)] = apart_from_python
         for helper, function in (instead or {}).items():
             self._plain[id(getattr(helper, "py_func", helper))] = self(function)
 

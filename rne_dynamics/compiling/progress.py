@@ -99,5 +99,5 @@ class _Kernels(_Listener):  # type: ignore[misc]
 def _kernel(event: Any) -> str:
     dispatcher = event.data["dispatcher"]
     module, name = dispatcher.py_func.__module__, dispatcher.py_func.__name__
-    ours = module.startswith("rne_dynamics.") and not dispatcher.targetoptions.get("no_cpython_wrapper")
+    ours = module.startswith("rne_dynamics.") and "forceinline" not in dispatcher.targetoptions
     return f"{module.removeprefix('rne_dynamics.')}.{name}" if ours else ""

@@ -6,13 +6,14 @@ from functools import lru_cache
 
 import numpy as np
 
-from rne_dynamics.closed_chain.closing import DONE, assemble_kernel, motion_map_helper
+from rne_dynamics.closed_chain.closing import DONE, assemble_kernel, motion_map_kernel
 from rne_dynamics.closed_chain.generic_rank import generic_rank
 from rne_dynamics.closed_chain.packed import Packed, Work, pack, workspace
 from rne_dynamics.closed_chain.refusals import refusal
 from rne_dynamics.closed_chain.terms import closed_terms_kernel, projected
 from rne_dynamics.closed_chain.tree_dynamics import tree_terms
 from rne_dynamics.closed_chain.tree_motion import nearest_state
+from rne_dynamics.compiling.apart import apart
 from rne_dynamics.compiling.jit import helper, kernel
 from rne_dynamics.dynamics.declared.arm import Arm
 from rne_dynamics.dynamics.declared.base_motion import BaseMotion
@@ -27,7 +28,7 @@ from rne_dynamics.model.mechanism import Mechanism
 def _projected_gravity(packed: Packed, work: Work, base: Array, posture: Array, T: Array, out: Array) -> None:
     """out = Tᵀ g of the tree."""
     weights = np.empty((packed.topology.shape[0], _GRAVITY_COLUMNS))
-    gravity_torque_kernel(Arm(packed.topology, packed.parameters, base, None, weights), posture, work.tau)
+    apart(gravity_torque_kernel, (Arm(packed.topology, packed.parameters, base, None, weights), posture, work.tau))
     projected(T, work.tau, out)
 
 
@@ -79,7 +80,7 @@ def closed_law_kernel(
     turning, unloaded = np.zeros(12), np.zeros((0, 6))
     for k in range(3):
         turning[3 + k], turning[9 + k] = base[3 + k], base[9 + k]
-    status = closed_terms_kernel(packed, work, turning, q, qd, unloaded, posture, T, M, terms[1])
+    status = apart(closed_terms_kernel, (packed, work, turning, q, qd, unloaded, posture, T, M, terms[1]))
     if status != DONE:
         return status
     _projected_gravity(packed, work, base, posture, T, terms[2])
@@ -99,11 +100,11 @@ def closed_holding_kernel(
     """Rows of `terms`, (2, n): g(q) and the passive joints' viscous torque; otherwise as `closed_law_kernel`."""
     if not _finite(q, terms):
         return DONE
-    status = assemble_kernel(packed, work, q, posture)
+    status = apart(assemble_kernel, (packed, work, q, posture))
     if status != DONE:
         return status
     T = np.empty((posture.shape[0], qd.shape[0]))
-    status, _ = motion_map_helper(packed, work, T)
+    status, _ = apart(motion_map_kernel, (packed, work, T))
     if status != DONE:
         return status
     _projected_gravity(packed, work, base, posture, T, terms[0])

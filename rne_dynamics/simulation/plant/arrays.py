@@ -7,6 +7,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from rne_dynamics.compiling.jit import helper
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.simulation.plant.bending import Flex
 from rne_dynamics.simulation.plant.loops import Loops
@@ -59,7 +60,8 @@ class PlantArrays(NamedTuple):
     """A plant during one step.
 
     numba compiles only one side of a branch on None where what is tested is an argument. Helpers that depend on the
-    kind of robot therefore take `loops` and `flex` as arguments too.
+    kind of robot therefore take `loops` and `flex` as arguments, and a plant of which these were `taken_out`: so all
+    others are the same for every kind of robot, and do not pass on arrays that they do not read.
 
     Parameters
     ----------
@@ -90,3 +92,12 @@ class PlantArrays(NamedTuple):
     loops: Loops | None
     flex: Flex | None
     code: OwnCode
+
+
+@helper
+def taken_out(plant: PlantArrays) -> PlantArrays:
+    """A plant without `loops` and `flex`."""
+    return PlantArrays(
+        plant.topology, plant.parameters, plant.mimic, plant.base, plant.joints, plant.positions, plant.wrenches,
+        None, None, plant.code,
+    )  # fmt: skip

@@ -7,7 +7,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from rne_dynamics.compiling.jit import helper
+from rne_dynamics.compiling.apart import apart
+from rne_dynamics.compiling.jit import in_place_helper
 from rne_dynamics.flexible.equations import flexible_terms_kernel
 from rne_dynamics.flexible.packed import Packed, Work, pack, workspace
 from rne_dynamics.flexible.stiffness import damping_matrix, elastic_matrix
@@ -50,7 +51,7 @@ class Flex(NamedTuple):
         return Flex(packed, workspace(packed), elastic_matrix(arm), damping_matrix(arm), collocation, np.array([DONE]))
 
 
-@helper
+@in_place_helper
 def flexible_mass_and_bias(
     flex: Flex, base: Array, wrenches: Array, z: Array, zd: Array, implicit: float, J: Array, factor: Array, bias: Array
 ) -> None:
@@ -59,7 +60,7 @@ def flexible_mass_and_bias(
     Where `implicit` is a time h above 0, the damping forces D δ̇ are left out of the bias, and h D + h² K is added to
     `factor`: with the elastic forces at δ + h δ̇ both are then implicit in the new δ̇.
     """
-    flexible_terms_kernel(flex.packed, flex.work, base, z, zd, wrenches, J, bias)
+    apart(flexible_terms_kernel, (flex.packed, flex.work, base, z, zd, wrenches, J, bias))
     if implicit > 0.0:
         n = flex.packed.joints
         for k in range(flex.stiffness.shape[0]):
@@ -68,7 +69,7 @@ def flexible_mass_and_bias(
                 bias[n + k] -= flex.damping[k, m] * zd[n + m]
 
 
-@helper
+@in_place_helper
 def stiff_modes(flex: Flex, A: Array, rate: float, dt: float, limit: float) -> bool:
     """Whether the largest decay rate or frequency times the step `dt` may be above `limit`.
 

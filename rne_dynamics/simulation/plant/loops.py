@@ -7,11 +7,12 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from rne_dynamics.closed_chain.closing import DONE, SINGULAR, assemble_kernel, motion_map_helper
+from rne_dynamics.closed_chain.closing import DONE, SINGULAR, assemble_kernel, motion_map_kernel
 from rne_dynamics.closed_chain.packed import Packed, Work, pack, workspace
 from rne_dynamics.closed_chain.refusals import refusal
 from rne_dynamics.closed_chain.terms import closed_terms_kernel
-from rne_dynamics.compiling.jit import helper, kernel
+from rne_dynamics.compiling.apart import apart
+from rne_dynamics.compiling.jit import in_place_helper, in_place_kernel
 from rne_dynamics.errors import SimulationError
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.mechanism import Mechanism
@@ -72,7 +73,7 @@ class Loops(NamedTuple):
         )
 
 
-@helper
+@in_place_helper
 def _look_ahead(loops: Loops, q: Array) -> None:
     """Extrapolate `loops.posture` to q at the rates of the last evaluation, as a start for Newton's method.
 
@@ -89,7 +90,7 @@ def _look_ahead(loops: Loops, q: Array) -> None:
         posture[actuated[k]] = q[k]
 
 
-@kernel
+@in_place_kernel
 def assemble_ahead(loops: Loops, q: Array) -> bool:
     """Bring `loops.posture`, `loops.T` and `loops.distance` to the actuated positions q.
 
@@ -98,16 +99,16 @@ def assemble_ahead(loops: Loops, q: Array) -> bool:
     copy_into(loops.asked, q)
     if loops.status[1] == 1:
         _look_ahead(loops, q)
-    loops.status[0] = assemble_kernel(loops.packed, loops.work, q, loops.posture)
+    loops.status[0] = apart(assemble_kernel, (loops.packed, loops.work, q, loops.posture))
     if loops.status[0] != DONE:
         return False
-    status, loops.distance[0] = motion_map_helper(loops.packed, loops.work, loops.T)
+    status, loops.distance[0] = apart(motion_map_kernel, (loops.packed, loops.work, loops.T))
     if status == SINGULAR:
         loops.status[0] = SINGULAR
     return bool(status != SINGULAR)
 
 
-@helper
+@in_place_helper
 def closed_mass_and_bias(
     loops: Loops,
     base: Array,
@@ -131,7 +132,8 @@ def closed_mass_and_bias(
     T = loops.T
     if loops.status[1] == 1:
         _look_ahead(loops, q)
-    status = closed_terms_kernel(loops.packed, loops.work, base, q, qd, wrenches, loops.posture, T, M, bias)
+    given = (loops.packed, loops.work, base, q, qd, wrenches, loops.posture, T, M, bias)
+    status = apart(closed_terms_kernel, given)
     loops.status[0] = status
     if status != DONE:
         return False

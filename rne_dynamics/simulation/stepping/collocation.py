@@ -10,7 +10,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from rne_dynamics.compiling.jit import helper
+from rne_dynamics.compiling.apart import apart
+from rne_dynamics.compiling.jit import helper, kernel
 from rne_dynamics.flexible.equations import flexible_forces_kernel
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.simulation.plant.arrays import VISCOUS, PlantArrays
@@ -44,7 +45,7 @@ _TOLERANCE = 1e-12
 _ITERATIONS = 15
 
 
-@helper
+@kernel
 def gauss_legendre(
     plant: PlantArrays, flex: Flex, piece: Piece, elapsed: float, h: float, z_new: Array, zd_new: Array
 ) -> bool:
@@ -103,7 +104,8 @@ def _stages(
                         z_stage[k] = z[k] + h * (c * zd[k] + h * (_S21 * a1[k] + _S11 * a2[k]))
                         zd_stage[k] = zd[k] + h * (_A21 * a1[k] + 0.25 * a2[k])
                 a = a1 if stage == 0 else a2
-                flexible_forces_kernel(flex.packed, flex.work, here, z_stage, zd_stage, a, wrenches, r)
+                given = (flex.packed, flex.work, here, z_stage, zd_stage, a, wrenches, r)
+                apart(flexible_forces_kernel, given)
                 for k in range(nz):
                     r[k] = 0.0 if locked[k] else r[k] + joints[k, VISCOUS] * zd_stage[k] - drive[k]
         for k in range(nz):

@@ -6,7 +6,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rne_dynamics.compiling.addresses import call
-from rne_dynamics.compiling.jit import helper, in_place_helper
+from rne_dynamics.compiling.apart import apart
+from rne_dynamics.compiling.jit import helper, in_place_helper, kernel
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.simulation.plant.arrays import BACKWARD, FORWARD, LOWER, UPPER, VISCOUS, PlantArrays
 from rne_dynamics.simulation.plant.bending import Flex
@@ -43,7 +44,7 @@ def inverse(M: Array, A: Array) -> bool:
     return True
 
 
-@helper
+@kernel
 def response(
     plant: PlantArrays, loops: Loops | None, flex: Flex | None, memory: Memory, q: Array, qd: Array, implicit: float,
     A: Array,
@@ -131,7 +132,7 @@ def reduced(A: Array, chosen: NDArray[np.int64]) -> Array:
     return S
 
 
-@helper
+@kernel
 def states_of_joints(plant: PlantArrays, memory: Memory, A: Array, effort: Array, piece: Piece) -> None:
     """Fill `piece.locked` and `piece.direction`.
 
@@ -163,7 +164,7 @@ def states_of_joints(plant: PlantArrays, memory: Memory, A: Array, effort: Array
         lo[a] = -np.inf if side > 0 else -joints[j, FORWARD]
         hi[a] = np.inf if side == -1 or side == 2 else joints[j, BACKWARD]
     r, w, status = np.empty(m), np.empty(m), np.empty(m, dtype=np.int64)
-    box_lcp(reduced(A, resting), b, lo, hi, r, w, status)
+    apart(box_lcp, (reduced(A, resting), b, lo, hi, r, w, status))
     for a in range(m):
         if status[a] == HELD:
             piece.locked[resting[a]] = True
@@ -200,7 +201,7 @@ def impulses(A: Array, chosen: NDArray[np.int64], target: Array, lo: Array, hi: 
     for a in range(m):
         b[a] = qd[chosen[a]] - target[a]
     r, w, status = np.empty(m), np.empty(m), np.empty(m, dtype=np.int64)
-    box_lcp(reduced(A, chosen), b, lo, hi, r, w, status)
+    apart(box_lcp, (reduced(A, chosen), b, lo, hi, r, w, status))
     for k in range(n):
         for a in range(m):
             qd[k] += A[k, chosen[a]] * r[a]
@@ -208,7 +209,7 @@ def impulses(A: Array, chosen: NDArray[np.int64], target: Array, lo: Array, hi: 
         qd[chosen[a]] = target[a] + w[a]
 
 
-@helper
+@kernel
 def impact(plant: PlantArrays, memory: Memory, A: Array, q: Array, qd: Array, effort: Array, graze: float) -> bool:
     """Remove, in place, the velocities that lead into stops: fully inelastic. True where there were any.
 

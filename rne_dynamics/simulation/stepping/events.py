@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from rne_dynamics.compiling.jit import helper, in_place_helper, in_place_routine, kernel
+from rne_dynamics.compiling.apart import apart
+from rne_dynamics.compiling.jit import in_place_helper, in_place_routine, kernel
 from rne_dynamics.model.inertia import Array
-from rne_dynamics.simulation.plant.arrays import BACKWARD, FORWARD, LOWER, UPPER, PlantArrays
+from rne_dynamics.simulation.plant.arrays import BACKWARD, FORWARD, LOWER, UPPER, PlantArrays, taken_out
 from rne_dynamics.simulation.plant.base_course import base_at
 from rne_dynamics.simulation.plant.bending import Flex
 from rne_dynamics.simulation.plant.loops import Loops
@@ -42,7 +43,7 @@ _GRAZE = 1e-3
 
 @kernel
 def step_with_events(
-    plant: PlantArrays, q: Array, qd: Array, effort: Array, dt: float, q_new: Array, qd_new: Array
+    given: PlantArrays, q: Array, qd: Array, effort: Array, dt: float, q_new: Array, qd_new: Array
 ) -> float:
     """One step of fourth order in `dt` through impacts and joints coming to rest, located within it.
 
@@ -56,7 +57,7 @@ def step_with_events(
         something between where events follow each other without end; −1 where the motion is not determined (no
         inertia, or loops that do not close). `q_new`, `qd_new` hold the state at that time.
     """
-    n = qd.shape[0]
+    n, plant, loops, flex = qd.shape[0], taken_out(given), given.loops, given.flex
     copy_into(q_new, q)
     copy_into(qd_new, qd)
     memory, A = memory_of(plant.topology.shape[0], q.shape[0], n), np.empty((n, n))
@@ -66,26 +67,26 @@ def step_with_events(
     left = dt
     for number in range(4 * n + 8):
         rests = held(plant, piece.q, piece.qd)
-        if rests or (number == 0 and inverse_needed(plant, plant.loops, plant.flex)):
+        if rests or (number == 0 and inverse_needed(plant, loops, flex)):
             base_at(plant.base, dt - left, memory.base)
-            if not response(plant, plant.loops, plant.flex, memory, piece.q, piece.qd, 0.0, A):
+            if not apart(response, (plant, loops, flex, memory, piece.q, piece.qd, 0.0, A)):
                 return -1.0
         if number == 0:
-            stiff = too_stiff(plant, plant.loops, plant.flex, memory, piece.q, A, dt)
+            stiff = too_stiff(plant, loops, flex, memory, piece.q, A, dt)
             if stiff != SLOW:
                 return dt if stiff == FAST else -1.0
-        if rests and impact(plant, memory, A, piece.q, piece.qd, effort, _GRAZE * dt):
+        if rests and apart(impact, (plant, memory, A, piece.q, piece.qd, effort, _GRAZE * dt)):
             copy_into(q_new, piece.q)
             copy_into(qd_new, piece.qd)
             continue  # the bias torque has changed with the velocities
         if left <= 0.0:  # the last piece ended in an event
             return 0.0
         if rests:
-            states_of_joints(plant, memory, A, effort, piece)
+            apart(states_of_joints, (plant, memory, A, effort, piece))
         else:
             directions(piece.qd, piece.locked, piece.direction)
         _apply_friction(plant, effort, piece)
-        taken = _until_event(plant, plant.loops, plant.flex, memory, piece, left, dt, q_new, qd_new)
+        taken = _until_event(plant, loops, flex, memory, piece, left, dt, q_new, qd_new)
         if taken < 0.0 or taken == np.inf:
             return -1.0 if taken < 0.0 else 0.0
         _stop_joints(plant, piece, q_new, qd_new)
@@ -162,7 +163,7 @@ def _margin(plant: PlantArrays, piece: Piece, q: Array, qd: Array) -> float:
     return nearest
 
 
-@helper
+@in_place_helper
 def _until_event(
     plant: PlantArrays, loops: Loops | None, flex: Flex | None, memory: Memory, piece: Piece, left: float, dt: float,
     q_new: Array, qd_new: Array,
@@ -178,9 +179,9 @@ def _until_event(
     for trial in range(80):
         # chosen here and not in a helper: numba optimizes all that a function calls once more at every level
         if flex is not None and flex.collocation:
-            moved = gauss_legendre(plant, flex, piece, dt - left, h, q_new, qd_new)
+            moved = apart(gauss_legendre, (plant, flex, piece, dt - left, h, q_new, qd_new))
         else:
-            moved = runge_kutta(plant, loops, flex, memory, piece, dt - left, h, q_new, qd_new)
+            moved = apart(runge_kutta, (plant, loops, flex, memory, piece, dt - left, h, q_new, qd_new))
         if not moved:
             return -1.0
         f = _margin(plant, piece, q_new, qd_new)

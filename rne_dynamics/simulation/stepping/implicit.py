@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from rne_dynamics.compiling.jit import helper, kernel
+from rne_dynamics.compiling.apart import apart
+from rne_dynamics.compiling.jit import kernel
 from rne_dynamics.dynamics.kinematics.configuration import integrate_configuration_kernel
 from rne_dynamics.model.inertia import Array
-from rne_dynamics.simulation.plant.arrays import BACKWARD, FORWARD, LOWER, UPPER, PlantArrays
+from rne_dynamics.simulation.plant.arrays import BACKWARD, FORWARD, LOWER, UPPER, PlantArrays, taken_out
 from rne_dynamics.simulation.plant.base_course import base_at
 from rne_dynamics.simulation.stepping.contact import impulses, kept_within_stops, response, rubs, stop_side
 from rne_dynamics.simulation.stepping.motion import memory_of
@@ -16,16 +17,16 @@ from rne_dynamics.spatial.arrays import copy_into
 
 @kernel
 def semi_implicit_step(
-    plant: PlantArrays, q: Array, qd: Array, effort: Array, dt: float, q_new: Array, qd_new: Array
+    given: PlantArrays, q: Array, qd: Array, effort: Array, dt: float, q_new: Array, qd_new: Array
 ) -> bool:
     """One step from (q, qd) into (q_new, qd_new), which must be other arrays; False: the motion is not determined."""
-    n = qd.shape[0]
+    n, plant, loops, flex = qd.shape[0], taken_out(given), given.loops, given.flex
     memory, A = memory_of(plant.topology.shape[0], q.shape[0], n), np.empty((n, n))
     base_at(plant.base, 0.0, memory.base)
-    if not response(plant, plant.loops, plant.flex, memory, q, qd, dt, A):
+    if not apart(response, (plant, loops, flex, memory, q, qd, dt, A)):
         return False
-    implicit_velocities(plant, memory.M, memory.bias, A, q, qd, effort, dt, qd_new)
-    if plant.loops is None and plant.flex is None:
+    apart(implicit_velocities, (plant, memory.M, memory.bias, A, q, qd, effort, dt, qd_new))
+    if loops is None and flex is None:
         integrate_configuration_kernel(plant.topology, q, dt * qd_new, q_new)
     else:
         for j in range(n):
@@ -34,7 +35,7 @@ def semi_implicit_step(
     return True
 
 
-@helper
+@kernel
 def implicit_velocities(
     plant: PlantArrays, M: Array, bias: Array, A: Array, q: Array, qd: Array, effort: Array, dt: float, qd_new: Array
 ) -> None:

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rne_dynamics.compiling.addresses import call
+from rne_dynamics.compiling.apart import apart
 from rne_dynamics.compiling.jit import helper, in_place_helper, in_place_kernel, kernel
 from rne_dynamics.dynamics.articulated.nasser import WORK_COLUMNS as _NASSER_COLUMNS
 from rne_dynamics.dynamics.articulated.nasser import nasser_kernel
@@ -18,7 +19,7 @@ from rne_dynamics.dynamics.declared.arm import Arm
 from rne_dynamics.dynamics.newton_euler.newton_euler import WORK_COLUMNS as _FORCE_COLUMNS
 from rne_dynamics.dynamics.newton_euler.newton_euler import inverse_dynamics_kernel
 from rne_dynamics.model.inertia import Array
-from rne_dynamics.simulation.plant.arrays import LOCK, VISCOUS, PlantArrays
+from rne_dynamics.simulation.plant.arrays import LOCK, VISCOUS, PlantArrays, taken_out
 from rne_dynamics.simulation.plant.base_course import BASE
 from rne_dynamics.simulation.plant.bending import Flex, flexible_mass_and_bias
 from rne_dynamics.simulation.plant.configuration_rate import configuration_rate
@@ -117,8 +118,8 @@ def mass_and_bias(
     for j in range(qd.shape[0]):
         rest[j] = 0.0
     arm = Arm(plant.topology, plant.parameters, base, plant.wrenches, memory.work)
-    inverse_dynamics_kernel(arm, q, qd, rest, bias)
-    mass_matrix_kernel(arm, q, M)
+    apart(inverse_dynamics_kernel, (arm, q, qd, rest, bias))
+    apart(mass_matrix_kernel, (arm, q, M))
     return True
 
 
@@ -166,12 +167,12 @@ def accelerations(
         return True
     if loops is None and flex is None and not any_locked and not plant.mimic:
         arm = Arm(plant.topology, plant.parameters, memory.base, plant.wrenches, memory.work)
-        failed = nasser_kernel(arm, q, qd, tau, qdd)
+        failed = apart(nasser_kernel, (arm, q, qd, tau, qdd))
         return bool(failed < 0)
     if not mass_and_bias(plant, loops, flex, memory, q, qd, 0.0, memory.M):
         return False
     if loops is None and flex is None:
-        inertia_scale_kernel(plant.topology, plant.parameters, q, memory.work, qdd)
+        apart(inertia_scale_kernel, (plant.topology, plant.parameters, q, memory.work, qdd))
     else:
         for j in range(n):
             qdd[j] = 0.0
@@ -191,13 +192,13 @@ def position_rate(plant: PlantArrays, loops: Loops | None, flex: Flex | None, q:
 
 
 @kernel
-def rates(plant: PlantArrays, q: Array, qd: Array, drive: Array, rate: Array, qdd: Array) -> bool:
+def rates(given: PlantArrays, q: Array, qd: Array, drive: Array, rate: Array, qdd: Array) -> bool:
     """Fill dq/dt (nq,) and q̈ (n,) with no joint locked and the base at the step's begin; False: not determined."""
-    n = qd.shape[0]
+    n, plant, loops, flex = qd.shape[0], taken_out(given), given.loops, given.flex
     memory = memory_of(plant.topology.shape[0], q.shape[0], n)
     for k in range(BASE):
         memory.base[k] = plant.base[k]
-    position_rate(plant, plant.loops, plant.flex, q, qd, rate)
-    determined = accelerations(plant, plant.loops, plant.flex, memory, q, qd, drive, np.zeros(n, dtype=np.bool_))
+    position_rate(plant, loops, flex, q, qd, rate)
+    determined = accelerations(plant, loops, flex, memory, q, qd, drive, np.zeros(n, dtype=np.bool_))
     copy_into(qdd, memory.qdd)
     return determined

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from rne_dynamics.compiling.addresses import call
+from rne_dynamics.compiling.apart import apart
 from rne_dynamics.compiling.jit import helper, in_place_helper, in_place_kernel
 from rne_dynamics.dynamics.composite.mass_matrix import mass_matrix_kernel
 from rne_dynamics.dynamics.declared.arm import Arm
@@ -70,7 +71,7 @@ def open_viscous_rate(plant: PlantArrays, memory: Memory, q: Array) -> float:
     found = memory.qdd
     if plant.code.inverse_diagonal == 0 or call(plant.code.inverse_diagonal, (q, found)) & REFUSED != 0:
         arm = Arm(plant.topology, plant.parameters, None, None, memory.work)
-        if not inverse_diagonal(arm, q, memory.M, memory.tau, found):
+        if not apart(inverse_diagonal, (arm, q, memory.M, memory.tau, found)):
             return -1.0
     rate = 0.0
     for j in range(found.shape[0]):

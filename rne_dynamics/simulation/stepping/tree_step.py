@@ -28,6 +28,7 @@ from rne_dynamics.closed_chain.tree_coordinates import (
     tree_workspace,
 )
 from rne_dynamics.closed_chain.tree_motion import starting_velocity
+from rne_dynamics.compiling.apart import apart
 from rne_dynamics.compiling.jit import helper, kernel, routine
 from rne_dynamics.dynamics.declared.arm import Arm
 from rne_dynamics.dynamics.newton_euler.newton_euler import inverse_dynamics_kernel
@@ -87,9 +88,9 @@ def _runge_kutta(
     first_stage(v, v_stage, v_sum)
     for stage in range(4):
         base_at(plant.base, TIMES[stage] * h, here)
-        status = tree_accelerations(
-            tree, here, plant.wrenches, viscous, crossing and stage > 0, q_stage, v_stage, drive, a
-        )
+        to_cross = crossing and stage > 0
+        given = (tree, here, plant.wrenches, viscous, to_cross, q_stage, v_stage, drive, a)
+        status = apart(tree_accelerations, given)
         if status != DETERMINED:
             return status
         add_stage(stage, h, q, v_stage, q_stage, q_sum)
@@ -122,8 +123,8 @@ def _impulsive(
         A[j, j] += _SHARED * largest
     base_at(plant.base, 0.0, here)
     arm = Arm(packed.topology, packed.parameters, here, plant.wrenches, work.forces)
-    inverse_dynamics_kernel(arm, q, v, tree.memory.rest, bias)
-    implicit_velocities(plant, M, bias, A, q, v, effort, dt, v_new)
+    apart(inverse_dynamics_kernel, (arm, q, v, tree.memory.rest, bias))
+    apart(implicit_velocities, (plant, M, bias, A, q, v, effort, dt, v_new))
     for j in range(n):
         q_new[j] = q[j] + dt * v_new[j]
     kept_within_stops(plant, q, q_new)
