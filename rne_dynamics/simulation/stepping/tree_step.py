@@ -88,8 +88,7 @@ def _runge_kutta(
     first_stage(v, v_stage, v_sum)
     for stage in range(4):
         base_at(plant.base, TIMES[stage] * h, here)
-        to_cross = crossing and stage > 0
-        given = (tree, here, plant.wrenches, viscous, to_cross, q_stage, v_stage, drive, a)
+        given = (tree, here, plant.wrenches, viscous, crossing and stage > 0, q_stage, v_stage, drive, a)
         status = apart(tree_accelerations, given)
         if status != DETERMINED:
             return status

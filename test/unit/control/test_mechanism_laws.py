@@ -6,6 +6,8 @@ from support.mechanisms import four_bar
 
 import rne_dynamics as rne
 from rne_dynamics.closed_chain.assembly import assemble, assembled
+from rne_dynamics.compiling.jit import COMPILED
+from rne_dynamics.control.closed_terms import closed_law_kernel, closed_terms
 from rne_dynamics.control.computed_torque import ComputedTorque
 from rne_dynamics.control.friction_compensation import FrictionCompensation
 from rne_dynamics.control.gains import Gains
@@ -37,6 +39,20 @@ def test_computed_torque_is_inverse_dynamics_of_the_acceleration_it_asks_for(pan
     np.testing.assert_allclose(
         terms.coriolis + terms.gravity, rne.bias_torque(pantograph, Q, QD), rtol=1e-10, atol=1e-11
     )
+
+
+@pytest.mark.skipif(not COMPILED, reason="numba is not installed")
+def test_read_only_arrays_compile_nothing_more(pantograph):
+    """A runaway motor is stopped with a correction that is read-only: the arm must not wait for numba then."""
+    qdd, zero = np.array([1.0, 2.0, -3.0]), np.zeros(3)
+    expected = closed_terms(pantograph, Q, QD, qdd, zero, None)
+    compiled = len(closed_law_kernel.overloads)
+    zero.flags.writeable = False
+    for arrays in ((QD, qdd, zero), (QD, zero, zero), (zero, zero, zero), (QD[::-1][::-1], zero, qdd)):
+        terms = closed_terms(pantograph, Q, *arrays, None)
+    assert len(closed_law_kernel.overloads) == compiled
+    np.testing.assert_array_equal(terms[1], expected[1])
+    np.testing.assert_array_equal(terms[3], expected[0])
 
 
 def test_pd_and_gravity_compensation_hold_the_mechanism(pantograph):
