@@ -245,6 +245,7 @@ def warm_up(n: int) -> None:
     motion.begin(0, rest._replace(q=np.full(n, 0.1)))
     motion.advance(1)
     motion.judge(1, rest.q, rest.qd)
+    trajectory.sample(trajectory.duration)  # of its last piece: the rest after a motion ends with it
 
 
 @in_place_kernel
