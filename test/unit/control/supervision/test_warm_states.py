@@ -78,7 +78,7 @@ print(files)
 @pytest.mark.skipif(not COMPILED, reason="numba is not installed")
 @pytest.mark.parametrize("robot", ["planar2", "pantograph"])
 def test_no_state_needs_another_kernel(robot):
-    """Motions, a missing velocity, lost states, hand guiding, drives that do not act, a cancellation, runaway motors."""
+    """Motions, a missing velocity, lost states, hand guiding, idle drives, a cancellation, runaway motors."""
     code = f"import sys; sys.path[:0] = [{str(TESTS)!r}]\n" + PROGRAM
     done = subprocess.run([sys.executable, "-c", code, robot], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
