@@ -24,18 +24,24 @@ class Expected(NamedTuple):
 
 #: By the name of a node or command, and the kind of robot.
 EXPECTED: Mapping[tuple[str, str], Expected] = {
-    ("computed_torque_controller", "arm"): Expected(18, 14.0),
-    ("gravity_compensation", "arm"): Expected(14, 14.0),
+    ("computed_torque_controller", "arm"): Expected(18, 10.0),
+    ("gravity_compensation", "arm"): Expected(14, 8.0),
     ("effort_gate", "arm"): Expected(3, 4.0),
-    ("simulator", "arm"): Expected(14, 15.0),
-    ("info", "arm"): Expected(3, 3.0),
-    ("simulate", "arm"): Expected(34, 39.0),
+    ("simulator", "arm"): Expected(20, 15.0),
+    ("simulate", "arm"): Expected(3, 1.0),
     ("verify", "arm"): Expected(21, 13.0),
-    ("computed_torque_controller", "mechanism"): Expected(24, 36.0),
-    ("gravity_compensation", "mechanism"): Expected(20, 29.0),
-    ("effort_gate", "mechanism"): Expected(11, 22.0),
-    ("simulator", "mechanism"): Expected(25, 69.0),
-    ("info", "mechanism"): Expected(6, 16.0),
+    ("computed_torque_controller", "mechanism"): Expected(28, 26.0),
+    ("gravity_compensation", "mechanism"): Expected(25, 25.0),
+    ("effort_gate", "mechanism"): Expected(13, 17.0),
+    ("simulator", "mechanism"): Expected(27, 39.0),
+    ("info", "mechanism"): Expected(4, 10.0),
+    ("simulate", "mechanism"): Expected(23, 24.0),
+    ("computed_torque_controller", "flexible"): Expected(27, 17.0),
+    ("gravity_compensation", "flexible"): Expected(17, 10.0),
+    ("effort_gate", "flexible"): Expected(6, 4.0),
+    ("simulator", "flexible"): Expected(18, 26.0),
+    ("simulate", "flexible"): Expected(15, 26.0),
+    ("verify", "flexible"): Expected(12, 18.0),
 }
 
 

@@ -138,8 +138,7 @@ class SimulatorNode(ArmNode):
             self._hardware.warm_up(self.simulator)
         self.simulator.command(np.zeros(self.robot.n))
         self.simulator.advance(1, wrenches={self.robot.open_tree.link_names[-1]: np.zeros(6)})
-        if self.robot.loops:  # near singular postures another integrator is used
-            self.simulator.warm_up()
+        self.simulator.warm_up()
         self.simulator.reset()
 
     def _make_outputs(self, robot: RigidRobot) -> SimulatorOutputs:

@@ -23,8 +23,8 @@ from rne_dynamics.simulation.stepping.stepping import (
     StepMethod,
     checked_effort,
     chosen_method,
+    methods_within,
     step,
-    step_methods,
     unchecked_step,
 )
 
@@ -196,7 +196,7 @@ class Simulator:
         loops = self.plant.coordinates.mechanism is not None
         unloaded, loaded = NO_WRENCH, np.zeros((self.plant.tree.bodies, 6))
         moving = replace(self._start, qd=self._start.qd + _SLOWLY)
-        for method in step_methods(self.plant.coordinates):
+        for method in methods_within(self.method, self.plant.coordinates):
             for state in (self._start, replace(self._start, in_tree=loops)):
                 step(self.plant, state, self._zero, self.dt, method=method)
             for joints, state in product(self._events(), (self._start, moving)):

@@ -30,6 +30,11 @@ def step_methods(coordinates: Coordinates) -> tuple[StepMethod, ...]:
     return ("gauss", "rk4", "semi_implicit") if coordinates.has_collocation else ("rk4", "semi_implicit")
 
 
+def methods_within(method: StepMethod, coordinates: Coordinates) -> tuple[StepMethod, ...]:
+    """Methods that steps by `method` may need: too stiff parts of them are stepped by another one."""
+    return tuple(m for m in step_methods(coordinates) if m in (method, "semi_implicit") or method == "rk4")
+
+
 def chosen_method(plant: ArmPlant, method: StepMethod | None) -> StepMethod:
     """`method`, or the robot's default where it is None; `SimulationError` for an unknown one."""
     known = step_methods(plant.coordinates)

@@ -128,7 +128,7 @@ import rne_dynamics as rne
 from rne_dynamics.compiling.progress import watch_files
 from rne_dynamics.simulation.plant.arrays import BACKWARD, FORWARD, LOWER, UPPER, VISCOUS
 from rne_dynamics.simulation.runs.simulator import Simulator
-from rne_dynamics.simulation.stepping.stepping import step_methods, unchecked_step
+from rne_dynamics.simulation.stepping.stepping import methods_within, unchecked_step
 
 robot = rne.load_model(sys.argv[1])
 plant, n = rne.ArmPlant(robot, stops=False), robot.n
@@ -143,7 +143,7 @@ with watch_files(lambda path, new: files.append(path.name)):
         joints[:n, [VISCOUS, FORWARD, BACKWARD]] = friction
         joints[:n, LOWER], joints[:n, UPPER] = arm.state.q - play, arm.state.q + play
         joints.flags.writeable = False
-        for load, method, push in product((0.0, 2.0), step_methods(plant.coordinates), (0.0, 20.0)):
+        for load, method, push in product((0.0, 2.0), methods_within(arm.method, plant.coordinates), (0.0, 20.0)):
             loads = np.full((plant.tree.bodies, 6), load) if load else np.zeros((0, 6))
             state = arm.state
             for k in range(90):
