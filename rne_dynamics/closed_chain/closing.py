@@ -12,7 +12,7 @@ import numpy as np
 from rne_dynamics.closed_chain.constraints import constraints_kernel
 from rne_dynamics.closed_chain.packed import ACTUATED, CONSTRAINT, PASSIVE, Packed, Work
 from rne_dynamics.compiling.apart import apart
-from rne_dynamics.compiling.jit import in_place_helper, in_place_kernel, separate_kernel
+from rne_dynamics.compiling.jit import in_place_helper, separate_kernel
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.spatial.arrays import copy_into
 from rne_dynamics.spatial.householder import (
@@ -191,7 +191,7 @@ def _branches_meet(packed: Packed, work: Work) -> bool:
     return False
 
 
-@in_place_kernel
+@separate_kernel
 def assemble_kernel(packed: Packed, work: Work, target: Array, q: Array) -> int:
     """All joints of the tree for given actuated ones, on the branch of the posture given.
 

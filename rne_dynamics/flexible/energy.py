@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike
 
+from rne_dynamics.compiling.apart import apart
 from rne_dynamics.compiling.jit import kernel
 from rne_dynamics.flexible.arguments import coordinates
 from rne_dynamics.flexible.equations import equations_of_motion
@@ -22,8 +23,8 @@ def first_moments_batch(packed: Packed, work: Work, z: Array, moments: Array) ->
     """Σ W_i r_i (50): mass times mass centre of all bodies, in the base's axes, (B, 3), for z (B, n + modes)."""
     base, rest = np.zeros(12), np.zeros(z.shape[1])
     for b in range(z.shape[0]):
-        motion_kernel(packed, work, base, z[b], rest, None)
-        modal_terms_kernel(packed, work, z[b])
+        apart(motion_kernel, (packed, work, base, z[b], rest, None))
+        apart(modal_terms_kernel, (packed, work, z[b]))
         first_moment(packed, work, moments[b])
 
 
@@ -36,8 +37,8 @@ def moving_base_energy_batch(
     T = ½ Σ ∫ |Ẇ h + W ḣ|² dm over the links (section 3), for base motions (B, 12), z and ż (B, n + modes).
     """
     for b in range(z.shape[0]):
-        motion_kernel(packed, work, base[b], z[b], zd[b], None)
-        modal_terms_kernel(packed, work, z[b])
+        apart(motion_kernel, (packed, work, base[b], z[b], zd[b], None))
+        apart(modal_terms_kernel, (packed, work, z[b]))
         energy = 0.0
         for x in range(3):
             moments[b, x] = 0.0

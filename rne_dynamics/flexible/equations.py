@@ -7,7 +7,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from rne_dynamics.compiling.jit import in_place_kernel
+from rne_dynamics.compiling.apart import apart
+from rne_dynamics.compiling.jit import in_place_kernel, separate_kernel
 from rne_dynamics.dynamics.declared.arguments import Wrenches, bodies_wrenches
 from rne_dynamics.dynamics.declared.base_motion import BaseMotion, packed_base
 from rne_dynamics.flexible.arguments import coordinates
@@ -36,7 +37,7 @@ class EquationsOfMotion(NamedTuple):
     bias: Array
 
 
-@in_place_kernel
+@separate_kernel
 def flexible_terms_kernel(
     packed: Packed, work: Work, base: Array, z: Array, zd: Array, wrenches: Array, J: Array, bias: Array
 ) -> None:
@@ -53,20 +54,20 @@ def flexible_terms_kernel(
     wrenches
         External (force, moment) at every body frame's origin in body axes, shape (bodies, 6), or (0, 6) for none.
     """
-    motion_kernel(packed, work, base, z, zd, None)
-    modal_terms_kernel(packed, work, z)
-    bias_kernel(packed, work, z, zd, None, wrenches, bias)
-    inertia_kernel(packed, work, J)
+    apart(motion_kernel, (packed, work, base, z, zd, None))
+    apart(modal_terms_kernel, (packed, work, z))
+    apart(bias_kernel, (packed, work, z, zd, None, wrenches, bias))
+    apart(inertia_kernel, (packed, work, J))
 
 
-@in_place_kernel
+@separate_kernel
 def flexible_forces_kernel(
     packed: Packed, work: Work, base: Array, z: Array, zd: Array, zdd: Array, wrenches: Array, forces: Array
 ) -> None:
     """J z̈ + bias (n + modes,) for one state and its accelerations, without forming J; arguments as above."""
-    motion_kernel(packed, work, base, z, zd, zdd)
-    modal_terms_kernel(packed, work, z)
-    bias_kernel(packed, work, z, zd, zdd, wrenches, forces)
+    apart(motion_kernel, (packed, work, base, z, zd, zdd))
+    apart(modal_terms_kernel, (packed, work, z))
+    apart(bias_kernel, (packed, work, z, zd, zdd, wrenches, forces))
 
 
 @in_place_kernel
@@ -75,16 +76,8 @@ def flexible_terms_batch(
 ) -> None:
     """`flexible_terms_kernel` over rows; `base` and `wrenches` may have one row for all."""
     for b in range(z.shape[0]):
-        flexible_terms_kernel(
-            packed,
-            work,
-            base[b if base.shape[0] > 1 else 0],
-            z[b],
-            zd[b],
-            wrenches[b if wrenches.shape[0] > 1 else 0],
-            J[b],
-            bias[b],
-        )
+        at, loads = base[b if base.shape[0] > 1 else 0], wrenches[b if wrenches.shape[0] > 1 else 0]
+        apart(flexible_terms_kernel, (packed, work, at, z[b], zd[b], loads, J[b], bias[b]))
 
 
 @by_own_code(equations_rows, EquationsOfMotion)

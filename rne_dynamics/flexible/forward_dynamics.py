@@ -7,6 +7,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
+from rne_dynamics.compiling.apart import apart
 from rne_dynamics.compiling.jit import kernel
 from rne_dynamics.dynamics.composite.inertia_scale import inertia_scale
 from rne_dynamics.dynamics.declared.arguments import Wrenches, bodies_wrenches
@@ -40,16 +41,8 @@ def flexible_forward_batch(
     nz = z.shape[1]
     J, rest = np.empty((nz, nz)), np.empty(nz)
     for b in range(z.shape[0]):
-        flexible_terms_kernel(
-            packed,
-            work,
-            base[b if base.shape[0] > 1 else 0],
-            z[b],
-            zd[b],
-            wrenches[b if wrenches.shape[0] > 1 else 0],
-            J,
-            rest,
-        )
+        at, loads = base[b if base.shape[0] > 1 else 0], wrenches[b if wrenches.shape[0] > 1 else 0]
+        apart(flexible_terms_kernel, (packed, work, at, z[b], zd[b], loads, J, rest))
         for k in range(nz):
             rest[k] = (tau[b, k] if k < tau.shape[1] else 0.0) - rest[k]
         singular = scaled_cholesky_solve(J, rest, scale[b], zdd[b])

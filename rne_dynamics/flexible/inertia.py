@@ -7,13 +7,13 @@ joints and modes nearer to the base: twelve numbers instead of sixteen, and the 
 
 from __future__ import annotations
 
-from rne_dynamics.compiling.jit import in_place_helper, in_place_kernel
+from rne_dynamics.compiling.jit import in_place_helper, separate_kernel
 from rne_dynamics.flexible.packed import COORDINATE, FIRST_MODE, FIXED, KIND, MODES, PARENT, Packed, Work
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.layout import PRISMATIC
 
 
-@in_place_kernel
+@separate_kernel
 def modal_terms_kernel(packed: Packed, work: Work, z: Array) -> None:
     """Fill `work.D` (36) and `work.G` (37).
 
@@ -60,7 +60,7 @@ def first_moment(packed: Packed, work: Work, out: Array) -> None:
                 out[x] += work.G[i, 0, r] * work.W[i, r, x]
 
 
-@in_place_kernel
+@separate_kernel
 def inertia_kernel(packed: Packed, work: Work, J: Array) -> None:
     """Fill J (n + modes, n + modes), both halves, and sum `work.G` inwards."""
     for a in range(J.shape[0]):

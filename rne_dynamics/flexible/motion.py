@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 
-from rne_dynamics.compiling.jit import in_place_helper, in_place_kernel
+from rne_dynamics.compiling.jit import in_place_helper, separate_kernel
 from rne_dynamics.flexible.packed import COORDINATE, FIRST_MODE, FIXED, KIND, MODES, PARENT, Packed, Work
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.layout import PRISMATIC
@@ -141,7 +141,7 @@ def _levers(packed: Packed, i: int, parent: int, z: Array, c: float, s: float, s
             _turn_columns(lever, c, s)
 
 
-@in_place_kernel
+@separate_kernel
 def motion_kernel(packed: Packed, work: Work, base: Array, z: Array, zd: Array, zdd: Array | None) -> None:
     """Fill `link`, `W`, `dW`, `ddW` and `lever` of `work` for one state.
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike
 
+from rne_dynamics.compiling.apart import apart
 from rne_dynamics.compiling.jit import kernel
 from rne_dynamics.dynamics.kinematics.kinematics import LinkPoses
 from rne_dynamics.flexible.arguments import coordinates
@@ -20,7 +21,7 @@ def transformations_batch(packed: Packed, work: Work, z: Array, W: Array) -> Non
     """W_i (B, bodies, 4, 3) of every body, kept as `packed.py` says, for z (B, n + modes)."""
     base, rest = np.zeros(12), np.zeros(z.shape[1])
     for b in range(z.shape[0]):
-        motion_kernel(packed, work, base, z[b], rest, None)
+        apart(motion_kernel, (packed, work, base, z[b], rest, None))
         W[b] = work.W
 
 

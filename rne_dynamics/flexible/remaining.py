@@ -5,13 +5,13 @@ Gravity is in Ẅ_v already (see `motion_kernel`), so there is no P (89), (90).
 
 from __future__ import annotations
 
-from rne_dynamics.compiling.jit import in_place_helper, in_place_kernel
+from rne_dynamics.compiling.jit import in_place_helper, separate_kernel
 from rne_dynamics.flexible.packed import COORDINATE, FIRST_MODE, KIND, MODES, PARENT, Packed, Work
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.layout import PRISMATIC
 
 
-@in_place_kernel
+@separate_kernel
 def bias_kernel(
     packed: Packed, work: Work, z: Array, zd: Array, zdd: Array | None, wrenches: Array, bias: Array
 ) -> None:

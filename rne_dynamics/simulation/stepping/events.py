@@ -57,14 +57,22 @@ def step_with_events(
         something between where events follow each other without end; −1 where the motion is not determined (no
         inertia, or loops that do not close). `q_new`, `qd_new` hold the state at that time.
     """
-    n, plant, loops, flex = qd.shape[0], taken_out(given), given.loops, given.flex
+    n, plant = qd.shape[0], taken_out(given)
+    memory, A, piece = memory_of(plant.topology.shape[0], q.shape[0], n), np.empty((n, n)), piece_of(q.shape[0], n)
     copy_into(q_new, q)
     copy_into(qd_new, qd)
-    memory, A = memory_of(plant.topology.shape[0], q.shape[0], n), np.empty((n, n))
-    piece = piece_of(q.shape[0], n)
     copy_into(piece.q, q)
     copy_into(piece.qd, qd)
-    left = dt
+    return _in_pieces(plant, given.loops, given.flex, memory, A, piece, effort, dt, q_new, qd_new)
+
+
+@in_place_helper
+def _in_pieces(
+    plant: PlantArrays, loops: Loops | None, flex: Flex | None, memory: Memory, A: Array, piece: Piece, effort: Array,
+    dt: float, q_new: Array, qd_new: Array,
+) -> float:  # fmt: skip
+    """`step_with_events` in memory that is given; without counting references, which takes longer than the calls."""
+    n, left = effort.shape[0], dt
     for number in range(4 * n + 8):
         rests = held(plant, piece.q, piece.qd)
         if rests or (number == 0 and inverse_needed(plant, loops, flex)):

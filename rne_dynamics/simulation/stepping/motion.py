@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from rne_dynamics.compiling.addresses import call
 from rne_dynamics.compiling.apart import apart
-from rne_dynamics.compiling.jit import helper, in_place_helper, in_place_kernel, kernel
+from rne_dynamics.compiling.jit import helper, in_place_helper, kernel, separate_kernel
 from rne_dynamics.dynamics.articulated.nasser import WORK_COLUMNS as _NASSER_COLUMNS
 from rne_dynamics.dynamics.articulated.nasser import nasser_kernel
 from rne_dynamics.dynamics.composite.inertia_scale import inertia_scale_kernel
@@ -149,7 +149,7 @@ def _own_accelerations(code: int, memory: Memory, q: Array, qd: Array, locked: N
     return True
 
 
-@in_place_kernel
+@separate_kernel
 def accelerations(
     plant: PlantArrays, loops: Loops | None, flex: Flex | None, memory: Memory, q: Array, qd: Array, drive: Array,
     locked: NDArray[np.bool_],

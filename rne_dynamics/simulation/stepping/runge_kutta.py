@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from rne_dynamics.compiling.jit import in_place_helper, in_place_kernel
+from rne_dynamics.compiling.jit import in_place_helper, separate_kernel
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.simulation.plant.arrays import PlantArrays
 from rne_dynamics.simulation.plant.base_course import base_at
@@ -39,7 +39,7 @@ def first_stage(start: Array, there: Array, total: Array) -> None:
         there[k], total[k] = start[k], 0.0
 
 
-@in_place_kernel
+@separate_kernel
 def runge_kutta(
     plant: PlantArrays, loops: Loops | None, flex: Flex | None, memory: Memory, piece: Piece, elapsed: float, h: float,
     q_new: Array, qd_new: Array,
