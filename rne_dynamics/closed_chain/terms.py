@@ -18,7 +18,7 @@ from rne_dynamics.closed_chain.closing import (
 )
 from rne_dynamics.closed_chain.packed import Packed, Work
 from rne_dynamics.compiling.apart import apart
-from rne_dynamics.compiling.jit import in_place_helper, separate_kernel
+from rne_dynamics.compiling.jit import in_place_helper, in_place_kernel
 from rne_dynamics.dynamics.composite.mass_matrix import mass_matrix_kernel
 from rne_dynamics.dynamics.declared.arm import Arm
 from rne_dynamics.dynamics.newton_euler.newton_euler import inverse_dynamics_kernel
@@ -68,7 +68,7 @@ def closed_mass_matrix_helper(packed: Packed, work: Work, q: Array, T: Array, M:
             M[c, k] = M[k, c]
 
 
-@separate_kernel
+@in_place_kernel
 def closed_terms_kernel(
     packed: Packed,
     work: Work,

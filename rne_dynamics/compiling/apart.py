@@ -2,8 +2,10 @@
 
 numba puts all that a function calls into the function's own machine code and optimises it there once more, at every
 level of callers, whether it is ever called or not: a step of a mechanism held its equations of motion five times, and
-those of an open arm too. A kernel that is called apart is compiled by itself and kept on disk like any other. What it
-costs is that the call is not inlined: about a nanosecond.
+those of an open arm too. A kernel that is called apart is compiled by itself and kept on disk like any other.
+
+The call is not inlined. From functions that count references (not `in_place_…`) it takes some 0.4 us for a plant's 30
+arrays, which numba counts for the tuple of arguments.
 
 Each place of a call has a slot of memory for the kernel's address. The first call there finds it empty, and asks Python
 to fill it: for the kernel by module and name, and its argument types.

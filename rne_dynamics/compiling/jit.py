@@ -52,8 +52,20 @@ def in_place_kernel(function: F) -> F:
 
 
 def separate_kernel(function: F) -> F:
-    """As `kernel`, for functions that only `apart` calls: without the wrapper for calls from Python."""
-    return function if _njit is None else _entry(function, _nrt=False, no_cpython_wrapper=True)
+    """As `in_place_kernel`, for functions that only compiled code calls, by `apart`.
+
+    Without the wrapper for calls from Python, as a `helper`; such a call is a TypeError.
+    """
+    if _njit is None:
+        return function
+    compiled: Any = _entry(function, _nrt=False, no_cpython_wrapper=True)
+
+    def refuse(*_arguments: Any, **_named: Any) -> None:
+        raise TypeError(f"{function.__module__}.{function.__name__} can be called by compiled code only: see `apart`")
+
+    # numba would call an address that there is not
+    compiled._insert, compiled._compile_for_args = (lambda *_arguments, **_named: None), refuse
+    return compiled  # type: ignore[no-any-return]
 
 
 def inlined_kernel(function: F) -> F:

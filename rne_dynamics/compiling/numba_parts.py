@@ -26,9 +26,11 @@ IMPORTED: Mapping[str, str] = {
 ATTRIBUTES: Mapping[str, str] = {
     "_cache": "of a dispatcher: its `KernelCache`",
     "_can_compile": "of a dispatcher: False refuses new argument types",
+    "_compile_for_args": "of a dispatcher: what Python's calls lead to; that of a kernel without a wrapper refuses",
     "_defn": "of an intrinsic: the function that generates its code, for the fingerprint",
     "_final_module": "of a library: the functions outside it that its machine code calls",
     "_getvalue": "of an array in generated code: the array as a value",
+    "_insert": "of a dispatcher: hands machine code for calls from Python to its C part",
     "_memo": "of Environment: the environments by name",
     "_rebuild": "of CompileResult: a kernel from what `_reduce` gave",
     "_reduce": "of CompileResult: what is pickled of a kernel",

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from rne_dynamics.compiling.apart import apart
-from rne_dynamics.compiling.jit import in_place_kernel, separate_kernel
+from rne_dynamics.compiling.jit import in_place_kernel
 from rne_dynamics.dynamics.declared.arguments import Wrenches, bodies_wrenches
 from rne_dynamics.dynamics.declared.base_motion import BaseMotion, packed_base
 from rne_dynamics.flexible.arguments import coordinates
@@ -37,7 +37,7 @@ class EquationsOfMotion(NamedTuple):
     bias: Array
 
 
-@separate_kernel
+@in_place_kernel
 def flexible_terms_kernel(
     packed: Packed, work: Work, base: Array, z: Array, zd: Array, wrenches: Array, J: Array, bias: Array
 ) -> None:
@@ -60,7 +60,7 @@ def flexible_terms_kernel(
     apart(inertia_kernel, (packed, work, J))
 
 
-@separate_kernel
+@in_place_kernel
 def flexible_forces_kernel(
     packed: Packed, work: Work, base: Array, z: Array, zd: Array, zdd: Array, wrenches: Array, forces: Array
 ) -> None:

@@ -113,6 +113,12 @@ try:
 except KeyboardInterrupt:
     print("interrupted")
 k.refused.compile = works
+for _ in range(2):  # before and after it is compiled
+    try:
+        k.weighted(two, 2.0, out)
+    except TypeError as error:
+        print(error)
+    k.caller(two, 4.0, out)
 print(k.caller(two, 4.0, out))
 k.caller_of_untrue(1.5)
 """
@@ -139,6 +145,7 @@ def test_answers_exceptions_and_machine_code_on_disk(tmp_path: Path) -> None:
 def test_what_cannot_be_compiled_and_ctrl_c_end_in_an_exception(tmp_path: Path) -> None:
     (tmp_path / "kernels.py").write_text(MODULE)
     done = run(tmp_path, INTERRUPTED)
-    assert done.stdout.split() == ["interrupted", "13.0"], done.stderr
+    refused = "kernels.weighted can be called by compiled code only: see `apart`"
+    assert done.stdout.splitlines() == ["interrupted", refused, refused, "13.0"], done.stderr
     assert "untrue returns float64; it is annotated as int64" in done.stderr
     assert done.stderr.splitlines()[-1].startswith("RuntimeError: a kernel was not compiled")
