@@ -2,18 +2,22 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
 from support.arms import MASS, chain, slider
 
+import rne_dynamics as rne
 from rne_dynamics.compiling.jit import COMPILED
+from rne_dynamics.description.share import shipped_models
 from rne_dynamics.errors import SimulationError
 from rne_dynamics.model.tree import Limits
 from rne_dynamics.simulation.plant.plant import ArmPlant
 from rne_dynamics.simulation.runs.simulator import Simulator
 
 DT = 1e-3
+ROOT = Path(__file__).resolve().parents[3]
 
 
 def falling_cart(**options) -> Simulator:
@@ -115,6 +119,16 @@ def test_a_push_moves_the_arm_and_the_state_survives_an_error():
 
 def test_warming_up_changes_nothing():
     simulator = falling_cart(hold_until_command=False)
+    before = simulator.state
+    simulator.warm_up()
+    assert simulator.state is before
+
+
+@pytest.mark.parametrize("model", [*shipped_models(), "examples/five_bar_redundant.yaml"])
+def test_every_model_that_ships_warms_up(model):
+    robot = rne.load_model(ROOT / model if "/" in model else model)
+    start = np.array(robot.posture[robot.actuated]) if robot.kind == "mechanism" else np.zeros(robot.n)
+    simulator = Simulator(ArmPlant(robot), start)
     before = simulator.state
     simulator.warm_up()
     assert simulator.state is before
