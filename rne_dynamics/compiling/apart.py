@@ -47,10 +47,9 @@ if COMPILED:
     intrinsic: Any = _intrinsic
     types: Any = _types
     _callback: Any = ctypes.CFUNCTYPE(ctypes.c_int32, ctypes.c_void_p, ctypes.c_int64, ctypes.POINTER(ctypes.c_int64))
-    _WORD, _BYTE = ir.IntType(64), ir.IntType(8)
     _FIND = "rne_dynamics_find_kernel"
-    _RETURNS = {"None": types.none, "bool": types.boolean, "int": types.int64, "float": types.float64}
-    _RETURNS["tuple[int, float]"] = types.Tuple((types.int64, types.float64))
+    # names and not numba's objects: these change with their use, and with them the names of machine code on disk
+    _RETURNS = {"None": "none", "bool": "boolean", "int": "int64", "float": "float64"}
     #: What `_find` says; the exceptions that compiled code raises then.
     _FAILED = {
         1: (KeyboardInterrupt, ()),
@@ -77,23 +76,31 @@ if COMPILED:
     _CALLED: Any = _callback(_find)
     llvm.add_symbol(_FIND, ctypes.cast(_CALLED, ctypes.c_void_p).value)
 
+    def _returned(source: Any) -> Any:
+        """numba's type of what a function is annotated to return: numba would compile it to find that out."""
+        annotation = str(source.__annotations__["return"])
+        parts = annotation.removeprefix("tuple[").removesuffix("]").split(", ")
+        kinds = [getattr(types, _RETURNS[part]) for part in parts]
+        return types.Tuple(kinds) if annotation.startswith("tuple[") else kinds[0]
+
     def _apart(_typing: Any, function: Any, arguments: Any) -> Any:
         kinds, source = tuple(map(types.unliteral, arguments)), function.dispatcher.py_func
-        answer = _RETURNS[source.__annotations__["return"]]  # numba would compile the kernel to find it out
+        answer = _returned(source)
         asked = pickle.dumps((source.__module__, source.__name__, kinds, answer), 4)
 
         def generate(context: Any, builder: Any, _signature: Any, values: Any) -> Any:
             module, convention = builder.module, context.call_conv
-            text = ir.GlobalVariable(module, ir.ArrayType(_BYTE, len(asked)), module.get_unique_name("asked"))
+            word, byte = ir.IntType(64), ir.IntType(8)
+            text = ir.GlobalVariable(module, ir.ArrayType(byte, len(asked)), module.get_unique_name("asked"))
             text.initializer = ir.Constant(text.type.pointee, bytearray(asked))
             text.global_constant, text.linkage = True, "internal"
-            slot = ir.GlobalVariable(module, _WORD, module.get_unique_name("slot"))
-            slot.initializer, slot.linkage = ir.Constant(_WORD, 0), "internal"
-            kind = ir.FunctionType(ir.IntType(32), [_BYTE.as_pointer(), _WORD, _WORD.as_pointer()])
+            slot = ir.GlobalVariable(module, word, module.get_unique_name("slot"))
+            slot.initializer, slot.linkage = ir.Constant(word, 0), "internal"
+            kind = ir.FunctionType(ir.IntType(32), [byte.as_pointer(), word, word.as_pointer()])
             find = module.globals.get(_FIND) or ir.Function(module, kind, _FIND)
-            with builder.if_then(builder.icmp_unsigned("==", builder.load(slot), ir.Constant(_WORD, 0)), likely=False):
-                where = builder.bitcast(text, _BYTE.as_pointer())
-                said = builder.call(find, [where, ir.Constant(_WORD, len(asked)), slot])
+            with builder.if_then(builder.icmp_unsigned("==", builder.load(slot), ir.Constant(word, 0)), likely=False):
+                where = builder.bitcast(text, byte.as_pointer())
+                said = builder.call(find, [where, ir.Constant(word, len(asked)), slot])
                 for number, (error, words) in _FAILED.items():
                     is_this = builder.icmp_unsigned("==", said, ir.Constant(said.type, number))
                     with builder.if_then(is_this, likely=False):

@@ -21,6 +21,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from rne_dynamics.compiling.addresses import call
 from rne_dynamics.compiling.apart import apart
 from rne_dynamics.compiling.jit import in_place_kernel, kernel, separate_kernel
 
@@ -60,6 +61,8 @@ def never(x: float) -> None:
 def caller(two: Two, x: float, out: np.ndarray) -> float:
     if x == 5.0:
         apart(never, (x,))
+    if x == 6.0:
+        return float(call(0, (out,)))
     return apart(weighted, (two, 2.0, out)) + apart(refused, (x,))[1]
 
 
@@ -73,7 +76,9 @@ import numpy as np
 from rne_dynamics.compiling.addresses import in_python
 from rne_dynamics.compiling.progress import watch_compiling
 import kernels as k
+from rne_dynamics.compiling.fingerprint import fingerprint
 
+before = fingerprint(k.caller)
 compiled = []
 with watch_compiling(lambda now: compiled.append(now.kernel)):
     first, second, out = np.arange(3.0), np.ones((3, 2)), np.empty(3)
@@ -95,6 +100,7 @@ with watch_compiling(lambda now: compiled.append(now.kernel)):
         assert str(error) == "x is below 0"
     else:
         raise AssertionError("not raised")
+assert fingerprint(k.caller) == before, "what the name of machine code is made of does not change with its use"
 print(sum(sum(f.stats.cache_misses.values()) for f in (k.caller, k.weighted, k.refused)))
 """
 CALL = """
