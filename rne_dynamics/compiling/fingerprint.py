@@ -114,7 +114,7 @@ def _value(value: object) -> str:
         return f"{getattr(value, '__module__', '')}.{getattr(value, '__qualname__', value.__name__)}{fields}"
     if isinstance(value, (*_PLAIN, np.generic)):
         return f"{type(value).__name__} {value!r}"
-    if type(value).__module__.partition(".")[0] in LIBRARIES:  # types of numba and LLVM keep in them what was asked
+    if type(value).__module__.partition(".")[0] in LIBRARIES:  # pickled, they also hold what use has left in them
         return f"{type(value).__qualname__} {value}"
     try:
         return f"{type(value).__qualname__} {hashlib.sha256(pickle.dumps(value, 4)).hexdigest()}"
