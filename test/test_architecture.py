@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
-from graphlib import TopologicalSorter
+from graphlib import CycleError, TopologicalSorter
 
 from support.package_source import MODULES, PACKAGE, ROOT, source, subpackage
 
@@ -88,7 +88,12 @@ def test_packages_do_not_import_each_other_in_a_circle() -> None:
     for path in MODULES:
         names = [entry.name.split(".") for entry in source(path).imports]
         edges.setdefault(subpackage(path), set()).update(n[1] for n in names if n[0] == PACKAGE.name and n[1] in LAYER)
-    TopologicalSorter({own: others - {own} for own, others in edges.items() if own}).prepare()
+    circle: list[str] = []
+    try:
+        TopologicalSorter({own: others - {own} for own, others in edges.items() if own}).prepare()
+    except CycleError as error:
+        circle = error.args[1]
+    assert not circle, f"packages that import each other: {' -> '.join(circle)}"
 
 
 def test_the_layer_table_of_the_documentation_is_this_one() -> None:

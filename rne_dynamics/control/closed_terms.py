@@ -22,7 +22,6 @@ from rne_dynamics.dynamics.newton_euler.gravity import gravity_torque_kernel
 from rne_dynamics.model.friction import passive_viscous
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.mechanism import Mechanism
-from rne_dynamics.spatial.arrays import writable
 
 
 @helper
@@ -145,7 +144,6 @@ def closed_terms(
         (terms[0], terms[3]), *rest = tree_terms(mechanism, viscous, base, *state, np.array([desired, correction]))
         terms[1], terms[2], terms[4] = rest
         return terms
-    q, qd, desired, correction = map(writable, (q, qd, desired, correction))
     status = closed_law_kernel(
         packed, workspace(packed), viscous, base, q, qd, desired, correction, start, terms
     )

@@ -178,7 +178,9 @@ class Torques:
         """Efforts that explain an acceleration, (n,), without what the hardware adds and without friction."""
         robot, compensated = self._settings.robot, self._settings.compensated
         if (mechanism := mechanism_of(robot)) is not None:  # the loops do not allow measured rates exactly
-            inertia, coriolis, gravity, *_ = closed_terms(mechanism, q, qd, qdd, self._zero, self.posture, self._base)
+            # copies: a read-only array would have the kernel compiled anew while a motor runs away
+            q, qd, qdd, zero = (np.array(x) for x in (q, qd, qdd, self._zero))
+            inertia, coriolis, gravity, *_ = closed_terms(mechanism, q, qd, qdd, zero, self.posture, self._base)
             effort: Array = inertia
             for name, part in (("coriolis", coriolis), ("gravity", gravity)):
                 effort = effort if name in compensated else effort + part

@@ -60,8 +60,8 @@ class PlantArrays(NamedTuple):
     """A plant during one step.
 
     numba compiles only one side of a branch on None where what is tested is an argument. Helpers that depend on the
-    kind of robot therefore take `loops` and `flex` as arguments, and a plant of which these were `taken_out`: so all
-    others are the same for every kind of robot, and do not pass on arrays that they do not read.
+    kind of robot therefore take `loops` and `flex` as arguments next to a plant `without_loops_and_flex`. All others
+    take that plant alone: they are the same for every kind of robot, and pass on no arrays that they do not read.
 
     Parameters
     ----------
@@ -95,7 +95,7 @@ class PlantArrays(NamedTuple):
 
 
 @helper
-def taken_out(plant: PlantArrays) -> PlantArrays:
+def without_loops_and_flex(plant: PlantArrays) -> PlantArrays:
     """A plant without `loops` and `flex`."""
     return PlantArrays(
         plant.topology, plant.parameters, plant.mimic, plant.base, plant.joints, plant.positions, plant.wrenches,

@@ -22,7 +22,6 @@ from rne_dynamics.simulation.plant.arrays import PlantArrays
 from rne_dynamics.simulation.plant.base_trajectory import BaseRows
 from rne_dynamics.simulation.plant.configuration_rate import normalize_quaternions
 from rne_dynamics.simulation.plant.state import State
-from rne_dynamics.spatial.arrays import writable
 
 
 class Coordinates(ABC):
@@ -140,6 +139,12 @@ def refuse_deflections(name: str, delta: ArrayLike | None, deltad: ArrayLike | N
     """`SimulationError` where deflections are given for a rigid robot."""
     if delta is not None or deltad is not None:
         raise SimulationError(f"robot {name!r} has no flexible links; leave out delta and deltad")
+
+
+def writable(array: Array) -> Array:
+    """`array`, or a copy: kernels are compiled anew for arrays that are read-only or not contiguous."""
+    ready = array.flags.writeable and array.flags.c_contiguous and array.dtype == np.float64
+    return array if ready else np.array(array, dtype=np.float64)
 
 
 def finite_vector(what: str, value: ArrayLike, labels: Sequence[str], owner: str, *, broadcast: bool = False) -> Array:

@@ -7,7 +7,7 @@ import numpy as np
 from rne_dynamics.compiling.apart import apart
 from rne_dynamics.compiling.jit import in_place_helper, in_place_routine, kernel
 from rne_dynamics.model.inertia import Array
-from rne_dynamics.simulation.plant.arrays import BACKWARD, FORWARD, LOWER, UPPER, PlantArrays, taken_out
+from rne_dynamics.simulation.plant.arrays import BACKWARD, FORWARD, LOWER, UPPER, PlantArrays, without_loops_and_flex
 from rne_dynamics.simulation.plant.base_course import base_at
 from rne_dynamics.simulation.plant.bending import Flex
 from rne_dynamics.simulation.plant.loops import Loops
@@ -57,7 +57,7 @@ def step_with_events(
         something between where events follow each other without end; −1 where the motion is not determined (no
         inertia, or loops that do not close). `q_new`, `qd_new` hold the state at that time.
     """
-    n, plant = qd.shape[0], taken_out(given)
+    n, plant = qd.shape[0], without_loops_and_flex(given)
     memory, A, piece = memory_of(plant.topology.shape[0], q.shape[0], n), np.empty((n, n)), piece_of(q.shape[0], n)
     copy_into(q_new, q)
     copy_into(qd_new, qd)

@@ -8,7 +8,7 @@ from rne_dynamics.compiling.apart import apart
 from rne_dynamics.compiling.jit import kernel
 from rne_dynamics.dynamics.kinematics.configuration import integrate_configuration_kernel
 from rne_dynamics.model.inertia import Array
-from rne_dynamics.simulation.plant.arrays import BACKWARD, FORWARD, LOWER, UPPER, PlantArrays, taken_out
+from rne_dynamics.simulation.plant.arrays import BACKWARD, FORWARD, LOWER, UPPER, PlantArrays, without_loops_and_flex
 from rne_dynamics.simulation.plant.base_course import base_at
 from rne_dynamics.simulation.stepping.contact import impulses, kept_within_stops, response, rubs, stop_side
 from rne_dynamics.simulation.stepping.motion import memory_of
@@ -20,7 +20,7 @@ def semi_implicit_step(
     given: PlantArrays, q: Array, qd: Array, effort: Array, dt: float, q_new: Array, qd_new: Array
 ) -> bool:
     """One step from (q, qd) into (q_new, qd_new), which must be other arrays; False: the motion is not determined."""
-    n, plant, loops, flex = qd.shape[0], taken_out(given), given.loops, given.flex
+    n, plant, loops, flex = qd.shape[0], without_loops_and_flex(given), given.loops, given.flex
     memory, A = memory_of(plant.topology.shape[0], q.shape[0], n), np.empty((n, n))
     base_at(plant.base, 0.0, memory.base)
     if not apart(response, (plant, loops, flex, memory, q, qd, dt, A)):

@@ -19,7 +19,7 @@ from rne_dynamics.dynamics.declared.arm import Arm
 from rne_dynamics.dynamics.newton_euler.newton_euler import WORK_COLUMNS as _FORCE_COLUMNS
 from rne_dynamics.dynamics.newton_euler.newton_euler import inverse_dynamics_kernel
 from rne_dynamics.model.inertia import Array
-from rne_dynamics.simulation.plant.arrays import LOCK, VISCOUS, PlantArrays, taken_out
+from rne_dynamics.simulation.plant.arrays import LOCK, VISCOUS, PlantArrays, without_loops_and_flex
 from rne_dynamics.simulation.plant.base_course import BASE
 from rne_dynamics.simulation.plant.bending import Flex, flexible_mass_and_bias
 from rne_dynamics.simulation.plant.configuration_rate import configuration_rate
@@ -194,7 +194,7 @@ def position_rate(plant: PlantArrays, loops: Loops | None, flex: Flex | None, q:
 @kernel
 def rates(given: PlantArrays, q: Array, qd: Array, drive: Array, rate: Array, qdd: Array) -> bool:
     """Fill dq/dt (nq,) and q̈ (n,) with no joint locked and the base at the step's begin; False: not determined."""
-    n, plant, loops, flex = qd.shape[0], taken_out(given), given.loops, given.flex
+    n, plant, loops, flex = qd.shape[0], without_loops_and_flex(given), given.loops, given.flex
     memory = memory_of(plant.topology.shape[0], q.shape[0], n)
     for k in range(BASE):
         memory.base[k] = plant.base[k]

@@ -13,14 +13,13 @@ from rne_dynamics.errors import SimulationError
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.mechanism import Mechanism
 from rne_dynamics.simulation.plant.arrays import NO_WRENCH, PlantArrays
-from rne_dynamics.simulation.plant.coordinates import Coordinates, finite_vector
+from rne_dynamics.simulation.plant.coordinates import Coordinates, finite_vector, writable
 from rne_dynamics.simulation.plant.loops import assemble_ahead
 from rne_dynamics.simulation.plant.plant import ArmPlant
 from rne_dynamics.simulation.plant.state import State
 from rne_dynamics.simulation.stepping.events import step_with_events
 from rne_dynamics.simulation.stepping.implicit import semi_implicit_step
 from rne_dynamics.simulation.stepping.tree_step import STRIDE, tree_step
-from rne_dynamics.spatial.arrays import writable
 
 StepMethod = Literal["rk4", "gauss", "semi_implicit"]
 

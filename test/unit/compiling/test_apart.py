@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
+from rne_dynamics.compiling.apart import apart, apart_from_python
 from rne_dynamics.compiling.jit import COMPILED
 
-if not COMPILED:
-    pytest.skip("numba is not installed", allow_module_level=True)
+needs_numba = pytest.mark.skipif(not COMPILED, reason="numba is not installed: `apart` is a plain call")
 
 MODULE = """
 from __future__ import annotations
@@ -138,6 +138,12 @@ def run(folder: Path, program: str) -> subprocess.CompletedProcess[str]:
     )
 
 
+def test_in_python_it_is_a_plain_call() -> None:
+    assert apart_from_python(divmod, (7, 2)) == (3, 1)
+    assert COMPILED or apart is apart_from_python
+
+
+@needs_numba
 def test_answers_exceptions_and_machine_code_on_disk(tmp_path: Path) -> None:
     (tmp_path / "kernels.py").write_text(MODULE)
     for compiled in ("5", "0"):
@@ -148,6 +154,7 @@ def test_answers_exceptions_and_machine_code_on_disk(tmp_path: Path) -> None:
     assert run(tmp_path, CALL).stdout.split() == ["10.0"], "an edited kernel is compiled again"
 
 
+@needs_numba
 def test_what_cannot_be_compiled_and_ctrl_c_end_in_an_exception(tmp_path: Path) -> None:
     (tmp_path / "kernels.py").write_text(MODULE)
     done = run(tmp_path, INTERRUPTED)

@@ -75,8 +75,10 @@ print(files)
 """
 
 
-@pytest.mark.skipif(not COMPILED, reason="numba is not installed")
-@pytest.mark.parametrize("robot", ["planar2", "pantograph"])
+SLOW_IN_PYTHON = pytest.mark.skipif(not COMPILED, reason="without numba it takes minutes, and nothing is compiled")
+
+
+@pytest.mark.parametrize("robot", ["planar2", pytest.param("pantograph", marks=SLOW_IN_PYTHON)])
 def test_no_state_needs_another_kernel(robot):
     """Motions, a missing velocity, lost states, hand guiding, idle drives, a cancellation, runaway motors."""
     code = f"import sys; sys.path[:0] = [{str(TESTS)!r}]\n" + PROGRAM
