@@ -14,7 +14,7 @@ from rne_dynamics.dispatch import mechanism_of
 from rne_dynamics.dynamics.declared.arm import Arm
 from rne_dynamics.dynamics.declared.base_motion import BaseMotion
 from rne_dynamics.dynamics.declared.inertia_code import inertia_of, shared_code
-from rne_dynamics.dynamics.declared.specialised import rounded
+from rne_dynamics.dynamics.declared.specialised import efforts_parameters
 from rne_dynamics.dynamics.kinematics.random_configuration import random_configuration
 from rne_dynamics.dynamics.newton_euler.gravity import WORK_COLUMNS as _GRAVITY_COLUMNS
 from rne_dynamics.dynamics.newton_euler.gravity import gravity_torque, gravity_torque_kernel
@@ -117,14 +117,15 @@ def own_terms(robot: RobotModel) -> OwnTerms | None:
     def recipe() -> Recipe:
         rng = np.random.default_rng(1)
         sample = random_configuration(robot, rng), *rng.normal(size=(3, robot.n)), rng.normal(size=12)
-        model = robot.topology, rounded(robot.parameters)
+        model = robot.topology, efforts_parameters(robot)
         return Recipe("control terms", robot.name, _terms_rows, model, (), sample, (4, robot.n))
 
-    code = shared_code(robot, "control terms", recipe)
+    code = shared_code(robot, "control terms", recipe, moves_masses=True)
     if code is None:
         return None
     assert code.address < 2**53, "user space of today's processors ends below"
-    return OwnTerms(np.concatenate(([code.address], robot.base_at_rest, inertia_of(robot).ravel())), code)
+    inertia = inertia_of(robot, moves_masses=True)
+    return OwnTerms(np.concatenate(([code.address], robot.base_at_rest, inertia)), code)
 
 
 def _terms_rows(

@@ -133,7 +133,9 @@ def first_moment_kernel(arm: Arm, q: Array, moment: Array) -> None:
         moment[k] = total[k]
 
 
-FIRST_MOMENT = Quantity("first_moment", first_moment_kernel, ("q",), (3,), body_rows(POSE_COLUMNS))
+FIRST_MOMENT = Quantity(
+    "first_moment", first_moment_kernel, ("q",), (3,), body_rows(POSE_COLUMNS), every_mass=True
+)
 
 
 def _first_moment(robot: RobotModel, q: ArrayLike) -> Array:

@@ -143,15 +143,17 @@ class Declared:
         if not robot.shares_code:
             exact = self.loaded_code if loaded else partial(self.code, link=link)
             return exact(robot) if robot.specialised else None
-        if self.rows_form(robot, link) is None or (loaded and "base_motion" not in self.options):
+        form = self.rows_form(robot, link)
+        if form is None or (loaded and "base_motion" not in self.options):
             return None
 
         def made() -> Recipe:
             plain = cast("Recipe", self.recipe(robot, link))
             return loaded_recipe(plain, robot.bodies) if loaded else plain
 
-        code = shared_code(robot, (self.name, link, loaded), made)
-        return None if code is None else InertiaCode(code, inertia_of(robot))
+        moves = form.moves_masses
+        code = shared_code(robot, (self.name, link, loaded), made, moves_masses=moves)
+        return None if code is None else InertiaCode(code, inertia_of(robot, moves_masses=moves))
 
     def compiles_elsewhere(
         self, robot: RobotModel, rows: Sequence[Array] | None = None, link: str = "", **options: Any

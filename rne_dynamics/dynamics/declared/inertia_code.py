@@ -2,7 +2,7 @@
 
 A controller's payload changes while it drives the arm, and nothing may be compiled then. Topology, joint placements and
 gravity are constants of the code, as in code for one robot alone; mass, first moment and inertia of each body are not,
-which takes about 20 % more operations.
+which takes about 20 % more operations. Where masses may be moved (`with_moved_masses`), what becomes 0 is no input.
 """
 
 from __future__ import annotations
@@ -10,13 +10,15 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass, replace
 from functools import cache
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
+from rne_dynamics.dynamics.declared.specialised import efforts_parameters
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.layout import MASS, ROTOR
+from rne_dynamics.model.moved_masses import kept_inertia
 from rne_dynamics.model.robot import RobotModel
 from rne_dynamics.straight_line.recipe import Recipe
 
@@ -24,38 +26,48 @@ if TYPE_CHECKING:
     from rne_dynamics.straight_line.state_code import StateCode
 
 Function = Callable[..., Any]
+#: Where a model keeps its moved inertia.
+_MOVED = "moved inertia"
 
 
-def inertia_of(robot: RobotModel) -> Array:
-    """Mass, first moment and inertia of all bodies, the input of shared code; contiguous, shape (10 bodies,)."""
-    return np.ascontiguousarray(robot.parameters[:, MASS:ROTOR]).reshape(-1)
+def inertia_of(robot: RobotModel, *, moves_masses: bool) -> Array:
+    """Mass, first moment and inertia of all bodies, the input of shared code: at most 10 numbers a body."""
+    if not moves_masses:
+        return robot.parameters[:, MASS:ROTOR].ravel()
+    if _MOVED not in robot.own_code:
+        moved = efforts_parameters(robot)[:, MASS:ROTOR]
+        robot.own_code[_MOVED] = moved[kept_inertia(robot.topology)]
+    return cast("Array", robot.own_code[_MOVED])
 
 
-def inertia_recipe(plain: Recipe) -> Recipe:
-    """The recipe of a quantity with the bodies' inertia as its last input; its model begins with the robot's arrays.
+def inertia_recipe(plain: Recipe, *, moves_masses: bool) -> Recipe:
+    """The recipe of a quantity with `inertia_of` as its last input; its model begins with the robot's arrays.
 
     The sample is the robot's own inertia: bodies without mass stay such.
     """
     topology, parameters, *others = plain.model
     kernel, count = plain.kernel, len(plain.sample)
+    bodies, columns = np.nonzero(kept_inertia(topology) | (not moves_masses))
 
     def rows(topology: NDArray[np.int64], parameters: Array, *arrays: Any) -> Any:
         inputs, inertia, rest = arrays[:count], arrays[count], arrays[count + 1 :]
         changed = parameters.copy()
-        changed[:, MASS:ROTOR] = inertia[0].reshape(len(changed), -1)
+        changed[bodies, MASS + columns] = inertia[0]
         return kernel(topology, changed, *others, *inputs, *rest)
 
-    sample = *plain.sample, np.ascontiguousarray(parameters[:, MASS:ROTOR]).reshape(-1)
+    sample = *plain.sample, parameters[bodies, MASS + columns]
     return replace(plain, kernel=rows, model=(topology, parameters), sample=sample)
 
 
-def shared_code(robot: RobotModel, name: Hashable, recipe: Callable[[], Recipe]) -> StateCode | None:
-    """Machine code of `recipe` with the inertia as its last input, for all models with these joints; None without one.
+def shared_code(
+    robot: RobotModel, name: Hashable, recipe: Callable[[], Recipe], *, moves_masses: bool
+) -> StateCode | None:
+    """Machine code of `recipe` with `inertia_of` as its last input, for all models with these joints; None without one.
 
     Made at the first call for such a model in this process, and then found without making the recipe.
     """
     key = name, robot.topology.tobytes(), _without_inertia(robot.parameters).tobytes(), robot.gravity.tobytes()
-    return _made(_Key(key, recipe))
+    return _made(_Key(key, lambda: inertia_recipe(recipe(), moves_masses=moves_masses)))
 
 
 @dataclass(frozen=True, eq=False)
@@ -102,7 +114,7 @@ class _Key:
 def _made(key: _Key) -> StateCode | None:
     from rne_dynamics.straight_line.state_code import state_code  # with LLVM
 
-    return state_code(inertia_recipe(key.recipe()))
+    return state_code(key.recipe())
 
 
 def _without_inertia(parameters: Array) -> Array:

@@ -64,6 +64,8 @@ class Quantity(Declared):
     parts
         The named tuple of the output's three parts, for three inputs: the kernel takes its output as three arrays; the
         forms have it as one, (3, …). `None` for an output that is one array.
+    every_mass
+        Whether it depends on masses that move no joint's effort, see `with_moved_masses`.
 
     Attributes
     ----------
@@ -83,13 +85,14 @@ class Quantity(Declared):
         fault: str = "",
         mimic: Quantity | None = None,
         parts: Callable[..., Any] | None = None,
+        every_mass: bool = False,
     ) -> None:
         packed, self.batch = compiled_forms(name, kernel, len(inputs), output, work, bool(fault), parts is not None)
         options = ("base_motion",) if base_motion else ()
         super().__init__(name, inputs, output, packed, self.answer, options, parts)
         if mimic is not None:  # `sealed` is a half of it: each takes seconds to compile
             self.packed = either_form(name, kernel, packed, mimic.packed)
-        self._fault, self.mimic = fault, mimic
+        self._fault, self.mimic, self._every_mass = fault, mimic, every_mass
         self._checked: Callable[..., Any] = self.answer
         if parts is not None:
             form, named = self.bound, parts
@@ -106,7 +109,8 @@ class Quantity(Declared):
     def rows_form(self, robot: RobotModel, link: str = "") -> RowsForm:
         """As of `Declared`: the batch form, with the base at rest and no loads."""
         base, no_loads = robot.base_at_rest.reshape(1, 12), np.empty((1, 0, 6))
-        return RowsForm(self.for_robot(robot).batch, (robot.topology, robot.parameters, base), (no_loads,))
+        kernel, model = self.for_robot(robot).batch, (robot.topology, robot.parameters, base)
+        return RowsForm(kernel, model, (no_loads,), moves_masses=not self._every_mass)
 
     def general_is_ready(self, robot: RobotModel) -> bool:
         """As of `Declared`, of both forms."""

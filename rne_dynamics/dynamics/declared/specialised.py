@@ -13,6 +13,7 @@ from rne_dynamics.dynamics.declared.meanwhile import compiles_elsewhere, is_on_d
 from rne_dynamics.dynamics.kinematics.random_configuration import random_configuration
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.layout import ROTATION
+from rne_dynamics.model.moved_masses import with_moved_masses
 from rne_dynamics.model.on_tree import OnTree
 from rne_dynamics.model.robot import RobotModel
 from rne_dynamics.straight_line.recipe import Columns, Recipe
@@ -44,12 +45,15 @@ class RowsForm(NamedTuple):
         Those between the states and the output.
     columns
         The kernel's last stage, see `Recipe`.
+    moves_masses
+        Whether its output is the same with the parameters of `with_moved_masses`.
     """
 
     kernel: Callable[..., Any]
     model: tuple[Any, ...]
     loads: tuple[Array, ...] = ()
     columns: Columns | None = None
+    moves_masses: bool = False
 
 
 class Output(NamedTuple):
@@ -63,7 +67,8 @@ class Output(NamedTuple):
 
 def recipe_of(output: Output, form: RowsForm, robot: RobotModel, base: Array | None) -> Recipe:
     """What straight-line code is made from, for a base at rest or of this motion (12,), and no loads."""
-    model: list[Any] = [rounded(value) if value is robot.parameters else value for value in form.model]
+    parameters = efforts_parameters(robot) if form.moves_masses else rounded(robot.parameters)
+    model: list[Any] = [parameters if value is robot.parameters else value for value in form.model]
     if base is not None:
         model[_BASE] = base.reshape(1, 12)
     rng = np.random.default_rng(1)
@@ -147,6 +152,11 @@ def _kept(robot: RobotModel | OnTree, key: tuple[Any, ...], make: Callable[[], C
                 robot.own_code[key] = make()
     found: C | None = robot.own_code[key]
     return found
+
+
+def efforts_parameters(robot: RobotModel) -> Array:
+    """The model's parameters for what depends on its equations of motion only: `rounded`, with masses moved."""
+    return with_moved_masses(robot.topology, rounded(robot.parameters))
 
 
 def rounded(parameters: Array) -> Array:

@@ -15,7 +15,7 @@ from rne_dynamics.dynamics.composite.inertia_scale import inertia_scale_kernel
 from rne_dynamics.dynamics.composite.mass_matrix import WORK_COLUMNS as _MASS_COLUMNS
 from rne_dynamics.dynamics.composite.mass_matrix import mass_matrix_kernel
 from rne_dynamics.dynamics.declared.arm import Arm
-from rne_dynamics.dynamics.declared.specialised import kept_code, kept_rows, rounded
+from rne_dynamics.dynamics.declared.specialised import efforts_parameters, kept_code, kept_rows
 from rne_dynamics.dynamics.forward_dynamics import FORWARD_DYNAMICS
 from rne_dynamics.dynamics.kinematics.random_configuration import random_configuration
 from rne_dynamics.dynamics.newton_euler.newton_euler import WORK_COLUMNS as _FORCE_COLUMNS
@@ -38,8 +38,8 @@ def own_code(robot: RobotModel, model: RobotModel, *, rows: bool) -> OwnCode:
     0 where there is none: for models that share the general kernels (`RobotModel.with_own_code`), and too large ones.
     """
     n, base = robot.n, robot.base_at_rest.reshape(1, 12)
-    arm = robot.topology, rounded(robot.parameters)
-    law = model.topology, rounded(model.parameters), model.base_at_rest.reshape(1, 12)
+    arm = robot.topology, efforts_parameters(robot)
+    law = model.topology, efforts_parameters(model), model.base_at_rest.reshape(1, 12)
     forward = robot, "locked forward dynamics", _forward_rows, (*arm, base, robot.has_mimic), 3, (n,)
     diagonal = robot, "inverse diagonal", _diagonal_rows, arm, 0, (n,)
     terms = model, "control terms", _terms_rows, law, 3, (4, model.n)
