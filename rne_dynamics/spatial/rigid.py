@@ -81,18 +81,6 @@ def momentum_of(body: Rigid, V: Pair) -> Pair:
 
 
 @helper
-def on_linear(body: Rigid, v: Vector) -> Pair:
-    """`momentum_of` the motion (v, 0)."""
-    return scale(body[0], v), cross(body[1], v)
-
-
-@helper
-def on_angular(body: Rigid, w: Vector) -> Pair:
-    """`momentum_of` the motion (0, ω)."""
-    return cross(w, body[1]), times(body[2], w)
-
-
-@helper
 def gyroscopic(body: Rigid, w: Vector) -> Pair:
     """(ω × (ω × h), ω × J ω): the wrench for the angular velocity ω at zero acceleration."""
     _, h, J = body

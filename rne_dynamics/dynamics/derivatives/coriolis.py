@@ -4,7 +4,7 @@ Each body gives Jᵀ (I J̇ + B J), where J is its Jacobian and B a factorisatio
 B (v, ω) = (v, ω) ×* I (v, ω), whose symmetric part is half the inertia's rate. Then C + Cᵀ = Ṁ. Among the many such
 B the one used here, B = ½ [(v×*) I − I (v×) + (I v)×̄*], makes C the matrix of the Christoffel symbols: S. Echeandia
 and P. M. Wensing, Numerical methods to compute the Coriolis matrix and Christoffel symbols for rigid-body systems,
-J. Comput. Nonlinear Dynam. 16 (2021). B is mostly zeros (`flow_of` in `ground_motion`); B and I are summed
+J. Comput. Nonlinear Dynam. 16 (2021). B is mostly zeros (`flow_of` in `body_motion`); B and I are summed
 up from the free ends, and every pair of a joint and one of its ancestors costs a few dot products.
 """
 
@@ -14,83 +14,72 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from rne_dynamics.compiling.jit import in_place_helper
-from rne_dynamics.dynamics.declared.arm import Arm, with_rest
+from rne_dynamics.dynamics.declared.arm import Arm, body_rows, with_rest
 from rne_dynamics.dynamics.declared.forms import N
 from rne_dynamics.dynamics.declared.quantity import Quantity
-from rne_dynamics.dynamics.derivatives.ground_motion import (
-    AXIS,
-    AXIS_COLUMNS,
+from rne_dynamics.dynamics.derivatives.body_motion import (
     MOTION,
     OFFSET,
+    ROTATION,
     WORK_COLUMNS,
     add_to_parent,
-    axes_work,
     composite_at,
     flow_back,
     flow_times,
-    gear,
-    ground_motion,
     put_body,
+    put_motions,
 )
+from rne_dynamics.dynamics.kinematics.joint_axes import axes_of, component, gear, place_of, unit_motion
 from rne_dynamics.model.inertia import Array
-from rne_dynamics.model.layout import PARENT, VELOCITY_INDEX
+from rne_dynamics.model.layout import KIND, PARENT, VELOCITY_INDEX
 from rne_dynamics.model.robot import RobotModel
-from rne_dynamics.spatial.pairs import motion_cross, pair_at, plus, power, wrench_at
+from rne_dynamics.spatial.pairs import motion_cross, onto_parent, pair_at, plus, power
 from rne_dynamics.spatial.rigid import momentum_of
-from rne_dynamics.spatial.rows import vector_at
-from rne_dynamics.spatial.vector import dot
+from rne_dynamics.spatial.rows import matrix_at, vector_at
+from rne_dynamics.spatial.vector import ZERO, rotate
 
 
 @in_place_helper
-def _pairs(
-    topology: NDArray[np.int64],
-    parameters: Array,
-    i: int,
-    first: NDArray[np.int64],
-    work: Array,
-    axes: Array,
-    C: Array,
-) -> None:
+def _pairs(topology: NDArray[np.int64], parameters: Array, i: int, work: Array, C: Array) -> None:
     """Entries of C between the axes of joint i, whose composite is complete, and its ancestors' and its own."""
     body, P, T = composite_at(work, i)
-    V = pair_at(work, i, MOTION)
-    for a in range(first[i], first[i + 1]):
-        S = pair_at(axes, a, AXIS)
+    V, kind_i = pair_at(work, i, MOTION), topology[i, KIND]
+    ratio = gear(topology, parameters, i)
+    for a in range(axes_of(kind_i)):
+        S = unit_motion(place_of(kind_i, a))
         F = plus(momentum_of(body, motion_cross(V, S)), flow_times(P, T, S))  # I Ṡ + B S, for S of an ancestor
         momentum, back = momentum_of(body, S), flow_back(P, T, S)  # I S for its Ṡ, Bᵀ S for its S
-        column = topology[i, VELOCITY_INDEX] + a - first[i]
-        ratio = gear(topology, parameters, i)
+        column = topology[i, VELOCITY_INDEX] + a
         j = i
         while j >= 0:
-            both = ratio * gear(topology, parameters, j)
+            kind, both = topology[j, KIND], ratio * gear(topology, parameters, j)
             V_j = pair_at(work, j, MOTION)
-            for b in range(first[j], first[j + 1]):
-                row = topology[j, VELOCITY_INDEX] + b - first[j]
-                S_j = pair_at(axes, b, AXIS)
-                C[row, column] += both * power(F, S_j)
+            for b in range(axes_of(kind)):
+                row, place = topology[j, VELOCITY_INDEX] + b, place_of(kind, b)
+                C[row, column] += both * component(F, place)
                 if j != i:
-                    C[column, row] += both * (power(momentum, motion_cross(V_j, S_j)) + dot(back, S_j[1]))
-            d = vector_at(work, j, OFFSET)
-            F, momentum = wrench_at(F, d), wrench_at(momentum, d)
+                    back_there = power(momentum, motion_cross(V_j, unit_motion(place))) + component((ZERO, back), place)
+                    C[column, row] += both * back_there
+            R, p = matrix_at(work, j, ROTATION), vector_at(work, j, OFFSET)
+            F, momentum, back = onto_parent(R, p, F), onto_parent(R, p, momentum), rotate(R, back)
             j = topology[j, PARENT]
 
 
 @in_place_helper
 def coriolis_kernel(arm: Arm, q: Array, qd: Array, C: Array) -> None:
     """Fill C (n, n) for one state: q (nq,), qd (n,). The base rests, whatever `arm.base` says."""
-    topology, parameters, _, _, ((first, work, axes), no_acceleration, still) = arm
+    topology, parameters, _, _, (work, no_acceleration, still) = arm
     C[:, :] = 0.0
-    ground_motion(topology, parameters, still, q, qd, no_acceleration, first, work, axes)
+    put_motions(topology, parameters, still, q, qd, no_acceleration, work)
     for i in range(topology.shape[0]):
         put_body(parameters, i, work)
     for i in range(topology.shape[0] - 1, -1, -1):
-        _pairs(topology, parameters, i, first, work, axes, C)
-        add_to_parent(topology, i, work)
+        _pairs(topology, parameters, i, work, C)
+        if topology[i, PARENT] >= 0:
+            add_to_parent(topology[i, PARENT], i, work)
 
 
-CORIOLIS_MATRIX = Quantity(
-    "coriolis_matrix", coriolis_kernel, ("q", "qd"), (N, N), with_rest(axes_work(WORK_COLUMNS, AXIS_COLUMNS))
-)
+CORIOLIS_MATRIX = Quantity("coriolis_matrix", coriolis_kernel, ("q", "qd"), (N, N), with_rest(body_rows(WORK_COLUMNS)))
 
 
 @CORIOLIS_MATRIX.public

@@ -12,7 +12,7 @@ dynamics using spatial vector algebra, IEEE Robotics and Automation Letters 7 (2
     ∂τ_i/∂q̇_j = S_iᵀ (2 B S_j + I (ψ̇_j + Ṡ_j))     ∂τ_j/∂q̇_i = S_jᵀ (2 B S_i + I (ψ̇_i + Ṡ_i))
 
 (the left ones for i = j too). An external load is constant in its link's axes, turns with its body, and so enters
-only through f. `ground_motion` has the axes, the reference points, and why B is 12 numbers.
+only through f. `body_motion` has the axes, the reference points, and why B is 12 numbers.
 """
 
 from __future__ import annotations
@@ -28,36 +28,35 @@ from rne_dynamics.dynamics.declared.arm import Arm
 from rne_dynamics.dynamics.declared.base_motion import BaseMotion
 from rne_dynamics.dynamics.declared.forms import N as COUNT
 from rne_dynamics.dynamics.declared.quantity import Quantity
-from rne_dynamics.dynamics.derivatives.ground_motion import (
-    AXIS,
-    AXIS_COLUMNS,
+from rne_dynamics.dynamics.derivatives.body_motion import (
     MOTION,
     OFFSET,
+    PARENT_MOTION,
+    PARENT_RATE,
+    ROTATION,
     WORK_COLUMNS,
     WRENCH,
     add_force_to_parent,
     add_to_parent,
-    axes_work,
     composite_at,
     flow_back,
     flow_times,
-    gear,
-    ground_motion,
-    parent_motion,
     put_body,
     put_force,
+    put_motions,
 )
+from rne_dynamics.dynamics.kinematics.joint_axes import axes_of, axes_work, component, gear, place_of, unit_motion
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.layout import FLOATING, KIND, MULTIPLIER, PARENT, ROTOR, VELOCITY_INDEX
 from rne_dynamics.model.robot import RobotModel
 from rne_dynamics.spatial.columns import columns
-from rne_dynamics.spatial.pairs import motion_cross, pair_at, plus, power, put_pair, scaled, wrench_at, wrench_cross
+from rne_dynamics.spatial.pairs import motion_cross, onto_parent, pair_at, plus, power, put_pair, scaled, wrench_cross
 from rne_dynamics.spatial.rigid import momentum_of
-from rne_dynamics.spatial.rows import vector_at
-from rne_dynamics.spatial.vector import dot, scale
+from rne_dynamics.spatial.rows import matrix_at, vector_at
+from rne_dynamics.spatial.vector import ZERO, dot, rotate, scale
 
-# further columns of the array of axes: ψ̇, ψ̈ and ψ̇ + Ṡ
-_, _D_PSI, _DD_PSI, _RATES, _COLUMNS = columns(AXIS_COLUMNS, 6, 6, 6)
+# columns of the array of axes, one row for each axis of each joint: ψ̇, ψ̈ and ψ̇ + Ṡ
+_D_PSI, _DD_PSI, _RATES, _COLUMNS = columns(6, 6, 6)
 
 
 class InverseDynamicsDerivatives(NamedTuple):
@@ -79,16 +78,15 @@ class InverseDynamicsDerivatives(NamedTuple):
 
 
 @in_place_helper
-def _axis_rates(topology: NDArray[np.int64], i: int, first: NDArray[np.int64], work: Array, axes: Array) -> None:
-    """ψ̇, ψ̈ and ψ̇ + Ṡ of the axes of joint i."""
-    V = pair_at(work, i, MOTION)
-    V_parent, rate_parent = parent_motion(work, topology[i, PARENT], vector_at(work, i, OFFSET))
-    for a in range(first[i], first[i + 1]):
-        S = pair_at(axes, a, AXIS)
+def _put_axis_rates(kind: int, i: int, first: int, work: Array, axes: Array) -> None:
+    """ψ̇, ψ̈ and ψ̇ + Ṡ of the axes of joint i into the rows from `first` on."""
+    V, V_parent, rate_parent = pair_at(work, i, MOTION), pair_at(work, i, PARENT_MOTION), pair_at(work, i, PARENT_RATE)
+    for a in range(axes_of(kind)):
+        S = unit_motion(place_of(kind, a))
         d_psi = motion_cross(V_parent, S)
-        put_pair(axes, a, _D_PSI, d_psi)
-        put_pair(axes, a, _DD_PSI, plus(motion_cross(rate_parent, S), motion_cross(V_parent, d_psi)))
-        put_pair(axes, a, _RATES, plus(d_psi, motion_cross(V, S)))
+        put_pair(axes, first + a, _D_PSI, d_psi)
+        put_pair(axes, first + a, _DD_PSI, plus(motion_cross(rate_parent, S), motion_cross(V_parent, d_psi)))
+        put_pair(axes, first + a, _RATES, plus(d_psi, motion_cross(V, S)))
 
 
 @in_place_helper
@@ -105,9 +103,10 @@ def _pairs(
 ) -> None:
     """Entries between the axes of joint i, whose composite is complete, and its ancestors' and its own."""
     body, P, T = composite_at(work, i)
-    force = pair_at(work, i, WRENCH)
+    force, ratio = pair_at(work, i, WRENCH), gear(topology, parameters, i)
     for a in range(first[i], first[i + 1]):
-        S, d_psi, dd_psi = pair_at(axes, a, AXIS), pair_at(axes, a, _D_PSI), pair_at(axes, a, _DD_PSI)
+        S = unit_motion(place_of(topology[i, KIND], a - first[i]))
+        d_psi, dd_psi = pair_at(axes, a, _D_PSI), pair_at(axes, a, _DD_PSI)
         # I S and 2 Bᵀ S, for ∂τ_i
         F, back = momentum_of(body, S), scale(2.0, flow_back(P, T, S))
         # 2 B ψ̇ + I ψ̈ + S ×* f, for ∂τ_j/∂q_i
@@ -115,24 +114,23 @@ def _pairs(
         # 2 B S + I (ψ̇ + Ṡ), for ∂τ_j/∂q̇_i
         Fv = plus(momentum_of(body, pair_at(axes, a, _RATES)), scaled(2.0, flow_times(P, T, S)))
         row = topology[i, VELOCITY_INDEX] + a - first[i]
-        ratio = gear(topology, parameters, i)
         j = i
         while j >= 0:
             both = ratio * gear(topology, parameters, j)
             column = topology[j, VELOCITY_INDEX]
             for b in range(first[j], first[j + 1]):
-                S_j, d_psi_j = pair_at(axes, b, AXIS), pair_at(axes, b, _D_PSI)
-                dq[row, column] += both * (power(F, pair_at(axes, b, _DD_PSI)) + dot(back, d_psi_j[1]))
-                dqd[row, column] += both * (power(F, pair_at(axes, b, _RATES)) + dot(back, S_j[1]))
-                inertial = both * power(F, S_j)
+                place = place_of(topology[j, KIND], b - first[j])
+                dq[row, column] += both * (power(F, pair_at(axes, b, _DD_PSI)) + dot(back, pair_at(axes, b, _D_PSI)[1]))
+                dqd[row, column] += both * (power(F, pair_at(axes, b, _RATES)) + component((ZERO, back), place))
+                inertial = both * component(F, place)
                 M[row, column] += inertial
                 if j != i:
-                    dq[column, row] += both * power(Fq, S_j)
-                    dqd[column, row] += both * power(Fv, S_j)
+                    dq[column, row] += both * component(Fq, place)
+                    dqd[column, row] += both * component(Fv, place)
                     M[column, row] += inertial
                 column += 1
-            d = vector_at(work, j, OFFSET)
-            F, Fq, Fv = wrench_at(F, d), wrench_at(Fq, d), wrench_at(Fv, d)
+            R, p = matrix_at(work, j, ROTATION), vector_at(work, j, OFFSET)
+            F, Fq, Fv, back = onto_parent(R, p, F), onto_parent(R, p, Fq), onto_parent(R, p, Fv), rotate(R, back)
             j = topology[j, PARENT]
 
 
@@ -147,30 +145,32 @@ def inverse_derivatives_kernel(arm: Arm, q: Array, qd: Array, qdd: Array, out: t
             dq[row, k] = 0.0
             dqd[row, k] = 0.0
             M[row, k] = 0.0
-    ground_motion(topology, parameters, base, q, qd, qdd, first, work, axes)
+    put_motions(topology, parameters, base, q, qd, qdd, work)
     for i in range(bodies):
         put_body(parameters, i, work)
         put_force(wrenches, i, work)
-        _axis_rates(topology, i, first, work, axes)
+        _put_axis_rates(topology[i, KIND], i, first[i], work, axes)
         if topology[i, KIND] != FLOATING:
             iv = topology[i, VELOCITY_INDEX]
             M[iv, iv] += parameters[i, MULTIPLIER] ** 2 * parameters[i, ROTOR]
     for i in range(bodies - 1, -1, -1):
         _pairs(topology, parameters, i, first, work, axes, dq, dqd, M)
-        add_to_parent(topology, i, work)
-        add_force_to_parent(topology, i, work)
+        parent = topology[i, PARENT]
+        if parent >= 0:
+            add_to_parent(parent, i, work)
+            add_force_to_parent(parent, i, work)
 
 
 @helper
 def efforts_of_wrenches(arm: Arm, tau: Array) -> None:
     """Fill `tau` (n,) with the efforts less the rotors', where `inverse_derivatives_kernel` has left its wrenches."""
-    topology, parameters, _, _, (first, work, axes) = arm
+    topology, parameters, _, _, (_, work, _) = arm
     for k in range(tau.shape[0]):
         tau[k] = 0.0
     for i in range(topology.shape[0]):
-        F, ratio = pair_at(work, i, WRENCH), gear(topology, parameters, i)
-        for a in range(first[i], first[i + 1]):
-            tau[topology[i, VELOCITY_INDEX] + a - first[i]] += ratio * power(F, pair_at(axes, a, AXIS))
+        F, kind, ratio = pair_at(work, i, WRENCH), topology[i, KIND], gear(topology, parameters, i)
+        for a in range(axes_of(kind)):
+            tau[topology[i, VELOCITY_INDEX] + a] += ratio * component(F, place_of(kind, a))
 
 
 _WORK = axes_work(WORK_COLUMNS, _COLUMNS)

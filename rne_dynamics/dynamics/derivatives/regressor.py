@@ -15,29 +15,20 @@ from __future__ import annotations
 from numpy.typing import ArrayLike
 
 from rne_dynamics.compiling.jit import helper, in_place_helper
-from rne_dynamics.dynamics.declared.arm import Arm
+from rne_dynamics.dynamics.declared.arm import Arm, body_rows
 from rne_dynamics.dynamics.declared.base_motion import BaseMotion
 from rne_dynamics.dynamics.declared.forms import BODIES, N
 from rne_dynamics.dynamics.declared.quantity import Quantity
-from rne_dynamics.dynamics.derivatives.ground_motion import (
-    AXIS,
-    AXIS_COLUMNS,
-    MOTION,
-    OFFSET,
-    RATE,
-    ROTATION,
-    axes_work,
-    gear,
-    ground_motion,
-)
-from rne_dynamics.dynamics.derivatives.ground_motion import BODY as MOTION_COLUMNS
+from rne_dynamics.dynamics.derivatives.body_motion import BODY as MOTION_COLUMNS
+from rne_dynamics.dynamics.derivatives.body_motion import MOTION, OFFSET, RATE, ROTATION, put_motions
+from rne_dynamics.dynamics.kinematics.joint_axes import axes_of, gear, place_of, unit_motion
 from rne_dynamics.model.inertia import Array
-from rne_dynamics.model.layout import INERTIA, MASS, PARENT, VELOCITY_INDEX
+from rne_dynamics.model.layout import INERTIA, KIND, MASS, PARENT, VELOCITY_INDEX
 from rne_dynamics.model.protocol import check_loaded
 from rne_dynamics.model.robot import RobotModel
-from rne_dynamics.spatial.pairs import Pair, motion_at, pair_at, turned_back
+from rne_dynamics.spatial.pairs import Pair, into_child, pair_at
 from rne_dynamics.spatial.rows import matrix_at, vector_at
-from rne_dynamics.spatial.vector import ZERO, Vector, add, cross, dot, rotate_back
+from rne_dynamics.spatial.vector import IDENTITY, ZERO, Vector, add, compose, cross, dot, rotate
 
 #: Inertial parameters of a body, in order: m, m·c (3), Ixx Ixy Ixz Iyy Iyz Izz about the body frame's origin.
 PARAMETERS = 10
@@ -63,30 +54,28 @@ def _add_powers(s: float, S: Pair, acceleration: Pair, w: Vector, Y: Array, row:
 @in_place_helper
 def regressor_kernel(arm: Arm, q: Array, qd: Array, qdd: Array, Y: Array) -> None:
     """Fill Y (n, 10·bodies) for one state: q (nq,), qd and qdd (n,)."""
-    topology, parameters, base, _, (first, work, axes) = arm
+    topology, parameters, base, _, work = arm
     Y[:, :] = 0.0
-    ground_motion(topology, parameters, base, q, qd, qdd, first, work, axes)
+    put_motions(topology, parameters, base, q, qd, qdd, work)
     for i in range(topology.shape[0]):
-        R = matrix_at(work, i, ROTATION)
-        V, rate = pair_at(work, i, MOTION), pair_at(work, i, RATE)
-        point = add(rate[0], cross(V[1], V[0])), rate[1]  # the origin's acceleration as a point
-        w, acceleration = rotate_back(R, V[1]), turned_back(R, point)
-        reach = ZERO  # from the origin of body j to that of body i
+        (v, w), rate = pair_at(work, i, MOTION), pair_at(work, i, RATE)
+        acceleration = add(rate[0], cross(w, v)), rate[1]  # the origin's as a point
+        R, p = IDENTITY, ZERO  # placement of body i in body j
         j = i
         while j >= 0:
-            row = topology[j, VELOCITY_INDEX]
+            row, kind = topology[j, VELOCITY_INDEX], topology[j, KIND]
             ratio = gear(topology, parameters, j)
-            for axis in range(first[j], first[j + 1]):
-                S = turned_back(R, motion_at(pair_at(axes, axis, AXIS), reach))
-                _add_powers(ratio, S, acceleration, w, Y, row, PARAMETERS * i)
-                row += 1
-            reach = add(reach, vector_at(work, j, OFFSET))
+            for k in range(axes_of(kind)):
+                S = into_child(R, p, unit_motion(place_of(kind, k)))
+                _add_powers(ratio, S, acceleration, w, Y, row + k, PARAMETERS * i)
+            R_j = matrix_at(work, j, ROTATION)
+            R, p = compose(R_j, R), add(vector_at(work, j, OFFSET), rotate(R_j, p))
             j = topology[j, PARENT]
 
 
 REGRESSOR = Quantity(
-    "regressor", regressor_kernel, ("q", "qd", "qdd"), (N, PARAMETERS * BODIES),
-    axes_work(MOTION_COLUMNS, AXIS_COLUMNS), base_motion=True,
+    "regressor", regressor_kernel, ("q", "qd", "qdd"), (N, PARAMETERS * BODIES), body_rows(MOTION_COLUMNS),
+    base_motion=True,
 )  # fmt: skip
 
 
