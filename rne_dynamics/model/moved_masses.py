@@ -7,7 +7,7 @@ robots, IEEE Transactions on Robotics and Automation 6 (1990), call it grouping.
 for a revolute joint is left: with it, the trace of a body's inertia says no longer how large the numbers are that
 forward dynamics compares an inertia's round-off with.)
 
-Efforts and accelerations stay the same for any base motion and loads. What a joint must carry does not, nor does the
+Efforts and accelerations stay the same for any base motion and loads. Reactions in joints do not, nor does the
 first moment of the robot: what the first joint leaves at rest is left out.
 """
 

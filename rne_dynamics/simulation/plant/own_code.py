@@ -102,12 +102,13 @@ def _forward_rows(
 
 def _response_rows(topology: NDArray[np.int64], parameters: Array, base: Array, q: Array, qd: Array, out: Array) -> int:
     """M, M⁻¹ and the bias torque of each state, (B, 2 n + 1, n); −1, or 0 where M is not positive definite."""
-    n, none = qd.shape[1], np.zeros((0, 6))
+    n, none, scale = qd.shape[1], np.zeros((0, 6)), np.zeros(qd.shape[1])
     for b in range(q.shape[0]):
         arm = Arm(topology, parameters, base[0], none, np.empty((topology.shape[0], _COLUMNS)))
         inverse_dynamics_kernel(arm, q[b], qd[b], np.zeros(n), out[b, 2 * n])
         mass_matrix_kernel(arm, q[b], out[b, :n])
-        if not inverse(out[b, :n].copy(), out[b, n : 2 * n]):
+        inertia_scale_kernel(topology, parameters, q[b], arm.work, scale)
+        if not inverse(out[b, :n].copy(), scale, out[b, n : 2 * n]):
             return 0
     return -1
 

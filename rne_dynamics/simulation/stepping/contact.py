@@ -8,26 +8,30 @@ from numpy.typing import NDArray
 from rne_dynamics.compiling.addresses import call
 from rne_dynamics.compiling.apart import apart
 from rne_dynamics.compiling.jit import helper, in_place_helper, kernel
+from rne_dynamics.dynamics.composite.inertia_scale import inertia_scale_kernel
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.simulation.plant.arrays import BACKWARD, FORWARD, LOWER, UPPER, VISCOUS, PlantArrays
 from rne_dynamics.simulation.plant.bending import Flex
 from rne_dynamics.simulation.plant.loops import Loops
 from rne_dynamics.simulation.stepping.box_lcp import AT_LOW, HELD, box_lcp
 from rne_dynamics.simulation.stepping.motion import Memory, Piece, mass_and_bias
-from rne_dynamics.spatial.cholesky import cholesky_solve
+from rne_dynamics.spatial.cholesky import scaled_cholesky_solve
 from rne_dynamics.straight_line.status import REFUSED
 
 
 @helper
-def inverse(M: Array, A: Array) -> bool:
-    """A = M⁻¹ for a symmetric positive definite M, both (n, n); False where it is not. Overwrites M's lower half."""
+def inverse(M: Array, scale: Array, A: Array) -> bool:
+    """A = M⁻¹ for a symmetric positive definite M, both (n, n); False where it is not. Overwrites M's lower half.
+
+    `scale` (n,) as for `scaled_cholesky_solve`.
+    """
     n = M.shape[0]
     for column in range(n):
         x = A[column]  # the inverse is symmetric, so rows serve as columns
         x[:] = 0.0
         x[column] = 1.0
         if column == 0:
-            if cholesky_solve(M, x.copy(), x) >= 0:
+            if scaled_cholesky_solve(M, x.copy(), scale, x) >= 0:
                 return False
             continue
         # M now holds its Cholesky factor; the unit vector is zero above `column`
@@ -62,14 +66,16 @@ def response(
                 for k in range(n):
                     memory.M[j, k], A[j, k] = out[j, k], out[n + j, k]
             return True
-    M, factor = memory.M, np.zeros((n, n))
+    M, factor, scale = memory.M, np.zeros((n, n)), np.zeros(n)
     if not mass_and_bias(plant, loops, flex, memory, q, qd, implicit, factor):
         return False
+    if loops is None and flex is None:
+        apart(inertia_scale_kernel, (plant.topology, plant.parameters, q, memory.work, scale))
     for j in range(n):
         factor[j, j] += implicit * plant.joints[j, VISCOUS]
         for k in range(n):
             factor[j, k] += M[j, k]
-    return bool(inverse(factor, A))
+    return bool(inverse(factor, scale, A))
 
 
 @in_place_helper

@@ -5,6 +5,7 @@ from __future__ import annotations
 from rne_dynamics.compiling.addresses import call
 from rne_dynamics.compiling.apart import apart
 from rne_dynamics.compiling.jit import helper, in_place_helper, in_place_kernel
+from rne_dynamics.dynamics.composite.inertia_scale import inertia_scale_kernel
 from rne_dynamics.dynamics.composite.mass_matrix import mass_matrix_kernel
 from rne_dynamics.dynamics.declared.arm import Arm
 from rne_dynamics.model.inertia import Array
@@ -12,7 +13,7 @@ from rne_dynamics.simulation.plant.arrays import VISCOUS, PlantArrays
 from rne_dynamics.simulation.plant.bending import Flex, stiff_modes
 from rne_dynamics.simulation.plant.loops import Loops
 from rne_dynamics.simulation.stepping.motion import Memory
-from rne_dynamics.spatial.cholesky import cholesky_solve
+from rne_dynamics.spatial.cholesky import scaled_cholesky_solve
 from rne_dynamics.straight_line.status import REFUSED
 
 #: Decay rate of viscous friction, or frequency of a mode, times step above which an implicit step takes over (the
@@ -87,6 +88,9 @@ def inverse_diagonal(arm: Arm, q: Array, M: Array, x: Array, found: Array) -> bo
     then L has no more entries than M, and column j of L⁻¹ only those of the joints on the way to the base.
     """
     n = M.shape[0]
+    inertia_scale_kernel(arm.topology, arm.parameters, q, arm.work, x)
+    for j in range(n):
+        found[j] = x[n - 1 - j]
     mass_matrix_kernel(arm, q, M)
     for j in range(n):
         x[j] = M[n - 1 - j, n - 1 - j]
@@ -94,7 +98,7 @@ def inverse_diagonal(arm: Arm, q: Array, M: Array, x: Array, found: Array) -> bo
             M[j, k] = M[n - 1 - j, n - 1 - k]  # of the upper half
     for j in range(n):
         M[j, j], x[j] = x[j], 0.0
-    if cholesky_solve(M, x, x) >= 0:
+    if scaled_cholesky_solve(M, x, found, x) >= 0:
         return False
     for j in range(n):
         squares = 0.0

@@ -68,12 +68,13 @@ def singular_trees() -> dict[str, KinematicTree]:
         trees[f"turns{k}"] = same_twice(JointKind.REVOLUTE, axis)
         trees[f"slides{k}"] = same_twice(JointKind.PRISMATIC, axis)
     fingers = gripper().tree
-    axis, rod = AXES[1], on_axis(AXES[1], "rod")
-    trees["fingers"] = replace(
-        fingers,
-        links=tuple(replace(x, inertia=rod) if "finger" in x.name else x for x in fingers.links),
-        joints=tuple(replace(j, axis=axis, rotation=TURN) if j.name != "wrist" else j for j in fingers.joints),
-    )
+    for k, axis in enumerate(AXES):  # round-off of either sign
+        rod = on_axis(axis, "rod")
+        trees[f"fingers{k}"] = replace(
+            fingers,
+            links=tuple(replace(x, inertia=rod) if "finger" in x.name else x for x in fingers.links),
+            joints=tuple(replace(j, axis=axis, rotation=TURN) if j.name != "wrist" else j for j in fingers.joints),
+        )
     return trees
 
 
@@ -94,7 +95,7 @@ def test_every_engine_refuses(name):
                 rne.forward_dynamics(robot, q, qd, tau, method=method)
 
 
-@pytest.mark.parametrize("name", ["point1", "rod2", "turns3", "slides1", "fingers"])
+@pytest.mark.parametrize("name", ["point1", "rod2", "turns3", "slides1", *(f"fingers{k}" for k in range(len(AXES)))])
 def test_every_path_refuses(name):
     robot = rne.assemble(TREES[name])
     q, qd, tau = np.random.default_rng(4).normal(size=(3, robot.n))
