@@ -135,7 +135,7 @@ def test_mechanisms_and_flexible_arms_refuse():
 
 def test_a_little_inertia_is_enough():
     """A motor's rotor at the joint makes every motion defined, and a rod of 1e-9 of its length across is a body."""
-    for name in ("point1", "rod2", "turns3", "slides1", "fingers"):
+    for name in ("point1", "rod2", "turns3", "slides1", "fingers1"):
         tree = TREES[name]
         geared = replace(tree, joints=tuple(replace(j, rotor_inertia=1e-6) for j in tree.joints))
         thin = replace(
