@@ -16,7 +16,8 @@ from typing import NamedTuple
 
 from rne_dynamics.errors import RneDynamicsError
 
-#: Largest number of nodes: more take LLVM many seconds, and the code exceeds the processor's cache.
+#: Largest number of nodes of blocks of states and of C: more take compilers many seconds, and the code exceeds the
+#: processor's caches.
 LARGEST = 30_000
 
 
@@ -68,9 +69,16 @@ _COMMUTATIVE = frozenset(("add", "mul"))
 
 
 class Graph:
-    """Nodes in order of computation, and their values for one sample of the inputs."""
+    """Nodes in order of computation, and their values for one sample of the inputs.
 
-    def __init__(self) -> None:
+    Parameters
+    ----------
+    largest
+        Number of nodes that raises `TooLargeError`.
+    """
+
+    def __init__(self, largest: int = LARGEST) -> None:
+        self._largest = largest
         self.nodes: list[Node] = []
         self.values: list[float] = []
         self.guards: list[Guard] = []
@@ -154,8 +162,8 @@ class Graph:
     def _node(self, node: Node, value: float) -> int:
         number = self._numbers.get(node)
         if number is None:
-            if len(self.nodes) == LARGEST:
-                raise TooLargeError(f"more than {LARGEST} operations")
+            if len(self.nodes) == self._largest:
+                raise TooLargeError(f"more than {self._largest} operations")
             number = self._numbers[node] = len(self.nodes)
             self.nodes.append(node)
             self.values.append(value)

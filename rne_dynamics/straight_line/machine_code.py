@@ -19,7 +19,7 @@ import numpy as np
 from rne_dynamics.compiling.fingerprint import fingerprint
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.straight_line import store
-from rne_dynamics.straight_line.graph import TooLargeError
+from rne_dynamics.straight_line.graph import LARGEST, Graph, TooLargeError
 from rne_dynamics.straight_line.recipe import Recipe
 from rne_dynamics.straight_line.trace import Program, trace
 
@@ -58,11 +58,14 @@ class Form:
         LLVM assembly of a program for a number of doubles per register.
     symbols
         What it defines.
+    largest
+        Number of operations of a program, with those that no result needs, for which it is not made.
     """
 
     name: str
     text: Callable[[Program, Recipe, int], str]
     symbols: tuple[str, ...]
+    largest: int = LARGEST
 
 
 @dataclass(frozen=True, eq=False)
@@ -106,7 +109,7 @@ def machine_code(recipe: Recipe, form: Form, imports: Mapping[str, int] | None =
     """Machine code, from disk or newly compiled; `None` if there is none.
 
     There is none on some computers (`processor`), for a joint that moves no inertia, and for no or too many joints
-    (about 50, for the mass matrix of a chain 30). `imports` are addresses of what the code refers to.
+    (`Form.largest`). `imports` are addresses of what the code refers to.
     """
     target = processor()
     if target is None or not sum(recipe.widths) or not math.prod(recipe.shape):
@@ -133,7 +136,7 @@ def is_compiled(recipe: Recipe, form: Form) -> bool:
 def _compiled(recipe: Recipe, form: Form, target: Processor) -> bytes:
     """The sample state and its results in Python, followed by object code; empty if there is no program."""
     try:
-        program = trace(recipe)
+        program = trace(recipe, lambda: Graph(form.largest))
     except TooLargeError:
         return b""
     if not program.regular:

@@ -5,6 +5,7 @@ Scalar instructions, except for sines and cosines: those of up to four joints ar
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Sequence
 from itertools import accumulate
 
@@ -99,9 +100,6 @@ class _StateWriter(NodeWriter):
         not_finite = self._not_finite()
         self._write_angles()
         self._write_blocks()
-        for place, x in enumerate(self.program.results):
-            pointer = lines.let(f"getelementptr double, ptr %out, i64 {place}")
-            lines.do(f"store double {self.names[x]}, ptr {pointer}, align 8")
         self._wrong += [self.opposite(self.held(guard)) for guard in self.program.graph.guards]
         wrong = "false"
         for one in self._wrong:
@@ -114,14 +112,23 @@ class _StateWriter(NodeWriter):
 
     def _write_blocks(self) -> None:
         """Write all nodes; blocks end with a branch that is never taken, since LLVM would join them again."""
-        needed = self.program.graph.needed(self.program.results)
+        needed, places = self.program.graph.needed(self.program.results), defaultdict[int, list[int]](list)
+        for place, x in enumerate(self.program.results):
+            places[x].append(place)
         for start in range(0, len(needed), _BLOCK):
             for x in needed[start : start + _BLOCK]:
                 self.write_node(x)
+                self._store(x, places[x])
             if start + _BLOCK < len(needed):
                 self._blocks += 1
                 no_memory = self.lines.let("icmp eq ptr %out, null")
                 self.lines.do(f"br i1 {no_memory}, label %unreached, label %block{self._blocks}\nblock{self._blocks}:")
+
+    def _store(self, x: int, places: Sequence[int]) -> None:
+        """Write a result at once: kept to the end, most of many would be stored twice."""
+        for place in places:
+            pointer = self.lines.let(f"getelementptr double, ptr %out, i64 {place}")
+            self.lines.do(f"store double {self.names[x]}, ptr {pointer}, align 8")
 
     def input(self, place: int) -> str:
         """A number of an argument."""

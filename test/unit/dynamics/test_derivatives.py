@@ -203,7 +203,7 @@ def test_columns_of_any_number_by_machine_code(n):
 
 @pytest.mark.skipif(processor() is None, reason="no straight-line code on this processor")
 def test_a_robot_too_large_for_machine_code_of_the_whole_uses_that_of_its_parts():
-    large = robot("alex_nub_hands.urdf", "fixed").with_own_code()
+    large = chain(25).with_own_code()
     assert FORWARD_DYNAMICS_DERIVATIVES.code(large) is None
     array = FORWARD_DYNAMICS_DERIVATIVES.array(large, None, checked=True)
     for part in FORWARD_DYNAMICS_DERIVATIVES.made_of:
