@@ -20,7 +20,7 @@ from rne_dynamics.straight_line.trace import Program
 #: Most angles whose sines share a register.
 _ANGLES = 4
 #: Operations in a basic block: LLVM's time grows faster than a block, and its code for smaller ones is shorter too.
-_BLOCK = 2000
+_BLOCK = 500
 
 
 def state_text(program: Program, width: int) -> str:

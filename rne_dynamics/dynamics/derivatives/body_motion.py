@@ -37,7 +37,6 @@ from rne_dynamics.spatial.pairs import (
     put_pair,
     scaled,
     slice_pair,
-    wrench_cross,
 )
 from rne_dynamics.spatial.rigid import (
     RIGID_COLUMNS,
@@ -140,20 +139,20 @@ def put_body(parameters: Array, i: int, work: Array) -> None:
     put_matrix(work, i, FLOW, flow_of(body, V))
 
 
-@in_place_helper
-def put_force(wrenches: Array, i: int, work: Array) -> None:
-    """The wrench that body i needs to move as it does, less its external load, after `put_body`."""
-    V, body = pair_at(work, i, MOTION), rigid_at(work, i, BODY)
-    F = plus(momentum_of(body, pair_at(work, i, RATE)), wrench_cross(V, momentum_of(body, V)))
-    if wrenches.shape[0] > 0:
-        F = minus(F, pair_at(wrenches, i, 0))
-    put_pair(work, i, WRENCH, F)
-
-
 @helper
 def composite_at(work: Array, i: int) -> tuple[Rigid, Vector, Matrix]:
     """(m, h, J), P and T that `put_body` stored, with all that `add_to_parent` added."""
     return rigid_at(work, i, BODY), vector_at(work, i, MOMENTUM), matrix_at(work, i, FLOW)
+
+
+@in_place_helper
+def put_force(wrenches: Array, i: int, work: Array) -> None:
+    """The wrench that body i needs to move as it does, I a + B V, less its external load, after `put_body`."""
+    body, P, T = composite_at(work, i)
+    F = plus(momentum_of(body, pair_at(work, i, RATE)), flow_times(P, T, pair_at(work, i, MOTION)))
+    if wrenches.shape[0] > 0:
+        F = minus(F, pair_at(wrenches, i, 0))
+    put_pair(work, i, WRENCH, F)
 
 
 @in_place_helper
