@@ -20,20 +20,14 @@ from rne_dynamics.straight_line.machine_code import (
     warn_of_wrong_code,
 )
 from rne_dynamics.straight_line.recipe import Recipe
+from rne_dynamics.straight_line.strips import WIDE
 from rne_dynamics.straight_line.trace import Program
-
-#: What LLVM calls the second cache, and the first one.
-SECOND_CACHE, FIRST_CACHE = 2, 3
-#: Processors whose first cache, of 32 kB, a block of a humanoid fills. 32 joints, 100,000 states, ns a state with the
-#: second cache and with the first: 188 and 170 on znver5, which has 48 kB; 228 and 265 on an AMD processor whose name
-#: was not noted.
-_SMALL_FIRST_CACHE = ("znver1", "znver2", "znver3", "znver4")
 
 
 def _text(program: Program, recipe: Recipe, width: int) -> str:
     target = processor()
-    small = target is not None and target.name in _SMALL_FIRST_CACHE
-    return module_text(program, width, recipe.iteration, SECOND_CACHE if small else FIRST_CACHE)
+    amd = target is not None and target.name.startswith("znver")
+    return module_text(program, width, recipe.iteration, reads_strips=amd and 8 * sum(recipe.widths) >= WIDE)
 
 
 BATCH = Form("batch", _text, ("run",))

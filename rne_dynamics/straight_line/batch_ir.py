@@ -10,26 +10,29 @@ from rne_dynamics.straight_line.lines import Lines
 from rne_dynamics.straight_line.node_writer import NodeWriter
 from rne_dynamics.straight_line.recipe import Iteration
 from rne_dynamics.straight_line.sin_cos import LARGEST_ANGLE, sin_cos
+from rne_dynamics.straight_line.strips import reading_text
 from rne_dynamics.straight_line.trace import Program
 from rne_dynamics.straight_line.transpose import load_columns, store_columns
 
 
-def module_text(program: Program, width: int, iteration: Iteration | None = None, locality: int = 3) -> str:
-    """The module; its function `run` is described in `batch_code`, `locality` in `transpose`."""
-    widths = program.widths
+def module_text(program: Program, width: int, iteration: Iteration | None = None, *, reads_strips: bool = False) -> str:
+    """The module; `batch_code` describes its function `run`. With `reads_strips` it reads memory as `strips` says."""
+    widths, ahead = program.widths, not reads_strips
     if iteration is None or program.step is None:
-        blocks = [_block(program, width, "block", locality)]
+        blocks = [_block(program, width, "block", ahead)]
     else:
         widths = widths[1:]
-        blocks = [_block(program.step, width, "step", locality), _block(program, width, "answer", locality)]
+        blocks = [_block(program.step, width, "step", ahead), _block(program, width, "answer", ahead)]
         blocks.append(repeated_block(iteration, len(widths), width))
-    loop = _RUN.format(**_loop_parts(widths, len(program.results), width))
+    if reads_strips:
+        blocks.append(reading_text([8 * columns for columns in (*widths, len(program.results))]))
+    loop = _RUN.format(**_loop_parts(widths, len(program.results), width, reads_strips))
     return "\n".join((*blocks, loop, _declarations(width)))
 
 
-def _block(program: Program, width: int, name: str, locality: int) -> str:
-    """A function for one block of rows."""
-    writer = _BlockWriter(program, width, locality)
+def _block(program: Program, width: int, name: str, ahead: bool) -> str:
+    """A function for one block of rows, which prefetches the next one if `ahead`."""
+    writer = _BlockWriter(program, width, ahead)
     writer.write()
     parameters = ", ".join([*(f"ptr noalias %a{k}" for k in range(len(program.widths))), "ptr noalias %out"])
     head = f"define internal void @{name}({parameters}, ptr noalias %refused) noinline nounwind {{"
@@ -39,9 +42,9 @@ def _block(program: Program, width: int, name: str, locality: int) -> str:
 class _BlockWriter(NodeWriter):
     """Writes nodes in order; inputs are loaded at their first use."""
 
-    def __init__(self, program: Program, width: int, locality: int) -> None:
+    def __init__(self, program: Program, width: int, ahead: bool) -> None:
         super().__init__(program, Lines(width))
-        self._locality = locality
+        self._ahead = ahead
         self._inputs: dict[int, str] = {}
         self._sin_cos: dict[int, tuple[str, str]] = {}
         self._finite = self.lines.splat(0.0)  # stays zero while all inputs are finite
@@ -60,7 +63,7 @@ class _BlockWriter(NodeWriter):
         for start in range(0, len(program.results), self.lines.width):
             some = program.results[start : start + self.lines.width]
             vectors = [self.names[x] for x in some]
-            store_columns(self.lines, "%out", len(program.results), start, vectors, self._locality)
+            store_columns(self.lines, "%out", len(program.results), start, vectors, self._ahead)
         self._refuse()
 
     def input(self, place: int) -> str:
@@ -69,7 +72,7 @@ class _BlockWriter(NodeWriter):
             return self._inputs[place]
         k, first, columns = next(owner for owner in self._owners if place < owner[1] + owner[2])
         start = (place - first) // self.lines.width * self.lines.width
-        for j, vector in enumerate(load_columns(self.lines, f"%a{k}", columns, start, self._locality)):
+        for j, vector in enumerate(load_columns(self.lines, f"%a{k}", columns, start, self._ahead)):
             self._inputs[first + start + j] = vector
             self._finite = self.lines.intrinsic("fma", vector, self.lines.splat(0.0), self._finite)
         return self._inputs[place]
@@ -109,7 +112,7 @@ def _declarations(width: int) -> str:
     )
 
 
-def _loop_parts(widths: Sequence[int], results: int, width: int) -> dict[str, object]:
+def _loop_parts(widths: Sequence[int], results: int, width: int, reads_strips: bool) -> dict[str, object]:
     """The parts of the loop over blocks that depend on the program."""
     arrays = [(f"%a{k}", 8 * columns) for k, columns in enumerate(widths)]
     arrays += [("%out", 8 * results), ("%refused", 1)]
@@ -134,6 +137,7 @@ def _loop_parts(widths: Sequence[int], results: int, width: int) -> dict[str, ob
         "scratch": "\n".join(scratch),
         "here": "\n".join(here),
         "passed": ", ".join(passed),
+        "read": f"  call void @read_strip(i64 %row, i64 %done, {', '.join(passed[:-1])})" if reads_strips else "",
         "rest": "\n".join((*rest, *copies_in)),
         "tail": ", ".join(f"ptr %s{k}" for k in range(len(arrays))),
         "copies_out": "\n".join(copies_out),
@@ -154,6 +158,7 @@ next:
   br i1 %more, label %whole, label %end
 whole:
 {here}
+{read}
   call void @block({passed})
   %after = add i64 %row, {width}
   br label %next

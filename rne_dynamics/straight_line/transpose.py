@@ -1,7 +1,6 @@
 """Transposition of rows in memory to one vector per column, and back; lane r is row r of a block of states.
 
-Each access prefetches the same place of the next block, into a cache that `locality` names for LLVM: large arrays are
-in no cache, and the blocks of a humanoid read memory for as long as they compute.
+With `ahead` each access prefetches the same place of the next block: large arrays are in no cache.
 """
 
 from __future__ import annotations
@@ -9,23 +8,22 @@ from __future__ import annotations
 from rne_dynamics.straight_line.lines import Lines
 
 
-def load_columns(lines: Lines, pointer: str, columns: int, start: int, locality: int) -> list[str]:
+def load_columns(lines: Lines, pointer: str, columns: int, start: int, ahead: bool) -> list[str]:
     """Load up to `width` columns of a block of rows from `start` on, one vector each."""
     count = min(lines.width, columns - start)
     rows = [_load(lines, _element(lines, pointer, r * columns + start), count) for r in range(lines.width)]
-    for r in range(lines.width, 2 * lines.width):
-        _prefetch(lines, _element(lines, pointer, r * columns + start), locality, written=False)
+    for r in range(lines.width, 2 * lines.width if ahead else lines.width):
+        _prefetch(lines, _element(lines, pointer, r * columns + start), written=False)
     return _transposed(lines, rows)[:count]
 
 
-def store_columns(
-    lines: Lines, pointer: str, columns: int, start: int, vectors: list[str], locality: int
-) -> None:
+def store_columns(lines: Lines, pointer: str, columns: int, start: int, vectors: list[str], ahead: bool) -> None:
     """Store at most `width` vectors into the columns from `start` on."""
     padded = vectors + ["zeroinitializer"] * (lines.width - len(vectors))
     for r, row in enumerate(_transposed(lines, padded)):
         _store(lines, _element(lines, pointer, r * columns + start), row, len(vectors))
-        _prefetch(lines, _element(lines, pointer, (lines.width + r) * columns + start), locality, written=True)
+        if ahead:
+            _prefetch(lines, _element(lines, pointer, (lines.width + r) * columns + start), written=True)
 
 
 def _transposed(lines: Lines, rows: list[str]) -> list[str]:
@@ -73,6 +71,6 @@ def _store(lines: Lines, pointer: str, row: str, count: int) -> None:
     )
 
 
-def _prefetch(lines: Lines, pointer: str, locality: int, *, written: bool) -> None:
+def _prefetch(lines: Lines, pointer: str, *, written: bool) -> None:
     """Memory after the last block may be named too: a prefetch never faults."""
-    lines.do(f"call void @llvm.prefetch.p0(ptr {pointer}, i32 {int(written)}, i32 {locality}, i32 1)")
+    lines.do(f"call void @llvm.prefetch.p0(ptr {pointer}, i32 {int(written)}, i32 3, i32 1)")
