@@ -1,10 +1,10 @@
 """Reading a strip of rows into the second cache before its blocks are computed, as LLVM assembly.
 
-A block of a humanoid keeps the first cache and its queue of misses so busy that prefetches for the next block, one for
-every access, overlap with little of it. Read in order by a loop of nothing else, the same memory comes as fast as it
-can. 32 joints, 100,000 states, znver5, ns a state by prefetches and by strips: inverse dynamics 173 and 128 (in cache
-100), forward dynamics 217 and 182; 19 joints 73 and 59, 108 and 107. Rows of nine joints lose by it, and so do those of few
-inputs and many outputs. Not tried on Intel's processors.
+Prefetches for the next block, one for every access, overlap with little of a humanoid's blocks, wherever they are put.
+Read in order by a loop of nothing else, the same memory comes as fast as it can. 32 joints, 100,000 states, znver5, ns
+a state by prefetches and by strips: inverse dynamics 173 and 128 (in cache 100), forward dynamics 217 and 182; 19
+joints 73 and 59, 108 and 107. Rows of nine joints lose by it, and so do those of few inputs and many outputs. Not tried
+on Intel's processors.
 """
 
 from __future__ import annotations
