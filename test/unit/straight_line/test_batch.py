@@ -176,17 +176,19 @@ def test_robots_of_no_joints_and_of_too_many_are_left_to_the_general_kernels():
     assert (f.engine, relative_error(f(q), rne.mass_matrix(robot, q))) == ("general", 0.0)
 
 
+@pytest.mark.parametrize("reads_strips", [False, True])
 @pytest.mark.parametrize("width", [2, 4, 8])
-def test_every_width_of_vectors(width):
+def test_every_width_of_vectors(width, reads_strips):
     target = processor()
     if target is None or width > target.width:
         pytest.skip("not on this processor")
-    robot = named("puma560")
-    text = module_text(trace(QUANTITIES["inverse_dynamics"].recipe(robot)), width)
+    robot, count = named("puma560"), 2501  # more than two strips, which are of 1024 rows
+    text = module_text(trace(QUANTITIES["inverse_dynamics"].recipe(robot)), width, reads_strips=reads_strips)
+    assert ("@read_strip" in text) is reads_strips
     addresses, _keep = load(object_code(text, target), target, ("run",), {})
-    rows = states(robot, "inverse_dynamics", 11)
-    out, refused = np.empty((11, robot.n)), np.full(11, 7, np.uint8)
-    runner(addresses["run"], 3)(11, *(array.ctypes.data for array in (*rows, out, refused)))
+    rows = states(robot, "inverse_dynamics", count)
+    out, refused = np.empty((count, robot.n)), np.full(count, 7, np.uint8)
+    runner(addresses["run"], 3)(count, *(array.ctypes.data for array in (*rows, out, refused)))
     assert not refused.any()
     assert relative_error(out, rne.inverse_dynamics(robot, *rows)) < 1e-13
 
