@@ -2,7 +2,8 @@
 
 A controller's payload changes while it drives the arm, and nothing may be compiled then. Topology, joint placements and
 gravity are constants of the code, as in code for one robot alone; mass, first moment and inertia of each body are not,
-which takes about 20 % more operations. Where masses may be moved (`with_moved_masses`), what becomes 0 is no input.
+which takes 12 % (Panda) to 80 % (UR5, whose model has many zeros) more operations. Where masses may be moved
+(`with_moved_masses`), what becomes 0 is no input.
 """
 
 from __future__ import annotations
