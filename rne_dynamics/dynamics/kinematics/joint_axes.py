@@ -33,11 +33,11 @@ def first_axes(topology: NDArray[np.int64]) -> NDArray[np.int64]:
 
 def axes_work(columns: int, axes_columns: int) -> Workspace:
     """Scratch memory: `first_axes`, (bodies + 1, columns), and (axes, axes_columns)."""
-    work_of, axes_of = work_part(columns), axes_part(axes_columns)
+    work_of, rows_of = work_part(columns), axes_part(axes_columns)
 
     @in_place_helper
     def part(array: Array) -> AxesWork:
-        return first_of(array), work_of(array), axes_of(array)
+        return first_of(array), work_of(array), rows_of(array)
 
     @helper
     def new(topology: NDArray[np.int64]) -> AxesWork:
