@@ -18,21 +18,20 @@ and behind it along the velocity, which is how momentum carries the mechanism th
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 import numpy as np
-from numpy.typing import NDArray
 
 from rne_dynamics.closed_chain.constraints import constraints_kernel
 from rne_dynamics.closed_chain.packed import Packed, Work
+from rne_dynamics.closed_chain.tree_work import Tree, TreeWork
 from rne_dynamics.compiling.apart import apart
 from rne_dynamics.compiling.jit import in_place_helper, in_place_kernel, in_place_routine
+from rne_dynamics.dynamics.composite.inertia_scale import inertia_scale_kernel
 from rne_dynamics.dynamics.composite.mass_matrix import mass_matrix_kernel
 from rne_dynamics.dynamics.declared.arm import Arm
 from rne_dynamics.dynamics.newton_euler.newton_euler import inverse_dynamics_kernel
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.spatial.arrays import copy_into
-from rne_dynamics.spatial.cholesky import cholesky_solve
+from rne_dynamics.spatial.cholesky import scaled_cholesky_solve
 from rne_dynamics.spatial.householder import apply_transpose, factor, solve_upper
 
 #: What the kernels return where the motion is determined; else the tree's joint that moves no inertia.
@@ -47,58 +46,6 @@ LOST = 1e-7
 #: How far before and behind such a posture the accelerations are taken, rad or lengths of the mechanism.
 ASIDE = 1e-3
 _CORRECTIONS = 12
-
-
-class TreeWork(NamedTuple):
-    """Memory of these kernels; m constraints, n joints of the tree, the last n − rank pivots independent.
-
-    Parameters
-    ----------
-    block, factors, pivots
-        K, lengths in the mechanism's own, factored with column pivoting; shapes (m, n), (n,), (n,).
-    T, MT, G
-        Null space of K in its first n − rank columns, (M + `extra`) T, and Tᵀ (M + `extra`) T; shape (n, n).
-    extra
-        Added to the diagonal of M in the metric: implicit damping, or weights of joints that shall not move; (n,).
-    factor, right, answer, step, probe
-        Scratch of the solutions.
-    q, v, rest
-        The state that is being evaluated, and zeros; shape (n,).
-    """
-
-    block: Array
-    factors: Array
-    pivots: NDArray[np.int64]
-    side: Array
-    T: Array
-    MT: Array
-    G: Array
-    factor: Array
-    extra: Array
-    right: Array
-    answer: Array
-    step: Array
-    probe: Array
-    q: Array
-    v: Array
-    rest: Array
-
-
-class Tree(NamedTuple):
-    """A mechanism for `tree_accelerations`: from `pack`, `workspace`, `tree_workspace` and `generic_rank`."""
-
-    packed: Packed
-    work: Work
-    memory: TreeWork
-    rank: int
-
-
-def tree_workspace(packed: Packed) -> TreeWork:
-    """Memory for the kernels, for one thread."""
-    m, n = packed.row_scale.shape[0], packed.column_scale.shape[0]
-    square = [np.zeros((n, n)) for _ in range(4)]
-    rows = [np.zeros(n) for _ in range(8)]
-    return TreeWork(np.zeros((m, n)), np.zeros(n), np.zeros(n, dtype=np.int64), np.zeros(m), *square, *rows)
 
 
 @in_place_routine
@@ -133,6 +80,7 @@ def tangent(packed: Packed, work: Work, tree: TreeWork, rank: int, q: Array, v: 
             tree.T[j, c] = -scales[j] * tree.right[k] if k < rank else 0.0
         tree.T[pivots[rank + c], c] = scales[pivots[rank + c]]
     apart(mass_matrix_kernel, (Arm(packed.topology, packed.parameters, None, None, work.masses), q, work.M))
+    apart(inertia_scale_kernel, (packed.topology, packed.parameters, q, work.masses, tree.scale))
     _metric(work, tree, rank)
     return rank, last
 
@@ -162,9 +110,12 @@ def solve_free(tree: TreeWork, rank: int, right: Array, out: Array) -> int:
     n = tree.T.shape[0]
     freedoms = n - rank
     for c in range(freedoms):
+        tree.answer[c] = 0.0
+        for i in range(n):
+            tree.answer[c] += tree.scale[i] * tree.T[i, c] * tree.T[i, c]
         for e in range(freedoms):
             tree.factor[c, e] = tree.G[c, e]
-    failed = cholesky_solve(tree.factor, right[:freedoms], tree.answer)
+    failed = scaled_cholesky_solve(tree.factor, right[:freedoms], tree.answer, tree.answer)
     if failed >= 0:
         return int(tree.pivots[rank + failed])
     for i in range(n):

@@ -25,8 +25,9 @@ from rne_dynamics.closed_chain.independence import evaluated, scaled_jacobian
 from rne_dynamics.closed_chain.packed import Packed, Work, pack, workspace
 from rne_dynamics.closed_chain.refusals import refusal
 from rne_dynamics.closed_chain.terms import open_torque
-from rne_dynamics.closed_chain.tree_coordinates import DETERMINED, Tree, tree_accelerations, tree_workspace
+from rne_dynamics.closed_chain.tree_coordinates import DETERMINED, tree_accelerations
 from rne_dynamics.closed_chain.tree_motion import least_velocity, no_motion
+from rne_dynamics.closed_chain.tree_work import Tree, tree_workspace
 from rne_dynamics.compiling.jit import in_place_kernel
 from rne_dynamics.dynamics.composite.mass_matrix import mass_matrix
 from rne_dynamics.dynamics.declared.arguments import Wrenches, as_floats, bodies_wrenches

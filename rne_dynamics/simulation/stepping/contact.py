@@ -8,13 +8,12 @@ from numpy.typing import NDArray
 from rne_dynamics.compiling.addresses import call
 from rne_dynamics.compiling.apart import apart
 from rne_dynamics.compiling.jit import helper, in_place_helper, kernel
-from rne_dynamics.dynamics.composite.inertia_scale import inertia_scale_kernel
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.simulation.plant.arrays import BACKWARD, FORWARD, LOWER, UPPER, VISCOUS, PlantArrays
 from rne_dynamics.simulation.plant.bending import Flex
 from rne_dynamics.simulation.plant.loops import Loops
 from rne_dynamics.simulation.stepping.box_lcp import AT_LOW, HELD, box_lcp
-from rne_dynamics.simulation.stepping.motion import Memory, Piece, mass_and_bias
+from rne_dynamics.simulation.stepping.motion import Memory, Piece, mass_and_bias, mass_scale
 from rne_dynamics.spatial.cholesky import scaled_cholesky_solve
 from rne_dynamics.straight_line.status import REFUSED
 
@@ -69,8 +68,7 @@ def response(
     M, factor, scale = memory.M, np.zeros((n, n)), np.zeros(n)
     if not mass_and_bias(plant, loops, flex, memory, q, qd, implicit, factor):
         return False
-    if loops is None and flex is None:
-        apart(inertia_scale_kernel, (plant.topology, plant.parameters, q, memory.work, scale))
+    mass_scale(plant, loops, flex, memory, q, scale)
     for j in range(n):
         factor[j, j] += implicit * plant.joints[j, VISCOUS]
         for k in range(n):

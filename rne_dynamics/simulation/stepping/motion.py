@@ -124,6 +124,24 @@ def mass_and_bias(
 
 
 @in_place_helper
+def mass_scale(
+    plant: PlantArrays, loops: Loops | None, flex: Flex | None, memory: Memory, q: Array, scale: Array
+) -> None:
+    """Size of the terms of M's diagonal for `scaled_cholesky_solve`, after `mass_and_bias`; 0 for modes."""
+    for j in range(scale.shape[0]):
+        scale[j] = 0.0
+    if loops is None:
+        joints = q.shape[0] if flex is None else flex.packed.joints
+        apart(inertia_scale_kernel, (plant.topology, plant.parameters, q[:joints], memory.work, scale[:joints]))
+        return
+    tree, T = loops.work.tau, loops.T
+    apart(inertia_scale_kernel, (plant.topology, plant.parameters, loops.posture, memory.work, tree))
+    for i in range(tree.shape[0]):
+        for j in range(scale.shape[0]):
+            scale[j] += tree[i] * T[i, j] * T[i, j]
+
+
+@in_place_helper
 def _lock(M: Array, tau: Array, scale: Array, locked: NDArray[np.bool_]) -> None:
     """Replace the rows of locked joints in M q̈ = τ by q̈ = 0."""
     n = tau.shape[0]
@@ -171,11 +189,7 @@ def accelerations(
         return bool(failed < 0)
     if not mass_and_bias(plant, loops, flex, memory, q, qd, 0.0, memory.M):
         return False
-    if loops is None and flex is None:
-        apart(inertia_scale_kernel, (plant.topology, plant.parameters, q, memory.work, qdd))
-    else:
-        for j in range(n):
-            qdd[j] = 0.0
+    mass_scale(plant, loops, flex, memory, q, qdd)
     for j in range(n):
         tau[j] -= memory.bias[j]
     _lock(memory.M, tau, qdd, locked)

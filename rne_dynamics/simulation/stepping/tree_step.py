@@ -17,17 +17,9 @@ from rne_dynamics.closed_chain.closing import MISFIT
 from rne_dynamics.closed_chain.coordinates import passive_singular_value
 from rne_dynamics.closed_chain.generic_rank import generic_rank
 from rne_dynamics.closed_chain.packed import Packed, pack, workspace
-from rne_dynamics.closed_chain.tree_coordinates import (
-    DETERMINED,
-    Tree,
-    TreeWork,
-    settle,
-    solve_free,
-    tangent,
-    tree_accelerations,
-    tree_workspace,
-)
+from rne_dynamics.closed_chain.tree_coordinates import DETERMINED, settle, solve_free, tangent, tree_accelerations
 from rne_dynamics.closed_chain.tree_motion import starting_velocity
+from rne_dynamics.closed_chain.tree_work import Tree, TreeWork, tree_workspace
 from rne_dynamics.compiling.apart import apart
 from rne_dynamics.compiling.jit import helper, kernel, routine
 from rne_dynamics.dynamics.declared.arm import Arm

@@ -131,6 +131,11 @@ def test_mechanisms_and_flexible_arms_refuse():
             bending = FlexibleArm(rne.assemble(with_tool(arm.robot.tree, "tip", axis, body)), arm.flexible_links)
             with pytest.raises(SingularInertiaError, match="joint 'spin'"):
                 flexible_forward_dynamics(bending, [0.1, 0.2], [0.0], [0.3, 0.2], [0.0], [1.0, 2.0])
+            for robot, q in ((closed, closed.posture[closed.actuated]), (bending, np.array([0.1, 0.2]))):
+                simulator = Simulator(ArmPlant(robot), q)
+                simulator.command(np.array([0.1, 0.01]))
+                with pytest.raises(SingularInertiaError):
+                    simulator.advance(5)
 
 
 def test_a_little_inertia_is_enough():
