@@ -5,7 +5,7 @@ B (v, ω) = (v, ω) ×* I (v, ω), whose symmetric part is half the inertia's ra
 B the one used here, B = ½ [(v×*) I − I (v×) + (I v)×̄*], makes C the matrix of the Christoffel symbols: S. Echeandia
 and P. M. Wensing, Numerical methods to compute the Coriolis matrix and Christoffel symbols for rigid-body systems,
 J. Comput. Nonlinear Dynam. 16 (2021). B is mostly zeros (`flow_of` in `body_motion`); B and I are summed
-up from the free ends, and every pair of a joint and one of its ancestors costs a few dot products.
+up from the free ends, and for every pair of a joint and one of its ancestors two wrenches are turned and moved.
 """
 
 from __future__ import annotations
