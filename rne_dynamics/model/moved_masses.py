@@ -16,7 +16,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from rne_dynamics.model.inertia import Array, skew, symmetric
+from rne_dynamics.compiling.addresses import in_python
+from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.layout import (
     FLOATING,
     INERTIA,
@@ -30,8 +31,8 @@ from rne_dynamics.model.layout import (
     ROTATION,
     ROTOR,
 )
+from rne_dynamics.spatial.rigid import rigid_seen_from_parent
 
-_UPPER = np.triu_indices(3)
 #: What joints of each kind leave at rest, of the columns m, h, J.
 _AT_REST = np.zeros((3, ROTOR - MASS), dtype=bool)
 _AT_REST[REVOLUTE, [0, MOMENT + 2 - MASS]] = True
@@ -48,21 +49,13 @@ def kept_inertia(topology: NDArray[np.int64]) -> NDArray[np.bool_]:
 def with_moved_masses(topology: NDArray[np.int64], parameters: Array) -> Array:
     """The parameters of a model (see `layout`) with as many zeros as its joints allow; efforts stay as they are."""
     changed: Array = parameters.copy()
-    at_rest = ~kept_inertia(topology)
+    at_rest, seen_from_parent = ~kept_inertia(topology), in_python(rigid_seen_from_parent)
     for i in range(len(changed) - 1, -1, -1):
-        row, parent = changed[i], topology[i, PARENT]
-        body = row[MASS:ROTOR]
+        body, parent = changed[i, MASS:ROTOR], topology[i, PARENT]
         if parent >= 0:
-            changed[parent, MASS:ROTOR] += _seen_from_parent(row, np.where(at_rest[i], body, 0.0))
+            R, p = changed[i, ROTATION:PLACEMENT].tolist(), changed[i, PLACEMENT:MASS].tolist()
+            m, *others = np.where(at_rest[i], body, 0.0).tolist()
+            m, h, J = seen_from_parent(R, p, (m, others[:3], others[3:]))
+            changed[parent, MASS:ROTOR] += (m, *h, *J)
         body[at_rest[i]] = 0.0
     return changed
-
-
-def _seen_from_parent(row: Array, body: Array) -> Array:
-    """m, h and J of a body in its parent's frame, where a joint at 0 has it; shape (10,)."""
-    R, p = row[ROTATION : ROTATION + 9].reshape(3, 3), row[PLACEMENT : PLACEMENT + 3]
-    m, h, J = body[0], R @ body[MOMENT - MASS : INERTIA - MASS], symmetric(body[INERTIA - MASS :])
-    cross, of_h = skew(p), skew(h)
-    moved = R @ J @ R.T - m * cross @ cross - cross @ of_h - of_h @ cross
-    seen: Array = np.concatenate(([m], h + m * p, moved[_UPPER]))
-    return seen

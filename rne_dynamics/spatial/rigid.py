@@ -74,6 +74,12 @@ def rigid_from(body: Rigid, d: Vector) -> Rigid:
 
 
 @helper
+def rigid_seen_from_parent(R: Matrix, p: Vector, body: Rigid) -> Rigid:
+    """The body in the frame in which its own is placed at (R, p)."""
+    return rigid_from(turned_rigid(R, body), p)
+
+
+@helper
 def momentum_of(body: Rigid, V: Pair) -> Pair:
     """Momentum for a motion V; the wrench for an acceleration where nothing turns."""
     m, h, J = body

@@ -42,8 +42,7 @@ from rne_dynamics.spatial.rigid import (
     momentum_of,
     put_rigid,
     rigid_at,
-    rigid_from,
-    turned_rigid,
+    rigid_seen_from_parent,
 )
 from rne_dynamics.spatial.rows import matrix_at, put, put_matrix, vector_at
 
@@ -94,8 +93,8 @@ def mass_matrix_kernel(arm: Arm, q: Array, M: Array) -> None:
             F = scaled(ratio, momentum_of(body, unit_motion(place_of(kind, k))))  # for a unit acceleration
             _add_column(topology, parameters, i, topology[i, VELOCITY_INDEX] + k, F, work, M)
         if parent >= 0:
-            turned = turned_rigid(matrix_at(work, i, _R), body)
-            add_rigid(work, parent, _BODY, rigid_from(turned, vector_at(work, i, _P)))
+            R, p = matrix_at(work, i, _R), vector_at(work, i, _P)
+            add_rigid(work, parent, _BODY, rigid_seen_from_parent(R, p, body))
 
 
 Method = Literal["composite", "columns"]

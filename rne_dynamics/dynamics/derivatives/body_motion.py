@@ -45,8 +45,7 @@ from rne_dynamics.spatial.rigid import (
     momentum_of,
     put_rigid,
     rigid_at,
-    rigid_from,
-    turned_rigid,
+    rigid_seen_from_parent,
 )
 from rne_dynamics.spatial.rows import matrix_at, put, put_matrix, slice_vector, vector_at
 from rne_dynamics.spatial.vector import (
@@ -160,7 +159,7 @@ def add_to_parent(parent: int, i: int, work: Array) -> None:
     """Add the composite body behind joint i to its parent's."""
     R, d = matrix_at(work, i, ROTATION), vector_at(work, i, OFFSET)
     body, P, T = composite_at(work, i)
-    add_rigid(work, parent, BODY, rigid_from(turned_rigid(R, body), d))
+    add_rigid(work, parent, BODY, rigid_seen_from_parent(R, d, body))
     P, T = rotate(R, P), compose_back(compose(R, T), R)
     put(work, parent, MOMENTUM, add(vector_at(work, parent, MOMENTUM), P))
     # T + (d·P) 1 − P dᵀ
