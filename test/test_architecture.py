@@ -35,8 +35,8 @@ ROS = {
 }  # fmt: skip
 #: Modules that may import numba.
 WITH_NUMBA = {
-    "addresses.py", "apart.py", "jit.py", "kernel_bytes.py", "kernel_cache.py", "numba_parts.py", "progress.py",
-    "views.py",
+    "addresses.py", "apart.py", "jit.py", "kernel_bytes.py", "kernel_cache.py", "numba_parts.py", "pipelines.py",
+    "progress.py", "views.py",
 }  # fmt: skip
 
 

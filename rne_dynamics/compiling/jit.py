@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 from rne_dynamics.advice import install
 from rne_dynamics.compiling.numba_parts import incompatible
@@ -63,9 +63,8 @@ def separate_kernel(function: F) -> F:
     def refuse(*_arguments: Any, **_named: Any) -> None:
         raise TypeError(f"{function.__module__}.{function.__name__} can be called by compiled code only: see `apart`")
 
-    # numba would call an address that there is not
-    compiled._insert, compiled._compile_for_args = (lambda *_arguments, **_named: None), refuse
-    return compiled  # type: ignore[no-any-return]
+    compiled._compile_for_args = refuse
+    return cast("F", _without_address(compiled))
 
 
 def inlined_kernel(function: F) -> F:
@@ -85,7 +84,7 @@ def threaded_kernel(function: F) -> F:
 def helper(function: F) -> F:
     """Compile a function that only kernels and other helpers call, as a part of each of them.
 
-    It has no wrappers for calls from Python: these would be a third of the compile time of a first start.
+    It has neither a wrapper for calls from Python nor machine code of its own: `pipelines.PartCompiler`.
     """
     return function if _njit is None else _part(function)
 
@@ -115,17 +114,31 @@ def another(compiled: F) -> F:
 def _entry(function: F, **options: Any) -> F:
     try:
         from rne_dynamics.compiling.kernel_cache import KernelCache
+        from rne_dynamics.compiling.pipelines import KernelCompiler
     except ImportError as error:
         raise MissingDependencyError(incompatible(error)) from error
 
     assert _njit is not None
-    compiled: F = _njit(no_cfunc_wrapper=True, **options, **_FLAGS)(function)
+    compiled: F = _njit(no_cfunc_wrapper=True, pipeline_class=KernelCompiler, **options, **_FLAGS)(function)
     compiled._cache = KernelCache(compiled)  # type: ignore[attr-defined]
     return compiled
 
 
 def _part(function: F, **options: Any) -> F:
+    try:
+        from rne_dynamics.compiling.pipelines import PartCompiler
+    except ImportError as error:
+        raise MissingDependencyError(incompatible(error)) from error
+
     assert _njit is not None
     options = {"forceinline": True, **options, **_FLAGS}
-    compiled: F = _njit(no_cpython_wrapper=True, no_cfunc_wrapper=True, **options)(function)
+    compiled: F = _njit(
+        no_cpython_wrapper=True, no_cfunc_wrapper=True, pipeline_class=PartCompiler, **options
+    )(function)  # fmt: skip
+    return _without_address(compiled)
+
+
+def _without_address(compiled: F) -> F:
+    """A dispatcher of what Python cannot call: numba would otherwise call an address that there is not."""
+    compiled._insert = lambda *_arguments, **_named: None  # type: ignore[attr-defined]
     return compiled

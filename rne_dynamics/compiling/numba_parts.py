@@ -13,12 +13,16 @@ TESTED = ("0.58.1", "0.68.1")
 #: Modules, classes and functions by their full name, and what they are used for.
 IMPORTED: Mapping[str, str] = {
     "numba.core.caching._Cache": "what a dispatcher asks for machine code on disk; `KernelCache` implements it",
+    "numba.core.codegen": "the library of a function's code, two steps of which `pipelines.py` leaves out",
+    "numba.core.compiler": "numba's passes in their order",
     "numba.core.compiler.CompileResult": "a compiled kernel, which `_reduce` and `_rebuild` make bytes of and back",
+    "numba.core.compiler_machinery": "lists of passes",
     "numba.core.environment": "the constants of compiled code, by name",
     "numba.core.event": "the events of compilation, which progress reports come from",
     "numba.core.runtime._nrt_python": "the addresses of numba's run-time functions, by name",
     "numba.core.runtime.nrt.rtsys": "numba's run-time functions, with those that it compiles",
     "numba.core.serialize.dumps": "pickling of a compiled kernel's types",
+    "numba.core.typed_passes": "the pass that writes instructions for LLVM",
     "numba.np.arrayobj": "`populate_array` fills in an array that lies in the memory of another one",
 }
 
