@@ -28,6 +28,7 @@ from rne_dynamics.closed_chain.refusals import refusal
 from rne_dynamics.closed_chain.terms import closed_mass_matrix_helper, open_torque, projected
 from rne_dynamics.compiling.apart import apart
 from rne_dynamics.compiling.jit import in_place_kernel
+from rne_dynamics.compiling.unwaiting import unwaiting
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.mechanism import Mechanism
 from rne_dynamics.spatial.arrays import copy_into
@@ -185,7 +186,8 @@ def run(
     q, qd, qdd = (np.zeros((rows, n)) if x is None else np.ascontiguousarray(x) for x in (q, qd, qdd))
     wrenches = np.empty((1, 0, 6)) if wrenches is None else wrenches
     found = empty_rows(mechanism, rows)
-    status, row = rows_kernel(packed, work, task, follow, States(starts, base, q, qd, qdd, wrenches), found)
+    states = States(starts, base, q, qd, qdd, wrenches)
+    status, row = unwaiting(rows_kernel, task)(rows, packed, work, task, follow, states, found)
     if status == NOT_CLOSED and postures is None:
         others = dependent_postures(mechanism, q, start, lead)
         if others is not None:

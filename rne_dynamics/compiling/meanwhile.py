@@ -18,6 +18,8 @@ from typing import Any, ClassVar
 
 #: Environment variable: where it is set, processes compile what they need before they answer.
 HERE = "RNE_DYNAMICS_COMPILE_HERE"
+#: So many states are worth an answer of plain Python, which takes some 0.1 ms a body for each.
+MOST_ROWS = 8
 #: The other process goes behind those that answer.
 NICE = 10
 _ROOT = Path(__file__).resolve().parents[2]

@@ -9,6 +9,7 @@ from numpy.typing import ArrayLike
 
 from rne_dynamics.compiling.apart import apart
 from rne_dynamics.compiling.jit import in_place_kernel
+from rne_dynamics.compiling.unwaiting import unwaiting
 from rne_dynamics.dynamics.declared.arguments import Wrenches, bodies_wrenches
 from rne_dynamics.dynamics.declared.base_motion import BaseMotion, packed_base
 from rne_dynamics.flexible.arguments import coordinates
@@ -121,5 +122,5 @@ def equations_of_motion(
     loads = bodies_wrenches(arm.body_model, wrenches, lead)
     J, bias = np.empty((len(z), arm.nz, arm.nz)), np.empty((len(z), arm.nz))
     packed = pack(arm)
-    flexible_terms_batch(packed, workspace(packed), base, z, zd, loads, J, bias)
+    unwaiting(flexible_terms_batch)(len(z), packed, workspace(packed), base, z, zd, loads, J, bias)
     return EquationsOfMotion(J.reshape((*lead, arm.nz, arm.nz)), bias.reshape((*lead, arm.nz)))

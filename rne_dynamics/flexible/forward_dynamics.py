@@ -9,6 +9,7 @@ from numpy.typing import ArrayLike
 
 from rne_dynamics.compiling.apart import apart
 from rne_dynamics.compiling.jit import kernel
+from rne_dynamics.compiling.unwaiting import unwaiting
 from rne_dynamics.dynamics.composite.inertia_scale import inertia_scale
 from rne_dynamics.dynamics.declared.arguments import Wrenches, bodies_wrenches
 from rne_dynamics.dynamics.declared.base_motion import BaseMotion, packed_base
@@ -85,8 +86,8 @@ def flexible_forward_dynamics(
     z, zd = np.hstack([positions, amplitudes]), np.hstack([velocities, rates])
     zdd, packed, scale = np.empty_like(z), pack(arm), np.zeros_like(z)
     scale[:, : arm.n] = inertia_scale(arm.robot, positions)
-    singular = flexible_forward_batch(
-        packed, workspace(packed), packed_base(arm.body_model, base_motion, lead), z, zd, efforts,
+    singular = unwaiting(flexible_forward_batch)(
+        len(z), packed, workspace(packed), packed_base(arm.body_model, base_motion, lead), z, zd, efforts,
         bodies_wrenches(arm.body_model, wrenches, lead), scale, zdd,
     )  # fmt: skip
     if singular >= 0:

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rne_dynamics.compiling.jit import in_place_kernel, threaded_kernel
+from rne_dynamics.compiling.unwaiting import unwaiting
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.layout import (
     FLOATING,
@@ -82,5 +83,5 @@ def inertia_scale_batch(topology: NDArray[np.int64], parameters: Array, q: Array
 def inertia_scale(robot: RobotModel, q: Array) -> Array:
     """`inertia_scale_kernel` for checked rows q (B, nq); shape (B, n)."""
     scale = np.empty((len(q), robot.n))
-    inertia_scale_batch(robot.topology, robot.parameters, q, scale)
+    unwaiting(inertia_scale_batch)(len(q), robot.topology, robot.parameters, q, scale)
     return scale

@@ -14,6 +14,7 @@ from rne_dynamics.dynamics.declared.meanwhile import (
     call_first_row,
     compiles_elsewhere,
     compiles_quickly,
+    has_machine_code,
     is_on_disk,
     may_take_long,
     plain_rows,
@@ -162,14 +163,15 @@ class Declared:
         if compiles_quickly(robot):
             return False
         options = {k: v for k, v in options.items() if v is not None}
-        name = f"{self.name} {link * robot.specialised} {'loaded' * bool(options)} {'mimic' * robot.has_mimic}"
+        own = has_machine_code(robot)
+        name = f"{self.name} {link * own} {'loaded' * bool(options)} {'mimic' * robot.has_mimic}"
         if not may_take_long(robot, name) or self.rows_form(robot, link) is None:
             return False
         recipe = cast("Recipe", self.recipe(robot, link))
         made_of = loaded_recipe(recipe, robot.bodies) if options else recipe
         given = tuple(rows or (x[None] for x in recipe.sample))
         call = partial(call_first_row, self.plain, robot, given, {**options, **({"link": link} if link else {})})
-        ready = partial(is_on_disk, made_of) if robot.specialised else partial(self.general_is_ready, robot)
+        ready = partial(is_on_disk, made_of) if own else partial(self.general_is_ready, robot)
         return compiles_elsewhere(robot, name, len(given[0]), ready, call)
 
     def general_is_ready(self, robot: RobotModel) -> bool:

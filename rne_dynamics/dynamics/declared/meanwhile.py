@@ -9,16 +9,23 @@ from typing import Any
 import numpy as np
 
 from rne_dynamics.compiling.addresses import in_python
-from rne_dynamics.compiling.meanwhile import Meanwhile, is_possible
+from rne_dynamics.compiling.meanwhile import MOST_ROWS, Meanwhile, is_possible
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.robot import RobotModel
 from rne_dynamics.straight_line.recipe import Recipe
 
 #: Of smaller robots machine code is compiled within a second.
 LEAST_BODIES = 12
-#: So many states are worth an answer of plain Python, which takes some 0.1 ms a body for each.
-MOST_ROWS = 8
 _KEY = "meanwhile"
+
+
+def has_machine_code(robot: RobotModel) -> bool:
+    """Whether a robot has machine code of its own: it is wanted, and this computer can make it."""
+    if not robot.specialised:
+        return False
+    from rne_dynamics.straight_line.machine_code import processor  # with LLVM
+
+    return processor() is not None
 
 
 def compiles_quickly(robot: RobotModel) -> bool:
@@ -26,7 +33,7 @@ def compiles_quickly(robot: RobotModel) -> bool:
 
     The latter are models that share machine code: they drive arms.
     """
-    return robot.shares_code or (robot.specialised and robot.bodies < LEAST_BODIES)
+    return robot.shares_code or (robot.bodies < LEAST_BODIES and has_machine_code(robot))
 
 
 def may_take_long(robot: RobotModel, name: str) -> bool:
@@ -53,8 +60,8 @@ def compiles_elsewhere(
 
 
 def _kept_with(robot: RobotModel) -> dict[Any, Any]:
-    """What is known of compilation: for a robot with machine code of its own, or for all others."""
-    return robot.own_code if robot.specialised else _general()
+    """What is known of compilation: for a robot with machine code, or for all others."""
+    return robot.own_code if has_machine_code(robot) else _general()
 
 
 @cache

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import numpy as np
 
-from rne_dynamics.dynamics.declared.meanwhile import compiles_elsewhere, is_on_disk, plain_rows
+from rne_dynamics.dynamics.declared.meanwhile import compiles_elsewhere, has_machine_code, is_on_disk, plain_rows
 from rne_dynamics.dynamics.kinematics.random_configuration import random_configuration
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.layout import ROTATION
@@ -124,7 +124,7 @@ def own_rows(
     For what is no quantity of `bind`. The recipe is made at the first call. Plain Python computes them while another
     process compiles the code, or the general kernel if that is not ready, by the call `again`.
     """
-    ready = (lambda: is_on_disk(recipe())) if robot.specialised else is_ready
+    ready = (lambda: is_on_disk(recipe())) if has_machine_code(robot) else is_ready
     if compiles_elsewhere(robot, name, len(inputs[0]), ready, again):
         return plain_rows(recipe(), inputs)
     code = kept_code(robot, (name,), recipe) if robot.specialised else None

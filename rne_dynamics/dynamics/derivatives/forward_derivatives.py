@@ -17,6 +17,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from rne_dynamics.compiling.addresses import in_python
 from rne_dynamics.compiling.jit import kernel
+from rne_dynamics.compiling.meanwhile import MOST_ROWS
 from rne_dynamics.compiling.sealed import ODD_ARGUMENTS, Sealed
 from rne_dynamics.compiling.views import shaped
 from rne_dynamics.dynamics.composite.inertia_scale import inertia_scale_kernel
@@ -26,7 +27,6 @@ from rne_dynamics.dynamics.declared.base_motion import BaseMotion, packed_base
 from rne_dynamics.dynamics.declared.bound_forms import Bound, BoundParts, named_parts
 from rne_dynamics.dynamics.declared.declared import Declared
 from rne_dynamics.dynamics.declared.forms import N
-from rne_dynamics.dynamics.declared.meanwhile import MOST_ROWS
 from rne_dynamics.dynamics.declared.specialised import RowsForm
 from rne_dynamics.dynamics.derivatives.inverse_derivatives import (
     INVERSE_DYNAMICS_DERIVATIVES,

@@ -16,6 +16,7 @@ import pytest
 import rne_dynamics as rne
 from rne_dynamics.compiling import meanwhile
 from rne_dynamics.compiling.meanwhile import HERE, Meanwhile, is_possible
+from rne_dynamics.description.share import share_file
 
 pytest.importorskip("numba", reason="nothing is compiled without numba")
 
@@ -49,6 +50,30 @@ assert np.abs(np.sort(rows) - np.sort(np.tile(first, 2))).max() < 1e-11 * size
 """.replace("PATIENCE", str(PATIENCE))
 
 
+def run_program(program, package, folder, *arguments):
+    """Run a program with a copy of the package, and an empty folder of kernels, which is not empty afterwards."""
+    environment = {**os.environ, "PYTHONPATH": str(package), "NUMBA_CACHE_DIR": str(folder)}
+    environment.pop(HERE, None)
+    done = subprocess.run(
+        [sys.executable, "-c", program, *arguments], env=environment, cwd=folder, capture_output=True, text=True,
+        timeout=2 * PATIENCE, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    assert any((folder / "rne_dynamics").iterdir())  # kept for the next process
+
+
+@pytest.fixture(scope="module")
+def package_without_code(tmp_path_factory, root):
+    """A copy for which LLVM is always too old, as that of many systems' packages: it has general kernels alone."""
+    folder = tmp_path_factory.mktemp("copy")
+    shutil.copytree(root / "rne_dynamics", folder / "rne_dynamics", ignore=shutil.ignore_patterns("__pycache__"))
+    source = folder / "rne_dynamics" / "straight_line" / "machine_code.py"
+    text = source.read_text(encoding="utf-8")
+    assert text.count("\n_OLDEST_LLVM = ") == 1
+    source.write_text(text.replace("\n_OLDEST_LLVM = ", "\n_OLDEST_LLVM = 1000 + "), encoding="utf-8")
+    return folder
+
+
 @pytest.fixture(scope="module")
 def package(tmp_path_factory, root):
     """A copy of the package, with nothing compiled."""
@@ -74,14 +99,48 @@ def package(tmp_path_factory, root):
     ],
 )
 def test_first_answers_are_those_of_compiled_kernels(package, tmp_path, robot, function, payload, options):
-    environment = {**os.environ, "PYTHONPATH": str(package), "NUMBA_CACHE_DIR": str(tmp_path)}
-    environment.pop(HERE, None)
-    done = subprocess.run(
-        [sys.executable, "-c", PROGRAM, robot, function, str(payload), options], env=environment, cwd=tmp_path,
-        capture_output=True, text=True, timeout=2 * PATIENCE, check=False,
-    )  # fmt: skip
-    assert done.returncode == 0, done.stderr
-    assert any((tmp_path / "rne_dynamics").iterdir())  # kept for the next process
+    run_program(PROGRAM, package, tmp_path, robot, function, str(payload), options)
+
+
+CALLS = """
+import sys
+import numpy as np
+import rne_dynamics as rne
+from rne_dynamics import flexible
+from rne_dynamics.compiling.meanwhile import Meanwhile
+
+name, call = sys.argv[1:]
+robot = rne.load_model(name)
+q, v, a = np.random.default_rng(4).uniform(0.0, 0.2, (3, robot.n))
+q = q + robot.neutral
+modes, loads = np.full(getattr(robot, "modes", 0), 1e-3), {robot.link_names[-1]: np.arange(1.0, 7.0)}
+
+def answer():
+    found = eval(call)
+    return np.concatenate([np.ravel(part) for part in (found if isinstance(found, tuple) else (found,))])
+
+first = answer()
+assert Meanwhile.running is not None, "nothing is compiled elsewhere"
+assert Meanwhile.running.wait(PATIENCE) == 0
+last = answer()
+assert np.abs(last - first).max() < 1e-11 * np.abs(first).max(), (first, last)
+""".replace("PATIENCE", str(PATIENCE))
+
+
+@pytest.mark.parametrize(
+    ("robot", "call"),
+    [
+        ("pantograph", "rne.inverse_dynamics(robot, q, v, a, wrenches=loads)"),
+        ("flexible_arm", "flexible.flexible_forward_dynamics(robot, q, modes, v, modes, a, wrenches=loads)"),
+    ],
+)
+def test_mechanisms_and_flexible_arms_with_loads_do_not_wait_for_general_kernels(package, tmp_path, robot, call):
+    run_program(CALLS, package, tmp_path, str(share_file(f"urdf/{robot}.yaml")), call)
+
+
+@pytest.mark.parametrize(("robot", "function"), [("panda", "inverse_dynamics"), ("baxter", "regressor")])
+def test_nothing_waits_either_where_there_is_no_machine_code(package_without_code, tmp_path, robot, function):
+    run_program(PROGRAM, package_without_code, tmp_path, robot, function, "0.0", "{}")
 
 
 def test_one_process_at_a_time_and_what_cannot_be_sent_is_over(monkeypatch):
