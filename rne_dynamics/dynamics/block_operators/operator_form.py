@@ -34,6 +34,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from rne_dynamics.compiling.unwaiting import unwaiting
 from rne_dynamics.dynamics.block_operators.blocks import (
     inward,
     joint_map,
@@ -122,7 +123,7 @@ def operator_form(robot: RobotModel, base: Array, q: Array, qd: Array, wrenches:
     rows, bodies = q.shape[0], robot.bodies
     transfer, arm = np.empty((rows, bodies, 6, 6)), np.empty((rows, bodies, 3))
     for b in range(rows):
-        transfer_kernel(robot.topology, robot.parameters, q[b], transfer[b], arm[b])
+        unwaiting(transfer_kernel)(rows, robot.topology, robot.parameters, q[b], transfer[b], arm[b])
     parents = robot.topology[:, PARENT]
     on_base = parents < 0
     right = joint_map(robot).times(qd, bodies)
@@ -130,7 +131,8 @@ def operator_form(robot: RobotModel, base: Array, q: Array, qd: Array, wrenches:
     velocity = np.ascontiguousarray(outward(parents, transfer, right[..., None])[..., 0])
     acceleration, force = np.empty((rows, bodies, 6)), np.empty((rows, bodies, 6))
     for b in range(rows):
-        velocity_terms_kernel(
+        unwaiting(velocity_terms_kernel)(
+            rows,
             robot.topology,
             robot.parameters,
             base[b if base.shape[0] > 1 else 0],
@@ -152,7 +154,7 @@ def operator_forward(robot: RobotModel, base: Array, q: Array, qd: Array, tau: A
     form = operator_form(robot, base, q, qd, wrenches)
     left, qdd, scale = tau - form.bias, np.empty_like(tau), inertia_scale(robot, q)
     for b, M in enumerate(form.mass_matrix):
-        coordinate = scaled_cholesky_solve(M, left[b], scale[b], qdd[b])
+        coordinate = unwaiting(scaled_cholesky_solve)(len(tau), M, left[b], scale[b], qdd[b])
         if coordinate >= 0:
             raise no_inertia(robot.joint_names[coordinate], robot.name)
     return qdd

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rne_dynamics.compiling.jit import in_place_kernel, kernel
+from rne_dynamics.compiling.unwaiting import unwaiting
 from rne_dynamics.dynamics.declared.arm import Arm
 from rne_dynamics.dynamics.newton_euler.newton_euler import WORK_COLUMNS, inverse_dynamics_kernel
 from rne_dynamics.model.inertia import Array
@@ -55,5 +56,5 @@ def mass_matrix_columns_batch(topology: NDArray[np.int64], parameters: Array, q:
 def mass_matrix_columns(robot: RobotModel, base: Array, q: Array, wrenches: Array) -> Array:
     """M of checked rows, shape (B, n, n) (engine); `base` and `wrenches` do not enter."""
     M = np.empty((len(q), robot.n, robot.n))
-    mass_matrix_columns_batch(robot.topology, robot.parameters, q, M)
+    unwaiting(mass_matrix_columns_batch)(len(q), robot.topology, robot.parameters, q, M)
     return M

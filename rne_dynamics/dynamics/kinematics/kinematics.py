@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from rne_dynamics.compiling.jit import in_place_helper, in_place_kernel
 from rne_dynamics.compiling.sealed import ODD_ARGUMENTS, Sealed
+from rne_dynamics.compiling.unwaiting import unwaiting
 from rne_dynamics.compiling.views import shaped
 from rne_dynamics.dynamics.declared.arguments import check_open_arm, quick, state_arrays
 from rne_dynamics.dynamics.declared.bound_forms import Bound, BoundParts, filled
@@ -180,7 +181,7 @@ def _checked(robot: RobotModel, q: ArrayLike) -> LinkPoses:
         return _poses_of_links(robot, own.reshape((*lead, 12 * count)))
     batch = positions.shape[0]
     poses = np.empty((batch, robot.bodies, POSE_COLUMNS))
-    body_poses_batch(robot.topology, robot.parameters, positions, poses)
+    unwaiting(body_poses_batch)(batch, robot.topology, robot.parameters, positions, poses)
     # a body −1 at the end stands for the world, which python's indexing finds by itself
     R = np.concatenate([poses[:, :, :9].reshape(batch, -1, 3, 3), np.broadcast_to(np.eye(3), (batch, 1, 3, 3))], axis=1)
     p = np.concatenate([poses[:, :, 9:], np.zeros((batch, 1, 3))], axis=1)

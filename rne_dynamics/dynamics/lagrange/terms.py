@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from rne_dynamics.compiling.ready import is_ready
+from rne_dynamics.compiling.unwaiting import unwaiting
 from rne_dynamics.dynamics.declared.arguments import state_arrays
 from rne_dynamics.dynamics.declared.base_motion import BaseMotion, packed_base
 from rne_dynamics.dynamics.declared.specialised import Output, RowsForm, own_rows, recipe_of
@@ -28,7 +29,7 @@ def form_terms(
         np.empty((rows, n, n)), np.empty((rows, n)), np.empty((rows, n, n)), np.empty((rows, n)), np.empty((rows, n)),
         np.zeros((rows, n)),
     )  # fmt: skip
-    lagrange_batch(topology, parameters, field, q, qd, wrenches, terms)
+    unwaiting(lagrange_batch)(rows, topology, parameters, field, q, qd, wrenches, terms)
     return terms
 
 
