@@ -2,6 +2,8 @@
 
     python benchmarks/first_answer.py                     # UR5, Baxter, Talos and a mechanism
     python benchmarks/first_answer.py --robot panda --payload 1.0 --function inverse_dynamics
+    python benchmarks/first_answer.py --robot pantograph --loaded   # a force on the last link
+    python benchmarks/first_answer.py --general                     # as where there is no machine code
 
 Each call is made in a process of its own, by a copy of the package with an empty folder of kernels; the time of import
 and URDF is not counted. Large robots are answered by plain Python while another process compiles: "compiled" is when,
@@ -34,6 +36,8 @@ FUNCTIONS = {
     "forward_kinematics": 1, "kinetic_energy": 2, "potential_energy": 1, "momentum": 2, "joint_reactions": 3,
     "lagrange_terms": 2,
 }  # fmt: skip
+#: Those of them that take loads on links.
+LOADED = ("inverse_dynamics", "forward_dynamics", "joint_reactions")
 ROBOTS = ("ur5", "baxter", "talos_reduced", "pantograph")
 PROGRAM = """
 import json, sys, time
@@ -48,8 +52,9 @@ try:
         robot = rne.with_payload(robot, rne.Payload(robot.link_names[-1], payload))
     vectors = [0.1 * np.arange(1.0, robot.n + 1.0) / robot.n for _ in range(count)]
     vectors[0] = np.array(robot.neutral, dtype=np.float64)
+    options = {"wrenches": {robot.link_names[-1]: np.ones(6)}} if int(sys.argv[5]) else {}
     began = time.perf_counter()
-    function(robot, *vectors)
+    function(robot, *vectors, **options)
 except rne.RneDynamicsError as error:
     print(json.dumps({"refused": str(error)}))
     raise SystemExit
@@ -61,17 +66,26 @@ print(json.dumps({"first": first, "compiled": time.perf_counter() - began if oth
 """
 
 
-def measure(robot: str, functions: Sequence[str], payload: float) -> dict[str, dict[str, float | None]]:
-    """Seconds of the first call of each function, and until another process has compiled it."""
+def measure(
+    robot: str, functions: Sequence[str], payload: float, *, loaded: bool = False, general: bool = False
+) -> dict[str, dict[str, float | None]]:
+    """Seconds of the first call of each function, and until another process has compiled it.
+
+    Where `general`, the copy of the package takes LLVM for too old for machine code of a robot.
+    """
     found = {}
     package = Path(rne_dynamics.__file__).parent
     for function in functions:
         with tempfile.TemporaryDirectory() as folder:
             shutil.copytree(package, f"{folder}/rne_dynamics", ignore=shutil.ignore_patterns("__pycache__"))
+            if general:
+                source = Path(folder, "rne_dynamics", "straight_line", "machine_code.py")
+                source.write_text(source.read_text().replace("\n_OLDEST_LLVM = ", "\n_OLDEST_LLVM = 1000 + "))
             changed = {"PYTHONPATH": folder, "NUMBA_CACHE_DIR": ""}
             environment = {k: v for k, v in {**os.environ, **changed}.items() if k != HERE}
             done = subprocess.run(
-                [sys.executable, "-c", PROGRAM, _place(robot), function, str(FUNCTIONS[function]), str(payload)],
+                [sys.executable, "-c", PROGRAM, _place(robot), function, str(FUNCTIONS[function]), str(payload),
+                 str(int(loaded))],
                 env=environment, cwd=folder, capture_output=True, text=True, check=True,
             )  # fmt: skip
             found[function] = json.loads(done.stdout.splitlines()[-1])
@@ -92,10 +106,15 @@ def main() -> int:
     parser.add_argument("--robot", action="append", help=f"may be repeated (default: {', '.join(ROBOTS)})")
     parser.add_argument("--function", action="append", choices=FUNCTIONS, help="may be repeated (default: all)")
     parser.add_argument("--payload", type=float, default=0.0, help="kg at the last link: a model without own code")
+    parser.add_argument("--loaded", action="store_true", help=f"a load on the last link; only {', '.join(LOADED)}")
+    parser.add_argument("--general", action="store_true", help="without machine code, as on macOS or with an old LLVM")
     parser.add_argument("--json", action="store_true", help="print JSON")
     args = parser.parse_args()
-    functions = args.function or list(FUNCTIONS)
-    found = {robot: measure(robot, functions, args.payload) for robot in args.robot or ROBOTS}
+    functions = args.function or (list(LOADED) if args.loaded else list(FUNCTIONS))
+    found = {
+        robot: measure(robot, functions, args.payload, loaded=args.loaded, general=args.general)
+        for robot in args.robot or ROBOTS
+    }
     if args.json:
         print(json.dumps(found, indent=2))
         return 0

@@ -20,6 +20,7 @@ import time
 
 os.environ["ROS_AUTOMATIC_DISCOVERY_RANGE"] = "OFF"
 
+from rne_dynamics.compiling.meanwhile import compile_here
 from rne_dynamics.compiling.progress import Compiling, watch_compiling
 
 MACHINES = {"arm": "puma560", "mechanism": "pantograph", "flexible": "flexible_arm"}
@@ -52,6 +53,7 @@ def run_command(name: str, kind: str) -> None:
 
 def child(name: str, kind: str) -> None:
     """Run one program; print how much it has compiled, as JSON."""
+    compile_here()  # as nodes and commands do
     begun: set[str] = set()
     began = ended = 0.0
 
