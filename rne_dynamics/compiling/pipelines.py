@@ -26,7 +26,7 @@ Lowering: Any = _typed_passes.NativeLowering
 
 #: New objects after which Python looks for garbage among them while a kernel is compiled; 700 otherwise.
 _NEW_OBJECTS = 50_000
-#: Passes for closures and for arrays as operands, which no kernel has.
+#: Passes for closures, and for several operations on whole arrays at once: no kernel has either.
 _LEFT_OUT = ("inline_closure_likes", "nopython_rewrites")
 
 
