@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
+from importlib import import_module
 from typing import Any, TypeVar, cast
 
 from rne_dynamics.advice import install
@@ -112,30 +113,29 @@ def another(compiled: F) -> F:
 
 
 def _entry(function: F, **options: Any) -> F:
-    try:
-        from rne_dynamics.compiling.kernel_cache import KernelCache
-        from rne_dynamics.compiling.pipelines import KernelCompiler
-    except ImportError as error:
-        raise MissingDependencyError(incompatible(error)) from error
-
-    assert _njit is not None
-    compiled: F = _njit(no_cfunc_wrapper=True, pipeline_class=KernelCompiler, **options, **_FLAGS)(function)
-    compiled._cache = KernelCache(compiled)  # type: ignore[attr-defined]
+    pipelines, kernel_cache = _with_numba("pipelines"), _with_numba("kernel_cache")
+    compiled: F = _compiled(function, pipelines.KernelCompiler, **options)
+    compiled._cache = kernel_cache.KernelCache(compiled)  # type: ignore[attr-defined]
     return compiled
 
 
 def _part(function: F, **options: Any) -> F:
+    options = {"forceinline": True, "no_cpython_wrapper": True, **options}
+    return _without_address(_compiled(function, _with_numba("pipelines").PartCompiler, **options))
+
+
+def _compiled(function: F, compiler: Any, **options: Any) -> F:
+    assert _njit is not None
+    made: F = _njit(no_cfunc_wrapper=True, pipeline_class=compiler, **options, **_FLAGS)(function)
+    return made
+
+
+def _with_numba(name: str) -> Any:
+    """A module of this package that needs undocumented parts of numba; `MissingDependencyError` if one is missing."""
     try:
-        from rne_dynamics.compiling.pipelines import PartCompiler
+        return import_module(f"rne_dynamics.compiling.{name}")
     except ImportError as error:
         raise MissingDependencyError(incompatible(error)) from error
-
-    assert _njit is not None
-    options = {"forceinline": True, **options, **_FLAGS}
-    compiled: F = _njit(
-        no_cpython_wrapper=True, no_cfunc_wrapper=True, pipeline_class=PartCompiler, **options
-    )(function)  # fmt: skip
-    return _without_address(compiled)
 
 
 def _without_address(compiled: F) -> F:

@@ -44,14 +44,17 @@ rows = flat(function(robot, *(np.stack([x, x]) for x in vectors), **options))
 assert Meanwhile.running.wait(PATIENCE) == 0
 for _ in range(3):
     last = flat(function(robot, *vectors, **options))
-size = np.abs(first).max()
-assert np.abs(last - first).max() < 1e-11 * size, np.abs(last - first).max() / size
-assert np.abs(np.sort(rows) - np.sort(np.tile(first, 2))).max() < 1e-11 * size
+both = np.sort(np.tile(first, 2))
+print(max(np.abs(last - first).max(), np.abs(np.sort(rows) - both).max()) / np.abs(first).max())
 """.replace("PATIENCE", str(PATIENCE))
 
 
-def run_program(program, package, folder, *arguments):
-    """Run a program with a copy of the package, and an empty folder of kernels, which is not empty afterwards."""
+#: Largest difference of the first answer, relative to the answer.
+ROUND_OFF = 1e-11
+
+
+def difference(program, package, folder, *arguments):
+    """What a program prints; it has a copy of the package and an empty folder, where another process keeps kernels."""
     environment = {**os.environ, "PYTHONPATH": str(package), "NUMBA_CACHE_DIR": str(folder)}
     environment.pop(HERE, None)
     done = subprocess.run(
@@ -60,13 +63,19 @@ def run_program(program, package, folder, *arguments):
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
     assert any((folder / "rne_dynamics").iterdir())  # kept for the next process
+    return float(done.stdout)
+
+
+def copied(package, folder):
+    """A copy of the package, with nothing compiled."""
+    shutil.copytree(package, folder / "rne_dynamics", ignore=shutil.ignore_patterns("__pycache__"))
+    return folder
 
 
 @pytest.fixture(scope="module")
 def package_without_code(tmp_path_factory, root):
     """A copy for which LLVM is always too old, as that of many systems' packages: it has general kernels alone."""
-    folder = tmp_path_factory.mktemp("copy")
-    shutil.copytree(root / "rne_dynamics", folder / "rne_dynamics", ignore=shutil.ignore_patterns("__pycache__"))
+    folder = copied(root / "rne_dynamics", tmp_path_factory.mktemp("copy"))
     source = folder / "rne_dynamics" / "straight_line" / "machine_code.py"
     text = source.read_text(encoding="utf-8")
     assert text.count("\n_OLDEST_LLVM = ") == 1
@@ -77,9 +86,7 @@ def package_without_code(tmp_path_factory, root):
 @pytest.fixture(scope="module")
 def package(tmp_path_factory, root):
     """A copy of the package, with nothing compiled."""
-    folder = tmp_path_factory.mktemp("copy")
-    shutil.copytree(root / "rne_dynamics", folder / "rne_dynamics", ignore=shutil.ignore_patterns("__pycache__"))
-    return folder
+    return copied(root / "rne_dynamics", tmp_path_factory.mktemp("copy"))
 
 
 @pytest.mark.parametrize(
@@ -99,7 +106,7 @@ def package(tmp_path_factory, root):
     ],
 )
 def test_first_answers_are_those_of_compiled_kernels(package, tmp_path, robot, function, payload, options):
-    run_program(PROGRAM, package, tmp_path, robot, function, str(payload), options)
+    assert difference(PROGRAM, package, tmp_path, robot, function, str(payload), options) < ROUND_OFF
 
 
 CALLS = """
@@ -123,7 +130,7 @@ first = answer()
 assert Meanwhile.running is not None, "nothing is compiled elsewhere"
 assert Meanwhile.running.wait(PATIENCE) == 0
 last = answer()
-assert np.abs(last - first).max() < 1e-11 * np.abs(first).max(), (first, last)
+print(np.abs(last - first).max() / np.abs(first).max())
 """.replace("PATIENCE", str(PATIENCE))
 
 
@@ -135,12 +142,12 @@ assert np.abs(last - first).max() < 1e-11 * np.abs(first).max(), (first, last)
     ],
 )
 def test_mechanisms_and_flexible_arms_with_loads_do_not_wait_for_general_kernels(package, tmp_path, robot, call):
-    run_program(CALLS, package, tmp_path, str(share_file(f"urdf/{robot}.yaml")), call)
+    assert difference(CALLS, package, tmp_path, str(share_file(f"urdf/{robot}.yaml")), call) < ROUND_OFF
 
 
 @pytest.mark.parametrize(("robot", "function"), [("panda", "inverse_dynamics"), ("baxter", "regressor")])
 def test_nothing_waits_either_where_there_is_no_machine_code(package_without_code, tmp_path, robot, function):
-    run_program(PROGRAM, package_without_code, tmp_path, robot, function, "0.0", "{}")
+    assert difference(PROGRAM, package_without_code, tmp_path, robot, function, "0.0", "{}") < ROUND_OFF
 
 
 def test_one_process_at_a_time_and_what_cannot_be_sent_is_over(monkeypatch):
