@@ -12,7 +12,7 @@ unexport ROS_DISTRO ROS_VERSION ROS_PYTHON_VERSION RMW_IMPLEMENTATION _ROS_WHEEL
 export ROS_AUTOMATIC_DISCOVERY_RANGE ?= LOCALHOST
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test bench lint docs clean
+.PHONY: help demo test soak bench lint docs clean
 
 help:  ## show the targets
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## */  make \1\t/' | expand -t 16
@@ -22,6 +22,9 @@ demo: $(VENV)/.demo  ## move a simulated PUMA 560 over real ROS 2 topics; print 
 
 test: $(VENV)/.test  ## run the whole test suite (PYTEST_ARGS="test/unit -x")
 	$(BIN)/python -m pytest $(PYTEST_ARGS)
+
+soak: $(VENV)/.test  ## run what is too long for .ci/run (an hour on 2 cores), by hand before an issue is resolved
+	$(BIN)/python -m pytest -ra -m soak -n 2 $(PYTEST_ARGS)
 
 bench: $(VENV)/.test  ## compare with Pinocchio and MuJoCo (some minutes) and write docs/performance.md
 	$(BIN)/rne bench --out docs/performance.json --plot docs/images

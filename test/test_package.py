@@ -172,6 +172,13 @@ def test_wheel_carries_every_module_the_type_marker_and_the_entry_points(wheel: 
         assert (ROOT / "rne_dynamics" / "ros" / f"{node}.py").is_file()
 
 
+def test_nothing_that_failed_is_run_again() -> None:
+    files = [ROOT / name for name in (".ci/run", "Makefile", "pyproject.toml", "setup.py")]
+    found = [f"{file.name}: {word}" for file in files for word in ("last-failed", "--lf", "reruns", "flaky")
+             if word in file.read_text(encoding="utf-8")]  # fmt: skip
+    assert not found
+
+
 def test_colcon_puts_executables_in_lib() -> None:
     text = (ROOT / "setup.cfg").read_text(encoding="utf-8")
     assert "install_scripts=$base/lib/rne_dynamics" in text

@@ -33,8 +33,12 @@ from rne_dynamics.ros.processes import NodeProcess, wait_until
 from rne_dynamics.ros.qos import LATCHED, OFFERED
 from rne_dynamics.ros.topic_recorder import TopicRecorder
 
-DISCOVERY = 20.0
-START = 180.0  # a cold numba cache compiles first, a busy machine slowly
+#: Longest wait for something that must come, s: no verdict on its speed, and only a test that fails takes so long.
+PATIENCE = 180.0
+#: The same for a node's start, where a cold numba cache compiles first, s.
+START = PATIENCE
+#: Time after which a service is called again, s.
+AGAIN = 5.0
 #: Time between two joint states, s.
 STEP = 0.005
 #: Parameters of a controller that answers in full from the first state on, for tests about something else.
@@ -156,7 +160,7 @@ class Peer:
 
     def answer(
         self, q: Sequence[float], qd: Sequence[float] | None = None, names: Sequence[str] | None = None,
-        seconds: float = DISCOVERY,
+        seconds: float = PATIENCE,
     ) -> list[float]:
         """The effort that answers a state; the state is repeated every `STEP` until then."""
         self.quiet()
@@ -214,30 +218,29 @@ class Peer:
 
     def until(self, condition: Callable[[], object], what: str) -> None:
         """Let the arm's time pass, without joint states, until a condition holds."""
-        wait_until(condition, 10.0, what)
+        wait_until(condition, PATIENCE, what)
 
     def end(self, process: NodeProcess) -> int:
         """The exit code of a process that is about to end; the arm's time passes until then."""
-        return process.wait(10.0)
+        return process.wait(PATIENCE)
 
     def client(self, kind: type, name: str) -> Client:
         """A client whose service is there; made once."""
         if name not in self.clients:
             self.clients[name] = self.caller.create_client(kind, name)
-        assert self.clients[name].wait_for_service(DISCOVERY), f"no service {name}"
+        assert self.clients[name].wait_for_service(PATIENCE), f"no service {name}"
         return self.clients[name]
 
-    def call(
-        self, kind: type, name: str, request: object, attempts: int = 5, seconds: float = DISCOVERY
-    ) -> object:
+    def call(self, kind: type, name: str, request: object, *, once: bool = False) -> object:
         """Call a service of this namespace.
 
         A server may be seen before it sees the client, and its answer is lost then (a known race of ROS 2 services):
         what may be asked twice is asked again.
         """
-        for _ in range(attempts):
+        deadline = time.monotonic() + PATIENCE
+        while time.monotonic() < deadline:
             future = self.client(kind, name).call_async(request)
-            self._spin(future, seconds / attempts)
+            self._spin(future, PATIENCE if once else AGAIN)
             if future.done():
                 return future.result()
         raise AssertionError(f"no answer from {name}")
@@ -249,7 +252,7 @@ class Peer:
         request = ChangeState.Request(transition=Transition(id=number))
         self.client(ChangeState, f"{node}/change_state")
         self.lifecycle_state(node)  # answers only once both sides know each other
-        return self.call(ChangeState, f"{node}/change_state", request, attempts=1, seconds=START).success
+        return self.call(ChangeState, f"{node}/change_state", request, once=True).success
 
     def lifecycle_state(self, node: str) -> str:
         return self.call(GetState, f"{node}/get_state", GetState.Request()).current_state.label
@@ -358,7 +361,7 @@ def account(peer: Peer) -> dict[str, str]:
         peer.executor.spin_once(0.05)
         return [r for r in reports if r.status[0].name == name]
 
-    wait_until(of_simulator, 30.0, "the simulator's report")
+    wait_until(of_simulator, PATIENCE, "the simulator's report")
     peer.caller.destroy_subscription(subscription)
     return {v.key: v.value for v in of_simulator()[-1].status[0].values}
 

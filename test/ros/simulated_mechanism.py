@@ -13,7 +13,7 @@ from rne_dynamics.ros.qos import OFFERED
 from rne_dynamics.ros.topic_recorder import TopicRecorder
 from rne_dynamics.ros.trajectory_message import duration_message
 
-from .conftest import IN_STEP, START
+from .conftest import IN_STEP, PATIENCE, START
 
 CONTROLLER = "computed_torque_controller"
 #: With a cold numba cache the loops are compiled into the simulator's step too.
@@ -35,7 +35,7 @@ class SimulatedMechanism:
         """The next joint state."""
         self.states.drain()
         self.states.samples.clear()
-        wait_until(lambda: self.states.latest() is not None, 10.0, "a joint state", self.processes)
+        wait_until(lambda: self.states.latest() is not None, PATIENCE, "a joint state", self.processes)
         return self.states.latest()
 
     def send(self, joints: Sequence[str], *points: tuple[float, Iterable[float]], begin: int = 0) -> None:

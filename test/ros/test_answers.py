@@ -1,21 +1,29 @@
-"""What a simulation in lock-step waits for: acknowledgements and efforts, by real messages within one process."""
+"""What a simulation in lock-step waits for: acknowledgements and efforts, by real messages within one process.
+
+Its clock is the test's: 5 ms pass with each poll.
+"""
 
 from __future__ import annotations
 
-import time
+import itertools
+from types import SimpleNamespace
 
 import pytest
 from rclpy.node import Node
 from std_msgs.msg import Int64MultiArray
 
+from rne_dynamics.ros import answers
 from rne_dynamics.ros.answers import Answers
 from rne_dynamics.ros.clock_seen import ClockSeen, number_of, seen_topic
 from rne_dynamics.ros.followers import Followers
 from rne_dynamics.ros.processes import wait_until
 from rne_dynamics.ros.qos import OFFERED
 
+from .conftest import PATIENCE
+
 DRIVE, GATE = "/arm/effort_controller/commands", "/arm/effort_gate/commands"
-PATIENCE = 0.4
+TIMEOUT, POLL = 0.4, 0.005
+_numbers = itertools.count()
 
 
 class Plain(Node):
@@ -29,13 +37,13 @@ class Side:
     def __init__(self, node: Plain) -> None:
         self.node, self.warnings, self.repeats, self.publishers = node, [], [], {}
         self.followers = Followers(node, DRIVE)
-        self.answers = Answers(PATIENCE, self.followers, self.warnings.append)
-        self.stamp = 0
+        self.answers = Answers(TIMEOUT, self.followers, self.warnings.append)
+        self.stamp, self.now = 0, 100.0
 
     def follower(self, name: str):
         count = self.followers.count
         self.publishers[name] = self.node.create_publisher(Int64MultiArray, seen_topic(self.node), OFFERED)
-        wait_until(lambda: self.followers.count > count, 10.0, "the follower to be matched")
+        wait_until(lambda: self.followers.count > count, PATIENCE, "the follower to be matched")
 
     def publish(self):
         self.stamp += 1000
@@ -54,16 +62,19 @@ class Side:
             self.followers.take()
             return self.followers._seen.get(seen.node) == seen
 
-        wait_until(come, 10.0, "the acknowledgement")
+        wait_until(come, PATIENCE, "the acknowledgement")
 
     def waits(self, received=None) -> bool:
+        self.now += POLL
         return self.answers.wait(received, self.repeats.append)
 
 
 @pytest.fixture
-def side(namespace):
-    node = Plain("side", namespace=f"{namespace}{time.monotonic_ns()}", cli_args=["--ros-args", "-r", "/clock:=clock"])
-    yield Side(node)
+def side(namespace, monkeypatch):
+    node = Plain("side", namespace=f"{namespace}_{next(_numbers)}", cli_args=["--ros-args", "-r", "/clock:=clock"])
+    side = Side(node)
+    monkeypatch.setattr(answers, "time", SimpleNamespace(monotonic=lambda: side.now))
+    yield side
     node.destroy_node()
 
 
@@ -90,10 +101,10 @@ def test_a_state_that_was_lost_goes_out_again_and_one_that_is_late_does_not(side
     side.follower("controller")
     side.publish()
     side.says("controller", stamp=0)
-    wait_until(lambda: side.waits() and side.repeats, 10.0, "the time to be repeated")
+    wait_until(lambda: side.waits() and side.repeats, PATIENCE, "the time to be repeated")
     assert not any(side.repeats)
     side.says("controller", stamp=0)
-    wait_until(lambda: side.waits() and any(side.repeats), 10.0, "the state to be repeated")
+    wait_until(lambda: side.waits() and any(side.repeats), PATIENCE, "the state to be repeated")
     assert not side.warnings
 
 
@@ -121,9 +132,9 @@ def test_an_effort_that_is_announced_is_waited_for_but_not_for_ever(side):
     assert not side.waits(received=2)
     side.publish()
     side.says("controller", efforts=3)
-    began = time.monotonic()
-    wait_until(lambda: not side.waits(received=2), 10.0, "the end of the wait for a lost effort")
-    assert time.monotonic() - began > 0.9 * PATIENCE, "a computer that is busy delivers late"
+    began = side.now
+    wait_until(lambda: not side.waits(received=2), PATIENCE, "the end of the wait for a lost effort")
+    assert side.now - began > 0.9 * TIMEOUT, "a computer that is busy delivers late"
     side.publish()
     assert side.answers.missed == 1
     assert len(side.warnings) == 1
@@ -157,7 +168,7 @@ def test_a_first_effort_that_the_gate_never_got_is_no_missed_reply(side):
     side.says("controller", efforts=1, target=GATE)
     side.says("gate", source=GATE)
     assert side.waits(), "it may be on the way"
-    wait_until(lambda: not side.waits(), 10.0, "the end of the wait")
+    wait_until(lambda: not side.waits(), PATIENCE, "the end of the wait")
     side.publish()
     assert side.answers.missed == 0
     assert not side.warnings
@@ -177,9 +188,9 @@ def test_a_controller_that_acknowledges_nothing_is_waited_for_although_the_gate_
 def test_a_silent_node_is_given_up_after_the_timeout_and_waited_for_when_it_is_received_again(side):
     side.follower("controller")
     side.publish()
-    wait_until(lambda: not side.waits(), 10.0, "the time-out")
+    wait_until(lambda: not side.waits(), PATIENCE, "the time-out")
     assert len(side.warnings) == 1
-    assert f"{PATIENCE:g} s (lockstep_timeout)" in side.warnings[0]
+    assert f"{TIMEOUT:g} s (lockstep_timeout)" in side.warnings[0]
     for _ in range(3):
         side.publish()
         assert not side.waits(), "no further wait"
@@ -194,11 +205,11 @@ def test_those_who_stay_are_waited_for_after_one_that_was_given_up_has_left(side
         side.follower(name)
     side.publish()
     side.says("controller")
-    wait_until(lambda: not side.waits(), 10.0, "the time-out")
+    wait_until(lambda: not side.waits(), PATIENCE, "the time-out")
     side.publish()
     assert side.waits()
     side.node.destroy_publisher(side.publishers.pop("killed"))
-    wait_until(lambda: side.followers.count == 1, 10.0, "the end of one")
+    wait_until(lambda: side.followers.count == 1, PATIENCE, "the end of one")
     assert side.waits()
     side.says("controller")
     assert not side.waits()

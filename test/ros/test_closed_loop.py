@@ -17,7 +17,7 @@ from rne_dynamics.ros.qos import OFFERED
 from rne_dynamics.ros.topic_recorder import TopicRecorder
 from rne_dynamics.ros.trajectory_message import duration_message
 
-from .conftest import AT_ONCE, FOLLOWING, IN_STEP, START
+from .conftest import AT_ONCE, FOLLOWING, IN_STEP, PATIENCE, START
 
 ROBOT = rne.load_urdf("scara")
 JOINTS = list(ROBOT.joint_names)
@@ -50,7 +50,7 @@ class Rig:
     def now(self) -> JointState:
         self.states.drain()
         self.states.samples.clear()
-        wait_until(lambda: self.states.latest() is not None, 10.0, "a joint state", self.processes)
+        wait_until(lambda: self.states.latest() is not None, PATIENCE, "a joint state", self.processes)
         return self.states.latest()
 
     def q(self) -> np.ndarray:
@@ -73,7 +73,7 @@ class Rig:
         self.arrive(goal)
 
     def arrive(self, goal) -> None:
-        wait_until(lambda: self.rests_at(goal), 10.0, f"arrival at {goal}", self.processes)
+        wait_until(lambda: self.rests_at(goal), PATIENCE, f"arrival at {goal}", self.processes)
 
     def rests_at(self, goal) -> bool:
         """Whether it is there, and not only passing."""
@@ -163,24 +163,24 @@ GOAL = [0.2, 0.2, 0.1, 0.2]
 def test_trajectories_are_refused_whole(rig, points, names, begin, said):
     before = rig.q()
     rig.send(points, names, begin)
-    wait_until(rig.refusal, 10.0, "a refusal", rig.processes)
+    wait_until(rig.refusal, PATIENCE, "a refusal", rig.processes)
     assert said in rig.refusal()
     np.testing.assert_allclose(rig.q(), before, atol=2 * ARRIVED)  # it may still settle at home
 
 
 def test_a_trajectory_that_is_over_is_refused(rig):
     rig.send([(0.5, GOAL)], begin=stamp_of(rig.now()) - 10_000_000_000)
-    wait_until(rig.refusal, 10.0, "a refusal", rig.processes)
+    wait_until(rig.refusal, PATIENCE, "a refusal", rig.processes)
     assert "ended already" in rig.refusal()
 
 
 def test_an_empty_trajectory_brings_the_arm_to_rest_on_the_way(rig):
     zero = [0.0] * 4
     rig.send([(2.0, [1.0, 0.0, 0.05, 0.0], zero, zero)])
-    wait_until(lambda: rig.q()[0] > 0.15, 10.0, "the way", rig.processes)
+    wait_until(lambda: rig.q()[0] > 0.15, PATIENCE, "the way", rig.processes)
     rig.send([])
     # slow enough that this is the tail of the error, not the moment in which it overshoots
-    wait_until(lambda: np.abs(rig.now().velocity).max() < 1e-6, 10.0, "rest", rig.processes)
+    wait_until(lambda: np.abs(rig.now().velocity).max() < 1e-6, PATIENCE, "rest", rig.processes)
     stopped = rig.q()
     assert stopped[0] < 0.9
     time.sleep(0.3)
@@ -190,7 +190,7 @@ def test_an_empty_trajectory_brings_the_arm_to_rest_on_the_way(rig):
 def test_a_trajectory_replaces_the_one_in_motion(rig):
     zero = [0.0] * 4
     rig.send([(3.0, [1.0, 0.0, 0.05, 0.0], zero, zero)])
-    wait_until(lambda: rig.q()[0] > 0.1, 10.0, "the way", rig.processes)
+    wait_until(lambda: rig.q()[0] > 0.1, PATIENCE, "the way", rig.processes)
     rig.states.samples.clear()
     rig.send([(0.8, [0.0, 0.3, 0.05, 0.0], zero, zero)])
     rig.arrive(np.array([0.0, 0.3, 0.05, 0.0]))
@@ -246,13 +246,13 @@ def test_a_payload_set_at_run_time_enters_the_gravity_term(rig):
     def lift() -> float:
         terms.drain()
         terms.samples.clear()
-        wait_until(lambda: terms.latest() is not None, 10.0, "the gravity term", rig.processes)
+        wait_until(lambda: terms.latest() is not None, PATIENCE, "the gravity term", rig.processes)
         return terms.latest().effort[2]
 
     before = lift()
     try:
         assert peer.set_parameters(NODE, payload__link="tool0", payload__mass=1.0).successful
-        wait_until(lambda: lift() != before, 10.0, "the payload", rig.processes)
+        wait_until(lambda: lift() != before, PATIENCE, "the payload", rig.processes)
         assert abs(lift() - before) == pytest.approx(9.81, rel=1e-9)
     finally:
         assert peer.set_parameters(NODE, payload__link="", payload__mass=0.0).successful

@@ -14,7 +14,7 @@ from std_srvs.srv import SetBool, Trigger
 import rne_dynamics as rne
 from rne_dynamics.ros.processes import NodeProcess, wait_until
 
-from .conftest import SEES_AGAIN, START
+from .conftest import PATIENCE, SEES_AGAIN, START
 
 ROBOT = rne.load_urdf("puma560")
 Q = [0.1, 0.2, -0.3, 0.1, 0.2, 0.3]
@@ -83,7 +83,7 @@ def test_the_loop_is_a_process_of_its_own_without_services_and_parameters(held):
     loop = loop_of(process)
     assert Path(f"/proc/{loop}/comm").read_text().strip() == "rne_loop"
     name = f"{NODE}_loop"
-    wait_until(lambda: name in [n for n, _ in peer.node.get_node_names_and_namespaces()], 20.0, "the loop's node")
+    wait_until(lambda: name in [n for n, _ in peer.node.get_node_names_and_namespaces()], PATIENCE, "the loop's node")
     assert peer.node.get_service_names_and_types_by_node(name, peer.node.get_namespace()) == []
     space = peer.node.get_namespace()
     subscribed = [topic for topic, _ in peer.node.get_subscriber_names_and_types_by_node(name, space)]

@@ -15,7 +15,7 @@ import rne_dynamics as rne
 from rne_dynamics.ros.processes import wait_until
 from rne_dynamics.ros.topic_recorder import TopicRecorder
 
-from .conftest import SEES_AGAIN, START, STEP
+from .conftest import PATIENCE, SEES_AGAIN, START, STEP
 
 ROBOT = rne.load_urdf("planar2")
 JOINTS = ["joint2", "joint1"]  # not the model's order, on purpose
@@ -152,7 +152,7 @@ def test_diagnostics_report_refusals(peer):
         message = listener.latest()
         return message is not None and "nan" in message.status[0].message
 
-    wait_until(counted, 15.0, "a diagnostic")
+    wait_until(counted, PATIENCE, "a diagnostic")
     status = listener.latest().status[0]
     assert "joint2" in status.message
     assert status.name.endswith(NODE)

@@ -12,7 +12,7 @@ from lifecycle_msgs.srv import ChangeState
 import rne_dynamics as rne
 from rne_dynamics.ros.processes import wait_until
 
-from .conftest import SEES_AGAIN, START
+from .conftest import PATIENCE, SEES_AGAIN, START
 
 ROBOT = rne.load_urdf("puma560")
 Q = [0.1, 0.2, -0.3, 0.1, 0.2, 0.3]
@@ -34,7 +34,7 @@ def test_signals_let_the_arm_down(in_lockstep, number):
     process, peer = in_lockstep(NODE, ROBOT.joint_names, robot_description="puma560", stop=STOP, **SEES_AGAIN)
     np.testing.assert_allclose(peer.answer(Q), HELD, atol=1e-9)
     process.signal(number)
-    wait_until(lambda: peer.stream(Q, 0.005) and peer.mode(NODE) != "holding", 20.0, "the stop", [process])
+    wait_until(lambda: peer.stream(Q, 0.005) and peer.mode(NODE) != "holding", PATIENCE, "the stop", [process])
     efforts = peer.stream(Q, 10.0, until=lambda: peer.mode(NODE) == "inactive") + peer.stream(Q, 0.1)
     assert peer.end(process) == 0, process.output()
     assert_soft_end(np.array(efforts))

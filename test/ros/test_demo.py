@@ -21,6 +21,8 @@ from rne_dynamics.errors import ModelError
 from rne_dynamics.recording.reading import read_recording
 from rne_dynamics.ros.processes import wait_until
 
+from .conftest import PATIENCE
+
 
 @pytest.mark.parametrize("robot", ["panda.urdf", *(
     pytest.param(name, marks=pytest.mark.slow) for name in ("scara", "pantograph", "puma560", "ur5_robot.urdf")
@@ -63,14 +65,14 @@ def test_a_demo_that_is_terminated_leaves_nothing_running(tmp_path):
     )
     try:
         family = Path(f"/proc/{process.pid}/task/{process.pid}/children")
-        wait_until(lambda: len(family.read_text().split()) == 2, 60.0, "two node processes")
+        wait_until(lambda: len(family.read_text().split()) == 2, PATIENCE, "two node processes")
         children = [Path(f"/proc/{pid}/cmdline") for pid in family.read_text().split()]
-        wait_until(lambda: all("rne_dynamics.ros" in child.read_text() for child in children), 60.0, "both to start")
+        wait_until(lambda: all("rne_dynamics.ros" in c.read_text() for c in children), PATIENCE, "both to start")
     finally:
         process.terminate()
-    assert process.wait(60.0) == 128 + signal.SIGTERM
+    assert process.wait(PATIENCE) == 128 + signal.SIGTERM
     # a process that has ended may stay in the table for a while, without a command line
-    wait_until(lambda: not any(c.exists() and c.read_text() for c in children), 10.0, "both to have ended")
+    wait_until(lambda: not any(c.exists() and c.read_text() for c in children), PATIENCE, "both to have ended")
 
 
 @pytest.mark.parametrize(("arguments", "said"), [

@@ -10,6 +10,8 @@ from diagnostic_msgs.msg import DiagnosticArray
 from rne_dynamics.ros.processes import wait_until
 from rne_dynamics.ros.topic_recorder import TopicRecorder
 
+from .conftest import PATIENCE
+
 NODES = ("computed_torque_controller", "gravity_compensation", "simulator")
 #: Of mechanisms with closed loops only; test_mechanism.py reads it.
 LOOPS = "distance to a singular posture"
@@ -38,7 +40,7 @@ def statuses(start, make_peer, namespace):
             found[status.name] = {item.key: item.value for item in status.values}
         return all(f"{namespace}/{node}" in found for node in NODES)
 
-    wait_until(all_received, 120.0, "a status of each node", processes)
+    wait_until(all_received, PATIENCE, "a status of each node", processes)
     return {node: found[f"{namespace}/{node}"] for node in NODES}
 
 

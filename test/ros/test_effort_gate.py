@@ -28,7 +28,7 @@ from rne_dynamics.ros.processes import NodeProcess, wait_until
 from rne_dynamics.ros.qos import OFFERED
 from rne_dynamics.ros.topic_recorder import TopicRecorder
 
-from .conftest import START
+from .conftest import PATIENCE, START
 
 ROBOT = rne.load_urdf("puma560")
 Q = np.array([0.2, -0.4, 0.3, 0.1, 0.5, 0.0])
@@ -128,7 +128,7 @@ def bench(make_peer, namespace):
 
 def assert_taken_over(bench: Bench) -> None:
     """The arm is held and released, and zeros are the last efforts."""
-    wait_until(lambda: bench.peer.mode("effort_gate") in ("stopping", "fault"), 20.0, "the take-over", [bench.gate])
+    wait_until(lambda: bench.peer.mode("effort_gate") in ("stopping", "fault"), PATIENCE, "the take-over", [bench.gate])
     bench.await_mode("fault")
     time.sleep(0.2)
     efforts = np.array(bench.peer.efforts())
@@ -165,7 +165,7 @@ def test_the_gate_takes_over_from_a_silent_controller_and_hands_back_on_request(
     arm.await_mode("waiting")
     assert arm.peer.efforts() == []
     arm.feed_until("passing")
-    wait_until(lambda: arm.said(b"\x02", "no good effort"), 10.0, "the error on /diagnostics", [arm.gate])
+    wait_until(lambda: arm.said(b"\x02", "no good effort"), PATIENCE, "the error on /diagnostics", [arm.gate])
     text = arm.gate.output()
     assert "[cache]" in text[:ready] or not COMPILED, "numba no longer logs its cache"
     assert "[cache]" not in text[ready:], "nothing is compiled or loaded once the gate is active"
@@ -209,7 +209,7 @@ def test_the_end_of_the_gate_releases_the_arm(bench, end):
         assert arm.peer.lifecycle_state("effort_gate") == "inactive"
     else:
         arm.gate.signal(signal.Signals[end])
-        assert arm.gate.wait(20.0) == 0, arm.gate.output()
+        assert arm.gate.wait(PATIENCE) == 0, arm.gate.output()
     time.sleep(0.1)
     assert not np.any(arm.peer.efforts()[-1])
 
@@ -223,7 +223,7 @@ def test_a_second_signal_lets_go_at_once(bench):
     assert np.abs(arm.peer.efforts()[-1]).max() > 1.0, "held"
     began = time.monotonic()
     arm.gate.signal(signal.SIGINT)
-    assert arm.gate.wait(20.0) == 0, arm.gate.output()
+    assert arm.gate.wait(PATIENCE) == 0, arm.gate.output()
     assert time.monotonic() - began < 10.0, "not the 60 s of stop.hold_time"
     assert not np.any(arm.peer.efforts()[-1])
 
@@ -231,7 +231,7 @@ def test_a_second_signal_lets_go_at_once(bench):
 def test_a_controller_that_bypasses_the_gate_is_warned_about(bench):
     arm = bench(driver="driver/commands")
     arm.peer.node.create_publisher(Float64MultiArray, "driver/commands", OFFERED)
-    wait_until(lambda: arm.said(b"\x01", "past the gate"), 10.0, "the warning", [arm.gate])
+    wait_until(lambda: arm.said(b"\x01", "past the gate"), PATIENCE, "the warning", [arm.gate])
 
 
 def test_limits_change_live_and_the_effort_scale_does_not(bench):

@@ -17,6 +17,8 @@ from rne_dynamics.ros.messages import EFFORT_TOPIC, EffortPublisher
 from rne_dynamics.ros.processes import wait_until
 from rne_dynamics.ros.topic_recorder import TopicRecorder
 
+from .conftest import PATIENCE
+
 DT = 1e-3
 
 
@@ -80,13 +82,13 @@ def test_limits_hold_in_the_unit_that_is_sent(node):
     joints = settings.robot.joint_names
     publisher = EffortPublisher(node, joints, joints, scale)
     recorder = TopicRecorder(node, Float64MultiArray, EFFORT_TOPIC, 1000)
-    wait_until(publisher._publisher.get_subscription_count, 20.0, "the recorder to be seen")
+    wait_until(publisher._publisher.get_subscription_count, PATIENCE, "the recorder to be seen")
     dice = np.random.default_rng(5)
     wanted = dice.normal(0.0, 3.0, (20, 2)) * limits.effort  # each long enough to be reached
     for asked in np.repeat(wanted, 20, axis=0):
         publisher.publish(limiter.approach(asked, DT).command)
         time.sleep(0.0005)
-    wait_until(lambda: recorder.drain() or len(recorder.samples) >= 390, 20.0, "the efforts")
+    wait_until(lambda: recorder.drain() or len(recorder.samples) >= 390, PATIENCE, "the efforts")
     sent = np.array([recorder.decode(sample).data for sample in recorder.samples])
     assert np.all(np.abs(sent) <= np.abs(scale) * limits.effort)
     assert np.any(np.abs(sent) == np.abs(scale) * limits.effort, axis=0).all(), "the limit was never reached"

@@ -24,7 +24,7 @@ from rne_dynamics.ros.described_robot import load_robot
 from rne_dynamics.ros.processes import wait_until
 from rne_dynamics.ros.topic_recorder import TopicRecorder
 
-from .conftest import START
+from .conftest import PATIENCE, START
 
 #: Kernels of their own are compiled for a minute.
 pytestmark = pytest.mark.slow
@@ -52,7 +52,7 @@ class Rig:
     def now(self, recorder: TopicRecorder) -> JointState:
         recorder.drain()
         recorder.samples.clear()
-        wait_until(lambda: recorder.latest() is not None, 10.0, "a message", [self.simulator])
+        wait_until(lambda: recorder.latest() is not None, PATIENCE, "a message", [self.simulator])
         return recorder.latest()
 
     def push(self, force: float) -> None:
@@ -79,13 +79,13 @@ def test_joint_states_are_what_encoders_see_and_tips_have_a_topic_of_their_own(r
 
 
 def test_brakes_hold_the_joints_and_not_the_links(rig):
-    wait_until(rig.wrenches.get_subscription_count, 10.0, "the wrench's topic", [rig.simulator])
+    wait_until(rig.wrenches.get_subscription_count, PATIENCE, "the wrench's topic", [rig.simulator])
     force = 0.2
     still = tip_deflections(ARM, static_deflection(ARM, START_AT, wrenches={"tip": [0, force, 0, 0, 0, 0]}))
     assert abs(still[1, 1]) > 0.005
     rig.push(force)
     rig.tips.samples.clear()
-    wait_until(lambda: rig.tips.drain() or len(rig.tips.samples) > 700, 30.0, "a swing", [rig.simulator])
+    wait_until(lambda: rig.tips.drain() or len(rig.tips.samples) > 700, PATIENCE, "a swing", [rig.simulator])
     seen = [rig.tips.decode(s) for s in rig.tips.samples]
     way = np.array([m.position for m in seen]).reshape(-1, 2, 6)[..., 1]
     assert way[:, 1].max() > 1.2 * still[1, 1], "it swings about where the force holds it"
@@ -110,7 +110,7 @@ def test_links_that_bend_too_far_are_reported(rig):
         messages = [status.message for s in diagnostics.samples for status in diagnostics.decode(s).status]
         return any("is deflected by" in text and "holds up to 0.18" in text for text in messages)
 
-    wait_until(said, 20.0, "a warning", [rig.simulator])
+    wait_until(said, PATIENCE, "a warning", [rig.simulator])
     rig.push(0.0)
 
 
@@ -122,7 +122,7 @@ def test_pause_step_and_reset(rig):
     assert rig.states.latest().header.stamp != before.header.stamp
     assert rig.peer.call(Trigger, "simulator/reset", Trigger.Request()).success
     assert rig.peer.call(SetBool, "simulator/pause", SetBool.Request(data=False)).success
-    wait_until(lambda: not any(rig.now(rig.tips).position), 10.0, "rest", [rig.simulator])
+    wait_until(lambda: not any(rig.now(rig.tips).position), PATIENCE, "rest", [rig.simulator])
     rig.simulator.stop()
 
 

@@ -35,7 +35,7 @@ from rne_dynamics.ros.qos import OFFERED
 from rne_dynamics.ros.topic_recorder import TopicRecorder
 from rne_dynamics.ros.trajectory_message import duration_message
 
-from .conftest import START
+from .conftest import PATIENCE, START
 
 NODE = "computed_torque_controller"
 ACTION = f"{NODE}/follow_joint_trajectory"
@@ -71,7 +71,7 @@ class Goal:
         """Why it was, which only the node's log says."""
         assert not self.handle.accepted
         words = "trajectory refused: "
-        wait_until(lambda: words in self._rig.said(), 10.0, "the reason", self._rig.processes)
+        wait_until(lambda: words in self._rig.said(), PATIENCE, "the reason", self._rig.processes)
         return self._rig.said().rpartition(words)[2].splitlines()[0]
 
     def result(self) -> tuple[int, int, str]:
@@ -153,7 +153,7 @@ class Rig:
     def spin(self) -> None:
         self.peer.executor.spin_once(timeout_sec=0.0)
 
-    def spin_until(self, condition, what: str, seconds: float = 20.0) -> None:
+    def spin_until(self, condition, what: str, seconds: float = PATIENCE) -> None:
         def met() -> bool:
             self.spin()
             return condition()
@@ -167,7 +167,7 @@ class Rig:
     def state(self) -> JointState:
         self.states.drain()
         self.states.samples.clear()
-        wait_until(lambda: self.states.latest() is not None, 10.0, "a joint state", self.processes)
+        wait_until(lambda: self.states.latest() is not None, PATIENCE, "a joint state", self.processes)
         return self.states.latest()
 
     def trajectory(self, goal, seconds: float = 0.5, names=JOINTS, begin: int = 0) -> JointTrajectory:
@@ -192,7 +192,7 @@ class Rig:
         return bool(np.abs(self.state().velocity).max() > 0.05)
 
     def call(self, name: str) -> Trigger.Response:
-        return self.peer.call(Trigger, f"{NODE}/{name}", Trigger.Request(), attempts=1)
+        return self.peer.call(Trigger, f"{NODE}/{name}", Trigger.Request(), once=True)
 
 
 @pytest.fixture(scope="module")
@@ -472,7 +472,7 @@ def test_a_signal_to_the_process_still_answers_the_client(rig):
     code, text = goal.aborted()
     assert code == Result.INVALID_GOAL
     assert "deactivated" in text
-    assert rig.controller.wait(10.0) == 0
+    assert rig.controller.wait(PATIENCE) == 0
 
 
 def test_lost_joint_states_end_the_goal(rig):

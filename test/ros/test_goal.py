@@ -11,7 +11,7 @@ from rne_dynamics.ros.qos import OFFERED
 from rne_dynamics.ros.topic_recorder import TopicRecorder
 from rne_dynamics.ros.trajectory_message import duration_message
 
-from .conftest import SEES_AGAIN, STEP
+from .conftest import PATIENCE, SEES_AGAIN, STEP
 
 JOINTS = ["joint1", "joint2"]
 HOME = [-0.7, 0.4]
@@ -26,7 +26,7 @@ class Rig:
         self.process, self.peer = process, peer
         self.trajectories = peer.node.create_publisher(JointTrajectory, f"{NODE}/joint_trajectory", OFFERED)
         self.diagnostics = TopicRecorder(peer.node, DiagnosticArray, "/diagnostics", 10)
-        wait_until(self.trajectories.get_subscription_count, 20.0, "the trajectory topic", [process])
+        wait_until(self.trajectories.get_subscription_count, PATIENCE, "the trajectory topic", [process])
 
     def send(self, goal: list[float], duration: float = DURATION) -> None:
         point = JointTrajectoryPoint(
@@ -41,7 +41,7 @@ class Rig:
             self.peer.stream(q, STEP)
             return [line for line in self.process.output().splitlines() if said in line]
 
-        wait_until(lambda: len(logged()) >= count, 10.0, f"{said!r}", [self.process])
+        wait_until(lambda: len(logged()) >= count, PATIENCE, f"{said!r}", [self.process])
         lines = logged()
         assert len(lines) == count
         return lines[-1]
@@ -56,7 +56,7 @@ class Rig:
             message = self.diagnostics.latest()
             return message is not None and message.status[0].name.endswith(NODE)
 
-        wait_until(reported, 10.0, "diagnostics", [self.process])
+        wait_until(reported, PATIENCE, "diagnostics", [self.process])
         values = {v.key: v.value for v in self.diagnostics.latest().status[0].values}
         return int(values["goals reached"]), int(values["goals missed"])
 

@@ -13,7 +13,7 @@ import rne_dynamics as rne
 from rne_dynamics.ros.processes import wait_until
 from rne_dynamics.ros.topic_recorder import TopicRecorder
 
-from .conftest import AT_ONCE, FOLLOWING, IN_STEP, START
+from .conftest import AT_ONCE, FOLLOWING, IN_STEP, PATIENCE, START
 
 ROBOT = rne.load_urdf("panda")
 START_AT = {"panda_joint2": -0.5, "panda_joint4": -2.0, "panda_joint6": 1.5}
@@ -52,7 +52,7 @@ def test_a_hand_moves_the_arm_and_it_stays_where_it_is_let_go(start, make_peer):
     def q() -> np.ndarray:
         states.drain()
         states.samples.clear()
-        wait_until(lambda: states.latest() is not None, 10.0, "a joint state", both)
+        wait_until(lambda: states.latest() is not None, PATIENCE, "a joint state", both)
         return np.array(states.latest().position)
 
     peer.efforts()
@@ -62,10 +62,10 @@ def test_a_hand_moves_the_arm_and_it_stays_where_it_is_let_go(start, make_peer):
     push.header.frame_id = "panda_link2"
     push.wrench.torque.z = 6.0
     wrench.publish(push)
-    wait_until(lambda: q()[1] - Q[1] > 0.02, 10.0, "the arm to follow the hand", both)
+    wait_until(lambda: q()[1] - Q[1] > 0.02, PATIENCE, "the arm to follow the hand", both)
     push.wrench.torque.z = 0.0
     wrench.publish(push)
-    wait_until(lambda: (states.latest() is not None) and abs(states.latest().velocity[1]) < 1e-3, 10.0, "rest", both)
+    wait_until(lambda: states.latest() is not None and abs(states.latest().velocity[1]) < 1e-3, PATIENCE, "rest", both)
     there = q()
     time.sleep(0.3)
     np.testing.assert_allclose(q(), there, atol=1e-3)

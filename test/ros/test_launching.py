@@ -21,7 +21,7 @@ from rne_dynamics.ros.processes import NodeProcess, wait_until
 from rne_dynamics.ros.qos import LATCHED
 from rne_dynamics.ros.topic_recorder import TopicRecorder
 
-from .conftest import START, seen
+from .conftest import PATIENCE, START, seen
 
 pytest.importorskip("launch_ros", reason="ROS's launch is not installed; it comes with a ROS 2 installation")
 
@@ -69,7 +69,7 @@ def test_nodes_come_up_and_end_with_launch(launch, file, arguments, nodes, numbe
         assert code == 0
         assert started.said("process has finished cleanly", nodes)
     else:  # launch itself says nothing more, and the nodes' pipe to it is gone
-        wait_until(lambda: not members(started.group), 20.0, "the end of the nodes")
+        wait_until(lambda: not members(started.group), PATIENCE, "the end of the nodes")
 
 
 @pytest.mark.parametrize(("arguments", "said"), [

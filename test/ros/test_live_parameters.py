@@ -15,6 +15,8 @@ from rne_dynamics.ros.parameter_page import NODES
 from rne_dynamics.ros.parameters import JOINT
 from rne_dynamics.ros.processes import wait_until
 
+from .conftest import PATIENCE
+
 NODE = "computed_torque_controller"
 JOINTS = ["joint1", "joint2"]
 HOME = [0.4, -0.7]
@@ -61,7 +63,7 @@ def held(peer, robot) -> None:
         assert np.isfinite(effort).all()
         return np.allclose(effort, wanted, rtol=1e-9)
 
-    wait_until(settled, 20.0, f"the effort {wanted}")
+    wait_until(settled, PATIENCE, f"the effort {wanted}")
 
 
 def test_it_declares_what_the_page_says(peer):

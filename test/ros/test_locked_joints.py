@@ -18,7 +18,7 @@ from rne_dynamics.ros.processes import wait_until
 from rne_dynamics.ros.state_reader import StateReader
 from rne_dynamics.ros.topic_recorder import TopicRecorder
 
-from .conftest import AT_ONCE
+from .conftest import AT_ONCE, PATIENCE
 
 #: Two arm joints on a torso that pitches, and a head that turns without end.
 TORSO = """<robot name="torso_arm">
@@ -191,6 +191,6 @@ def test_gravity_is_that_of_a_pitched_torso_whose_state_another_publisher_sends(
             publish(0.2 + 0.01 * k, 0.01)  # faster than 0.2 rad/s
         return reported(text)
 
-    wait_until(lambda: at_rest("torso at 0.2 (measured), head at 0 (not measured)"), 10.0, "the report", [process])
+    wait_until(lambda: at_rest("torso at 0.2 (measured), head at 0 (not measured)"), PATIENCE, "the report", [process])
     wait_until(lambda: fast("joint 'torso', which is not among the controlled joints, moves at"), 10.0,
                "the report of a fast torso", [process])

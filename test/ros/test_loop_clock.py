@@ -18,6 +18,8 @@ from rne_dynamics.ros.loop_clock import LEAP, LoopClock
 from rne_dynamics.ros.processes import wait_until
 from rne_dynamics.ros.qos import OFFERED
 
+from .conftest import PATIENCE
+
 START = 1_700_000_000_000_000_000
 MS = 1_000_000
 
@@ -59,7 +61,7 @@ def test_it_takes_the_newest_time_itself_and_rclpy_does_not(make_node):
     publisher = node.create_publisher(Clock, "/clock", OFFERED)
     clock = LoopClock(node)
     assert len(list(node.subscriptions)) == 1, "rclpy's own is gone"
-    wait_until(lambda: publisher.get_subscription_count() == 1, 10.0, "the subscription")
+    wait_until(lambda: publisher.get_subscription_count() == 1, PATIENCE, "the subscription")
     assert not clock.take()
     assert not clock.started
     message = Clock()
@@ -69,10 +71,10 @@ def test_it_takes_the_newest_time_itself_and_rclpy_does_not(make_node):
         publisher.publish(message)
         return clock.take()
 
-    wait_until(lambda: come(START), 10.0, "the first time")
+    wait_until(lambda: come(START), PATIENCE, "the first time")
     assert clock.started
     first = clock.now()
-    wait_until(lambda: come(START + 3 * MS), 10.0, "the second time")
+    wait_until(lambda: come(START + 3 * MS), PATIENCE, "the second time")
     assert clock.stamp == START + 3 * MS
     assert clock.now() - first == pytest.approx(0.003)
     assert node.get_clock().now() == Time(nanoseconds=START + 3 * MS, clock_type=node.get_clock().clock_type)

@@ -18,7 +18,7 @@ from rne_dynamics.ros.messages import stamp_of
 from rne_dynamics.ros.processes import wait_until
 from rne_dynamics.ros.topic_recorder import TopicRecorder
 
-from .conftest import AT_ONCE, FOLLOWING
+from .conftest import AT_ONCE, FOLLOWING, PATIENCE
 from .simulated_mechanism import COLD, CONTROLLER, SimulatedMechanism
 
 #: Kernels of their own are compiled for a minute.
@@ -41,8 +41,8 @@ class Rig(SimulatedMechanism):
 
     def move(self, goal, seconds: float = 1.0) -> None:
         self.send(JOINTS, (seconds, goal))
-        wait_until(lambda: np.abs(np.array(self.now().position)[:3] - goal).max() < 1e-6, 20.0, f"arrival at {goal}",
-                   self.processes)
+        wait_until(lambda: np.abs(np.array(self.now().position)[:3] - goal).max() < 1e-6, PATIENCE,
+                   f"arrival at {goal}", self.processes)
 
 
 def tree_order(message: JointState) -> list[int]:
@@ -82,7 +82,7 @@ def test_gravity_compensation_holds_it(rig, gravity):
     np.testing.assert_allclose(message.effort[:3], held, atol=1e-4)
     assert not any(message.effort[3:]), "passive joints have no motor"
     gravity.signal(signal.SIGINT)
-    assert gravity.wait(20.0) == 0
+    assert gravity.wait(PATIENCE) == 0
 
 
 @pytest.fixture(scope="module")
@@ -96,7 +96,8 @@ def tracking(rig, gravity):
     wait_until(lambda: "ready: " in process.output() and rig.trajectories.get_subscription_count(), COLD,
                "the controller", [process, rig.simulator])
     rig.processes.append(process)
-    wait_until(lambda: np.abs(rig.now().velocity).max() < 1e-3 and any(rig.now().effort), 20.0, "rest", rig.processes)
+    wait_until(lambda: np.abs(rig.now().velocity).max() < 1e-3 and any(rig.now().effort), PATIENCE, "rest",
+               rig.processes)
     rig.move(FROM, 1.5)
     return process
 
@@ -133,7 +134,7 @@ def test_the_papers_quintic_is_tracked_at_1_khz(rig, tracking):
 def test_trajectories_out_of_the_loops_reach_are_refused(rig, tracking, goal, said):
     before = tracking.output().count("trajectory refused")
     rig.send(JOINTS, (5.0, goal))
-    wait_until(lambda: tracking.output().count("trajectory refused") > before, 10.0, "a refusal", rig.processes)
+    wait_until(lambda: tracking.output().count("trajectory refused") > before, PATIENCE, "a refusal", rig.processes)
     assert said in [line for line in tracking.output().splitlines() if "trajectory refused" in line][-1]
 
 
@@ -144,14 +145,14 @@ def test_a_load_set_at_run_time_enters_the_gravity_term(rig, tracking):
     def weight() -> list[float]:
         terms.drain()
         terms.samples.clear()
-        wait_until(lambda: terms.latest() is not None, 10.0, "the gravity term", rig.processes)
+        wait_until(lambda: terms.latest() is not None, PATIENCE, "the gravity term", rig.processes)
         return terms.latest().effort
 
     before = weight()
     np.testing.assert_allclose(before, rne.gravity_torque(ARM, TO), atol=1e-3)
     try:
         assert rig.peer.set_parameters(CONTROLLER, payload__link="wrist", payload__mass=0.5).successful
-        wait_until(lambda: abs(weight()[1] - before[1]) > 0.1, 10.0, "the load", rig.processes)
+        wait_until(lambda: abs(weight()[1] - before[1]) > 0.1, PATIENCE, "the load", rig.processes)
         # the simulated arm does not carry it, so it rises until the feedback holds against it
         loaded = ARM.with_payload(rne.Payload("wrist", 0.5))
         q = np.array(rig.now().position[:3])
@@ -164,7 +165,7 @@ def test_a_load_set_at_run_time_enters_the_gravity_term(rig, tracking):
 def test_move_replaces_the_motion_under_way(rig, tracking):
     rig.send(JOINTS, (30.0, RAISED))
     move = rig.start("move", ["joint1=0.4", "joint3=0.1"], model="pantograph", velocity_scale=0.5, timeout=60.0)
-    assert move.wait(90.0) == 0, move.output() + tracking.output()
+    assert move.wait(PATIENCE) == 0, move.output() + tracking.output()
     message = rig.now()
     assert abs(message.position[0] - 0.4) < 0.01
     assert abs(message.position[2] - 0.1) < 0.01
@@ -172,7 +173,7 @@ def test_move_replaces_the_motion_under_way(rig, tracking):
 
 def test_move_says_why_the_controller_refuses_its_motion(rig, tracking):
     move = rig.start("move", ["joint1=0", "joint2=-0.5", "joint3=0.45"], model="pantograph", timeout=60.0)
-    assert move.wait(90.0) == 1
+    assert move.wait(PATIENCE) == 1
     assert "the controller refuses the motion" in move.output()
     assert "'jointL' would be at" in move.output()
     assert "internal error" not in move.output()

@@ -23,7 +23,7 @@ from rne_dynamics.ros.processes import wait_until
 from rne_dynamics.ros.qos import OFFERED
 from rne_dynamics.ros.topic_recorder import TopicRecorder
 
-from .conftest import AT_ONCE, START
+from .conftest import AT_ONCE, PATIENCE, START
 
 FIVE_BAR = rne.load_model("five_bar")
 JOINTS = list(FIVE_BAR.joint_names)
@@ -121,7 +121,7 @@ def test_the_simulator_passes_postures_in_which_the_motors_do_not_hold_it(start,
         near = [k for k, distance in enumerate(distances) if distance < 0.1]
         return bool(near) and distances[-1] > 0.3 and len(distances) > near[0] + 200
 
-    wait_until(passed, 30.0, "the way through the end of the loops' reach", [process], period=0.01)
+    wait_until(passed, PATIENCE, "the way through the end of the loops' reach", [process], period=0.01)
     assert "the simulation has stopped" not in process.output()
     assert peer.call(Trigger, "simulator/reset", Trigger.Request()).success
 
@@ -129,4 +129,4 @@ def test_the_simulator_passes_postures_in_which_the_motors_do_not_hold_it(start,
         states.drain()
         return list(states.latest().position[:2]) == HOME
 
-    wait_until(home, 10.0, "the start after the reset", [process])
+    wait_until(home, PATIENCE, "the start after the reset", [process])

@@ -12,6 +12,8 @@ from rne_dynamics.ros.node_executor import NodeExecutor
 from rne_dynamics.ros.processes import wait_until
 from rne_dynamics.ros.topic_wait import polled_subscription, take
 
+from .conftest import PATIENCE
+
 
 @pytest.fixture
 def node(namespace):
@@ -24,7 +26,7 @@ def found_then_served(node, received):
     """Two polls find it, and the executor then serves it."""
     executor = NodeExecutor()
     executor.add_node(node)
-    wait_until(executor.ready, 10.0, "something to do")
+    wait_until(executor.ready, PATIENCE, "something to do")
     assert executor.ready()
 
     def served() -> bool:
@@ -32,7 +34,7 @@ def found_then_served(node, received):
             pass
         return bool(received) and not executor.ready()  # an answer may still be on its way
 
-    wait_until(served, 10.0, "nothing left to do")
+    wait_until(served, PATIENCE, "nothing left to do")
     executor.shutdown()
 
 
@@ -92,13 +94,13 @@ def test_a_coroutine_under_way(node):
     publisher = node.create_publisher(Float64, "number", 1)
     node.create_subscription(Float64, "number", wait_for_the_end, 1)
     publisher.publish(Float64())
-    wait_until(executor.ready, 10.0, "the message")
+    wait_until(executor.ready, PATIENCE, "the message")
     for _ in range(5):
         executor.step()
         assert executor.ready()
     ended.set_result(None)
     executor.create_task(lambda: None)  # a release in which the future resumes the coroutine needs no turn for it
-    wait_until(lambda: not executor.step() and not executor.ready(), 10.0, "the end of the coroutine")
+    wait_until(lambda: not executor.step() and not executor.ready(), PATIENCE, "the end of the coroutine")
     executor.shutdown()
 
 
@@ -109,5 +111,5 @@ def test_what_is_taken_by_hand_is_left_alone(node):
     executor.add_node(node)
     publisher.publish(Float64(data=3.0))
     assert not executor.ready()
-    wait_until(lambda: take(mine, Float64) is not None, 10.0, "the message")
+    wait_until(lambda: take(mine, Float64) is not None, PATIENCE, "the message")
     executor.shutdown()

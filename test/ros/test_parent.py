@@ -13,6 +13,8 @@ from support.children import children, members
 from rne_dynamics.ros.parent import VARIABLE
 from rne_dynamics.ros.processes import wait_until
 
+from .conftest import PATIENCE
+
 PARENT = """
 import subprocess, sys, time
 subprocess.Popen([sys.executable, "-c", sys.argv[1]])
@@ -49,9 +51,9 @@ def run(tmp_path):
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="the kernel's help is Linux's")
 def test_a_process_is_interrupted_when_its_parent_is_killed(run):
     parent = run([sys.executable, "-c", PARENT, CHILD], {VARIABLE: "1"})
-    wait_until(lambda: parent.said("ready"), 20.0, "the child")
+    wait_until(lambda: parent.said("ready"), PATIENCE, "the child")
     parent.signal(signal.SIGKILL)
-    wait_until(lambda: parent.said("interrupted"), 5.0, "the child's end")
+    wait_until(lambda: parent.said("interrupted"), PATIENCE, "the child's end")
 
 
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="the kernel's help is Linux's")
@@ -59,14 +61,14 @@ def test_a_node_process_does_not_outlive_who_started_it(run, tmp_path):
     child, traces = tmp_path / "child.py", tmp_path / "traces.txt"
     child.write_text(CHILD.replace('"interrupted", flush=True', f'"interrupted", file=open({str(traces)!r}, "w")'))
     parent = run([sys.executable, "-c", STARTER, str(child)], {VARIABLE: ""})
-    wait_until(lambda: parent.said("ready"), 20.0, "the child")
+    wait_until(lambda: parent.said("ready"), PATIENCE, "the child")
     parent.signal(signal.SIGKILL)
-    wait_until(lambda: traces.exists() and "interrupted" in traces.read_text(), 5.0, "the child's end")
+    wait_until(lambda: traces.exists() and "interrupted" in traces.read_text(), PATIENCE, "the child's end")
 
 
 def test_without_the_variable_it_lives_on(run):
     parent = run([sys.executable, "-c", PARENT, CHILD], {VARIABLE: ""})
-    wait_until(lambda: parent.said("ready"), 20.0, "the child")
+    wait_until(lambda: parent.said("ready"), PATIENCE, "the child")
     group = parent.group
     parent.signal(signal.SIGKILL)
     time.sleep(0.3)

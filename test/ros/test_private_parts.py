@@ -28,7 +28,7 @@ from rne_dynamics.ros.processes import wait_until
 from rne_dynamics.ros.simulator import SimulatorNode
 from rne_dynamics.ros.topic_recorder import TopicRecorder
 
-from .conftest import SEES_AGAIN, START
+from .conftest import PATIENCE, SEES_AGAIN, START
 
 ROOT = Path(__file__).resolve().parents[2]
 #: Runs a node on an rclpy with other names; see test/support/renamed_rclpy.py.
@@ -101,7 +101,7 @@ def test_a_simulator_does_without(start, make_peer, names):
         efforts.publish(Float64MultiArray(data=[5.0, 0.0]))
         return abs(states.latest().position[0] - began[0]) > 0.1
 
-    wait_until(pushed, 20.0, "an arm that moves as it is pushed", [process])
+    wait_until(pushed, PATIENCE, "an arm that moves as it is pushed", [process])
     assert peer.call(SetBool, "simulator/pause", SetBool.Request(data=True)).success
     states.drain()
     states.samples.clear()

@@ -25,7 +25,7 @@ from rne_dynamics.ros.processes import wait_until
 from rne_dynamics.ros.qos import LATCHED, OFFERED
 from rne_dynamics.ros.topic_recording import TopicRecording, pattern
 
-from .conftest import AT_ONCE, DISCOVERY, FOLLOWING, IN_STEP, START
+from .conftest import AT_ONCE, FOLLOWING, IN_STEP, PATIENCE, START
 
 COUNT = 400
 #: Runs the node where no file may be larger than this, as on a disk that is full.
@@ -59,7 +59,7 @@ def recording(start, sender, path, topic, script="", **parameters):
     publisher = sender.create_publisher(JointState, topic, OFFERED)
     process = start("recorder", script=script, output=str(path), topics=[topic], flush_period=0.05, **parameters)
     wait_until(lambda: "ready: " in process.output(), START, "the recorder", [process])
-    wait_until(publisher.get_subscription_count, DISCOVERY, "its subscription", [process])
+    wait_until(publisher.get_subscription_count, PATIENCE, "its subscription", [process])
     return process, publisher
 
 
@@ -80,7 +80,7 @@ def test_every_message_is_there_or_counted_as_lost(start, sender, tmp_path):
     process, publisher = recording(start, sender, path, "joint_states")
     send(publisher, range(1, COUNT + 1))
     name = publisher.topic_name
-    wait_until(lambda: path.stat().st_size > 2000, 20.0, "a first chunk", [process])
+    wait_until(lambda: path.stat().st_size > 2000, PATIENCE, "a first chunk", [process])
     time.sleep(0.2)
     assert process.stop() == 0
     found = stored(path)
@@ -101,10 +101,11 @@ def test_a_killed_recorder_leaves_a_file_that_can_be_read(start, sender, tmp_pat
     numbers = count(1)
     for size in (3_000, 8_000):  # messages are written while others come
         wait_until(
-            lambda size=size: send(publisher, [next(numbers)]) or path.stat().st_size > size, 30.0, "data", [process]
+            lambda size=size: send(publisher, [next(numbers)]) or path.stat().st_size > size, PATIENCE, "data",
+            [process],
         )
     process.signal(signal.SIGKILL)
-    assert process.wait(10.0) == -signal.SIGKILL
+    assert process.wait(PATIENCE) == -signal.SIGKILL
     found = read_recording(path)
     assert len(found.t) > 20
     assert "ends without index" in found.notes[0]
@@ -118,7 +119,7 @@ def test_a_full_disk_ends_the_recording_with_a_line(start, sender, tmp_path):
     path = tmp_path / "full.mcap"
     process, publisher = recording(start, sender, path, "full/joint_states", script=SMALL_DISK)
     numbers = count(1)
-    wait_until(lambda: send(publisher, [next(numbers)]) or process.exit_code is not None, 60.0, "the end")
+    wait_until(lambda: send(publisher, [next(numbers)]) or process.exit_code is not None, PATIENCE, "the end")
     assert process.exit_code == 1
     assert "the recording has ended" in process.output()
     assert "File too large" in process.output()
@@ -150,8 +151,8 @@ def test_files_follow_each_other_and_topics_that_come_late_are_recorded(sender, 
     try:
         assert not rows.streams
         states = sender.create_publisher(JointState, "late/joint_states", OFFERED)
-        wait_until(lambda: rows.discover() or len(rows.streams) == 2, DISCOVERY, "the topics")
-        wait_until(states.get_subscription_count, DISCOVERY, "the subscription")
+        wait_until(lambda: rows.discover() or len(rows.streams) == 2, PATIENCE, "the topics")
+        wait_until(states.get_subscription_count, PATIENCE, "the subscription")
 
         def grown():
             send(states, [1])
@@ -159,7 +160,7 @@ def test_files_follow_each_other_and_topics_that_come_late_are_recorded(sender, 
             rows.flush()
             return rows.full
 
-        wait_until(grown, 60.0, "the total size")
+        wait_until(grown, PATIENCE, "the total size")
         rows.close()
     finally:
         listener.destroy_node()
@@ -222,10 +223,10 @@ def test_an_arm_is_recorded_whole_and_goes_on_without_its_recorder(start, tmp_pa
         # two nodes publish; either may be discovered first
         for topic in ("/joint_states (", "torque/feedback ("):
             wait_until(lambda r=recorder, t=topic: t in r.output(), START, topic, [*processes, recorder])
-        wait_until(lambda p=path: p.stat().st_size > 100_000, 60.0, "data", [*processes, recorder])
+        wait_until(lambda p=path: p.stat().st_size > 100_000, PATIENCE, "data", [*processes, recorder])
         if name == "first":
             recorder.signal(signal.SIGKILL)
-            recorder.wait(10.0)
+            recorder.wait(PATIENCE)
         else:
             assert recorder.stop() == 0
     for path in sorted(tmp_path.glob("*.mcap")):

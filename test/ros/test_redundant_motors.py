@@ -18,7 +18,7 @@ from rne_dynamics.control.trajectory import Quintic
 from rne_dynamics.ros.messages import stamp_of
 from rne_dynamics.ros.processes import wait_until
 
-from .conftest import FOLLOWING
+from .conftest import FOLLOWING, PATIENCE
 from .simulated_mechanism import COLD, CONTROLLER, SimulatedMechanism
 
 pytestmark = pytest.mark.slow
@@ -76,8 +76,8 @@ def test_a_quintic_of_the_leading_joints_is_tracked_and_the_third_motor_goes_alo
     rig.states.samples.clear()
     goal = dict(zip(JOINTS, TO.tolist(), strict=True))
     rig.send(list(goal), (1.5, goal.values()), begin=begin)
-    wait_until(lambda: rig.states.latest() and stamp_of(rig.states.latest()) > begin + 1_800_000_000, 120.0, "the end",
-               rig.processes, period=0.02)
+    wait_until(lambda: rig.states.latest() and stamp_of(rig.states.latest()) > begin + 1_800_000_000, PATIENCE,
+               "the end", rig.processes, period=0.02)
     messages = [m for m in map(rig.states.decode, rig.states.samples) if stamp_of(m) >= begin]
     assert len(messages) > 700
     leading = list(leading_joints(ARM, range(ARM.n)))
@@ -96,7 +96,7 @@ def test_a_quintic_of_the_leading_joints_is_tracked_and_the_third_motor_goes_alo
 def test_goals_that_the_loops_do_not_allow_are_refused(rig, tracking):
     before = tracking.output().count("trajectory refused")
     rig.send(JOINTS, (1.0, [*TO[:2].tolist(), float(TO[2]) + 0.2]))
-    wait_until(lambda: tracking.output().count("trajectory refused") > before, 20.0, "a refusal", rig.processes)
+    wait_until(lambda: tracking.output().count("trajectory refused") > before, PATIENCE, "a refusal", rig.processes)
     said = [line for line in tracking.output().splitlines() if "trajectory refused" in line][-1]
     assert "but the loops put it at" in said
     assert "leave it out" in said
@@ -104,7 +104,7 @@ def test_goals_that_the_loops_do_not_allow_are_refused(rig, tracking):
 
 def test_move_names_the_leading_joints_alone(rig, tracking):
     move = rig.start("move", ["left_joint=-1.9"], model=MODEL, velocity_scale=0.3)
-    assert move.wait(120.0) == 0, move.output()
+    assert move.wait(PATIENCE) == 0, move.output()
     assert abs(rig.now().position[0] + 1.9) < 0.01
 
 
@@ -112,10 +112,10 @@ def test_a_stop_in_the_middle_of_a_motion_decelerates_and_holds(rig, tracking):
     goal = placed(*TWO.neutral)
     leading = {name: float(goal[ARM.joint_names.index(name)]) for name in JOINTS}
     rig.send(list(leading), (2.0, leading.values()))
-    wait_until(lambda: np.abs(rig.now().velocity[:3]).max() > 0.1, 30.0, "motion", rig.processes)
+    wait_until(lambda: np.abs(rig.now().velocity[:3]).max() > 0.1, PATIENCE, "motion", rig.processes)
     rig.states.samples.clear()
     tracking.signal(signal.SIGINT)
-    assert tracking.wait(60.0) == 0
+    assert tracking.wait(PATIENCE) == 0
     rig.processes.remove(tracking)
     rig.states.drain()
     messages = list(map(rig.states.decode, rig.states.samples))
@@ -140,5 +140,5 @@ def test_gravity_compensation_holds_it(rig, tracking):
     np.testing.assert_allclose(message.position[:3], FROM, atol=0.02)
     np.testing.assert_allclose(message.effort[:3], rne.gravity_torque(ARM, np.array(message.position[:3])), atol=0.05)
     process.signal(signal.SIGINT)
-    assert process.wait(30.0) == 0
+    assert process.wait(PATIENCE) == 0
 

@@ -20,6 +20,8 @@ from rne_dynamics.cli.main import main
 from rne_dynamics.ros.arm_processes import session_node
 from rne_dynamics.ros.processes import NodeProcess, wait_until
 
+from .conftest import PATIENCE
+
 ROOT = Path(__file__).resolve().parents[2]
 #: No other test uses it: `rne stop` stops every controller that it finds.
 DOMAIN = {"ROS_DOMAIN_ID": str(110 + os.getpid() % 100)}
@@ -54,8 +56,8 @@ def arm(folder: Path, namespace: str, controller: str = "computed_torque_control
             ros = ["--ros-args", "--params-file", str(file), "-r", f"__ns:={namespace}"]
             ros += ["-r", f"/clock:={namespace}/clock"]
             processes.append(stack.enter_context(NodeProcess(module, ros, DOMAIN)))
-        wait_until(lambda: all("ready: " in p.output() for p in processes), 180.0, "both nodes", processes)
-        wait_until(lambda: "holding" in processes[1].output(), 60.0, "the arm to be held", processes)
+        wait_until(lambda: all("ready: " in p.output() for p in processes), PATIENCE, "both nodes", processes)
+        wait_until(lambda: "holding" in processes[1].output(), PATIENCE, "the arm to be held", processes)
         yield processes
 
 
@@ -189,15 +191,15 @@ def test_an_arm_that_moves_after_its_release_is_not_reported_as_stopped(tmp_path
 def test_faults_and_stale_joint_states_are_reported_with_their_remedies(tmp_path, capsys):
     with arm(tmp_path, "/pushed") as (simulator, _), session_node("pusher", "/pushed") as pusher:
         wrenches = pusher.create_publisher(WrenchStamped, "simulator/wrench", 10)
-        wait_until(wrenches.get_subscription_count, 30.0, "the simulator's topic", [simulator])
+        wait_until(wrenches.get_subscription_count, PATIENCE, "the simulator's topic", [simulator])
         push = WrenchStamped()
         push.header.frame_id = "link2"
         push.wrench.force.y = 500.0
         wrenches.publish(push)
-        wait_until(lambda: state(capsys, PUSHED)[1]["state"] == "fault", 60.0, "the fault", [simulator])
+        wait_until(lambda: state(capsys, PUSHED)[1]["state"] == "fault", PATIENCE, "the fault", [simulator])
         push.wrench.force.y = 0.0
         wrenches.publish(push)
-        wait_until(lambda: "its limit is" in state(capsys, PUSHED)[1]["trouble"], 60.0, "the cause", [simulator])
+        wait_until(lambda: "its limit is" in state(capsys, PUSHED)[1]["trouble"], PATIENCE, "the cause", [simulator])
         code, report = state(capsys, PUSHED)
         assert code == 1
         assert "send --recover" in report["remedy"]

@@ -19,7 +19,7 @@ from rne_dynamics.ros.processes import wait_until
 from rne_dynamics.ros.qos import OFFERED
 from rne_dynamics.ros.topic_recorder import TopicRecorder
 
-from .conftest import IN_STEP, START, account
+from .conftest import IN_STEP, PATIENCE, START, account
 
 CONTROLLER, JOINTS = "computed_torque_controller", ["joint1", "joint2"]
 #: Much longer than state_timeout, 0.1 s.
@@ -53,24 +53,24 @@ def test_a_paused_stepped_and_reset_simulation_is_no_fault_and_a_signal_ends_eve
     pause = SetBool.Request(data=True)
     assert peer.call(SetBool, "simulator/pause", pause).success
     time.sleep(PAUSE)
-    assert peer.call(Trigger, "simulator/step", Trigger.Request(), 1).success
+    assert peer.call(Trigger, "simulator/step", Trigger.Request(), once=True).success
     time.sleep(PAUSE)
     assert peer.call(SetBool, "simulator/pause", SetBool.Request(data=False)).success
     states.drain()
     states.samples.clear()
-    wait_until(lambda: states.latest() is not None and len(states.samples) > 50, 10.0, "the simulation", [simulator])
+    wait_until(lambda: states.latest() is not None and len(states.samples) > 50, PATIENCE, "states", [simulator])
     assert peer.mode(CONTROLLER) == "holding"
     assert "stopping" not in process.output()
-    assert peer.call(Trigger, "simulator/reset", Trigger.Request(), 1).success
+    assert peer.call(Trigger, "simulator/reset", Trigger.Request(), once=True).success
     states.drain()
     states.samples.clear()
-    wait_until(lambda: states.latest() is not None and len(states.samples) > 50, 10.0, "the simulation", [simulator])
+    wait_until(lambda: states.latest() is not None and len(states.samples) > 50, PATIENCE, "states", [simulator])
     assert "fault" not in process.output()
     assert states.latest().position[0] == pytest.approx(0.5, abs=0.05)
     # and a controller must end though simulated time stands still
     assert peer.call(SetBool, "simulator/pause", pause).success
     process.signal(signal.SIGINT)
-    assert process.wait(15.0) == 0
+    assert process.wait(PATIENCE) == 0
     assert peer.efforts()[-1] == [0.0, 0.0]
 
 
@@ -82,13 +82,13 @@ def test_in_lockstep_the_simulation_waits_for_a_frozen_controller(simulated):
     before = account(peer)
     states.drain()
     states.samples.clear()
-    wait_until(lambda: int(account(peer)["periods waited"]) > int(before["periods waited"]) + 100, 60.0, "it to wait",
-               [simulator])
+    wait_until(lambda: int(account(peer)["periods waited"]) > int(before["periods waited"]) + 100, PATIENCE,
+               "it to wait", [simulator])
     assert account(peer)["periods"] == before["periods"]
     states.drain()
     assert not states.samples, "no step without an answer"
     process.signal(signal.SIGCONT)
-    wait_until(lambda: states.latest() is not None and len(states.samples) > 50, 60.0, "the simulation", [process])
+    wait_until(lambda: states.latest() is not None and len(states.samples) > 50, PATIENCE, "the simulation", [process])
     stamps = [stamp_of(states.decode(sample)) for sample in states.samples]
     assert set(np.diff(stamps)) == {4_000_000}
     assert peer.mode(CONTROLLER) == "holding"
@@ -103,14 +103,14 @@ def test_in_lockstep_an_inactive_controller_holds_nothing_up_and_misses_no_state
     process, peer = controller(start, startup_check__duration=0.0, autostart=False), make_peer(JOINTS)
     states = TopicRecorder(peer.node, JointState, "joint_states", depth=10_000)
     assert peer.transition(CONTROLLER, Transition.TRANSITION_CONFIGURE)
-    wait_until(lambda: states.drain() or len(states.samples) > 100, 30.0, "the simulation", [simulator, process])
+    wait_until(lambda: states.drain() or len(states.samples) > 100, PATIENCE, "the simulation", [simulator, process])
     assert peer.transition(CONTROLLER, Transition.TRANSITION_ACTIVATE)
     wait_until(lambda: peer.mode(CONTROLLER) == "holding", START, "the controller to hold", [simulator, process])
     states.samples.clear()
-    wait_until(lambda: states.drain() or len(states.samples) > 100, 30.0, "the simulation", [simulator, process])
+    wait_until(lambda: states.drain() or len(states.samples) > 100, PATIENCE, "the simulation", [simulator, process])
     assert peer.transition(CONTROLLER, Transition.TRANSITION_DEACTIVATE)
     states.samples.clear()
-    wait_until(lambda: states.drain() or len(states.samples) > 100, 30.0, "the simulation", [simulator, process])
+    wait_until(lambda: states.drain() or len(states.samples) > 100, PATIENCE, "the simulation", [simulator, process])
     assert account(peer)["missed replies"] == "0"
     assert "lock-step" not in simulator.output()
     for node in (process, simulator):
@@ -128,7 +128,7 @@ def test_after_the_timeout_it_goes_on_without_waiting_until_the_next_command(sta
     def goes_on(why):
         states.drain()
         states.samples.clear()
-        wait_until(lambda: states.drain() or len(states.samples) > 10, 10.0, why, [simulator])
+        wait_until(lambda: states.drain() or len(states.samples) > 10, PATIENCE, why, [simulator])
 
     def timed_out():
         if next(polls) % 100 == 0:  # a command may be lost before the simulator has seen who sends it
@@ -137,7 +137,7 @@ def test_after_the_timeout_it_goes_on_without_waiting_until_the_next_command(sta
 
     polls = itertools.count()
     goes_on("states before the first command, for which nothing waits")
-    wait_until(timed_out, 30.0, "the end of the wait for a command", [simulator])
+    wait_until(timed_out, PATIENCE, "the end of the wait for a command", [simulator])
     goes_on("states after the wait")
     simulator.stop()
 
@@ -147,11 +147,11 @@ def test_without_a_clock_nothing_is_sent_and_that_is_reported(start, namespace, 
     peer.connect(process)
     wait_until(lambda: peer.mode(CONTROLLER) == "waiting", START, "the controller", [process])
     peer.silence([0.1, 0.2])
-    wait_until(lambda: "nothing was received on /clock" in process.output(), 15.0, "the warning", [process])
+    wait_until(lambda: "nothing was received on /clock" in process.output(), PATIENCE, "the warning", [process])
     assert not peer.set_parameters(CONTROLLER, use_sim_time=False).successful
     clock = peer.node.create_publisher(Clock, f"{namespace}/clock", OFFERED)
     message = Clock()
-    wait_until(clock.get_subscription_count, 10.0, "its subscription", [process])
+    wait_until(clock.get_subscription_count, PATIENCE, "its subscription", [process])
 
     def answered():
         message.clock.nanosec += 5_000_000
@@ -160,5 +160,5 @@ def test_without_a_clock_nothing_is_sent_and_that_is_reported(start, namespace, 
         time.sleep(0.005)
         return peer.efforts()
 
-    wait_until(answered, 10.0, "an effort", [process])
+    wait_until(answered, PATIENCE, "an effort", [process])
     process.stop()

@@ -19,7 +19,7 @@ from rne_dynamics.ros.processes import NodeProcess, wait_until
 from rne_dynamics.ros.qos import LATCHED, OFFERED
 from rne_dynamics.ros.topic_recorder import TopicRecorder
 
-from .conftest import START, Peer
+from .conftest import PATIENCE, START, Peer
 
 ROBOT = rne.load_urdf("puma560")
 JOINTS = ["joint3", "joint1", "joint2", "joint4", "joint5", "joint6"]  # not the model's order, on purpose
@@ -42,13 +42,13 @@ class Arm:
         """A state from after this call."""
         self.states.drain()
         self.states.samples.clear()
-        wait_until(lambda: self.states.latest() is not None, 5.0, "a joint state", [self.process])
+        wait_until(lambda: self.states.latest() is not None, PATIENCE, "a joint state", [self.process])
         return self.states.latest()
 
     def call(self, name: str, request=None) -> object:
         kind = Trigger if request is None else SetBool
-        attempts = 1 if name == "step" else 5  # a step asked for twice would be two steps
-        return self.peer.call(kind, f"simulator/{name}", request or Trigger.Request(), attempts)
+        # a step asked for twice would be two steps
+        return self.peer.call(kind, f"simulator/{name}", request or Trigger.Request(), once=name == "step")
 
     def pause(self, yes: bool) -> None:
         assert self.call("pause", SetBool.Request(data=yes)).success
@@ -63,7 +63,7 @@ class Arm:
             self.command(efforts)
             return happens(self.now())
 
-        wait_until(seen, 10.0, what, [self.process])
+        wait_until(seen, PATIENCE, what, [self.process])
 
     def hold(self, seconds: float, push=None) -> JointState:
         """Command gravity for a time."""
@@ -106,7 +106,7 @@ def test_the_arm_is_held_still_until_the_first_command(arm):
 
 def test_stamps_advance_by_the_period_and_the_clock_with_them(arm):
     arm.now()
-    wait_until(lambda: arm.states.latest() and len(arm.states.samples) > 100, 10.0, "states", [arm.process])
+    wait_until(lambda: arm.states.latest() and len(arm.states.samples) > 100, PATIENCE, "states", [arm.process])
     stamps = [stamp_of(arm.states.decode(s)) for s in arm.states.samples]
     assert set(np.diff(stamps)) == {2_000_000}
     arm.clock.drain()
@@ -128,7 +128,7 @@ def test_commands_are_in_the_order_of_the_joints_parameter(arm):
     arm.states.drain()
     arm.states.samples.clear()
     assert arm.call("step").success
-    wait_until(lambda: arm.states.latest() is not None, 5.0, "the state after the step", [arm.process])
+    wait_until(lambda: arm.states.latest() is not None, PATIENCE, "the state after the step", [arm.process])
     assert list(arm.states.latest().effort) == [-20.0, 30.0, 10.0, 1.0, 2.0, 3.0]
 
 
@@ -157,7 +157,7 @@ def test_pause_stops_the_stream_and_step_gives_one_state_each(arm):
     assert arm.states.samples == []
     for _ in range(3):
         assert arm.call("step").success
-    wait_until(lambda: arm.states.latest() and len(arm.states.samples) == 3, 2.0, "three states", [arm.process])
+    wait_until(lambda: arm.states.latest() and len(arm.states.samples) == 3, PATIENCE, "three states", [arm.process])
     arm.pause(False)
     arm.now()
 
@@ -204,7 +204,7 @@ def test_a_wrench_acts_from_its_stamp_on(arm):
     assert arm.now().velocity[0] == 0.0, "it has ended, and friction has stopped the joint"
     push.header.stamp.sec += 100
     arm.wrenches.publish(push)
-    wait_until(lambda: "s after the last joint state" in arm.process.output(), 5.0, "the refusal", [arm.process])
+    wait_until(lambda: "s after the last joint state" in arm.process.output(), PATIENCE, "the refusal", [arm.process])
 
 
 def test_of_a_stream_of_wrenches_the_newest_is_soon_in_force(arm):
@@ -229,14 +229,14 @@ def test_wrenches_on_unknown_links_and_nan_are_refused(arm):
     for frame, torque in (("no_such_link", 1.0), ("link1", float("nan"))):
         push.header.frame_id, push.wrench.torque.z = frame, torque
         arm.wrenches.publish(push)
-    wait_until(lambda: arm.process.output().count("wrench refused") >= 2, 5.0, "two refusals", [arm.process])
+    wait_until(lambda: arm.process.output().count("wrench refused") >= 2, PATIENCE, "two refusals", [arm.process])
     assert "link" in arm.process.output()
     assert np.isfinite(arm.hold(0.1).position).all()
 
 
 def test_a_command_that_is_not_renewed_times_out(arm):
     arm.command_until([0.0, 60.0, 30.0, 0.0, 0.0, 0.0], lambda state: any(state.effort), "the command")
-    wait_until(lambda: not any(arm.now().effort), 5.0, "the time-out", [arm.process])
+    wait_until(lambda: not any(arm.now().effort), PATIENCE, "the time-out", [arm.process])
 
 
 @pytest.fixture
@@ -252,7 +252,7 @@ def braked(namespace):
 
 def test_brakes_bite_after_the_time_out_where_they_are_asked_to(braked):
     braked.command_until([0.0] * 6, lambda state: any(state.velocity), "the arm to fall")
-    wait_until(lambda: not any(braked.now().velocity), 5.0, "the brakes", [braked.process])
+    wait_until(lambda: not any(braked.now().velocity), PATIENCE, "the brakes", [braked.process])
     held = braked.now()
     assert held.position[1] != 0.0
     time.sleep(0.3)
@@ -263,5 +263,5 @@ def test_brakes_bite_after_the_time_out_where_they_are_asked_to(braked):
 def test_the_description_is_published_for_whoever_comes_late(arm):
     got = []
     arm.peer.caller.create_subscription(String, "robot_description", got.append, LATCHED)
-    wait_until(lambda: arm.peer.executor.spin_once(0.05) or got, 10.0, "the description", [arm.process])
+    wait_until(lambda: arm.peer.executor.spin_once(0.05) or got, PATIENCE, "the description", [arm.process])
     assert '<robot name="puma560">' in got[0].data

@@ -18,7 +18,7 @@ import rne_dynamics as rne
 from rne_dynamics.ros.processes import wait_until
 from rne_dynamics.ros.trajectory_message import duration_message
 
-from .conftest import SEES_AGAIN, START, STEP, parameter_value
+from .conftest import PATIENCE, SEES_AGAIN, START, STEP, parameter_value
 
 ROBOT = rne.load_urdf("planar2")
 Q = [0.3, -0.5]
@@ -65,7 +65,7 @@ def test_nothing_in_a_storm_stops_the_arm(in_lockstep):
             trajectories.publish(data)
             turn()
         until(said)
-    wait_until(lambda: turn() or peer.mode(NODE) == "tracking", 30.0, "the motion", [process])  # a storm may cancel it
+    wait_until(lambda: turn() or peer.mode(NODE) == "tracking", PATIENCE, "motion", [process])  # a storm may cancel it
     setter = peer.client(SetParameters, f"{NODE}/set_parameters")
     cancel, recover = (peer.client(Trigger, f"{NODE}/{name}") for name in ("cancel", "recover"))
     futures = []
@@ -78,7 +78,7 @@ def test_nothing_in_a_storm_stops_the_arm(in_lockstep):
     while sum(f.done() for f in futures) < 0.9 * len(futures) and time.monotonic() < until_answered:
         turn()
     assert peer.get_double(NODE, "gains.joint1.p") > 300.0
-    wait_until(lambda: turn() or peer.mode(NODE) == "holding", 30.0, "the arm to be held", [process])
+    wait_until(lambda: turn() or peer.mode(NODE) == "holding", PATIENCE, "the arm to be held", [process])
     output = process.output()
     for word in ("stopping", "fault", "Traceback", "does not answer"):
         assert word not in output

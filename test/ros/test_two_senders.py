@@ -14,6 +14,8 @@ from rne_dynamics.errors import StateError, StateProblem
 from rne_dynamics.ros.joint_map import JointMap, Reading
 from rne_dynamics.ros.processes import wait_until
 
+from .conftest import PATIENCE
+
 MS = 1_000_000
 
 
@@ -40,7 +42,7 @@ def test_the_second_publisher_is_refused_and_the_first_goes_on(node):
     senders = [node.create_publisher(JointState, "two_senders_states", 1) for _ in range(2)]
     gripper = node.create_publisher(JointState, "two_senders_states", 1)
     subscription = node.create_subscription(JointState, "two_senders_states", lambda _: None, 1)
-    wait_until(lambda: all(p.get_subscription_count() for p in (*senders, gripper)), 20.0, "the topic's discovery")
+    wait_until(lambda: all(p.get_subscription_count() for p in (*senders, gripper)), PATIENCE, "the topic's discovery")
     joint_map = JointMap(["a"])
     guard = StateFilter(StateLimits(np.ones(1), np.zeros(1, dtype=bool), 0.1, 50.0, ("a",)))
     q, qd = np.zeros(1), np.zeros(1)

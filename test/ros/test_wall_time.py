@@ -15,7 +15,7 @@ from rne_dynamics.ros.processes import wait_until
 from rne_dynamics.ros.topic_recorder import TopicRecorder
 from rne_dynamics.ros.wall_time import GAIN, WallTime
 
-from .conftest import START, account
+from .conftest import PATIENCE, START, account
 
 SECOND, PERIOD = 1_000_000_000, 0.01
 
@@ -71,13 +71,13 @@ def test_a_simulator_that_was_frozen_says_how_far_it_is_behind_publishes_every_s
     simulator.signal(signal.SIGSTOP)
     time.sleep(0.5)
     simulator.signal(signal.SIGCONT)
-    wait_until(lambda: "behind the wall clock" in simulator.output(), 30.0, "the warning", [simulator])
+    wait_until(lambda: "behind the wall clock" in simulator.output(), PATIENCE, "the warning", [simulator])
 
     def lag():
         return float(account(peer)["behind the wall clock (s)"])
 
     before = lag()
-    wait_until(lambda: lag() < before, 120.0, "a simulation that catches up", [simulator])
+    wait_until(lambda: lag() < before, PATIENCE, "a simulation that catches up", [simulator])
     states.drain()
     stamps = np.array([stamp_of(states.decode(sample)) for sample in states.samples])
     assert set(np.diff(stamps)) == {10_000_000}

@@ -12,7 +12,7 @@ from rne_dynamics.compiling.first_start import EXPECTED
 from rne_dynamics.compiling.jit import COMPILED
 from rne_dynamics.ros.processes import NodeProcess, wait_until
 
-from .conftest import START, STEP, SteppedPeer
+from .conftest import PATIENCE, START, STEP, SteppedPeer
 
 if not COMPILED:
     pytest.skip("numba is not installed", allow_module_level=True)
@@ -53,11 +53,11 @@ def test_an_active_controller_compiles_nothing(module, namespace):
             if "not checked" in process.output():  # the start-up check is over: no efforts are reported here
                 break
         if module == "computed_torque_controller":
-            wait_until(trajectories.get_subscription_count, 20.0, "the controller's topic", [process])
+            wait_until(trajectories.get_subscription_count, PATIENCE, "the controller's topic", [process])
             point = JointTrajectoryPoint(positions=[0.35, -0.45])
             point.time_from_start.nanosec = 300_000_000
             trajectories.publish(JointTrajectory(joint_names=JOINTS, points=[point]))
-            wait_until(lambda: stream(peer, STEP) or peer.mode(module) == "tracking", 20.0, "the motion", [process])
+            wait_until(lambda: stream(peer, STEP) or peer.mode(module) == "tracking", PATIENCE, "the motion", [process])
             stream(peer, 0.6, 0.05)
             peer.call(SetBool, f"{module}/hand_guide", SetBool.Request(data=True))
             stream(peer, 0.2)
@@ -73,7 +73,7 @@ def test_an_active_controller_compiles_nothing(module, namespace):
         peer.call(Trigger, f"{module}/recover", Trigger.Request())
         stream(peer, 0.3)
         stream(peer, 0.2, 10.0)  # faster than a joint can be: stopped, and the motors' work is compared with the model
-        wait_until(lambda: stream(peer, STEP) or peer.mode(module) == "fault", 20.0, "the end of the stop", [process])
+        wait_until(lambda: stream(peer, STEP) or peer.mode(module) == "fault", PATIENCE, "the fault", [process])
         peer.call(Trigger, f"{module}/recover", Trigger.Request())
         stream(peer, 0.3)
         peer.call(Trigger, f"{module}/stop", Trigger.Request())
