@@ -11,7 +11,6 @@ from dataclasses import dataclass, replace
 from types import TracebackType
 
 import rclpy
-from rclpy.context import Context
 
 from rne_dynamics.advice import rne
 from rne_dynamics.errors import ArgumentError, RneDynamicsError
@@ -37,6 +36,7 @@ from rne_dynamics.faults.fault import Fault
 from rne_dynamics.faults.fault_run import FaultRun
 from rne_dynamics.faults.rig import Rig
 from rne_dynamics.faults.robots import arm_named
+from rne_dynamics.ros.own_context import own_context
 
 #: Every fault, grouped by kind.
 FAULTS: tuple[Fault, ...] = (
@@ -146,8 +146,7 @@ class Campaign:
         self._choice = threading.Lock()
         self._halt, self._warm = threading.Event(), threading.Event()
         self._first = threading.Lock()
-        self._context = Context()
-        rclpy.init(context=self._context)
+        self._context = own_context()
         count = max(1, min(workers, len(given)))
         self._threads = [
             threading.Thread(target=self._work, args=(number == 0,), name=f"faults {number}") for number in range(count)

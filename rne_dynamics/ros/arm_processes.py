@@ -12,11 +12,11 @@ from typing import Any
 
 import rclpy
 import yaml
-from rclpy.context import Context
 from rclpy.node import Node
 
 from rne_dynamics.errors import RneDynamicsError
 from rne_dynamics.model.inertia import Array
+from rne_dynamics.ros.own_context import own_context
 from rne_dynamics.ros.processes import NodeProcess, wait_until
 
 #: With a cold numba cache each process compiles for half a minute.
@@ -29,8 +29,7 @@ LOCKSTEP_TIMEOUT = 60.0
 def session_node(name: str, namespace: str) -> Iterator[Node]:
     """A node in a context of its own; discovery stays on this computer unless the environment says otherwise."""
     os.environ.setdefault("ROS_AUTOMATIC_DISCOVERY_RANGE", "LOCALHOST")
-    context = Context()
-    rclpy.init(context=context)
+    context = own_context()
     node = rclpy.create_node(name, namespace=namespace, context=context)
     try:
         yield node

@@ -8,7 +8,6 @@ from typing import Any
 
 import rclpy
 from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus
-from rclpy.context import Context
 from rclpy.executors import SingleThreadedExecutor
 from rclpy.node import Node, NodeNameNonExistentError
 from sensor_msgs.msg import JointState
@@ -17,6 +16,7 @@ from std_srvs.srv import Trigger
 
 from rne_dynamics.errors import ArgumentError, ControlError
 from rne_dynamics.ros.clock_seen import LOOP
+from rne_dynamics.ros.own_context import own_context
 from rne_dynamics.ros.qos import LATCHED, NEWEST
 
 #: Longest search, s.
@@ -106,8 +106,7 @@ class RunningNodes:
     """The nodes that are found; a context that ends the listening."""
 
     def __init__(self) -> None:
-        self._context = Context()
-        rclpy.init(context=self._context)
+        self._context = own_context()
         self._node: Node = rclpy.create_node("rne", context=self._context, start_parameter_services=False)
         self._executor = SingleThreadedExecutor(context=self._context)
         self._executor.add_node(self._node)

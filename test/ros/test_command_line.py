@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import contextlib
 import importlib
 
 import pytest
+import rclpy
 
 import rne_dynamics
 from rne_dynamics.cli.main import main as rne
+from rne_dynamics.faults.campaign import Campaign
+from rne_dynamics.ros.arm_processes import session_node
 from rne_dynamics.ros.command_line import own_words
 from rne_dynamics.ros.parameter_page import NODES
+from rne_dynamics.ros.running_nodes import RunningNodes
 
 
 def program(name):
@@ -53,3 +58,20 @@ def test_words_that_no_node_takes_are_refused(name, word, said, capsys):
 
 def test_arguments_of_ros_are_left_alone():
     assert own_words(["a", "--ros-args", "-p", "b:=c", "--", "d", "--ros-args", "-r", "e:=f"]) == ["a", "d"]
+
+
+@pytest.mark.parametrize("made", ["session", "found nodes", "campaign"])
+def test_arguments_of_xacro_remap_nothing(made, monkeypatch):
+    words = ["rne", "demo", "--robot", "arm.urdf.xacro", "--arg", "joint_states:=merged", "--arg", "__ns:=/elsewhere"]
+    monkeypatch.setattr("sys.argv", words)
+    with contextlib.ExitStack() as stack:
+        if made == "session":
+            node = stack.enter_context(session_node("demo", "/rne_demo"))
+        elif made == "found nodes":
+            node = stack.enter_context(RunningNodes())._node
+        else:
+            campaign = stack.enter_context(Campaign([]))
+            node = rclpy.create_node("demo", context=campaign._context)
+            stack.callback(node.destroy_node)
+        assert node.resolve_topic_name("joint_states").endswith("/joint_states")
+        assert node.get_namespace() in ("/rne_demo", "/")
