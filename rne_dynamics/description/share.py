@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import posixpath
+import re
 import sys
 from collections.abc import Iterator
 from pathlib import Path, PurePosixPath
@@ -12,6 +13,7 @@ from urllib.parse import unquote
 from rne_dynamics.errors import DescriptionError
 
 PACKAGE = "rne_dynamics"
+_NAME = re.compile(r"<name>\s*([^<\s]+)")
 
 
 def share_folders() -> Iterator[Path]:
@@ -115,8 +117,12 @@ def _in_package(uri: str, rest: str) -> Path:
     )
 
 
-def package_folders(name: str) -> Iterator[Path]:
-    """Existing share folders of a package: ament index, ROS_PACKAGE_PATH, this package's own."""
+def package_folders(name: str, *files: Path) -> Iterator[Path]:
+    """Existing folders of a package, as ``package://`` and ``$(find)`` look for it.
+
+    They are in the ament index, in ROS_PACKAGE_PATH, this package's own, in the folders above `files`, which name the
+    package, and in wheels.
+    """
     for entry in os.environ.get("AMENT_PREFIX_PATH", "").split(os.pathsep):
         folder = Path(entry) / "share" / name
         indexed = Path(entry) / "share/ament_index/resource_index/packages" / name
@@ -132,3 +138,23 @@ def package_folders(name: str) -> Iterator[Path]:
             yield Path(entry)
     if name == PACKAGE:
         yield from (folder for folder in share_folders() if folder.is_dir())
+    for file in files:
+        for folder in file.resolve().parents:
+            if folder.name == name or _package_name(folder) == name:
+                yield folder
+            if (folder / name).is_dir():
+                yield folder / name
+            # a repository's folder often has another name than the package in it
+            yield from (p.parent for p in sorted(folder.glob("*/package.xml")) if _package_name(p.parent) == name)
+    for entry in sys.path if files else ():
+        if (folder := Path(entry) / "cmeel.prefix" / "share" / name).is_dir():
+            yield folder
+
+
+def _package_name(folder: Path) -> str:
+    """The name in a folder's package.xml; empty without one."""
+    try:
+        found = _NAME.search((folder / "package.xml").read_text(encoding="utf-8", errors="replace"))
+    except OSError:
+        return ""
+    return found[1] if found else ""

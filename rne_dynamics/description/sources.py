@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
-import io
-import logging
 import os
 import re
 import sys
@@ -14,11 +11,11 @@ from difflib import get_close_matches
 from pathlib import Path, PurePath
 from typing import BinaryIO, Union
 
-from rne_dynamics.advice import install_ros, rne
+from rne_dynamics.advice import rne
 from rne_dynamics.description.example_robots import HOW_TO_GET, example_robots
-from rne_dynamics.description.markup import read_markup
 from rne_dynamics.description.share import resolve_uri, share_file, shipped_models, shipped_robots
-from rne_dynamics.errors import DescriptionError, MissingDependencyError
+from rne_dynamics.description.xacro_file import expand_xacro
+from rne_dynamics.errors import DescriptionError
 
 #: Largest size of a file; URDFs have a few hundred kilobytes.
 MOST_BYTES = 50_000_000
@@ -26,9 +23,6 @@ MOST_BYTES = 50_000_000
 EXPANDED = " (expanded)"
 #: Endings of model files.
 MODEL_SUFFIXES = (".yaml", ".yml")
-_log = logging.getLogger(__name__)
-#: What xacro says of an argument that is not given.
-_NO_ARGUMENT = re.compile(r"Undefined substitution argument ([\w.-]+)")
 _URI = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")
 
 
@@ -202,48 +196,3 @@ def _no_mappings(name: str, mappings: Mapping[str, str] | None) -> None:
         raise DescriptionError(
             f"{name}: arguments ({', '.join(mappings)}) are for xacro only; give a file that ends in .xacro"
         )
-
-
-def expand_xacro(path: Path, data: bytes, mappings: Mapping[str, str]) -> bytes:
-    """The URDF that a xacro file expands to, as UTF-8.
-
-    A xacro file is a program that evaluates expressions and reads other files. Expand only files you trust.
-
-    Parameters
-    ----------
-    path
-        The file; relative paths of included files start in its folder.
-    data
-        Its content, checked before xacro reads the file.
-    mappings
-        Its arguments by name.
-
-    Raises
-    ------
-    DescriptionError
-        xacro refuses it.
-    MissingDependencyError
-        xacro is not installed.
-    """
-    read_markup(data, str(path))
-    try:
-        import xacro
-    except ImportError:
-        raise MissingDependencyError(
-            f"{path}: xacro is not installed; `{install_ros('xacro', 'xacro')}`, or give the URDF it expands to"
-        ) from None
-    chatter = io.StringIO()
-    try:
-        with contextlib.redirect_stderr(chatter), contextlib.redirect_stdout(chatter):
-            document = xacro.process_file(str(path), mappings={k: str(v) for k, v in mappings.items()})
-            text: str = document.toprettyxml(indent="  ")
-    except (Exception, SystemExit) as error:  # noqa: BLE001 - expressions in xacro may raise anything
-        stack = [str(f) for f in (getattr(xacro, "filestack", None) or []) if f and str(f) != str(path)]
-        where = f" (in {stack[-1]})" if stack else ""
-        said = " ".join(str(error).split()) or type(error).__name__
-        argument = _NO_ARGUMENT.search(said)
-        fix = f"give it: --arg {argument[1]}:=VALUE (in Python mappings)" if argument else "correct the file"
-        raise DescriptionError(f"{path}: xacro cannot expand it{where}: {said}; {fix}") from None
-    if chatter.getvalue():
-        _log.info("%s: xacro says: %s", path, " ".join(chatter.getvalue().split()))
-    return text.encode()

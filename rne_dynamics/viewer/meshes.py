@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -94,7 +92,7 @@ def mesh_path(name: str, origin: str) -> Path:
         package, _, inside = rest.partition("/")
         if ".." in Path(inside).parts:
             raise DescriptionError(f"{name!r} leads outside its package; name a file inside it")
-        for folder in (*package_folders(package), *_nearby(package, origin)):
+        for folder in package_folders(package, Path(origin)):
             if (folder / inside).is_file():
                 return folder / inside
         raise DescriptionError(
@@ -104,14 +102,6 @@ def mesh_path(name: str, origin: str) -> Path:
     if not path.is_file():
         raise DescriptionError(f"mesh {str(path)!r} does not exist; correct the file name, or install the meshes")
     return path
-
-
-def _nearby(package: str, origin: str) -> Iterator[Path]:
-    """Folders of a package above the URDF, and of wheels that bring packages of ROS."""
-    for folder in Path(origin).resolve().parents:
-        yield from (p for p in (folder, folder / package) if p.name == package)
-    for entry in sys.path:
-        yield Path(entry) / "cmeel.prefix" / "share" / package
 
 
 def _add(trimesh: Any, scene: Any, part: Visual, origin: str) -> None:

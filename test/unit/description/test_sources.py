@@ -230,39 +230,80 @@ def test_xacro_includes_from_its_own_folder(xacro_file: Path) -> None:
     assert load_urdf(xacro_file).tree.links[0].inertia.com[0] == 2.0  # type: ignore[union-attr]  # it has one
 
 
-def test_xacro_finds_packages(xacro_file: Path, package: Path) -> None:
-    pytest.importorskip("ament_index_python", reason="comes with ROS or the [ros] extra; `$(find)` needs it")
-    index = package.parents[1] / "share/ament_index/resource_index/packages"
-    index.mkdir(parents=True)
-    (index / "arm_description").write_text("")
-    (package / "part.xacro").write_text(
-        '<robot xmlns:xacro="http://www.ros.org/wiki/xacro"><xacro:property name="more" value="3"/></robot>'
-    )
-    include = (
-        '<xacro:include filename="$(find arm_description)/part.xacro"/><xacro:property name="half" value="${more}"/>'
-    )
-    xacro_file.write_text(XACRO.replace('<xacro:property name="half" value="${float(1) / 2}"/>', include))
-    assert load_urdf(xacro_file).tree.links[0].inertia.com[0] == 3.0  # type: ignore[union-attr]  # it has one
+FIND = '<xacro:include filename="$(find arm_description)/part.xacro"/>'
+PART = '<robot xmlns:xacro="http://www.ros.org/wiki/xacro"><xacro:property name="more" value="3"/></robot>'
 
 
-@pytest.mark.parametrize(
-    ("old", "new", "says"),
-    [
-        ('<xacro:arg name="mass" default="2"/>', "", "mass"),
-        ("float(1) / 2", "1 / 0", "division by zero"),
-        ("float(1) / 2", "__import__('os')", "__import__"),
-        ("float(1) / 2", "nothing", "nothing"),
-        ("</robot>", '<xacro:include filename="none.xacro"/></robot>', "none.xacro"),
-        ("</robot>", '<xacro:macro name="m"><xacro:m/></xacro:macro><xacro:m/></robot>', "recursion"),
-    ],
-)
-def test_xacro_faults_are_one_line_and_printed_nowhere(
-    xacro_file: Path, capfd: pytest.CaptureFixture[str], old: str, new: str, says: str
+@pytest.mark.parametrize("place", ["indexed", "above", "next to", "next to, in a folder of another name"])
+def test_xacro_finds_packages(
+    tmp_path: Path, package: Path, monkeypatch: pytest.MonkeyPatch, place: str
 ) -> None:
-    xacro_file.write_text(XACRO.replace(old, new))
+    folder = {"above": tmp_path / "arm_description", "next to": tmp_path / "src/arm_description",
+              "next to, in a folder of another name": tmp_path / "src/the_arm"}.get(place, package)
+    file = (folder if place == "above" else tmp_path / "src/my_cell") / "urdf/arm.urdf.xacro"
+    file.parent.mkdir(parents=True)
+    folder.mkdir(parents=True, exist_ok=True)
+    if place == "indexed":
+        index = package.parents[1] / "share/ament_index/resource_index/packages"
+        index.mkdir(parents=True)
+        (index / "arm_description").write_text("")
+    else:
+        monkeypatch.delenv("AMENT_PREFIX_PATH")
+        (folder / "package.xml").write_text("<package><name>arm_description</name></package>")
+    (folder / "part.xacro").write_text(PART)
+    half = FIND + '<xacro:property name="half" value="${more}"/>'
+    file.write_text(XACRO.replace('<xacro:property name="half" value="${float(1) / 2}"/>', half))
+    assert load_urdf(file).tree.links[0].inertia.com[0] == 3.0  # type: ignore[union-attr]  # it has one
+
+
+#: What replaces `</robot>`, the place (line 10 of the file, or another file), what is wrong, and the fix.
+XACRO_FAULTS = {
+    "package": (FIND, ":6", "package 'arm_description' is not found in AMENT_PREFIX_PATH (not set), ROS_PACKAGE_PATH "
+                "(not set) and the folders above {file}", "source the workspace"),
+    "include": ('<xacro:include filename="none.xacro"/>', ":6", "file {folder}/none.xacro does not exist", "correct"),
+    "argument": ('<link name="$(arg tool)"/>', ":6", "argument 'tool' is not given", "--arg tool:=VALUE"),
+    "property": ('<link name="${prefix}tool"/>', ":6", "property 'prefix' is not defined, in the expression 'prefix'",
+                 "define it by <xacro:property>"),
+    "number": ('<link name="${1 / 0}"/>', ":6", "the expression '1 / 0' cannot be evaluated: division by zero",
+               "correct it"),
+    "expression": ('<link name="${1 +}"/>', ":6", "the expression '1 +' cannot be evaluated: invalid syntax",
+                   "correct it"),
+    "no builtins": ("<link name=\"${__import__('os')}\"/>", ":6", "__import__", "correct it"),
+    "unknown macro": ('<xacro:arm side="l"/>', ":6", "macro 'arm' is not defined", "include the file"),
+    "parameter": ('<xacro:macro name="m" params="a b:=1"/><xacro:m c="1" a="1"/>', ":6",
+                  "macro 'm' has no parameter 'c'; its parameters: a, b", "delete it from the call"),
+    "no parameter": ('<xacro:macro name="m" params="a b"/><xacro:m />', ":6",
+                     "the call of macro 'm' does not give a, b", "add it"),
+    "no block": ('<xacro:macro name="m" params="*a"/><xacro:m />', ":6", "call of macro 'm': Not enough blocks", ""),
+    "recursion": ('<xacro:macro name="m"><xacro:m/></xacro:macro><xacro:m/>', "", "without end", "<xacro:if>"),
+    "environment": ('<link name="$(env RNE_NOT_SET)"/>', "", "environment variable 'RNE_NOT_SET' is not set", ""),
+    "condition": ('<xacro:if value="maybe"/>', "", '"maybe" evaluated to "maybe"', ""),
+    "XML": ('<xacro:include filename="bad.xacro"/>', "bad.xacro:2", "XML: mismatched tag (part of {file})", "correct"),
+    "included": ('<xacro:include filename="lost.xacro"/>', "lost.xacro:2",
+                 "package 'lost' is not found in AMENT_PREFIX_PATH (not set), ROS_PACKAGE_PATH (not set) and the "
+                 "folders above {file}", "source the workspace"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("kind", XACRO_FAULTS)
+def test_xacro_faults_are_one_plain_sentence_with_their_place(
+    xacro_file: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, kind: str
+) -> None:
+    for variable in ("AMENT_PREFIX_PATH", "ROS_PACKAGE_PATH", "RNE_NOT_SET"):
+        monkeypatch.delenv(variable, raising=False)
+    text, place, what, fix = XACRO_FAULTS[kind]
+    (xacro_file.parent / "bad.xacro").write_text("<robot>\n<link></robot>")
+    (xacro_file.parent / "lost.xacro").write_text('<robot xmlns:xacro="http://www.ros.org/wiki/xacro">\n'
+                                                  '<xacro:include filename="$(find lost)/a"/></robot>')
+    xacro_file.write_text(XACRO.replace("</robot>", f"{text}</robot>"))
     message = refusal(xacro_file)
-    assert message.startswith(f"{xacro_file}: xacro cannot expand it")
-    assert says in message
+    start = f"{xacro_file}{place}" if place[:1] in ("", ":") else str(xacro_file.with_name(place))
+    assert message.startswith(f"{start}: ")
+    assert what.format(file=xacro_file, folder=xacro_file.parent) in message
+    assert fix in message.rpartition("; ")[2]
+    assert "<class" not in message
+    assert all(message.count(text) == 1 for text in ("No such file", "AMENT_PREFIX_PATH") if text in message)
+    assert "\n" not in message
     assert capfd.readouterr() == ("", "")
     xacro_file.write_text(XACRO)
     assert load_urdf(xacro_file).mass == 2.0  # a failure leaves nothing behind
