@@ -16,13 +16,14 @@ from rich.text import Text
 
 from rne_dynamics.cli.check_dynamics import lint_dynamics
 from rne_dynamics.cli.check_flexible import lint_flexible
+from rne_dynamics.cli.check_inertia import lint_sizes
 from rne_dynamics.cli.check_mechanism import lint_mechanism, without_passive_efforts
 from rne_dynamics.cli.robot_argument import add_robot, robot_source, xacro_arguments
 from rne_dynamics.cli.table_layout import print_table
 from rne_dynamics.cli.terminal import console
 from rne_dynamics.description.findings import Finding, Report, Severity
-from rne_dynamics.description.lint import examine
-from rne_dynamics.description.model_file import examine_model
+from rne_dynamics.description.lint import Examination, examine
+from rne_dynamics.description.model_file import examine_model, urdf_source
 from rne_dynamics.description.second_reader import refusal_of_urdf_parser_py
 from rne_dynamics.description.sources import Source, is_model_file
 from rne_dynamics.model.assembly import assemble
@@ -80,7 +81,7 @@ def check_urdf(source: Source) -> Report:
         return report
     refused = refusal_of_urdf_parser_py(source, examination.outline.element)
     found = lint_dynamics(assemble(examination.tree), examination.outline)
-    return _with(report, [*found, *([] if refused is None else [refused])])
+    return _with(_with_sizes(examination, source), [*found, *([] if refused is None else [refused])])
 
 
 def check_model(source: Source, mappings: dict[str, str]) -> tuple[list[Report], dict[str, Any] | None]:
@@ -89,7 +90,7 @@ def check_model(source: Source, mappings: dict[str, str]) -> tuple[list[Report],
     report, urdf, freedoms = examination.report, examination.urdf, None
     if urdf is None:
         return [report], None
-    about_urdf = urdf.report
+    about_urdf = _with_sizes(urdf, urdf_source(source))
     if examination.mechanism is not None:
         found, freedoms = lint_mechanism(examination.mechanism, examination.values)
         report = _with(report, found)
@@ -101,6 +102,13 @@ def check_model(source: Source, mappings: dict[str, str]) -> tuple[list[Report],
         found = lint_flexible(examination.arm, examination.flexible)
         report = _with(report, found)
     return [report, about_urdf], freedoms
+
+
+def _with_sizes(examination: Examination, source: Source) -> Report:
+    """The report on a URDF, with findings on sizes of links that the description's own checks have not reported."""
+    report = examination.report
+    known = {finding.element for finding in report.findings}
+    return _with(report, (f for f in lint_sizes(examination, source) if f.element not in known))
 
 
 def _with(report: Report, found: Iterable[Finding]) -> Report:

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from rne_dynamics.description.findings import Finding, error, note, warning
+from rne_dynamics.description.lint_links import FARTHEST
 from rne_dynamics.description.outline import Outline
 from rne_dynamics.model.inertia import Inertia
 from rne_dynamics.model.tree import JointKind, KinematicTree, TreeJoint
@@ -21,13 +22,15 @@ _OUTWEIGHS = 20.0
 #: Length of a link over that of its neighbours, and least length (m), above which it is in wrong units.
 _OUTREACHES = 100.0
 _LONG = 1.0
+#: Distance of a mass centre over the longest one between joints, above which it is in wrong units.
+_CENTRE_OUTREACHES = 5.0
 _TURNING = (JointKind.REVOLUTE, JointKind.CONTINUOUS)
 
 
 def lint_bodies(outline: Outline, tree: KinematicTree) -> Iterator[Finding]:
     """Yield joints that move no or a negative inertia, and links with inertia out of proportion."""
     own = {link.name: link.inertia or Inertia() for link in tree.links}
-    weighs, moved = _accumulated(tree, own)
+    weighs, moved = _weighs(tree, own), accumulated(tree)
     led: dict[str, list[tuple[TreeJoint, float]]] = {}
     for joint in tree.depth_first:
         if joint.kind is not JointKind.FIXED:
@@ -40,15 +43,21 @@ def lint_bodies(outline: Outline, tree: KinematicTree) -> Iterator[Finding]:
     yield from _lint_proportion(outline, tree, own)
 
 
-def _accumulated(tree: KinematicTree, own: dict[str, Inertia]) -> tuple[dict[str, bool], dict[str, Inertia]]:
-    """By link: whether its body (with fixed links) has inertia; inertia of its subtree in its frame."""
+def _weighs(tree: KinematicTree, own: dict[str, Inertia]) -> dict[str, bool]:
+    """By link, whether its body (with fixed links) has inertia."""
     weighs = {name: inertia.mass > 0.0 or bool(inertia.inertia.any()) for name, inertia in own.items()}
-    moved = dict(own)
     for joint in reversed(tree.depth_first):
         if joint.kind is JointKind.FIXED:
             weighs[joint.parent] |= weighs[joint.child]
+    return weighs
+
+
+def accumulated(tree: KinematicTree) -> dict[str, Inertia]:
+    """By link, the inertia of its subtree in its frame."""
+    moved = {link.name: link.inertia or Inertia() for link in tree.links}
+    for joint in reversed(tree.depth_first):
         moved[joint.parent] += moved[joint.child].moved(joint.rotation, joint.position)
-    return weighs, moved
+    return moved
 
 
 def _lint_massless(outline: Outline, joint: TreeJoint, weighs: bool, moved: Inertia) -> Iterator[Finding]:
@@ -100,6 +109,7 @@ def _lint_felt(
 def _lint_lengths(outline: Outline, tree: KinematicTree, own: dict[str, Inertia]) -> Iterator[Finding]:
     """Yield joints much farther from the previous joint than neighbouring joints and mass centres are."""
     length = {joint.name: math.hypot(*joint.position.tolist()) for joint in tree.joints}
+    yield from _lint_centres(outline, own, max(length.values(), default=0.0))
     if max(length.values(), default=0.0) < _LONG:
         return
     joined: dict[str, list[str]] = {link.name: [] for link in tree.links}
@@ -119,6 +129,23 @@ def _lint_lengths(outline: Outline, tree: KinematicTree, own: dict[str, Inertia]
                 f"joint {joint.name!r} <origin>",
                 f"is {length[joint.name]:.4g} m from the joint before it; neighbouring links reach at most "
                 f"{longest:.3g} m",
+                "convert from millimetres if that is what it is",
+            )
+
+
+def _lint_centres(outline: Outline, own: dict[str, Inertia], longest: float) -> Iterator[Finding]:
+    """Yield mass centres that are much farther from their frame than any joint from the joint before it."""
+    for name, inertia in own.items():
+        distance = math.hypot(*inertia.com.tolist())
+        if max(_LONG, _CENTRE_OUTREACHES * longest) <= distance <= FARTHEST:
+            inertial = outline.links[name].element.first("inertial")
+            origin = None if inertial is None else inertial.first("origin")
+            assert origin is not None  # the mass centre is not at the frame
+            yield warning(
+                origin.line,
+                f"{outline.links[name].where} <inertial> <origin>",
+                f"the mass centre is {distance:.4g} m from the link's frame; no joint is more than {longest:.3g} m "
+                "from the joint before it",
                 "convert from millimetres if that is what it is",
             )
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 
-from rne_dynamics.description.findings import Finding, Reading, collect, error, warning
+from rne_dynamics.description.findings import Finding, Reading, collect, error, note, warning
 from rne_dynamics.description.lint_structure import mimic_holds
 from rne_dynamics.description.markup import Element
 from rne_dynamics.description.outline import POSITION, JointOutline, Outline
@@ -17,6 +17,10 @@ LIMITED = (JointKind.REVOLUTE, JointKind.PRISMATIC)
 #: A revolute limit beyond two turns is more likely in degrees, a prismatic one beyond 50 m in millimetres.
 _MOST_TURN = 4.0 * math.pi + 0.1
 _MOST_STROKE = 50.0
+#: Angles of placements beyond one turn are more likely in degrees.
+_MOST_ANGLE = 2.0 * math.pi + 0.01
+#: Speeds (rad/s) of joints with limits beyond this are in degrees per second; powers of ten stand for no limit.
+_MOST_SPEED = 60.0
 
 
 def lint_joint(outline: Outline, joint: JointOutline) -> Iterator[Finding]:
@@ -29,6 +33,7 @@ def lint_joint(outline: Outline, joint: JointOutline) -> Iterator[Finding]:
         follows = mimic_holds(outline, joint)
         span = yield from _limits(joint, follows)
         yield from _lint_dynamics(joint)
+        yield from _lint_friction(joint)
         if follows:
             yield from _lint_mimic(outline, joint, span)
 
@@ -41,7 +46,14 @@ def lint_origin(element: Element, where: str) -> Iterator[Finding]:
     where = f"{where} <origin>"
     for attribute in ("xyz", "rpy"):
         if attribute in origin.attributes:
-            yield from read_numbers(origin, attribute, 3, where)
+            values = yield from read_numbers(origin, attribute, 3, where)
+            if attribute == "rpy" and values is not None and max(map(abs, values)) > _MOST_ANGLE:
+                yield warning(
+                    origin.line,
+                    where,
+                    f"rpy is {origin.attributes['rpy']!r}, in radians more than a turn",
+                    f'write rpy="{" ".join(f"{math.radians(x):.10g}" for x in values)}" if these are degrees',
+                )
     for attribute in origin.attributes:
         if attribute.startswith("quat"):
             yield error(
@@ -213,6 +225,40 @@ def _lint_dynamics(joint: JointOutline) -> Iterator[Finding]:
                 f"{attribute} is {value:g}; it must not be negative, as it would add energy",
                 "write its magnitude",
             )
+
+
+def _lint_friction(joint: JointOutline) -> Iterator[Finding]:
+    """Yield friction that leaves nothing of the effort limit, and speeds in wrong units."""
+    limit, dynamics = joint.element.first("limit"), joint.element.first("dynamics")
+    effort, velocity = ((limit.numbers.get(name, (0.0,))[0] if limit else 0.0) for name in ("effort", "velocity"))
+    if limit and joint.kind is JointKind.REVOLUTE and velocity > _MOST_SPEED and not math.log10(velocity).is_integer():
+        yield note(
+            limit.line,
+            f"{joint.where} <limit>",
+            f"velocity is {velocity:g} rad/s, {velocity / (2.0 * math.pi):.3g} turns per second",
+            f'write velocity="{math.radians(velocity):.6g}" if it is in degrees per second',
+        )
+    if dynamics is None or effort <= 0.0:
+        return
+    unit, per = ("N", "m/s") if joint.kind is JointKind.PRISMATIC else ("N m", "rad/s")
+    friction, damping = (dynamics.numbers.get(name, (0.0,))[0] for name in ("friction", "damping"))
+    swapped = f"; are damping ({damping:g}) and friction ({friction:g}) swapped?"
+    if friction >= effort:
+        yield warning(
+            dynamics.line,
+            f"{joint.where} <dynamics>",
+            f"friction is {friction:g} {unit}, while the effort limit is {effort:g} {unit}: its drive cannot move it",
+            "correct friction or effort" + (swapped if damping < effort else ""),
+        )
+    elif damping * velocity > effort - friction and velocity <= _MOST_SPEED:
+        fastest = (effort - friction) / damping
+        yield note(
+            dynamics.line,
+            f"{joint.where} <dynamics>",
+            f"with damping {damping:g} and friction {friction:g} the effort limit of {effort:g} {unit} is used up at "
+            f"{fastest:.3g} {per}, while the velocity limit is {velocity:g} {per}",
+            "correct damping, friction or the limits" + (swapped if friction < damping else ""),
+        )
 
 
 def _lint_mimic(outline: Outline, joint: JointOutline, span: tuple[float, float] | None) -> Iterator[Finding]:

@@ -25,7 +25,8 @@ _GROSS = 0.5
 #: Inertia of a millimetre-sized body of that mass; below its round-off an inertia counts as zero (m²).
 _SMALL = 1e-6
 _HEAVIEST = 1000.0
-_FARTHEST = 10.0
+#: Mass centres farther from their frame are in wrong units, m.
+FARTHEST = 10.0
 
 
 def lint_link(link: LinkOutline) -> Iterator[Finding]:
@@ -50,7 +51,7 @@ def _lint_centre(inertial: Element, where: str) -> Iterator[Finding]:
         distance = math.hypot(*map(float, words))
     except ValueError:
         return  # reported by lint_origin
-    if origin is not None and distance > _FARTHEST:
+    if origin is not None and distance > FARTHEST:
         yield warning(
             origin.line,
             f"{where} <origin>",

@@ -49,7 +49,7 @@ def link_meshes(robot: Robot, source: Source | None) -> LinkMeshes:
     MissingDependencyError
         trimesh is not installed.
     """
-    trimesh = _trimesh()
+    trimesh = load_trimesh()
     scenes: dict[str, Any] = {}
     missing: list[str] = []
     found = [] if source is None else visuals(source)
@@ -60,7 +60,7 @@ def link_meshes(robot: Robot, source: Source | None) -> LinkMeshes:
         scene = trimesh.Scene()
         for part in parts:
             try:
-                _add(trimesh, scene, part, "" if source is None else source.name)
+                add_shape(trimesh, scene, part, "" if source is None else source.name)
             except DescriptionError as error:
                 missing.append(f"link {link!r}: {error}")
                 bare.add(link)
@@ -104,7 +104,7 @@ def mesh_path(name: str, origin: str) -> Path:
     return path
 
 
-def _add(trimesh: Any, scene: Any, part: Visual, origin: str) -> None:
+def add_shape(trimesh: Any, scene: Any, part: Visual, origin: str) -> None:
     """Add a visual to the scene of its link."""
     if part.shape != "mesh":
         make = {"box": lambda *e: trimesh.creation.box(e), "cylinder": _cylinder(trimesh), "sphere": _sphere(trimesh)}
@@ -166,9 +166,10 @@ def merged(scene: Any) -> tuple[Array, NDArray[np.int64]]:
     return np.asarray(mesh.vertices, dtype=np.float64), np.asarray(mesh.faces, dtype=np.int64)
 
 
-def _trimesh() -> Any:
+def load_trimesh() -> Any:
+    """The module trimesh; `MissingDependencyError` without it."""
     try:
         import trimesh
     except ImportError:
-        raise MissingDependencyError("the viewer needs trimesh: pip install 'rne_dynamics[view]'") from None
+        raise MissingDependencyError("shapes of links need trimesh: pip install 'rne_dynamics[view]'") from None
     return trimesh

@@ -49,8 +49,15 @@ class Visual:
     colour: Colour | None = None
 
 
-def visuals(source: Source) -> list[Visual]:
+def visuals(source: Source, tags: tuple[str, ...] = ("visual",)) -> list[Visual]:
     """The visual elements of a URDF; those that cannot be read are left out, since dynamics does not need them.
+
+    Parameters
+    ----------
+    source
+        The URDF.
+    tags
+        The elements to read: "visual", "collision".
 
     Raises
     ------
@@ -59,12 +66,16 @@ def visuals(source: Source) -> list[Visual]:
     """
     read_markup(source.data, source.name, source.encoding, repairs=[])  # refuses entities, which ElementTree expands
     text = source.data.lstrip(b"\xef\xbb\xbf \t\r\n")
-    root = ElementTree.fromstring(text, ElementTree.XMLParser(encoding=source.encoding))
+    try:
+        root = ElementTree.fromstring(text, ElementTree.XMLParser(encoding=source.encoding))
+    except ElementTree.ParseError:  # a prefix that is not declared, as left by xacro, which `read_markup` accepts
+        return []
     known = {m.get("name", ""): colour for m in root.iter("material") if (colour := _colour(m, {})) is not None}
     return [
         visual
         for link in root.iter("link")
-        for element in link.iter("visual")
+        for tag in tags
+        for element in link.iter(tag)
         if (visual := _visual(link.get("name", ""), element, known)) is not None
     ]
 

@@ -100,7 +100,16 @@ ERRORS = {
     "axis_of_two": (arm(("0 1 0", "0 1")), 13, "joint 'shoulder' <axis>", "'0 1'", "give 3"),
     "axis_nan": (arm(("0 1 0", "0 nan 0")), 13, "joint 'shoulder' <axis>", "'0 nan 0'", "write the value"),
     "origin_in_wrong_locale": (
-        arm(("0 0 0.5", "0 0 0,5")), 12, "joint 'shoulder' <origin>", "'0 0 0,5'", "write '0.5', with a decimal point",
+        arm(("0 0 0.5", "0 0 0,5")), 12, "joint 'shoulder' <origin>", "'0 0 0,5'",
+        "write '0 0 0.5', with a decimal point",
+    ),
+    "centre_with_commas": (
+        arm(("0.1 0 0", "0.1, 0, 0")), 4, "link 'upper' <inertial> <origin>", "'0.1, 0, 0'",
+        "write '0.1 0 0', without commas",
+    ),
+    "moment_with_a_blank": (
+        arm(('ixx="0.02"', 'ixx="0. 02"')), 6, "link 'upper' <inertia>", "ixx is '0. 02'",
+        "write '0.02', without the blank in the number",
     ),
     "origin_missing_number": (arm(("0 0 0.5", "0 0.5")), 12, "joint 'shoulder' <origin>", "not 2", "give 3"),
     "origin_by_quaternion": (
@@ -197,6 +206,26 @@ WARNINGS = {
         arm(("revolute", "prismatic"), ('upper="2"', 'upper="600"')), 14, "joint 'shoulder' <limit>", "600 m",
         "millimetres",
     ),
+    "moment_with_a_blank_at_its_end": (
+        arm(('ixx="0.02"', 'ixx="0.02 "')), 6, "link 'upper' <inertia>",
+        "ixx is '0.02 ', with a blank at its end: urdfdom", "delete the blank",
+    ),
+    "placement_in_degrees": (
+        arm(('xyz="0 0 0.5" rpy="0 0 0"', 'xyz="0 0 0.5" rpy="0 90 0"')), 12, "joint 'shoulder' <origin>",
+        "rpy is '0 90 0', in radians more than a turn", 'write rpy="0 1.570796327 0" if these are degrees',
+    ),
+    "inertia_turned_by_degrees": (
+        arm(('xyz="0.1 0 0" rpy="0 0 0"', 'xyz="0.1 0 0" rpy="0 0 -45"')), 4, "link 'upper' <inertial> <origin>",
+        "rpy is '0 0 -45'", 'write rpy="0 0 -0.7853981634"',
+    ),
+    "friction_above_the_effort_limit": (
+        arm(('damping="0.5" friction="0.25"', 'damping="0.25" friction="30"')), 15, "joint 'shoulder' <dynamics>",
+        "friction is 30 N m, while the effort limit is 30 N m: its drive cannot move it", "swapped?",
+    ),
+    "centre_of_millimetres_near_by": (
+        arm(("0.1 0 0", "3 0 0")), 4, "link 'upper' <inertial> <origin>", "3 m from the link's frame; no joint is more",
+        "millimetres",
+    ),
     "mass_in_grams": (arm(('value="2"', 'value="1300000"')), 5, "link 'upper' <mass>", "1.3e+06 kg", "from grams"),
     "mass_zero_with_inertia": (arm(('value="2"', 'value="0"')), 6, "link 'upper' <inertia>", "the mass is 0",
         "write the mass"),
@@ -252,6 +281,19 @@ WARNINGS = {
 }  # fmt: skip
 
 
+#: as above; only doubtful
+NOTES = {
+    "speed_in_degrees": (
+        arm(('velocity="4"', 'velocity="180"')), 14, "joint 'shoulder' <limit>",
+        "velocity is 180 rad/s, 28.6 turns per second", 'write velocity="3.14159" if it is in degrees per second',
+    ),
+    "damping_above_the_effort_limit": (
+        arm(('damping="0.5"', 'damping="10"')), 15, "joint 'shoulder' <dynamics>",
+        "the effort limit of 30 N m is used up at 2.98 rad/s, while the velocity limit is 4 rad/s", "swapped?",
+    ),
+}  # fmt: skip
+
+
 def the_finding(text: str, severity: Severity, line: int, element: str, says: str) -> Finding:
     report = lint(text if text.strip() else text.encode())
     fitting = [f for f in report.of(severity) if (f.line, f.element) == (line, element) and says in f.message]
@@ -278,6 +320,12 @@ def test_load_urdf_refuses_every_error_in_one_line_with_the_file(case: str) -> N
 def test_warnings_name_line_element_value_and_fix(case: str) -> None:
     text, line, element, says, fix = WARNINGS[case]
     assert fix in the_finding(text, Severity.WARNING, line, element, says).fix
+
+
+@pytest.mark.parametrize("case", NOTES)
+def test_notes_name_line_element_value_and_fix(case: str) -> None:
+    text, line, element, says, fix = NOTES[case]
+    assert fix in the_finding(text, Severity.NOTE, line, element, says).fix
 
 
 @pytest.mark.parametrize("case", WARNINGS)

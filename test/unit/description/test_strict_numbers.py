@@ -36,7 +36,15 @@ def test_good_numbers_have_no_finding() -> None:
 @pytest.mark.parametrize(
     ("text", "count", "says", "fix"),
     [
-        ("1,5 0 0", 3, "'1,5 0 0'", "write '1.5', with a decimal point"),
+        ("1,5 0 0", 3, "'1,5 0 0'", "write '1.5 0 0', with a decimal point"),
+        ("1,5", 1, "'1,5'", "write '1.5', with a decimal point"),
+        ("0.1, 0, 0", 3, "'0.1, 0, 0'", "write '0.1 0 0', without commas"),
+        ("0,1, 0,2, 0", 3, "'0,1, 0,2, 0'", "write '0.1 0.2 0', with decimal points and without commas"),
+        ("0.1; 0; 0", 3, "'0.1; 0; 0'", "write '0.1 0 0', without commas"),
+        ("0.1,0,0", 3, "'0.1,0,0'", "write '0.1 0 0', without commas"),
+        ("0. 01", 1, "'0. 01'", "write '0.01', without the blank"),
+        ("- 0.1 0 1e -3", 3, "'- 0.1 0 1e -3'", "write '-0.1 0 1e-3', without the blank"),
+        ("2 .5", 1, "'2 .5'", "write '2.5', without the blank"),
         ("1,2,3", 3, "'1,2,3'", "write '1 2 3', without commas"),
         ("1, 2, 3", 3, "'1, 2, 3'", "without commas"),
         ("nan 0 0", 3, "'nan 0 0'", "write the value"),

@@ -1,0 +1,117 @@
+"""Check of inertias against the size of their links: no body has more than its mass at its farthest point."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+
+import numpy as np
+
+from rne_dynamics.description.findings import Finding, warning
+from rne_dynamics.description.lint import Examination
+from rne_dynamics.description.lint_bodies import accumulated
+from rne_dynamics.description.sources import Source
+from rne_dynamics.errors import MissingDependencyError
+from rne_dynamics.model.inertia import Inertia
+from rne_dynamics.model.tree import JointKind, KinematicTree
+from rne_dynamics.viewer.extent import farthest
+from rne_dynamics.viewer.visuals import Visual, by_link, visuals
+
+#: A body within R of its mass centre has no moment above m R², which is all its mass at R; a solid ball has 0.4 m R².
+#: Shapes may be drawn smaller than the body (cables, covers), so 1.5 times that passes. Links of published robots with
+#: meshes and inertias from CAD stay below 1.1 times; those above 1.5 have placeholders or identified values.
+_MOST, _BALL = 1.5, 0.4
+#: Least part of the inertia about the joint that moves it: less does not mislead a controller.
+_MATTERS = 0.1
+#: Units of inertia that URDF does not have, and their size in kg m².
+_UNITS = {"kg cm^2": 1e-4, "kg mm^2": 1e-6, "g mm^2": 1e-9}
+
+
+def lint_sizes(examination: Examination, source: Source) -> Iterator[Finding]:
+    """Yield moving links whose largest moment of inertia is impossible for their mass and size.
+
+    The size is the largest distance from the mass centre to the link's own joint, to the joints on it, and to its
+    shapes. Where the shapes are not known, the sizes of the neighbouring links count too, for the last link twice.
+    """
+    tree, outline = examination.tree, examination.outline
+    if tree is None or outline is None:
+        return
+    own = {link.name: link.inertia for link in tree.links if link.inertia is not None and link.inertia.mass > 0.0}
+    sizes = _joint_sizes(tree)
+    around = _neighbours(tree, sizes)
+    moved = accumulated(tree)
+    ends = {link.name for link in tree.links} - {joint.parent for joint in tree.joints}
+    shapes: dict[str, list[Visual]] | None = None
+    for name, inertia in own.items():
+        joint, share = _moving_joint(tree, moved, name)
+        largest = float(np.linalg.eigvalsh(inertia.inertia).max())
+        if share < _MATTERS or largest <= _allowed(inertia) * inertia.mass * sizes[name] ** 2:
+            continue
+        if shapes is None:  # read late: few robots have such a link
+            shapes = dict(by_link(visuals(source, ("visual", "collision"))))
+        reach = _reach(shapes.get(name, []), source, inertia)
+        size = max(sizes[name], around[name] if reach is None else reach)
+        if reach is None and name in ends:
+            size *= 2.0  # nothing marks its far end, so that it may reach that far
+        most = inertia.mass * size**2
+        if size > 0.0 and largest > _allowed(inertia) * most:
+            element = outline.links[name].element.first("inertial")
+            assert element is not None  # it has mass
+            converted = [u for u, factor in _UNITS.items() if 0.01 * most <= factor * largest <= most]
+            places = "neighbours" if reach is None else "shapes"
+            unit = f"convert from {converted[0]} if that is what it is, or " if converted else ""
+            yield warning(
+                (element.first("inertia") or element).line,
+                f"{outline.links[name].where} <inertia>",
+                f"its largest moment is {largest:.4g} kg m^2 for {inertia.mass:g} kg; a body of this mass has at most "
+                f"{most:.3g} kg m^2 within {size:.3g} m of its mass centre, where its joints and "
+                f"{places} are ({100.0 * share:.0f} % of what joint {joint!r} turns)",
+                f"{unit}export mass and inertia from CAD again, or compute them with `rne inertia`",
+            )
+
+
+def _allowed(inertia: Inertia) -> float:
+    """Largest moment allowed, in units of mass times the square of the size."""
+    # 1, 1, 1 is what exporters and editors write where nothing is known
+    return _BALL if np.array_equal(inertia.inertia, np.eye(3)) else _MOST
+
+
+def _joint_sizes(tree: KinematicTree) -> dict[str, float]:
+    """By link, the distance from its mass centre to the farthest joint on it, its own among them."""
+    centres = {link.name: np.zeros(3) if link.inertia is None else link.inertia.com for link in tree.links}
+    sizes = {name: math.hypot(*centre.tolist()) for name, centre in centres.items()}
+    for joint in tree.joints:
+        sizes[joint.parent] = max(sizes[joint.parent], math.dist(joint.position, centres[joint.parent]))
+    return sizes
+
+
+def _neighbours(tree: KinematicTree, sizes: dict[str, float]) -> dict[str, float]:
+    """By link, the largest size of the links that a joint connects to it."""
+    largest = dict.fromkeys(sizes, 0.0)
+    for joint in tree.joints:
+        for a, b in ((joint.parent, joint.child), (joint.child, joint.parent)):
+            largest[a] = max(largest[a], sizes[b])
+    return largest
+
+
+def _moving_joint(tree: KinematicTree, moved: dict[str, Inertia], name: str) -> tuple[str, float]:
+    """The nearest joint that turns a link, and the part of the link's own inertia in what it turns; 0 without one."""
+    above = {joint.child: joint for joint in tree.joints}
+    inertia = next(link.inertia for link in tree.links if link.name == name)
+    assert inertia is not None  # the caller's links have mass
+    tensor = inertia.inertia
+    while name in above and above[name].kind not in (JointKind.REVOLUTE, JointKind.CONTINUOUS):
+        tensor, name = above[name].rotation @ tensor @ above[name].rotation.T, above[name].parent
+    if name not in above:
+        return "", 0.0
+    joint = above[name]
+    total = float(joint.axis @ moved[name].about_origin @ joint.axis) + joint.rotor_inertia
+    return joint.name, float(joint.axis @ tensor @ joint.axis) / total if total > 0.0 else 0.0
+
+
+def _reach(shapes: list[Visual], source: Source, inertia: Inertia) -> float | None:
+    """Distance from the mass centre to the farthest point of the link's shapes; None where they are not known."""
+    try:
+        return farthest(shapes, source.name, inertia.com) if shapes else None
+    except MissingDependencyError:
+        return None
