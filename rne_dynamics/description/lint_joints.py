@@ -257,7 +257,7 @@ def _lint_friction(joint: JointOutline) -> Iterator[Finding]:
             f"{joint.where} <dynamics>",
             f"with damping {damping:g} and friction {friction:g} the effort limit of {effort:g} {unit} is used up at "
             f"{fastest:.3g} {per}, while the velocity limit is {velocity:g} {per}",
-            "correct damping, friction or the limits" + (swapped if friction < damping else ""),
+            "correct damping, friction or the limits" + (swapped if damping + friction * velocity <= effort else ""),
         )
 
 

@@ -29,7 +29,7 @@ def found(source: str | Path) -> list[Finding]:
 
 def lifting(effort: float) -> str:
     """A mass of 2 kg at 0.1 m on a horizontal axis: gravity needs up to 1.962 N m, at q = 0."""
-    return arm(('effort="30"', f'effort="{effort}"'))
+    return arm(('effort="30"', f'effort="{effort}"'), ('damping="0.5"', 'damping="0.1"'))
 
 
 def test_a_drive_that_gravity_overpowers_is_a_note() -> None:
