@@ -160,7 +160,9 @@ def agreement(name: str) -> dict[str, float]:
     return worst
 
 
-@pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize("name", [
+    pytest.param(name, marks=[pytest.mark.slow] * (name == "delta")) for name in CASES
+])
 def test_every_engine_agrees(name: str) -> None:
     for comparison, difference in agreement(name).items():
         assert difference < (SOFT if comparison == "mujoco's solver" else ROUND_OFF), comparison

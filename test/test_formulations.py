@@ -10,16 +10,19 @@ from rne_dynamics.verification.agreement import TOLERANCE, TOLERANCE_LINEAR, com
 from rne_dynamics.verification.engines import QUANTITIES
 
 #: Bare, and as many with external loads and (where the base is fixed) a moving base.
-STATES = (10, pytest.param(100, marks=pytest.mark.slow))
+STATES = (10, pytest.param(100, marks=pytest.mark.soak))
 TREES = (
     "baxter.urdf", "talos_full_v2.urdf", "tiago_dual.urdf", "icub_reduced.urdf", "solo12.urdf",
     "hyq_no_sensors.urdf", "bolt.urdf", "laikago.urdf", "simple_humanoid.urdf", "hextilt_flying_arm_5.urdf",
 )  # fmt: skip
+LARGEST = "tiago_dual.urdf"
 CASES = [*((name, "fixed") for name in (*shipped_robots(), *TREES)), *((name, "floating") for name in TREES)]
 
 
 @pytest.mark.parametrize("states", STATES)
-@pytest.mark.parametrize(("name", "base"), CASES, ids=["-".join(case) for case in CASES])
+@pytest.mark.parametrize(("name", "base"), [
+    pytest.param(*case, marks=[pytest.mark.slow] * (case[0] == LARGEST), id="-".join(case)) for case in CASES
+])
 def test_every_pair_agrees(name: str, base: str, states: int) -> None:
     report = compare(robot(name, base), states)
     assert report.remarks == ()

@@ -23,9 +23,9 @@ ROBOTS = [*wheel_robots(), *(share_file(f"urdf/{name}.urdf") for name in shipped
 
 def case(path: Path, base: str, code: str) -> object:
     """A parameter of `pair`; compiling for every robot takes minutes."""
-    few = base == "fixed" and (path.name in WHEEL or path.stem in shipped_robots())
-    quick = code == "general" or few
-    return pytest.param((path, base, code), id=f"{path.stem}-{base}-{code}", marks=() if quick else pytest.mark.slow)
+    few = path.name in WHEEL or path.stem in shipped_robots()
+    marks = () if code == "general" or (few and base == "fixed") else pytest.mark.slow if few else pytest.mark.soak
+    return pytest.param((path, base, code), id=f"{path.stem}-{base}-{code}", marks=marks)
 
 
 @pytest.fixture(

@@ -60,6 +60,7 @@ def tip_error(deflection: float, stiffening: bool) -> float:
     return float(np.linalg.norm(tip[:2] - elastica(3.0 * deflection)))
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::rne_dynamics.flexible.BendingRangeWarning")
 def test_the_tip_of_a_loaded_beam_against_the_elastica() -> None:
     assert elastica(1.0) == pytest.approx((1.0 - 0.05643, 0.30172), abs=2e-5)  # the published table
@@ -96,6 +97,7 @@ def spatial_errors(deflection: float, mass: float, offset: float) -> np.ndarray:
     return np.array([np.linalg.norm(off[:, 0]), np.linalg.norm(off[:, 1:])])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("mass", "offset", "errors", "orders"),
     [

@@ -233,6 +233,7 @@ def as_reported(log: Log) -> None:
     assert np.abs(q[:, 2]).max() < 76.0
 
 
+@pytest.mark.slow
 def test_second_oscillation_as_the_paper_reports(shipped: Mechanism) -> None:
     for start in NEAR[:3]:
         as_reported(free_motion(swinging(shipped), start, seconds=5.0, dt=2e-3, record_dt=0.01))
@@ -242,14 +243,14 @@ def test_second_oscillation_as_the_paper_reports(shipped: Mechanism) -> None:
     assert np.abs(q[:, 2]).max() < 50.1
 
 
-@pytest.mark.slow
+@pytest.mark.soak
 def test_second_oscillation_over_40_s(shipped: Mechanism) -> None:
     log = free_motion(swinging(shipped), STARTS["second"], seconds=40.0, dt=1e-3, record_dt=0.01)
     as_reported(log)
     assert np.degrees(log.q.mean(axis=0)) == pytest.approx([0.0, -90.5, -0.4], abs=0.2)
 
 
-@pytest.mark.slow
+@pytest.mark.soak
 @pytest.mark.parametrize(("dt", "starts"), [(2e-3, 60), (1e-3, 20), (5e-4, 10)])
 def test_many_starts_within_half_a_degree(shipped: Mechanism, dt: float, starts: int) -> None:
     """None stops, turns over or loses energy, wherever a stage of an integration step lands."""
@@ -257,7 +258,8 @@ def test_many_starts_within_half_a_degree(shipped: Mechanism, dt: float, starts:
         as_reported(free_motion(swinging(shipped), start, seconds=10.0, dt=dt, record_dt=0.01))
 
 
-@pytest.mark.parametrize("name", ["first", pytest.param("second", marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["first", "second"])
 def test_with_friction_it_comes_to_rest_hanging(name: str) -> None:
     text = share_file("urdf/pantograph.yaml").read_text(encoding="utf-8")
     friction = "".join(f"  joint{k}: {{viscous: {VISCOUS}}}\n" for k in (1, 2, 3))

@@ -73,7 +73,7 @@ def errors(peer: Peer, processes) -> dict[int, np.ndarray]:
     }
 
 
-@pytest.mark.slow
+@pytest.mark.soak
 @pytest.mark.parametrize(("gate", "tolerance"), [("none", 5e-4), ("start", 5e-3)])
 def test_no_reply_is_missed_nothing_faults_and_the_error_is_the_same_three_times(tmp_path, namespace, gate, tolerance):
     found = []

@@ -106,13 +106,15 @@ def test_autostart_off_waits_for_the_transitions(in_lockstep):
     ({"robot_description": "puma561"}, "puma560"),
     ({"robot_description": "puma560", "joints": ["joint1", "elbow"]}, "elbow"),
     ({"robot_description": "puma560", "joints": ["joint1", "joint1"]}, "twice"),
-    ({"robot_description": "puma560", "state_timeout": float("nan")}, "state_timeout"),
-    ({"robot_description": "puma560", "state_timeout": -1.0}, "state_timeout"),
-    ({"robot_description": "puma560", "gains": {"joint1": {"p": "high"}}}, "gains.joint1.p"),
-    ({"robot_description": "scara", "hand_guiding": {"joint4": {"damping": 50}}}, "hand_guiding.joint4.damping is 50"),
     ({"robot_description": "scara", "gains": {"joint4": {"d": 900.0}}}, "gains are not stable at 250"),
-    ({"robot_description": "puma560", "payload": {"mass": 2.0}}, "payload.link"),
-    ({"robot_description": "puma560", "command_interfaces": ["position"]}, "effort"),
+    *(pytest.param(*case, marks=pytest.mark.slow) for case in (
+        ({"robot_description": "puma560", "state_timeout": float("nan")}, "state_timeout"),
+        ({"robot_description": "puma560", "state_timeout": -1.0}, "state_timeout"),
+        ({"robot_description": "puma560", "gains": {"joint1": {"p": "high"}}}, "gains.joint1.p"),
+        ({"robot_description": "scara", "hand_guiding": {"joint4": {"damping": 50}}}, "joint4.damping is 50"),
+        ({"robot_description": "puma560", "payload": {"mass": 2.0}}, "payload.link"),
+        ({"robot_description": "puma560", "command_interfaces": ["position"]}, "effort"),
+    )),
 ])
 def test_a_start_that_cannot_be_right_is_refused_in_one_line(start, parameters, said):
     process = start(NODE, **parameters)

@@ -67,7 +67,8 @@ def lead_and_let_go(loop: Guided, after: float) -> None:
 
 
 @pytest.mark.parametrize(("name", "rate"), [  # a mechanism, which takes long, at one rate
-    *itertools.product(("small", "ur10_robot.urdf", "kinova.urdf"), (1000.0, 250.0)),
+    *itertools.product(("small", "kinova.urdf"), (1000.0, 250.0)),
+    pytest.param("ur10_robot.urdf", 250.0, marks=pytest.mark.slow),
     pytest.param("slider_crank", 250.0, marks=pytest.mark.slow),
 ])
 @pytest.mark.parametrize("node", NODES)
@@ -79,7 +80,7 @@ def test_light_joints_do_not_run_away(name: str, node: str, rate: float) -> None
     lead_and_let_go(loop, 1.0)
 
 
-@pytest.mark.slow
+@pytest.mark.soak
 @pytest.mark.parametrize(("rate", "friction"), [(1000.0, False), (250.0, False), (250.0, True)])
 @pytest.mark.parametrize("node", NODES)
 @pytest.mark.parametrize("name", ["small", *shipped_robots(), *shipped_models(), *WHEEL])
@@ -176,7 +177,9 @@ def shipped_files() -> list[str]:
     return sorted(file.stem for file in (FOLDER.parent).glob("*.yaml"))
 
 
-@pytest.mark.parametrize("name", [*shipped_files(), *ARMS])
+@pytest.mark.parametrize("name", [
+    pytest.param(name, marks=[pytest.mark.slow] * (name == "delta")) for name in (*shipped_files(), *ARMS)
+])
 def test_parameter_files_ask_for_nothing_unstable(name: str) -> None:
     if name in ARMS:
         joints, urdf, there = ARMS[name]

@@ -41,7 +41,7 @@ def test_reaction_is_the_one_that_is_promised(running: Campaign, name: str) -> N
     assert result.passed, result.failure
 
 
-@pytest.mark.slow
+@pytest.mark.soak
 @pytest.mark.parametrize("name", [fault.name for fault in OTHERS])
 def test_reaction_is_the_same_on_other_arms_and_controllers(running: Campaign, name: str) -> None:
     result = running.results[name].result(LONGEST)

@@ -67,7 +67,7 @@ def test_the_file_configures_the_gate(name, namespace, tmp_path):
 
 
 @pytest.mark.parametrize(("name", "node"), [
-    pytest.param(name, node, marks=[] if (name, node) == ("franka", NODES[0]) else [pytest.mark.slow])
+    pytest.param(name, node, marks=pytest.mark.slow)
     for name in ARMS for node in NODES if node == NODES[0] or name in THERE
 ])
 def test_the_file_drives_a_simulated_arm(name, node, make_peer, namespace, tmp_path):

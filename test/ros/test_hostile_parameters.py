@@ -69,7 +69,7 @@ def fitting(parameter: Parameter) -> st.SearchStrategy[object]:
 
 
 @pytest.mark.parametrize("node", NODES)
-@settings(max_examples=500, derandomize=True)
+@settings(max_examples=100, derandomize=True)
 @given(data=st.data())
 def test_a_value_is_parsed_within_bounds_or_refused_by_name(node, data):
     parameter = data.draw(st.sampled_from(NODES[node]))
@@ -84,7 +84,7 @@ def test_a_value_is_parsed_within_bounds_or_refused_by_name(node, data):
 
 
 @pytest.mark.parametrize("node_name", NODES)
-@settings(max_examples=150, derandomize=True)
+@settings(max_examples=50, derandomize=True)
 @given(data=st.data())
 def test_a_set_of_changes_is_taken_whole_or_not_at_all(tables, node_name, data):
     node, table, declared = tables[node_name]

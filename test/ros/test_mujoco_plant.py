@@ -48,7 +48,7 @@ def move(robot: str) -> dict[str, object]:
     return figures
 
 
-@pytest.mark.slow
+@pytest.mark.soak
 @pytest.mark.parametrize("robot", ["ur5", "panda"])
 def test_a_move_of_three_seconds_is_tracked(robot):
     figures = move(robot)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
-
 import pytest
 import rclpy
 import yaml
@@ -30,11 +28,14 @@ def taken(file, namespace, *more):
 
 
 def test_a_key_applies_where_rcl_takes_it(tmp_path):
-    file = tmp_path / "node.yaml"
-    for key, place in itertools.product(KEYS, PLACES):
-        file.write_text(yaml.safe_dump({key: {"ros__parameters": {"a": 1}}}), encoding="utf-8")
-        (found,) = node_keys(str(file))
-        assert applies(found, f"{place.rstrip('/')}/sim") == bool(taken(file, place)), (key, place)
+    files = [tmp_path / f"{k}.yaml" for k in range(len(KEYS))]
+    for k, (key, file) in enumerate(zip(KEYS, files, strict=True)):
+        file.write_text(yaml.safe_dump({key: {"ros__parameters": {f"p{k}": 1}}}), encoding="utf-8")
+    for place in PLACES:
+        names = taken(files[0], place, *(word for file in files[1:] for word in ("--params-file", str(file))))
+        for k, (key, file) in enumerate(zip(KEYS, files, strict=True)):
+            (found,) = node_keys(str(file))
+            assert applies(found, f"{place.rstrip('/')}/sim") == (f"p{k}" in names), (key, place)
 
 
 def test_namespaces_may_be_nested(tmp_path):

@@ -147,7 +147,7 @@ def test_a_stream_is_followed_and_ends_at_rest(arm, ahead):
     check(arm, arrivals(50.0, 2.5, 1), ahead, 4e-3)
 
 
-@pytest.mark.slow
+@pytest.mark.soak
 @pytest.mark.parametrize("ahead", [None, 0.0], ids=["own topic", "trajectory topic"])
 @pytest.mark.parametrize(("rate", "seconds"), [(50.0, 30.0), (250.0, 30.0), (1000.0, 5.0)])
 def test_streams_with_jitter_and_losses(arm, rate, seconds, ahead):

@@ -69,7 +69,7 @@ def plant(rig: Rig, rng: np.random.Generator):
     return rig.robot.with_payload(Payload(rig.arm.tool, mass))
 
 
-@pytest.mark.slow
+@pytest.mark.soak
 def test_fifty_random_stops_end_in_time():
     stops = Faults("stop")
     for seed in range(ROUNDS):

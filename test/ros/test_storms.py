@@ -8,6 +8,7 @@ from __future__ import annotations
 import time
 
 import numpy as np
+import pytest
 from rcl_interfaces.msg import Parameter
 from rcl_interfaces.srv import SetParameters
 from rclpy.serialization import serialize_message
@@ -37,6 +38,7 @@ def swing(points: int) -> bytes:
     return serialize_message(message)
 
 
+@pytest.mark.slow
 def test_nothing_in_a_storm_stops_the_arm(in_lockstep):
     process, peer = in_lockstep(NODE, ROBOT.joint_names, robot_description="planar2", **SEES_AGAIN)
     trajectories = peer.node.create_publisher(JointTrajectory, f"{NODE}/joint_trajectory", 1)

@@ -48,7 +48,7 @@ def test_in_lock_step_no_reply_is_missed_on_a_busy_computer():
         assert result[arm]["states"] == SECONDS * RATE  # none is left out in the record either
 
 
-@pytest.mark.slow
+@pytest.mark.soak
 def test_in_real_time_they_are_as_far_apart():
     result = both("realtime")  # whether the arms are stopped depends on the computer, as with hardware
     apart(result)

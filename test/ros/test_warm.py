@@ -93,7 +93,7 @@ def test_an_active_controller_compiles_nothing(module, namespace):
     assert "[cache]" not in said, said
 
 
-@pytest.mark.slow
+@pytest.mark.soak
 def test_a_first_start_logs_two_lines(namespace, tmp_path):
     module = "computed_torque_controller"
     words = ["--ros-args", "-r", f"__ns:={namespace}", "-p", "robot_description:=puma560"]

@@ -381,7 +381,7 @@ def test_the_example_of_the_documentation(root, tmp_path):
     np.testing.assert_allclose(list(map(float, printed)), rne.gravity_torque(load("panda"), q), atol=1e-3)
 
 
-@pytest.mark.slow
+@pytest.mark.soak
 @pytest.mark.parametrize(("base", "precision"), [("fixed", "double"), ("floating", "double"), ("fixed", "float")])
 @pytest.mark.parametrize("path", wheel_robots(), ids=lambda path: path.stem)
 def test_every_robot_of_the_wheel(path: Path, base, precision, tmp_path):

@@ -15,7 +15,7 @@ if not COMPILED:
     pytest.skip("numba is not installed", allow_module_level=True)
 
 
-@pytest.mark.slow
+@pytest.mark.soak
 def test_everything_is_compiled_once(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["warmup", "--json"]) == 0, "into the cache of the tests, which need the same kernels"
     first = json.loads(capsys.readouterr().out)

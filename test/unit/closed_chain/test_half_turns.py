@@ -112,7 +112,7 @@ def open_by(mechanism: Mechanism, posture: np.ndarray) -> float:
     return max(float(off), float(np.abs(gap[loop.blocked[:3]]).max(initial=0.0)))
 
 
-@pytest.mark.parametrize("starts", [50, pytest.param(1000, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("starts", [50, pytest.param(1000, marks=pytest.mark.soak)])
 @pytest.mark.parametrize("name", CASES)
 def test_no_loop_closes_half_a_turn_off(name: str, starts: int) -> None:
     mechanism = case(name)

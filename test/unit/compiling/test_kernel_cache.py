@@ -124,7 +124,7 @@ def test_what_the_machine_code_is_made_of_decides(package: Package) -> None:
     assert package.run() == WARM, "what was compiled of the former source is still there"
 
 
-@pytest.mark.slow
+@pytest.mark.soak
 def test_files_that_are_not_whole_are_made_again(package: Package) -> None:
     (file,) = package.files()
     whole = file.read_bytes()
@@ -135,7 +135,7 @@ def test_files_that_are_not_whole_are_made_again(package: Package) -> None:
     assert package.run() == WARM
 
 
-@pytest.mark.slow
+@pytest.mark.soak
 def test_processes_that_start_together_compile_once(fresh: Package) -> None:
     children = [fresh.start() for _ in range(4)]
     answers = [child.communicate(timeout=120.0) for child in children]
@@ -144,7 +144,7 @@ def test_processes_that_start_together_compile_once(fresh: Package) -> None:
     assert [path.suffix for path in fresh.files()] == [".kernel"], "locks and half-written files are gone"
 
 
-@pytest.mark.slow
+@pytest.mark.soak
 def test_another_machine_or_numba_gets_code_of_its_own(package: Package) -> None:
     assert package.run(NUMBA_CPU_NAME="generic", NUMBA_CPU_FEATURES="") == COLD
     assert package.run("other version")[:2] == ["12.0", "0"]
@@ -169,7 +169,7 @@ def test_a_folder_that_can_only_be_read_serves(package: Package) -> None:
     assert len(list((package.spatial.parent / "__pycache__" / "kernels").iterdir())) == 1, "new ones go elsewhere"
 
 
-@pytest.mark.slow
+@pytest.mark.soak
 @pytest.mark.parametrize("of", ["the file", "the folder", "a folder above it"])
 def test_what_others_may_write_is_compiled_again_and_said_once(package: Package, of: str) -> None:
     (file,) = package.files()
@@ -184,7 +184,7 @@ def test_what_others_may_write_is_compiled_again_and_said_once(package: Package,
     assert "compiled kernels" not in package.said
 
 
-@pytest.mark.slow
+@pytest.mark.soak
 @pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() != 0, reason="only root gives files away")
 def test_what_belongs_to_somebody_else_is_compiled_again(package: Package) -> None:
     (file,) = package.files()

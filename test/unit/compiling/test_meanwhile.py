@@ -93,10 +93,10 @@ def package(tmp_path_factory, root):
     ("robot", "function", "payload", "options"),
     [
         ("baxter", "regressor", 0.0, "{}"),
-        pytest.param("panda", "inverse_dynamics", 1.0, "{}", marks=pytest.mark.slow, id="a model without code"),
-        pytest.param("panda", "lagrange_terms", 1.0, "{}", marks=pytest.mark.slow, id="another one"),
+        pytest.param("panda", "inverse_dynamics", 1.0, "{}", marks=pytest.mark.soak, id="a model without code"),
+        pytest.param("panda", "lagrange_terms", 1.0, "{}", marks=pytest.mark.soak, id="another one"),
         *(
-            pytest.param(robot, function, 0.0, options, marks=pytest.mark.slow)
+            pytest.param(robot, function, 0.0, options, marks=pytest.mark.soak)
             for robot, function, options in (
                 ("talos_reduced", "forward_dynamics_derivatives", "{}"),
                 ("baxter", "lagrange_terms", "{}"),

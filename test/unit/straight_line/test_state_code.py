@@ -362,7 +362,7 @@ def test_a_first_answer_needs_no_general_kernel(tmp_path):
     assert done.stdout.strip() in ("[]", "['dynamics.declared.arguments._all_finite']")
 
 
-@pytest.mark.slow
+@pytest.mark.soak
 @pytest.mark.parametrize("path", wheel_robots(), ids=lambda path: path.stem)
 def test_robots_of_the_wheel_with_and_without_code_of_their_own(path):
     robot = rne.load_urdf(path)

@@ -515,7 +515,7 @@ def test_random_misbehaviour_breaks_no_promise():
     episodes(range(40))
 
 
-@pytest.mark.slow
+@pytest.mark.soak
 def test_much_random_misbehaviour_breaks_no_promise():
     episodes(range(40, 1500))
 

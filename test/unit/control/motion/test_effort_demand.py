@@ -105,7 +105,7 @@ def test_a_healthy_arm_does_not_overspeed_on_what_is_accepted(name):
     assert refused > 0
 
 
-@pytest.mark.slow
+@pytest.mark.soak
 @pytest.mark.parametrize("name", list(ARMS))
 @pytest.mark.parametrize(("rate", "bandwidth"), [(100.0, 20.0), (30.0, 20.0), (100.0, 40.0)])
 @pytest.mark.parametrize("seed", range(3))

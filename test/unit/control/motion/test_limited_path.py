@@ -113,13 +113,13 @@ def test_what_planners_send_at_their_limits_is_accepted_and_stays_within_them(na
     assert campaign(name, 16, 1) > 4, "splines swing past a limit in a third of them"
 
 
-@pytest.mark.slow
+@pytest.mark.soak
 @pytest.mark.parametrize("name", ROBOTS)
 def test_200_trajectories_of_planners_are_accepted_and_stay_within_the_limits(name):
     assert campaign(name, 200, 2) > 60
 
 
-@pytest.mark.slow
+@pytest.mark.soak
 @pytest.mark.parametrize("name", ROBOTS)
 def test_with_the_arm_a_little_away_from_the_first_point_too(name):
     """MoveIt lets an arm be 0.01 rad away from where a trajectory starts."""

@@ -65,7 +65,7 @@ def test_a_stream_is_followed_within_limits_and_ends_at_rest_on_its_path(rate, k
     check(arm, motion, rate, kind)
 
 
-@pytest.mark.slow
+@pytest.mark.soak
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("rate", ERROR)
 def test_a_minute_of_it(rate, kind):

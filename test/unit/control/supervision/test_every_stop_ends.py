@@ -228,7 +228,7 @@ def test_fifty_random_stops_end_in_time():
         stops_in_time(seed)
 
 
-@pytest.mark.slow
+@pytest.mark.soak
 def test_a_thousand_random_stops_end_in_time():
     for seed in range(50, 1050):
         stops_in_time(seed)

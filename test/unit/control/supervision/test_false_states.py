@@ -131,7 +131,7 @@ def test_a_wrong_velocity_is_replaced_by_the_estimate(name, j, kind):
     wrong_velocity(name, j, kind, 1e-3, friction=False)
 
 
-@pytest.mark.slow
+@pytest.mark.soak
 @pytest.mark.parametrize(("period", "friction"), [(1e-3, True), (2e-3, False), (4e-3, True)])
 @pytest.mark.parametrize("kind", WRONG)
 @pytest.mark.parametrize(("name", "j"), JOINTS)
@@ -175,7 +175,7 @@ def test_a_reading_that_freezes_in_motion_is_a_fault(name, j, speed_too):
     freezing(name, j, speed_too, friction=False)
 
 
-@pytest.mark.slow
+@pytest.mark.soak
 @pytest.mark.parametrize("friction", [True, False])
 @pytest.mark.parametrize("speed_too", [False, True])
 @pytest.mark.parametrize(("name", "j"), JOINTS)

@@ -15,7 +15,7 @@ def test_fifty_episodes():
     search(0, 50)
 
 
-@pytest.mark.slow
+@pytest.mark.soak
 @pytest.mark.parametrize("first", range(50, 1050, 500))
 def test_a_thousand_episodes(first):
     search(first, first + 500)
