@@ -1,5 +1,6 @@
 # The one list of public names: type checkers read it, and __init__.py at run time. One import a line.
 from rne_dynamics.control.computed_torque import ComputedTorque as ComputedTorque
+from rne_dynamics.control.control_law import ControlLaw as ControlLaw
 from rne_dynamics.control.friction_compensation import FrictionCompensation as FrictionCompensation
 from rne_dynamics.control.gains import Gains as Gains
 from rne_dynamics.control.gravity_compensation import GravityCompensation as GravityCompensation

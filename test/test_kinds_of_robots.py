@@ -20,7 +20,7 @@ ROBOTS = {"open arm": rne.load_urdf("puma560"), "mechanism": rne.load_model("fou
           "flexible arm": rne.load_model("flexible_arm")}  # fmt: skip
 #: What is no function of a robot.
 OTHERS = {
-    "ArmPlant", "BaseMotion", "ComputedTorque", "DHLink", "EffortLimiter", "EffortLimits", "FlexibleArm",
+    "ArmPlant", "BaseMotion", "ComputedTorque", "ControlLaw", "DHLink", "EffortLimiter", "EffortLimits", "FlexibleArm",
     "ForwardDynamicsDerivatives", "FreeBody", "FrictionCompensation", "Gains", "GravityCompensation", "Hold", "Inertia",
     "InputShaper", "InverseDynamicsDerivatives", "JointKind", "JointReactions", "KinematicTree", "LagrangeTerms",
     "LinkPoses", "Log", "Mechanism", "Momentum", "MomentumRate", "Payload", "PdGravity", "Quintic", "ReducedEquations",

@@ -3,16 +3,22 @@
 from __future__ import annotations
 
 from rne_dynamics.control.computed_torque import ComputedTorque
+from rne_dynamics.control.control_law import ControlLaw
 from rne_dynamics.errors import ControlError
 
 #: Longest delay, s. Over a longer one the model's errors grow beyond what a prediction is good for.
 LONGEST_DELAY = 0.05
 
 
-def check_delay(law: ComputedTorque | None, delay: float) -> None:
+def check_delay(law: ControlLaw | None, delay: float) -> None:
     """`ControlError` where `delay`, s, cannot be compensated with a law; 0 always can."""
     if not 0.0 <= delay <= LONGEST_DELAY:
         raise ControlError(f"command_delay is {delay} s; it must lie between 0 and {LONGEST_DELAY:g}")
+    if delay > 0.0 and law is not None and not isinstance(law, ComputedTorque):
+        raise ControlError(
+            f"command_delay is {delay:g} s, but delays are compensated with ComputedTorque only, and the law is "
+            f"{type(law).__name__}. Set it to 0"
+        )
     if delay > 0.0 and law is not None and law.robot.loops:
         raise ControlError(
             f"command_delay is {delay:g} s, but robot {law.robot.name!r} has closed loops: delays are "

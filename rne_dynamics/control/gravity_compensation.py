@@ -8,6 +8,7 @@ import numpy as np
 
 from rne_dynamics.control.checks import every_joint_driven, frozen_vector, measured
 from rne_dynamics.control.friction_compensation import FrictionCompensation
+from rne_dynamics.control.reference import Reference
 from rne_dynamics.control.rigid_terms import holding_terms
 from rne_dynamics.control.terms import TorqueTerms
 from rne_dynamics.dynamics.declared.base_motion import BaseMotion
@@ -53,7 +54,8 @@ class GravityCompensation:
         object.__setattr__(self, "_friction", joint_friction(self.robot))
 
     def law(
-        self, q: Array, qd: Array, *, posture: Array | None = None, base_motion: BaseMotion | None = None
+        self, q: Array, qd: Array, reference: Reference | None = None, integral: Array | None = None, *,
+        posture: Array | None = None, base_motion: BaseMotion | None = None,
     ) -> TorqueTerms:
         """The torque for one control cycle.
 
@@ -61,6 +63,8 @@ class GravityCompensation:
         ----------
         q, qd
             Measured position and velocity; shape (n,).
+        reference, integral
+            Not used: taken so that `simulate` runs this law too.
         posture, base_motion
             As for `ComputedTorque.law`.
 

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import ClassVar
 
 import numpy as np
 
 from rne_dynamics.control.checks import measured
 from rne_dynamics.control.feedback import feedback
+from rne_dynamics.control.gain_check import lowest_rate
+from rne_dynamics.control.gains import Gains
+from rne_dynamics.control.posture_inertia import posture_inertia
 from rne_dynamics.control.reference import Reference
 from rne_dynamics.control.rigid_terms import holding_terms
 from rne_dynamics.control.terms import TorqueTerms
@@ -34,6 +38,17 @@ class PdGravity(TrackingLaw):
     """
 
     name: ClassVar[str] = "PD plus gravity"
+
+    @cached_property
+    def lowest_rate(self) -> float:
+        """As of `TrackingLaw`, for the least inertia that these gains meet in any posture."""
+        gains, inverse = self.gains, posture_inertia(self.robot).inverse
+        # K e accelerates by M⁻¹ K e: the largest eigenvalue, of the symmetric √K M⁻¹ √K, is the gain per inertia
+        p, i, d = (
+            np.linalg.eigvalsh(root[:, None] * inverse * root)[:, -1:].max(axis=0)
+            for root in np.sqrt((gains.p, gains.i, gains.d))
+        )
+        return lowest_rate(Gains(p, i, d))
 
     def law(
         self, q: Array, qd: Array, reference: Reference, integral: Array | None = None, *,

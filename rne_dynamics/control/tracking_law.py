@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import ClassVar
 
 import numpy as np
@@ -10,6 +11,7 @@ from numpy.typing import NDArray
 
 from rne_dynamics.control.checks import every_joint_driven
 from rne_dynamics.control.friction_compensation import FrictionCompensation
+from rne_dynamics.control.gain_check import lowest_rate
 from rne_dynamics.control.gains import Gains
 from rne_dynamics.control.integral import integrate_error
 from rne_dynamics.control.reference import Reference
@@ -56,6 +58,11 @@ class TrackingLaw(Rebuilt):
         if self.friction_compensation is None:
             return np.zeros(self.robot.n)
         return self.friction_compensation.torque(self._friction, qd, aim_qd, passive)
+
+    @cached_property
+    def lowest_rate(self) -> float:
+        """Joint states per second below which the arm must not be driven with these gains, Hz; 0 without gains."""
+        return lowest_rate(self.gains)
 
     def next_integral(
         self, integral: Array, q: Array, reference: Reference, dt: float, saturated: NDArray[np.bool_] | None = None

@@ -15,6 +15,7 @@ from std_msgs.msg import Float64
 from std_srvs.srv import SetBool, Trigger
 from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 
+from rne_dynamics.control.computed_torque import ComputedTorque
 from rne_dynamics.control.loop_limits import check_loops
 from rne_dynamics.control.motion.acceptance import CurrentMotion, Rules
 from rne_dynamics.control.motion.effort_demand import EffortDemand
@@ -184,7 +185,7 @@ class ComputedTorqueController(EffortNode):
     def _demand(self) -> EffortDemand | None:
         settings = self.in_force
         law = settings.tracking
-        return None if law is None else EffortDemand(law, settings.limits, settings.compensated)
+        return EffortDemand(law, settings.limits, settings.compensated) if isinstance(law, ComputedTorque) else None
 
     def cancel_motion(self, why: str) -> None:
         """Bring the present motion to rest on its path."""

@@ -192,7 +192,8 @@ class QuickAnswer:
 
 
 def quick_answer(settings: Settings) -> QuickAnswer | None:
-    """Where there is one: not of a mechanism, and not without a tracking law."""
-    if settings.tracking is None or settings.robot.loops:
+    """Where there is one: for computed torque of an open arm."""
+    law = settings.tracking
+    if type(law) is not ComputedTorque or settings.robot.loops:  # a subclass may have another `law`
         return None
-    return QuickAnswer(settings.tracking, settings.compensated)
+    return QuickAnswer(law, settings.compensated)

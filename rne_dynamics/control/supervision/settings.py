@@ -8,7 +8,7 @@ from typing import Literal
 
 from rne_dynamics.control.checks import frozen_vector
 from rne_dynamics.control.command_delay import check_delay
-from rne_dynamics.control.computed_torque import ComputedTorque
+from rne_dynamics.control.control_law import ControlLaw, check_law
 from rne_dynamics.control.damping_limits import ASSUMED_RATE
 from rne_dynamics.control.gravity_compensation import GravityCompensation
 from rne_dynamics.control.guards.base_filter import BaseSensor
@@ -106,7 +106,7 @@ class Settings:
     robot: RigidRobot
     limits: EffortLimits
     states: StateLimits
-    tracking: ComputedTorque | None
+    tracking: ControlLaw | None
     floating: GravityCompensation
     stop: StopPlan = field(default_factory=StopPlan)
     check: StartCheck = field(default_factory=StartCheck)
@@ -125,6 +125,7 @@ class Settings:
 
     def __post_init__(self) -> None:
         check_compensated(self.compensated)
+        self._check_laws()
         for name in ("feedback_ramp", "min_rate"):
             value = getattr(self, name)
             if not (math.isfinite(value) and value >= 0.0):
@@ -141,6 +142,17 @@ class Settings:
             raise ControlError(
                 f"min_rate is {self.min_rate:g} Hz, but state_timeout is {timeout:g} s, shorter than one of its periods"
             )
+
+    def _check_laws(self) -> None:
+        if not isinstance(self.floating, GravityCompensation):
+            raise ControlError(f"floating is {type(self.floating).__name__}; hand guiding takes a GravityCompensation")
+        if isinstance(self.tracking, GravityCompensation):
+            raise ControlError(
+                "tracking is GravityCompensation, which follows no reference: the arm would drift off. Give it as "
+                "`floating`, and tracking=None for a controller that only floats"
+            )
+        if self.tracking is not None:
+            check_law(self.tracking, self.robot, "tracking", base_moves=self.base is not None)
 
     def _check_base(self) -> None:
         known = sorted(self.compensated & {"gravity", "coriolis"})

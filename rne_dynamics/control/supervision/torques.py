@@ -9,16 +9,18 @@ import numpy as np
 
 from rne_dynamics.closed_chain.following import Follower
 from rne_dynamics.control.closed_terms import closed_terms
+from rne_dynamics.control.computed_torque import ComputedTorque
+from rne_dynamics.control.control_law import next_integral, terms_of
 from rne_dynamics.control.damping_limits import CALM, SAFETY, lowered
 from rne_dynamics.control.gravity_compensation import GravityCompensation
 from rne_dynamics.control.guards.effort_limiter import Limited
 from rne_dynamics.control.guards.felt_inertia import joint_inertia
-from rne_dynamics.control.integral import integrate_error
 from rne_dynamics.control.reference import Reference
 from rne_dynamics.control.supervision.answer import quick_answer
 from rne_dynamics.control.supervision.settings import Settings
 from rne_dynamics.control.supervision.watch import PeriodWatch
 from rne_dynamics.control.terms import TorqueTerms
+from rne_dynamics.control.tracking_law import TrackingLaw
 from rne_dynamics.dispatch import bias_torque, follower, gravity_torque, inverse_dynamics, mechanism_of
 from rne_dynamics.dynamics.declared.base_motion import BaseMotion
 from rne_dynamics.errors import AssemblyError, SingularPostureError
@@ -45,7 +47,9 @@ class Torques:
     def __init__(self, settings: Settings) -> None:
         n = settings.robot.n
         self.loops: Follower | None = None
-        self.integral, self.error = np.zeros(n), np.zeros(n)
+        self.integral = np.zeros(n)
+        #: Reference and position of the last `tracking`, for `integrate`.
+        self._tracked: tuple[Reference, Array] | None = None
         self._zero = np.zeros(n)
         self._zero.flags.writeable = False
         self._own_part, self.moving = np.eye(n), np.eye(n)
@@ -58,15 +62,15 @@ class Torques:
         """Other laws or another payload; the loops go on where they are."""
         robot, posture = settings.robot, self.posture
         self._settings = settings
-        self._integrates = settings.tracking is not None and settings.tracking.gains.integrates
+        law, delay = settings.tracking, settings.command_delay
+        self._integrates = law.gains.integrates if isinstance(law, TrackingLaw) else hasattr(law, "next_integral")
         self.loops = follower(robot, posture)
         self._damped = GravityCompensation(robot, np.zeros(robot.n))
         self._floating, self._inertia_period = settings.floating, self.period.longest
         self.quick = quick_answer(settings)
         self.move_base(self._base)
-        law, delay = settings.tracking, settings.command_delay
         before, self.predictor = self.predictor, None
-        if law is not None and delay > 0.0:
+        if isinstance(law, ComputedTorque) and delay > 0.0:
             from rne_dynamics.control.prediction import Predictor  # with forward dynamics, which few arms need
 
             self.predictor = Predictor(law, delay, settings.compensated, before)
@@ -147,9 +151,8 @@ class Torques:
         law = self._settings.tracking
         if law is None:
             return self.damped(q, qd)
-        self.error = reference.q - q
-        integral = self.integral if law.gains.integrates else None
-        terms = law.law(q, qd, reference, integral, posture=self.posture, base_motion=self._base)
+        self.note_error(reference, q)
+        terms = terms_of(law, q, qd, reference, self.integral, self.posture, self._base)
         if feedback < 1.0:
             terms = terms._replace(feedback=feedback * terms.feedback)
         return self._own(terms)
@@ -157,7 +160,7 @@ class Torques:
     def note_error(self, reference: Reference, q: Array) -> None:
         """Note the error for `integrate`, where the effort is computed by `QuickAnswer`."""
         if self._integrates:
-            self.error = reference.q - q
+            self._tracked = reference, q
 
     def floating(self, q: Array, qd: Array) -> TorqueTerms:
         """Hand guiding."""
@@ -209,9 +212,10 @@ class Torques:
         """
         self.period.add(dt + late if dt > 0.0 else dt)
         law = self._settings.tracking
-        if law is not None and self._integrates:
+        if law is not None and self._integrates and self._tracked is not None:
+            reference, q = self._tracked
             step = min(max(dt, 0.0), LONGEST_STEP)
-            self.integral = integrate_error(law.gains, self.integral, self.error, step, limited.saturated)
+            self.integral = next_integral(law, self.integral, q, reference, step, limited.saturated)
 
     def only_support(self, gravity: Array, support: float) -> TorqueTerms:
         """A fraction of a gravity torque known from before, (n,), and nothing else."""

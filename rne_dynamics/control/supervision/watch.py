@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 
-from rne_dynamics.control.gain_check import lowest_rate
 from rne_dynamics.control.supervision.settings import Settings
 
 #: Over which the rate is taken, s.
@@ -117,5 +116,4 @@ class StateRates:
 
 
 def _gain_watch(settings: Settings) -> RateWatch:
-    tracking = settings.tracking
-    return RateWatch(0.0 if tracking is None else lowest_rate(tracking.gains), windows=2)
+    return RateWatch(getattr(settings.tracking, "lowest_rate", 0.0), windows=2)

@@ -11,8 +11,8 @@ from typing import NamedTuple
 import numpy as np
 
 from rne_dynamics.control.computed_torque import ComputedTorque
+from rne_dynamics.control.control_law import ControlLaw
 from rne_dynamics.control.pd_gravity import PdGravity
-from rne_dynamics.errors import ControlError
 from rne_dynamics.model.friction import joint_friction
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.robot import RobotModel
@@ -21,7 +21,6 @@ from rne_dynamics.simulation.plant.own_code import own_code
 from rne_dynamics.simulation.plant.plant import ArmPlant
 from rne_dynamics.simulation.plant.start import coordinates_of
 from rne_dynamics.simulation.rollouts.closed_loop import COMPUTED_TORQUE, PD_GRAVITY, LawRows, PlantRows
-from rne_dynamics.simulation.rollouts.cycle_by_cycle import Controller
 from rne_dynamics.simulation.rollouts.smooth_cycles import DONE, SUMS, Course
 
 
@@ -34,14 +33,8 @@ class PackedLoop(NamedTuple):
     laws: LawRows
 
 
-def packed_loop(plant: ArmPlant, controller: Controller) -> PackedLoop | None:
-    """The arrays of the compiled loop; None where it cannot run this plant or controller.
-
-    Raises
-    ------
-    ControlError
-        A controller for another number of joints.
-    """
+def packed_loop(plant: ArmPlant, controller: ControlLaw) -> PackedLoop | None:
+    """The arrays of the compiled loop; None where it cannot run this plant or controller."""
     # a subclass may have a law of its own
     if type(controller) not in (ComputedTorque, PdGravity) or plant.base_motion is not None:
         return None
@@ -49,11 +42,6 @@ def packed_loop(plant: ArmPlant, controller: Controller) -> PackedLoop | None:
     robot, model = plant.coordinates.open_arm, coordinates_of(controller.robot).open_arm
     if robot is None or model is None:
         return None
-    if robot.nq != model.n:
-        raise ControlError(
-            f"the controller's model {model.name!r} has {model.n} joints, robot {robot.name!r} "
-            f"has {robot.nq} positions; the law needs one for each of its joints"
-        )
     plants = PlantRows(
         robot.topology, plant.positions, robot.has_mimic, shared(robot.parameters), robot.base_at_rest[None],
         shared(plant.joints),

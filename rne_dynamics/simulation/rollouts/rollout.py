@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from rne_dynamics.control.checks import measured
+from rne_dynamics.control.control_law import ControlLaw, check_law
 from rne_dynamics.control.trajectory import Trajectory, references
 from rne_dynamics.errors import ArgumentError, SimulationError
 from rne_dynamics.model.inertia import Array
@@ -17,7 +18,7 @@ from rne_dynamics.simulation.plant.base_trajectory import check_base_trajectory
 from rne_dynamics.simulation.plant.plant import ArmPlant
 from rne_dynamics.simulation.plant.start import checked_state, no_joint_outside
 from rne_dynamics.simulation.plant.state import State
-from rne_dynamics.simulation.rollouts.cycle_by_cycle import Controller, cycle_by_cycle
+from rne_dynamics.simulation.rollouts.cycle_by_cycle import cycle_by_cycle
 from rne_dynamics.simulation.rollouts.loop_tier import chosen_loop
 from rne_dynamics.simulation.rollouts.many import ManyRollouts, run_many
 from rne_dynamics.simulation.rollouts.packed_loop import PackedLoop, course, own_code_of, packed_loop
@@ -47,8 +48,8 @@ class Rollout(Rebuilt):
     plant
         The arm; it may differ from the controller's model.
     controller, trajectory
-        The law and the trajectory that it follows. Of an arm with flexible links the law receives the joints only, as
-        encoders measure them.
+        The law, a `ControlLaw` of this package or your own, and the trajectory that it follows. Of an arm with flexible
+        links the law receives the joints only, as encoders measure them.
     dt
         Step of the simulation, s.
     control_dt
@@ -65,11 +66,11 @@ class Rollout(Rebuilt):
     SimulationError
         Periods that do not fit, an unknown method, or a base motion that contradicts itself.
     ControlError
-        A trajectory or a controller for another number of joints.
+        A trajectory or a controller for another number of joints, or a controller that is no `ControlLaw`.
     """
 
     plant: ArmPlant
-    controller: Controller
+    controller: ControlLaw
     trajectory: Trajectory
     dt: float = 1e-3
     control_dt: float | None = None
@@ -82,6 +83,8 @@ class Rollout(Rebuilt):
     _packed: PackedLoop | None = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
+        base_moves = self.base_known and self.plant.base_motion is not None
+        check_law(self.controller, self.plant.robot, "controller", base_moves=base_moves)
         method = chosen_method(self.plant, self.method)
         substeps = whole(self.dt if self.control_dt is None else self.control_dt, self.dt)
         period = self.dt if self.control_dt is None else self.control_dt
@@ -238,7 +241,7 @@ class Rollout(Rebuilt):
 
 def simulate(
     plant: ArmPlant,
-    controller: Controller,
+    controller: ControlLaw,
     trajectory: Trajectory,
     *,
     dt: float = 1e-3,

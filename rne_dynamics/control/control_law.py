@@ -1,0 +1,155 @@
+"""The protocol of control laws that follow references, and the check that an object is one."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rne_dynamics.control.reference import Reference
+from rne_dynamics.control.terms import TorqueTerms
+from rne_dynamics.dynamics.declared.base_motion import BaseMotion
+from rne_dynamics.errors import ControlError, RneDynamicsError
+from rne_dynamics.model.inertia import Array
+from rne_dynamics.model.mechanism import RigidRobot
+
+#: What `law` must take besides what the arm needs (`check_law`).
+_ARGUMENTS = ("q", "qd", "reference", "integral")
+
+
+class ControlLaw(Protocol):
+    """A control law that follows references, as `simulate`, `Rollout` and the `Supervisor` take it.
+
+    `ComputedTorque` and `PdGravity` are such laws. A class of your own needs no base class, only `robot` and `law`, and
+    may have two members more:
+
+    - ``next_integral(integral, q, reference, dt, saturated)``: ∫e dt one cycle later, shape (n,); `saturated`, bool
+      (n,), says which efforts were limited. Without it `integral` stays zero.
+    - ``lowest_rate``: joint states per second below which the law is not stable, Hz. The `Supervisor` stops the arm
+      below it. Without it no rate is too low.
+    """
+
+    @property
+    def robot(self) -> RigidRobot:
+        """The model that the law knows; it may differ from the simulated arm, but has the same joints."""
+
+    def law(
+        self, q: Array, qd: Array, reference: Reference, integral: Array | None = None, *,
+        posture: Array | None = None, base_motion: BaseMotion | None = None,
+    ) -> TorqueTerms:
+        """The efforts for one control cycle.
+
+        Parameters
+        ----------
+        q, qd
+            Measured position and velocity, rad or m and per s; shape (n,).
+        reference
+            Desired motion.
+        integral
+            ∫e dt, rad·s or m·s, shape (n,); None counts as zero.
+        posture
+            Positions of all joints of a mechanism's tree, shape (nq of the tree,); passed for mechanisms only.
+        base_motion
+            Motion of the base; passed where the base moves and the law may know it.
+
+        Returns
+        -------
+        TorqueTerms
+            Five arrays (n,), N·m or N: the motors get their sum. `gravity` alone holds the arm in a stop.
+        """
+
+
+def check_law(law: Any, robot: Any, what: str, *, base_moves: bool = False) -> None:
+    """Refuse an object that is no `ControlLaw` for a robot.
+
+    Parameters
+    ----------
+    law, robot
+        What was given, and the arm that it is to drive.
+    what
+        Name of the argument, for messages.
+    base_moves
+        Whether the law receives a base motion.
+
+    Raises
+    ------
+    ControlError
+        Names what is missing, or the arguments that `law` does not take, or the number of joints.
+    """
+    kind = law.__name__ if isinstance(law, type) else type(law).__name__
+    if isinstance(law, type):
+        raise ControlError(f"{what} is the class {kind}; give an object of it, as {kind}(robot)")
+    said = f"{what} is an object of {kind}, which is no control law"
+    loaded = hasattr(getattr(law, "robot", None), "joint_names")
+    missing = [] if loaded else ["an attribute `robot`, the model as rne.load_urdf gives it"]
+    method: Any = getattr(law, "law", None)
+    if not callable(method):
+        missing.append(f"a method `law({', '.join(_ARGUMENTS)})` that returns TorqueTerms")
+    if missing:
+        raise ControlError(f"{said}: it lacks {' and '.join(missing)}; see docs/own_law.md")
+    extra = [name for name, needed in (("posture", robot.loops), ("base_motion", base_moves)) if needed]
+    try:
+        inspect.signature(method).bind(*_ARGUMENTS, **dict.fromkeys(extra))
+    except TypeError as error:
+        wanted = ", ".join([*_ARGUMENTS, *(["*", *extra] if extra else [])])
+        raise ControlError(
+            f"{said}: its method `law` cannot be called as law({wanted}): {error}; give it these arguments"
+        ) from None
+    if law.robot.n != robot.nq:
+        raise ControlError(
+            f"the model {law.robot.name!r} of {what} has {law.robot.n} joints, robot {robot.name!r} has {robot.nq} "
+            "positions; the law needs one for each of its joints"
+        )
+
+
+def terms_of(
+    law: ControlLaw, q: Array, qd: Array, reference: Reference, integral: Array | None, posture: Array | None,
+    base_motion: BaseMotion | None,
+) -> TorqueTerms:
+    """The law's efforts; `posture` and `base_motion` are passed only where there is one.
+
+    Raises
+    ------
+    ControlError
+        The law failed, or returned something else than five arrays (n,).
+    """
+    known: dict[str, Any] = {} if posture is None else {"posture": posture}
+    if base_motion is not None:
+        known["base_motion"] = base_motion
+    try:
+        terms = law.law(q, qd, reference, integral, **known)
+    except RneDynamicsError:
+        raise
+    except Exception as error:  # of a user's law: a supervisor then stops the arm, as for any other error
+        raise ControlError(f"the law {type(law).__name__} failed: {type(error).__name__}: {error}") from error
+    if not isinstance(terms, TorqueTerms):
+        raise ControlError(
+            f"the law {type(law).__name__} returned {type(terms).__name__}; it must return "
+            f"TorqueTerms({', '.join(TorqueTerms._fields)}), five arrays of shape {q.shape}; zeros where there is none"
+        )
+    for name, value in zip(TorqueTerms._fields, terms, strict=True):
+        if np.shape(value) != q.shape:
+            raise ControlError(
+                f"the law {type(law).__name__} returned a term `{name}` of shape {np.shape(value)}; "
+                f"it must be {q.shape}"
+            )
+    return terms
+
+
+def next_integral(
+    law: ControlLaw, integral: Array, q: Array, reference: Reference, dt: float, saturated: NDArray[np.bool_]
+) -> Array:
+    """∫e dt one cycle later, by the law's own method where it has one."""
+    own: Callable[..., Array] | None = getattr(law, "next_integral", None)
+    if own is None:
+        return integral
+    after = own(integral, q, reference, dt, saturated)
+    if np.shape(after) != integral.shape:
+        raise ControlError(
+            f"next_integral of the law {type(law).__name__} returned shape {np.shape(after)}; "
+            f"it must be {integral.shape}"
+        )
+    return after
