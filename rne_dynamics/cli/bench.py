@@ -21,11 +21,12 @@ from rne_dynamics.benchmarking.sections import SECTIONS
 from rne_dynamics.benchmarking.summary import footing
 from rne_dynamics.benchmarking.tables import Cell, Table, tables
 from rne_dynamics.cli.bench_plot import plot
+from rne_dynamics.cli.numbers import whole
 from rne_dynamics.cli.reports import add_report, check_files, finish
 from rne_dynamics.cli.table_layout import print_table
 from rne_dynamics.cli.terminal import console, progress_bar
 from rne_dynamics.errors import ArgumentError
-from rne_dynamics.figures.output_file import figure_file, output_file
+from rne_dynamics.figures.output_file import output_file, output_folder, require_matplotlib
 from rne_dynamics.figures.report import Report
 
 EXAMPLES = """\
@@ -66,7 +67,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         help="name of a robot that ships, path or URI of a URDF; may be given several times (default: UR5, Panda, "
         "Baxter and Talos of the example-robot-data wheel, else arms that ship)",
     )
-    parser.add_argument("--repeats", type=int, default=None, metavar="N",
+    parser.add_argument("--repeats", type=whole(1, 10_000), default=None, metavar="N",
                         help=f"rounds of each comparison (default: {REPEATS}, with --quick {QUICK_REPEATS})")
     parser.add_argument("--quick", action="store_true", help="small sizes and short rounds, to test that it runs")
     parser.add_argument("--json", action="store_true", help="print the results as JSON")
@@ -86,19 +87,18 @@ def run(args: argparse.Namespace) -> int:
     if args.out:
         output_file(args.out, (".json",), "--out")
     if args.plot:
-        figure_file(args.plot / "bench.png")
+        output_folder(args.plot, "--plot")
+        require_matplotlib("--plot")
     repeats = args.repeats if args.repeats is not None else QUICK_REPEATS if args.quick else REPEATS
-    if not 1 <= repeats <= 10_000:
-        raise ArgumentError(f"--repeats is {repeats}; it must be between 1 and 10000")
     sections = [name for name in SECTIONS if name in args.sections or not args.sections]
     check_files(args, "no_file")
     if args.source and (args.sections or args.robot or args.quick or args.repeats is not None):
         raise ArgumentError("--from measures nothing; leave out sections, --robot, --repeats and --quick")
     results = read(args.source) if args.source else _measure(args, sections, repeats)
     if args.out:
-        args.out.parent.mkdir(parents=True, exist_ok=True)
         args.out.write_text(json.dumps(results.as_json(), indent=1) + "\n", encoding="utf-8")
     if args.plot:
+        args.plot.mkdir(exist_ok=True)
         plot(args.plot, results)
     if args.report:
         _write_report(args, results)

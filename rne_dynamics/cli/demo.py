@@ -18,9 +18,10 @@ from rne_dynamics.cli.demo_moves import EFFORT_RESERVE, Plan, plan_moves
 from rne_dynamics.cli.demo_page import write_report
 from rne_dynamics.cli.demo_tracking import Tracking, evaluate, plot
 from rne_dynamics.cli.demo_vibration import evaluate_vibration
+from rne_dynamics.cli.numbers import positive, real, whole
 from rne_dynamics.cli.overview import require_ros
 from rne_dynamics.cli.reports import add_movie, add_report, check_files, draw_movie
-from rne_dynamics.cli.robot_argument import add_reading, robot_source, xacro_arguments
+from rne_dynamics.cli.robot_argument import OneRobot, add_reading, robot_source, xacro_arguments
 from rne_dynamics.cli.ros_nodes import node_parameters
 from rne_dynamics.cli.table_layout import print_table
 from rne_dynamics.cli.terminal import console, ended_by_sigterm, progress_bar
@@ -45,8 +46,8 @@ if TYPE_CHECKING:
 EXAMPLES = """\
 examples:
   rne demo
-  rne demo --robot scara --seconds 6
-  rne demo --robot my_arm.urdf --out my_arm.png --json
+  rne demo scara --seconds 6
+  rne demo my_arm.urdf --out my_arm.png --json
   rne demo --robot my_arm.urdf --config my_arm.yaml    with the parameter file that `rne new` writes
   rne demo --movie demo.gif --report demo.html
   rne demo --record demo.mcap                    for Foxglove, PlotJuggler and `rne plot`
@@ -68,29 +69,31 @@ SECONDS, TOLERANCE, FLEXIBLE_TOLERANCE = 9.0, 1e-3, 1e-2
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
-    parser.add_argument("--robot", default="puma560", metavar="FILE|NAME",
+    parser.add_argument("robot", nargs="?", default=argparse.SUPPRESS, action=OneRobot, metavar="ROBOT",
                         help="URDF or model file: path, URI or a name of `rne list`, - for stdin (default: puma560)")
+    parser.add_argument("--robot", default="puma560", action=OneRobot, metavar="ROBOT", help="the same as ROBOT")
     add_reading(parser)
     parser.add_argument("--config", metavar="FILE", default=None,
                         help="parameter file (.yaml) with the controller's gains and limits, as `rne new` writes it")
-    parser.add_argument("--seconds", type=float, default=None,
+    parser.add_argument("--seconds", type=positive(3600.0, "s"), default=None,
                         help=f"time of the three moves together (default: {SECONDS:g}; with flexible links 4 "
                         "periods of the slowest vibration)")
-    parser.add_argument("--rate", type=float, default=1000.0, help="joint states per second (default: 1000)")
+    parser.add_argument("--rate", type=real(50.0, 5000.0, "Hz"), default=1000.0,
+                        help="joint states per second (default: 1000)")
     parser.add_argument("--real-time", action="store_true",
                         help="simulated time does not wait for the controller when the computer is busy")
     parser.add_argument("--out", type=Path, default=None, metavar="FILE",
                         help="the plot, .png, .svg or .pdf (default: rne_demo_ROBOT.png; none without matplotlib)")
     add_movie(parser)
     add_report(parser)
-    parser.add_argument("--tolerance", type=float, default=None,
+    parser.add_argument("--tolerance", type=positive(), default=None,
                         help=f"largest RMS error, rad or m (default: {TOLERANCE:g}; with flexible links "
                         f"{FLEXIBLE_TOLERANCE:g})")
-    parser.add_argument("--bandwidth", type=float, default=None, metavar="RAD/S",
+    parser.add_argument("--bandwidth", type=positive(1000.0, "rad/s"), default=None, metavar="RAD/S",
                         help=f"of the controller (default: {BANDWIDTH:g}, less for low rates or flexible links)")
     parser.add_argument("--shaper", choices=sorted(SHAPERS), default=None,
                         help="flexible links: input shaper of the moves, against vibration")
-    parser.add_argument("--modes", type=int, default=1,
+    parser.add_argument("--modes", type=whole(1, 1000), default=1,
                         help="number of vibration modes to shape for, slowest first (default: 1)")
     parser.add_argument("--compare", action="store_true",
                         help="flexible links: make the moves unshaped, with each shaper, and slow")
@@ -104,10 +107,6 @@ def run(args: argparse.Namespace) -> int:
     require_ros("demo")
     from rne_dynamics.ros import demonstration
 
-    if not 10.0 <= args.rate <= 5000.0:
-        raise ArgumentError(f"--rate is {args.rate}; it must be between 10 and 5000 Hz")
-    if args.bandwidth is not None and not 0.0 < args.bandwidth <= 1000.0:
-        raise ArgumentError(f"--bandwidth is {args.bandwidth}; it must be above 0 and at most 1000 rad/s")
     if args.config is not None and args.bandwidth is not None:
         raise ArgumentError("--bandwidth and --config are both given; the parameter file has the gains")
     if args.out is not None and not args.out.suffix:
@@ -204,6 +203,8 @@ def _programmes(
     """The plan, the programmes to run, the controller's bandwidth, and the pause after each move, s."""
     from rne_dynamics.ros.demonstration import SETTLE
 
+    if "modes" in args.given and not (args.shaper or args.compare):
+        raise ArgumentError("--modes needs --shaper or --compare")
     most = min(BANDWIDTH, 0.1 * args.rate)
     limits: dict[str, Any] = {}
     if configured is not None:

@@ -126,7 +126,7 @@ def _write(folder: Path, files: dict[str, str]) -> None:
         for path in [folder / name for name in files]:
             if path.exists() and MARK not in path.read_text(encoding="utf-8", errors="replace"):
                 raise ArgumentError(f"{path} exists and is no export; name another folder with --out")
-        folder.mkdir(parents=True, exist_ok=True)
+        folder.mkdir(exist_ok=True)
         for name, text in files.items():
             (folder / name).write_text(text, encoding="utf-8")
     except OSError as error:

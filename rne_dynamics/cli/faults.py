@@ -15,6 +15,7 @@ from rich.table import Table
 from rich.text import Text
 
 from rne_dynamics.advice import rne
+from rne_dynamics.cli.numbers import whole
 from rne_dynamics.cli.overview import require_ros
 from rne_dynamics.cli.reports import add_report, finish
 from rne_dynamics.cli.table_layout import print_table
@@ -55,7 +56,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
                         help="two-links, small, puma560, panda, ur10, or all (default: the first arm of each fault)")
     parser.add_argument("--list", action="store_true", help="list the faults and exit")
     parser.add_argument("--json", action="store_true", help="print the results as JSON")
-    parser.add_argument("--workers", type=int, default=None, metavar="N",
+    parser.add_argument("--workers", type=whole(1, 16), default=None, metavar="N",
                         help="number of controllers in parallel (default: 3)")
     parser.add_argument("--table", type=Path, default=None, metavar="FILE",
                         help="page whose table of faults is updated if the whole campaign passes")
@@ -76,8 +77,6 @@ def run(args: argparse.Namespace) -> int:
     if args.table is not None:
         output_file(args.table, (), "--table")
     workers = campaign.WORKERS if args.workers is None else args.workers
-    if not 1 <= workers <= 16:
-        raise ArgumentError(f"--workers is {workers}; it must be between 1 and 16")
     faults = campaign.chosen(args.only)
     if args.list:
         _list(faults, args.json)

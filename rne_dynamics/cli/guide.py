@@ -12,6 +12,7 @@ import numpy as np
 from rne_dynamics.advice import rne
 from rne_dynamics.cli.demo_moves import start_inside
 from rne_dynamics.cli.guide_report import Guided, evaluate, figures, plot, print_guided, verdict
+from rne_dynamics.cli.numbers import real
 from rne_dynamics.cli.overview import require_ros
 from rne_dynamics.cli.robot_argument import add_robot, assignments, robot_source
 from rne_dynamics.cli.ros_nodes import node_parameters
@@ -19,6 +20,7 @@ from rne_dynamics.cli.terminal import console, ended_by_sigterm, progress_bar
 from rne_dynamics.description.share import share_file, shipped_models, shipped_robots
 from rne_dynamics.dispatch import gravity_torque
 from rne_dynamics.errors import ArgumentError, MissingDependencyError, ModelError
+from rne_dynamics.figures.output_file import FIGURES, output_file
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.mechanism import RigidRobot
 from rne_dynamics.simulation.runs.push import Push, gentle_push, parse_push
@@ -55,8 +57,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--payload", metavar="LINK=KG", help="a point mass on a link, in the arm and in the model")
     parser.add_argument("--config", type=Path, metavar="FILE",
                         help="parameter file of the nodes (default: that of a shipped robot)")
-    parser.add_argument("--rate", type=float, help="joint states per second (default: the config's, or 1000)")
-    parser.add_argument("--after", type=float, default=AFTER, metavar="SECONDS",
+    parser.add_argument("--rate", type=real(50.0, 5000.0, "Hz"),
+                        help="joint states per second (default: the config's, or 1000)")
+    parser.add_argument("--after", type=real(0.5, 60.0, "s"), default=AFTER, metavar="SECONDS",
                         help=f"time to record after the last push (default: {AFTER:g})")
     parser.add_argument("--out", type=Path, metavar="FILE",
                         help="file of the plot, PNG, SVG or PDF (default: guide_ARM.png; none without matplotlib)")
@@ -68,8 +71,6 @@ def run(args: argparse.Namespace) -> int:
     require_ros("guide")
     from rne_dynamics.ros import guiding
 
-    if not 0.5 <= args.after <= 60.0:
-        raise ArgumentError(f"--after is {args.after:g}; it must be between 0.5 and 60 s")
     guidance, robot = _guidance(args)
     path = _plot_path(args.out, robot)
     with ended_by_sigterm(), progress_bar() as bar:
@@ -184,17 +185,7 @@ def _plot_path(out: Path | None, robot: RigidRobot) -> Path:
     """The file of the plot; refused before the run if it cannot be written."""
     path = out or Path(f"guide_{robot.name}.png")
     path = path if path.suffix else path.with_suffix(".png")
-    if path.suffix.lower() not in (".png", ".svg", ".pdf"):
-        raise ArgumentError(f"--out is {path}; its ending must be .png, .svg or .pdf")
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        with path.open("ab"):
-            pass
-        if not path.stat().st_size:
-            path.unlink()
-    except OSError as error:
-        raise ArgumentError(f"--out {path} cannot be written: {error.strerror}") from None
-    return path
+    return output_file(path, FIGURES, "--out")
 
 
 def _plot(path: Path, wanted: bool, robot: RigidRobot, pushes: tuple[Push, ...], guided: Guided) -> str | None:

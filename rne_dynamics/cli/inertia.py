@@ -12,6 +12,7 @@ import numpy as np
 from rich.table import Table
 
 from rne_dynamics.cli.inertia_report import describe, print_report
+from rne_dynamics.cli.numbers import positive, real, whole
 from rne_dynamics.cli.robot_argument import add_robot, positions, robot_source
 from rne_dynamics.cli.table_layout import print_table
 from rne_dynamics.cli.terminal import console
@@ -52,15 +53,16 @@ def configure(parser: argparse.ArgumentParser) -> None:
         solid = kinds.add_parser(name, help=text.partition(";")[0], description=text)
         for p in inspect.signature(make).parameters.values():
             if p.kind is p.POSITIONAL_OR_KEYWORD:
-                solid.add_argument(p.name, type=float, help="m")
+                solid.add_argument(p.name, type=real(), help="m")
             elif p.name in ("thickness", "area"):
                 unit = "m" if p.name == "thickness" else "m^2"
-                solid.add_argument(f"--{p.name}", type=float, help=f"{unit}; with a density only")
+                solid.add_argument(f"--{p.name}", type=real(), help=f"{unit}; with a density only")
         _add_mass(solid)
         _add_common(solid, placed=True)
     mesh = kinds.add_parser("mesh", help="the volume of a closed triangle mesh (STL, OBJ, PLY, ...)")
     mesh.add_argument("file", help="path of the mesh")
-    mesh.add_argument("--scale", type=float, default=1.0, help="metres per unit of the file, 0.001 for millimetres")
+    mesh.add_argument("--scale", type=positive(), default=1.0,
+                      help="metres per unit of the file, 0.001 for millimetres")
     repair = mesh.add_mutually_exclusive_group()
     repair.add_argument("--repair", action="store_true", help="fill small holes and correct triangles with trimesh")
     repair.add_argument("--hull", action="store_true", help="use the convex hull: approximate, works for every mesh")
@@ -156,24 +158,25 @@ def _density(args: argparse.Namespace) -> float | None:
 
 def _add_mass(parser: argparse.ArgumentParser) -> None:
     weight = parser.add_argument_group("mass, exactly one")
-    weight.add_argument("--mass", type=float, help="kg")
-    weight.add_argument("--density", type=float, help="kg/m^3")
+    weight.add_argument("--mass", type=positive(unit="kg"), help="kg")
+    weight.add_argument("--density", type=positive(unit="kg/m^3"), help="kg/m^3")
     weight.add_argument("--material", help="material that gives the density; `rne inertia materials` lists them")
 
 
 def _add_common(parser: argparse.ArgumentParser, *, placed: bool) -> None:
     if placed:
         place = parser.add_argument_group("placement of the body in the link's frame")
-        place.add_argument("--xyz", type=float, nargs=3, default=(0.0,) * 3, metavar=("X", "Y", "Z"), help="m")
-        place.add_argument("--rpy", type=float, nargs=3, default=(0.0,) * 3, metavar=("R", "P", "Y"), help="rad")
+        place.add_argument("--xyz", type=real(), nargs=3, default=(0.0,) * 3, metavar=("X", "Y", "Z"), help="m")
+        place.add_argument("--rpy", type=real(), nargs=3, default=(0.0,) * 3, metavar=("R", "P", "Y"), help="rad")
     other = parser.add_argument_group("additional inertia about another point and axes")
-    other.add_argument("--about", type=float, nargs=3, metavar=("X", "Y", "Z"), help="point in the frame, m")
-    other.add_argument("--axes", type=float, nargs=3, metavar=("R", "P", "Y"), help="rpy of the axes in the frame, rad")
+    other.add_argument("--about", type=real(), nargs=3, metavar=("X", "Y", "Z"), help="point in the frame, m")
+    other.add_argument("--axes", type=real(), nargs=3, metavar=("R", "P", "Y"),
+                       help="rpy of the axes in the frame, rad")
     output = parser.add_argument_group("output")
     output.add_argument("--urdf", action="store_true", help="print the <inertial> element only")
     output.add_argument("--json", action="store_true", help="print everything as JSON")
     output.add_argument(
-        "--digits", type=int, choices=range(3, 18), default=17, metavar="N",
+        "--digits", type=whole(3, 17), default=17, metavar="N",
         help="significant digits of the <inertial> element, 3 to 17 (default 17: read back exactly)",
     )  # fmt: skip
 

@@ -12,12 +12,12 @@ import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from decimal import Decimal
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NoReturn
 
 from rne_dynamics.cli.clean_stdout import clean_stdout
 from rne_dynamics.cli.overview import NEEDS_ROS, fitted, overview, versions
 from rne_dynamics.compiling.meanwhile import compile_here
-from rne_dynamics.errors import RneDynamicsError, unknown
+from rne_dynamics.errors import ArgumentError, RneDynamicsError, unknown
 
 if TYPE_CHECKING:
     from rne_dynamics.compiling.progress import Compiling
@@ -49,6 +49,16 @@ _BACK = "\r\x1b[K"
 EXIT_USAGE = 2
 EXIT_ERROR = 1
 EXIT_STOPPED = 130
+
+
+class Parser(argparse.ArgumentParser):
+    """A parser whose errors are one line."""
+
+    def error(self, message: str) -> NoReturn:
+        """Print what is wrong and exit; an `ArgumentError` for a number that an option does not allow."""
+        if number := re.fullmatch(r"argument ([^:]+): (is .*)", message):
+            raise ArgumentError(f"{number[1]} {number[2]}")
+        self.exit(EXIT_USAGE, f"{self.prog}: {message}; `{self.prog} --help` shows the arguments\n")
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -84,7 +94,7 @@ def _run(command: str, words: Sequence[str]) -> int:
     compile_here()  # with a line that says so
     module = importlib.import_module(f"rne_dynamics.cli.{command}")
     about = COMMANDS[command] + (f". {NEEDS_ROS[command]}" if command in NEEDS_ROS else "")
-    sub = argparse.ArgumentParser(
+    sub = Parser(
         prog=f"rne {command}",
         description=fitted(about, shutil.get_terminal_size().columns - 2),
         epilog=fitted(module.EXAMPLES, shutil.get_terminal_size().columns - 2),
@@ -92,6 +102,7 @@ def _run(command: str, words: Sequence[str]) -> int:
     )
     module.configure(sub)
     parsed = sub.parse_args([_plain(word) for word in words])
+    parsed.given = {name for name, value in vars(parsed).items() if value != sub.get_default(name)}
     parsed.command_line = shlex.join(["rne", command, *words])
     with clean_stdout(), _compile_status(command), _shown_repairs(parsed):
         code: int = module.run(parsed)

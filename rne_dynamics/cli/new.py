@@ -11,6 +11,7 @@ from pathlib import Path
 from rne_dynamics.advice import rne
 from rne_dynamics.cli.new_file import file_text
 from rne_dynamics.cli.new_settings import ArmSettings, settings_of
+from rne_dynamics.cli.numbers import real
 from rne_dynamics.cli.robot_argument import add_robot, load_robot
 from rne_dynamics.cli.terminal import console
 from rne_dynamics.control.damping_limits import ASSUMED_RATE
@@ -43,7 +44,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
                         "folder)")  # fmt: skip
     parser.add_argument("--force", action="store_true", help="replace the file if it exists")
     parser.add_argument(
-        "--rate", type=float, default=ASSUMED_RATE, metavar="HZ", help="joint states per second that always come, "
+        "--rate", type=real(_SLOWEST, _FASTEST, "Hz"), default=ASSUMED_RATE, metavar="HZ",
+        help="joint states per second that always come, "
         f"from which gains and damping follow (default: {ASSUMED_RATE:g})",
     )  # fmt: skip
     parser.add_argument("--json", action="store_true", help="print what was written as JSON")
@@ -53,12 +55,9 @@ def run(args: argparse.Namespace) -> int:
     """Write the file, print what is missing and what comes next, and return the exit code."""
     if args.robot == "-":
         raise ArgumentError("ROBOT is -; the nodes need a file too, so give its path")
-    if not _SLOWEST <= args.rate <= _FASTEST:
-        raise ArgumentError(f"--rate is {args.rate:g}; it must be between {_SLOWEST:g} and {_FASTEST:g} Hz")
     path = _path(args)
     args.base = "fixed"
     settings = settings_of(load_robot(args), args.rate)
-    path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(file_text(settings, args.robot), encoding="utf-8")
     steps = next_commands(args, path, settings)
     if args.json:

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 from rich.table import Table
 
+from rne_dynamics.cli.numbers import positive, real
 from rne_dynamics.cli.plot_figure import draw
 from rne_dynamics.cli.table_layout import print_table
 from rne_dynamics.cli.terminal import console
@@ -19,6 +20,7 @@ from rne_dynamics.description.model_file import load_model
 from rne_dynamics.description.sources import read_source, read_stdin
 from rne_dynamics.dispatch import closed
 from rne_dynamics.errors import ArgumentError, unknown
+from rne_dynamics.figures.output_file import figure_file
 from rne_dynamics.figures.tracking import MIXED, Units, units_of
 from rne_dynamics.model.mechanism import RigidRobot
 from rne_dynamics.recording.comparison import HALF_WINDOW, difference, largest, mean, model_efforts, rms
@@ -42,10 +44,10 @@ def configure(parser: argparse.ArgumentParser) -> None:
                         "robot, path, URI, - for stdin")
     parser.add_argument("--topic", help="topic of the joint states, if there are several")
     parser.add_argument("--joint", action="append", default=[], help="draw this joint only; may be given several times")
-    parser.add_argument("--from", dest="begin", type=float, default=-math.inf, metavar="S",
+    parser.add_argument("--from", dest="begin", type=real(), default=-math.inf, metavar="S",
                         help="time of the recording to begin with, s")
-    parser.add_argument("--to", dest="end", type=float, default=math.inf, metavar="S", help="and to end with")
-    parser.add_argument("--window", type=float, default=2.0 * HALF_WINDOW, metavar="S",
+    parser.add_argument("--to", dest="end", type=real(), default=math.inf, metavar="S", help="and to end with")
+    parser.add_argument("--window", type=positive(1.0, "s"), default=2.0 * HALF_WINDOW, metavar="S",
                         help="with --robot: time over which accelerations are averaged (default: %(default)g)")
     parser.add_argument("--out", type=Path, metavar="FILE", help="figure, .png, .svg or .pdf (default: the recording's "
                         "name with .png, in the present folder)")
@@ -55,12 +57,11 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Read, draw, and print."""
     out: Path = args.out or Path(Path(args.file).resolve().stem + FORMATS[0])
-    if out.suffix not in FORMATS:
-        raise ArgumentError(f"--out is {str(out)!r}; its ending must be {', '.join(FORMATS)}")
+    figure_file(out, "--out")
     if not args.begin < args.end:
         raise ArgumentError(f"--from {args.begin:g} is not before --to {args.end:g}")
-    if not 0.0 < args.window <= 1.0:
-        raise ArgumentError(f"--window is {args.window:g}; it must be above 0 and at most 1 s")
+    if "window" in args.given and args.robot is None:
+        raise ArgumentError("--window needs --robot, with which efforts are compared")
     robot: RigidRobot | None = None
     if args.robot is not None:
         robot = closed(load_model(read_stdin() if args.robot == "-" else read_source(args.robot))).rigid

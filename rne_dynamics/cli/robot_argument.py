@@ -6,6 +6,7 @@ import argparse
 import math
 import re
 from collections.abc import Iterable
+from typing import Any
 
 from rne_dynamics.description.model_file import load_model
 from rne_dynamics.description.sources import Source, is_model_file, names_model_file, read_source, read_stdin
@@ -31,6 +32,18 @@ def add_robot(parser: argparse.ArgumentParser) -> None:
         "file (.yaml), file:// or package:// URI, - for stdin",
     )
     add_reading(parser)
+
+
+class OneRobot(argparse.Action):
+    """ROBOT by its position or as --robot, but not both."""
+
+    def __call__(
+        self, parser: argparse.ArgumentParser, namespace: argparse.Namespace, values: Any, option: str | None = None
+    ) -> None:
+        """Take the robot."""
+        if "robot_given" in namespace:
+            parser.error(f"two robots are given, {namespace.robot_given!r} and {values!r}; give one")
+        namespace.robot = namespace.robot_given = values
 
 
 def add_reading(parser: argparse.ArgumentParser) -> None:

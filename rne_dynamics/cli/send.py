@@ -6,6 +6,7 @@ import argparse
 import sys
 from typing import TYPE_CHECKING
 
+from rne_dynamics.cli.numbers import real
 from rne_dynamics.cli.overview import require_ros
 from rne_dynamics.cli.running import add_node, wanted_node
 from rne_dynamics.control.motion.goal_words import parse_goal
@@ -38,12 +39,12 @@ def configure(parser: argparse.ArgumentParser) -> None:
                         help="go to zero, or the nearest position inside the limits; a mechanism to its posture")
     parser.add_argument("--recover", action="store_true", help="first hold the arm again, if it is released")
     how = parser.add_mutually_exclusive_group()
-    how.add_argument("--duration", type=float, metavar="S", help="time of the motion")
-    how.add_argument("--speed", type=float, metavar="FRACTION",
+    how.add_argument("--duration", type=real(0.01, 3600.0, "s"), metavar="S", help="time of the motion")
+    how.add_argument("--speed", type=real(0.01, 1.0), metavar="FRACTION",
                      help="fraction of the velocity limits (default: 0.3)")
-    parser.add_argument("--tolerance", type=float, default=0.01,
+    parser.add_argument("--tolerance", type=real(1e-9, 10.0), default=0.01,
                         help="error within which the arm has arrived, rad or m (default: 0.01)")
-    parser.add_argument("--timeout", type=float, default=10.0, metavar="S",
+    parser.add_argument("--timeout", type=real(0.1, 600.0, "s"), default=10.0, metavar="S",
                         help="longest wait for the controller, and for the arm to settle (default: 10)")
     add_node(parser, "the only one that runs")
 
@@ -92,11 +93,9 @@ def _options(args: argparse.Namespace) -> dict[str, float]:
         raise ArgumentError("give either --home or a goal")
     if not (args.home or args.goal or args.recover):
         raise ArgumentError("no goal is given; write JOINT=VALUE, a VALUE for each joint, or --home")
-    bounds = {"duration": (0.01, 3600.0), "speed": (0.01, 1.0), "tolerance": (1e-9, 10.0), "timeout": (0.1, 600.0)}
-    for name, (least, most) in bounds.items():
-        value = getattr(args, name)
-        if value is not None and not least <= value <= most:
-            raise ArgumentError(f"--{name} is {value:g}; it must be between {least:g} and {most:g}")
+    if not (args.home or args.goal):
+        for name in {"duration", "speed", "tolerance"} & args.given:
+            raise ArgumentError(f"--{name} is for a motion; give a goal, or leave it out with --recover alone")
     options = {"tolerance": args.tolerance, "timeout": args.timeout}
     if args.duration is not None:
         options["duration"] = args.duration

@@ -14,9 +14,11 @@ from typing import Any
 import numpy as np
 
 from rne_dynamics.cli import demo_flexible, simulate_many
+from rne_dynamics.cli.numbers import positive, real, whole
 from rne_dynamics.cli.reports import add_movie, add_report, check_files, draw_movie
 from rne_dynamics.cli.robot_argument import add_base, add_robot, assignments, load_robot
-from rne_dynamics.cli.simulate_move import rollout, start_configuration
+from rne_dynamics.cli.simulate_move import DT, rollout, start_configuration
+from rne_dynamics.cli.simulate_options import SAVE, base_motion, outputs, refuse_unused
 from rne_dynamics.cli.simulate_page import write_report
 from rne_dynamics.cli.simulate_plot import plot
 from rne_dynamics.cli.simulate_presets import apply_preset
@@ -28,14 +30,12 @@ from rne_dynamics.control.tracking_law import TrackingLaw
 from rne_dynamics.control.tracking_verdict import Run, judge
 from rne_dynamics.errors import ArgumentError
 from rne_dynamics.figures.movie import Motion
-from rne_dynamics.figures.output_file import output_file
 from rne_dynamics.flexible.theory_range import BendingRangeWarning
 from rne_dynamics.model.flexible.arm import AnyRobot
 from rne_dynamics.model.tree import Payload
-from rne_dynamics.recording.log_file import needs_joint_positions, save_mcap
+from rne_dynamics.recording.log_file import needs_joint_positions
 from rne_dynamics.recording.mcap_file import SUFFIX as MCAP
 from rne_dynamics.simulation.plant.plant import ArmPlant
-from rne_dynamics.simulation.plant.sampled_base import SampledBase
 from rne_dynamics.simulation.runs.free_motion import free_motion
 from rne_dynamics.simulation.runs.log import Log
 
@@ -63,8 +63,6 @@ exit code: 0 if the simulation ran, whatever its verdict, 1 if not
 #: Largest RMS error of an arm that tracks, rad or m. With flexible links the control law uses a rigid model, so only
 #: feedback acts against their vibration.
 TOLERANCE, FLEXIBLE_TOLERANCE = 1e-3, 1e-2
-#: How a log is written, by the ending of the file.
-_SAVE: dict[str, Callable[[Log, Path], None]] = {".csv": Log.save_csv, ".npz": Log.save_npz, MCAP: save_mcap}
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -73,7 +71,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
     motion = parser.add_argument_group("motion")
     motion.add_argument("--free", action="store_true", help="free motion without controller; reports the energy")
     motion.add_argument(
-        "--seconds", type=float, help="total time before shaping; default 6, that of the preset, or for controlled "
+        "--seconds", type=positive(unit="s"),
+        help="total time before shaping; default 6, that of the preset, or for controlled "
         "moves of flexible links 4 periods of the slowest vibration",
     )  # fmt: skip
     motion.add_argument(
@@ -90,13 +89,14 @@ def configure(parser: argparse.ArgumentParser) -> None:
         help="one quintic to this position instead of three moves that return; may be given several times",
     )  # fmt: skip
     motion.add_argument("--shaper", choices=sorted(SHAPERS), help="flexible links: input shaper against vibration")
-    motion.add_argument("--modes", type=int, default=1,
+    motion.add_argument("--modes", type=whole(1, 1000), default=1,
                         help="number of vibration modes to shape for, slowest first (default 1)")
     add_base(motion, "fixed or free root link; floating needs --free")
     arm = parser.add_argument_group("arm")
     arm.add_argument("--base-motion", metavar="FILE", help="motion of the base: .csv (columns time, x, y, z, qx, qy, "
                      "qz, qw) or .npz (time, position, quaternion)")  # fmt: skip
-    arm.add_argument("--base-smoothing", type=float, metavar="HZ", help="low-pass filter for noise in that file")
+    arm.add_argument("--base-smoothing", type=positive(unit="Hz"), metavar="HZ",
+                     help="low-pass filter for noise in that file")
     arm.add_argument("--payload", metavar="LINK=KG",
                      help="a point mass at a link's origin, unknown to the controller")
     arm.add_argument("--no-friction", action="store_true", help="no joint friction, and no compensation of it")
@@ -104,14 +104,17 @@ def configure(parser: argparse.ArgumentParser) -> None:
     arm.add_argument("--no-effort-limits", action="store_true", help="no effort limits")
     law = parser.add_argument_group("controller")
     law.add_argument("--law", choices=("computed_torque", "pd_gravity"), default="computed_torque")
-    law.add_argument("--bandwidth", type=float, help="of the critically damped error, rad/s (default 40, less for some "
+    law.add_argument("--bandwidth", type=positive(unit="rad/s"),
+                     help="of the critically damped error, rad/s (default 40, less for some "
                      "flexible links)")  # fmt: skip
-    law.add_argument("--integral", type=float, default=0.0, help="integral gain over bandwidth cubed (default 0)")
-    law.add_argument("--control-rate", type=float, default=1000.0, help="control cycles per second (default 1000)")
+    law.add_argument("--integral", type=real(0.0), default=0.0, help="integral gain over bandwidth cubed (default 0)")
+    law.add_argument("--control-rate", type=positive(1e6, "Hz"), default=1000.0,
+                     help="control cycles per second (default 1000)")
     law.add_argument("--no-friction-compensation", action="store_true", help="no feedforward of friction")
     law.add_argument("--base-unknown", action="store_true", help="the controller assumes a base at rest")
     numbers = parser.add_argument_group("numbers")
-    numbers.add_argument("--dt", type=float, default=1e-3, help="integration step, s (default 0.001)")
+    numbers.add_argument("--dt", type=positive(unit="s"),
+                         help="integration step, s (default 0.001, or a control cycle)")
     numbers.add_argument("--method", choices=("rk4", "gauss", "semi_implicit", "adaptive"),
                          help="default rk4, with flexible links gauss; gauss only with flexible links; adaptive only "
                          "with --free, without Coulomb friction and away from the stops")  # fmt: skip
@@ -123,19 +126,18 @@ def configure(parser: argparse.ArgumentParser) -> None:
     output.add_argument("--plot", metavar="FILE", help="figure (.png, .svg, .pdf); needs matplotlib")
     add_movie(output)
     add_report(output)
-    output.add_argument("--tolerance", type=float, help="largest RMS error for the verdict, rad or m (default: "
+    output.add_argument("--tolerance", type=positive(), help="largest RMS error for the verdict, rad or m (default: "
                         f"{TOLERANCE:g}; with flexible links {FLEXIBLE_TOLERANCE:g})")  # fmt: skip
     output.add_argument("--json", action="store_true", help="print the figures as JSON")
 
 
 def run(args: argparse.Namespace) -> int:
     """Simulate and print the figures; return the exit code."""
-    outputs = _outputs(args)
+    files = outputs(args)
     check_files(args)
-    if args.tolerance is not None and not args.tolerance > 0.0:
-        raise ArgumentError(f"--tolerance is {args.tolerance:g}; it must be above 0")
     robot = _robot(args)
-    if any(path.suffix == MCAP for path in outputs):
+    refuse_unused(args)
+    if any(path.suffix == MCAP for path in files):
         needs_joint_positions(robot)
     if args.seconds is None:
         args.seconds = 6.0
@@ -145,14 +147,14 @@ def run(args: argparse.Namespace) -> int:
     plant = ArmPlant(
         with_loads(robot, args.payload),
         friction=not args.no_friction, stops=not args.no_stops, limit_effort=not args.no_effort_limits,
-        base_motion=_base_motion(args),
+        base_motion=base_motion(args),
     )  # fmt: skip
     if args.samples is not None or args.vary:
         if args.samples is None or args.free:
             raise ArgumentError("--vary needs --samples, and --samples needs a controlled move, without --free")
         if args.movie:
             raise ArgumentError("--movie shows one motion; leave --samples out")
-        return simulate_many.simulate_many(args, rollout(args, robot, plant)[0], outputs)
+        return simulate_many.simulate_many(args, rollout(args, robot, plant)[0], files)
     ended, law = None, None
     with _progress(args.seconds, quiet=args.json) as progress, warnings.catch_warnings():
         warnings.simplefilter("ignore", BendingRangeWarning)  # reported below
@@ -160,10 +162,13 @@ def run(args: argparse.Namespace) -> int:
             log = _free(args, plant, progress)
         else:
             controlled, ended = rollout(args, robot, plant)
+            if controlled.clock.cycles == 0:
+                period = controlled.clock.period
+                raise ArgumentError(f"--seconds is {args.seconds:g}, less than a control cycle of {period:g} s; "
+                                    "give more, or a higher --control-rate")  # fmt: skip
             law, log = controlled.controller, controlled.run(progress=progress)
-    for path in outputs:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        _SAVE[path.suffix](log, path)
+    for path in files:
+        SAVE[path.suffix](log, path)
     if args.plot:
         plot(Path(args.plot), robot, log)
     if args.movie:
@@ -186,7 +191,7 @@ def run(args: argparse.Namespace) -> int:
         print(json.dumps(figures, indent=2))
     else:
         print_figures(robot, figures)
-        for path in (*outputs, *filter(None, (args.plot, args.movie, args.report))):
+        for path in (*files, *filter(None, (args.plot, args.movie, args.report))):
             console().print(f"wrote {path}", soft_wrap=True)
         if "verdict" in figures:
             console().print(figures["verdict"]["text"])
@@ -235,19 +240,11 @@ def _robot(args: argparse.Namespace) -> AnyRobot:
     return robot
 
 
-def _base_motion(args: argparse.Namespace) -> SampledBase | None:
-    if args.base_motion is None:
-        if args.base_smoothing is not None or args.base_unknown:
-            raise ArgumentError("--base-smoothing and --base-unknown need --base-motion")
-        return None
-    return SampledBase.load(args.base_motion, smoothing=args.base_smoothing)
-
-
 def _free(args: argparse.Namespace, plant: ArmPlant, progress: Callable[[float], None]) -> Log:
     if args.to:
         raise ArgumentError("--to is for a controlled move; leave it out with --free")
     return free_motion(
-        plant, start_configuration(plant.robot.rigid, args.start), seconds=args.seconds, dt=args.dt,
+        plant, start_configuration(plant.robot.rigid, args.start), seconds=args.seconds, dt=args.dt or DT,
         method=args.method, progress=progress,
     )  # fmt: skip
 
@@ -258,16 +255,6 @@ def with_loads(robot: AnyRobot, payload: str | None) -> AnyRobot:
         return robot
     ((link, mass),) = assignments("--payload", [payload]).items()
     return robot.with_payload(Payload(link, mass)).with_effort_limit(robot.effort_limit)
-
-
-def _outputs(args: argparse.Namespace) -> list[Path]:
-    """The files of --out and --record."""
-    paths = [output_file(path, tuple(_SAVE), "--out") for path in args.out]
-    if args.record:
-        paths.append(output_file(args.record, (MCAP,), "--record"))
-    if args.samples is not None and any(path.suffix == MCAP for path in paths):
-        raise ArgumentError(f"an {MCAP} holds one run, and --samples makes many; give --out with .csv or .npz")
-    return paths
 
 
 @contextmanager

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 from rich.table import Table
 
+from rne_dynamics.cli.numbers import whole
 from rne_dynamics.cli.simulate_page import write_many
 from rne_dynamics.cli.table_layout import print_table
 from rne_dynamics.cli.terminal import console, progress_bar
@@ -33,15 +34,17 @@ _PRINTED = 10
 def configure(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
     many = parser.add_argument_group("many arms")
-    many.add_argument("--samples", type=int, metavar="N", help="simulate the move N times, varied as in --vary")
+    many.add_argument("--samples", type=whole(1, 1_000_000), metavar="N",
+                      help="simulate the move N times, varied as in --vary")
     many.add_argument(
         "--vary", action="append", default=[], metavar="WHAT=WIDTH",
         help=f"{', '.join(PARTS)}: of each link or joint, percent to either side (mass=5%%); start=0.02: start "
         "positions, rad or m; tilt=0.01: of the base, rad; payload=LINK:KG: a point mass from 0 to KG. All but the "
         "gains are unknown to the controller. May be given several times",
     )  # fmt: skip
-    many.add_argument("--seed", type=int, default=0, help="seed of the random numbers (default 0)")
-    many.add_argument("--threads", type=int, help="number of threads; does not change the results (default: all cores)")
+    many.add_argument("--seed", type=whole(0, 2**63 - 1), default=0, help="seed of the random numbers (default 0)")
+    many.add_argument("--threads", type=whole(1, 1024),
+                      help="number of threads; does not change the results (default: all cores)")
 
 
 def variation(texts: list[str]) -> Variation:
@@ -86,7 +89,6 @@ def simulate_many(args: argparse.Namespace, rollout: Rollout, outputs: list[Path
             samples, threads=args.threads, keep_every=keep, progress=lambda over: bar.update(task, completed=over)
         )
     for path in outputs:
-        path.parent.mkdir(parents=True, exist_ok=True)
         (many.save_csv if path.suffix == ".csv" else many.save_npz)(path)
     if args.plot and many.done.any():
         plot(Path(args.plot), rollout.plant.robot, many)

@@ -29,15 +29,20 @@ from rne_dynamics.simulation.rollouts.rollout import Rollout
 
 #: Bandwidth of the controller, rad/s; an upper bound with flexible links.
 BANDWIDTH = 40.0
+#: Integration step, s.
+DT = 1e-3
 
 
 def rollout(args: argparse.Namespace, robot: AnyRobot, plant: ArmPlant) -> tuple[Rollout, float]:
     """The rollout, and the time when the last move ends; with flexible links the rollout lasts longer."""
     if args.method == "adaptive":
         raise ArgumentError("--method adaptive is for free motion only; add --free, or use rk4")
-    if not args.control_rate > 0.0:
-        raise ArgumentError(f"--control-rate is {args.control_rate}; it must be above 0")
     period = 1.0 / args.control_rate
+    if args.dt is not None and args.dt > period * (1.0 + 1e-9):
+        raise ArgumentError(
+            f"--dt is {args.dt:g} s, longer than a control cycle at --control-rate {args.control_rate:g} "
+            f"({period:g} s); give --dt up to {period:g}, or a lower --control-rate"
+        )
     if robot.kind == "flexible":
         moves = _flexible_moves(args, robot)
         if args.bandwidth is None:
@@ -49,7 +54,7 @@ def rollout(args: argparse.Namespace, robot: AnyRobot, plant: ArmPlant) -> tuple
         path, after = trajectory(args, robot), 0.0
     made = Rollout(
         plant, controller(args, robot.rigid), path, seconds=path.duration + after,
-        dt=min(args.dt, period), control_dt=period, method=args.method, base_known=not args.base_unknown,
+        dt=args.dt or min(DT, period), control_dt=period, method=args.method, base_known=not args.base_unknown,
     )  # fmt: skip
     return made, path.duration
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from rne_dynamics.advice import rne
+from rne_dynamics.cli.numbers import positive
 from rne_dynamics.cli.overview import require_ros
 from rne_dynamics.cli.running import STALE, add_node, wanted_node
 
@@ -40,7 +41,7 @@ EMERGENCY = "USE THE EMERGENCY STOP if the arm moves"
 def configure(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
     add_node(parser, "all that run")
-    parser.add_argument("--timeout", type=float, default=LONGEST, metavar="S",
+    parser.add_argument("--timeout", type=positive(3600.0, "s"), default=LONGEST, metavar="S",
                         help=f"longest wait for rest (default: {LONGEST:g})")
 
 

@@ -7,9 +7,9 @@ import json
 from pathlib import Path
 
 from rne_dynamics.cli import verify_flexible, verify_rigid
+from rne_dynamics.cli.numbers import whole
 from rne_dynamics.cli.robot_argument import add_base, add_no_rotors, add_robot, load_robot
 from rne_dynamics.cli.terminal import console, progress_bar
-from rne_dynamics.errors import ArgumentError
 from rne_dynamics.figures.output_file import figure_file
 
 EXAMPLES = """\
@@ -30,8 +30,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
     add_robot(parser)
     add_no_rotors(parser)
     add_base(parser)
-    parser.add_argument("--states", type=int, default=200, help="random states of each kind (default: 200)")
-    parser.add_argument("--seed", type=int, default=0, help="seed of the random numbers (default: 0)")
+    parser.add_argument("--states", type=whole(1, 1_000_000), default=200,
+                        help="random states of each kind (default: 200)")
+    parser.add_argument("--seed", type=whole(0, 2**63 - 1), default=0, help="seed of the random numbers (default: 0)")
     parser.add_argument("--bare", action="store_true", help="gravity only: no external loads, base at rest")
     parser.add_argument("--plot", type=Path, default=None, metavar="FILE",
                         help="also count and time generated chains and trees of 2 to 200 joints and plot them: minutes")
@@ -40,10 +41,6 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Compare and print; 0 if all agree."""
-    if not 1 <= args.states <= 1_000_000:
-        raise ArgumentError(f"--states is {args.states}; it must be between 1 and 1000000")
-    if args.seed < 0:
-        raise ArgumentError(f"--seed is {args.seed}; it must not be negative")
     if args.plot:
         figure_file(args.plot)
     robot = load_robot(args)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import webbrowser
 
+from rne_dynamics.cli.numbers import whole
 from rne_dynamics.cli.robot_argument import add_robot, load_robot, robot_source
 from rne_dynamics.cli.simulate_move import start_configuration
 from rne_dynamics.cli.terminal import ended_by_sigterm
@@ -39,7 +40,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
     )  # fmt: skip
     parser.add_argument("--replay", metavar="FILE", help="show a recording: .csv, .npz, .mcap, or a ROS 2 bag")
     parser.add_argument("--host", default=HOST, help=f"address to listen on (default {HOST}: this computer only)")
-    parser.add_argument("--port", type=int, default=PORT, help=f"port; the next free one is taken (default {PORT})")
+    parser.add_argument("--port", type=whole(1, 65535), default=PORT,
+                        help=f"port; the next free one is taken (default {PORT})")
     parser.add_argument("--open", action="store_true", help="open the page in the browser")
 
 

@@ -17,10 +17,12 @@ from typing import Any
 
 from rich.text import Text
 
+from rne_dynamics.cli.numbers import whole
 from rne_dynamics.cli.terminal import console, progress_bar
 from rne_dynamics.cli.warmup_task import TASKS
 from rne_dynamics.compiling.jit import COMPILED, UNCOMPILED
 from rne_dynamics.errors import ArgumentError, MissingDependencyError
+from rne_dynamics.figures.output_file import output_folder
 
 EXAMPLES = """\
 examples:
@@ -55,7 +57,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
                         help=f"parts to compile: {', '.join(TASKS)} (default: all)")
     parser.add_argument("--dir", type=Path, default=None, metavar="DIR",
                         help="folder of the kernels (default: the user's kernel folder)")
-    parser.add_argument("--jobs", type=int, default=2, metavar="N", help="number of processes in parallel (default: 2)")
+    parser.add_argument("--jobs", type=whole(1, 64), default=2, metavar="N",
+                        help="number of processes in parallel (default: 2)")
     parser.add_argument("--json", action="store_true", help="print the figures as JSON")
 
 
@@ -63,8 +66,8 @@ def run(args: argparse.Namespace) -> int:
     """Compile everything; 0 if every part has run."""
     if not COMPILED:
         raise MissingDependencyError(f"there is nothing to compile. {UNCOMPILED}")
-    if not 1 <= args.jobs <= 64:
-        raise ArgumentError(f"--jobs is {args.jobs}; it must be between 1 and 64")
+    if args.dir is not None:
+        output_folder(args.dir, "--dir")
     from rne_dynamics.compiling import kernel_cache
     from rne_dynamics.compiling.private_files import distrusted_folder
 

@@ -87,7 +87,6 @@ def write_movie(
         frame.putpalette(palette.ravel().tolist())
         frames.append(frame)
         progress((k + 1) / len(rows))
-    path.parent.mkdir(parents=True, exist_ok=True)
     frames[0].save(path, save_all=True, append_images=frames[1:], duration=PERIOD, loop=0)
 
 

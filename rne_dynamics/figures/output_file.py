@@ -46,9 +46,9 @@ def output_file(path: str | Path, formats: Sequence[str], option: str) -> Path:
 
 
 def output_folder(path: str | Path, option: str) -> Path:
-    """The path of a folder to write files to, which may not exist yet; raises as `output_file`."""
+    """The path of a folder to write files to, made later if only it itself is missing; raises as `output_file`."""
     folder = Path(path)
-    _check_folder(folder, f"{option} is {str(path)!r}")
+    _check_folder(folder if os.path.lexists(folder) else folder.parent, f"{option} is {str(path)!r}")
     return folder
 
 
@@ -67,13 +67,12 @@ def require_matplotlib(what: str = "a plot") -> None:
 
 
 def _check_folder(folder: Path, said: str) -> None:
-    """Refuse a folder that neither exists nor can be made, or in which nothing can be written."""
-    nearest = folder
-    while not os.path.lexists(nearest) and nearest != nearest.parent:
-        nearest = nearest.parent
-    if not nearest.is_dir():
-        raise ArgumentError(f"{said}, which cannot be written: {str(nearest)!r} is no folder; name another place")
-    if not os.access(nearest, os.W_OK | os.X_OK):
+    """Refuse a folder that does not exist, or in which nothing can be written."""
+    if not os.path.lexists(folder):
+        raise ArgumentError(f"{said}, but there is no folder {str(folder)!r}; create it first, or name another place")
+    if not folder.is_dir():
+        raise ArgumentError(f"{said}, which cannot be written: {str(folder)!r} is no folder; name another place")
+    if not os.access(folder, os.W_OK | os.X_OK):
         raise ArgumentError(
-            f"{said}, which cannot be written: this user has no permission in the folder {str(nearest)!r}; name another"
+            f"{said}, which cannot be written: this user has no permission in the folder {str(folder)!r}; name another"
         )

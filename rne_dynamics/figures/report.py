@@ -138,9 +138,8 @@ class Report:
         )
 
     def save(self, path: Path) -> None:
-        """Write the page; missing folders are created; raises as `output_file`."""
+        """Write the page; raises as `output_file`."""
         output_file(path, FORMATS, "the report")
-        path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(self.html(), encoding="utf-8")
 
 

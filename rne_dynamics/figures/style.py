@@ -65,7 +65,6 @@ def canvas(path: Path, width: float, height: float) -> Iterator[Any]:
         figure = Figure(figsize=(width, height), layout="constrained")
         FigureCanvasAgg(figure)
         yield figure
-        path.parent.mkdir(parents=True, exist_ok=True)
         dated = {".svg": {"Date": None}, ".pdf": {"CreationDate": None}}.get(path.suffix.lower())
         figure.savefig(path, dpi=DPI, metadata=dated)
 

@@ -11,6 +11,7 @@ from types import TracebackType
 from typing import IO, cast
 
 from rne_dynamics.errors import MissingDependencyError, RecordingError
+from rne_dynamics.figures.output_file import output_file
 from rne_dynamics.recording.messages import INSTALL
 
 #: As rosbag2 writes them; Foxglove and PlotJuggler read these.
@@ -127,7 +128,6 @@ class _WholeRecords(IOBase):
         self._path, self.size, self._file = path, 0, -1
         mode = os.O_TRUNC if replace else os.O_EXCL
         try:
-            path.parent.mkdir(parents=True, exist_ok=True)
             self._file = os.open(path, os.O_WRONLY | os.O_CREAT | mode | os.O_CLOEXEC, 0o644)
         except FileExistsError:
             raise RecordingError(f"{path} exists; name a new file, or delete this one") from None
@@ -173,4 +173,5 @@ def new_mcap(path: Path) -> str:
         raise RecordingError(f"{path} cannot be recorded: its ending must be {SUFFIX}")
     if path.exists():
         raise RecordingError(f"{path} exists; name a new file, or delete this one")
+    output_file(path, (), "--record")
     return str(path.resolve())

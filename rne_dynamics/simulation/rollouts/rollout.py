@@ -88,7 +88,8 @@ class Rollout(Rebuilt):
         method = chosen_method(self.plant, self.method)
         substeps = whole(self.dt if self.control_dt is None else self.control_dt, self.dt)
         period = self.dt if self.control_dt is None else self.control_dt
-        cycles = count(self.trajectory.duration if self.seconds is None else self.seconds, period)
+        seconds = self.trajectory.duration if self.seconds is None else self.seconds
+        cycles = count(seconds, period, substeps, self.plant.robot.nq + 10 * self.plant.robot.n)
         clock = Clock(float(period), float(self.dt), substeps, cycles, 1, method == "semi_implicit")
         if self.plant.base_motion is not None:
             check_base_trajectory(self.plant.base_motion, 0.0, cycles * period)

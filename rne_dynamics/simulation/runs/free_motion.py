@@ -56,7 +56,8 @@ def free_motion(
     if plant.stops:
         no_joint_outside(plant.robot, state, plant.positions)
     period = dt if record_dt is None else record_dt
-    substeps, rows = whole(period, dt), count(seconds, period)
+    substeps = whole(period, dt)
+    rows = count(seconds, period, substeps, plant.robot.nq + 2 * plant.robot.n)
     if plant.base_motion is not None:
         check_base_trajectory(plant.base_motion, 0.0, rows * period)
     push = np.zeros(plant.robot.n) if effort is None else np.asarray(effort, dtype=np.float64)

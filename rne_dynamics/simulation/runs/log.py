@@ -18,6 +18,8 @@ from rne_dynamics.simulation.plant.base_trajectory import BaseRows
 from rne_dynamics.simulation.plant.plant import ArmPlant
 from rne_dynamics.simulation.plant.state import State
 
+#: Limits of one simulation: steps, and bytes of its log.
+MOST_STEPS, LARGEST_LOG = 1e8, 4e9
 _ENTRIES = tuple(f"{row}{column}" for row in "xyz" for column in "xyz")
 
 
@@ -232,8 +234,30 @@ def whole(period: float, dt: float) -> int:
     return steps
 
 
-def count(seconds: float, period: float) -> int:
-    """How many periods a simulation takes; `SimulationError` for a time that is not a number or negative."""
+def count(seconds: float, period: float, substeps: int, numbers: int) -> int:
+    """How many periods a simulation takes.
+
+    Parameters
+    ----------
+    seconds, period
+        Time to simulate and time between rows of the log, s.
+    substeps, numbers
+        Steps in a period, and numbers in a row of the log.
+
+    Raises
+    ------
+    SimulationError
+        A time that is not finite or negative, or needs more than `MOST_STEPS` or `LARGEST_LOG`.
+    """
     if not (np.isfinite(seconds) and seconds >= 0.0):
         raise SimulationError(f"the time to simulate is {seconds} s; it must be finite and not negative")
-    return max(round(seconds / period), 0)
+    periods = seconds / period
+    steps, size = periods * substeps, 8.0 * periods * numbers
+    if steps > MOST_STEPS or size > LARGEST_LOG:
+        longest = seconds * min(MOST_STEPS / steps, LARGEST_LOG / size)
+        raise SimulationError(
+            f"the time to simulate is {seconds:g} s: {steps:.3g} steps, and {size / 1e9:.3g} GB of log; at most "
+            f"{MOST_STEPS:.3g} steps and {LARGEST_LOG / 1e9:g} GB are allowed, {longest:.4g} s here. Simulate less at "
+            "once, with longer steps, or record less often"
+        )
+    return round(periods)

@@ -38,7 +38,7 @@ def folder(tmp_path, monkeypatch):
     ("demo --config x.yaml", "--config x.yaml cannot be read: No such file or directory"),
     ("demo --config file", "--config file has no parameters of /**/computed_torque_controller"),
     ("new puma560 --out file/x.yaml", "'file' is no folder"),
-    ("simulate puma560 --tolerance 0", "--tolerance is 0; it must be above 0"),
+    ("simulate puma560 --tolerance 0", "--tolerance is 0; it must be positive"),
 ])  # fmt: skip
 def test_an_output_is_refused_before_the_work(words, said, capsys, monkeypatch):
     if words.startswith("bench"):
@@ -88,9 +88,8 @@ def test_figures_need_matplotlib_before_the_work(capsys, monkeypatch):
         output.figure_file("x.svg")
 
 
-def test_formats_are_read_in_any_case_and_folders_are_made_later(tmp_path):
-    assert output_file("new/folder/x.PNG", FIGURES, "--plot") == Path("new/folder/x.PNG")
-    assert not Path("new").exists()
+def test_formats_are_read_in_any_case():
+    assert output_file("x.PNG", FIGURES, "--plot") == Path("x.PNG")
     Path("x.png").mkdir()
     with pytest.raises(ArgumentError, match="a folder"):
         output_file("x.png", FIGURES, "--plot")

@@ -70,9 +70,9 @@ def test_positions_alone_are_enough(run, capsys, tmp_path):
     (["--joint", "joint3"], "no joint named 'joint3'; did you mean"),
     (["--from", "9"], "leaves nothing"),
     (["--from", "1", "--to", "0.5"], "--from 1 is not before --to 0.5"),
-    (["--out", "a.gif"], "its ending must be .png, .svg, .pdf"),
+    (["--out", "a.gif"], "its ending must be .png, .svg or .pdf"),
     (["--robot", "puma560"], "no joint named 'joint3'"),
-    (["--window", "0"], "above 0"),
+    (["--robot", "planar2", "--window", "0"], "positive"),
     (["--robot", "planar2", "--window", "1"], None),
     (["--topic", "/left/joint_states"], "did you mean '/joint_states'"),
 ])

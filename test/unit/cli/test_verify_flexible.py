@@ -87,5 +87,5 @@ def test_what_is_refused(capsys, name):
 
 
 def test_counts_over_joints_and_modes_make_a_picture(tmp_path):
-    plot(tmp_path / "out" / "flexible.png", (3, 4), (1, 2))
-    assert (tmp_path / "out" / "flexible.png").read_bytes().startswith(b"\x89PNG")
+    plot(tmp_path / "flexible.png", (3, 4), (1, 2))
+    assert (tmp_path / "flexible.png").read_bytes().startswith(b"\x89PNG")

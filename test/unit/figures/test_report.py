@@ -72,8 +72,8 @@ def test_text_is_escaped_in_every_part(tmp_path):
     page.facts([(HOSTILE, HOSTILE)])
     page.command(HOSTILE)
     page.figure(lambda path: path.write_text("<svg/>"), HOSTILE)
-    page.save(tmp_path / "folder" / "page.html")
-    found = read(tmp_path / "folder" / "page.html")
+    page.save(tmp_path / "page.html")
+    found = read(tmp_path / "page.html")
     assert found.text.count(HOSTILE) == 11  # title and heading, the parts with two texts, the caption
     assert found.rows == [[HOSTILE], [HOSTILE]]
 

@@ -1,0 +1,50 @@
+"""Options of `rne simulate` that depend on each other: files, options without effect, the motion of the base."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable
+from pathlib import Path
+
+from rne_dynamics.errors import ArgumentError
+from rne_dynamics.figures.output_file import output_file
+from rne_dynamics.recording.log_file import save_mcap
+from rne_dynamics.recording.mcap_file import SUFFIX as MCAP
+from rne_dynamics.simulation.plant.sampled_base import SampledBase
+from rne_dynamics.simulation.runs.log import Log
+
+#: How a log is written, by the ending of the file.
+SAVE: dict[str, Callable[[Log, Path], None]] = {".csv": Log.save_csv, ".npz": Log.save_npz, MCAP: save_mcap}
+
+
+def refuse_unused(args: argparse.Namespace) -> None:
+    """`ArgumentError` for options that the others leave without effect."""
+    controlled = ("law", "bandwidth", "integral", "control_rate", "no_friction_compensation", "base_unknown",
+                  "no_effort_limits", "tolerance")  # fmt: skip
+    for without, names, why in (
+        (args.free, controlled, "is for a controlled move; leave it out with --free"),
+        (args.samples is None, ("seed", "threads"), "needs --samples"),
+        (args.shaper is None, ("modes",), "needs --shaper"),
+    ):
+        for name in names:
+            if without and name in args.given:
+                raise ArgumentError(f"--{name.replace('_', '-')} {why}")
+
+
+def outputs(args: argparse.Namespace) -> list[Path]:
+    """The files of --out and --record."""
+    paths = [output_file(path, tuple(SAVE), "--out") for path in args.out]
+    if args.record:
+        paths.append(output_file(args.record, (MCAP,), "--record"))
+    if args.samples is not None and any(path.suffix == MCAP for path in paths):
+        raise ArgumentError(f"an {MCAP} holds one run, and --samples makes many; give --out with .csv or .npz")
+    return paths
+
+
+def base_motion(args: argparse.Namespace) -> SampledBase | None:
+    """The motion of --base-motion; `ArgumentError` for its options without it."""
+    if args.base_motion is None:
+        if args.base_smoothing is not None or args.base_unknown:
+            raise ArgumentError("--base-smoothing and --base-unknown need --base-motion")
+        return None
+    return SampledBase.load(args.base_motion, smoothing=args.base_smoothing)

@@ -1,0 +1,124 @@
+"""Absurd numbers, missing folders and unknown robots: one line on standard error and exit code 1 or 2, in no time."""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from rne_dynamics.cli.main import COMMANDS, Parser, main
+from rne_dynamics.description.share import share_file
+
+URDF = str(share_file("urdf/planar2.urdf"))
+#: What a command needs besides the option that is tried.
+NEEDED = {
+    "bench": ["batches"], "check": [URDF], "export": [URDF], "guide": ["planar2"], "info": ["planar2"],
+    "new": [URDF], "plot": ["none.csv"], "send": ["--home"], "simulate": ["planar2"], "verify": ["planar2"],
+    "view": ["planar2"],
+}  # fmt: skip
+#: Solids and the other kinds of bodies of `rne inertia`, one of each kind of options.
+BODIES = {"box": ["0.1", "0.2", "0.3", "--mass", "1"], "mesh": ["part.stl", "--mass", "1"], "robot": ["planar2"]}
+#: Options whose number may be as large, or as near to zero, as it wants: errors, times and places of any size.
+HUGE = {"tolerance", "integral", "seconds", "dt", "bandwidth", "base_smoothing", "mass", "density", "scale", "xyz",
+        "rpy", "about", "axes", "begin", "end"}  # fmt: skip
+SECONDS = 5.0
+
+
+def parser_of(command: str) -> argparse.ArgumentParser:
+    parser = Parser(prog=f"rne {command}")
+    importlib.import_module(f"rne_dynamics.cli.{command}").configure(parser)
+    return parser
+
+
+def commands() -> Iterator[tuple[list[str], argparse.ArgumentParser]]:
+    """Words before the option, and the parser, of every command; of `rne inertia` by body."""
+    for command in COMMANDS:
+        parser = parser_of(command)
+        if command != "inertia":
+            yield [command, *NEEDED.get(command, [])], parser
+            continue
+        (bodies,) = (a.choices for a in parser._actions if isinstance(a, argparse._SubParsersAction))
+        for body, words in BODIES.items():
+            yield [command, body, *words], bodies[body]
+
+
+def numbers() -> Iterator[tuple[list[str], str, bool]]:
+    for words, parser in commands():
+        for action in parser._actions:
+            if action.option_strings and callable(action.type) and action.type is not Path:
+                assert action.type not in (int, float), f"rne {words[0]} {action.option_strings[0]} takes nan and inf"
+                yield [*words, action.option_strings[0]], action.nargs or 1, action.dest in HUGE
+
+
+def refused(capsys: pytest.CaptureFixture[str], words: list[str]) -> str:
+    """The one line with which a command is refused."""
+    began = time.process_time()  # of this process: other load does not count
+    try:
+        code = main(words)
+    except SystemExit as ended:
+        code = ended.code
+    said = capsys.readouterr().err
+    assert code in (1, 2), (words, code, said)
+    assert said.startswith("rne "), said
+    assert said.count("\n") == 1, said
+    assert time.process_time() - began < SECONDS, words
+    return said
+
+
+@pytest.mark.parametrize(("words", "count", "huge"), list(numbers()), ids=lambda value: "")
+def test_numbers_that_mean_nothing_are_refused_by_name(capsys, words, count, huge):
+    tried = ["nan", "inf", "-inf", "one"] + ([] if huge else ["1e300", "-1"])
+    for value in tried:
+        assert words[-1] in refused(capsys, [*words, *[value] * count]), value
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        ("simulate planar2 --bandwidth -3", "--bandwidth is -3; it must be positive\n"),
+        ("simulate planar2 --seconds 1e9", "1e+12 steps, and 1.76e+05 GB of log; at most 1e+08 steps and 4 GB"),
+        ("simulate planar2 --free --seconds 1e9", "steps, and"),
+        ("simulate planar2 --dt 1", "--dt is 1 s, longer than a control cycle at --control-rate 1000 (0.001 s)"),
+        ("simulate planar2 --dt 1e-12", "6e+12 steps"),
+        ("simulate planar2 --seconds 1e-12", "--seconds is 1e-12, less than a control cycle of 0.001 s"),
+        ("simulate planar2 --control-rate 1e-9", "less than a control cycle of 1e+09 s"),
+        ("simulate planar2 --free --bandwidth 9", "--bandwidth is for a controlled move; leave it out with --free"),
+        ("simulate planar2 --free --law pd_gravity", "--law is for a controlled move"),
+        ("simulate planar2 --seed 3", "--seed needs --samples"),
+        ("simulate planar2 --modes 2", "--modes needs --shaper"),
+        ("simulate planar2 --payload tip=nan", "--payload is 'tip=nan'"),
+        ("simulate planar2 --start joint1=1e400 --free", "--start is 'joint1=1e400'"),
+        ("simulate nothing", "nothing"),
+        ("demo --rate 10", "--rate is 10; it must be between 50 and 5000 Hz"),
+        ("demo nothing", "nothing"),
+        ("demo planar2 --robot panda", "two robots are given, 'planar2' and 'panda'; give one"),
+        ("demo planar2 --modes 2", "--modes needs --shaper or --compare"),
+        ("plot none.csv --window 0.1", "--window needs --robot"),
+        ("view planar2 --port 70000", "--port is 70000; it must be between 1 and 65535"),
+    ],
+)  # fmt: skip
+def test_what_cannot_be_done_is_said_at_once(capsys, words, message):
+    assert message in refused(capsys, words.split())
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        "simulate planar2 --out {}/a.csv", "simulate planar2 --record {}/a.mcap", "simulate planar2 --plot {}/a.png",
+        "simulate planar2 --movie {}/a.gif", "simulate planar2 --report {}/a.html",
+        "simulate planar2 --samples 2 --out {}/a.npz", "demo --out {}/a.png", "demo --movie {}/a.gif",
+        "demo --report {}/a.html", "demo --record {}/a.mcap", "guide planar2 --out {}/a.png",
+        "plot none.csv --out {}/a.png",
+        "new planar2 --out {}/a.yaml", "verify planar2 --plot {}/a.png", "bench --out {}/a.json", "bench --plot {}/a",
+        "bench --report {}/a.html", "export planar2 --out {}/a.urdf", "export planar2 --language c --out {}/a",
+        "faults --report {}/a.html", "faults --table {}/a.md", "warmup --dir {}/a",
+    ],
+)  # fmt: skip
+def test_no_command_makes_the_folder_of_its_files(capsys, tmp_path, words):
+    missing = tmp_path / "missing"
+    assert f"no folder '{missing}'; create it first" in refused(capsys, words.format(missing).split())
+    assert not missing.exists()
