@@ -82,13 +82,19 @@ def examine(source: Source) -> Examination:
     findings = tuple(sorted(found, key=lambda f: f.line))
     if any(f.severity is Severity.ERROR for f in findings):
         return _refused(source, findings)
+    findings = _with_lines(source, findings)
     return Examination(Report(source.name, findings, repairs), tree, outline)
 
 
 def _refused(source: Source, findings: tuple[Finding, ...]) -> Examination:
     """Examination of a description with errors; reports whether it loads with repairs."""
     repairable = not source.lenient and examine(replace(source, lenient=True)).report.ok
-    return Examination(Report(source.name, findings, (), repairable), None)
+    return Examination(Report(source.name, _with_lines(source, findings), (), repairable), None)
+
+
+def _with_lines(source: Source, findings: tuple[Finding, ...]) -> tuple[Finding, ...]:
+    """The findings with their lines, if those are of a text that the user has."""
+    return findings if source.lines else tuple(replace(finding, line=0) for finding in findings)
 
 
 def _lint_parts(outline: Outline) -> Iterator[Finding]:

@@ -14,6 +14,7 @@ from typing import BinaryIO, Union
 from rne_dynamics.advice import rne
 from rne_dynamics.description.example_robots import HOW_TO_GET, example_robots
 from rne_dynamics.description.share import resolve_uri, share_file, shipped_models, shipped_robots
+from rne_dynamics.description.urdf_object import UrdfObject, is_urdf_object, urdf_of_object
 from rne_dynamics.description.xacro_file import expand_xacro
 from rne_dynamics.errors import DescriptionError
 
@@ -40,15 +41,18 @@ class Source:
         Overrides the encoding that the document declares; `None` keeps it.
     lenient
         Whether to repair the faults listed in `rne_dynamics.description.repairs`, of a URDF or of that of a model file.
+    lines
+        Whether findings have lines; not those of a robot of urdf_parser_py, which has none.
     """
 
     name: str
     data: bytes
     encoding: str | None = None
     lenient: bool = False
+    lines: bool = True
 
 
-SourceLike = Union[str, bytes, "os.PathLike[str]", Source]
+SourceLike = Union[str, bytes, "os.PathLike[str]", Source, UrdfObject]
 
 
 def read_source(
@@ -59,9 +63,9 @@ def read_source(
     Parameters
     ----------
     source
-        A path; XML text or bytes; a ``file://`` or ``package://`` URI; the name of a robot or model that ships, which
-        takes precedence over a file of the same name (write ``./name`` for the file); the name of a robot of the
-        example-robot-data wheel (`example_robots`), where no file is called so.
+        A path; XML text or bytes; a robot of urdf_parser_py; a ``file://`` or ``package://`` URI; the name of a robot
+        or model that ships, which takes precedence over a file of the same name (write ``./name`` for the file); the
+        name of a robot of the example-robot-data wheel (`example_robots`), where no file is called so.
     mappings
         Arguments for xacro by name.
     lenient
@@ -82,12 +86,25 @@ def _read(source: SourceLike, mappings: Mapping[str, str] | None) -> Source:
     if isinstance(source, bytes) or (isinstance(source, str) and is_text(source)):
         _no_mappings("XML text", mappings)
         return _from_text(source)
+    if not isinstance(source, (str, os.PathLike)):
+        return _of_object(source, mappings)
     path = find(source)
     if path.suffix == ".xacro":
         # read here too, so that size and entities are checked before xacro reads it
         return Source(f"{path}{EXPANDED}", expand_xacro(path, _read_file(path), mappings or {}), "utf-8")
     _no_mappings(str(path), mappings)
     return Source(str(path), _read_file(path))
+
+
+def _of_object(source: UrdfObject, mappings: Mapping[str, str] | None) -> Source:
+    if not is_urdf_object(source):
+        raise DescriptionError(
+            f"source is of type {type(source).__name__}; give a path, XML text, a file:// or package:// URI, a robot's "
+            "name, or a robot of urdf_parser_py"
+        )
+    name = f"<urdf_parser_py.Robot {source.name!r}>"
+    _no_mappings(name, mappings)
+    return Source(name, urdf_of_object(source).encode(), "utf-8", lines=False)
 
 
 def is_text(source: str) -> bool:
@@ -150,6 +167,8 @@ def names_model_file(source: SourceLike) -> bool:
         return is_model_file(source)
     if isinstance(source, bytes) or (isinstance(source, str) and is_text(source)):
         return is_model_file(read_source(source))
+    if not isinstance(source, (str, os.PathLike)):
+        return False
     return find(source).suffix in MODEL_SUFFIXES
 
 

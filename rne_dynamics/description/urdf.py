@@ -37,7 +37,8 @@ def load_urdf(
     Parameters
     ----------
     source
-        A path, XML text, a ``package://`` or ``file://`` URI, a ``.xacro`` file, or the name of a robot that ships.
+        A path, XML text, a ``package://`` or ``file://`` URI, a ``.xacro`` file, the name of a robot that ships, or a
+        robot of urdf_parser_py (``urdf_parser_py.urdf.URDF``), which has no rotor inertias.
     payload
         A load on one link.
     lock
