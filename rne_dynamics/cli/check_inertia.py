@@ -1,4 +1,4 @@
-"""Check of inertias against the size of their links: no body has more than its mass at its farthest point."""
+"""Checks of masses and inertias against the size of links."""
 
 from __future__ import annotations
 
@@ -21,6 +21,8 @@ from rne_dynamics.viewer.visuals import Visual, by_link, visuals
 #: Shapes may be drawn smaller than the body (cables, covers), so 1.5 times that passes. Links of published robots with
 #: meshes and inertias from CAD stay below 1.1 times; those above 1.5 have placeholders or identified values.
 _MOST, _BALL = 1.5, 0.4
+#: Mass of a ball of steel of radius 1 m, kg, and the mass below which links are not compared with it.
+_STEEL, _HEAVY = 8000.0 * 4.0 / 3.0 * math.pi, 30.0
 #: Least part of the inertia about the joint that moves it: less does not mislead a controller.
 _MATTERS = 0.1
 #: Units of inertia that URDF does not have, and their size in kg m².
@@ -28,7 +30,7 @@ _UNITS = {"kg cm^2": 1e-4, "kg mm^2": 1e-6, "g mm^2": 1e-9}
 
 
 def lint_sizes(examination: Examination, source: Source) -> Iterator[Finding]:
-    """Yield moving links whose largest moment of inertia is impossible for their mass and size.
+    """Yield moving links whose mass or largest moment of inertia is impossible for their size.
 
     The size is the largest distance from the mass centre to the link's own joint, to the joints on it, and to its
     shapes. Where the shapes are not known, the sizes of the neighbouring links count too, for the last link twice.
@@ -44,8 +46,8 @@ def lint_sizes(examination: Examination, source: Source) -> Iterator[Finding]:
     shapes: dict[str, list[Visual]] | None = None
     for name, inertia in own.items():
         joint, share = _moving_joint(tree, moved, name)
-        largest = float(np.linalg.eigvalsh(inertia.inertia).max())
-        if share < _MATTERS or largest <= _allowed(inertia) * inertia.mass * sizes[name] ** 2:
+        largest = float(np.linalg.eigvalsh(inertia.inertia).max()) if share >= _MATTERS else 0.0
+        if not joint or not _impossible(inertia, largest, sizes[name]):
             continue
         if shapes is None:  # read late: few robots have such a link
             shapes = dict(by_link(visuals(source, ("visual", "collision"))))
@@ -53,27 +55,35 @@ def lint_sizes(examination: Examination, source: Source) -> Iterator[Finding]:
         size = max(sizes[name], around[name] if reach is None else reach)
         if reach is None and name in ends:
             size *= 2.0  # nothing marks its far end, so that it may reach that far
+        if size == 0.0 or not (impossible := _impossible(inertia, largest, size)):
+            continue
+        element = outline.links[name].element.first("inertial")
+        assert element is not None  # it has mass
+        within = (f"within {size:.3g} m of its mass centre, where its joints and "
+                  f"{'neighbours' if reach is None else 'shapes'} are")
         most = inertia.mass * size**2
-        if size > 0.0 and largest > _allowed(inertia) * most:
-            element = outline.links[name].element.first("inertial")
-            assert element is not None  # it has mass
-            converted = [u for u, factor in _UNITS.items() if 0.01 * most <= factor * largest <= most]
-            places = "neighbours" if reach is None else "shapes"
-            unit = f"convert from {converted[0]} if that is what it is, or " if converted else ""
-            yield warning(
-                (element.first("inertia") or element).line,
-                f"{outline.links[name].where} <inertia>",
+        if impossible == "mass":
+            message = f"{inertia.mass:g} kg are more than a ball of steel has {within}"
+            fix = "convert from grams if that is what it is, or correct the density the CAD export used"
+        else:
+            message = (
                 f"its largest moment is {largest:.4g} kg m^2 for {inertia.mass:g} kg; a body of this mass has at most "
-                f"{most:.3g} kg m^2 within {size:.3g} m of its mass centre, where its joints and "
-                f"{places} are ({100.0 * share:.0f} % of what joint {joint!r} turns)",
-                f"{unit}export mass and inertia from CAD again, or compute them with `rne inertia`",
+                f"{most:.3g} kg m^2 {within} ({100.0 * share:.0f} % of what joint {joint!r} turns)"
             )
+            converted = [u for u, factor in _UNITS.items() if 0.01 * most <= factor * largest <= most]
+            unit = f"convert from {converted[0]} if that is what it is, or " if converted else ""
+            fix = f"{unit}export mass and inertia from CAD again, or compute them with `rne inertia`"
+        line = (element.first(impossible) or element).line
+        yield warning(line, f"{outline.links[name].where} <{impossible}>", message, fix)
 
 
-def _allowed(inertia: Inertia) -> float:
-    """Largest moment allowed, in units of mass times the square of the size."""
+def _impossible(inertia: Inertia, largest: float, size: float) -> str:
+    """The element that no body of this size has, "mass" or "inertia"; empty if one may have both."""
+    if inertia.mass > max(_HEAVY, _STEEL * size**3):
+        return "mass"
     # 1, 1, 1 is what exporters and editors write where nothing is known
-    return _BALL if np.array_equal(inertia.inertia, np.eye(3)) else _MOST
+    placeholder = np.array_equal(inertia.inertia, np.eye(3))
+    return "inertia" if largest > (_BALL if placeholder else _MOST) * inertia.mass * size**2 else ""
 
 
 def _joint_sizes(tree: KinematicTree) -> dict[str, float]:

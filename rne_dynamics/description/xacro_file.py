@@ -148,7 +148,7 @@ def _of_macro(cause: BaseException, said: str) -> _Fault:
     macros = getattr(cause, "macros", ())
     if macros:
         name, parameters = macros[0].body.getAttribute("name"), ", ".join(macros[0].params) or "none"
-        call = f"<xacro:{name} "
+        call = f"<xacro:{name}"
         if given := re.fullmatch(r'Invalid parameter "(.*)"', said):
             return _Fault(f"macro {name!r} has no parameter {given[1]!r}; its parameters: {parameters}",
                           "delete it from the call, or add it to the macro's params", call, first=False)
@@ -164,9 +164,10 @@ def _of_macro(cause: BaseException, said: str) -> _Fault:
 
 def _place(files: list[str], fault: _Fault) -> str:
     """File and line of the fault's text in the first file that has it; empty where it is not known."""
+    whole = re.compile(re.escape(fault.text) + (r"\b" if fault.text[-1:].isalnum() else ""))
     for file in dict.fromkeys(files) if fault.text else ():
         lines = Path(file).read_text(encoding="utf-8", errors="replace").splitlines()
-        found = [number for number, line in enumerate(lines, 1) if fault.text in line]
+        found = [number for number, line in enumerate(lines, 1) if whole.search(line)]
         if len(found) == 1 or (found and fault.first):
             return f"{file}:{found[0]}"
         if found:

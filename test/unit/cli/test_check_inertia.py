@@ -52,8 +52,16 @@ def test_inertia_in_other_units(moment: float, unit: str) -> None:
     assert finding.fix.startswith(f"convert from {unit} if that is what it is")
 
 
+def test_masses_in_grams() -> None:
+    (finding,) = found(arm(body("tool", 400.0, 0.4)))
+    assert (finding.line, finding.element) == (4, "link 'tool' <mass>")
+    assert "400 kg are more than a ball of steel has within 0.2 m" in finding.message
+    assert "from grams" in finding.fix
+
+
 def test_shapes_say_how_large_a_link_is() -> None:
     pytest.importorskip("trimesh", reason="shapes are read by trimesh")
+
     def tool(size: float) -> str:
         return body("tool", 1.0, 0.3, shape=f'<visual><geometry><box size="{size} 0.1 0.1"/></geometry></visual>')
 

@@ -274,6 +274,8 @@ XACRO_FAULTS = {
                   "macro 'm' has no parameter 'c'; its parameters: a, b", "delete it from the call"),
     "no parameter": ('<xacro:macro name="m" params="a b"/><xacro:m />', ":6",
                      "the call of macro 'm' does not give a, b", "add it"),
+    "parameters on the next line": ('<xacro:macro name="m" params="a"/><xacro:macro name="m2" params="b"/><xacro:m\n/>',
+                                    ":6", "the call of macro 'm' does not give a", "add it"),
     "no block": ('<xacro:macro name="m" params="*a"/><xacro:m />', ":6", "call of macro 'm': Not enough blocks", ""),
     "recursion": ('<xacro:macro name="m"><xacro:m/></xacro:macro><xacro:m/>', "", "without end", "<xacro:if>"),
     "environment": ('<link name="$(env RNE_NOT_SET)"/>', "", "environment variable 'RNE_NOT_SET' is not set", ""),
