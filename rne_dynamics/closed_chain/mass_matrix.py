@@ -111,7 +111,7 @@ def closed_kinetic_energy(mechanism: Mechanism, q: ArrayLike, qd: ArrayLike, *, 
     if generic_rank(mechanism).coordinates:
         return energy.kinetic_energy(mechanism.robot, posture, tree_velocity(mechanism, posture, qd))
     lead, (_, velocities) = state_arrays(mechanism, q=q, qd=qd)
-    rows = np.broadcast_to(posture, (*lead, posture.shape[-1])).reshape(len(velocities), -1)
+    rows = np.broadcast_to(posture, (*lead, posture.shape[-1])).reshape(len(velocities), posture.shape[-1])
     rates = [starting_velocity(mechanism, *row)[0] for row in zip(rows, velocities, strict=True)]
     return energy.kinetic_energy(mechanism.robot, posture, np.array(rates).reshape((*lead, rows.shape[1])))
 

@@ -25,7 +25,7 @@ from rne_dynamics.c_export.statements import PRECISIONS
 from rne_dynamics.errors import ArgumentError, ModelError, RneDynamicsError
 from rne_dynamics.model.assembly import assemble
 from rne_dynamics.model.inertia import Inertia
-from rne_dynamics.model.tree import JointKind, KinematicTree, TreeJoint, TreeLink
+from rne_dynamics.model.tree import JointKind, KinematicTree, TreeJoint, TreeLink, rotation_about
 from rne_dynamics.straight_line.graph import TooLargeError
 
 pytestmark = pytest.mark.skipif(C is None, reason="no C compiler: sudo apt install gcc")
@@ -227,6 +227,30 @@ def test_the_self_test_succeeds_and_fails_if_a_number_is_changed(precision, expo
         done = subprocess.run([str(program)], capture_output=True, text=True, check=False, timeout=60)
         assert done.returncode == 1
         assert "FAILED: scara_" in done.stdout
+
+
+def turntables() -> rne.RobotModel:
+    """Four vertical axes on oblique arms: gravity's efforts are nothing but round-off."""
+    rng, up = np.random.default_rng(1), np.array([0.0, 0.0, 1.0])
+    links, joints = [TreeLink("base")], []
+    for k in range(4):
+        u = rng.normal(size=3)
+        turn = rotation_about(u / np.linalg.norm(u), 1.1)
+        up = turn.T @ up
+        place = rng.normal(size=3)
+        joints.append(TreeJoint(f"axis{k}", JointKind.REVOLUTE, links[-1].name, f"arm{k}", turn, place, up))
+        links.append(TreeLink(f"arm{k}", Inertia(10.0, rng.normal(size=3), 10.0 * np.eye(3))))
+    return assemble(KinematicTree("turntables", tuple(links), tuple(joints)))
+
+
+@pytest.mark.parametrize("precision", ["double", "float"])
+def test_the_self_test_allows_round_off_of_terms_that_cancel(precision, tmp_path):
+    robot = turntables()
+    efforts = rne.gravity_torque(robot, np.array([0.3, -0.2, 0.5, 1.0]))
+    assert 0.0 < np.abs(efforts).max() < 1e-11
+    code = Exported(rne.to_c(robot, precision=precision), tmp_path)
+    program = compile_c([code.source, code.test], tmp_path / "self_test")
+    assert "agree with rne_dynamics" in run([program])
 
 
 def test_cmake_configures_builds_and_tests(exported):

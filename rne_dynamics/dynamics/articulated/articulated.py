@@ -184,12 +184,15 @@ def solve_symmetric(S: Symmetric, v: Vector) -> Vector:
 
 
 @helper
-def smallest_pivot(S: Symmetric) -> float:
-    """Smallest pivot of LDLᵀ: positive if and only if S is positive definite."""
+def exceeds(S: Symmetric, least: float) -> bool:
+    """Whether all pivots of LDLᵀ are above `least`, not negative: none that may be 0 is divided by."""
+    if not S[0] > least:
+        return False
     d1 = S[3] - S[1] * S[1] / S[0]
+    if not d1 > least:
+        return False
     cross_term = S[4] - S[1] * S[2] / S[0]
-    d2 = S[5] - S[2] * S[2] / S[0] - cross_term * cross_term / d1
-    return min(S[0], d1, d2)
+    return S[5] - S[2] * S[2] / S[0] - cross_term * cross_term / d1 > least
 
 
 @helper
@@ -213,8 +216,8 @@ def is_singular(A: Articulated) -> bool:
     """Whether some free motion of a floating link has no inertia."""
     M, _, J = A
     return not (
-        smallest_pivot(M) > SINGULAR * (M[0] + M[3] + M[5])
-        and smallest_pivot(eliminate_linear(A)) > SINGULAR * (J[0] + J[3] + J[5])
+        exceeds(M, SINGULAR * (M[0] + M[3] + M[5]))
+        and exceeds(eliminate_linear(A), SINGULAR * (J[0] + J[3] + J[5]))
     )
 
 

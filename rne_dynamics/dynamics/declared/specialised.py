@@ -87,7 +87,7 @@ def loaded_recipe(plain: Recipe, bodies: int) -> Recipe:
 
     def rows(topology: Array, parameters: Array, *arrays: Array) -> Any:
         *inputs, base, loads, out = arrays
-        return kernel(topology, parameters, base, *inputs, loads.reshape((1, bodies, 6)), out)
+        return kernel(topology, parameters, base, *inputs, loads.reshape((len(loads), bodies, 6)), out)
 
     sample = *plain.sample, rng.normal(size=12), rng.normal(size=6 * bodies)
     return replace(plain, kernel=rows, model=(topology, parameters), loads=(), sample=sample)
@@ -97,7 +97,7 @@ def with_base_and_loads(robot: RobotModel, count: int, base: Array, loads: Array
     """Rows for the two further inputs of `loaded_recipe`, (B, 12) and (B, 6 bodies), one for each of `count` states."""
     if not loads.size:
         loads = np.zeros((1, robot.bodies, 6))
-    flat = loads.reshape(len(loads), -1)
+    flat = loads.reshape(len(loads), 6 * robot.bodies)
     return tuple(np.ascontiguousarray(np.broadcast_to(x, (count, x.shape[1]))) for x in (base, flat))  # type: ignore[return-value]
 
 

@@ -202,13 +202,13 @@ def rows_form(kernel: Compiled, robot: RobotModel, link: str) -> RowsForm:
     """The form for rows of states of one link, of a kernel as `jacobian_batch`."""
     frame = robot.link(link)
     if frame.body < 0:
-        return RowsForm(_fixed, ())
+        return RowsForm(_fixed, (robot.topology, robot.parameters))
     return RowsForm(kernel, (robot.topology, robot.parameters, frame.body, frame.position))
 
 
-def _fixed(*inputs_and_out: Array) -> None:
+def _fixed(*model_inputs_and_out: Array) -> None:
     """The Jacobian, and its rate, of a link fixed to the base."""
-    inputs_and_out[-1][:] = 0.0
+    model_inputs_and_out[-1][:] = 0.0
 
 
 JACOBIAN = Declared(

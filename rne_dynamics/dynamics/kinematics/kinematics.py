@@ -183,7 +183,8 @@ def _checked(robot: RobotModel, q: ArrayLike) -> LinkPoses:
     poses = np.empty((batch, robot.bodies, POSE_COLUMNS))
     unwaiting(body_poses_batch)(batch, robot.topology, robot.parameters, positions, poses)
     # a body −1 at the end stands for the world, which python's indexing finds by itself
-    R = np.concatenate([poses[:, :, :9].reshape(batch, -1, 3, 3), np.broadcast_to(np.eye(3), (batch, 1, 3, 3))], axis=1)
+    turns = poses[:, :, :9].reshape(batch, robot.bodies, 3, 3)
+    R = np.concatenate([turns, np.broadcast_to(np.eye(3), (batch, 1, 3, 3))], axis=1)
     p = np.concatenate([poses[:, :, 9:], np.zeros((batch, 1, 3))], axis=1)
     frames = robot.links.values()
     body = [frame.body for frame in frames]

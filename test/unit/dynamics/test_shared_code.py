@@ -57,6 +57,15 @@ def test_payloads_share_the_code(kind):
     assert made > 0
 
 
+def test_links_that_do_not_move_have_no_velocity():
+    for robot in pair("arm"):
+        link = robot.link_names[0]
+        for rows in ((), (1,), (5,)):
+            q = np.full((*rows, robot.n), 0.3)
+            for J in (rne.jacobian(robot, q, link), rne.jacobian_rate(robot, q, q, link)):
+                np.testing.assert_array_equal(J, np.zeros((*rows, 6, robot.n)))
+
+
 def test_moving_bases_and_loads():
     general, shared = pair("arm")
     options = {

@@ -7,6 +7,7 @@ engines but Nasser's answered with accelerations of 1e16 to 1e36.
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 import pytest
@@ -19,7 +20,7 @@ from rne_dynamics.closed_chain.forward_dynamics import closed_forward_dynamics
 from rne_dynamics.dynamics.composite.inertia_scale import inertia_scale
 from rne_dynamics.dynamics.forward_dynamics import FORWARD_ENGINES
 from rne_dynamics.dynamics.free_bodies.state import body_states
-from rne_dynamics.errors import SingularInertiaError
+from rne_dynamics.errors import ModelError, SingularInertiaError
 from rne_dynamics.flexible.forward_dynamics import flexible_forward_dynamics
 from rne_dynamics.model.flexible.arm import FlexibleArm
 from rne_dynamics.model.flexible.beam import Beam
@@ -112,6 +113,47 @@ def test_every_path_refuses(name):
     ):
         with pytest.raises(SingularInertiaError, match="moves no inertia of its own"):
             run()
+
+
+def free_bodies() -> dict[str, rne.RobotModel]:
+    """Bodies that move freely, and have less than the inertia of a solid one."""
+    bodies = {kind: on_axis(AXES[0], kind) for kind in ("point", "rod", "nothing")}
+    bodies["point at the origin"] = Inertia(2.0)
+    one_joint = TreeJoint("free", JointKind.FLOATING, "base", "body")
+    trees = {kind: KinematicTree(kind, (TreeLink("base", body),), ()) for kind, body in bodies.items()}
+    found = {f"base is {kind}": rne.assemble(tree, base="floating") for kind, tree in trees.items()}
+    for kind, body in bodies.items():
+        tree = KinematicTree(kind, (TreeLink("base", BODY), TreeLink("body", body)), (one_joint,))
+        found[f"joint carries {kind}"] = rne.assemble(tree)
+        found[f"joint carries {kind}, in flight"] = rne.assemble(tree, base="floating")
+    return found
+
+
+FREE = free_bodies()
+
+
+@pytest.mark.parametrize("machine_code", [False, True])
+@pytest.mark.parametrize("name", FREE)
+def test_free_bodies_without_full_inertia_are_refused(name, machine_code):
+    robot = FREE[name].with_own_code(machine_code)
+    rng = np.random.default_rng(4)
+    q, (qd, tau) = rne.random_configuration(robot, rng), rng.normal(size=(2, robot.n))
+    rows = [np.tile(x, (5, 1)) for x in (q, qd, tau)]
+    link = robot.link_names[-1]
+    for run in (
+        *(partial(rne.forward_dynamics, robot, q, qd, tau, method=method) for method in FORWARD_ENGINES),
+        lambda: rne.forward_dynamics(robot, *rows),
+        lambda: rne.forward_dynamics(robot, q, qd, tau, wrenches={link: np.ones(6)}),
+        lambda: rne.forward_dynamics_derivatives(robot, q, qd, tau),
+        lambda: rne.bind(robot, "forward_dynamics")(q, qd, tau),
+        lambda: rne.bind(robot, "forward_dynamics", batch="straight_line")(*rows),
+        lambda: rne.bind(robot, "forward_dynamics_derivatives")(q, qd, tau),
+        lambda: rne.free_motion(ArmPlant(robot), q, qd, seconds=2e-3),
+    ):
+        with pytest.raises(SingularInertiaError, match="moves no inertia of its own"):
+            run()
+    with pytest.raises(ModelError, match="no forward_dynamics"):
+        rne.to_c(robot)
 
 
 def test_mechanisms_and_flexible_arms_refuse():

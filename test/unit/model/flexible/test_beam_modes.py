@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from scipy.linalg import eigh
 from support.errors import relative_error
 
+from rne_dynamics.errors import ModelError
 from rne_dynamics.model.flexible.beam import Beam
 from rne_dynamics.model.flexible.beam_modes import beam_frequencies, modal_link
 from rne_dynamics.model.flexible.beam_shapes import beam_shapes
@@ -139,6 +140,33 @@ def particle_sums(beam: Beam, cells: int) -> list[np.ndarray]:
     rate[:, at[2]] = twist.evaluate(x, 1)
     stiffness += h * np.einsum("p,pk,pl->kl", beam.along("GJ", x), rate, rate)
     return [first, second, short, stiffness, np.sum(mu) * h, inertia]
+
+
+@pytest.mark.parametrize("modes", [(1, 1, 1), (1, 1, 2), (2, 2, 2)])
+@pytest.mark.parametrize("shapes", ALL_SHAPES)
+def test_round_beams_of_any_size_are_taken(shapes: str, modes: tuple[int, int, int]) -> None:
+    """Of equal stiffness both ways, with like modes: what couples bending with twist cancels but for round-off."""
+    rng = np.random.default_rng(0)
+    for _ in range(10):
+        length, EI, mu, radius = rng.uniform(0.3, 2.0), 10.0 ** rng.uniform(0.0, 4.0), rng.uniform(0.1, 5.0), 0.02
+        spread = 0.25 * mu * radius**2
+        link = modal_link(beam_of(
+            shapes, length=length, mass_per_length=mu, EI_y=EI, EI_z=EI, GJ=EI / 1.3, spread_y=spread, spread_z=spread,
+            modes=modes, tip_mass=rng.uniform(0.0, 3.0), tip_inertia=(0.0, 0.0, 0.0),
+        ))  # fmt: skip
+        for order in ((1, 0, 2), (1, 2, 0)):
+            np.testing.assert_array_equal(link.coupling, link.coupling.transpose(order))
+
+
+def test_coupling_is_compared_with_what_couples() -> None:
+    """Round-off of a beam's third-order strain is taken from files too; real asymmetry is refused."""
+    link = modal_link(beam_of("clamped_free", EI_y=2.0, EI_z=2.0, modes=(1, 1, 1)))
+    size = np.sqrt(link.stiffness.max() * link.hardening.max())
+    noise = np.zeros((3, 3, 3))
+    noise[0, 1, 2] = 1.0
+    replace(link, coupling=1e-15 * size * noise)
+    with pytest.raises(ModelError, match="coupling is not symmetric"):
+        replace(link, coupling=1e-3 * size * noise)
 
 
 def test_known_integrals_of_the_cantilever() -> None:

@@ -1,0 +1,78 @@
+"""Random trees answer in every form that a quantity can be asked in, or say why not; never a raw exception.
+
+Massless links, point masses and rods are among their bodies, so that in many of them some motion has no inertia.
+"""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Iterator
+
+import pytest
+from support.every_form import problems
+from support.random_trees import random_tree
+
+from rne_dynamics.compiling.meanwhile import HERE, MOST_ROWS, Meanwhile
+from rne_dynamics.dynamics.declared.meanwhile import LEAST_BODIES
+from rne_dynamics.model.robot import RobotModel
+from rne_dynamics.straight_line import store
+
+
+@pytest.fixture(autouse=True)
+def nothing_on_disk(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Keep machine code in memory: nobody has these robots again."""
+    kept: dict[str, bytes] = {}
+    monkeypatch.setattr(store, "save", kept.__setitem__)
+    monkeypatch.setattr(store, "load", kept.get)
+
+
+@pytest.fixture
+def never_compiled(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Another process is compiling all the time, so that all answers are first ones."""
+    monkeypatch.delenv(HERE, raising=False)
+    with subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE) as busy:
+        monkeypatch.setattr(Meanwhile, "running", busy)
+        yield
+        busy.communicate(b"\n")
+
+
+def by_machine_code(seeds: range, most: int, share: float) -> list[str]:
+    found = []
+    for seed in seeds:
+        robot = random_tree(seed, most)
+        ways = {
+            "general": robot.with_own_code(False), "own code": robot.with_own_code(), "shared": robot.with_shared_code()
+        }  # fmt: skip
+        found += problems(ways, seed, share)
+    return found
+
+
+def at_first(seeds: range, share: float) -> list[str]:
+    found = []
+    for seed in seeds:
+        robot: RobotModel = random_tree(seed, 2 * LEAST_BODIES)
+        if robot.bodies >= LEAST_BODIES:
+            ways = {"general": robot.with_own_code(False), "first answers": robot.with_own_code()}
+            found += problems(ways, seed, share, MOST_ROWS)
+    return found
+
+
+def test_a_few_trees() -> None:
+    assert not by_machine_code(range(12), 3, 0.02)
+
+
+def test_first_answers_of_a_few_trees(never_compiled: None) -> None:
+    assert not at_first(range(3), 0.1)
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize("hundred", range(20))
+def test_two_thousand_trees(hundred: int) -> None:
+    """Of each tree a tenth of all questions, by general kernels, code of its own and shared code."""
+    assert not by_machine_code(range(100 * hundred, 100 * hundred + 100), 5, 0.1)
+
+
+@pytest.mark.soak
+def test_first_answers_of_many_trees(never_compiled: None) -> None:
+    assert not at_first(range(400), 0.3)
