@@ -15,7 +15,6 @@ from support.random_trees import random_tree
 
 from rne_dynamics.compiling.meanwhile import HERE, MOST_ROWS, Meanwhile
 from rne_dynamics.dynamics.declared.meanwhile import LEAST_BODIES
-from rne_dynamics.model.robot import RobotModel
 from rne_dynamics.straight_line import store
 
 
@@ -51,7 +50,7 @@ def by_machine_code(seeds: range, most: int, share: float) -> list[str]:
 def at_first(seeds: range, share: float) -> list[str]:
     found = []
     for seed in seeds:
-        robot: RobotModel = random_tree(seed, 2 * LEAST_BODIES)
+        robot = random_tree(seed, 2 * LEAST_BODIES)
         if robot.bodies >= LEAST_BODIES:
             ways = {"general": robot.with_own_code(False), "first answers": robot.with_own_code()}
             found += problems(ways, seed, share, MOST_ROWS)
@@ -69,7 +68,7 @@ def test_first_answers_of_a_few_trees(never_compiled: None) -> None:
 @pytest.mark.soak
 @pytest.mark.parametrize("hundred", range(20))
 def test_two_thousand_trees(hundred: int) -> None:
-    """Of each tree a tenth of all questions, by general kernels, code of its own and shared code."""
+    """Of each tree 10 % of all questions, by general kernels, code of its own and shared code."""
     assert not by_machine_code(range(100 * hundred, 100 * hundred + 100), 5, 0.1)
 
 
