@@ -130,4 +130,4 @@ def test_the_command(tmp_path, capsys) -> None:
     assert main(["export", "pantograph"]) == 1
     assert "closed loops or flexible links" in capsys.readouterr().err
     assert main(["export", "scara", "--out", str(tmp_path / "nowhere" / "a.urdf")]) == 1
-    assert "cannot be written" in capsys.readouterr().err
+    assert "there is no folder" in capsys.readouterr().err
