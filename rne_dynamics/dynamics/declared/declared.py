@@ -6,6 +6,8 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any, cast
 
+import numpy as np
+
 from rne_dynamics.compiling.sealed import Sealed
 from rne_dynamics.dynamics.declared.bound_forms import BOUND_FORMS, Bound, BoundParts, in_parts
 from rne_dynamics.dynamics.declared.forms import Compiled, Shape, Size
@@ -152,8 +154,10 @@ class Declared:
             plain = cast("Recipe", self.recipe(robot, link))
             return loaded_recipe(plain, robot.bodies) if loaded else plain
 
-        moves = form.moves_masses
-        code = shared_code(robot, (self.name, link, loaded), made, moves_masses=moves)
+        moves, read = form.moves_masses, (x for x in form.model if x is not robot.parameters)
+        # a link's frame is not in the model's arrays: arms whose tools differ by it alone share no code
+        name = self.name, loaded, *(x.tobytes() if isinstance(x, np.ndarray) else x for x in read)
+        code = shared_code(robot, name, made, moves_masses=moves)
         return None if code is None else InertiaCode(code, inertia_of(robot, moves_masses=moves))
 
     def compiles_elsewhere(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -64,6 +65,27 @@ def test_links_that_do_not_move_have_no_velocity():
             q = np.full((*rows, robot.n), 0.3)
             for J in (rne.jacobian(robot, q, link), rne.jacobian_rate(robot, q, q, link)):
                 np.testing.assert_array_equal(J, np.zeros((*rows, 6, robot.n)))
+
+
+def with_tool_at(place):
+    """An arm whose tool is fixed at a place of its hand."""
+    tree = rne.load_urdf("puma560").tree
+    tool = rne.TreeJoint("tool", rne.JointKind.FIXED, tree.links[-1].name, "tool", position=np.array(place))
+    return rne.assemble(replace(tree, links=(*tree.links, rne.TreeLink("tool")), joints=(*tree.joints, tool)))
+
+
+@pytest.mark.parametrize("place", [(0.1, 0.0, 0.0), (0.0, 0.2, 0.3)])
+def test_each_tool_has_its_own_place(place):
+    """Arms that differ by a fixed frame alone had the poses and Jacobians of the first one."""
+    for way in (with_tool_at((0.0, 0.0, 0.0)), with_tool_at(place)):
+        general, shared = way.with_own_code(False), way.with_shared_code()
+        q, qd = np.random.default_rng(6).normal(size=(2, 3, way.n))
+        for tool, other in (
+            (rne.jacobian(general, q, "tool"), rne.jacobian(shared, q, "tool")),
+            (rne.jacobian_rate(general, q, qd, "tool"), rne.jacobian_rate(shared, q, qd, "tool")),
+            (rne.forward_kinematics(general, q)["tool"], rne.forward_kinematics(shared, q)["tool"]),
+        ):
+            np.testing.assert_allclose(other, tool, rtol=0.0, atol=1e-12)
 
 
 def test_moving_bases_and_loads():
