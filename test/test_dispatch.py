@@ -12,39 +12,38 @@ from rne_dynamics.closed_chain.coordinates import tree_velocity
 from rne_dynamics.dynamics.newton_euler.newton_euler import inverse_dynamics as open_inverse_dynamics
 from rne_dynamics.errors import ArgumentError, ModelError
 
-MECHANISM = four_bar()
 Q, QD, QDD = np.array([[0.8], [1.4]]), np.array([[2.0], [-1.0]]), np.array([[3.0], [0.5]])
 
 
 def test_a_mechanisms_functions_belong_together():
-    M, bias = rne.mass_matrix(MECHANISM, Q), rne.bias_torque(MECHANISM, Q, QD)
-    tau = rne.inverse_dynamics(MECHANISM, Q, QD, QDD)
+    M, bias = rne.mass_matrix(four_bar(), Q), rne.bias_torque(four_bar(), Q, QD)
+    tau = rne.inverse_dynamics(four_bar(), Q, QD, QDD)
     np.testing.assert_allclose(tau, M[..., 0] * QDD + bias, rtol=1e-11)
-    np.testing.assert_allclose(rne.forward_dynamics(MECHANISM, Q, QD, tau), QDD, rtol=1e-10)
+    np.testing.assert_allclose(rne.forward_dynamics(four_bar(), Q, QD, tau), QDD, rtol=1e-10)
     np.testing.assert_allclose(
-        rne.forward_dynamics(MECHANISM, Q, QD, tau, method="constraint_forces"), QDD, rtol=1e-9
+        rne.forward_dynamics(four_bar(), Q, QD, tau, method="constraint_forces"), QDD, rtol=1e-9
     )
-    np.testing.assert_allclose(rne.kinetic_energy(MECHANISM, Q, QD), 0.5 * M[:, 0, 0] * QD[:, 0] ** 2, rtol=1e-11)
-    np.testing.assert_allclose(rne.bias_torque(MECHANISM, Q, 0.0 * QD), rne.gravity_torque(MECHANISM, Q), rtol=1e-11)
+    np.testing.assert_allclose(rne.kinetic_energy(four_bar(), Q, QD), 0.5 * M[:, 0, 0] * QD[:, 0] ** 2, rtol=1e-11)
+    np.testing.assert_allclose(rne.bias_torque(four_bar(), Q, 0.0 * QD), rne.gravity_torque(four_bar(), Q), rtol=1e-11)
     h = 1e-5
-    slope = (rne.potential_energy(MECHANISM, Q + h) - rne.potential_energy(MECHANISM, Q - h)) / (2.0 * h)
-    np.testing.assert_allclose(slope, rne.gravity_torque(MECHANISM, Q)[:, 0], rtol=1e-7)
+    slope = (rne.potential_energy(four_bar(), Q + h) - rne.potential_energy(four_bar(), Q - h)) / (2.0 * h)
+    np.testing.assert_allclose(slope, rne.gravity_torque(four_bar(), Q)[:, 0], rtol=1e-7)
 
 
 def test_a_mechanisms_links_are_where_its_assembled_tree_has_them():
-    posture = assemble(MECHANISM, Q)
-    poses = rne.forward_kinematics(MECHANISM, Q)
-    np.testing.assert_array_equal(poses.position, rne.forward_kinematics(MECHANISM.robot, posture).position)
+    posture = assemble(four_bar(), Q)
+    poses = rne.forward_kinematics(four_bar(), Q)
+    np.testing.assert_array_equal(poses.position, rne.forward_kinematics(four_bar().robot, posture).position)
     np.testing.assert_array_equal(
-        rne.center_of_mass(MECHANISM, Q), rne.center_of_mass(MECHANISM.robot, posture)
+        rne.center_of_mass(four_bar(), Q), rne.center_of_mass(four_bar().robot, posture)
     )
-    kinetic = rne.kinetic_energy(MECHANISM.robot, posture, tree_velocity(MECHANISM, posture, QD))
-    np.testing.assert_allclose(rne.kinetic_energy(MECHANISM, Q, QD), kinetic, rtol=1e-12)
+    kinetic = rne.kinetic_energy(four_bar().robot, posture, tree_velocity(four_bar(), posture, QD))
+    np.testing.assert_allclose(rne.kinetic_energy(four_bar(), Q, QD), kinetic, rtol=1e-12)
 
 
 def test_a_method_of_the_other_kind_is_refused_with_those_there_are():
     with pytest.raises(ArgumentError, match="constraint_forces"):
-        rne.forward_dynamics(MECHANISM, Q[0], QD[0], QDD[0], method="nasser")
+        rne.forward_dynamics(four_bar(), Q[0], QD[0], QDD[0], method="nasser")
     robot = rne.load_urdf("planar2")
     with pytest.raises(ArgumentError, match="nasser"):
         rne.forward_dynamics(robot, robot.neutral, robot.neutral, robot.neutral, method="constraint_forces")
@@ -59,13 +58,13 @@ def test_an_open_arm_goes_straight_to_its_dynamics():
 @pytest.mark.parametrize(
     "call",
     [
-        lambda: rne.jacobian(MECHANISM, Q, "coupler"),
-        lambda: rne.momentum(MECHANISM, Q, QD),
-        lambda: rne.lagrange_terms(MECHANISM, Q, QD),
-        lambda: rne.regressor(MECHANISM, Q, QD, QDD),
-        lambda: rne.inverse_dynamics_derivatives(MECHANISM, Q, QD, QDD),
-        lambda: rne.joint_reactions(MECHANISM, Q, QD, QDD),
-        lambda: rne.coriolis_matrix(MECHANISM, Q, QD),
+        lambda: rne.jacobian(four_bar(), Q, "coupler"),
+        lambda: rne.momentum(four_bar(), Q, QD),
+        lambda: rne.lagrange_terms(four_bar(), Q, QD),
+        lambda: rne.regressor(four_bar(), Q, QD, QDD),
+        lambda: rne.inverse_dynamics_derivatives(four_bar(), Q, QD, QDD),
+        lambda: rne.joint_reactions(four_bar(), Q, QD, QDD),
+        lambda: rne.coriolis_matrix(four_bar(), Q, QD),
     ],
 )
 def test_what_is_for_open_robots_only_says_so(call):

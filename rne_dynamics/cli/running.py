@@ -33,6 +33,11 @@ def wanted_node(args: argparse.Namespace) -> str | None:
     return "/" + name.strip("/")
 
 
+def stale(node: RunningNode) -> bool:
+    """Whether its joint states do not come, or are too old."""
+    return node.age is None or node.age > STALE
+
+
 def trouble(node: RunningNode) -> tuple[str, str] | None:
     """What keeps a controller from holding the arm, and what to do; None if it holds it."""
     recover = f"remove the cause, then `{rne('send --recover')}`"
@@ -47,7 +52,7 @@ def trouble(node: RunningNode) -> tuple[str, str] | None:
         return "no usable joint state yet", f"start the driver or the simulator; they publish {where}"
     if node.mode not in HELD:
         return f"it is {node.mode}: {node.values.get('cause', '')}", "wait until the stop has ended, or activate it"
-    if node.age is None or node.age > STALE:
+    if stale(node):
         age = "none came" if node.age is None else f"the last one came {node.age:.2f} s ago"
         return f"joint states on {node.topic or 'joint_states'}: {age}", "check the driver or the simulator"
     return None

@@ -15,7 +15,7 @@ from rich.table import Table
 from rich.text import Text
 
 from rne_dynamics.cli.overview import require_ros
-from rne_dynamics.cli.running import add_node, trouble, wanted_node
+from rne_dynamics.cli.running import STALE, add_node, stale, trouble, wanted_node
 from rne_dynamics.cli.terminal import console
 from rne_dynamics.errors import ControlError
 
@@ -62,6 +62,8 @@ def run(args: argparse.Namespace) -> int:
             )
         nodes.spin(REPORTS, lambda: _complete(nodes, shown))
         models = _models(nodes, shown)
+        controllers = [node for node in shown if node.kind == "controller"]
+        nodes.spin(2.0 * STALE, lambda: not any(map(stale, controllers)))  # the next one after a stall comes late
         if args.watch:
             _watch(nodes, wanted, models)
             shown = _shown(nodes, wanted)

@@ -12,7 +12,7 @@ import numpy as np
 from rne_dynamics.advice import rne
 from rne_dynamics.cli.numbers import positive
 from rne_dynamics.cli.overview import require_ros
-from rne_dynamics.cli.running import STALE, add_node, wanted_node
+from rne_dynamics.cli.running import add_node, stale, wanted_node
 
 if TYPE_CHECKING:
     from rne_dynamics.ros.running_nodes import Request, RunningNode, RunningNodes
@@ -113,7 +113,7 @@ def _await_rest(nodes: RunningNodes, node: RunningNode, timeout: float) -> bool:
         nodes.look()
         if node.mode not in SILENT:
             silent_since = now
-        if node.joints is None or node.age is None or node.age > STALE:
+        if node.joints is None or stale(node):
             still_since, place = now, None
             if now - silent_since > SETTLED:
                 _shout(f"{node.name}: {node.mode}; whether the arm is at rest is NOT KNOWN: no joint states come on "

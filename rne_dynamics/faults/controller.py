@@ -27,7 +27,7 @@ from rne_dynamics.ros.processes import NodeProcess
 from rne_dynamics.ros.topic_wait import polled_subscription, take
 
 #: Longest wait for responses that should come at once, s.
-PATIENCE = 20.0
+PATIENCE = 60.0
 #: A service may receive a request before it discovers the client; its answer is lost then: s until the next request.
 ANSWER = 3.0
 #: Longest wait for a first start, which compiles kernels, s.

@@ -207,7 +207,7 @@ class Observer:
             return int(float(self.controller.report.get(key, 0)))
 
         try:
-            self.wait(lambda: self.controller.reports > before and number() >= at_least, "", seconds=5.0)
+            self.wait(lambda: self.controller.reports > before and number() >= at_least, "")
         except RneDynamicsError:
             refusals = ", ".join(f"{k} {v}" for k, v in self.controller.report.items() if "refused" in k)
             raise ReactionError(

@@ -53,6 +53,9 @@ class RunningNode:
         self.topic = ""
         self.joints: JointState | None = None
         self.received_at = 0.0
+        #: Its age when messages were last received, s; None before the first one. A later pause of this process does
+        #: not count.
+        self.age: float | None = None
         #: Whether it follows trajectories.
         self.tracks = False
 
@@ -61,10 +64,9 @@ class RunningNode:
         """Its namespace, / for the root."""
         return self.name.rpartition("/")[0] or "/"
 
-    @property
-    def age(self) -> float | None:
-        """Time since the last joint state, s; None before the first one."""
-        return time.monotonic() - self.received_at if self.joints is not None else None
+    def note_age(self, now: float) -> None:
+        """Note how old the last joint state is, after messages were received."""
+        self.age = now - self.received_at if self.joints is not None else None
 
 
 class Request:
@@ -195,12 +197,15 @@ class RunningNodes:
     def spin(self, seconds: float, until: Callable[[], object] = lambda: False) -> bool:
         """Receive for so long, or until a condition holds; whether it does."""
         deadline = time.monotonic() + seconds
-        while not until():
-            left = deadline - time.monotonic()
-            if left <= 0.0:
+        while True:
+            now = time.monotonic()
+            for node in self.known.values():
+                node.note_age(now)
+            if until():
+                return True
+            if now >= deadline:
                 return False
-            self._executor.spin_once(timeout_sec=min(left, 0.05))
-        return True
+            self._executor.spin_once(timeout_sec=min(deadline - now, 0.05))
 
     def ask(self, kind: type, name: str, request: Any) -> Request:
         """Send a request to a service; does not wait."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 import itertools
 import signal
 import time
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -19,6 +20,7 @@ from rclpy.serialization import serialize_message
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray
 from std_srvs.srv import Trigger
+from support.frozen import freezable, freeze, thaw
 
 import rne_dynamics as rne
 from rne_dynamics.compiling.jit import COMPILED
@@ -61,11 +63,11 @@ class Bench:
     def arguments(self) -> list[str]:
         return ["--ros-args", "-r", f"__ns:={self.namespace}", "-p", "robot_description:=puma560"]
 
-    def controller(self, module: str) -> NodeProcess:
-        process = NodeProcess(module, [
+    def controller(self, module: str, folder: Path) -> NodeProcess:
+        process = freezable(module, [
             *self.arguments(), "-r", "effort_controller/commands:=effort_gate/commands",
             "-p", "startup_check.duration:=0.0", "-p", "state_timeout:=5.0",
-        ])  # fmt: skip
+        ], folder)  # fmt: skip
         self.processes.append(process)
         return process
 
@@ -107,7 +109,8 @@ class Bench:
 
     def close(self) -> None:
         for process in reversed(self.processes):
-            process.signal(signal.SIGCONT)
+            if process not in (self.simulator, self.gate):
+                thaw(process)
             process.stop()
 
 
@@ -140,17 +143,20 @@ def assert_taken_over(bench: Bench) -> None:
     assert bench.peer.efforts() == [], "silent until ~/recover"
 
 
-@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGSTOP])
+@pytest.mark.parametrize("way", ["killed", "frozen"])
 @pytest.mark.parametrize(
     "module", ["computed_torque_controller", pytest.param("gravity_compensation", marks=pytest.mark.slow)]
 )
-def test_a_controller_of_ours_that_is_killed_or_frozen_is_replaced(bench, module, number):
+def test_a_controller_of_ours_that_is_killed_or_frozen_is_replaced(bench, module, way, tmp_path):
     arm = bench()
-    controller = arm.controller(module)
+    controller = arm.controller(module, tmp_path)
     arm.await_mode("passing", START)
     time.sleep(0.5)
     assert arm.peer.efforts()
-    controller.signal(number)
+    if way == "frozen":
+        freeze(controller)
+    else:
+        controller.signal(signal.SIGKILL)
     assert_taken_over(arm)
 
 

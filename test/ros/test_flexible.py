@@ -84,7 +84,7 @@ def test_brakes_hold_the_joints_and_not_the_links(rig):
     still = tip_deflections(ARM, static_deflection(ARM, START_AT, wrenches={"tip": [0, force, 0, 0, 0, 0]}))
     assert abs(still[1, 1]) > 0.005
     rig.push(force)
-    rig.tips.samples.clear()
+    wait_until(lambda: any(rig.now(rig.tips).position), PATIENCE, "the push to act", [rig.simulator])
     wait_until(lambda: rig.tips.drain() or len(rig.tips.samples) > 700, PATIENCE, "a swing", [rig.simulator])
     seen = [rig.tips.decode(s) for s in rig.tips.samples]
     way = np.array([m.position for m in seen]).reshape(-1, 2, 6)[..., 1]

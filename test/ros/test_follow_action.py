@@ -24,6 +24,7 @@ from lifecycle_msgs.msg import Transition
 from rclpy.action import ActionClient
 from sensor_msgs.msg import JointState
 from std_srvs.srv import Trigger
+from support.frozen import freeze, program, thaw
 from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint, MultiDOFJointTrajectoryPoint
 
 from rne_dynamics.control.motion.tolerances import Tolerances
@@ -103,8 +104,8 @@ class Rig:
     def __init__(self, start, peer) -> None:
         self.peer = peer
         self.simulator = start(
-            "simulator", robot_description="planar2", rate=500.0, friction=False, lockstep=True, publish_clock=True,
-            initial_position=dict(zip(JOINTS, HOME.tolist(), strict=True)),
+            "simulator", script=program("simulator"), robot_description="planar2", rate=500.0, friction=False,
+            lockstep=True, publish_clock=True, initial_position=dict(zip(JOINTS, HOME.tolist(), strict=True)),
         )
         self.processes = [self.simulator]
         self._start = start
@@ -481,11 +482,11 @@ def test_lost_joint_states_end_the_goal(rig):
     rig.go_home()
     goal = rig.goal(home(0.5, 0.0), 4.0)
     rig.spin_until(rig.moving, "the motion")
-    rig.simulator.signal(signal.SIGSTOP)
+    freeze(rig.simulator)
     try:
         code, text = goal.aborted()
     finally:
-        rig.simulator.signal(signal.SIGCONT)
+        thaw(rig.simulator)
     assert code == Result.INVALID_GOAL
     assert text.startswith("stopped")
     assert "joint state" in text

@@ -19,7 +19,7 @@ def guide(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     """Run it with these arguments in a folder; whatever its exit code."""
     return subprocess.run(
         [sys.executable, "-m", "rne_dynamics.cli.main", "guide", *arguments], cwd=folder, check=False,
-        capture_output=True, text=True, timeout=280, env={**os.environ, "PYTHONPATH": str(ROOT)},
+        capture_output=True, text=True, timeout=900, env={**os.environ, "PYTHONPATH": str(ROOT)},
     )
 
 

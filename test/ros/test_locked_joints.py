@@ -65,14 +65,15 @@ def test_a_model_locked_elsewhere_is_the_one_that_is_read_with_that_lock():
     assert relocked(found, {"torso": 0.7}).locked == {"torso": 0.7, "head": 0.0}
 
 
+@pytest.mark.soak
 def test_it_is_made_in_some_milliseconds():
     found = load_robot("", "panda", tuple(f"panda_joint{k}" for k in (2, 4, 6)), ())
     assert len(found.locked) >= 4
     took = []
     for k in range(20):
-        began = time.perf_counter()
+        began = time.process_time()
         found = relocked(found, {"panda_joint1": 0.01 * k})
-        took.append(time.perf_counter() - began)
+        took.append(time.process_time() - began)
     assert min(took) < 0.01
 
 

@@ -121,6 +121,7 @@ def test_one_state_in_a_life_is_no_interval():
     assert math.isnan(report["largest state jitter (ms)"])
 
 
+@pytest.mark.soak
 def test_a_message_costs_next_to_nothing():
     statistics = LoopStatistics(0.0)
     cost = min(timeit.repeat(lambda: statistics.replied(1.0003, 1.0), number=2000, repeat=20)) / 2000

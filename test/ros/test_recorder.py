@@ -79,9 +79,13 @@ def test_every_message_is_there_or_counted_as_lost(start, sender, tmp_path):
     path = tmp_path / "new" / "run.mcap"
     process, publisher = recording(start, sender, path, "joint_states")
     send(publisher, range(1, COUNT + 1))
-    name = publisher.topic_name
-    wait_until(lambda: path.stat().st_size > 2000, PATIENCE, "a first chunk", [process])
-    time.sleep(0.2)
+    name, numbers = publisher.topic_name, count(COUNT + 1)
+    for _ in range(2):  # what comes into the file behind the first chunk was sent behind those messages
+        size = path.stat().st_size
+        wait_until(
+            lambda size=size: send(publisher, [next(numbers)]) or path.stat().st_size > size, PATIENCE, "a chunk",
+            [process],
+        )
     assert process.stop() == 0
     found = stored(path)
     for sequence, message in found.items():
@@ -89,7 +93,7 @@ def test_every_message_is_there_or_counted_as_lost(start, sender, tmp_path):
         assert message.log_time >= message.publish_time > 1e18
     lost = max(found) - len(found)  # of a computer that is too busy
     assert f"{name}: {len(found)} received, {lost} lost" in process.output()
-    assert len(found) > COUNT // 2
+    assert len(found) > 20
     read = read_recording(path)
     assert (read.q == [list(state(k).position) for k in sorted(found)]).all()
     assert read.topics["q"] == name

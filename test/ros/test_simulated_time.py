@@ -13,6 +13,7 @@ from rosgraph_msgs.msg import Clock
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray
 from std_srvs.srv import SetBool, Trigger
+from support.frozen import freeze, program, thaw
 
 from rne_dynamics.ros.messages import stamp_of
 from rne_dynamics.ros.processes import wait_until
@@ -28,7 +29,7 @@ PAUSE = 1.0
 
 def controller(start, **parameters):
     return start(
-        CONTROLLER, robot_description="planar2", use_sim_time=True,
+        CONTROLLER, script=program(CONTROLLER), robot_description="planar2", use_sim_time=True,
         diagnostics_period=0.5, stop__hold_time=0.1, stop__ramp_time=0.1, **parameters,
     )
 
@@ -77,7 +78,7 @@ def test_a_paused_stepped_and_reset_simulation_is_no_fault_and_a_signal_ends_eve
 def test_in_lockstep_the_simulation_waits_for_a_frozen_controller(simulated):
     simulator, process, peer = simulated
     states = TopicRecorder(peer.node, JointState, "joint_states")
-    process.signal(signal.SIGSTOP)
+    freeze(process)
     before = account(peer)  # the answer that was on its way has been taken
     before = account(peer)
     states.drain()
@@ -87,7 +88,7 @@ def test_in_lockstep_the_simulation_waits_for_a_frozen_controller(simulated):
     assert account(peer)["periods"] == before["periods"]
     states.drain()
     assert not states.samples, "no step without an answer"
-    process.signal(signal.SIGCONT)
+    thaw(process)
     wait_until(lambda: states.latest() is not None and len(states.samples) > 50, PATIENCE, "the simulation", [process])
     stamps = [stamp_of(states.decode(sample)) for sample in states.samples]
     assert set(np.diff(stamps)) == {4_000_000}

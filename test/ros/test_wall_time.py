@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import signal
 import time
 
 import numpy as np
 import pytest
 from sensor_msgs.msg import JointState
+from support.frozen import freeze, program, thaw
 
 from rne_dynamics.ros.messages import stamp_of
 from rne_dynamics.ros.move import StampClock
@@ -65,12 +65,14 @@ def test_a_move_takes_the_time_of_the_stamps_however_slowly_they_come():
 
 def test_a_simulator_that_was_frozen_says_how_far_it_is_behind_publishes_every_state_and_catches_up(start, make_peer):
     """In real time: the stamps follow the wall clock again."""
-    simulator, peer = start("simulator", robot_description="planar2", rate=100.0, diagnostics_period=0.5), make_peer([])
+    simulator, peer = start(
+        "simulator", script=program("simulator"), robot_description="planar2", rate=100.0, diagnostics_period=0.5,
+    ), make_peer([])
     states = TopicRecorder(peer.node, JointState, "joint_states", depth=10_000)
     wait_until(lambda: states.latest() is not None, START, "the simulator", [simulator])
-    simulator.signal(signal.SIGSTOP)
+    freeze(simulator)
     time.sleep(0.5)
-    simulator.signal(signal.SIGCONT)
+    thaw(simulator)
     wait_until(lambda: "behind the wall clock" in simulator.output(), PATIENCE, "the warning", [simulator])
 
     def lag():

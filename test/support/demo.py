@@ -14,5 +14,5 @@ def demo(*arguments: str) -> subprocess.CompletedProcess[str]:
     """Run it with these arguments; whatever its exit code."""
     return subprocess.run(
         [sys.executable, "-m", "rne_dynamics.cli.main", "demo", *arguments],
-        capture_output=True, text=True, timeout=280, env={**os.environ, "PYTHONPATH": str(ROOT)}, check=False,
+        capture_output=True, text=True, timeout=900, env={**os.environ, "PYTHONPATH": str(ROOT)}, check=False,
     )

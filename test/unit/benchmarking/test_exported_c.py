@@ -31,6 +31,7 @@ def test_the_export_agrees_with_its_code_without_tests(tmp_path):
         assert [c.name for c in case.contenders] == [EXPORTED, "scalar C"]
 
 
+@pytest.mark.slow
 def test_the_export_agrees_with_casadi(tmp_path):
     pytest.importorskip("casadi", reason="pip install casadi")
     for case in checked(frozenset({"casadi"}), tmp_path):

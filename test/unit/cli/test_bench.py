@@ -16,6 +16,7 @@ from rne_dynamics.cli import bench
 from rne_dynamics.cli import main as cli
 
 
+@pytest.mark.slow
 def test_a_quick_run_of_everything(tmp_path, capsys):
     out = tmp_path / "results.json"
     assert cli.main(["bench", "--quick", "--robot", "scara", "--out", str(out), "--plot", str(tmp_path)]) == 0

@@ -134,6 +134,7 @@ print(np.abs(last - first).max() / np.abs(first).max())
 """.replace("PATIENCE", str(PATIENCE))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("robot", "call"),
     [
@@ -145,6 +146,7 @@ def test_mechanisms_and_flexible_arms_with_loads_do_not_wait_for_general_kernels
     assert difference(CALLS, package, tmp_path, str(share_file(f"urdf/{robot}.yaml")), call) < ROUND_OFF
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("robot", "function"), [("panda", "inverse_dynamics"), ("baxter", "regressor")])
 def test_nothing_waits_either_where_there_is_no_machine_code(package_without_code, tmp_path, robot, function):
     assert difference(PROGRAM, package_without_code, tmp_path, robot, function, "0.0", "{}") < ROUND_OFF

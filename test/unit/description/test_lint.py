@@ -423,9 +423,9 @@ def test_many_faults_and_many_links_end_in_seconds() -> None:
     count = 10_000
     links = [link(f"l{i}") for i in range(count)]
     dangling = [joint(f"j{i}", f"x{i}", f"l{i}") for i in range(count)]
-    start = time.perf_counter()
+    start = time.process_time()
     assert len(lint(robot(*links, *dangling)).of(Severity.ERROR)) >= count
-    assert time.perf_counter() - start < 30.0
+    assert time.process_time() - start < 30.0
 
 
 def test_real_faults_in_published_robots_are_found() -> None:

@@ -109,9 +109,9 @@ def test_xml_faults_name_line_fault_and_fix(data: bytes, line: int, says: str, f
     ],
 )
 def test_entities_and_external_document_types_are_refused_at_once(document: str) -> None:
-    start = time.perf_counter()
+    start = time.process_time()
     message = fault(document)
-    assert time.perf_counter() - start < 1.0
+    assert time.process_time() - start < 1.0
     assert "<!DOCTYPE" in message
     assert "refused" in message
     assert "delete the DOCTYPE" in message
@@ -127,13 +127,13 @@ def test_deep_nesting_is_refused() -> None:
 
 
 def test_too_many_elements_are_refused() -> None:
-    start = time.perf_counter()
+    start = time.process_time()
     assert f"more than {MOST_ELEMENTS} elements" in fault(b"<robot>" + b"<a/>" * (MOST_ELEMENTS + 10))
-    assert time.perf_counter() - start < 20.0
+    assert time.process_time() - start < 20.0
 
 
 def test_long_text_and_attributes_end_quickly() -> None:
-    start = time.perf_counter()
+    start = time.process_time()
     root = read_markup(b"<robot name='" + b"x" * 5_000_000 + b"'>" + b"y\n" * 5_000_000 + b"</robot>", "f")
     assert len(root.text) <= 2000
-    assert time.perf_counter() - start < 20.0
+    assert time.process_time() - start < 20.0

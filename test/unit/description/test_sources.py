@@ -121,9 +121,9 @@ def test_files_of_100_megabytes_are_refused_at_once(tmp_path: Path) -> None:
     with large.open("wb") as stream:
         stream.truncate(100 * 1024 * 1024)
     for source in (large, b"<" * 100_000_000, "<" * 100_000_000):
-        start = time.perf_counter()
+        start = time.process_time()
         assert f"larger than {MOST_BYTES // 1_000_000} MB" in refusal(source)
-        assert time.perf_counter() - start < 0.5
+        assert time.process_time() - start < 0.5
 
 
 def test_endless_files_and_input_are_refused() -> None:
@@ -135,9 +135,9 @@ def test_endless_files_and_input_are_refused() -> None:
 def test_the_largest_file_allowed_ends_in_seconds(tmp_path: Path) -> None:
     path = tmp_path / "padded.urdf"
     path.write_text(ARM + "<!--" + "x" * (MOST_BYTES - len(ARM) - 7) + "-->")
-    start = time.perf_counter()
+    start = time.process_time()
     assert load_urdf(path).n == 1
-    assert time.perf_counter() - start < 10.0
+    assert time.process_time() - start < 10.0
 
 
 def test_standard_input() -> None:

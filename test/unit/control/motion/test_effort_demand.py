@@ -204,7 +204,7 @@ def test_a_long_trajectory_costs_as_much_as_its_points():
     t = 1e-3 * np.arange(50_000)
     rows = START + 0.2 * np.sin(t)[:, None]
     rows[-1] = rows[-2]
-    before = time.perf_counter()
+    before = time.process_time()
     motion = accepted(given, rows[0].copy(), table(t, rows))  # straight lines, one each millisecond
-    assert time.perf_counter() - before < 5.0
+    assert time.process_time() - before < 5.0
     assert not motion.warning
