@@ -5,9 +5,11 @@ Massless links, point masses and rods are among their bodies, so that in many of
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 from support.every_form import problems
@@ -57,12 +59,44 @@ def at_first(seeds: range, share: float) -> list[str]:
     return found
 
 
+#: Trees from a seed to another without machine code, in an empty folder, where nothing is compiled at any time.
+WITHOUT_CODE = """
+import subprocess, sys
+sys.path.insert(0, sys.argv[1])
+from support.every_form import problems
+from support.random_trees import random_tree
+from rne_dynamics.compiling.meanwhile import MOST_ROWS, Meanwhile
+
+with subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE) as Meanwhile.running:
+    for seed in range(int(sys.argv[2]), int(sys.argv[3])):
+        for found in problems({"general": random_tree(seed, 5).with_own_code(False)}, seed, 0.3, MOST_ROWS):
+            print(found)
+    Meanwhile.running.communicate(b"\\n")
+"""
+
+
+def without_code(root: Path, folder: Path, first: int, end: int) -> str:
+    environment = {**os.environ, "NUMBA_CACHE_DIR": str(folder), "PYTHONPATH": str(root)}
+    environment.pop(HERE)
+    done = subprocess.run(
+        [sys.executable, "-c", WITHOUT_CODE, str(root / "test"), str(first), str(end)], env=environment, check=False,
+        capture_output=True, text=True, timeout=900,
+    )  # fmt: skip
+    return done.stdout + done.stderr
+
+
 def test_a_few_trees() -> None:
-    assert not by_machine_code(range(12), 3, 0.02)
+    assert not by_machine_code(range(8), 3, 0.02)
 
 
 def test_first_answers_of_a_few_trees(never_compiled: None) -> None:
     assert not at_first(range(3), 0.1)
+
+
+@pytest.mark.slow
+def test_first_answers_without_machine_code(root: Path, tmp_path: Path) -> None:
+    """A tree without joints is among them."""
+    assert not without_code(root, tmp_path, 5003, 5007)
 
 
 @pytest.mark.soak
@@ -75,3 +109,8 @@ def test_two_thousand_trees(hundred: int) -> None:
 @pytest.mark.soak
 def test_first_answers_of_many_trees(never_compiled: None) -> None:
     assert not at_first(range(400), 0.3)
+
+
+@pytest.mark.soak
+def test_first_answers_of_many_trees_without_machine_code(root: Path, tmp_path: Path) -> None:
+    assert not without_code(root, tmp_path, 5000, 5300)

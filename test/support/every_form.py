@@ -235,6 +235,9 @@ def problems(robots: dict[str, RobotModel], seed: int, share: float = 1.0, most_
             expected = flat(what.of(reference, inputs, slice(0, most)), most)
         except RneDynamicsError:
             expected = None
+        except Exception as error:  # noqa: BLE001 - what is looked for
+            yield f"{reference.name}, {what.name} {sorted(what.options(0))}, {most} rows: {_said(error)}"
+            continue
         for way in chosen:
             for form, compute in forms(robots[way], what, inputs, most_rows):
                 where = f"{reference.name}, {way}, {what.name} {sorted(what.options(0))}, {form}"

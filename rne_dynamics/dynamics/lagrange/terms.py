@@ -42,7 +42,7 @@ def _flat_terms(
 
 def _parts(flat: Array, n: int) -> LagrangeTerms:
     """The terms in flat rows."""
-    square, vector = (-1, n, n), n * n + n
+    square, vector = (len(flat), n, n), n * n + n
     after = flat[:, 2 * vector :]
     return LagrangeTerms(
         flat[:, : n * n].reshape(square), flat[:, n * n : vector], flat[:, vector : vector + n * n].reshape(square),
