@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from rne_dynamics.cli import demo_flexible, simulate_many
+from rne_dynamics.cli import demo_flexible, simulate_dae, simulate_many
 from rne_dynamics.cli.numbers import positive, real, whole
 from rne_dynamics.cli.reports import add_movie, add_report, check_files, draw_movie
 from rne_dynamics.cli.robot_argument import add_base, add_robot, assignments, load_robot
@@ -47,6 +47,7 @@ examples:
   rne simulate puma560 --samples 200 --vary mass=5% --vary friction=20% --plot band.png
   rne simulate puma560 --to joint2=-0.8 --to joint3=0.4 --seconds 2 --out move.csv
   rne simulate puma560 --free --no-friction --seconds 10 --json
+  rne simulate puma560 --dae --plot dae.png           every body for itself, with the reactions of the joints
   rne simulate pantograph --preset quintic --plot quintic.png
   rne simulate pantograph --payload wrist=3           a mechanism with closed loops, from its model file
   rne simulate flexible_arm --shaper zv               flexible links with input shaping
@@ -70,6 +71,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     add_robot(parser)
     motion = parser.add_argument_group("motion")
     motion.add_argument("--free", action="store_true", help="free motion without controller; reports the energy")
+    simulate_dae.configure(motion)
     motion.add_argument(
         "--seconds", type=positive(unit="s"),
         help="total time before shaping; default 6, that of the preset, or for controlled "
@@ -136,11 +138,14 @@ def run(args: argparse.Namespace) -> int:
     files = outputs(args)
     check_files(args)
     robot = _robot(args)
+    if args.dae:
+        simulate_dae.check(args, robot)
+        args.free = args.no_friction = args.no_stops = True
     refuse_unused(args)
     if any(path.suffix == MCAP for path in files):
         needs_joint_positions(robot)
     if args.seconds is None:
-        args.seconds = 6.0
+        args.seconds = simulate_dae.SECONDS if args.dae else 6.0
         if robot.kind == "flexible" and not args.free:
             args.seconds = demo_flexible.lively(robot) / (3.0 if args.to else 1.0)
     robot = _unlimited(args, robot)
@@ -176,6 +181,8 @@ def run(args: argparse.Namespace) -> int:
         draw_movie(args.movie, robot, Motion(title, log.time, log.q, log.reference_q, log.tree_q), quiet=args.json)
     at_rest = plant.base_motion is None
     figures = free_figures(log) if args.free else tracking_figures(log, plant, ends=bool(args.to) and at_rest)
+    if args.dae:
+        figures["constraints"] = simulate_dae.figures(args, plant.tree, log)
     if isinstance(law, TrackingLaw):
         figures["verdict"] = _verdict(args, law, plant, log)
     if not at_rest:
@@ -191,6 +198,8 @@ def run(args: argparse.Namespace) -> int:
         print(json.dumps(figures, indent=2))
     else:
         print_figures(robot, figures)
+        if args.dae:
+            simulate_dae.show(figures["constraints"])
         for path in (*files, *filter(None, (args.plot, args.movie, args.report))):
             console().print(f"wrote {path}", soft_wrap=True)
         if "verdict" in figures:
@@ -243,6 +252,8 @@ def _robot(args: argparse.Namespace) -> AnyRobot:
 def _free(args: argparse.Namespace, plant: ArmPlant, progress: Callable[[float], None]) -> Log:
     if args.to:
         raise ArgumentError("--to is for a controlled move; leave it out with --free")
+    if args.dae:
+        return simulate_dae.simulate(args, plant.tree, progress)
     return free_motion(
         plant, start_configuration(plant.robot.rigid, args.start), seconds=args.seconds, dt=args.dt or DT,
         method=args.method, progress=progress,

@@ -22,7 +22,7 @@ def refuse_unused(args: argparse.Namespace) -> None:
     controlled = ("law", "bandwidth", "integral", "control_rate", "no_friction_compensation", "base_unknown",
                   "no_effort_limits", "tolerance")  # fmt: skip
     for without, names, why in (
-        (args.free, controlled, "is for a controlled move; leave it out with --free"),
+        (args.free, controlled, f"is for a controlled move; leave it out with --{'dae' if args.dae else 'free'}"),
         (args.samples is None, ("seed", "threads"), "needs --samples"),
         (args.shaper is None, ("modes",), "needs --shaper"),
     ):

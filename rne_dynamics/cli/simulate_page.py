@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from rne_dynamics.cli.reports import finish
+from rne_dynamics.cli.simulate_dae import lines as constraint_lines
 from rne_dynamics.cli.simulate_plot import plot
 from rne_dynamics.cli.simulate_report import COLUMNS
 from rne_dynamics.figures.report import Report
@@ -40,6 +41,9 @@ def write_report(args: argparse.Namespace, robot: Robot, log: Log, figures: dict
             f"Energy {figures['energy_start']:.6g} J at the start, {figures['energy_end']:.6g} J at the end; largest "
             f"change {figures['energy_change']:.2e} of the largest kinetic energy."
         )
+    if "constraints" in figures:
+        for line in constraint_lines(figures["constraints"]):
+            page.text(line)
     for finding in figures.get("findings", ()):
         page.text(finding)
     page.figure(lambda path: plot(path, robot, log), "Robot and curves over time")

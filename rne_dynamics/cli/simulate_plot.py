@@ -19,7 +19,10 @@ DRAWN = 1e-3
 
 def plot(path: Path, robot: Robot, log: Log) -> None:
     """Write the figure; raises as `canvas`."""
-    choices = ((_draw_tips, bool(log.flexible_links)), (_draw_base, log.base_position is not None))
+    choices = (
+        (_draw_tips, bool(log.flexible_links)), (_draw_base, log.base_position is not None),
+        (_draw_reactions, log.reactions is not None), (_draw_drift, log.position_error is not None),
+    )  # fmt: skip
     more = [draw for draw, wanted in choices if wanted]
     units = units_of(robot)
     with canvas(path, 12.0, 6.6 + 2.0 * len(more)) as figure:
@@ -55,6 +58,25 @@ def _draw_tips(axes: Any, log: Log) -> None:
             if np.abs(moved).max() > DRAWN * np.abs(log.tip[:, :, :3]).max():
                 axes.plot(log.time, 1e3 * moved, linewidth=THIN, label=f"{link} {name}")
     axes.set_ylabel("tip deflection (mm)")
+
+
+def _draw_reactions(axes: Any, log: Log) -> None:
+    """Draw the size of the force in every joint."""
+    assert log.reactions is not None
+    for k, name in enumerate(log.body_names):
+        size = np.linalg.norm(log.reactions[:, k, :3], axis=1)
+        axes.plot(log.time, size, linewidth=THIN, color=color_of(k), label=name)
+    axes.set_ylabel("reaction (N)")
+
+
+def _draw_drift(axes: Any, log: Log) -> None:
+    """Draw by how much the bodies leave their joints."""
+    for k, (label, error) in enumerate(
+        (("position (m, rad)", log.position_error), ("velocity, per s", log.velocity_error))
+    ):
+        assert error is not None
+        axes.semilogy(log.time, np.maximum(error, np.finfo(float).eps), color=color_of(k), linewidth=THIN, label=label)
+    axes.set_ylabel("joint error")
 
 
 def _draw_base(axes: Any, log: Log) -> None:

@@ -174,21 +174,32 @@ def operator_reactions(robot: RobotModel, base: Array, q: Array, qd: Array, qdd:
 
 @dataclass(frozen=True, eq=False)
 class OperatorMatrices:
-    """The matrices of section 4.8 for one state, to read, print and compute with; sparse ones are SciPy's.
+    """The matrices of document 001, section 4.8, for one state; sparse ones are SciPy's.
+
+    With V, A and F the velocities, accelerations less gravity and joint forces of all bodies, one below the other, each
+    (linear, angular) or (force, moment) at the body's joint in its axes,
+
+        Γ V  = H q̇ + velocity_of_base       (4.71)
+        Γ A  = H q̈ + acceleration           (4.72)
+        Γᵀ F = 𝓜 A + force                  (4.73)
+        τ    = Hᵀ F + rotor · q̈             (4.78)
 
     Parameters
     ----------
     gamma
-        Γ, sparse (6·bodies, 6·bodies), unit lower triangular.
+        Γ, sparse (6·bodies, 6·bodies), unit lower triangular: (4.71).
     joint_map
-        H, sparse (6·bodies, n).
+        H, sparse (6·bodies, n): the axes of the joints, (4.71).
     inertia
-        𝓜, sparse block-diagonal (6·bodies, 6·bodies).
+        𝓜, sparse block-diagonal (6·bodies, 6·bodies), kg, kg·m, kg·m²: (4.73).
     rotor
-        Rotor inertia by coordinate, shape (n,).
-    velocity_of_base, acceleration, force
-        The right sides of 4.71 to 4.73 without their first terms, each (6·bodies,): what a moving base gives to V;
-        α and the base's share, gravity in it; β − W.
+        Rotor inertia by coordinate, shape (n,), kg·m² or kg.
+    velocity_of_base
+        What a moving base gives to V in (4.71), (6·bodies,); m/s, rad/s.
+    acceleration
+        Velocity terms, and the base's share with gravity, in (4.72), (6·bodies,); m/s², rad/s².
+    force
+        Velocity terms less external loads in (4.73), (6·bodies,); N, N·m.
     """
 
     gamma: csr_array
@@ -208,25 +219,25 @@ class OperatorMatrices:
         return splu(self.gamma.tocsc(), permc_spec="NATURAL", diag_pivot_thresh=0.0)
 
     def outward(self, right: Array) -> Array:
-        """Γ⁻¹ y: from the base to the tips; y (6·bodies,) or (6·bodies, columns)."""
+        """Γ⁻¹ y, which solves (4.71) and (4.72) from the base to the tips; y (6·bodies,) or (6·bodies, columns)."""
         solution: Array = self._substitution.solve(right)
         return solution
 
     def inward(self, right: Array) -> Array:
-        """Γ⁻ᵀ y: from the tips to the base."""
+        """Γ⁻ᵀ y, which solves (4.73) from the tips to the base; shapes as for `outward`."""
         solution: Array = self._substitution.solve(right, "T")
         return solution
 
     @property
     def mass_matrix(self) -> Array:
-        """Hᵀ Γ⁻ᵀ 𝓜 Γ⁻¹ H + I_rotor; shape (n, n)."""
+        """M = Hᵀ Γ⁻ᵀ 𝓜 Γ⁻¹ H + rotor, by (4.76) in (4.78), kg·m² or kg; shape (n, n)."""
         forces = self.inward(self.inertia @ self.outward(self.joint_map.toarray()))
         M: Array = self.joint_map.T @ forces + np.diag(self.rotor)
         return M
 
     @property
     def bias(self) -> Array:
-        """Hᵀ Γ⁻ᵀ (𝓜 Γ⁻¹ α + β − W); shape (n,)."""
+        """Hᵀ Γ⁻ᵀ (𝓜 Γ⁻¹ acceleration + force): τ without q̈, by (4.76) in (4.78), N·m or N; shape (n,)."""
         tau: Array = self.joint_map.T @ self.inward(self.inertia @ self.outward(self.acceleration) + self.force)
         return tau
 
@@ -239,16 +250,21 @@ def operator_matrices(
     wrenches: Wrenches | None = None,
     base_motion: BaseMotion | None = None,
 ) -> OperatorMatrices:
-    """The equations of motion of one state as the block matrices of section 4.8. Needs SciPy.
+    """The equations of motion of one state as the block matrices of document 001, (4.71) to (4.78). Needs SciPy.
 
     Parameters
     ----------
     robot
-        The model, with at least one moving body.
+        An open arm or tree, with at least one joint that moves.
     q, qd
-        Positions (nq,) and velocities (n,).
+        Positions (nq,), rad or m, and velocities (n,), rad/s or m/s.
     wrenches, base_motion
         As for `inverse_dynamics`.
+
+    Returns
+    -------
+    OperatorMatrices
+        Γ, H, 𝓜 and the right sides, in SI units.
 
     Raises
     ------

@@ -56,6 +56,11 @@ class Log:
         The part of `potential` that is in bent links, J; shape (rows,).
     base_position, base_rotation
         Of a moving base, the root link's origin and axes ``R_WB`` in the world; shapes (rows, 3), (rows, 3, 3).
+    body_names, reactions
+        Of a simulation in maximal coordinates, the joint of every body, and the (force, moment) that the body gets
+        through it, at its frame's origin in its axes, N and N·m; shape (rows, bodies, 6).
+    position_error, velocity_error
+        Largest violation of any joint there, m or rad, and per s; shape (rows,).
     findings
         Times and links outside the range of the theory of bending; empty where there are none.
     """
@@ -81,6 +86,10 @@ class Log:
     elastic: Array | None = None
     base_position: Array | None = None
     base_rotation: Array | None = None
+    body_names: tuple[str, ...] = ()
+    reactions: Array | None = None
+    position_error: Array | None = None
+    velocity_error: Array | None = None
     findings: tuple[str, ...] = ()
 
     @cached_property
@@ -154,12 +163,21 @@ class Log:
                 for k, link in enumerate(self.flexible_links)
                 if self.tip is not None
             ),
+            *(
+                (f"reaction/{joint}", self.reactions[:, k], ("fx", "fy", "fz", "mx", "my", "mz"))
+                for k, joint in enumerate(self.body_names)
+                if self.reactions is not None
+            ),
         ):
             if rows is not None:
                 table.update({f"{what}/{label}": rows[:, j] for j, label in enumerate(labels)})
         table["kinetic_energy"], table["potential_energy"] = self.kinetic, self.potential
-        if self.elastic is not None:
-            table["elastic_energy"] = self.elastic
+        for name, values in (
+            ("elastic_energy", self.elastic), ("position_error", self.position_error),
+            ("velocity_error", self.velocity_error),
+        ):  # fmt: skip
+            if values is not None:
+                table[name] = values
         return table
 
     def save_csv(self, path: str | Path) -> None:
@@ -174,7 +192,7 @@ class Log:
         """The arrays under their own names (`numpy.load` reads them); terms as ``torque_<name>``."""
         arrays: dict[str, Any] = {name: value for name, value in vars(self).items() if isinstance(value, np.ndarray)}
         arrays.update(kinetic=self.kinetic, potential=self.potential)
-        for name in ("tree_names", "mode_names", "flexible_links"):
+        for name in ("tree_names", "mode_names", "flexible_links", "body_names"):
             if getattr(self, name):
                 arrays[name] = np.array(getattr(self, name))
         arrays.update({f"torque_{name}": rows for name, rows in self.terms.items()})

@@ -33,12 +33,13 @@ from rne_dynamics.dynamics.free_bodies.state import (
     joint_motion,
     motion_errors,
 )
-from rne_dynamics.dynamics.free_bodies.system import MaximalSystem
+from rne_dynamics.dynamics.free_bodies.system import MaximalSystem, Solution
 from rne_dynamics.dynamics.kinematics.rotations import quaternion_matrices, quaternion_product
 from rne_dynamics.errors import SimulationError
 from rne_dynamics.model import layout
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.robot import RobotModel
+from rne_dynamics.simulation.runs.log import Log, count
 
 Stabilization = Literal["none", "baumgarte", "projection"]
 
@@ -60,6 +61,9 @@ class MaximalLog:
         Energies of the bodies as they are (rotors included), J; shape (rows,).
     position_error, velocity_error
         Largest violation of any joint: m or rad, and per s; shape (rows,).
+    reactions
+        (force, moment) that each body gets through its joint, at its frame's origin in its axes, N and N·m; shape
+        (rows, bodies, 6).
     final
         Poses and twists at the end.
     """
@@ -71,12 +75,21 @@ class MaximalLog:
     potential: Array
     position_error: Array
     velocity_error: Array
+    reactions: Array
     final: BodyStates
 
     @property
     def energy(self) -> Array:
         """Kinetic and potential energy together, J; shape (rows,)."""
         return self.kinetic + self.potential
+
+    def as_log(self, robot: RobotModel) -> Log:
+        """The same record as other simulations have it, of a motion without effort."""
+        return Log(
+            robot.joint_names, self.time, self.q, self.qd, np.zeros_like(self.qd),
+            lambda: (self.kinetic, self.potential), body_names=robot.body_names, reactions=self.reactions,
+            position_error=self.position_error, velocity_error=self.velocity_error,
+        )
 
 
 def simulate_maximal(
@@ -90,6 +103,7 @@ def simulate_maximal(
     stabilization: Stabilization = "projection",
     baumgarte_rate: float = 20.0,
     record_every: int = 1,
+    progress: Callable[[float], None] | None = None,
 ) -> MaximalLog:
     """Motion of the free bodies under their joints; no friction, no stops, the base at rest (or floating).
 
@@ -112,13 +126,15 @@ def simulate_maximal(
         α, 1/s; best around 0.05/dt.
     record_every
         Steps between rows of the log.
+    progress
+        Called at every row with the simulated time, s.
 
     Raises
     ------
     ArgumentError
         Body states of a wrong shape, NaN or infinity.
     SimulationError
-        An invalid argument, or a motion that is not finite any more.
+        An invalid argument, too long a time, or a motion that is not finite any more.
     SingularInertiaError
         A joint that moves no inertia; names it.
     """
@@ -137,7 +153,8 @@ def simulate_maximal(
     check_states(robot, start)
     loads = bodies_wrenches(robot, wrenches, ())[0]
     motion = _Motion(MaximalSystem.of(robot), _effort_function(robot, effort), loads, rate)
-    state, rows = start, [_row(motion.system, 0.0, start)]
+    count(seconds, dt * record_every, record_every, robot.nq + robot.n + 6 * robot.bodies)  # refuses what is too long
+    state, rows = start, [_row(motion, 0.0, start)]
     steps = int(np.ceil(seconds / dt - 1e-9))
     for k in range(steps):
         state = motion.step(k * dt, state, dt)
@@ -150,9 +167,11 @@ def simulate_maximal(
             state = consistent(robot, state)
         state = replace(state, near=joint_coordinates(robot, state)[0])
         if (k + 1) % record_every == 0 or k + 1 == steps:
-            rows.append(_row(motion.system, (k + 1) * dt, state))
-    time, q, qd, kinetic, potential, position, velocity = (np.array(column) for column in zip(*rows, strict=True))
-    return MaximalLog(time, q, qd, kinetic, potential, position, velocity, state)
+            rows.append(_row(motion, (k + 1) * dt, state))
+            if progress is not None:
+                progress((k + 1) * dt)
+    time, q, qd, kinetic, potential, position, velocity, reactions = (np.array(x) for x in zip(*rows, strict=True))
+    return MaximalLog(time, q, qd, kinetic, potential, position, velocity, reactions, state)
 
 
 @dataclass(frozen=True, eq=False)
@@ -164,8 +183,8 @@ class _Motion:
     loads: Array
     rate: float
 
-    def rates(self, t: float, state: BodyStates) -> tuple[Array, Array, Array]:
-        """Rates of positions, quaternions and the twists' components."""
+    def solution(self, t: float, state: BodyStates) -> Solution:
+        """Reactions and accelerations (4.41)."""
         system, robot = self.system, self.system.robot
         motion = joint_motion(robot, state)
         blocks = system.blocks_of_motion(robot.base_at_rest, motion, self.loads)
@@ -174,7 +193,11 @@ class _Motion:
             gap, slip = motion_errors(system, motion, state.near)
             joints += 2.0 * self.rate * slip + self.rate**2 * gap
         right = system.right_side(blocks.force, joints, self.effort(t, state))
-        acceleration = system.solution(system.solve(system.matrix(blocks.transfer), right, state.near)).acceleration
+        return system.solution(system.solve(system.matrix(blocks.transfer), right, state.near))
+
+    def rates(self, t: float, state: BodyStates) -> tuple[Array, Array, Array]:
+        """Rates of positions, quaternions and the twists' components."""
+        robot, acceleration = self.system.robot, self.solution(t, state).acceleration
         # a is that of the origin as a point, less gravity; the components in turning axes change by ω × v less
         R = quaternion_matrices(state.quaternion)
         vx, vy, vz, wx, wy, wz = state.twist.T
@@ -204,8 +227,9 @@ def _moved(state: BodyStates, rates: list[Array] | tuple[Array, ...], h: float) 
     )
 
 
-def _row(system: MaximalSystem, t: float, state: BodyStates) -> tuple[float | Array, ...]:
-    robot = system.robot
+def _row(motion: _Motion, t: float, state: BodyStates) -> tuple[float | Array, ...]:
+    """The fields of `MaximalLog` but for the last, in its order."""
+    system, robot = motion.system, motion.system.robot
     q, qd = joint_coordinates(robot, state)
     kinetic = 0.5 * np.einsum("bi,bij,bj", state.twist, system.inertia, state.twist) + 0.5 * system.rotor @ qd**2
     moment = robot.parameters[:, layout.MOMENT : layout.MOMENT + 3, None]
@@ -213,7 +237,8 @@ def _row(system: MaximalSystem, t: float, state: BodyStates) -> tuple[float | Ar
     weight = weight + (quaternion_matrices(state.quaternion) @ moment)[:, :, 0].sum(axis=0)
     potential = -(weight + robot.root_inertia.first_moment) @ robot.gravity
     position, velocity = motion_errors(system, joint_motion(robot, state), state.near)
-    return t, q, qd, kinetic, potential, np.abs(position).max(initial=0.0), np.abs(velocity).max(initial=0.0)
+    largest = [np.abs(error).max(initial=0.0) for error in (position, velocity)]
+    return t, q, qd, kinetic, potential, *largest, motion.solution(t, state).force
 
 
 def _effort_function(robot: RobotModel, effort: Effort | ArrayLike | None) -> Callable[[float, BodyStates], Array]:

@@ -1,0 +1,104 @@
+"""`rne simulate --dae`: free motion in maximal coordinates, with the reactions of all joints (document 001, 4.6.1)."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable
+from typing import Any, get_args
+
+import numpy as np
+from rich.table import Table
+
+from rne_dynamics.cli.simulate_move import DT, start_configuration
+from rne_dynamics.cli.table_layout import print_table
+from rne_dynamics.cli.terminal import console
+from rne_dynamics.dynamics.free_bodies.state import body_states
+from rne_dynamics.errors import ArgumentError
+from rne_dynamics.model.flexible.arm import AnyRobot
+from rne_dynamics.model.robot import RobotModel
+from rne_dynamics.simulation.plant.plant import ArmPlant
+from rne_dynamics.simulation.runs.free_motion import free_motion
+from rne_dynamics.simulation.runs.log import Log
+from rne_dynamics.simulation.runs.maximal import Stabilization, simulate_maximal
+
+#: Time that is simulated by default, s: a step takes about 2 ms.
+SECONDS = 2.0
+
+
+def configure(parser: argparse._ActionsContainer) -> None:
+    """Declare --dae."""
+    parser.add_argument(
+        "--dae", nargs="?", const="projection", choices=get_args(Stabilization),
+        help="free motion as differential-algebraic equations: every body for itself, the reactions of the joints as "
+        "unknowns, without friction and stops. How drift of the joints is corrected: projection (default), baumgarte, "
+        "or none, to see it",
+    )  # fmt: skip
+
+
+def check(args: argparse.Namespace, robot: AnyRobot) -> RobotModel:
+    """The open arm of --dae, whose options are as for --free; `ArgumentError` for what makes no sense with it."""
+    if not isinstance(robot, RobotModel):
+        what = "closed loops" if robot.kind == "mechanism" else "flexible links"
+        raise ArgumentError(f"--dae is for open rigid arms, and robot {robot.name!r} has {what}; leave it out")
+    if not robot.n:
+        raise ArgumentError(f"--dae: robot {robot.name!r} has no joint that moves")
+    for name, why in (
+        ("preset", "is a simulation in joint coordinates"), ("base_motion", "moves the base, which is at rest there"),
+        ("method", "is for joint coordinates; its steps are Runge-Kutta's of fourth order"),
+    ):  # fmt: skip
+        if getattr(args, name) is not None:
+            raise ArgumentError(f"--{name.replace('_', '-')} {why}; leave it out with --dae")
+    return robot
+
+
+def simulate(args: argparse.Namespace, robot: RobotModel, progress: Callable[[float], None]) -> Log:
+    """The motion from the start at rest."""
+    start = body_states(robot, start_configuration(robot, args.start), np.zeros(robot.n))
+    log = simulate_maximal(
+        robot, start, args.seconds, args.dt or DT, stabilization=args.dae, progress=progress,
+        baumgarte_rate=0.05 / (args.dt or DT),
+    )  # fmt: skip
+    return log.as_log(robot)
+
+
+def figures(args: argparse.Namespace, robot: RobotModel, log: Log) -> dict[str, Any]:
+    """Drift of the joints, largest reactions, and the difference from the recursion in joint coordinates."""
+    assert log.reactions is not None
+    assert log.position_error is not None
+    assert log.velocity_error is not None
+    plant = ArmPlant(robot, friction=False, stops=False, limit_effort=False)
+    other = free_motion(plant, log.q[0], seconds=args.seconds, dt=args.dt or DT, method="rk4")
+    rows = min(len(log.time), len(other.time))
+    force, moment = (np.linalg.norm(log.reactions[:, :, part], axis=2).max(axis=0) for part in (slice(3), slice(3, 6)))
+    return {
+        "stabilization": args.dae,
+        "position_error": float(log.position_error.max()),
+        "velocity_error": float(log.velocity_error.max()),
+        "recursion_difference": float(np.abs(log.q[:rows] - other.q[:rows]).max()),
+        "reactions": [
+            {"joint": name, "largest_force": float(f), "largest_moment": float(m)}
+            for name, f, m in zip(log.body_names, force, moment, strict=True)
+        ],
+    }
+
+
+def lines(found: dict[str, Any]) -> tuple[str, str]:
+    """What the figures say about the joints, and about the recursion."""
+    return (
+        f"joints kept to {found['position_error']:.1e} (m, rad) and {found['velocity_error']:.1e} per s, "
+        f"stabilization {found['stabilization']}",
+        "largest difference from the O(n) recursion in joint coordinates: "
+        f"{found['recursion_difference']:.1e} (m, rad)",
+    )
+
+
+def show(found: dict[str, Any]) -> None:
+    """Print the figures."""
+    table = Table("joint", "largest reaction force (N)", "largest reaction moment (N m)", title_justify="left")
+    for column in table.columns[1:]:
+        column.justify = "right"
+    for row in found["reactions"]:
+        table.add_row(row["joint"], f"{row['largest_force']:.4g}", f"{row['largest_moment']:.4g}")
+    print_table(console(), table)
+    for line in lines(found):
+        console().print(line)

@@ -1,0 +1,86 @@
+"""`rne simulate --dae`: free motion in maximal coordinates, its reactions, drift and energy, and what it refuses."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+
+import rne_dynamics as rne
+from rne_dynamics.cli.main import main
+
+
+def figures(capsys, *words):
+    assert main(["simulate", *words, "--json"]) == 0
+    return json.loads(capsys.readouterr().out)
+
+
+@pytest.mark.parametrize("words", [
+    ["puma560", "--start", "joint2=-0.6", "--payload", "link6=1.5"], ["scara", "--start", "joint2=40deg"],
+    ["panda", "--base", "floating"],
+], ids=lambda words: words[0])  # fmt: skip
+def test_the_motion_is_that_of_the_recursion_and_keeps_energy_and_joints(capsys, words):
+    report = figures(capsys, *words, "--dae", "--seconds", "0.3")
+    found = report["constraints"]
+    assert found["stabilization"] == "projection"
+    assert found["recursion_difference"] < 1e-9
+    assert max(found["position_error"], found["velocity_error"]) < 1e-12
+    assert report["energy_change"] < 1e-9
+    free = figures(capsys, *words, "--free", "--no-friction", "--no-stops", "--seconds", "0.3")
+    for one, other in zip(report["joints"], free["joints"], strict=True):
+        assert one["velocity_end"] == pytest.approx(other["velocity_end"], abs=1e-8)
+
+
+def test_logs_hold_the_reactions_that_other_formulations_give(capsys, tmp_path):
+    files = [tmp_path / name for name in ("run.npz", "run.csv", "run.png", "run.html")]
+    options = ["--out", files[0], "--out", files[1], "--plot", files[2], "--report", files[3]]
+    assert main(["simulate", "puma560", "--dae", "--seconds", "0.1", *map(str, options)]) == 0
+    said = capsys.readouterr().out
+    assert "joints kept to" in said
+    assert "largest difference from the O(n) recursion in joint coordinates" in said
+    robot = rne.load_urdf("puma560")
+    with np.load(files[0]) as saved:
+        for k in (0, 60, 100):
+            q, qd = saved["q"][k], saved["qd"][k]
+            qdd = rne.forward_dynamics(robot, q, qd, np.zeros(6))
+            assert list(saved["body_names"]) == list(robot.joint_names)
+            for j, joint in enumerate(robot.joint_names):
+                wanted = rne.joint_reactions(robot, q, qd, qdd)[joint]
+                # of the same size; a joint's frame may be turned about its origin against the body's
+                assert np.linalg.norm(saved["reactions"][k, j, :3]) == pytest.approx(np.linalg.norm(wanted[:3]))
+    header = files[1].read_text().splitlines()[0]
+    assert "reaction/joint1/fx" in header
+    assert "position_error" in header
+    assert files[2].read_bytes().startswith(b"\x89PNG")
+    assert "joints kept to" in files[3].read_text()
+
+
+def test_drift_shows_without_stabilization(capsys):
+    words = ("planar2", "--start", "joint1=1", "--dt", "0.005", "--seconds", "1", "--dae")
+    alone, kept = (figures(capsys, *words, how)["constraints"] for how in ("none", "projection"))
+    assert alone["position_error"] > 1e3 * kept["position_error"]
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        ("pantograph --dae", "--dae is for open rigid arms, and robot 'pantograph' has closed loops"),
+        ("flexible_arm --dae", "has flexible links"),
+        ("puma560 --dae --to joint1=1", "--to is for a controlled move"),
+        ("puma560 --dae --method gauss", "--method is for joint coordinates"),
+        ("puma560 --dae --base-motion x.csv", "--base-motion moves the base"),
+        ("puma560 --dae --law pd_gravity", "--law is for a controlled move; leave it out with --dae"),
+        ("puma560 --dae --samples 3", "--samples needs a controlled move"),
+        ("puma560 --dae --seconds 1e9", "1e+12 steps"),
+        ("puma560 --dae hope", "invalid choice: 'hope'"),
+    ],
+)  # fmt: skip
+def test_combinations_that_make_no_sense_are_refused_with_the_reason(words, said, capsys):
+    code: object
+    try:
+        code = main(["simulate", *words.split()])
+    except SystemExit as ended:
+        code = ended.code
+    assert code in (1, 2)
+    assert said in capsys.readouterr().err
