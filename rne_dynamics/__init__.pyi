@@ -23,8 +23,8 @@ from rne_dynamics.description.share import shipped_robots as shipped_robots
 from rne_dynamics.description.urdf import load_urdf as load_urdf
 from rne_dynamics.description.urdf_writer import to_urdf as to_urdf
 from rne_dynamics.dynamics import compiled as compiled
-from rne_dynamics.dynamics.block_operators.operator_form import OperatorMatrices as OperatorMatrices
-from rne_dynamics.dynamics.block_operators.operator_form import operator_matrices as operator_matrices
+from rne_dynamics.dynamics.block_operators.operator_matrices import OperatorMatrices as OperatorMatrices
+from rne_dynamics.dynamics.block_operators.operator_matrices import operator_matrices as operator_matrices
 from rne_dynamics.bound import bind as bind
 from rne_dynamics.dynamics.composite.composite_inertia import composite_inertia as composite_inertia
 from rne_dynamics.dynamics.composite.momentum import Momentum as Momentum

@@ -35,9 +35,9 @@ def configure(parser: argparse._ActionsContainer) -> None:
     )  # fmt: skip
 
 
-def check(args: argparse.Namespace, robot: AnyRobot) -> RobotModel:
-    """The open arm of --dae, whose options are as for --free; `ArgumentError` for what makes no sense with it."""
-    if not isinstance(robot, RobotModel):
+def check(args: argparse.Namespace, robot: AnyRobot) -> None:
+    """`ArgumentError` for a robot or an option that makes no sense with --dae."""
+    if robot.kind != "arm":
         what = "closed loops" if robot.kind == "mechanism" else "flexible links"
         raise ArgumentError(f"--dae is for open rigid arms, and robot {robot.name!r} has {what}; leave it out")
     if not robot.n:
@@ -48,7 +48,6 @@ def check(args: argparse.Namespace, robot: AnyRobot) -> RobotModel:
     ):  # fmt: skip
         if getattr(args, name) is not None:
             raise ArgumentError(f"--{name.replace('_', '-')} {why}; leave it out with --dae")
-    return robot
 
 
 def simulate(args: argparse.Namespace, robot: RobotModel, progress: Callable[[float], None]) -> Log:

@@ -18,7 +18,7 @@ def figures(capsys, *words):
 
 @pytest.mark.parametrize("words", [
     ["puma560", "--start", "joint2=-0.6", "--payload", "link6=1.5"], ["scara", "--start", "joint2=40deg"],
-    ["panda", "--base", "floating"],
+    ["shuttle_arm", "--base", "floating"],
 ], ids=lambda words: words[0])  # fmt: skip
 def test_the_motion_is_that_of_the_recursion_and_keeps_energy_and_joints(capsys, words):
     report = figures(capsys, *words, "--dae", "--seconds", "0.3")

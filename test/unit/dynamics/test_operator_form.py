@@ -22,9 +22,9 @@ from rne_dynamics.dynamics.block_operators.operator_form import (
     operator_form,
     operator_forward,
     operator_inverse,
-    operator_matrices,
     operator_reactions,
 )
+from rne_dynamics.dynamics.block_operators.operator_matrices import operator_matrices
 from rne_dynamics.dynamics.newton_euler.joint_reactions import joint_reactions_bodies
 from rne_dynamics.errors import ArgumentError, SingularInertiaError
 from rne_dynamics.model.assembly import assemble
