@@ -15,6 +15,7 @@ from decimal import Decimal
 from typing import TYPE_CHECKING, NoReturn
 
 from rne_dynamics.cli.clean_stdout import clean_stdout
+from rne_dynamics.cli.interrupt import EXIT_INTERRUPTED, noted, report
 from rne_dynamics.cli.overview import NEEDS_ROS, fitted, overview, versions
 from rne_dynamics.compiling.meanwhile import compile_here
 from rne_dynamics.errors import ArgumentError, RneDynamicsError, unknown
@@ -48,7 +49,6 @@ _DEGREES = re.compile(r"-[\d.]+deg")
 _BACK = "\r\x1b[K"
 EXIT_USAGE = 2
 EXIT_ERROR = 1
-EXIT_STOPPED = 130
 
 
 class Parser(argparse.ArgumentParser):
@@ -75,18 +75,30 @@ def main(argv: Sequence[str] | None = None) -> int:
         print(f"rne: {unknown('command', command, COMMANDS, 'rne')}; `rne --help` shows them", file=sys.stderr)
         return EXIT_USAGE
     try:
-        return _run(command, arguments[1:])
+        return _uninterrupted(command, arguments[1:])
     except RneDynamicsError as error:
         print(f"rne {command}: {error}", file=sys.stderr)
     except KeyboardInterrupt:
-        print(f"rne {command}: stopped", file=sys.stderr)
-        return EXIT_STOPPED
+        return report(f"rne {command}")
     except BrokenPipeError:
         sys.stderr.close()  # nobody reads the output any more
     except OSError as error:  # a full disk, a folder without permission
         where = f"{error.filename}: " if error.filename else ""
         print(f"rne {command}: {where}{error.strerror or error}", file=sys.stderr)
     return EXIT_ERROR
+
+
+def _uninterrupted(command: str, words: Sequence[str]) -> int:
+    """As `_run`; after Ctrl-C KeyboardInterrupt, also where something has caught it or failed because of it."""
+    try:
+        code = _run(command, words)
+    except Exception:
+        if noted():
+            raise KeyboardInterrupt from None
+        raise
+    if noted() and code != EXIT_INTERRUPTED:
+        raise KeyboardInterrupt
+    return code
 
 
 def _run(command: str, words: Sequence[str]) -> int:
@@ -153,4 +165,6 @@ def _shown_repairs(args: argparse.Namespace) -> Iterator[None]:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    from rne_dynamics.cli.start import main as start
+
+    sys.exit(start())

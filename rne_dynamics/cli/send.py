@@ -6,6 +6,7 @@ import argparse
 import sys
 from typing import TYPE_CHECKING
 
+from rne_dynamics.cli.interrupt import noted
 from rne_dynamics.cli.numbers import real
 from rne_dynamics.cli.overview import require_ros
 from rne_dynamics.cli.running import add_node, wanted_node
@@ -76,15 +77,13 @@ def run(args: argparse.Namespace) -> int:
         else:
             words = [word.strip() for word in args.goal]
             goal = parse_goal(words, model.robot, model.lower, model.upper)
-    interrupted = []
+    if noted():  # and the exception was lost: nothing is sent
+        raise KeyboardInterrupt
 
     def say(text: str, error: bool) -> None:
-        if text.startswith("interrupted"):
-            interrupted.append(text)
         print(f"{controller.name}: {text}", file=sys.stderr if error else sys.stdout, flush=True)
 
-    code = send(controller, model, goal, options, say)
-    return 130 if interrupted else code
+    return send(controller, model, goal, options, say)
 
 
 def _options(args: argparse.Namespace) -> dict[str, float]:

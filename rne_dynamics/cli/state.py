@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 import json
 import math
-from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -66,7 +65,6 @@ def run(args: argparse.Namespace) -> int:
         nodes.spin(2.0 * STALE, lambda: not any(map(stale, controllers)))  # the next one after a stall comes late
         if args.watch:
             _watch(nodes, wanted, models)
-            shown = _shown(nodes, wanted)
         elif args.json:
             print(json.dumps([report(node, models.get(node.name)) for node in shown], indent=2))
         else:
@@ -101,7 +99,7 @@ def _models(nodes: RunningNodes, shown: list[RunningNode]) -> dict[str, RunningM
 
 
 def _watch(nodes: RunningNodes, wanted: str | None, models: dict[str, RunningModel | str]) -> None:
-    with suppress(KeyboardInterrupt), Live(console=console(), auto_refresh=False) as live:
+    with Live(console=console(), auto_refresh=False) as live:
         while True:
             nodes.look()
             shown = _shown(nodes, wanted)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from rne_dynamics.advice import rne
+from rne_dynamics.cli.interrupt import report
 from rne_dynamics.cli.numbers import positive
 from rne_dynamics.cli.overview import require_ros
 from rne_dynamics.cli.running import add_node, stale, wanted_node
@@ -50,20 +51,18 @@ def run(args: argparse.Namespace) -> int:
     require_ros("stop")
     from rne_dynamics.ros.running_nodes import Request, RunningNodes
 
-    wanted = wanted_node(args)
-    with RunningNodes() as nodes:
-        asked: dict[str, Request] = {}
-        try:
+    wanted, asked = wanted_node(args), dict[str, Request]()
+    try:
+        with RunningNodes() as nodes:
             _ask(nodes, wanted, asked)
             if not asked:
                 return _nothing(wanted)
             nodes.spin(Request.LONGEST, lambda: all(map(Request.over, asked.values())))
             stopped = [nodes.known[name] for name, request in asked.items() if _confirmed(name, request)]
             resting = [_await_rest(nodes, node, args.timeout) for node in stopped]
-        except KeyboardInterrupt:
-            names = ", ".join(asked) or "no controller"
-            _shout(f"interrupted. The stop was requested of {names} and goes on there; rest is NOT confirmed")
-            return 130
+    except KeyboardInterrupt:
+        what = f"the stop was requested of {', '.join(asked)} and goes on there" if asked else "NOTHING WAS STOPPED"
+        return report("rne stop", f"interrupted: {what}; rest is NOT confirmed. {EMERGENCY}")
     return 0 if len(stopped) == len(asked) and all(resting) else 1
 
 

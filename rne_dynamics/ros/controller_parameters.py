@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
 from rne_dynamics.control.computed_torque import ComputedTorque
 from rne_dynamics.control.damping_limits import ASSUMED_RATE, STIFFEST, checked_damping
@@ -18,11 +17,11 @@ from rne_dynamics.control.guards.stiction import stiction
 from rne_dynamics.control.startup.payload_estimate import PayloadTest
 from rne_dynamics.control.supervision.settings import COMPENSATED, Settings, StartCheck
 from rne_dynamics.control.supervision.stop_plan import POLICIES, StopPlan
+from rne_dynamics.control.turns import continuous
 from rne_dynamics.description.urdf_tree import rotation_rpy
 from rne_dynamics.errors import ParameterError
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.mechanism import RigidRobot
-from rne_dynamics.ros.described_robot import endless
 from rne_dynamics.ros.effort_limits import effort_limits
 from rne_dynamics.ros.effort_message import COMMAND_MESSAGE
 from rne_dynamics.ros.parameters import Parameter, Values, number, numbers, per_joint
@@ -253,12 +252,6 @@ def velocity_limits(robot: RigidRobot, values: Values) -> Array:
 def described_velocity(robot: RigidRobot) -> Array:
     """The description's limit, infinite where it gives none; shape (n,)."""
     return np.where(robot.velocity_limit > 0.0, robot.velocity_limit, np.inf)
-
-
-def continuous(robot: RigidRobot) -> NDArray[np.bool_]:
-    """Joints that turn without end, whose encoders may wrap; shape (n,)."""
-    names = endless(robot.tree)
-    return np.array([name in names for name in robot.joint_names])
 
 
 def effort_scales(robot: RigidRobot, values: Values) -> Array:

@@ -71,7 +71,9 @@ class ControllerState:
         self._error = PointMemory(message.error, n, "positions", "velocities")
         self._output = PointMemory(message.output, n, "effort")
 
-    def publish(self, stamp: int, reference: Reference, q: Array, qd: Array, command: Array, speed: float) -> None:
+    def publish(
+        self, stamp: int, reference: Reference, q: Array, qd: Array, command: Array, speed: float, unwrapped: Array
+    ) -> None:
         """Send the reference, the measured state, and the limited effort that was sent.
 
         Parameters
@@ -86,13 +88,15 @@ class ControllerState:
             Effort, N·m or N; (n,).
         speed
             Speed scaling in force, 0 to 1.
+        unwrapped
+            What unwrapping has added to all these positions, rad; (n,).
         """
         self._count += 1
         if self._publisher is None or self._count % self._divisor or not self._publisher.get_subscription_count():
             return
         write_stamp(self._message.header, stamp)
-        self._reference.write(*reference)
-        self._feedback.write(q, qd)
+        self._reference.write(reference.q - unwrapped, reference.qd, reference.qdd)
+        self._feedback.write(q - unwrapped, qd)
         self._error.write(reference.q - q, reference.qd - qd)
         self._output.write(command)
         self._message.speed_scaling_factor = speed
@@ -115,11 +119,11 @@ class ReferencePublisher:
             self._message = JointState(name=list(joints), position=zeros, velocity=zeros)
             self._views = np.frombuffer(self._message.position), np.frombuffer(self._message.velocity)
 
-    def publish(self, stamp: int, reference: Reference) -> None:
-        """Send the reference for the time of a joint state, ns."""
+    def publish(self, stamp: int, reference: Reference, unwrapped: Array) -> None:
+        """Send the reference for the time of a joint state, ns; `unwrapped` as for `ControllerState`."""
         self._count += 1
         if not self._divisor or self._count % self._divisor or not self._publisher.get_subscription_count():
             return
-        self._views[0][:], self._views[1][:] = reference.q, reference.qd
+        self._views[0][:], self._views[1][:] = reference.q - unwrapped, reference.qd
         write_stamp(self._message.header, stamp)
         self._publisher.publish(self._message)

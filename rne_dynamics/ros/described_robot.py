@@ -13,7 +13,7 @@ from rne_dynamics.description.urdf import load_urdf
 from rne_dynamics.dispatch import closed
 from rne_dynamics.errors import ParameterError, unknown_name
 from rne_dynamics.model.assembly import assemble
-from rne_dynamics.model.tree import JointKind, KinematicTree
+from rne_dynamics.model.tree import KinematicTree
 
 if TYPE_CHECKING:  # beams and mode shapes take long to import
     from rne_dynamics.model.flexible.arm import AnyRobot
@@ -107,11 +107,6 @@ def relocked(described: DescribedRobot, positions: Mapping[str, float]) -> Descr
     old = described.robot.rigid
     tree = assemble(described.free.with_locked(locked), base=old.base, gravity=old.gravity)
     return DescribedRobot(closed(old.on_tree(tree)), locked, described.free)
-
-
-def endless(tree: KinematicTree) -> frozenset[str]:
-    """Names of the joints that turn without end."""
-    return frozenset(joint.name for joint in tree.joints if joint.kind is JointKind.CONTINUOUS)
 
 
 def _read(source: str, gravity: Sequence[float], lock: Mapping[str, float] | None = None) -> AnyRobot:

@@ -24,6 +24,7 @@ from rne_dynamics.control.gate.settings import (
     GateMode,
 )
 from rne_dynamics.control.locked_joints import PERIOD, LockedJoints
+from rne_dynamics.control.turns import endless
 from rne_dynamics.errors import ControlError, StateError
 from rne_dynamics.model.mechanism import RigidRobot
 from rne_dynamics.ros.cdr import NANOSECONDS, stamp_in
@@ -31,7 +32,6 @@ from rne_dynamics.ros.clock_seen import MODES, ClockSeen, SeenPublisher, number_
 from rne_dynamics.ros.command_line import read_command_line
 from rne_dynamics.ros.common_parameters import payload
 from rne_dynamics.ros.controller_parameters import effort_scales
-from rne_dynamics.ros.described_robot import endless
 from rne_dynamics.ros.diagnostics import WARN, Diagnostics
 from rne_dynamics.ros.effort_message import effort_reader, effort_type
 from rne_dynamics.ros.gate_loop import GateLoop

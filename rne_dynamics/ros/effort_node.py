@@ -20,11 +20,11 @@ from rne_dynamics.compiling.progress import Compiling
 from rne_dynamics.control.locked_joints import PERIOD, LockedJoints
 from rne_dynamics.control.supervision.settings import Settings
 from rne_dynamics.control.supervision.states import DRIVING, Mode
+from rne_dynamics.control.turns import endless
 from rne_dynamics.errors import ModelError, RneDynamicsError
 from rne_dynamics.model.mechanism import RigidRobot
 from rne_dynamics.ros.common_parameters import payload
 from rne_dynamics.ros.controller_parameters import refuse_prediction
-from rne_dynamics.ros.described_robot import endless
 from rne_dynamics.ros.diagnostics import ERROR, OK, WARN, Diagnostics
 from rne_dynamics.ros.first_use import prepare_logging
 from rne_dynamics.ros.lifecycle import ArmNode

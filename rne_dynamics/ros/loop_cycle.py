@@ -190,19 +190,21 @@ class LoopCycle:
         if effort is None:
             return
         supervisor = self.supervisor
+        reference, q, unwrapped = supervisor.queue.reference, supervisor.q, supervisor.unwrapped
         self.publish(effort)
         self.statistics.replied(time.monotonic(), arrived)
         supervisor.settle()
         self.terms.publish(supervisor.stamp, effort)
         if supervisor.mode is not STOPPING:  # an arm that is released follows no reference
-            self._reference.publish(supervisor.stamp, supervisor.queue.reference)
+            self._reference.publish(supervisor.stamp, reference, unwrapped)
         self._tracking.publish(
-            supervisor.stamp, supervisor.queue.reference, supervisor.q, supervisor.qd, effort.command, supervisor.speed
+            supervisor.stamp, reference, q, supervisor.qd, effort.command, supervisor.speed, unwrapped
         )
         # simulated time may pass faster: the node must know where the arm is now, not where it was long ago
         if arrived >= self._snapshot_at or supervisor.stamp - self._snapshot_stamp >= SNAPSHOT_PERIOD * NANOSECONDS:
             self._snapshot_at, self._snapshot_stamp = arrived + SNAPSHOT_PERIOD, supervisor.stamp
-            self._send(Snapshot(supervisor.stamp, supervisor.queue.reference, supervisor.q, supervisor.qd), True)
+            shown = reference._replace(q=reference.q - unwrapped)
+            self._send(Snapshot(supervisor.stamp, shown, q - unwrapped, supervisor.qd), True)
         if arrived >= self._garbage_at:
             self._garbage_at = arrived + GARBAGE_PERIOD
             gc.collect()

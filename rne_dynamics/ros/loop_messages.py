@@ -180,7 +180,7 @@ class Snapshot(NamedTuple):
     stamp
         Of the last joint state, ns.
     reference, q, qd
-        Reference and measured state; each (n,).
+        Reference and measured state, in the turns that the driver reports; each (n,).
     """
 
     stamp: int

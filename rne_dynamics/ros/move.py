@@ -15,6 +15,7 @@ from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 from rne_dynamics.control.motion.loop_path import leading_joints
 from rne_dynamics.control.supervision.states import Mode
 from rne_dynamics.control.trajectory import quintic_duration
+from rne_dynamics.control.turns import continuous, turns_off
 from rne_dynamics.dispatch import mechanism_of
 from rne_dynamics.errors import RneDynamicsError, StateError
 from rne_dynamics.model.inertia import Array
@@ -75,7 +76,7 @@ class MoveNode(ArmNode):
         """Check the goal; find states and controller."""
         self.robot = robot
         self._wanted = goal(robot, self.commanded, self.parameters.values)
-        self._map = JointMap(robot.joint_names)
+        self._map, self._continuous = JointMap(robot.joint_names), continuous(robot)
         self._q, self._qd, self._seen, self._refusal = np.zeros(robot.n), np.zeros(robot.n), False, ""
         self._goal: Array | None = None
         self._time = StampClock()
@@ -149,7 +150,7 @@ class MoveNode(ArmNode):
         if now > self._time.received_at + timeout:
             self._finish(f"no usable joint state for {timeout:g} s: the arm has not arrived", 1)
             return
-        error = np.where(self._judged, np.abs(self._goal - self._q), 0.0)
+        error = np.where(self._judged, np.abs(self._way(self._q, self._goal)), 0.0)
         if self._time.passed >= self._arrival and error.max() <= self.parameters.number("tolerance") and (
             np.abs(self._qd).max() < AT_REST
         ):
@@ -171,7 +172,7 @@ class MoveNode(ArmNode):
         return f"the controller accepts no motion: {self._report or '/diagnostics has no reason'}"
 
     def _send(self) -> None:
-        target = np.where(np.isnan(self._wanted), self._q, self._wanted)
+        target = self._q + np.where(np.isnan(self._wanted), 0.0, self._way(self._q, self._wanted))
         listed = self._listed()
         self._judged = np.array([name in listed for name in self.robot.joint_names])
         try:
@@ -182,9 +183,20 @@ class MoveNode(ArmNode):
             self._finish(f"{error} (parameter duration)", 1)
             return
         self._trajectories.publish(quintic_message(listed, target[self._judged], T))
-        self.say(f"moving for {T:.3f} s")
+        self.say(f"moving for {T:.3f} s{self._turned(target)}")
         self._goal, self._counted = target, self._counts if self._allowed else None
         self._arrival = self._time.passed + T
+
+    def _way(self, start: Array, end: Array) -> Array:
+        """From `start` to `end`, (n,) each; of continuous joints by the nearest turn, as the controller takes it."""
+        way: Array = end - start
+        return np.where(self._continuous, way - 2.0 * np.pi * turns_off(end, start), way)
+
+    def _turned(self, target: Array) -> str:
+        """Which joints reach their goal whole turns away from the number that was given; empty for none."""
+        turned = np.abs(target - self._wanted) > 1.0  # rad: whole turns, and not where nothing is wanted
+        names = [f"{self.robot.joint_names[j]} to {target[j]:.6g}" for j in np.flatnonzero(turned)]
+        return f", by the nearest turn: {', '.join(names)}" if names else ""
 
     def _listed(self) -> tuple[str, ...]:
         """The joints of the message: all but those of a mechanism that its loops determine and that have no goal."""
@@ -226,7 +238,7 @@ class MoveNode(ArmNode):
                 self.say("the arm is NOT known to be at rest: stop it by ~/stop or the emergency stop", error=True)
                 return
             self.executor.spin_once(timeout_sec=CHECK_PERIOD)
-            if np.abs(self._qd).max() >= AT_REST or np.abs(self._q - place).max() > AT_REST * RESTING:
+            if np.abs(self._qd).max() >= AT_REST or np.abs(self._way(place, self._q)).max() > AT_REST * RESTING:
                 moving, place = self._time.passed, self._q
         self.say("cancelled: the arm is at rest, before its goal")
 

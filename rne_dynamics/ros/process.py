@@ -31,7 +31,9 @@ if TYPE_CHECKING:
 LAST_TURNS = 20
 
 
-def run(make: Callable[[], ArmNode], argv: Sequence[str] | None = None) -> int:
+def run(
+    make: Callable[[], ArmNode], argv: Sequence[str] | None = None, signals: StopSignal | None = None
+) -> int:
     """Run one node until a signal, a shutdown transition or its own end.
 
     Parameters
@@ -40,6 +42,8 @@ def run(make: Callable[[], ArmNode], argv: Sequence[str] | None = None) -> int:
         Makes the node.
     argv
         Command line without the program; this process's own by default.
+    signals
+        Notes SIGINT and SIGTERM; by default one for a process that ends with the node.
 
     Returns
     -------
@@ -48,7 +52,7 @@ def run(make: Callable[[], ArmNode], argv: Sequence[str] | None = None) -> int:
         not start (one line has the reason).
     """
     compile_here()  # what drives an arm is compiled before it does
-    with StopSignal() as stop:
+    with signals or StopSignal() as stop:
         node: ArmNode | None = None
         executor: NodeExecutor | None = None
         code = 1

@@ -12,6 +12,7 @@ from rne_dynamics.ros.move import MoveNode
 from rne_dynamics.ros.process import run
 from rne_dynamics.ros.running_model import RunningModel
 from rne_dynamics.ros.running_nodes import RunningNode
+from rne_dynamics.ros.stop_signal import StopSignal
 
 #: Reports a text; the second argument says whether it is an error.
 Say = Callable[[str, bool], None]
@@ -46,7 +47,7 @@ class SendNode(MoveNode):
 def send(
     controller: RunningNode, model: RunningModel, goal: Mapping[str, float], options: Mapping[str, Any], say: Say
 ) -> int:
-    """Move the arm; 0 if it has arrived.
+    """Move the arm; 0 if it has arrived. After SIGINT or SIGTERM, KeyboardInterrupt once the arm is at rest.
 
     Parameters
     ----------
@@ -66,4 +67,8 @@ def send(
     overrides = [RosParameter(name, value=value) for name, value in values.items()]
     arguments = ["--ros-args", "-r", f"__ns:={controller.namespace}", "-r", f"joint_states:={controller.topic}",
                  "--log-level", "warn"]
-    return run(lambda: SendNode(model, say, overrides), arguments)
+    signals = StopSignal(restored=True)
+    code = run(lambda: SendNode(model, say, overrides), arguments, signals)
+    if signals.requested:
+        raise KeyboardInterrupt
+    return code

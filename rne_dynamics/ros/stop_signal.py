@@ -15,10 +15,17 @@ class StopSignal:
     applied. So these handlers only note the signal, and the node stops the arm first. Before `defer` is called, while
     nothing moves yet, a signal raises KeyboardInterrupt as usual. A second signal cuts the stop of the arm short:
     efforts go to zero at once.
+
+    Parameters
+    ----------
+    restored
+        Whether the handlers before are in force again after the context. Otherwise signals are ignored then, since
+        the process only has to be cleaned up.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, *, restored: bool = False) -> None:
         self.count = 0
+        self._restored = restored
         self._deferred = False
         self._previous = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
 
@@ -30,8 +37,8 @@ class StopSignal:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        for number in self._previous:  # the process is only cleaned up from here on
-            signal.signal(number, signal.SIG_IGN)
+        for number, before in self._previous.items():
+            signal.signal(number, before if self._restored else signal.SIG_IGN)
 
     @property
     def requested(self) -> bool:

@@ -18,6 +18,7 @@ from rne_dynamics.control.streaming.limits import (
     default_acceleration,
 )
 from rne_dynamics.control.supervision.settings import Settings
+from rne_dynamics.control.turns import continuous
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.mechanism import RigidRobot
 from rne_dynamics.ros.controller_parameters import (
@@ -116,7 +117,7 @@ def motion_limits(robot: RigidRobot, values: Values) -> MotionLimits:
     margin = np.array(per_joint(values, "limits.{joint}.position_margin", robot.joint_names))
     return MotionLimits(
         robot.joint_names, robot.lower + margin, robot.upper - margin, velocity_limits(robot, values),
-        number(values, "constraints.start"),
+        number(values, "constraints.start"), continuous=continuous(robot),
     )
 
 
@@ -139,5 +140,5 @@ def stream_limits(robot: RigidRobot, values: Values, effort: Array) -> tuple[Str
     return StreamLimits(
         robot.joint_names, limits.lower, limits.upper, velocity, acceleration, column["jerk"],
         start=number(values, "constraints.start") or SMALLEST_START, timeout=number(values, "setpoints.timeout"),
-        smoothing=number(values, "setpoints.smoothing"),
+        smoothing=number(values, "setpoints.smoothing"), continuous=limits.continuous,
     ), ""

@@ -164,6 +164,12 @@ class StateFilter:
         return speed
 
     @property
+    def unwrapped(self) -> Array:
+        """What unwrapping has added to the last good positions, rad; shape (n,): the filter's own memory."""
+        unwrapped: Array = self._table[memory.UNWRAPPED]
+        return unwrapped
+
+    @property
     def estimated(self) -> tuple[str, ...]:
         """Joints whose reported velocity contradicts their positions, so that it is estimated until `restart`."""
         if not self._table[memory.DISTRUSTED].any():

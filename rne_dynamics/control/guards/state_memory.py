@@ -30,10 +30,11 @@ LIMIT, CONTINUOUS, STICTION, PLACE, SPEED, REPORTED, ESTIMATE, JUMPED, MISMATCH,
 # distance of the reference, feedback effort at the stop and the part of it that moves the joint itself; whether the
 # joint moved with its reference; how many states a reading of the moving joint usually stays; what the law last said:
 # velocity of the reference, effort of the feedback and that part of it; whether the reading is frozen;
-# of the state at hand: mismatch, travel, estimate and the velocity used
+# what unwrapping has added to the position that is reported, rad;
+# of the state at hand: mismatch, travel, estimate, the velocity used and what unwrapping adds
 FINEST, RAW, STILL, STILL_TIME, SUDDEN, ASKED, FEEDBACK_THEN, OWN_THEN, MOVED = range(11, 20)
-HABIT, EXPECTED, FEEDBACK, OWN, DEAD = range(20, 25)
-NEXT_MISMATCH, NEXT_TRAVEL, NEXT_ESTIMATE, USED, TABLE = range(25, 30)
+HABIT, EXPECTED, FEEDBACK, OWN, DEAD, UNWRAPPED = range(20, 26)
+NEXT_MISMATCH, NEXT_TRAVEL, NEXT_ESTIMATE, USED, NEXT_UNWRAPPED, TABLE = range(26, 32)
 
 #: Answers of `check_state`; from NOT_FINITE on the state is refused.
 GOOD, NEW_BASE, WRONG_SHAPE = 0, 1, 2
@@ -42,4 +43,7 @@ NOT_FINITE, OUT_OF_RANGE, NO_STAMP, DUPLICATE, OUT_OF_ORDER, DELAYED, JUMP, FAST
 )
 
 #: Columns of `table` that are forgotten with the place.
-MOTION = (MISMATCH, TRAVEL, RAW, STILL, STILL_TIME, SUDDEN, ASKED, MOVED, HABIT, EXPECTED, FEEDBACK, OWN)
+MOTION = (
+    MISMATCH, TRAVEL, RAW, STILL, STILL_TIME, SUDDEN, ASKED, MOVED, HABIT, EXPECTED, FEEDBACK, OWN, UNWRAPPED,
+    NEXT_UNWRAPPED,
+)  # fmt: skip

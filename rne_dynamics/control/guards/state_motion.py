@@ -68,6 +68,7 @@ from rne_dynamics.control.guards.state_memory import (
     NEXT_ESTIMATE,
     NEXT_MISMATCH,
     NEXT_TRAVEL,
+    NEXT_UNWRAPPED,
     OWN,
     OWN_THEN,
     PLACE,
@@ -80,9 +81,11 @@ from rne_dynamics.control.guards.state_memory import (
     STILL_TIME,
     SUDDEN,
     TRAVEL,
+    UNWRAPPED,
     USED,
 )
 from rne_dynamics.control.guards.velocity_estimate import low_passed, weights
+from rne_dynamics.control.turns import turns_off_kernel
 from rne_dynamics.model.inertia import Array
 
 #: How many times the velocity limit positions may move, and velocities may read.
@@ -116,8 +119,9 @@ def place_follows(whole: NDArray[np.int64], clock: Array, table: Array, q: Array
     code = GOOD
     for j in range(q.shape[0]):
         before = table[PLACE, j]
-        if table[CONTINUOUS, j] != 0.0:
-            q[j] -= 2.0 * math.pi * math.floor((q[j] - before) / (2.0 * math.pi) + 0.5)
+        if table[CONTINUOUS, j] != 0.0 and table[DEAD, j] == 0.0:
+            table[NEXT_UNWRAPPED, j] = -2.0 * math.pi * turns_off_kernel(q[j], before)
+            q[j] += table[NEXT_UNWRAPPED, j]
         moved = abs(q[j] - before)
         allowed = MOVE_FACTOR * table[LIMIT, j] * reach + POSITION_SLACK
         # after a jump `allowed` grows with dt, but a place nearer to where that led is still the jump
@@ -218,5 +222,6 @@ def remember_motion(table: Array, q: Array, qd: Array, dt: float, missing: bool,
         table[MISMATCH, j], table[TRAVEL, j] = table[NEXT_MISMATCH, j], table[NEXT_TRAVEL, j]
         table[ESTIMATE, j] = table[NEXT_ESTIMATE, j]
         table[REPORTED, j] = np.nan if missing else qd[j]
+        table[UNWRAPPED, j] = table[NEXT_UNWRAPPED, j]
         qd[j] = table[USED, j]
         table[PLACE, j], table[SPEED, j], table[JUMPED, j] = q[j], qd[j], np.nan

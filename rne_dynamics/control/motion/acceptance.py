@@ -118,7 +118,8 @@ def accept_points(
     """The trajectory through `points`, if it may be followed.
 
     Joints that it does not name come to rest from what they do, and hold. Where its first point lies in the future, the
-    way there begins with what the arm does now.
+    way there begins with what the arm does now. Of continuous joints all points are moved by the whole turns that bring
+    its begin nearest to the arm; see `Rules.limits`.
 
     Parameters
     ----------
@@ -167,10 +168,11 @@ def accept_table(read: Points, start: int, motion: CurrentMotion, rules: Rules) 
             )
         now = motion.followed(at)
         moving, _, _ = in_path_time(now, motion.rate, motion.slope)
-        read = _ended(read, limits, blend_time, rules.moving_end)
+        read, turns = _nearest(_ended(read, limits, blend_time, rules.moving_end), begin, now.q, limits)
         trajectory = _whole(read, begin, moving, limits, blend_time)
         if begin > 0.0 and away(trajectory.path.sample(begin).q, now.q, limits)[read.columns].any():
-            read = read.after(begin)
+            read, more = _nearest(read.after(begin), begin, now.q, limits)
+            turns = turns + more
             trajectory = _whole(read, begin, moving, limits, blend_time)
         base = trajectory.path if rules.leading is None else rules.leading(trajectory.path, read.columns, begin)
         base = limited_path(base, limits)
@@ -178,7 +180,7 @@ def accept_table(read: Points, start: int, motion: CurrentMotion, rules: Rules) 
         allowed = np.abs(first - now.q) + limits.start
         allowed[read.columns] = np.broadcast_to(limits.start, allowed.shape)[read.columns]
         limits = replace(limits, start=allowed)
-        check_start(first, now.q, limits)
+        check_start(first, now.q, limits, turns)
         path, blend_time = _taken_over(base, begin, moving, now, limits, blend_time)
         PathCheck(path, now, limits, blend_time).all()
         warning = "" if rules.demand is None else rules.demand.check(path)
@@ -192,6 +194,21 @@ def _check_clock(start: int, stamp: int) -> None:
             f"its start is {apart:.0f} s away from the joint states' time; leave the header's stamp zero to start "
             "at once"
         )
+
+
+def _nearest(points: Points, begin: float, now: Array, limits: MotionLimits) -> tuple[Points, Array]:
+    """The points of continuous joints by whole turns nearer to the arm at `begin`; those taken off them, (n,), rad."""
+    off, columns = np.zeros_like(now), points.columns
+    if limits.continuous is None or not limits.continuous[columns].any():
+        return points, off
+    first = points.positions[0]
+    if points.times[0] < begin:  # joined on the way
+        names = [limits.joints[j] for j in columns]
+        first = SampledTrajectory(
+            points.times, points.positions, points.velocities, points.accelerations, names
+        ).path.sample(begin).q
+    off[columns] = 2.0 * np.pi * limits.turns_off(first, now[columns], columns)
+    return replace(points, positions=points.positions - off[columns]), off
 
 
 def _whole(points: Points, begin: float, now: Reference, limits: MotionLimits, blend_time: float) -> SampledTrajectory:

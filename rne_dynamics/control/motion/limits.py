@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
+from numpy.typing import NDArray
 
 from rne_dynamics.control.reference import Reference
+from rne_dynamics.control.turns import turns_off
 from rne_dynamics.model.inertia import Array
 
 #: Sizes within which a motion may pass a limit through rounding, rad or m (and per second).
@@ -31,12 +33,22 @@ class JointRanges:
         Positions, rad or m; shape (n,); infinite where there is no limit.
     velocity
         Largest speed, rad/s or m/s; shape (n,); infinite where there is no limit.
+    continuous
+        Joints whose positions are the same a whole turn further, shape (n,); None for none.
     """
 
     joints: tuple[str, ...]
     lower: Array
     upper: Array
     velocity: Array
+    continuous: NDArray[np.bool_] | None = field(default=None, kw_only=True)
+
+    def turns_off(self, positions: Array, near: Array, columns: Array | slice = slice(None)) -> Array:
+        """Whole turns by which the positions of some joints lie off those nearest to `near`, (m,); 0 where they count."""
+        if self.continuous is None:
+            return np.zeros_like(positions)
+        turns = turns_off(positions, near)
+        return np.where(self.continuous[columns] & np.isfinite(turns), turns, 0.0)
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,7 +57,7 @@ class MotionLimits(JointRanges):
 
     Parameters
     ----------
-    joints, lower, upper, velocity
+    joints, lower, upper, velocity, continuous
         As for `JointRanges`.
     start
         How far a trajectory that has begun may lie from the reference of the arm, rad or m; one number, or shape (n,).

@@ -96,7 +96,7 @@ def away(first: Array, now: Array, limits: MotionLimits) -> NDArray[np.bool_]:
     return ~(np.abs(first - now) <= limits.start)
 
 
-def check_start(first: Array, now: Array, limits: MotionLimits) -> None:
+def check_start(first: Array, now: Array, limits: MotionLimits, off: Array | float = 0.0) -> None:
     """`TrajectoryError` where a trajectory lies too far from where the arm is asked to be.
 
     Parameters
@@ -105,13 +105,15 @@ def check_start(first: Array, now: Array, limits: MotionLimits) -> None:
         Where the trajectory is and where the arm is asked to be, rad or m; shape (n,).
     limits
         Of which `start` counts.
+    off
+        Whole turns that were taken off the trajectory's positions, rad, (n,): the message has them as they were sent.
     """
-    gap, allowed = np.abs(first - now), np.broadcast_to(limits.start, now.shape)
+    gap, sent, allowed = np.abs(first - now), first + off, np.broadcast_to(limits.start, now.shape)
     beyond = away(first, now, limits)
     if beyond.any():
         j = int(np.argmax(np.where(beyond, gap, -1.0)))
         raise TrajectoryError(
-            f"joint {limits.joints[j]!r}: the trajectory starts at {first[j]:.6g}, {gap[j]:.3g} away from where the "
-            f"arm is held; it may differ by {allowed[j]:g} (constraints.start). Start where the arm is, or give the "
-            "first point a time above 0"
+            f"joint {limits.joints[j]!r}: the trajectory starts at {sent[j]:.6g}, {gap[j]:.3g} away from where the arm is "
+            f"held; it may differ by {allowed[j]:g} (constraints.start). Start where the arm is, or give the first point "
+            "a time above 0"
         )

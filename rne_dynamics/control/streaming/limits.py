@@ -53,7 +53,7 @@ class StreamLimits(JointRanges):
 
     Parameters
     ----------
-    joints, lower, upper, velocity
+    joints, lower, upper, velocity, continuous
         As for `JointRanges`; velocities above 0 and finite.
     acceleration, jerk
         rad/s² and rad/s³ or m/s² and m/s³, one number or shape (n,); 0 takes `velocity / ACCELERATION_TIME` and

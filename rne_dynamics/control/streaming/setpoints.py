@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Callable
 
 import numpy as np
+from numpy.typing import NDArray
 
 from rne_dynamics.compiling.jit import in_place_kernel
 from rne_dynamics.control.motion.tolerances import Tolerances
@@ -15,6 +17,7 @@ from rne_dynamics.control.streaming.limits import StreamLimits
 from rne_dynamics.control.streaming.problems import SetpointError, SetpointProblem
 from rne_dynamics.control.streaming.send_times import SendTimes
 from rne_dynamics.control.streaming.stream import NANOSECONDS, Stream
+from rne_dynamics.control.turns import turns_off_kernel
 from rne_dynamics.model.inertia import Array
 
 #: Messages of one sender that may be lost in a row: so many, and more by the time since the last one, in periods.
@@ -33,8 +36,8 @@ class Setpoints:
     """
 
     def __init__(self, limits: StreamLimits, tolerances: Tolerances) -> None:
-        self.limits, self._start = limits, np.full(len(limits.joints), limits.start)
         self.stream = Stream(limits, tolerances)
+        self.adopt(limits, tolerances)
         #: Setpoints that were followed; refused ones by reason, and the text of the last refusal.
         self.taken = 0
         self.refused: Counter[SetpointProblem] = Counter()
@@ -47,7 +50,9 @@ class Setpoints:
 
     def adopt(self, limits: StreamLimits, tolerances: Tolerances) -> None:
         """Other limits, from now on."""
-        self.limits, self._start = limits, np.full(len(limits.joints), limits.start)
+        n = len(limits.joints)
+        self.limits, self._start = limits, np.full(n, limits.start)
+        self._continuous = np.zeros(n, dtype=np.bool_) if limits.continuous is None else limits.continuous
         self.stream.adopt(limits, tolerances)
 
     def take(
@@ -61,7 +66,8 @@ class Setpoints:
         source
             Number of the topic.
         q, qd
-            Position and velocity, NaN throughout where not given; shape (n,), float64.
+            Position and velocity, NaN throughout where not given; shape (n,), float64. Positions of continuous joints
+            are moved by whole turns, in place, to the nearest from where the reference is.
         stamp
             Of the message, by the clock of the joint states, ns; 0 for none.
         ahead
@@ -94,7 +100,7 @@ class Setpoints:
             self._source, self._sequence, self._due = source, -1, 0
         self._check_sender(source, sequence, silence)
         now, allowed = (self.stream.reference, self.limits.reach) if self.following else (begin(), self._start)
-        bad = check_kernel(q, qd, now.q, allowed)
+        bad = check_kernel(q, qd, now.q, allowed, self._continuous)
         if bad >= 0:
             raise self._refusal(bad, q, qd, now.q, allowed)
         due = self._time(stamp, at) + ahead
@@ -161,18 +167,20 @@ class Setpoints:
             return SetpointError(
                 f"setpoint: {label} of joint {name!r} is {value}; it must be finite", SetpointProblem.NOT_FINITE
             )
+        here = now[j] + 2.0 * np.pi * self.limits.turns_off(q, now)[j]  # in the turn of the setpoint
         return SetpointError(
-            f"setpoint: joint {name!r} is to be at {q[j]:.6g}, {abs(q[j] - now[j]):.3g} away from where the controller "
-            f"has it ({now[j]:.6g}); at most {allowed[j]:.3g} are allowed. Begin the stream where the arm is, and send "
+            f"setpoint: joint {name!r} is to be at {q[j]:.6g}, {abs(q[j] - here):.3g} away from where the controller "
+            f"has it ({here:.6g}); at most {allowed[j]:.3g} are allowed. Begin the stream where the arm is, and send "
             "steps that its velocity limit allows", SetpointProblem.TOO_FAR,
         )
 
 
 @in_place_kernel
-def check_kernel(q: Array, qd: Array, now: Array, allowed: Array) -> int:
+def check_kernel(q: Array, qd: Array, now: Array, allowed: Array, continuous: NDArray[np.bool_]) -> int:
     """-1 for a good setpoint; j, n + j, 2 n + j where position or velocity of joint j is not finite, or it is too far.
 
-    NaN throughout is a vector that is not given; (n,) each.
+    NaN throughout is a vector that is not given; (n,) each. Of a good setpoint, positions of `continuous` joints are
+    moved by whole turns, nearest to `now`.
     """
     n: int = q.shape[0]
     no_q, no_qd = True, True
@@ -183,13 +191,20 @@ def check_kernel(q: Array, qd: Array, now: Array, allowed: Array) -> int:
             return j
         if not (no_qd or np.isfinite(qd[j])):
             return n + j
-        if not no_q and abs(q[j] - now[j]) > allowed[j]:
+        turns = turns_off_kernel(q[j], now[j]) if continuous[j] and not no_q else 0.0
+        if not no_q and abs(q[j] - 2.0 * math.pi * turns - now[j]) > allowed[j]:
             return 2 * n + j
-    return 0 if no_q and no_qd else -1
+    if no_q and no_qd:
+        return 0
+    for j in range(n):
+        if continuous[j] and not no_q:
+            q[j] -= 2.0 * math.pi * turns_off_kernel(q[j], now[j])
+    return -1
 
 
 def warm_up(n: int) -> None:
     """Compile what a stream for `n` joints needs."""
-    check_kernel(*np.zeros((4, n)))
+    q, qd, now, allowed = np.zeros((4, n))
+    check_kernel(q, qd, now, allowed, np.zeros(n, dtype=np.bool_))
     jerk_limited.warm_up(n)
     aim.warm_up(n)

@@ -154,6 +154,11 @@ class Observation(Efforts):
         self.counters.base_refusal = str(error)
 
     @property
+    def unwrapped(self) -> Array:
+        """As of `StateFilter`: what is published of positions is less by that, as the driver reports them."""
+        return self._filter.unwrapped
+
+    @property
     def estimated(self) -> tuple[str, ...]:
         """As of `StateFilter`."""
         return self._filter.estimated

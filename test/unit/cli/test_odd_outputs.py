@@ -77,7 +77,7 @@ def test_ctrl_c_while_a_command_is_imported_is_one_line(capsys, monkeypatch):
 
     monkeypatch.setattr(importlib, "import_module", interrupted)
     assert main(["info", "planar2"]) == 130
-    assert capsys.readouterr().err == "rne info: stopped\n"
+    assert capsys.readouterr().err == "rne info: interrupted\n"
 
 
 def test_figures_need_matplotlib_before_the_work(capsys, monkeypatch):

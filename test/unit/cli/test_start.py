@@ -25,7 +25,7 @@ def test_ctrl_c_during_imports_is_one_line():
             check=False,
         )  # fmt: skip
         assert done.returncode == 130, done.stderr
-        assert done.stderr.endswith("stopped\n")
+        assert done.stderr.endswith("interrupted\n")
         assert done.stderr.count("\n") == 1
 
 
