@@ -10,14 +10,17 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from rne_dynamics.control.turns import turns_off
 from rne_dynamics.errors import RecordingError, unknown
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.recording.bag import Messages, topics_of
 from rne_dynamics.recording.messages import CONTROLLER_STATE, FLOATS, JOINT_STATE, NANOSECONDS
-from rne_dynamics.recording.recording import Recording, Series
+from rne_dynamics.recording.recording import GAP, Recording, Series
 
 #: Topics of joint states that are no measured states.
 OTHER_STATES = re.compile(r"/(torque/\w+|reference|setpoint|deflections|joint_commands)$")
+#: Largest motion of a joint between two states at which a jump by whole turns is recognised, rad.
+STEP = 1.0
 TERM = re.compile(r"^(?P<controller>.*)/torque/(?P<term>\w+)$")
 
 
@@ -83,16 +86,24 @@ class _Assembly:
         q = lists([m.position for m in self._decoded], self._places)
         if q is None:
             raise RecordingError(f"{self._source}: messages on {self._states} have no positions")
+        t, reported = self._seconds(self._stamps[order]), q[order]
+        q = unwrapped(t, reported)
+        turned = (np.abs(q - reported) > np.pi).any(axis=0)
+        if turned.any():
+            names = ", ".join(name for name, turns in zip(self._names, turned, strict=True) if turns)
+            self._notes.append(f"{self._states}: positions that are reported within a turn are unwrapped ({names})")
         parts = {
             name: lists([getattr(m, field) for m in self._decoded], self._places)
             for name, field in (("qd", "velocity"), ("effort", "effort"))
         }
         self._topics |= {name: self._states for name, values in parts.items() if values is not None}
         reference_q, reference_qd = self._reference()
+        if reference_q is not None and turned.any():
+            reference_q = beside(reference_q, Series(t, q), turned)
         torque = self._torque()
         command = self._command(self._stamps[order], self._sent[order])
         return Recording(
-            source=self._source, joint_names=self._names, t=self._seconds(self._stamps[order]), q=q[order],
+            source=self._source, joint_names=self._names, t=t, q=q,
             qd=None if parts["qd"] is None else parts["qd"][order],
             effort=None if parts["effort"] is None else parts["effort"][order],
             reference_q=reference_q, reference_qd=reference_qd, torque=torque, command=command,
@@ -202,6 +213,29 @@ def state_topic(messages: Messages, source: str, topic: str | None) -> str:
             f"{source} has joint states on {', '.join(found)}; name one of them (on the command line with --topic)"
         )
     return found[0]
+
+
+def unwrapped(t: Array, q: Array) -> Array:
+    """Positions, (rows, n), without the jumps by whole turns of drivers that report within a turn.
+
+    A jump is one if whole turns leave less than `STEP` of it, and if the states are no more than `GAP` periods apart.
+    """
+    q = q.copy()
+    for column in q.T:
+        known = np.flatnonzero(np.isfinite(column))
+        step, dt = np.diff(column[known]), np.diff(t[known])
+        near = dt <= GAP * np.median(dt) if len(dt) else np.zeros(0, dtype=np.bool_)
+        turns = np.round(step / (2.0 * np.pi))
+        turns[~near | (np.abs(step - 2.0 * np.pi * turns) > STEP)] = 0.0
+        column[known[1:]] -= 2.0 * np.pi * np.cumsum(turns)
+    return q
+
+
+def beside(reference: Series, measured: Series, turned: NDArray[np.bool_]) -> Series:
+    """A reference in the turns in which the measured positions of the `turned` joints, (n,), are unwrapped."""
+    near = measured.at(np.clip(reference.t, measured.t[0], measured.t[-1]))
+    turns = np.where(turned & np.isfinite(near), turns_off(reference.values, near), 0.0)
+    return reference._replace(values=reference.values - 2.0 * np.pi * turns)
 
 
 def stamp_of(message: Any) -> int:

@@ -44,7 +44,7 @@ class JointRanges:
     continuous: NDArray[np.bool_] | None = field(default=None, kw_only=True)
 
     def turns_off(self, positions: Array, near: Array, columns: Array | slice = slice(None)) -> Array:
-        """Whole turns by which the positions of some joints lie off those nearest to `near`, (m,); 0 where they count."""
+        """Whole turns by which positions of some joints lie off those nearest to `near`; 0 where turns count; (m,)."""
         if self.continuous is None:
             return np.zeros_like(positions)
         turns = turns_off(positions, near)

@@ -113,7 +113,7 @@ def check_start(first: Array, now: Array, limits: MotionLimits, off: Array | flo
     if beyond.any():
         j = int(np.argmax(np.where(beyond, gap, -1.0)))
         raise TrajectoryError(
-            f"joint {limits.joints[j]!r}: the trajectory starts at {sent[j]:.6g}, {gap[j]:.3g} away from where the arm is "
-            f"held; it may differ by {allowed[j]:g} (constraints.start). Start where the arm is, or give the first point "
-            "a time above 0"
+            f"joint {limits.joints[j]!r}: the trajectory starts at {sent[j]:.6g}, {gap[j]:.3g} away from where the "
+            f"arm is held; it may differ by {allowed[j]:g} (constraints.start). Start where the arm is, or give the "
+            "first point a time above 0"
         )

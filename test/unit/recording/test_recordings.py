@@ -166,6 +166,22 @@ def test_foreign_joints_order_and_missing_lists(tmp_path):
     assert any("sorted by their stamps" in note for note in found.notes)
 
 
+def test_positions_within_a_turn_are_unwrapped(tmp_path):
+    """A joint that turns on, with a reference 0.1 rad ahead; both as drivers and controllers publish them."""
+    stamps = 10_000_000 * np.arange(1, 401)
+    true = 2.0 + 0.02 * np.arange(400)
+    wrapped = np.remainder(true + np.pi, 2.0 * np.pi) - np.pi
+    q, other = np.stack([wrapped, np.sin(true)], axis=1), np.delete(np.arange(400), slice(5, 11))
+    found = read_recording(written(
+        tmp_path / "turns.mcap", __joint_states=(["turn", "other"], stamps[other], {"position": q[other]}),
+        __law__reference=(["turn", "other"], stamps[::3], {"position": (q + 0.1)[::3]}),
+    ))
+    assert found.q[:, 0] == pytest.approx(true[other])
+    assert np.array_equal(found.q[:, 1], q[other, 1])
+    assert np.abs(found.error.values - 0.1).max() < 1e-4
+    assert found.notes == ("/joint_states: positions that are reported within a turn are unwrapped (turn)",)
+
+
 def test_joints_that_no_controller_drives_have_no_terms(tmp_path):
     """A gripper, or the passive joints of a mechanism, on the topic of the joint states."""
     rows = np.array([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]])
