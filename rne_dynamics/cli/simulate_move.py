@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import sys
 from dataclasses import replace
 
 import numpy as np
@@ -19,6 +20,7 @@ from rne_dynamics.control.pd_gravity import PdGravity
 from rne_dynamics.control.reference import Reference
 from rne_dynamics.control.sampled import SampledTrajectory
 from rne_dynamics.control.trajectory import Quintic, Trajectory
+from rne_dynamics.control.turns import continuous, turns_off
 from rne_dynamics.dispatch import mechanism_of
 from rne_dynamics.errors import ArgumentError
 from rne_dynamics.model.flexible.arm import AnyRobot, FlexibleArm
@@ -89,15 +91,19 @@ def trajectory(args: argparse.Namespace, robot: RigidRobot) -> Trajectory:
 
 
 def _start_and_end(args: argparse.Namespace, robot: RigidRobot) -> Array:
-    """Start and end of the move of --to; shape (2, nq)."""
-    points = np.array([start_configuration(robot, args.start)] * 2)
+    """Start and end of the move of --to, of continuous joints by the nearest turn; shape (2, nq)."""
+    points, turning = np.array([start_configuration(robot, args.start)] * 2), continuous(robot)
     for name, value in positions("--to", args.to, robot).items():
         j = robot.joint_index(name)
         if not (args.no_stops or robot.lower[j] <= value <= robot.upper[j]):
             raise ArgumentError(
                 f"--to: {name!r} cannot reach {value:g}; its limits are [{robot.lower[j]:g}, {robot.upper[j]:g}]"
             )
-        points[1, j] = value
+        turns = turns_off(value, points[0, j]) if turning[j] else 0.0
+        points[1, j] = value - 2.0 * np.pi * turns
+        if turns:
+            print(f"rne simulate: {name!r} moves to {points[1, j]:.6g}, the turn of {value:.6g} nearest to its start "
+                  f"({points[0, j]:.6g}), as a controller moves it", file=sys.stderr)
     return points
 
 

@@ -54,6 +54,14 @@ def test_an_unknown_payload_shows_and_an_integral_answers_it(capsys):
     assert errors[2] < 0.3 * errors[1]
 
 
+def test_a_continuous_joint_takes_the_nearest_turn_as_under_a_controller(capsys, tmp_path):
+    move = ("four_bar", "--start", "crank_joint=2.9", "--to", "crank_joint=-2.9", "--seconds", "0.5")
+    assert main(["simulate", *move, "--out", str(tmp_path / "move.npz")]) == 0
+    assert "'crank_joint' moves to 3.38319, the turn of -2.9 nearest to its start (2.9)" in capsys.readouterr().err
+    with np.load(tmp_path / "move.npz") as saved:
+        assert saved["q"][-1, 0] == pytest.approx(2.0 * np.pi - 2.9, abs=0.01)
+
+
 def test_pd_with_gravity_arrives_but_lags(capsys):
     move = ("panda", "--seconds", "3")
     pd, torque = figures(capsys, *move, "--law", "pd_gravity"), figures(capsys, *move)
