@@ -14,6 +14,7 @@ from types import FrameType
 EXIT_INTERRUPTED = 130
 
 _noted = _reported = False
+_code: int | None = None  # of the process, once it is known
 
 
 def note_interrupts() -> None:
@@ -22,10 +23,12 @@ def note_interrupts() -> None:
     signal.signal(signal.SIGINT, _raise)
 
 
-def only_note() -> None:
-    """Raise nothing any more: the command has ended."""
-    if signal.getsignal(signal.SIGINT) is _raise:
-        signal.signal(signal.SIGINT, _note)
+def ended(code: int) -> int:
+    """Raise nothing any more: the command has ended with this exit code, which is returned."""
+    global _code  # noqa: PLW0603 signals belong to the process, here and below
+    _only_note()
+    _code = code
+    return code
 
 
 def noted() -> bool:
@@ -35,11 +38,16 @@ def noted() -> bool:
 
 def report(name: str, text: str = "interrupted") -> int:
     """Print the line of a command that was interrupted; returns its exit code."""
-    global _reported  # noqa: PLW0603 signals belong to the process
-    only_note()
+    global _reported  # noqa: PLW0603
+    _only_note()
     print(f"{name}: {text}", file=sys.stderr, flush=True)
     _reported = True
     return EXIT_INTERRUPTED
+
+
+def _only_note() -> None:
+    if signal.getsignal(signal.SIGINT) is _raise:
+        signal.signal(signal.SIGINT, _note)
 
 
 def _note(number: int, frame: FrameType | None) -> None:
@@ -53,10 +61,11 @@ def _raise(number: int, frame: FrameType | None) -> None:
 
 
 def _end() -> None:
-    """Exit with the code of an interrupt that came after the command had ended."""
+    """Exit at once: Ctrl-C while the interpreter tears modules down, for 0.1 s and more, would be lost."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    if _noted and not _reported:
-        report("rne")
-        with suppress(OSError, ValueError):  # closed, or nobody reads it
-            sys.stdout.flush()
-        os._exit(EXIT_INTERRUPTED)
+    code = report("rne") if _noted and not _reported else _code
+    if code is not None:  # None: an internal error, which Python reports
+        for stream in (sys.stdout, sys.stderr):
+            with suppress(OSError, ValueError, AttributeError):  # closed, or nobody reads it
+                stream.flush()
+        os._exit(code)

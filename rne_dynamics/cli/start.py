@@ -1,6 +1,8 @@
 """The console script `rne`: Ctrl-C at any time, also while commands are imported, ends with a line and 130."""
 
-from rne_dynamics.cli.interrupt import note_interrupts, noted, only_note, report
+import sys
+
+from rne_dynamics.cli.interrupt import ended, note_interrupts, noted, report
 
 
 def main() -> int:
@@ -9,12 +11,16 @@ def main() -> int:
         note_interrupts()
         from rne_dynamics.cli.main import main as run
 
-        code = run()
-        only_note()
+        return ended(run())
     except KeyboardInterrupt:
-        return report("rne")
+        return ended(report("rne"))
+    except SystemExit as end:
+        return ended(end.code if isinstance(end.code, int) else 1)
     except Exception:
         if not noted():
             raise
-        return report("rne")  # an import that was cut short
-    return code
+        return ended(report("rne"))  # an import that was cut short
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -26,7 +26,7 @@ examples:
 Each arm is braked on its path, then held and released as the controller's parameter stop.policy says. This is no
 emergency stop: it needs the network, the controller and the drives.
 
-exit code: 0 if every controller has stopped and its arm is at rest, 1 if not
+exit code: 0 if every controller has stopped and its arm is at rest, 1 if not, 130 after Ctrl-C
 """
 #: A joint slower than this is at rest, rad/s or m/s, and how long it has to be, s.
 AT_REST, RESTING = 0.02, 0.3

@@ -29,7 +29,7 @@ JTC: tuple[ParameterAlias, ...] = (
     ParameterAlias("cmd_timeout", does="the arm is held at the end of a trajectory"),
     ParameterAlias("constraints.decelerate_on_cancel", does="it always decelerates, within stop.brake_time"),
     ParameterAlias("gains.{joint}.angle_wraparound",
-                   does="joints that the description calls continuous are unwrapped, no others"),
+                   does="joints that the description calls continuous take the nearest turn, no others"),
     ParameterAlias("gains.{joint}.antiwindup", does=_ANTI_WINDUP),
     ParameterAlias("gains.{joint}.antiwindup_strategy", does=_ANTI_WINDUP),
     ParameterAlias("gains.{joint}.tracking_time_constant", does=_ANTI_WINDUP),

@@ -1,0 +1,122 @@
+"""A driver that does not count turns: trajectories, setpoints, `rne send` and `rne state` over DDS, in lock-step."""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import subprocess
+import sys
+from collections.abc import Iterable, Iterator
+
+import numpy as np
+import pytest
+
+pytest.importorskip("rclpy", reason="ROS 2's client library is not installed: pip install 'rne_dynamics[ros]'")
+
+import rclpy
+from rclpy.context import Context
+from sensor_msgs.msg import JointState
+from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
+
+from rne_dynamics.faults.arm import COMPUTED_TORQUE, TWO_LINKS
+from rne_dynamics.faults.rig import Rig
+from rne_dynamics.ros.qos import OFFERED
+from rne_dynamics.ros.topic_recorder import TopicRecorder
+from rne_dynamics.ros.trajectory_message import duration_message
+
+ELBOW = 0.4
+
+
+def within_half_a_turn(message: JointState) -> Iterable[JointState]:
+    message.position[0] = math.remainder(message.position[0], math.tau)
+    return (message,)
+
+
+@pytest.fixture(scope="module")
+def rig() -> Iterator[Rig]:
+    """An arm whose shoulder has been turned to 3.4 rad; -2.883 is reported."""
+    context = Context()
+    rclpy.init(context=context)
+    rig = Rig(context, TWO_LINKS, COMPUTED_TORQUE, {"torque_divisor": 1}, lambda: False)
+    try:
+        rig.configure()
+        rig.driver.falsify = within_half_a_turn
+        rig.activate()
+        send(rig, 3.4, 4.0)
+        yield rig
+    finally:
+        rig.close()
+        rclpy.try_shutdown(context=context)
+
+
+def send(rig: Rig, shoulder: float, seconds: float, start: float | None = None) -> float:
+    """Send a trajectory, wait for its end; how far the shoulder has turned, rad."""
+    before, log = rig.driver.q[0], rig.controller.process.output
+    reached = log().count("trajectory succeeded")
+    points = [JointTrajectoryPoint(positions=[shoulder, ELBOW], velocities=[0.0, 0.0],
+                                   time_from_start=duration_message(seconds))]
+    if start is not None:
+        points.insert(0, JointTrajectoryPoint(positions=[start, ELBOW], velocities=[0.0, 0.0]))
+    rig.reach("holding")
+    assert rig.send(JointTrajectory(joint_names=list(rig.robot.joint_names), points=points))
+    rig.reach("tracking", seconds=3.0)
+    rig.reach("holding", seconds=seconds + 3.0)
+    rig.wait(lambda: log().count("trajectory succeeded") > reached, "the report of success")
+    return float(rig.driver.q[0] - before)
+
+
+def rne(rig: Rig, *words: str) -> subprocess.CompletedProcess[str]:
+    """Run a command while the arm's time passes."""
+    process = subprocess.Popen(
+        [sys.executable, "-m", "rne_dynamics.cli.main", *words, "--node", rig.controller.name], text=True,
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=dict(os.environ),
+    )  # fmt: skip
+    while process.poll() is None:
+        rig.turn()
+    out, error = process.communicate()
+    return subprocess.CompletedProcess(process.args, process.returncode, out, error)
+
+
+def test_one_point_and_a_trajectory_from_where_the_arm_is_reported(rig):
+    assert rig.driver.q[0] == pytest.approx(3.4, abs=0.01)
+    assert send(rig, 0.2, 8.0) == pytest.approx(math.tau + 0.2 - 3.4, abs=0.01)
+    assert send(rig, -2.883, 8.0, start=0.2) == pytest.approx(-3.083, abs=0.01)
+
+
+def test_the_reference_is_published_in_the_turns_of_the_driver(rig):
+    recorder = TopicRecorder(rig.node, JointState, f"{COMPUTED_TORQUE}/reference")
+    rig.wait(lambda: rig.node.count_publishers(recorder.topic), "the reference")
+    before = rig.driver.q[0]
+    assert send(rig, -2.6, 1.0, start=-2.883) == pytest.approx(0.283, abs=0.01)
+    recorder.drain()
+    shown = np.array([recorder.decode(sample).position[0] for sample in recorder.samples])
+    assert len(shown) > 100
+    assert ((shown > before - math.tau - 0.01) & (shown < -2.59)).all()
+    assert send(rig, 3.4, 1.0) == pytest.approx(-0.283, abs=0.01)
+
+
+@pytest.mark.slow
+def test_send_and_state(rig):
+    report = json.loads(rne(rig, "state", "--json").stdout)[0]
+    assert report["joints"][0]["position"] == pytest.approx(3.4 - math.tau, abs=0.01)
+    for goal, way, said in (("2.9", -0.5, "joint1 to -3.38319"), ("-2.883", 0.5, "moving for")):
+        before = rig.driver.q[0]
+        done = rne(rig, "send", f"joint1={goal}", "--duration", "1")
+        assert done.returncode == 0, done.stderr
+        assert said in done.stdout
+        assert "arrived" in done.stdout
+        assert rig.driver.q[0] - before == pytest.approx(way, abs=0.02)
+
+
+def test_setpoints_that_wrap(rig):
+    setpoints = rig.node.create_publisher(JointState, f"{COMPUTED_TORQUE}/setpoints", OFFERED)
+    rig.wait(setpoints.get_subscription_count, "a listener of setpoints")
+    start = rig.driver.q[0]
+    for k in range(120):
+        q = [math.remainder(start + 0.005 * k, math.tau) - math.tau * (k % 2), ELBOW]  # in any turn
+        taken = rig.driver.setpoints
+        setpoints.publish(JointState(name=list(rig.robot.joint_names), position=q))
+        rig.until(lambda taken=taken: rig.driver.setpoints > taken, "the setpoint to be taken")
+        rig.run(0.02)
+    assert rig.driver.q[0] - start == pytest.approx(0.6, abs=0.1)
