@@ -44,6 +44,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from itertools import compress
 
 import numpy as np
 from numpy.typing import NDArray
@@ -172,11 +173,7 @@ class StateFilter:
     @property
     def estimated(self) -> tuple[str, ...]:
         """Joints whose reported velocity contradicts their positions, so that it is estimated until `restart`."""
-        if not self._table[memory.DISTRUSTED].any():
-            return ()
-        return tuple(
-            name for name, off in zip(self.limits.joints, self._table[memory.DISTRUSTED], strict=True) if off
-        )
+        return tuple(compress(self.limits.joints, self._table[memory.DISTRUSTED]))
 
     def reset(self) -> None:
         """Accept the next state at any position: after a gap in the stream.
