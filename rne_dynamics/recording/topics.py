@@ -88,7 +88,7 @@ class _Assembly:
             raise RecordingError(f"{self._source}: messages on {self._states} have no positions")
         t, reported = self._seconds(self._stamps[order]), q[order]
         q = unwrapped(t, reported)
-        turned = (np.abs(q - reported) > np.pi).any(axis=0)
+        turned = np.array((np.abs(q - reported) > np.pi).any(axis=0))
         if turned.any():
             names = ", ".join(name for name, turns in zip(self._names, turned, strict=True) if turns)
             self._notes.append(f"{self._states}: positions that are reported within a turn are unwrapped ({names})")
@@ -99,7 +99,7 @@ class _Assembly:
         self._topics |= {name: self._states for name, values in parts.items() if values is not None}
         reference_q, reference_qd = self._reference()
         if reference_q is not None and turned.any():
-            reference_q = beside(reference_q, Series(t, q), turned)
+            reference_q = in_turns_of(reference_q, Series(t, q), turned)
         torque = self._torque()
         command = self._command(self._stamps[order], self._sent[order])
         return Recording(
@@ -231,7 +231,7 @@ def unwrapped(t: Array, q: Array) -> Array:
     return q
 
 
-def beside(reference: Series, measured: Series, turned: NDArray[np.bool_]) -> Series:
+def in_turns_of(reference: Series, measured: Series, turned: NDArray[np.bool_]) -> Series:
     """A reference in the turns in which the measured positions of the `turned` joints, (n,), are unwrapped."""
     near = measured.at(np.clip(reference.t, measured.t[0], measured.t[-1]))
     turns = np.where(turned & np.isfinite(near), turns_off(reference.values, near), 0.0)

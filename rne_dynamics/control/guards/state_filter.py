@@ -288,9 +288,7 @@ class StateFilter:
             )
         self.settle()
         number = sequence if sequence is not None and sequence < _LAST else -1
-        code = check_state(
-            self._whole, self._clock, self._table, q, qd, stamp, arrival, number, velocity_missing
-        )
+        code = check_state(self._whole, self._clock, self._table, q, qd, stamp, arrival, number, velocity_missing)
         if code > memory.NEW_BASE:
             raise self._refusal(code, stamp, q, qd)
         return code == memory.NEW_BASE

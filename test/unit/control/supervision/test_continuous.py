@@ -127,7 +127,7 @@ def test_a_start_elsewhere_is_refused_with_the_numbers_that_were_sent():
 
 def test_a_trajectory_behind_another_begins_in_the_turn_where_that_leads():
     arm = Arm.turned()
-    arm.send((0.0, -2.8832), (4.0, 0.0))  # three quarters of a turn on
+    arm.send((0.0, -2.8832), (4.0, 0.0))
     arm.wait(0.5)
     arm.send((0.0, 0.0), (2.0, -0.5), delay=3.6)
     arm.wait(6.5)
