@@ -128,6 +128,7 @@ class _WholeRecords(IOBase):
         self._path, self.size, self._file = path, 0, -1
         mode = os.O_TRUNC if replace else os.O_EXCL
         try:
+            path.parent.mkdir(parents=True, exist_ok=True)  # of the recorder node; commands check it before
             self._file = os.open(path, os.O_WRONLY | os.O_CREAT | mode | os.O_CLOEXEC, 0o644)
         except FileExistsError:
             raise RecordingError(f"{path} exists; name a new file, or delete this one") from None

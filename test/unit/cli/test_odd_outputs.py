@@ -101,6 +101,6 @@ def test_an_error_of_xacro_is_one_line_in_the_words_of_the_command(capfd):
     )
     assert main(["info", "arm.xacro"]) == 1
     error = capfd.readouterr().err
-    assert "Undefined substitution argument tool; give it: --arg tool:=VALUE" in error
+    assert "argument 'tool' is not given; give it: --arg tool:=VALUE" in error
     assert error.count("\n") == 1
     assert main(["info", "arm.xacro", "--arg", "tool:=base"]) == 0
