@@ -167,6 +167,45 @@ def test_motions_are_sent_judged_and_cancelled(left, capsys):
     assert home.returncode == 0, home.stderr
 
 
+#: Runs `rne send` and interrupts itself when a function of a file is called for the first time.
+INTERRUPTED = """
+import os, signal, sys
+from rne_dynamics.cli.start import main
+
+def look(frame, event, argument):
+    code = frame.f_code
+    if event == "call" and code.co_name == {name!r} and code.co_filename.endswith("/rne_dynamics/{file}.py"):
+        sys.setprofile(None)
+        os.kill(os.getpid(), signal.SIGINT)
+
+sys.argv = ["rne", "send", "joint1=0.3", "--duration", "1", "--node", {node!r}]
+sys.setprofile(look)
+sys.exit(main())
+"""
+INSTANTS = (  # in the order in which they come; the motion is sent in `_send`
+    ("cli/send", "configure"), ("ros/running_nodes", "__init__"), ("ros/running_nodes", "look"),
+    ("ros/running_model", "read_model"), ("control/motion/goal_words", "parse_goal"), ("ros/running_nodes", "__exit__"),
+    ("ros/send", "send"), ("ros/process", "run"), ("ros/parent", "end_with_parent"), ("ros/send", "__init__"),
+    ("ros/move", "build"), ("ros/process", "settle"), ("ros/move", "begin"), ("ros/move", "_on_state"),
+    ("ros/move", "_send"), ("ros/move", "_judge"), ("ros/move", "_finish"), ("ros/process", "serve_last_requests"),
+    ("ros/stop_signal", "__exit__"), ("cli/interrupt", "ended"),
+)  # fmt: skip
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("file", "name"), INSTANTS)
+def test_send_interrupted_at_any_instant_is_130_and_a_line(left, file, name):
+    done = subprocess.run(
+        [sys.executable, "-c", INTERRUPTED.format(file=file, name=name, node=LEFT)], check=False, capture_output=True,
+        text=True, timeout=200, env={**os.environ, "PYTHONPATH": str(ROOT)},
+    )  # fmt: skip
+    assert done.returncode == 130, done.stderr
+    assert done.stderr.endswith("interrupted\n")
+    assert done.stderr.count("\n") == 1
+    moved = INSTANTS.index((file, name)) >= INSTANTS.index(("ros/move", "_send"))
+    assert ("moving for" in done.stdout) is moved
+
+
 @pytest.mark.slow
 def test_of_several_controllers_one_must_be_named_and_all_are_stopped(left, tmp_path, capsys):
     with arm(tmp_path, "/right"):
