@@ -16,7 +16,7 @@ from rne_dynamics.cli.demo_vibration import Vibration
 from rne_dynamics.cli.table_layout import print_table
 from rne_dynamics.control.trajectory import Quintic
 from rne_dynamics.figures.style import INK, canvas, color_of, legend_below, legend_right
-from rne_dynamics.figures.tracking import draw_tracking, units_of
+from rne_dynamics.figures.tracking import draw_tracking, joint_units, panels
 from rne_dynamics.model.flexible.arm import FlexibleArm
 from rne_dynamics.model.inertia import Array
 
@@ -71,16 +71,19 @@ def plot_flexible(
     """Write a figure of joints, tip deflection, tip path and vibration after the moves; raises as `canvas`."""
     with canvas(path, 14.0, 10.0) as figure:
         grid = figure.add_gridspec(3, 5, height_ratios=[1.0, 0.8, 1.2])
-        joints, errors = figure.add_subplot(grid[0, :3]), figure.add_subplot(grid[1, :3])
+        shown = panels(joint_units(arm))
+        joints, errors = (
+            [figure.add_subplot(part) for part in grid[row, :3].subgridspec(len(shown), 1)] for row in (0, 1)
+        )
         bends, paths = figure.add_subplot(grid[2, :3]), figure.add_subplot(grid[:2, 3:])
         dots = figure.add_subplot(grid[2, 3:])
 
         tracking = trackings[0]
-        draw_tracking(
-            joints, errors, arm.joint_names, tracking.time, tracking.q, tracking.reference, units_of(arm)
-        )
-        joints.set_title(f"{arm.name}: joint encoders, {programmes[0].name} moves")
-        legend_right(joints)
+        pairs = list(zip(joints, errors, strict=True))
+        draw_tracking(pairs, shown, arm.joint_names, tracking.time, tracking.q, tracking.reference)
+        joints[0].set_title(f"{arm.name}: joint encoders, {programmes[0].name} moves")
+        for axes in joints:
+            legend_right(axes)
 
         across, centre = _plane(seen[0].planned), seen[0].planned.mean(axis=0)
         planned = 1e3 * (seen[0].planned - centre) @ across.T

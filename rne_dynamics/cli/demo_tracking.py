@@ -10,8 +10,8 @@ import numpy as np
 
 from rne_dynamics.cli.figures import draw_robot
 from rne_dynamics.control.trajectory import Quintic, SampledTrajectory
-from rne_dynamics.figures.style import THIN, canvas, color_of, legend_below, legend_right
-from rne_dynamics.figures.tracking import draw_tracking, joint_units, units_of
+from rne_dynamics.figures.style import TERMS, THIN, canvas, legend_below, legend_right
+from rne_dynamics.figures.tracking import ROUND_OFF, draw_tracking, joint_units, panels, span_at_least
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.mechanism import RigidRobot
 
@@ -107,27 +107,32 @@ def plot(path: Path, robot: RigidRobot, tracking: Tracking, recording: Recording
     """Write a figure of the robot, positions and references, errors, and torque terms; raises as `canvas`."""
     columns = min(max(robot.n, 2), 3)
     rows = -(-robot.n // columns)
-    units = units_of(robot)
-    with canvas(path, 12.0, 5.0 + 1.9 * rows) as figure:
-        upper, lower = figure.add_gridspec(2, 1, height_ratios=[4.6, 1.9 * rows])
-        above = upper.subgridspec(2, 2, width_ratios=[1.0, 2.6], height_ratios=[1.5, 1.0])
+    units = joint_units(robot)
+    shown = panels(units)
+    with canvas(path, 12.0, 4.6 * len(shown) + 0.4 + 1.9 * rows) as figure:
+        upper, lower = figure.add_gridspec(2, 1, height_ratios=[4.6 * len(shown), 1.9 * rows])
+        above = upper.subgridspec(2 * len(shown), 2, width_ratios=[1.0, 2.6], height_ratios=[1.5, 1.0] * len(shown))
         below = lower.subgridspec(rows, columns)
         draw_robot(figure.add_subplot(above[:, 0]), robot, tracking.time, tracking.q)
-        positions = figure.add_subplot(above[0, 1])
-        errors = figure.add_subplot(above[1, 1], sharex=positions)
-        draw_tracking(positions, errors, robot.joint_names, tracking.time, tracking.q, tracking.reference, units)
+        first = figure.add_subplot(above[0, 1])
+        every = [first, *(figure.add_subplot(above[k, 1], sharex=first) for k in range(1, 2 * len(shown)))]
+        pairs = list(zip(every[::2], every[1::2], strict=True))
+        draw_tracking(pairs, shown, robot.joint_names, tracking.time, tracking.q, tracking.reference)
         figure.suptitle(f"{robot.name}: three moves under computed torque over ROS 2", x=0.01, ha="left")
-        positions.tick_params(labelbottom=False)
-        legend_right(positions)
-        errors.set_xlabel("time (s)")
+        for positions, _ in pairs:
+            legend_right(positions)
+        for axes in every[:-1]:
+            axes.tick_params(labelbottom=False)
+        every[-1].set_xlabel("time (s)")
         terms = []
-        for j, (name, unit) in enumerate(zip(robot.joint_names, joint_units(robot), strict=True)):
-            axes = figure.add_subplot(below[j // columns, j % columns])
+        least = ROUND_OFF * float(tracking.effort.max())
+        for j, (name, unit) in enumerate(zip(robot.joint_names, units, strict=True)):
+            axes = figure.add_subplot(below[j // columns, j % columns], sharex=first)
             terms.append(axes)
-            for k, (term, (stamps, values)) in enumerate(recording.terms.items()):
+            for term, (stamps, values) in recording.terms.items():
                 time = (stamps - recording.begins[0]) * 1e-9
-                shown = (time >= 0.0) & (time <= tracking.time[-1])
-                axes.plot(time[shown], values[shown, j], color=color_of(k), linewidth=THIN, label=term)
+                axes.plot(time, values[:, j], color=TERMS[term], linewidth=THIN, label=term)
             axes.set_title(f"{name}: torque terms ({unit.effort})", fontsize="small")
-            axes.margins(x=0.0)
+            span_at_least(axes, least)
+        first.set_xlim(0.0, tracking.time[-1])
         legend_below(figure, terms[0], len(recording.terms))

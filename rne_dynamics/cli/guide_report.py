@@ -14,7 +14,7 @@ from rich.table import Table
 from rne_dynamics.advice import rne
 from rne_dynamics.cli.table_layout import print_table
 from rne_dynamics.figures.style import COLORS, INK, THIN, WIDE, canvas, legend_right
-from rne_dynamics.figures.tracking import draw_joints, joint_units, units_of
+from rne_dynamics.figures.tracking import ROUND_OFF, draw_joints, joint_units, panels, span_at_least
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.mechanism import RigidRobot
 from rne_dynamics.simulation.runs.push import Push, load, static_friction
@@ -217,24 +217,28 @@ def plot(path: Path, robot: RigidRobot, pushes: Sequence[Push], guided: Guided) 
     """Write a figure of positions, and of efforts against gravity, with the pushes shaded; raises as `canvas`."""
     columns = min(robot.n, 3)
     rows = -(-robot.n // columns)
-    with canvas(path, 13.0, 4.0 + 2.4 * rows) as figure:
-        grid = figure.add_gridspec(1 + rows, columns, height_ratios=[1.6, *[1.0] * rows])
-        positions = figure.add_subplot(grid[0, :])
-        draw_joints(positions, robot.joint_names, guided.time, guided.q - guided.begin, WIDE)
-        positions.set_ylabel(f"displacement ({units_of(robot).position})")
-        positions.set_title(f"{robot.name}: guided by hand, {', '.join(map(str, pushes))}")
-        every = [positions]
+    units = joint_units(robot)
+    shown = panels(units)
+    top = len(shown)
+    with canvas(path, 13.0, 4.0 * top + 2.4 * rows) as figure:
+        grid = figure.add_gridspec(top + rows, columns, height_ratios=[*[1.6] * top, *[1.0] * rows])
+        every = [figure.add_subplot(grid[k, :]) for k in range(top)]
+        for axes, panel in zip(every, shown, strict=True):
+            draw_joints(axes, robot.joint_names, guided.time, guided.q - guided.begin, WIDE, panel.joints)
+            axes.set_ylabel(f"displacement ({panel.units.position})")
+        every[0].set_title(f"{robot.name}: guided by hand, {', '.join(map(str, pushes))}")
         times, gravity = guided.gravity
         for j, name in enumerate(robot.joint_names):
-            axes = figure.add_subplot(grid[1 + j // columns, j % columns])
+            axes = figure.add_subplot(grid[top + j // columns, j % columns])
             axes.plot(guided.time, guided.effort[:, j], linewidth=THIN, label="effort")
             axes.plot(times, gravity[:, j], linestyle=(0, (4, 3)), color=INK, linewidth=THIN, label="gravity")
-            axes.set_title(f"{name} ({joint_units(robot)[j].effort})")
+            axes.set_title(f"{name} ({units[j].effort})")
+            span_at_least(axes, ROUND_OFF * float(guided.used.max()))
             every.append(axes)
         for axes in every:
             for k, push in enumerate(pushes):
                 axes.axvspan(push.begin, push.end, alpha=0.15, color=COLORS[1], label="push" if k == 0 else None)
             axes.set_xlim(max(guided.time[0], -0.5), guided.time[-1])
-        legend_right(positions)
-        legend_right(every[columns])
+        for axes in (*every[:top], every[top + columns - 1]):
+            legend_right(axes)
         every[-1].set_xlabel("time (s)")

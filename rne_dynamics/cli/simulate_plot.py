@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -9,7 +10,15 @@ import numpy as np
 
 from rne_dynamics.cli.figures import draw_robot
 from rne_dynamics.figures.style import INK, THIN, WIDE, canvas, color_of, legend_right
-from rne_dynamics.figures.tracking import Units, draw_joints, draw_tracking, units_of
+from rne_dynamics.figures.tracking import (
+    Panel,
+    Units,
+    configuration,
+    draw_joints,
+    draw_tracking,
+    joint_units,
+    panels,
+)
 from rne_dynamics.model.protocol import Robot
 from rne_dynamics.simulation.runs.log import Log
 
@@ -20,31 +29,37 @@ DRAWN = 1e-3
 def plot(path: Path, robot: Robot, log: Log) -> None:
     """Write the figure; raises as `canvas`."""
     choices = (
-        (_draw_tips, bool(log.flexible_links)), (_draw_base, log.base_position is not None),
-        (_draw_reactions, log.reactions is not None), (_draw_drift, log.position_error is not None),
+        (_draw_tips, bool(log.flexible_links)), (_draw_base_position, log.base_position is not None),
+        (_draw_base_rotation, log.base_rotation is not None), (_draw_reactions, log.reactions is not None),
+        (_draw_drift, log.position_error is not None),
     )  # fmt: skip
     more = [draw for draw, wanted in choices if wanted]
-    units = units_of(robot)
-    with canvas(path, 12.0, 6.6 + 2.0 * len(more)) as figure:
-        grid = figure.add_gridspec(3 + len(more), 2, width_ratios=[1.0, 2.2])
+    units = joint_units(robot)
+    shown, free = panels(units), log.reference_q is None
+    columns, units_q = configuration(log.joint_names, units)
+    main = len(panels(units_q)) + len(shown) + 1 if free else 3 * len(shown)
+    with canvas(path, 12.0, 2.2 * main + 2.0 * len(more)) as figure:
+        grid = figure.add_gridspec(main + len(more), 2, width_ratios=[1.0, 2.2])
         rows = [figure.add_subplot(grid[0, 1])]
-        rows += [figure.add_subplot(grid[k, 1], sharex=rows[0]) for k in range(1, 3 + len(more))]
+        rows += [figure.add_subplot(grid[k, 1], sharex=rows[0]) for k in range(1, main + len(more))]
         draw_robot(figure.add_subplot(grid[:, 0]), robot, log.time, log.q, log.tree_q)
-        free = log.reference_q is None
         figure.suptitle(f"{robot.name}: {'free motion' if free else 'controlled move'}, simulated", x=0.01, ha="left")
         if log.reference_q is None:
-            _draw_free(rows[0], rows[1], rows[2], log, units)
+            _draw_free(rows[:main], log, columns, units_q, shown)
         else:
-            draw_tracking(rows[0], rows[1], log.joint_names, log.time, log.q, log.reference_q, units)
-            draw_joints(rows[2], log.joint_names, log.time, log.effort)
-            rows[2].set_ylabel(f"effort ({units.effort})")
-        for draw, axes in zip(more, rows[3:], strict=True):
+            pairs = list(zip(rows[: len(shown)], rows[len(shown) :], strict=False))
+            draw_tracking(pairs, shown, log.joint_names, log.time, log.q, log.reference_q)
+            for axes, panel in zip(rows[2 * len(shown) : main], shown, strict=True):
+                draw_joints(axes, log.joint_names, log.time, log.effort, joints=panel.joints)
+                axes.set_ylabel(f"effort ({panel.units.effort})")
+        for draw, axes in zip(more, rows[main:], strict=True):
             draw(axes, log)
         rows[-1].set_xlabel("time (s)")
         for axes in rows[:-1]:
             axes.tick_params(labelbottom=False)
         figure.align_ylabels(rows)
-        for axes in (rows[0], *([rows[2]] if free else []), *rows[3:]):  # the others have the colours of the first
+        first = len(panels(units_q)) if free else len(shown)
+        for axes in (*rows[:first], *([rows[main - 1]] if free else []), *rows[main:]):  # the others: as the first
             axes.margins(x=0.0)
             legend_right(axes)
 
@@ -79,30 +94,37 @@ def _draw_drift(axes: Any, log: Log) -> None:
     axes.set_ylabel("joint error")
 
 
-def _draw_base(axes: Any, log: Log) -> None:
-    """Draw position, roll, pitch and yaw of a moving base."""
+def _draw_base_position(axes: Any, log: Log) -> None:
     assert log.base_position is not None
+    for k, name in enumerate("xyz"):
+        axes.plot(log.time, log.base_position[:, k], linewidth=THIN, label=f"base {name}")
+    axes.set_ylabel("base (m)")
+
+
+def _draw_base_rotation(axes: Any, log: Log) -> None:
+    """Draw roll, pitch and yaw of a moving base."""
     assert log.base_rotation is not None
     R = log.base_rotation
-    for k, name in enumerate("xyz"):
-        axes.plot(log.time, log.base_position[:, k], linewidth=THIN, label=f"base {name} (m)")
     for name, angle in (
         ("roll", np.arctan2(R[:, 2, 1], R[:, 2, 2])), ("pitch", np.arcsin(np.clip(-R[:, 2, 0], -1.0, 1.0))),
         ("yaw", np.unwrap(np.arctan2(R[:, 1, 0], R[:, 0, 0]))),
     ):  # fmt: skip
-        axes.plot(log.time, angle, "--", linewidth=THIN, label=f"base {name} (rad)")
-    axes.set_ylabel("base (m, rad)")
+        axes.plot(log.time, angle, linewidth=THIN, label=f"base {name}")
+    axes.set_ylabel("base (rad)")
 
 
-def _draw_free(upper: Any, middle: Any, lower: Any, log: Log, units: Units) -> None:
-    if log.q.shape == log.qd.shape:
-        draw_joints(upper, log.joint_names, log.time, log.q, WIDE)
-        upper.set_ylabel(f"position ({units.position})")
-    else:  # with quaternions
-        draw_joints(upper, [f"q[{k}]" for k in range(log.q.shape[1])], log.time, log.q, WIDE)
-        upper.set_ylabel("configuration")
-    draw_joints(middle, log.joint_names, log.time, log.qd)
-    middle.set_ylabel(f"velocity ({units.velocity})")
+def _draw_free(
+    rows: Sequence[Any], log: Log, columns: Sequence[str], units_q: Sequence[Units], shown: Sequence[Panel]
+) -> None:
+    """Draw positions and velocities, by unit, and energy."""
+    *above, lower = rows
+    positions = panels(units_q)
+    for axes, panel in zip(above, positions, strict=False):
+        draw_joints(axes, columns, log.time, log.q, WIDE, panel.joints)
+        axes.set_ylabel(f"position ({panel.units.position})")
+    for axes, panel in zip(above[len(positions) :], shown, strict=True):
+        draw_joints(axes, log.joint_names, log.time, log.qd, joints=panel.joints)
+        axes.set_ylabel(f"velocity ({panel.units.velocity})")
     curves = [("kinetic", log.kinetic), ("potential, from the start", log.potential - log.potential[0])]
     if log.elastic is not None:
         curves.append(("elastic part of potential", log.elastic))

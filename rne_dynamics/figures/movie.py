@@ -12,7 +12,7 @@ from rne_dynamics.figures.output_file import figure_file
 from rne_dynamics.figures.render import Pixels, frame_of, parts_of, render, rgb
 from rne_dynamics.figures.skeleton import skeleton, tree_positions
 from rne_dynamics.figures.style import COLORS, INK, REFERENCE, color_of, line_style, styled
-from rne_dynamics.figures.tracking import Units, units_of
+from rne_dynamics.figures.tracking import ROUND_OFF, configuration, joint_units, panels, span_at_least
 from rne_dynamics.figures.view import view_of
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.protocol import Robot
@@ -126,26 +126,30 @@ def _curves(robot: Robot, motion: Motion, rows: Array) -> Iterator[Pixels]:
     with styled():
         from matplotlib.backends.backend_agg import FigureCanvasAgg
         from matplotlib.figure import Figure
+        from matplotlib.lines import Line2D
 
         figure = Figure(figsize=((WIDTH - ROBOT) / _DPI, HEIGHT / _DPI), dpi=_DPI, layout="constrained")
         canvas: Any = FigureCanvasAgg(figure)
-        upper, lower = figure.subplots(2, 1, sharex=True)
         named = motion.q.shape[1] == len(robot.joint_names)
-        units = units_of(robot) if named else Units("rad, m", "mrad, mm", "rad/s, m/s", "N m, N")
+        _, units = configuration(robot.joint_names, joint_units(robot))
+        shown = panels(units)
+        every = figure.subplots(2 * len(shown), 1, sharex=True)
         if motion.reference is None:
-            second, label = np.gradient(motion.q, motion.time, axis=0), f"velocity ({units.velocity})"
+            second = np.gradient(motion.q, motion.time, axis=0)
         else:
-            second, label = 1e3 * (motion.reference - motion.q), f"error ({units.error})"
-        moving = [*_prepared(upper, motion.time, motion.q), *_prepared(lower, motion.time, second)]
-        if motion.reference is not None:
-            for column in motion.reference.T:
-                upper.plot(motion.time, column, color=INK, linewidth=REFERENCE, linestyle=(0, (4, 3)), alpha=0.6)
-        upper.set_title(motion.title)
-        upper.set_ylabel(f"position ({units.position})" if named else "configuration")
-        lower.set_ylabel(label)
-        lower.set_xlabel("time (s)")
+            second = 1e3 * (motion.reference - motion.q)
+        moving = []
+        for upper, lower, (joints, unit) in zip(every[::2], every[1::2], shown, strict=True):
+            moving += [*_prepared(upper, motion.time, motion.q, joints), *_prepared(lower, motion.time, second, joints)]
+            if motion.reference is not None:
+                for column in motion.reference[:, joints].T:
+                    upper.plot(motion.time, column, color=INK, linewidth=REFERENCE, linestyle=(0, (4, 3)), alpha=0.6)
+            upper.set_ylabel(f"position ({unit.position})")
+            lower.set_ylabel(f"velocity ({unit.velocity})" if motion.reference is None else f"error ({unit.error})")
+        every[0].set_title(motion.title)
+        every[-1].set_xlabel("time (s)")
         if named and robot.n <= 8:
-            handles = [line for line, _, _ in moving[: robot.n]]
+            handles = [Line2D([], [], color=color_of(j)) for j in range(robot.n)]
             columns = robot.n if sum(map(len, robot.joint_names)) < 50 else 4
             figure.legend(handles, robot.joint_names, loc="outside lower center", ncols=columns, handlelength=1.0,
                           columnspacing=1.2)  # fmt: skip
@@ -161,13 +165,15 @@ def _curves(robot: Robot, motion: Motion, rows: Array) -> Iterator[Pixels]:
             yield np.array(canvas.buffer_rgba())[..., :3]
 
 
-def _prepared(axes: Any, time: Array, values: Array) -> list[tuple[Any, Any, Array]]:
-    """Lines and dots to redraw in each picture, with their values; the axes show the whole motion."""
+def _prepared(axes: Any, time: Array, values: Array, joints: list[int]) -> list[tuple[Any, Any, Array]]:
+    """Lines and dots of these columns to redraw in each picture, with their values; the axes show the whole motion."""
     axes.margins(x=0.02)
     prepared = []
-    for j, column in enumerate(values.T):
+    for j in joints:
+        column = values[:, j]
         axes.plot(time, column, color=color_of(j), alpha=0.12)
         (line,) = axes.plot([], [], line_style(j), color=color_of(j), linewidth=1.8, animated=True)
         (dot,) = axes.plot([], [], "o", color=color_of(j), markersize=4.5, animated=True)
         prepared.append((line, dot, column))
+    span_at_least(axes, ROUND_OFF * float(np.abs(values).max(initial=0.0)))
     return prepared

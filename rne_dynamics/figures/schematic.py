@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from rne_dynamics.figures.skeleton import Skeleton
-from rne_dynamics.figures.style import GUIDE, INK, SHADE, THIN, color_of
+from rne_dynamics.figures.style import GUIDE, INK, POINT_LABEL, SHADE, THIN, color_of
 from rne_dynamics.figures.view import View
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.tree import JointKind
@@ -96,14 +96,10 @@ def _draw_labels(axes: Any, drawn: Skeleton, view: View, row: int) -> None:
             groups.append((at, [joint.name.removeprefix(shared)]))
         else:
             near.append(joint.name.removeprefix(shared))
-    written: list[Array] = []
     for at, names in groups:
         text = f"{names[0]} … {names[-1]}" if len(names) > 2 else ", ".join(names)
-        left = any(np.abs(at - place)[1] < 2.0 * NEAR * drawn.size for place in written)
-        axes.annotate(text, at, xytext=(-9 if left else 9, 5), textcoords="offset points", fontsize="small", zorder=8,
-                      ha="right" if left else "left",
+        axes.annotate(text, at, xytext=(9, 5), textcoords="offset points", fontsize="small", zorder=8, gid=POINT_LABEL,
                       bbox={"facecolor": "white", "edgecolor": "none", "alpha": 0.7, "pad": 0.6})  # fmt: skip
-        written.extend([] if left else [at])
 
 
 def _draw_scale(axes: Any, drawn: Skeleton) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from textwrap import fill
 from typing import Any
 
 from rne_dynamics.figures.output_file import figure_file, require_matplotlib
@@ -12,11 +13,17 @@ from rne_dynamics.figures.output_file import figure_file, require_matplotlib
 #: Colours of curves in their order: those of Okabe and Ito, distinct also with colour vision deficiency; their yellow,
 #: too light for lines on white, is replaced by a brown.
 COLORS = ("#0072B2", "#E69F00", "#009E73", "#D55E00", "#CC79A7", "#56B4E9", "#7A5195", "#8C6D31")
+#: Colours of the control law's torque terms, the same in every plot and in its legend's order.
+TERMS = dict(zip(("inertia", "coriolis", "gravity", "friction", "feedback", "command"), COLORS, strict=False))
 #: Line widths: main curves, curves with noise, references.
 WIDE, THIN, REFERENCE = 1.5, 1.0, 0.8
 #: Colours of references and limits, of guides, and of shapes in the background.
 INK, GUIDE, SHADE = "0.15", "0.55", "0.85"
 DPI = 110
+#: Mark (gid) of annotations that `canvas` keeps apart.
+POINT_LABEL = "point label"
+#: Where they may be: x and y from their point, in points, and alignment.
+_SIDES = tuple((x, y, side) for y in (5, -13, 19, -27, 33, -41, 47) for x, side in ((9, "left"), (-9, "right")))
 
 _STYLE: dict[str, Any] = {
     "font.size": 9.5, "axes.titlesize": 10.5, "axes.titlelocation": "left", "axes.titleweight": "bold",
@@ -65,8 +72,38 @@ def canvas(path: Path, width: float, height: float) -> Iterator[Any]:
         figure = Figure(figsize=(width, height), layout="constrained")
         FigureCanvasAgg(figure)
         yield figure
+        _lay_out(figure)
         dated = {".svg": {"Date": None}, ".pdf": {"CreationDate": None}}.get(path.suffix.lower())
         figure.savefig(path, dpi=DPI, metadata=dated)
+
+
+def _lay_out(figure: Any) -> None:
+    """Break titles at the width of their axes, and keep labels of points apart.
+
+    Long titles would otherwise take the width from the axes: the layout keeps their middle in the figure.
+    """
+    texts = [axes.get_title(loc="left") for axes in figure.axes]
+    titles = [axes.set_title("", loc="left") for axes in figure.axes]
+    figure.draw_without_rendering()
+    renderer = figure.canvas.get_renderer()
+    for axes, title, text in zip(figure.axes, titles, texts, strict=True):
+        title.set_text(text)
+        across, width = title.get_window_extent(renderer).width, axes.get_window_extent(renderer).width
+        if across > width:
+            title.set_text(fill(text, max(10, int(len(text) * width / across))))
+        taken: list[Any] = []
+        for label in (text for text in axes.texts if text.get_gid() == POINT_LABEL):
+            _set_apart(label, taken, renderer)
+
+
+def _set_apart(label: Any, taken: list[Any], renderer: Any) -> None:
+    """Move an annotation to the first side of its point where it covers none of the earlier ones."""
+    for x, y, side in _SIDES:
+        label.set(position=(x, y), ha=side)
+        box = label.get_window_extent(renderer)
+        if not any(box.overlaps(other) for other in taken):
+            break
+    taken.append(box)
 
 
 def color_of(k: int) -> str:

@@ -11,6 +11,11 @@ _COLUMNS = ("joint", "type", "unit", "lower", "upper", "velocity limit", "effort
 _LENGTHS = ("/x", "/y", "/trans_x", "/trans_y", "/trans_z")
 
 
+def is_length(coordinate: str, kind: str | None) -> bool:
+    """Whether a coordinate, given with its joint's kind, is a length rather than an angle."""
+    return kind == "prismatic" or coordinate.endswith(_LENGTHS)
+
+
 class RobotTable:
     """`repr` and the table in notebooks of any `Robot` (model/protocol.py)."""
 
@@ -23,7 +28,7 @@ class RobotTable:
         rows = []
         for name, *numbers in zip(self.joint_names, *limits, strict=True):
             kind = types.get(name) or types.get(name.rpartition("/")[0], "floating")
-            unit = "m" if kind == "prismatic" or name.endswith(_LENGTHS) else "rad"
+            unit = "m" if is_length(name, kind) else "rad"
             rows.append(_row("td", (name, kind, unit, *(f"{number:.4g}" for number in numbers))))
         return f"<table><caption>{escape(summary(self))}</caption>{_row('th', _COLUMNS)}{''.join(rows)}</table>"
 
