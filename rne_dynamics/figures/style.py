@@ -82,15 +82,23 @@ def _lay_out(figure: Any) -> None:
 
     Long titles would otherwise take the width from the axes: the layout keeps their middle in the figure.
     """
-    texts = [axes.get_title(loc="left") for axes in figure.axes]
-    titles = [axes.set_title("", loc="left") for axes in figure.axes]
+    from matplotlib.text import Text
+
+    titles = []
+    for axes in figure.axes:
+        text = axes.get_title(loc="left")
+        found = [child for child in axes.get_children() if isinstance(child, Text) and text and child.get_text() == text]
+        titles += [(axes, title, text) for title in found]
+        for title in found:
+            title.set_text("")
     figure.draw_without_rendering()
     renderer = figure.canvas.get_renderer()
-    for axes, title, text in zip(figure.axes, titles, texts, strict=True):
+    for axes, title, text in titles:
         title.set_text(text)
         across, width = title.get_window_extent(renderer).width, axes.get_window_extent(renderer).width
         if across > width:
             title.set_text(fill(text, max(10, int(len(text) * width / across))))
+    for axes in figure.axes:
         taken: list[Any] = []
         for label in (text for text in axes.texts if text.get_gid() == POINT_LABEL):
             _set_apart(label, taken, renderer)
