@@ -1,12 +1,14 @@
 """Robot arm dynamics by recursive Newton–Euler, control and simulation; ROS 2 nodes in `rne_dynamics.ros`.
 
+The public names are those of `__init__.pyi`. Each is imported when it is first used: a node or a command does not wait
+for what it does not use.
+
+Examples
+--------
 >>> import rne_dynamics as rne
 >>> robot = rne.load_urdf("puma560")
 >>> rne.gravity_torque(robot, robot.neutral).shape
 (6,)
-
-The public names are those of `__init__.pyi`. Each is imported when it is first used: a node or a command does not wait
-for what it does not use.
 """
 
 from functools import cache

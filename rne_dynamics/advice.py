@@ -47,6 +47,11 @@ def install(wheel: str, debian: str) -> str:
     return f"pip install {shlex.quote(wheel)}"
 
 
+def extra(name: str) -> str:
+    """The command that installs an extra of setup.py; the package is on no index, so it needs a checkout."""
+    return f"pip install '.[{name}]' in a checkout of {PACKAGE}"
+
+
 def install_ros(name: str, wheel: str) -> str:
     """As `install`, for a package of ROS."""
     distribution = os.environ.get("ROS_DISTRO", "")

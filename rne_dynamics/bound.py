@@ -50,17 +50,6 @@ def bind(
 ) -> Callable[..., Any]:
     """A function that computes one quantity of one robot: of one state after the other in a loop, or of batches.
 
-    >>> import numpy as np
-    >>> import rne_dynamics as rne
-    >>> robot = rne.load_urdf("puma560")
-    >>> f = rne.bind(robot, "inverse_dynamics")
-    >>> q, qd, qdd, tau = np.zeros((4, robot.n))
-    >>> f(q, qd, qdd, out=tau) is tau
-    True
-    >>> f = rne.bind(robot, "gravity_torque", batch="straight_line")
-    >>> f(np.zeros((1000, robot.n))).shape
-    (1000, 6)
-
     Parameters
     ----------
     robot
@@ -106,6 +95,19 @@ def bind(
         that cannot be used.
     ModelError
         An unknown link.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import rne_dynamics as rne
+    >>> robot = rne.load_urdf("puma560")
+    >>> f = rne.bind(robot, "inverse_dynamics")
+    >>> q, qd, qdd, tau = np.zeros((4, robot.n))
+    >>> f(q, qd, qdd, out=tau) is tau
+    True
+    >>> f = rne.bind(robot, "gravity_torque", batch="straight_line")
+    >>> f(np.zeros((1000, robot.n))).shape
+    (1000, 6)
     """
     if batch is not None:
         if link is not None or base_motion is not None:

@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pytest
 
-pytest.importorskip("build", reason="it makes sdist and wheel: pip install 'rne_dynamics[test]'")
-pytest.importorskip("twine", reason="it checks sdist and wheel: pip install 'rne_dynamics[test]'")
+pytest.importorskip("build", reason="it makes sdist and wheel: pip install '.[test]'")
+pytest.importorskip("twine", reason="it checks sdist and wheel: pip install '.[test]'")
 
 ROOT = Path(__file__).resolve().parents[1]
 #: What is installed below share/rne_dynamics, but for the resource of the ament index.

@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 
-pytest.importorskip("catkin_pkg", reason="catkin_pkg reads package.xml: rosdep, or pip install 'rne_dynamics[test]'")
+pytest.importorskip("catkin_pkg", reason="catkin_pkg reads package.xml: rosdep, or pip install '.[test]'")
 
 from catkin_pkg.changelog import get_changelog_from_path
 from catkin_pkg.package import parse_package

@@ -10,6 +10,7 @@ import io
 import os
 import posixpath
 import re
+import sys
 from collections import defaultdict
 from contextlib import redirect_stdout
 from pathlib import Path
@@ -26,6 +27,9 @@ from mkdocs.structure.pages import Page
 
 from rne_dynamics.cli.main import COMMANDS, main
 
+sys.path.insert(0, str(Path(__file__).parent))  # MkDocs loads this file by its path
+import state_diagram
+
 ROOT = Path(__file__).resolve().parents[2]
 LINK = re.compile(r"\]\(((?:\.\./)+[^)#\s]+)(#[^)\s]*)?\)")
 PYTHON = re.compile(r"^```python\n(.*?)^```\n", re.M | re.S)
@@ -35,6 +39,8 @@ API = {
     "c_export": "dynamics", "model": "models", "description": "models", "errors": "models", "control": "control",
     "simulation": "simulation",
 }  # fmt: skip
+#: Head of a page that the search leaves out, as it would be found before the pages about it.
+UNSEARCHED = "---\nsearch:\n  exclude: true\n---\n\n"
 LANGUAGES = {".py": "python", ".yaml": "yaml", ".urdf": "xml", ".cpp": "cpp"}
 
 
@@ -61,6 +67,14 @@ def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Fil
     if here.startswith("notebooks/"):
         markdown = run_notebook(markdown, here, config, files)
 
+    def drawn(diagram: re.Match[str]) -> str:
+        name = f"{Path(here).stem}_diagram.png"
+        files.append(File.generated(config, f"images/{name}", content=state_diagram.picture(diagram[1])))
+        up = posixpath.relpath("images", posixpath.dirname(here) or ".")
+        return f"![States and transitions]({up}/{name})\n\n{state_diagram.table(diagram[1])}"
+
+    markdown = state_diagram.MERMAID.sub(drawn, markdown)
+
     def rewritten(link: re.Match[str]) -> str:
         target = posixpath.normpath(posixpath.join("docs", posixpath.dirname(here), link[1]))
         if target.startswith("docs/"):
@@ -84,10 +98,11 @@ def source_pages(target: str) -> dict[str, str]:
         raise PluginError(f"a page links to {target}, which does not exist")
     if path.is_file():
         language = LANGUAGES.get(path.suffix, "text")
-        return {f"source/{target}.md": f"# {target}\n\n````{language}\n{path.read_text(encoding='utf-8')}\n````\n"}
+        text = path.read_text(encoding="utf-8")
+        return {f"source/{target}.md": f"{UNSEARCHED}# {target}\n\n````{language}\n{text}\n````\n"}
     inside = sorted(p for p in path.iterdir() if p.is_file() and p.suffix in LANGUAGES)
     rows = [f"- [{p.name}]({path.name}/{p.name}.md)" for p in inside]
-    made = {f"source/{target}.md": "\n".join([f"# {target}", "", *rows, ""])}
+    made = {f"source/{target}.md": UNSEARCHED + "\n".join([f"# {target}", "", *rows, ""])}
     for p in inside:
         made.update(source_pages(f"{target}/{p.name}"))
     return made

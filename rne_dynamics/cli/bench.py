@@ -12,6 +12,7 @@ from rich import table as rich_table
 from rich.console import Console
 from rich.text import Text
 
+from rne_dynamics.advice import extra
 from rne_dynamics.benchmarking.measuring import measure
 from rne_dynamics.benchmarking.page import read
 from rne_dynamics.benchmarking.plan import Plan, installed_peers
@@ -109,7 +110,7 @@ def run(args: argparse.Namespace) -> int:
     if not installed_peers():
         print(
             "rne bench: nothing was compared, since no peer is installed; these are times of this package alone. "
-            "Peers: pip install 'rne_dynamics[bench]'", file=sys.stderr,
+            f"Peers: {extra('bench')}", file=sys.stderr,
         )  # fmt: skip
         return EXIT_NOTHING_COMPARED
     return 0 if results.agrees and not (args.strict and results.missed) else 1

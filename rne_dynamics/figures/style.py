@@ -87,10 +87,10 @@ def _lay_out(figure: Any) -> None:
     titles = []
     for axes in figure.axes:
         text = axes.get_title(loc="left")
-        found = [child for child in axes.get_children() if isinstance(child, Text) and text and child.get_text() == text]
-        titles += [(axes, title, text) for title in found]
-        for title in found:
-            title.set_text("")
+        for child in axes.get_children():
+            if text and isinstance(child, Text) and child.get_text() == text:
+                titles.append((axes, child, text))
+                child.set_text("")
     figure.draw_without_rendering()
     renderer = figure.canvas.get_renderer()
     for axes, title, text in titles:

@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from rne_dynamics.advice import extra
 from rne_dynamics.errors import ArgumentError, DescriptionError, MissingDependencyError, ModelError
 from rne_dynamics.model.inertia import Array, Inertia
 from rne_dynamics.model.principal import check_physical
@@ -247,6 +248,6 @@ def _trimesh(needed: tuple[str, ...]) -> Any:
             import_module(name)
         except ImportError:
             raise MissingDependencyError(
-                f"mesh files need {name}, which is not installed; pip install {name}, or rne_dynamics[mesh]"
+                f"mesh files need {name}, which is not installed: {extra('mesh')}"
             ) from None
     return import_module("trimesh")

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from rne_dynamics.advice import extra
 from rne_dynamics.errors import MissingDependencyError
 from rne_dynamics.model.inertia import Array
 
@@ -23,7 +24,7 @@ LISTS = {JOINT_STATE: ("position", "velocity", "effort"), FLOATS: ("data",)}
 #: Most words of 4 bytes that are left behind a message.
 MOST_SPARE = 8
 NANOSECONDS = 1_000_000_000
-INSTALL = "pip install 'rne_dynamics[record]'"
+INSTALL = extra("record")
 
 
 @cache

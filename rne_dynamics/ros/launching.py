@@ -15,6 +15,7 @@ from launch_ros.actions import Node
 from launch_ros.parameter_descriptions import ParameterValue
 
 from launch import LaunchDescription
+from rne_dynamics.advice import extra
 from rne_dynamics.ros.launch_arguments import check_names
 from rne_dynamics.ros.launch_kinds import KINDS, VIEWER, Kind, NodePlan
 from rne_dynamics.ros.launch_plan import plan
@@ -56,7 +57,7 @@ def _installed(package: str) -> bool:
 def _action(plan: NodePlan) -> Any:
     """One node, or a log line if its package is not installed."""
     if plan.executable == VIEWER and importlib.util.find_spec("viser") is None:
-        return LogInfo(msg="viser is not installed (pip install 'rne_dynamics[view]'): going on without the viewer")
+        return LogInfo(msg=f"viser is not installed ({extra('view')}): going on without the viewer")
     if plan.package != "rne_dynamics" and not _installed(plan.package):
         return LogInfo(msg=f"{plan.package} is not installed: going on without it")
     keywords: dict[str, Any] = {

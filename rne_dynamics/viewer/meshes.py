@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from rne_dynamics.advice import extra
 from rne_dynamics.description.share import package_folders, resolve_uri
 from rne_dynamics.description.sources import Source
 from rne_dynamics.errors import DescriptionError, MissingDependencyError
@@ -114,7 +115,7 @@ def add_shape(trimesh: Any, scene: Any, part: Visual, origin: str) -> None:
     try:
         loaded = trimesh.load_scene(str(path))
     except ImportError as error:
-        raise DescriptionError(f"{path}: {error}; `pip install 'rne_dynamics[view]'`") from None
+        raise DescriptionError(f"{path}: {error}: {extra('view')}") from None
     except Exception as error:  # trimesh raises whatever its readers do
         raise DescriptionError(f"{path}: trimesh cannot read it: {' '.join(str(error).split())}") from error
     unit = _unit(loaded) if path.suffix.lower() == ".dae" else 1.0
@@ -171,5 +172,5 @@ def load_trimesh() -> Any:
     try:
         import trimesh
     except ImportError:
-        raise MissingDependencyError("shapes of links need trimesh: pip install 'rne_dynamics[view]'") from None
+        raise MissingDependencyError(f"shapes of links need trimesh: {extra('view')}") from None
     return trimesh

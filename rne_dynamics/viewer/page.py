@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from rne_dynamics.advice import extra
 from rne_dynamics.description.sources import Source
 from rne_dynamics.errors import ArgumentError, MissingDependencyError, RneDynamicsError
 from rne_dynamics.figures.tracking import units_of
@@ -85,7 +86,7 @@ class Page:
         try:
             import viser
         except ImportError:
-            raise MissingDependencyError("the viewer needs viser: pip install 'rne_dynamics[view]'") from None
+            raise MissingDependencyError(f"the viewer needs viser: {extra('view')}") from None
         _check_address(host, port)
         with contextlib.redirect_stdout(io.StringIO()):  # a banner that `verbose` does not switch off
             self.server: Any = viser.ViserServer(host, port, verbose=False)

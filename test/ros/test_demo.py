@@ -105,7 +105,7 @@ def test_without_rclpy_one_line_has_the_fix(tmp_path):
         env={**os.environ, "PYTHONPATH": str(ROOT)},
     )
     assert done.returncode == 1
-    assert "pip install 'rne_dynamics[ros]'" in done.stderr
+    assert "pip install '.[ros]'" in done.stderr
     assert len(done.stderr.strip().splitlines()) == 1
 
 

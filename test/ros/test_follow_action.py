@@ -10,7 +10,7 @@ from importlib.util import find_spec
 import numpy as np
 import pytest
 
-pytest.importorskip("rclpy", reason="ROS 2's client library is not installed: pip install 'rne_dynamics[ros]'")
+pytest.importorskip("rclpy", reason="ROS 2's client library is not installed: pip install '.[ros]'")
 if find_spec("control_msgs") is None:
     pytest.skip("control_msgs is not on PyPI; it comes with a ROS 2 installation", allow_module_level=True)
 

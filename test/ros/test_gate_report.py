@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from support.gated import GateRig, gate_settings, holding
 
-pytest.importorskip("rclpy", reason="ROS 2's client library is not installed: pip install 'rne_dynamics[ros]'")
+pytest.importorskip("rclpy", reason="ROS 2's client library is not installed: pip install '.[ros]'")
 
 import rne_dynamics as rne
 from rne_dynamics.ros.gate_report import GateReport, Neighbours

@@ -6,7 +6,7 @@ import time
 
 import pytest
 
-pytest.importorskip("rclpy", reason="ROS 2's client library is not installed: pip install 'rne_dynamics[ros]'")
+pytest.importorskip("rclpy", reason="ROS 2's client library is not installed: pip install '.[ros]'")
 
 import rclpy
 from rclpy.parameter import Parameter

@@ -12,7 +12,7 @@ from types import ModuleType
 import numpy as np
 import pytest
 
-pytest.importorskip("mujoco", reason="the plant is MuJoCo's: pip install 'rne_dynamics[test]'")
+pytest.importorskip("mujoco", reason="the plant is MuJoCo's: pip install '.[test]'")
 
 import mujoco
 

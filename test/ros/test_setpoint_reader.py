@@ -7,7 +7,7 @@ import contextlib
 import numpy as np
 import pytest
 
-pytest.importorskip("rclpy", reason="ROS 2's client library is not installed: pip install 'rne_dynamics[ros]'")
+pytest.importorskip("rclpy", reason="ROS 2's client library is not installed: pip install '.[ros]'")
 
 from rclpy.serialization import serialize_message
 from sensor_msgs.msg import JointState

@@ -17,7 +17,7 @@ from rne_dynamics.ros.topic_recorder import TopicRecorder
 
 from .conftest import START
 
-pytest.importorskip("viser", reason="the viewer's library is not installed: pip install 'rne_dynamics[test]'")
+pytest.importorskip("viser", reason="the viewer's library is not installed: pip install '.[test]'")
 
 from support.viser_client import ViserClient
 

@@ -13,8 +13,8 @@ from xml.sax.saxutils import quoteattr
 
 import pytest
 
-pytest.importorskip("pinocchio", reason="the oracle is Pinocchio: rosdep, or pip install 'rne_dynamics[test]'")
-pytest.importorskip("mujoco", reason="the oracle is MuJoCo: pip install 'rne_dynamics[test]'")
+pytest.importorskip("pinocchio", reason="the oracle is Pinocchio: rosdep, or pip install '.[test]'")
+pytest.importorskip("mujoco", reason="the oracle is MuJoCo: pip install '.[test]'")
 
 import mujoco
 import numpy as np

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import pytest
 
-pytest.importorskip("mujoco", reason="MuJoCo is the oracle: pip install 'rne_dynamics[test]'")
+pytest.importorskip("mujoco", reason="MuJoCo is the oracle: pip install '.[test]'")
 
 import mujoco
 import numpy as np

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-pytest.importorskip("pinocchio", reason="the oracle is Pinocchio: rosdep, or pip install 'rne_dynamics[test]'")
-pytest.importorskip("mujoco", reason="the oracle is MuJoCo: pip install 'rne_dynamics[test]'")
+pytest.importorskip("pinocchio", reason="the oracle is Pinocchio: rosdep, or pip install '.[test]'")
+pytest.importorskip("mujoco", reason="the oracle is MuJoCo: pip install '.[test]'")
 
 import mujoco
 import numpy as np

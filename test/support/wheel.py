@@ -15,7 +15,7 @@ def wheel_urdfs() -> tuple[Path, ...]:
     try:
         dist = distribution("example-robot-data")
     except PackageNotFoundError:
-        reason = "the robots are those of the example-robot-data wheel: pip install 'rne_dynamics[test]'"
+        reason = "the robots are those of the example-robot-data wheel: pip install '.[test]'"
         pytest.skip(reason, allow_module_level=True)
     files = [Path(str(dist.locate_file(f))) for f in dist.files or [] if f.name.endswith(".urdf")]
     assert len(files) == 69, f"the wheel carries {len(files)} URDFs, not the 69 this suite was written for"

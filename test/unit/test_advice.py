@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import os
+import re
 import shlex
 import subprocess
 import sys
@@ -76,3 +77,15 @@ def test_no_message_names_rne_by_hand():
             if isinstance(node, ast.Constant) and isinstance(node.value, str) and node.value not in docstrings:
                 assert "`rne " not in node.value, f"{path}:{node.lineno}: use advice.rne"
                 assert "pip install numba" not in node.value, f"{path}:{node.lineno}: use advice.install"
+
+
+def test_extras_that_are_recommended_exist_and_need_a_checkout(root):
+    """The package is on no index: `pip install 'rne_dynamics[view]'` would find nothing."""
+    declared = set(re.findall(r'^        "([a-z-]+)":', (root / "setup.py").read_text(encoding="utf-8"), re.M))
+    named = set()
+    for path in [*(root / "rne_dynamics").rglob("*.py"), *(root / "docs").rglob("*.md"), root / "README.md"]:
+        text = path.read_text(encoding="utf-8")
+        assert "rne_dynamics[" not in text, path.name
+        named |= set(re.findall(r"""extra\(["'](\w+)["']\)""", text))
+        named |= {name for names in re.findall(r"'\.\[([\w,-]+)\]'", text) for name in names.split(",")}
+    assert {"view", "record", "plot"} <= named <= declared

@@ -40,8 +40,7 @@ class Rollout(Rebuilt):
 
     The torque is held from one control cycle to the next. Under `ComputedTorque` or `PdGravity` a rigid open arm is
     run by one compiled loop (`compiled`), along a trajectory of any kind; everything else (laws of one's own,
-    mechanisms, flexible links, a moving base) cycle by cycle from Python, with the same result, about 30 µs
-    slower a cycle.
+    mechanisms, flexible links, a moving base) cycle by cycle from Python, with the same result.
 
     Parameters
     ----------

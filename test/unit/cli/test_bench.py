@@ -62,7 +62,7 @@ def test_peers_that_are_not_installed_are_left_out_with_a_line(capsys, monkeypat
     text, said = capsys.readouterr()
     assert said.strip() == (
         "rne bench: nothing was compared, since no peer is installed; these are times of this package alone. "
-        "Peers: pip install 'rne_dynamics[bench]'"
+        "Peers: pip install '.[bench]' in a checkout of rne_dynamics"
     )
     assert "no C compiler is installed (no_such_compiler)" in text
     assert "left out: pin in every comparison" in text

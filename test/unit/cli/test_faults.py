@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-pytest.importorskip("rclpy", reason="ROS 2's client library is not installed: pip install 'rne_dynamics[ros]'")
+pytest.importorskip("rclpy", reason="ROS 2's client library is not installed: pip install '.[ros]'")
 
 from rne_dynamics.cli.faults import figures
 from rne_dynamics.cli.main import main

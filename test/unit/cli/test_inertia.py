@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-pytest.importorskip("trimesh", reason="trimesh reads the meshes: pip install 'rne_dynamics[test]'")
+pytest.importorskip("trimesh", reason="trimesh reads the meshes: pip install '.[test]'")
 
 import numpy as np
 import trimesh

@@ -22,8 +22,8 @@ from rne_dynamics.errors import SingularPostureError
 from rne_dynamics.model.assembly import assemble as assemble_tree
 from rne_dynamics.model.inertia import Inertia
 
-pytest.importorskip("pinocchio", reason="the oracle is Pinocchio: rosdep, or pip install 'rne_dynamics[test]'")
-pytest.importorskip("mujoco", reason="the oracle is MuJoCo: pip install 'rne_dynamics[test]'")
+pytest.importorskip("pinocchio", reason="the oracle is Pinocchio: rosdep, or pip install '.[test]'")
+pytest.importorskip("mujoco", reason="the oracle is MuJoCo: pip install '.[test]'")
 from support.constrained_engines import ConstrainedMujoco, ConstrainedPinocchio, in_mujoco
 from support.multipliers import Closed
 

@@ -131,7 +131,7 @@ def test_results_of_a_benchmark_are_drawn_again(tmp_path, capsys):
 
 
 def test_report_of_faults_has_failures_first(tmp_path):
-    pytest.importorskip("rclpy", reason="ROS 2's client library is not installed: pip install 'rne_dynamics[ros]'")
+    pytest.importorskip("rclpy", reason="ROS 2's client library is not installed: pip install '.[ros]'")
     from rne_dynamics.cli.faults import write_report
     from rne_dynamics.faults.campaign import FAULTS, Result
 
