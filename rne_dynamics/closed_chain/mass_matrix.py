@@ -85,7 +85,8 @@ def _assembled(mechanism: Mechanism, q: Array, start: Start, lead: tuple[int, ..
 def _terms(mechanism: Mechanism, posture: Array, qd: Array, desired: Array) -> tuple[Array, Array, Array, Array]:
     velocity = least_velocity(mechanism, posture, qd)
     return tree_terms(
-        mechanism, np.zeros_like(posture), mechanism.robot.base_at_rest, posture, velocity, desired
+        mechanism, np.zeros_like(posture), mechanism.robot.base_at_rest, posture, velocity, desired,
+        np.empty((0, mechanism.n)),
     )
 
 

@@ -220,7 +220,7 @@ def refuse_loose(mechanism: Mechanism, q: Array, free: Array) -> None:
 
 
 def tree_terms(
-    mechanism: Mechanism, viscous: Array, base: Array, posture: Array, velocity: Array, desired: Array
+    mechanism: Mechanism, viscous: Array, base: Array, posture: Array, velocity: Array, desired: Array, speeds: Array
 ) -> tuple[Array, Array, Array, Array]:
     """Efforts of the motors, term by term, at a state of all joints of the tree that the loops allow.
 
@@ -238,11 +238,13 @@ def tree_terms(
         Of all joints of the tree, shape (tree n,).
     desired
         Accelerations of the actuated joints, one set a row, shape (sets, n).
+    speeds
+        Velocities of the actuated joints for which the viscous torque is computed, likewise.
 
     Returns
     -------
     tuple
-        M·desired (sets, n), c(q, q̇) (n,), g(q) with the preload (n,), viscous torque of passive joints (n,).
+        M·desired (sets, n), c(q, q̇) (n,), g(q) with the preload (n,), viscous torque of passive joints (sets, n).
 
     Raises
     ------
@@ -276,5 +278,6 @@ def tree_terms(
     open_efforts(packed, work, turning, posture, velocity, bent, unloaded, coriolis)
     open_efforts(packed, work, pulling, posture, rest, rest, unloaded, gravity)
     inertia = np.array([shared(M @ (T @ (back @ row))) for row in desired]).reshape(len(desired), mechanism.n)
+    passive = np.array([shared(viscous * (T @ (back @ row))) for row in speeds]).reshape(len(speeds), mechanism.n)
     held = shared(gravity) + motor_efforts(mechanism, T, rest, mechanism.preloads)
-    return inertia, shared(coriolis), held, shared(viscous * velocity)
+    return inertia, shared(coriolis), held, passive

@@ -63,13 +63,14 @@ def closed_law_kernel(
     base: Array,
     q: Array,
     qd: Array,
-    desired: Array,
-    correction: Array,
+    accelerations: Array,
+    speeds: Array,
     posture: Array,
     terms: Array,
 ) -> int:
-    """Rows of `terms`, (5, n): M·desired, c(q, q̇), g(q), M·correction, passive joints' viscous torque; a status.
+    """Rows of `terms`, (6, n): M·desired, c(q, q̇), g(q), M·correction, passive joints' viscous torque; a status.
 
+    The rows of `accelerations`, (2, n), are desired and correction; that torque is for each row of `speeds`, (2, n).
     `viscous` is `passive_viscous`, `posture` as for `closed_terms_kernel`, whose status this is.
     """
     if not _finite(q, terms):
@@ -84,12 +85,13 @@ def closed_law_kernel(
     if status != DONE:
         return status
     _projected_gravity(packed, work, base, posture, T, terms[2])
-    _projected_friction(work, viscous, T, qd, terms[4])
+    for row in range(2):
+        _projected_friction(work, viscous, T, speeds[row], terms[4 + row])
     for j in range(n):
         terms[0, j], terms[3, j] = 0.0, 0.0
         for k in range(n):
-            terms[0, j] += M[j, k] * desired[k]
-            terms[3, j] += M[j, k] * correction[k]
+            terms[0, j] += M[j, k] * accelerations[0, k]
+            terms[3, j] += M[j, k] * accelerations[1, k]
     return status
 
 
@@ -120,11 +122,12 @@ def _constants(mechanism: Mechanism) -> tuple[Packed, Array, Array]:
 
 def closed_terms(
     mechanism: Mechanism, q: Array, qd: Array, desired: Array, correction: Array, posture: Array | None,
-    base_motion: BaseMotion | None = None,
+    base_motion: BaseMotion | None = None, speeds: Array | None = None,
 ) -> Array:
-    """(M·desired, c(q, q̇), g(q), M·correction, viscous torque of passive joints), N·m or N; shape (5, n).
+    """(M·desired, c(q, q̇), g(q), M·correction, two viscous torques of passive joints), N·m or N; shape (6, n).
 
-    Arguments as `measured` gives them; `posture` and `base_motion` as for `ComputedTorque.law`.
+    Arguments as `measured` gives them; `posture` and `base_motion` as for `ComputedTorque.law`. Viscous torques are for
+    the velocities of actuated joints in the rows of `speeds`, (2, n); 0 by default.
 
     Raises
     ------
@@ -135,17 +138,19 @@ def closed_terms(
     packed, viscous, base = _constants(mechanism)
     if base_motion is not None:
         base = base_motion.packed(mechanism.robot.gravity)
-    terms = np.empty((5, mechanism.n))
-    start = _start(mechanism, posture)
+    terms = np.empty((6, mechanism.n))
+    speeds = np.zeros((2, mechanism.n)) if speeds is None else speeds
+    start, accelerations = _start(mechanism, posture), np.array([desired, correction])
     if not generic_rank(mechanism).coordinates:
         if not np.isfinite(q).all():
             return np.full_like(terms, np.nan)
         state = nearest_state(mechanism, start, q, qd)
-        (terms[0], terms[3]), *rest = tree_terms(mechanism, viscous, base, *state, np.array([desired, correction]))
-        terms[1], terms[2], terms[4] = rest
+        (terms[0], terms[3]), terms[1], terms[2], terms[4:] = tree_terms(
+            mechanism, viscous, base, *state, accelerations, speeds
+        )
         return terms
     status = closed_law_kernel(
-        packed, workspace(packed), viscous, base, q, qd, desired, correction, start, terms
+        packed, workspace(packed), viscous, base, q, qd, accelerations, speeds, start, terms
     )
     return _good(mechanism, status, q, start, terms)
 
@@ -166,7 +171,7 @@ def closed_holding_terms(
         if not np.isfinite(q).all():
             return np.full_like(terms, np.nan)
         state = nearest_state(mechanism, start, q, qd)
-        _, _, terms[0], terms[1] = tree_terms(mechanism, viscous, base, *state, np.empty((0, mechanism.n)))
+        _, _, terms[0], terms[1:] = tree_terms(mechanism, viscous, base, *state, np.empty((0, mechanism.n)), qd[None])
         return terms
     status = closed_holding_kernel(packed, workspace(packed), viscous, base, q, qd, start, terms)
     return _good(mechanism, status, q, start, terms)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cache, cached_property
@@ -16,6 +15,7 @@ from rne_dynamics.compiling.jit import helper, in_place_helper, kernel
 from rne_dynamics.control.checks import measured
 from rne_dynamics.control.closed_terms import closed_terms
 from rne_dynamics.control.feedback import feedback
+from rne_dynamics.control.friction_compensation import joint_compensation
 from rne_dynamics.control.reference import Reference
 from rne_dynamics.control.rigid_terms import OwnTerms, own_rigid_terms, own_terms, rigid_terms_kernel
 from rne_dynamics.control.terms import TorqueTerms
@@ -26,8 +26,20 @@ from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.packed_arm import base_of, base_view, parameters_of, topology_of
 
 #: Rows of `ComputedTorque.table`: gains; viscous friction, Coulomb friction forwards and backwards; scale and
-#: 1 / threshold of `FrictionCompensation`.
-GAIN_P, GAIN_D, GAIN_I, VISCOUS, FORWARD, BACKWARD, SCALE, STEEPNESS, TABLE_ROWS = range(9)
+#: 1 / threshold of `FrictionCompensation`; effort of the viscous friction for an error of 1, `viscous_gain`.
+GAIN_P, GAIN_D, GAIN_I, VISCOUS, FORWARD, BACKWARD, SCALE, STEEPNESS, VISCOUS_GAIN, TABLE_ROWS = range(10)
+
+
+def decay_rate(p: float, d: float) -> float:
+    """Λ: how fast an error decays where viscous friction outweighs inertia, 1/s; p / d of gains that do not overshoot.
+
+    A quarter of d at most: beyond that friction would make the loop less damped.
+    """
+    return min(p / d, 0.25 * d) if d > 0.0 else 0.0
+
+
+#: The same for kernels.
+decay_rate_helper = helper(decay_rate)
 
 
 @in_place_helper
@@ -43,13 +55,14 @@ def put_correction(
 
 
 @in_place_helper
-def put_friction(table: Array, qd: Array, reference: Reference, terms: Array) -> None:
+def put_friction(table: Array, q: Array, reference: Reference, terms: Array) -> None:
     """`TorqueTerms` in the rows of `terms` after the four of `rigid_terms_kernel`: friction before feedback."""
-    for j in range(qd.shape[0]):
-        terms[4, j] = terms[3, j]
-        smooth = math.tanh(reference.qd[j] * table[STEEPNESS, j])
-        coulomb = table[FORWARD, j] if smooth > 0.0 else table[BACKWARD, j]
-        terms[3, j] = table[SCALE, j] * (table[VISCOUS, j] * qd[j] + coulomb * smooth)
+    for j in range(q.shape[0]):
+        terms[4, j] = terms[3, j] + table[VISCOUS_GAIN, j] * (reference.q[j] - q[j])
+        terms[3, j] = joint_compensation(
+            table[SCALE, j], table[STEEPNESS, j], table[VISCOUS, j], table[FORWARD, j], table[BACKWARD, j],
+            reference.qd[j],
+        )
 
 
 @helper
@@ -64,7 +77,7 @@ def computed_torque_terms(
     correction = np.empty(qd.shape[0])
     put_correction(table, q, qd, reference, integral, correction)
     rigid_terms_kernel(topology, parameters, base, q, qd, reference.qdd, correction, terms)
-    put_friction(table, qd, reference, terms)
+    put_friction(table, q, reference, terms)
 
 
 @kernel
@@ -88,7 +101,7 @@ def own_computed_torque_terms(
     reference, correction = Reference(aim, aim_qd, aim_qdd), terms[4]  # filled last by `put_friction`
     put_correction(table, q, qd, reference, integral, correction)
     own_rigid_terms(own, q, qd, aim_qdd, correction, terms)
-    put_friction(table, qd, reference, terms)
+    put_friction(table, q, reference, terms)
 
 
 @cache
@@ -99,10 +112,12 @@ def _own_terms_in_python() -> Callable[..., None]:
 
 @dataclass(frozen=True, eq=False)
 class ComputedTorque(TrackingLaw):
-    """τ = M(q)(q̈_d + Kd ė + Kp e + Ki ∫e) + c(q, q̇) + g(q) + friction, e = q_d − q.
+    """τ = M(q)(q̈_d + Kd ė + Kp e + Ki ∫e) + c(q, q̇) + g(q) + friction(q̇_d) + D Λ e, e = q_d − q.
 
-    On an arm equal to the model the error follows ë + Kd ė + Kp e + Ki ∫e = 0, joint by joint, also on a moving base
-    whose motion is known. Its linear acceleration counts with gravity then, its turning with the velocity torque c.
+    On an arm equal to the model, without viscous friction D, the error follows ë + Kd ė + Kp e + Ki ∫e = 0, joint by
+    joint, also on a moving base whose motion is known. Its linear acceleration counts with gravity then, its turning
+    with the velocity torque c. With friction compensated it follows M (ë + Kd ė + Kp e + Ki ∫e) + D (ė + Λ e) = 0:
+    friction damps, and an error decays at the rate Λ = Kp / Kd where friction outweighs inertia (docs/friction.md).
 
     Parameters
     ----------
@@ -127,9 +142,14 @@ class ComputedTorque(TrackingLaw):
         table[:SCALE] = gains.p, gains.d, gains.i, *self._friction
         if compensation is not None:
             table[SCALE], table[STEEPNESS] = compensation.scale, 1.0 / compensation.velocity_threshold
+            table[VISCOUS_GAIN] = compensation.scale * self._friction.viscous * self._decay_rates
         arm = tree.pack(tree.base_at_rest, checked=False)
         for name, value in (("arm", arm), ("table", table), ("_nothing", np.zeros(self.robot.n))):
             object.__setattr__(self, name, value)
+
+    @cached_property
+    def _decay_rates(self) -> Array:
+        return np.array([decay_rate(p, d) for p, d in zip(self.gains.p, self.gains.d, strict=True)])
 
     @cached_property
     def own_terms(self) -> OwnTerms | None:
@@ -168,14 +188,16 @@ class ComputedTorque(TrackingLaw):
         n = self.robot.n
         q, qd = measured(q, n, "q"), measured(qd, n, "qd")
         desired = measured(reference.qdd, n, "reference.qdd")
+        aim, aim_qd = measured(reference.q, n, "reference.q"), measured(reference.qd, n, "reference.qd")
         if (mechanism := mechanism_of(self.robot)) is not None:
             correction = feedback(self.gains, q, qd, reference, integral)
-            inertia, coriolis, gravity, answer, passive = closed_terms(
-                mechanism, q, qd, desired, correction, posture, base_motion
+            speeds = np.array([aim_qd, self._decay_rates * (aim - q)])
+            inertia, coriolis, gravity, answer, passive, passive_answer = closed_terms(
+                mechanism, q, qd, desired, correction, posture, base_motion, speeds
             )
-            return TorqueTerms(inertia, coriolis, gravity, self.friction_torque(qd, reference.qd, passive), answer)
+            answer += self.table[VISCOUS_GAIN] * (aim - q) + self.table[SCALE] * passive_answer
+            return TorqueTerms(inertia, coriolis, gravity, self.friction_torque(aim_qd, passive), answer)
         terms = np.empty((5, n))
-        aim, aim_qd = measured(reference.q, n, "reference.q"), measured(reference.qd, n, "reference.qd")
         summed = self._nothing if integral is None else measured(integral, n, "integral")
         arm, own = self.arm, self.own_terms
         base = None if base_motion is None else base_motion.packed(self.robot.gravity)

@@ -6,11 +6,20 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from rne_dynamics.compiling.jit import in_place_kernel
+from rne_dynamics.compiling.jit import in_place_helper, in_place_kernel
 from rne_dynamics.control.checks import measured
 from rne_dynamics.errors import ControlError
 from rne_dynamics.model.friction import JointFriction
 from rne_dynamics.model.inertia import Array
+
+
+@in_place_helper
+def joint_compensation(
+    scale: float, steepness: float, viscous: float, forward: float, backward: float, velocity: float
+) -> float:
+    """`FrictionCompensation.torque` of one joint, with `steepness` = 1 / threshold."""
+    x = min(max(velocity * steepness, -1.0), 1.0)
+    return scale * (viscous * velocity + (forward if x > 0.0 else backward) * x * (1.5 - 0.5 * x * x))
 
 
 @in_place_kernel
@@ -20,29 +29,27 @@ def compensation_kernel(
     viscous: Array,
     forward: Array,
     backward: Array,
-    viscous_velocity: Array,
-    coulomb_velocity: Array,
+    velocity: Array,
     passive: Array,
     torque: Array,
 ) -> None:
     """`FrictionCompensation.torque` into `torque`, with `steepness` = 1 / threshold; arrays of shape (n,)."""
     for j in range(torque.shape[0]):
-        smooth = np.tanh(coulomb_velocity[j] * steepness)
-        coulomb = forward[j] if smooth > 0.0 else backward[j]
-        torque[j] = scale * (viscous[j] * viscous_velocity[j] + passive[j] + coulomb * smooth)
+        own = joint_compensation(scale, steepness, viscous[j], forward[j], backward[j], velocity[j])
+        torque[j] = own + scale * passive[j]
 
 
 @dataclass(frozen=True)
 class FrictionCompensation:
-    """Viscous and Coulomb friction with sign(v) replaced by tanh(v / threshold).
+    """Viscous and Coulomb friction with sign(v) replaced by x (3 − x²) / 2, x = v / threshold, below the threshold.
 
     Parameters
     ----------
     scale
         Fraction of the modelled friction to cancel, 0 to 1. Above 1 the arm would drive itself.
     velocity_threshold
-        Speed at which 76 % of the Coulomb torque is given, rad/s or m/s; above 0. The small default suits tracking,
-        where the desired velocity decides; for a measured, noisy velocity (hand guiding) take about its noise.
+        Speed from which on all of the Coulomb torque is given, rad/s or m/s; above 0. The small default suits tracking,
+        which takes the desired velocity; for a measured velocity (hand guiding) take twice its noise.
 
     Raises
     ------
@@ -51,7 +58,7 @@ class FrictionCompensation:
     """
 
     scale: float = 1.0
-    velocity_threshold: float = 0.005
+    velocity_threshold: float = 0.0005
 
     def __post_init__(self) -> None:
         if not 0.0 <= self.scale <= 1.0:
@@ -64,31 +71,25 @@ class FrictionCompensation:
                 "it must be finite and above 0"
             )
 
-    def torque(
-        self,
-        friction: JointFriction,
-        viscous_velocity: Array,
-        coulomb_velocity: Array,
-        passive: Array | None = None,
-    ) -> Array:
+    def torque(self, friction: JointFriction, velocity: Array, passive: Array | None = None) -> Array:
         """Compensating torque, N·m or N; shape (n,).
 
         Parameters
         ----------
         friction
             The joints' friction.
-        viscous_velocity, coulomb_velocity
-            Velocity for the viscous and for the Coulomb part, rad/s or m/s; shape (n,). A tracking law takes the
-            desired velocity for the Coulomb part: it knows the way ahead while the joint still sticks, and noise
-            near standstill cannot make it chatter.
+        velocity
+            rad/s or m/s; shape (n,). A tracking law takes the desired velocity: it knows the way ahead while the joint
+            still sticks, noise near standstill cannot make it chatter, and no delay turns friction into oscillation
+            (docs/friction.md).
         passive
-            What a mechanism's passive joints take from its motors by viscous friction, N·m or N; shape (n,).
+            What a mechanism's passive joints take from its motors by viscous friction at that velocity, N·m or N;
+            shape (n,).
         """
         n = len(friction.viscous)
         torque = np.empty(n)
         compensation_kernel(
-            float(self.scale), 1.0 / self.velocity_threshold, *friction,
-            measured(viscous_velocity, n, "the velocity"), measured(coulomb_velocity, n, "the velocity"),
+            float(self.scale), 1.0 / self.velocity_threshold, *friction, measured(velocity, n, "the velocity"),
             np.zeros(n) if passive is None else passive, torque,
         )  # fmt: skip
         return torque

@@ -35,23 +35,32 @@ class GravityCompensation:
         D, N·m·s/rad or N·s/m, not negative; one number or shape (n,).
     friction_compensation
         Takes the measured velocity for both parts: the hand's intention is unknown.
+    viscous_part
+        Fraction of the viscous part that is compensated, 0 to 1; one number or shape (n,). With 1 a control loop, which
+        measures a period late, makes a light link with much friction oscillate: `Supervisor` lowers it there.
 
     Raises
     ------
     ControlError
-        A robot with a floating joint, a negative or non-finite damping.
+        A robot with a floating joint, a negative or non-finite damping, a part outside [0, 1].
     """
 
     robot: RigidRobot
     damping: Array
     friction_compensation: FrictionCompensation | None = None
+    viscous_part: Array | float = 1.0
     _friction: JointFriction = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
         every_joint_driven(self.robot, "gravity compensation")
         damping = frozen_vector(self.damping, self.robot.n, "damping", lowest=0.0, names=self.robot.joint_names)
+        part = frozen_vector(
+            self.viscous_part, self.robot.n, "viscous part", lowest=0.0, highest=1.0, names=self.robot.joint_names
+        )
+        friction = joint_friction(self.robot)
         object.__setattr__(self, "damping", damping)
-        object.__setattr__(self, "_friction", joint_friction(self.robot))
+        object.__setattr__(self, "viscous_part", part)
+        object.__setattr__(self, "_friction", friction._replace(viscous=part * friction.viscous))
 
     def law(
         self, q: Array, qd: Array, reference: Reference | None = None, integral: Array | None = None, *,
@@ -79,5 +88,5 @@ class GravityCompensation:
         if self.friction_compensation is None:
             friction = np.zeros(n)
         else:
-            friction = self.friction_compensation.torque(self._friction, qd, qd, passive)
+            friction = self.friction_compensation.torque(self._friction, qd, self.viscous_part * passive)
         return TorqueTerms(np.zeros(n), np.zeros(n), gravity, friction, -self.damping * qd)

@@ -58,6 +58,7 @@ class PdGravity(TrackingLaw):
         n = self.robot.n
         q, qd = measured(q, n, "q"), measured(qd, n, "qd")
         answer = feedback(self.gains, q, qd, reference, integral)
-        gravity, passive = holding_terms(self.robot, q, qd, posture, base_motion)
-        friction = self.friction_torque(qd, reference.qd, passive)
+        aim_qd = measured(reference.qd, n, "reference.qd")
+        gravity, passive = holding_terms(self.robot, q, aim_qd, posture, base_motion)
+        friction = self.friction_torque(aim_qd, passive)
         return TorqueTerms(np.zeros(n), np.zeros(n), gravity, friction, answer)

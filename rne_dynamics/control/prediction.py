@@ -11,6 +11,7 @@ from rne_dynamics.compiling.jit import kernel
 from rne_dynamics.control import computed_torque
 from rne_dynamics.control.command_delay import LONGEST_DELAY, check_delay
 from rne_dynamics.control.computed_torque import ComputedTorque
+from rne_dynamics.control.friction_compensation import joint_compensation
 from rne_dynamics.dynamics.compiled import OK, pack
 from rne_dynamics.dynamics.declared.base_motion import BaseMotion
 from rne_dynamics.dynamics.forward_dynamics import FORWARD_DYNAMICS
@@ -184,9 +185,10 @@ def _predict(
         h = 1e-9 * (at - began)
         for j in range(n):
             parameters[int(joints[_BODY, j]), ROTOR] = joints[_ROTOR, j] + 0.5 * h * joints[_VISCOUS, j]
-            smooth = math.tanh(aim_qd[j] * joints[_STEEPNESS, j])
-            coulomb = joints[_FORWARD, j] if smooth > 0.0 else joints[_BACKWARD, j]
-            force[j] = effort[j] / (at - began) - joints[_VISCOUS, j] * state[1, j] - coulomb * smooth
+            coulomb = joint_compensation(
+                1.0, joints[_STEEPNESS, j], 0.0, joints[_FORWARD, j], joints[_BACKWARD, j], aim_qd[j]
+            )
+            force[j] = effort[j] / (at - began) - joints[_VISCOUS, j] * state[1, j] - coulomb
             q[j], speed[j] = state[0, j], state[1, j]
         for half in range(2):
             for j in range(n):

@@ -32,8 +32,7 @@ class TrackingLaw(Rebuilt):
     gains
         Their units are those of the law.
     friction_compensation
-        All of the modelled friction by default; None leaves it to the feedback. The viscous part follows the measured
-        velocity, which keeps the error equation linear; the Coulomb part the desired one.
+        All of the modelled friction by default, at the desired velocity; None leaves it to the feedback.
 
     Raises
     ------
@@ -53,11 +52,11 @@ class TrackingLaw(Rebuilt):
         self.gains.fit(self.robot.n, self.name)
         object.__setattr__(self, "_friction", joint_friction(self.robot))
 
-    def friction_torque(self, qd: Array, aim_qd: Array, passive: Array) -> Array:
-        """Compensating torque at measured and desired velocity, with the viscous torque of passive joints; (n,)."""
+    def friction_torque(self, aim_qd: Array, passive: Array) -> Array:
+        """Compensating torque at the desired velocity, with the viscous torque of passive joints at it; (n,)."""
         if self.friction_compensation is None:
             return np.zeros(self.robot.n)
-        return self.friction_compensation.torque(self._friction, qd, aim_qd, passive)
+        return self.friction_compensation.torque(self._friction, aim_qd, passive)
 
     @cached_property
     def lowest_rate(self) -> float:

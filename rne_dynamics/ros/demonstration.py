@@ -211,8 +211,6 @@ def parameters(session: Session) -> dict[str, dict[str, Any]]:
         nodes[CONTROLLER] |= {
             "limits": limits,
             "gains": {j: {"p": session.bandwidth**2, "d": 2.0 * session.bandwidth} for j in session.joints},
-            # the simulated friction is known exactly, so its compensation may be steep around zero speed
-            "friction_velocity_threshold": 0.001,
         }
     else:
         given = {SIMULATOR: session.config.simulator, CONTROLLER: session.config.controller}

@@ -15,9 +15,11 @@ from rne_dynamics.ros.loop_process import control_process
 from rne_dynamics.ros.parameters import Parameter, Values
 from rne_dynamics.ros.process import run
 
+#: Friction is compensated by the measured speed, which has noise; too much of it makes an arm creep: none by default.
+_DEFAULTS = {"friction_compensation": 0.0, "friction_velocity_threshold": 0.01}
+
 SCHEMA: tuple[Parameter, ...] = (
-    # overcompensated friction, by the measured speed, makes an arm creep: none by default
-    *(replace(p, default=0.0) if p.name == "friction_compensation" else p for p in CONTROLLER),
+    *(replace(p, default=_DEFAULTS.get(p.name, p.default)) for p in CONTROLLER),
     damping_parameter("gains.{joint}.d", "Damping against the motion."),
 )
 

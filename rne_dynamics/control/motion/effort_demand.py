@@ -16,7 +16,6 @@ from rne_dynamics.control.computed_torque import (
     FORWARD,
     GAIN_D,
     SCALE,
-    STEEPNESS,
     VISCOUS,
     ComputedTorque,
 )
@@ -70,7 +69,6 @@ class EffortDemand:
         table = law.table
         friction = table[SCALE] * table[[VISCOUS, FORWARD, BACKWARD]]
         self._friction = np.zeros_like(friction) if "friction" in compensated else friction
-        self._steepness = table[STEEPNESS]
         self._omega = 0.5 * table[GAIN_D]
         fastest = float(self._omega.max(initial=0.0))
         self._window = min(0.5 / fastest, LONGEST_WINDOW) if fastest > 0.0 else LONGEST_WINDOW
@@ -98,8 +96,8 @@ class EffortDemand:
             robot, asked[:, 0], speed, acceleration, base_motion=self._base
         )
         motion += self._friction[0] * asked[:, 1]
-        smooth = np.tanh(asked[:, 1] * self._steepness)
-        effort = motion + smooth * np.where(smooth > 0.0, self._friction[1], self._friction[2])
+        ahead = asked[:, 1] > 0.0
+        effort = motion + np.sign(asked[:, 1]) * np.where(ahead, self._friction[1], self._friction[2])
         self._judged(times, self._slope(times, motion), self._limits.rate, "effort_rate", ACCEPTED_RATE)
         self._throw(robot, times, asked[:, 0], motion)
         return self._judged(times, np.abs(effort), self._limits.effort, "effort", ACCEPTED)

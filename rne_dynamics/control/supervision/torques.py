@@ -16,6 +16,7 @@ from rne_dynamics.control.gravity_compensation import GravityCompensation
 from rne_dynamics.control.guards.effort_limiter import Limited
 from rne_dynamics.control.guards.felt_inertia import joint_inertia
 from rne_dynamics.control.reference import Reference
+from rne_dynamics.control.rigid_terms import holding_terms
 from rne_dynamics.control.supervision.answer import quick_answer
 from rne_dynamics.control.supervision.settings import Settings
 from rne_dynamics.control.supervision.watch import PeriodWatch
@@ -24,6 +25,7 @@ from rne_dynamics.control.tracking_law import TrackingLaw
 from rne_dynamics.dispatch import bias_torque, follower, gravity_torque, inverse_dynamics, mechanism_of
 from rne_dynamics.dynamics.declared.base_motion import BaseMotion
 from rne_dynamics.errors import AssemblyError, SingularPostureError
+from rne_dynamics.model.friction import joint_friction
 from rne_dynamics.model.inertia import Array
 
 if TYPE_CHECKING:
@@ -125,10 +127,27 @@ class Torques:
         self._damped = GravityCompensation(robot, lowered(inverse, settings.stop.damping * felt, rate / SAFETY))
         wanted = settings.floating.damping
         allowed = lowered(inverse, wanted, rate / SAFETY)
-        self._floating = settings.floating if allowed is wanted else replace(settings.floating, damping=allowed)
+        viscous = self._viscous_part(q, inverse, rate / SAFETY)
+        self._floating = settings.floating
+        if allowed is not wanted or viscous.min() < 1.0:
+            self._floating = replace(settings.floating, damping=allowed, viscous_part=viscous)
         frequency = 2.0 * settings.limits.stop_frequency
         walls: Array = lowered(inverse, frequency * felt, rate / CALM) / frequency
         return walls
+
+    def _viscous_part(self, q: Array, inverse: Array, fastest: float) -> Array:
+        """Fractions, (n,), of the viscous friction that hand guiding compensates: none decays faster than `fastest`."""
+        law, robot = self._settings.floating, self._settings.robot
+        if law.friction_compensation is None:
+            return np.ones(robot.n)
+        viscous = law.friction_compensation.scale * joint_friction(robot).viscous
+        if not robot.loops:
+            return np.divide(lowered(inverse, viscous, fastest), viscous, np.ones(robot.n), where=viscous > 0.0)
+        matrix = np.diag(viscous)  # of a mechanism passive joints too, so that it is not diagonal
+        for j, speed in enumerate(np.eye(robot.n)):
+            matrix[:, j] += law.friction_compensation.scale * holding_terms(robot, q, speed, self.posture)[1]
+        decay = float(np.linalg.eigvals(inverse @ matrix).real.max())
+        return np.full(robot.n, min(1.0, fastest / decay) if decay > 0.0 else 1.0)
 
     def own(self, effort: Array) -> Array:
         """The part of an effort that moves each joint itself, (n,): I_j (M⁻¹ effort)_j with `JointInertia.felt` I_j."""
@@ -223,9 +242,9 @@ class Torques:
         return TorqueTerms(zero, zero, support * gravity, zero, zero)
 
     def _slowed(self, terms: TorqueTerms) -> TorqueTerms:
-        """Less damping where states have become rarer since inertia was updated."""
+        """Less damping and compensated friction where states have become rarer since inertia was updated."""
         part = self._inertia_period / self.period.longest
-        return terms._replace(feedback=part * terms.feedback) if part < 1.0 else terms
+        return terms._replace(feedback=part * terms.feedback, friction=part * terms.friction) if part < 1.0 else terms
 
     def _own(self, terms: TorqueTerms) -> TorqueTerms:
         for name in self._settings.compensated:

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from rne_dynamics.compiling.jit import helper, in_place_helper, in_place_routine, routine, threaded_kernel
 from rne_dynamics.control import computed_torque as law
+from rne_dynamics.control.computed_torque import decay_rate_helper
 from rne_dynamics.control.feedback import feedback_kernel
 from rne_dynamics.control.friction_compensation import compensation_kernel
 from rne_dynamics.control.rigid_terms import gravity_only_kernel, rigid_terms_kernel
@@ -129,7 +130,7 @@ def _put_general_terms(
         gravity_only_kernel(laws.topology, parameters, base, q, terms[2])
         feedback_kernel(gains[P], gains[I], gains[D], q, qd, reference[0], reference[1], integral, terms[3])
         compensation_kernel(
-            scale, steepness, friction[0], friction[1], friction[2], qd, reference[1], terms[0], terms[4]
+            scale, steepness, friction[0], friction[1], friction[2], reference[1], terms[0], terms[4]
         )
         for j in range(n):
             block.rows[at.FRICTION, lane * n + j] = terms[4, j]
@@ -156,6 +157,8 @@ def _fill(plants: PlantRows, laws: LawRows, code: OwnCode, block: Block, first: 
             for i in range(3):
                 block.laws[law.VISCOUS + i, k] = friction[i, j]
             block.laws[law.SCALE, k], block.laws[law.STEEPNESS, k] = scale, steepness
+            rate = decay_rate_helper(gains[P, j], gains[D, j]) if laws.kind == COMPUTED_TORQUE else 0.0
+            block.laws[law.VISCOUS_GAIN, k] = scale * friction[0, j] * rate
     own_law = code.terms_rows != 0 or (code.terms != 0 and width == 1)
     return Kind(width, n, is_damped, compensated, own_law)
 

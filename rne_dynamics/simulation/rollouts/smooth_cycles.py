@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from typing import NamedTuple
 
 import numpy as np
@@ -11,6 +10,7 @@ from numpy.typing import NDArray
 from rne_dynamics.compiling.addresses import call, call_rows
 from rne_dynamics.compiling.jit import in_place_helper, in_place_routine
 from rne_dynamics.control import computed_torque as law
+from rne_dynamics.control.friction_compensation import joint_compensation
 from rne_dynamics.control.integral import after_cycle
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.simulation.plant.arrays import EFFORT, OwnCode
@@ -165,10 +165,9 @@ def _put_terms(kind: Kind, code: OwnCode, references: Array, block: Block, cycle
             )  # fmt: skip
             rows[at.FRICTION, k] = 0.0
             if kind.compensated:
-                smooth = math.tanh(aim_qd * laws[law.STEEPNESS, k])
-                coulomb = laws[law.FORWARD, k] if smooth > 0.0 else laws[law.BACKWARD, k]
-                rows[at.FRICTION, k] = laws[law.SCALE, k] * (
-                    laws[law.VISCOUS, k] * rows[at.QD, k] + coulomb * smooth
+                rows[at.FRICTION, k] = joint_compensation(
+                    laws[law.SCALE, k], laws[law.STEEPNESS, k], laws[law.VISCOUS, k], laws[law.FORWARD, k],
+                    laws[law.BACKWARD, k], aim_qd,
                 )  # fmt: skip
     q, qd, aim_qdd, correction = rows[at.Q], rows[at.QD], rows[at.AIM_QDD], rows[at.CORRECTION]
     if not kind.own_law:
@@ -193,6 +192,8 @@ def _command(kind: Kind, clock: Clock, course: Course, block: Block, first: int,
         s, finite = first + lane, True
         for j in range(n):
             k, m = lane * n + j, 4 * lane * n + j
+            rows[at.ERROR, k] = rows[at.AIM_Q, k] - rows[at.Q, k]
+            block.terms[m + 3 * n] += block.laws[law.VISCOUS_GAIN, k] * rows[at.ERROR, k]
             asked = (
                 block.terms[m] + block.terms[m + n] + block.terms[m + 2 * n] + rows[at.FRICTION, k]
                 + block.terms[m + 3 * n]
@@ -200,7 +201,6 @@ def _command(kind: Kind, clock: Clock, course: Course, block: Block, first: int,
             limit = block.joints[EFFORT, k]
             rows[at.ASKED, k] = asked
             rows[at.EFFORT, k] = limit if asked > limit else (-limit if asked < -limit else asked)
-            rows[at.ERROR, k] = rows[at.AIM_Q, k] - rows[at.Q, k]
             finite = finite and abs(asked) < np.inf
         if not finite:
             course.status[s], course.at[s, 0], course.at[s, 1] = BAD_EFFORT, cycle, 0

@@ -225,7 +225,7 @@ def test_mechanisms_without_actuated_coordinates_feel_the_base():
     base, q, still = SWELL.motion(0.4), np.array(mechanism.neutral), np.zeros(3)
     posture, velocity = np.array(mechanism.posture), np.zeros(mechanism.robot.n)
     packed = base.packed(mechanism.robot.gravity)
-    _, turning, gravity, _ = tree_terms(mechanism, velocity, packed, posture, velocity, still[None])
+    _, turning, gravity, _ = tree_terms(mechanism, velocity, packed, posture, velocity, still[None], still[None])
     expected = rne.inverse_dynamics(mechanism, q, still, still, base_motion=base)
     assert relative_error(turning + gravity, expected) < 1e-9
 
