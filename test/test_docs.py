@@ -45,6 +45,11 @@ FOREIGN = (
     "cmake -S panda_c ", "cmake --build panda_c/", "ctest --test-dir panda_c/",  # test_c_export.py
 )  # fmt: skip
 PARSED_ONLY = ("demo", "faults", "guide", "send", "stop", "state", "view")
+#: Moves of pages that show an arm that does not track.
+UNTRACKED = tuple(map(shlex.split, (
+    "simulate examples/four_joint_arm.urdf --to shoulder=60deg --seconds 2 --payload tool=0.5",
+    "simulate puma560 --base-motion examples/ship_motion.csv --seconds 3 --base-unknown",
+)))
 #: The robot of the pages that send motions to running nodes.
 SENT_TO = "puma560"
 #: Nodes that examples/mujoco_plant.py starts.
@@ -106,7 +111,7 @@ def check_rne(words: list[str]) -> None:
     if words[0] == "plot":
         assert main(["simulate", "puma560", "--seconds", "2", "--record", words[1]]) == 0
     if words[0] not in PARSED_ONLY:
-        assert main(words) == 0
+        assert main(words) == (1 if words in UNTRACKED else 0)
         return
     module = importlib.import_module(f"rne_dynamics.cli.{words[0]}")
     parser = argparse.ArgumentParser()

@@ -10,12 +10,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from rich.table import Table
 
 from rne_dynamics.cli import demo_flexible
 from rne_dynamics.cli.demo_flexible_report import flexible_figures, plot_flexible, print_flexible
-from rne_dynamics.cli.demo_moves import EFFORT_RESERVE, Plan, plan_moves
-from rne_dynamics.cli.demo_page import write_report
+from rne_dynamics.cli.demo_moves import EFFORT_RESERVE, Plan, plan_moves, slowed
+from rne_dynamics.cli.demo_page import figures, print_figures, write_report
 from rne_dynamics.cli.demo_tracking import Tracking, evaluate, plot
 from rne_dynamics.cli.demo_vibration import evaluate_vibration
 from rne_dynamics.cli.numbers import positive, real, whole
@@ -23,25 +22,25 @@ from rne_dynamics.cli.overview import require_ros
 from rne_dynamics.cli.reports import add_movie, add_report, check_files, draw_movie
 from rne_dynamics.cli.robot_argument import OneRobot, add_reading, robot_source, xacro_arguments
 from rne_dynamics.cli.ros_nodes import node_parameters
-from rne_dynamics.cli.table_layout import print_table
 from rne_dynamics.cli.terminal import console, ended_by_sigterm, progress_bar
-from rne_dynamics.cli.verdict import as_plain, verdict_line, without_effort_limit
+from rne_dynamics.cli.verdict import Verdict, tracking_verdict, without_effort_limit
 from rne_dynamics.control.gains import Gains
 from rne_dynamics.control.input_shaper import SHAPERS
-from rne_dynamics.control.tracking_verdict import Run, judge
+from rne_dynamics.control.tracked_run import Run
+from rne_dynamics.control.tracking_verdict import SMALL_TRAVEL, judge
 from rne_dynamics.description.model_file import load_model
 from rne_dynamics.description.sources import is_model_file
 from rne_dynamics.dispatch import closed
 from rne_dynamics.errors import ArgumentError, MissingDependencyError
 from rne_dynamics.figures.movie import Motion
 from rne_dynamics.figures.output_file import FIGURES, output_file
-from rne_dynamics.figures.tracking import joint_units
 from rne_dynamics.model.flexible.arm import AnyRobot
 from rne_dynamics.model.mechanism import RigidRobot
 from rne_dynamics.recording.mcap_file import new_mcap
 
 if TYPE_CHECKING:
     from rne_dynamics.ros.demo_config import ArmConfig, ConfiguredArm
+    from rne_dynamics.ros.session_recorder import Recording
 
 EXAMPLES = """\
 examples:
@@ -55,9 +54,9 @@ examples:
   rne demo --robot flexible_arm --shaper zv      an arm with flexible links, with input shaping
   rne demo --robot flexible_arm --compare        the moves unshaped, with each shaper, and slow
 
-The last line says whether the arm tracked; if not, why, and what to do.
+The last line says whether the arm moved as asked and tracked; if not, why, and what to do.
 
-exit code: 0 if every joint's RMS error stayed below --tolerance, 1 if not or if something failed
+exit code: 0 if every joint made its travel and its RMS error stayed below --tolerance, 1 if not or if something failed
 """
 
 #: Bandwidth of the controller, rad/s; an upper bound with flexible links, see `demo_flexible.bandwidth`.
@@ -87,8 +86,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
     add_movie(parser)
     add_report(parser)
     parser.add_argument("--tolerance", type=positive(), default=None,
-                        help=f"largest RMS error, rad or m (default: {TOLERANCE:g}; with flexible links "
-                        f"{FLEXIBLE_TOLERANCE:g})")
+                        help=f"largest RMS error, rad or m (default: {TOLERANCE:g}, with flexible links "
+                        f"{FLEXIBLE_TOLERANCE:g}; of joints that travel less than {SMALL_TRAVEL:g} in proportion less)")
     parser.add_argument("--bandwidth", type=positive(1000.0, "rad/s"), default=None, metavar="RAD/S",
                         help=f"of the controller (default: {BANDWIDTH:g}, less for low rates or flexible links)")
     parser.add_argument("--shaper", choices=sorted(SHAPERS), default=None,
@@ -115,14 +114,14 @@ def run(args: argparse.Namespace) -> int:
     record = new_mcap(args.record) if args.record else ""
     source = robot_source(args)
     machine = closed(load_model(source, mappings=xacro_arguments(args) if is_model_file(source) else None))
-    config, configured = _configured(args.config, machine.rigid)
+    config, configured = _configured(args.config, machine)
     if configured is not None:
-        machine = machine.with_effort_limit(configured.effort)
+        machine = configured.robot
     robot = machine.rigid
     if args.out is None:
         output_file(_default_plot(robot), FIGURES, "--out")
     plan, programmes, bandwidth, settle = _programmes(machine, args, configured)
-    _report_missing_limits(robot, plan)
+    _report_limits(robot, plan)
     session = demonstration.Session(
         node_parameters(source), robot.joint_names, plan.moves[0].start,
         tuple(demonstration.Run(p.moves, settle) for p in programmes), plan.effort_limit, args.rate, bandwidth,
@@ -133,19 +132,17 @@ def run(args: argparse.Namespace) -> int:
         recordings = demonstration.run(
             session, lambda what, fraction: bar.update(task, description=what, completed=fraction)
         )
-    trackings = [evaluate(r, p.moves, args.rate, settle) for r, p in zip(recordings, programmes, strict=True)]
-    tolerance = args.tolerance
-    if tolerance is None:
-        tolerance = FLEXIBLE_TOLERANCE if machine.kind == "flexible" else TOLERANCE
-    worst = max(trackings, key=lambda t: float(t.rms.max()))
-    gains = Gains.critically_damped(robot.n, bandwidth) if configured is None else configured.gains
-    missed = worst.missed / max(1, worst.missed + worst.answered)
-    measured = Run(worst.time, worst.q, worst.error, worst.applied, worst.rms, plan.effort_limit, missed)
-    verdict = judge(robot, gains, measured, tolerance, compensated=1.0 if configured is None else configured.friction)
-    tracked, line = verdict.tracked, verdict_line(robot, verdict, flexible=machine.kind == "flexible")
-    tracking, recording = trackings[0], recordings[0]
-    report = figures(robot, plan, tracking, recording.ready, recording.simulator, tracked)
-    report["verdict"] = as_plain(robot, verdict, line)
+    followed = [
+        p._replace(moves=tuple(slowed(m, r.reports.speed or 1.0) for m in p.moves[: len(r.begins)]))
+        for r, p in zip(recordings, programmes, strict=True)
+    ]
+    trackings = [evaluate(r, p.moves, args.rate, settle) for r, p in zip(recordings, followed, strict=True)]
+    verdicts = [
+        _verdict(args, machine, plan, configured, bandwidth, t, r) for t, r in zip(trackings, recordings, strict=True)
+    ]
+    verdict = min(verdicts, key=lambda v: (v.passed, -v.figures["rms_error"] / v.figures["tolerance"]))
+    tracking, recording, programmes = trackings[0], recordings[0], tuple(followed)
+    report = figures(robot, plan, tracking, recording.ready, recording.simulator, verdict)
     out = console()
     if machine.kind == "flexible":
         arm = machine
@@ -160,11 +157,11 @@ def run(args: argparse.Namespace) -> int:
         motion = Motion(f"{robot.name}: computed torque over ROS 2", tracking.time, tracking.q, tracking.reference)
         draw_movie(args.movie, machine, motion, quiet=args.json)
     if args.report:
-        write_report(args, robot, report, line, draw)
+        write_report(args, robot, report, verdict, draw)
     if args.json:
         print(json.dumps(report, indent=2))
-        return 0 if tracked else 1
-    _print(robot, plan, tracking)
+        return verdict.exit_code
+    print_figures(robot, plan, tracking)
     if machine.kind == "flexible":
         print_flexible(out, report["flexible"])
     for what, file in (
@@ -172,11 +169,31 @@ def run(args: argparse.Namespace) -> int:
     ):  # fmt: skip
         if file:
             out.print(f"{what}: {file}", soft_wrap=True)
-    out.print(line)
-    return 0 if tracked else 1
+    out.print(verdict.text)
+    return verdict.exit_code
 
 
-def _configured(file: str | None, robot: RigidRobot) -> tuple[ArmConfig | None, ConfiguredArm | None]:
+def _verdict(
+    args: argparse.Namespace, machine: AnyRobot, plan: Plan, configured: ConfiguredArm | None, bandwidth: float,
+    tracking: Tracking, recording: Recording,
+) -> Verdict:
+    """Whether the arm moved as asked and tracked in one run, and why not."""
+    robot, flexible = machine.rigid, machine.kind == "flexible"
+    default = FLEXIBLE_TOLERANCE if flexible else TOLERANCE
+    measured = Run(
+        tracking.time, tracking.q, tracking.qd, tracking.error, tracking.applied, tracking.rms, plan.travel,
+        plan.effort_limit, tracking.terms, tracking.missed / max(1, tracking.missed + tracking.answered),
+        recording.reports,
+    )
+    gains, compensated, rubs = Gains.critically_damped(robot.n, bandwidth), 1.0, True
+    if configured is not None:
+        gains, compensated, rubs = configured.gains, configured.friction, configured.rubs
+    found = judge(robot, gains, measured, args.tolerance or default, relative=args.tolerance is None,
+                  compensated=compensated, friction=rubs)  # fmt: skip
+    return tracking_verdict(robot, found, flexible=flexible)
+
+
+def _configured(file: str | None, machine: AnyRobot) -> tuple[ArmConfig | None, ConfiguredArm | None]:
     """The parameter file of --config, and what the moves and the verdict take from it."""
     if file is None:
         return None, None
@@ -184,11 +201,18 @@ def _configured(file: str | None, robot: RigidRobot) -> tuple[ArmConfig | None, 
     from rne_dynamics.ros.demonstration import CONTROLLER, NAMESPACE, SIMULATOR
 
     config = ArmConfig.read(file, f"{NAMESPACE}/{CONTROLLER}", f"{NAMESPACE}/{SIMULATOR}")
-    return config, ConfiguredArm.of(robot, config.values(robot))
+    if config.left_out:
+        print(
+            f"rne demo: the simulated arm has no such hardware, so these parameters are left out: "
+            f"{', '.join(config.left_out)}", file=sys.stderr,
+        )  # fmt: skip
+    return config, ConfiguredArm.of(config, machine)
 
 
-def _report_missing_limits(robot: RigidRobot, plan: Plan) -> None:
-    """Print the effort limits that the demo uses where the description gives none."""
+def _report_limits(robot: RigidRobot, plan: Plan) -> None:
+    """Print what effort limits do to the moves, and those that the demo uses where the description gives none."""
+    if plan.note:
+        print(f"rne demo: {plan.note}", file=sys.stderr)
     for name in without_effort_limit(robot):
         limit = plan.effort_limit[robot.joint_index(name)]
         print(
@@ -226,33 +250,6 @@ def _programmes(
     return plan, programmes, bandwidth, demo_flexible.look(arm, plan.moves)
 
 
-def figures(
-    robot: RigidRobot, plan: Plan, tracking: Tracking, ready: dict[str, float], simulator: dict[str, float],
-    tracked: bool,
-) -> dict[str, Any]:
-    """All figures as plain values, SI units."""
-    return {
-        "robot": robot.name,
-        "tracked": tracked,
-        "joints": [
-            {
-                "name": name, "rms_error": float(tracking.rms[j]), "largest_error": float(tracking.largest[j]),
-                "largest_effort": float(tracking.effort[j]), "effort_limit": float(plan.effort_limit[j]),
-            }
-            for j, name in enumerate(robot.joint_names)
-        ],
-        "rate": tracking.rate,
-        "reply_latency_p50": tracking.latency_p50,
-        "reply_latency_p99": tracking.latency_p99,
-        "replies": tracking.answered,
-        "missed_replies": tracking.missed,
-        "overruns": int(simulator["overruns"]),
-        "received_states": tracking.received,
-        "unheard_states": tracking.lost,
-        "seconds_to_ready": ready,
-    }
-
-
 def _default_plot(robot: RigidRobot) -> Path:
     return Path(f"rne_demo_{robot.name}.png")
 
@@ -268,23 +265,3 @@ def _plot_file(out: Path | None, robot: RigidRobot, write: Callable[[Path], None
         console().print(str(error))
         return None
     return path
-
-
-def _print(robot: RigidRobot, plan: Plan, tracking: Tracking) -> None:
-    out = console()
-    table = Table("joint", title=f"{robot.name}: three quintic moves", title_justify="left")
-    for heading in ("RMS error", "largest error", "largest effort", "limit", "used"):
-        table.add_column(heading, justify="right")
-    for j, (name, units) in enumerate(zip(robot.joint_names, joint_units(robot), strict=True)):
-        length, force = units.position, units.effort
-        used = tracking.effort[j] / plan.effort_limit[j]
-        table.add_row(
-            name, f"{tracking.rms[j]:.2e} {length}", f"{tracking.largest[j]:.2e} {length}",
-            f"{tracking.effort[j]:.2f} {force}", f"{plan.effort_limit[j]:.2f} {force}", f"{100.0 * used:.0f} %",
-        )
-    print_table(out, table)
-    out.print(
-        f"{tracking.rate:.1f} joint states per second; reply latency p50 {1e3 * tracking.latency_p50:.2f} ms, "
-        f"p99 {1e3 * tracking.latency_p99:.2f} ms; {tracking.missed} of {tracking.answered + tracking.missed} replies "
-        "missed"
-    )

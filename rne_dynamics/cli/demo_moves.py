@@ -12,7 +12,7 @@ from rne_dynamics.advice import rne
 from rne_dynamics.closed_chain.assembly import assemble
 from rne_dynamics.closed_chain.independence import independent_joints
 from rne_dynamics.control.loop_limits import check_loops
-from rne_dynamics.control.trajectory import QUINTIC_PEAK_VELOCITY, Quintic
+from rne_dynamics.control.trajectory import QUINTIC_PEAK_VELOCITY, Quintic, SampledTrajectory
 from rne_dynamics.dispatch import gravity_torque, inverse_dynamics, mechanism_of
 from rne_dynamics.dynamics.friction import friction_torque
 from rne_dynamics.errors import ArgumentError, AssemblyError, ModelError, SingularPostureError, TrajectoryError
@@ -28,15 +28,34 @@ MARGIN = 0.05
 USED = 0.7
 #: Velocity limit of joints without one or with zero, rad/s or m/s.
 VELOCITY = 1.0
+#: Smallest part of the travel to which the moves are reduced for the sake of efforts: less could hardly be seen.
+LEAST_PART = 0.1
 #: Effort limit of joints without one: factor on the moves' efforts, and least value, N·m or N.
 EFFORT_RESERVE, LEAST_EFFORT = 3.0, 1.0
 
 
 class Plan(NamedTuple):
-    """The motion of a demo: successive moves, and their effort limits, (n,), N·m or N."""
+    """The motion of a demo.
+
+    Parameters
+    ----------
+    moves
+        Successive moves.
+    effort_limit
+        Of each joint, N·m or N; shape (n,).
+    note
+        What reduced their travel, or why it could not be reduced; empty for neither.
+    """
 
     moves: tuple[Quintic, ...]
     effort_limit: Array
+    note: str = ""
+
+    @property
+    def travel(self) -> Array:
+        """Travel of each joint, largest less smallest position, rad or m; shape (n,)."""
+        travel: Array = np.ptp([self.moves[0].start, *(move.end for move in self.moves)], axis=0)
+        return travel
 
 
 def plan_moves(
@@ -47,8 +66,9 @@ def plan_moves(
 
     Every joint moves towards the farther limit. The travel is reduced until velocities and efforts are within `USED` of
     the limits, until a mechanism's passive joints are inside theirs and away from singular postures, and until the
-    moves are `gentle`. A `velocity_limit`, (n,), is used instead of the robot's, and a `margin`, rad or m, stays free
-    at both ends of the range if it is larger than `MARGIN`.
+    moves are `gentle`. Where efforts would need less than `LEAST_PART` of it, they do not reduce it: the drives are too
+    weak for these moves, and the run shows it. A `velocity_limit`, (n,), is used instead of the robot's, and a
+    `margin`, rad or m, stays free at both ends of the range if it is larger than `MARGIN`.
 
     Raises
     ------
@@ -82,24 +102,56 @@ def plan_moves(
         )
     fastest = USED * velocity * duration / QUINTIC_PEAK_VELOCITY
     reach = np.clip(towards, -fastest, fastest)
+    if not reach.any():
+        raise ModelError(f"no joint of robot {robot.name!r} can move: check the lower and upper of their <limit>")
+    part = 1.0
+    whole: tuple[float, tuple[Quintic, ...], Array] | None = None  # the largest moves that only efforts may forbid
     while True:
-        points = [start, start + reach, start + reach * _pattern(robot.n), start]
+        points = [start, start + part * reach, start + part * reach * _pattern(robot.n), start]
         moves = tuple(Quintic(a, b, duration) for a, b in pairwise(points))
-        tiny = bool(np.abs(reach).max() < 1e-3)
+        tiny = bool(part * np.abs(reach).max() < 1e-3)
         try:
             if mechanism is not None:
                 posture = assemble(mechanism, start)
                 for move in moves:
                     posture = check_loops(move, mechanism, posture)
             effort = peak_effort(robot, moves)
+            allowed = tiny or gentle(moves)
         except (TrajectoryError, AssemblyError, SingularPostureError):  # the loops do not allow this travel
             if tiny:
                 raise
-            effort = np.full(robot.n, np.inf)
-        if tiny or ((effort <= USED * limit).all() and gentle(moves)):
-            break
-        reach = 0.8 * reach
-    return Plan(moves, np.where(np.isfinite(limit), limit, np.maximum(EFFORT_RESERVE * effort, LEAST_EFFORT)))
+            allowed = False
+        if allowed:
+            whole = whole or (part, moves, effort)
+            if (effort <= USED * limit).all():
+                break
+            if part <= LEAST_PART * whole[0]:
+                part, moves, effort = whole
+                break
+        part *= 0.8
+    filled = np.where(np.isfinite(limit), limit, np.maximum(EFFORT_RESERVE * effort, LEAST_EFFORT))
+    note = "" if (whole[2] <= USED * limit).all() else _note(robot, part / whole[0], whole[2], limit)
+    return Plan(moves, filled, note)
+
+
+def _note(robot: RigidRobot, part: float, effort: Array, limit: Array) -> str:
+    """What the effort limits do to the moves whose full travel needs `effort`, (n,), N·m or N."""
+    j = int(np.argmax(effort / limit))
+    need = f"joint {robot.joint_names[j]!r} needs {effort[j]:.4g} of its effort limit of {limit[j]:.4g} for"
+    if part < 1.0:
+        return f"the moves are reduced to {part:.0%} of their travel: {need} all of it, and {USED:.0%} are used"
+    return f"{need} these moves, and reducing them to {LEAST_PART:.0%} does not bring it below {USED:.0%}"
+
+
+def slowed(move: Quintic | SampledTrajectory, speed: float) -> Quintic | SampledTrajectory:
+    """A move as a controller with that speed scaling, above 0, follows it."""
+    if isinstance(move, Quintic):
+        return Quintic(move.start, move.end, move.duration / speed)
+    qd, qdd = move.velocities, move.accelerations
+    return SampledTrajectory(
+        move.times / speed, move.positions, None if qd is None else speed * qd, None if qdd is None else speed**2 * qdd,
+        move.joint_names,
+    )
 
 
 def peak_effort(robot: RigidRobot, moves: tuple[Quintic, ...]) -> Array:

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
 from rne_dynamics.cli.figures import draw_robot
 from rne_dynamics.control.trajectory import Quintic, SampledTrajectory
@@ -27,14 +28,16 @@ class Tracking:
     ----------
     time
         Of each joint state from the first move's start to the end of the pause after the last one, s; (samples,).
-    q, reference
-        Measured and desired positions at those times, rad or m; (samples, n).
+    q, qd, reference
+        Measured positions and velocities and desired positions at those times, rad or m, and per s; (samples, n).
     rms, largest
         Root mean square of the error during the moves and the pauses, and its largest magnitude, (n,).
     effort
         Largest magnitude of the applied effort, N·m or N; (n,).
     applied
         The applied effort at those times, (samples, n).
+    terms
+        The law's torque terms at those times by name, (samples, n).
     rate
         Joint states per second of wall-clock time.
     latency_p50, latency_p99
@@ -47,11 +50,13 @@ class Tracking:
 
     time: Array
     q: Array
+    qd: Array
     reference: Array
     rms: Array
     largest: Array
     effort: Array
     applied: Array
+    terms: dict[str, Array]
     rate: float
     latency_p50: float
     latency_p99: float
@@ -88,11 +93,13 @@ def evaluate(
     return Tracking(
         time=1e-9 * (stamps - begins[0]).astype(np.float64),
         q=q,
+        qd=recording.qd[window],
         reference=reference,
         rms=np.sqrt(np.mean(error[counts] ** 2, axis=0)),
         largest=np.max(np.abs(error), axis=0),
         effort=np.max(np.abs(recording.efforts[window]), axis=0),
         applied=recording.efforts[window],
+        terms={name: _at(stamps, *rows) for name, rows in recording.terms.items()},
         rate=float((len(sent) - 1) / ((sent[-1] - sent[0]) * 1e-9)),
         latency_p50=account["p50"],
         latency_p99=account["p99"],
@@ -101,6 +108,12 @@ def evaluate(
         received=int(np.sum(counts)),
         lost=int(np.sum(np.rint(np.diff(stamps) * 1e-9 * rate) - 1)),
     )
+
+
+def _at(stamps: NDArray[np.int64], known: NDArray[np.int64], values: Array) -> Array:
+    """Values at stamps, (samples, n), between the known ones."""
+    rows: Array = np.array([np.interp(stamps, known, column) for column in values.T]).T
+    return rows
 
 
 def plot(path: Path, robot: RigidRobot, tracking: Tracking, recording: Recording) -> None:

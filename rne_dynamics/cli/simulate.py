@@ -9,7 +9,6 @@ import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -24,10 +23,11 @@ from rne_dynamics.cli.simulate_plot import plot
 from rne_dynamics.cli.simulate_presets import apply_preset
 from rne_dynamics.cli.simulate_report import base_figures, free_figures, print_figures, tip_figures, tracking_figures
 from rne_dynamics.cli.terminal import console, progress_bar
-from rne_dynamics.cli.verdict import as_plain, verdict_line, without_effort_limit
+from rne_dynamics.cli.verdict import Verdict, tracking_verdict, without_effort_limit
 from rne_dynamics.control.input_shaper import SHAPERS
+from rne_dynamics.control.tracked_run import Run
 from rne_dynamics.control.tracking_law import TrackingLaw
-from rne_dynamics.control.tracking_verdict import Run, judge
+from rne_dynamics.control.tracking_verdict import SMALL_TRAVEL, judge
 from rne_dynamics.errors import ArgumentError
 from rne_dynamics.figures.movie import Motion
 from rne_dynamics.flexible.theory_range import BendingRangeWarning
@@ -58,7 +58,7 @@ examples:
 
 The last line of a controlled move says whether the arm tracked; if not, why, and what to do.
 
-exit code: 0 if the simulation ran, whatever its verdict, 1 if not
+exit code: 0 if the arm tracked or moved freely, 1 if it did not track or something failed
 """
 
 #: Largest RMS error of an arm that tracks, rad or m. With flexible links the control law uses a rigid model, so only
@@ -129,7 +129,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
     add_movie(output)
     add_report(output)
     output.add_argument("--tolerance", type=positive(), help="largest RMS error for the verdict, rad or m (default: "
-                        f"{TOLERANCE:g}; with flexible links {FLEXIBLE_TOLERANCE:g})")  # fmt: skip
+                        f"{TOLERANCE:g}, with flexible links {FLEXIBLE_TOLERANCE:g}; of joints that travel less than "
+                        f"{SMALL_TRAVEL:g} in proportion less)")  # fmt: skip
     output.add_argument("--json", action="store_true", help="print the figures as JSON")
 
 
@@ -183,8 +184,9 @@ def run(args: argparse.Namespace) -> int:
     figures = free_figures(log) if args.free else tracking_figures(log, plant, ends=bool(args.to) and at_rest)
     if args.dae:
         figures["constraints"] = simulate_dae.figures(args, plant.tree, log)
-    if isinstance(law, TrackingLaw):
-        figures["verdict"] = _verdict(args, law, plant, log)
+    verdict = _verdict(args, law, plant, log) if isinstance(law, TrackingLaw) else None
+    if verdict is not None:
+        figures["verdict"] = verdict.as_plain()
     if not at_rest:
         figures["base"] = base_figures(log, plant, None if args.free else not args.base_unknown)
     if log.flexible_links:
@@ -193,7 +195,7 @@ def run(args: argparse.Namespace) -> int:
         for finding in log.findings:
             print(f"rne simulate: warning: {finding}", file=sys.stderr)
     if args.report:
-        write_report(args, robot, log, figures)
+        write_report(args, robot, log, figures, verdict)
     if args.json:
         print(json.dumps(figures, indent=2))
     else:
@@ -202,18 +204,20 @@ def run(args: argparse.Namespace) -> int:
             simulate_dae.show(figures["constraints"])
         for path in (*files, *filter(None, (args.plot, args.movie, args.report))):
             console().print(f"wrote {path}", soft_wrap=True)
-        if "verdict" in figures:
-            console().print(figures["verdict"]["text"])
-    return 0
+        if verdict is not None:
+            console().print(verdict.text)
+    return 0 if verdict is None else verdict.exit_code
 
 
 def _unlimited(args: argparse.Namespace, robot: AnyRobot) -> AnyRobot:
     """The robot with no limit instead of an effort limit of 0; reports all joints without one."""
+    if args.no_effort_limits:
+        return robot.with_effort_limit(np.full(robot.n, np.inf))
     names = without_effort_limit(robot.rigid)
     if not names:
         return robot
     # many descriptions have effort="0" for an unknown limit; such a drive could not even hold itself
-    if not (args.free or args.no_effort_limits) and robot.nq == robot.n:
+    if not args.free and robot.nq == robot.n:
         print(
             "rne simulate: the description gives no effort limit (or 0), which counts as unlimited: "
             f"{', '.join(names)}", file=sys.stderr,
@@ -221,20 +225,21 @@ def _unlimited(args: argparse.Namespace, robot: AnyRobot) -> AnyRobot:
     return robot.with_effort_limit(np.where(robot.effort_limit > 0.0, robot.effort_limit, np.inf))
 
 
-def _verdict(args: argparse.Namespace, law: TrackingLaw, plant: ArmPlant, log: Log) -> dict[str, Any]:
-    """Whether the arm tracked, and why not, as plain values."""
+def _verdict(args: argparse.Namespace, law: TrackingLaw, plant: ArmPlant, log: Log) -> Verdict:
+    """Whether the arm moved as asked and tracked, and why not."""
     flexible = bool(log.flexible_links)
-    tolerance = args.tolerance
-    if tolerance is None:
-        tolerance = FLEXIBLE_TOLERANCE if flexible else TOLERANCE
-    limit = np.full(law.robot.n, np.inf) if args.no_effort_limits else plant.robot.effort_limit
-    measured = Run(log.time, log.q, log.error, log.effort, log.rms_error, limit)
+    default = FLEXIBLE_TOLERANCE if flexible else TOLERANCE
+    measured = Run(
+        log.time, log.q, log.qd, log.error, log.effort, log.rms_error, np.ptp(log.q + log.error, axis=0),
+        plant.robot.effort_limit, log.terms,
+    )
     compensation = law.friction_compensation
     found = judge(
-        law.robot, law.gains, measured, tolerance, compensated=0.0 if compensation is None else compensation.scale,
+        law.robot, law.gains, measured, args.tolerance or default, relative=args.tolerance is None,
+        compensated=0.0 if compensation is None else compensation.scale,
         friction=not args.no_friction, feedforward=args.law == "computed_torque",
     )  # fmt: skip
-    return as_plain(law.robot, found, verdict_line(law.robot, found, flexible=flexible))
+    return tracking_verdict(law.robot, found, flexible=flexible)
 
 
 def _robot(args: argparse.Namespace) -> AnyRobot:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import sys
+from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
@@ -81,7 +82,7 @@ def trajectory(args: argparse.Namespace, robot: RigidRobot) -> Trajectory:
         points = _start_and_end(args, robot)
     else:
         _refuse_start(args)
-        planned = plan_moves(robot, args.seconds).moves
+        planned = _three_moves(args, robot)
         points = np.array([planned[0].start, *(move.end for move in planned)])
     rest = np.zeros_like(points)
     # between points at rest, quintic interpolation gives quintics from rest to rest
@@ -118,7 +119,17 @@ def _flexible_moves(args: argparse.Namespace, arm: FlexibleArm) -> tuple[Quintic
         start, end = _start_and_end(args, arm.robot)
         return (Quintic(start, end, args.seconds),)
     _refuse_start(args)
-    return plan_moves(arm.robot, args.seconds, demo_flexible.bends_little(arm)).moves
+    return _three_moves(args, arm.robot, demo_flexible.bends_little(arm))
+
+
+def _three_moves(
+    args: argparse.Namespace, robot: RigidRobot, *gentle: Callable[[tuple[Quintic, ...]], bool]
+) -> tuple[Quintic, ...]:
+    """The moves of `plan_moves`; reports what effort limits do to them."""
+    plan = plan_moves(robot, args.seconds, *gentle)
+    if plan.note:
+        print(f"rne simulate: {plan.note}", file=sys.stderr)
+    return plan.moves
 
 
 def start_configuration(robot: RigidRobot, given: list[str]) -> Array:

@@ -11,25 +11,21 @@ from rne_dynamics.cli.reports import finish
 from rne_dynamics.cli.simulate_dae import lines as constraint_lines
 from rne_dynamics.cli.simulate_plot import plot
 from rne_dynamics.cli.simulate_report import COLUMNS
+from rne_dynamics.cli.verdict import Verdict
 from rne_dynamics.figures.report import Report
 from rne_dynamics.figures.tracking import joint_units
 from rne_dynamics.model.protocol import Robot
 from rne_dynamics.simulation.runs.log import Log
 
 
-def write_report(args: argparse.Namespace, robot: Robot, log: Log, figures: dict[str, Any]) -> None:
-    """Write the page of one simulation to --report."""
+def write_report(
+    args: argparse.Namespace, robot: Robot, log: Log, figures: dict[str, Any], verdict: Verdict | None
+) -> None:
+    """Write the page of one simulation to --report; free motion has no verdict."""
     page = Report(f"{robot.name}: {'free motion' if figures['kind'] == 'free' else 'controlled move'}, simulated")
     page.text(f"{figures['seconds']:g} s simulated with {len(log.time)} control cycles.")
-    at_limit = [
-        row["name"] for row in figures["joints"]
-        if row.get("effort_limit") is not None and row["largest_effort"] >= row["effort_limit"]
-    ]  # fmt: skip
-    if figures["kind"] == "controlled":
-        page.verdict(
-            not at_limit,
-            f"effort limits reached by {', '.join(at_limit)}" if at_limit else "all efforts stayed within their limits",
-        )
+    if verdict is not None:
+        page.verdict(verdict.passed, verdict.text)
     columns = [c for c in COLUMNS if figures["joints"] and c[0] in figures["joints"][0]]
     rows = [
         [row["name"], *(_cell(row[key], form, getattr(units, what)) for key, _, form, what in columns)]

@@ -1,82 +1,147 @@
-"""The last line of `rne simulate` and `rne demo`: tracked or not, why, and what to do."""
+"""The verdict of a command: one object for terminal, report page, JSON and exit code."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
-from rne_dynamics.control.tracking_verdict import Cause, TrackingVerdict
+from rne_dynamics.control.tracked_run import Cause
+from rne_dynamics.control.tracking_verdict import Outcome, TrackingVerdict
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.mechanism import RigidRobot
 from rne_dynamics.model.tree import JointKind
 
 
-def verdict_line(robot: RigidRobot, verdict: TrackingVerdict, *, flexible: bool = False) -> str:
-    """The verdict as one sentence for a person.
+@dataclass(frozen=True)
+class Verdict:
+    """The verdict of a command.
+
+    Parameters
+    ----------
+    passed
+        Whether the command succeeded.
+    text
+        One sentence for a person: the last line on the terminal, and what the report page says.
+    figures
+        What it is based on, plain values in SI units.
+    """
+
+    passed: bool
+    text: str
+    figures: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def exit_code(self) -> int:
+        """0 if it passed, else 1."""
+        return 0 if self.passed else 1
+
+    def as_plain(self) -> dict[str, Any]:
+        """What `--json` prints of it."""
+        return {"passed": self.passed, "text": self.text, **self.figures}
+
+
+def tracking_verdict(robot: RigidRobot, found: TrackingVerdict, *, flexible: bool = False) -> Verdict:
+    """The verdict on a motion.
 
     Parameters
     ----------
     robot
         For names and kinds of joints.
-    verdict
+    found
         What `judge` found.
     flexible
         Whether the arm has flexible links, which the controller's model lacks.
     """
-    j, name = verdict.joint, robot.joint_names[verdict.joint]
-    if verdict.tracked:
-        busiest = robot.joint_names[verdict.saturated]
-        at_limit = f"; joint {busiest!r} was at its effort limit for {verdict.share:.1%} of the time"
-        met = at_limit if verdict.saturated >= 0 else ""
-        return (
-            f"tracked: the largest RMS error is {_length(robot, j, verdict.error)}, joint {name!r}; allowed is "
-            f"{_length(robot, j, verdict.tolerance)}{met}"
-        )
-    return (
-        f"did not track: joint {name!r}, RMS error {_length(robot, j, verdict.error)}, allowed is "
-        f"{_length(robot, j, verdict.tolerance)}: {_reason(robot, verdict, flexible=flexible)}"
-    )
+    cause = found.cause.name.lower() if found.cause else None
+    figures = {
+        "tracked": found.tracked, "outcome": found.outcome.name.lower(), "joint": robot.joint_names[found.joint],
+        "travel_asked": found.asked, "travel_made": found.made, "rms_error": found.error,
+        "error_of_travel": found.error / found.asked if found.asked else None, "tolerance": found.tolerance,
+        "cause": cause, "reported": found.reported, "effort": found.effort, "reach": found.reach,
+        "speed_scaling": found.speed,
+    }  # fmt: skip
+    return Verdict(found.tracked, _line(robot, found, flexible=flexible), figures)
 
 
-def _reason(robot: RigidRobot, verdict: TrackingVerdict, *, flexible: bool) -> str:
+def _line(robot: RigidRobot, found: TrackingVerdict, *, flexible: bool) -> str:
+    j, name = found.joint, robot.joint_names[found.joint]
+    of_travel = f" ({found.error / found.asked:.2%} of its travel)" if found.asked else ""
+    error = f"RMS error {_length(robot, j, found.error)}{of_travel}, allowed is {_length(robot, j, found.tolerance)}"
+    if found.tracked:
+        slow = "" if found.speed == 1.0 else f" at {found.speed:.3g} of full speed (speed_scaling)"
+        return f"tracked{slow}: the largest error is of joint {name!r}, {error}{_at_limit(robot, found)}"
+    reason = _reason(robot, found, flexible=flexible)
+    if found.outcome is Outcome.NOT_TRACKED:
+        return f"did not track: joint {name!r}, {error}: {reason}"
+    travel = f"{_length(robot, j, found.made)} of the {_length(robot, j, found.asked)} asked"
+    return f"{found.outcome.value}: joint {name!r} travelled {travel}: {reason}"
+
+
+def _at_limit(robot: RigidRobot, found: TrackingVerdict) -> str:
+    """Which joint's effort was at its limit, and how long; empty for none."""
+    if found.saturated < 0:
+        return ""
+    return f"; joint {robot.joint_names[found.saturated]!r} was at its effort limit for {found.share:.1%} of the time"
+
+
+def _reason(robot: RigidRobot, found: TrackingVerdict, *, flexible: bool) -> str:
     """Cause and remedy."""
-    j, cause = verdict.joint, verdict.cause
-    effort, reach = (_effort(robot, j, value) for value in (verdict.effort, verdict.reach))
-    time = f"{verdict.share:.1%} of the time"
-    if cause is Cause.SATURATED:
-        return f"its effort was at its limit of {effort} for {time}; take more time, less load, or a stronger drive"
-    if cause is Cause.OTHER_SATURATED:
-        other = robot.joint_names[verdict.saturated]
-        limit = _effort(robot, verdict.saturated, verdict.effort)
-        return (
-            f"joint {other!r} was at its effort limit of {limit} for {time}, which moves the others; take more time, "
-            "less load, or a stronger drive"
-        )
+    j, cause = found.joint, found.cause
+    effort, reach = (_effort(robot, j, value) for value in (found.effort, found.reach))
+    time = f"{found.share:.1%} of the time"
+    if cause in REPORTED:
+        return f"{REPORTED[cause]}{found.reported}{_at_limit(robot, found)}"
+    if cause in (Cause.SATURATED, Cause.OTHER_SATURATED):
+        busy = found.saturated if cause is Cause.OTHER_SATURATED else j
+        limit, resting = (_effort(robot, busy, value) for value in (found.effort, found.resting))
+        remedy = "take more time, less load, or a stronger drive"
+        if found.resting > found.effort:
+            remedy = (
+                f"friction and gravity alone take {resting}, so more time does not help: check masses, <dynamics> and "
+                "<limit>, or take a stronger drive"
+            )
+        if cause is Cause.SATURATED:
+            return f"its effort was at its limit of {limit} for {time}; {remedy}"
+        other = robot.joint_names[busy]
+        return f"joint {other!r} was at its effort limit of {limit} for {time}, which moves the others; {remedy}"
     if cause is Cause.POSITION_LIMIT:
         unit = "m" if _slides(robot, j) else "rad"
-        return f"it was at its position limit, {verdict.at:.4g} {unit}; choose another goal or correct <limit>"
+        return f"it was at its position limit, {found.at:.4g} {unit}; choose another goal or correct <limit>"
+    if cause is Cause.LIMITED:
+        return f"the controller limited {found.share:.1%} of its efforts: {found.reported}"
     if cause is Cause.FRICTION:
-        return f"its friction ({effort}) against the gain's reach {reach}; try friction_compensation or a higher gain"
+        more = "" if found.compensated >= 1.0 else (
+            f"compensate more of it (friction_compensation is {found.compensated:g}), or "
+        )  # fmt: skip
+        gain = found.effort / found.reach
+        return f"its friction ({effort}) against the gain's reach {reach}; {more}take a gain {gain:.2g} times as high"
     if cause is Cause.NO_FEEDFORWARD:
-        return "PD plus gravity has no feedforward; take computed torque, more time, or a higher gain"
+        return "PD plus gravity has no feedforward; take computed torque"
     if cause is Cause.LATE:
-        return f"{verdict.share:.1%} of the replies were missed; lower the rate, or free the computer of other work"
+        return f"{found.share:.1%} of the replies were missed; lower the rate, or free the computer of other work"
+    if cause is Cause.UNKNOWN:
+        return (
+            "the cause is not known: no effort was at a limit, no load that the model lacks was measured, nothing was "
+            "refused and no stop was reported"
+        )
     if flexible:
         return "links bend, which the controller's rigid model lacks; take more time, or --shaper zv"
     return (
-        f"about {effort} that its model lacks, against the gain's reach {reach}; correct payload, masses or friction "
-        "in the model, or try a higher or an integral gain"
+        f"the arm took {effort} that its model does not explain, against the gain's reach {reach}; correct payload, "
+        f"masses or friction in the model, or take a gain {found.error / found.tolerance:.2g} times as high"
     )
 
 
-def as_plain(robot: RigidRobot, verdict: TrackingVerdict, line: str) -> dict[str, Any]:
-    """The verdict as plain values, SI units."""
-    return {
-        "tracked": verdict.tracked, "joint": robot.joint_names[verdict.joint], "rms_error": verdict.error,
-        "tolerance": verdict.tolerance, "cause": verdict.cause.name.lower() if verdict.cause else None,
-        "effort": verdict.effort, "reach": verdict.reach, "text": line,
-    }  # fmt: skip
+#: What comes before the controller's own words, where they are the cause.
+REPORTED: dict[Cause | None, str] = {
+    Cause.STOPPED: "the controller reports ",
+    Cause.ABORTED: "the controller reports ",
+    Cause.REFUSED: "the controller refused the trajectory: ",
+    Cause.PAUSED: "the speed scaling is 0, so the controller waits; set speed_scaling above 0",
+}
 
 
 def without_effort_limit(robot: RigidRobot) -> tuple[str, ...]:

@@ -1,8 +1,15 @@
-"""Whether an arm tracked its reference, and if not, why: from positions, errors and efforts that a run measured.
+"""Whether an arm moved as asked and tracked its reference, and if not, why: from what a run measured and reported.
 
-A joint's feedback answers an error e with the effort K e, in which K is its stiffness: p of PD plus gravity, and p
-times the inertia of the joint under computed torque. Its reach is K times the tolerance. An effort that the law does
-not know (friction, a load, late replies) and that is larger than the reach keeps the joint beyond the tolerance.
+A cause is named only where the run shows it:
+
+- The controller reports it: a stop, a refused or aborted trajectory, limited efforts.
+- It was measured: an effort at its limit, a joint at its position limit, replies that were missed.
+- It makes up the feedback. A joint's feedback f answers an error; an effort x that the rest of the law lacks explains
+  the error if f follows it: x·f / f·f of at least `_EXPLAINED` over the rows with large errors. The rest of the law
+  lacks friction that is not compensated, loads that the model does not have, or, of PD plus gravity, inertia.
+- A joint at rest has Coulomb friction above its reach, the effort of its feedback at the tolerance.
+
+Otherwise the cause is unknown.
 """
 
 from __future__ import annotations
@@ -14,13 +21,16 @@ import numpy as np
 
 from rne_dynamics.control.gains import Gains
 from rne_dynamics.control.guards.felt_inertia import joint_inertia
+from rne_dynamics.control.tracked_run import Cause, Run
+from rne_dynamics.dispatch import gravity_torque, inverse_dynamics
+from rne_dynamics.dynamics.friction import friction_torque
 from rne_dynamics.errors import ControlError, ModelError, SingularInertiaError
 from rne_dynamics.model.friction import joint_friction
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.mechanism import RigidRobot
 
-#: Part of its limit from which on an effort counts as saturated, and share of the time from which on that explains
-#: errors.
+#: Part of its limit from which on an effort counts as saturated, and share of the time from which on that, or limits
+#: of the controller, explain errors.
 _AT_LIMIT, _SATURATED_TIME = 0.999, 0.005
 #: Share of missed replies that explains errors.
 _MANY_MISSED = 0.02
@@ -28,88 +38,87 @@ _MANY_MISSED = 0.02
 _STUCK, _TOUCHING = 1e-3, 1e-6
 #: Share of the time of large errors for which a joint that friction holds is stuck.
 _STUCK_TIME = 0.3
+#: Share of the feedback that an effort must make up to explain the error; rows to compare, at least and at most; part
+#: of the whole effort from which on what is left of it is more than sampling leaves.
+_EXPLAINED, _FEWEST, _MOST, _NOTICEABLE = 0.5, 5, 300, 0.02
+#: Part of the travel asked for below which a joint has moved less than asked, and below which it has not moved.
+_ALL, _NONE = 0.95, 0.05
+#: Travel below which the tolerance shrinks in proportion, rad or m: 1 % of the travel at a tolerance of 1e-3.
+SMALL_TRAVEL = 0.1
 
 
-class Cause(Enum):
-    """Why a joint does not track."""
+class Outcome(Enum):
+    """What came of a motion."""
 
-    SATURATED = "its effort was at its limit"
-    OTHER_SATURATED = "another joint's effort was at its limit"
-    POSITION_LIMIT = "it was at its position limit"
-    FRICTION = "its friction is larger than the reach of its gain"
-    NO_FEEDFORWARD = "its law has no feedforward"
-    LATE = "replies were late"
-    UNKNOWN_EFFORT = "its model lacks an effort"
-
-
-@dataclass(frozen=True, eq=False)
-class Run:
-    """What a run measured, row by row.
-
-    Parameters
-    ----------
-    time
-        s; shape (rows,).
-    q, error, effort
-        Position, desired less measured position, applied effort; rad or m, N·m or N; shape (rows, n).
-    rms
-        Root mean square of the error, as the caller counts it; shape (n,).
-    effort_limit
-        Infinite where there is none; shape (n,).
-    missed
-        Share of replies that were missed, 0 to 1.
-    """
-
-    time: Array
-    q: Array
-    error: Array
-    effort: Array
-    rms: Array
-    effort_limit: Array
-    missed: float = 0.0
+    TRACKED = "tracked"
+    NOT_MOVED = "did not move"
+    LESS_TRAVEL = "moved less than asked"
+    NOT_TRACKED = "did not track"
 
 
 @dataclass(frozen=True)
 class TrackingVerdict:
-    """Whether all joints tracked; of the joint with the largest RMS error, the figures that explain it.
+    """What came of a motion; of the joint that did worst, the figures that explain it.
 
     Parameters
     ----------
-    tracked
-        Whether every RMS error is below `tolerance`.
+    outcome
+        What came of it.
     joint
-        Index of the joint with the largest RMS error.
+        Index of the joint with the smallest part of its travel if it moved less than asked, else of the one whose
+        RMS error is the largest part of its tolerance.
+    asked, made
+        Travel that was asked of it, and that it made, rad or m.
     error, tolerance
         Its RMS error, and the largest allowed, rad or m.
     cause
         None if it tracked.
+    reported
+        The controller's words, where it reported the cause.
     reach
         Effort of its feedback at the tolerance, N·m or N.
     effort
-        The effort behind the cause: the limit, the friction, or what the law does not know; N·m or N.
+        The effort behind the cause: the limit, the friction, or what the law lacks; N·m or N.
+    resting
+        Of a joint at its effort limit: its friction and the largest gravity torque there, N·m or N.
     at
         Position limit that it met, rad or m.
     share
-        Share of time at the effort limit, or of missed replies.
+        Share of time at the effort limit, of missed replies, or of efforts that the controller limited.
     saturated
         Index of the joint that was at its effort limit for the longest time; -1 if none was.
+    speed
+        Speed scaling that the controller reported.
+    compensated
+        Fraction of the modelled friction that the law compensates.
     """
 
-    tracked: bool
+    outcome: Outcome
     joint: int
+    asked: float
+    made: float
     error: float
     tolerance: float
     cause: Cause | None = None
+    reported: str = ""
     reach: float = 0.0
     effort: float = 0.0
+    resting: float = 0.0
     at: float = 0.0
     share: float = 0.0
     saturated: int = -1
+    speed: float = 1.0
+    compensated: float = 1.0
+
+    @property
+    def tracked(self) -> bool:
+        """Whether all joints moved as asked, within the tolerance."""
+        return self.outcome is Outcome.TRACKED
 
 
 def judge(
-    robot: RigidRobot, gains: Gains, run: Run, tolerance: float, *, compensated: float = 1.0, friction: bool = True,
-    feedforward: bool = True,
+    robot: RigidRobot, gains: Gains, run: Run, tolerance: float, *, relative: bool = True, compensated: float = 1.0,
+    friction: bool = True, feedforward: bool = True,
 ) -> TrackingVerdict:
     """The verdict on a run.
 
@@ -118,9 +127,11 @@ def judge(
     robot, gains
         The controller's model and gains: of accelerations, or without feedforward of efforts.
     run
-        What was measured.
+        What was measured and reported.
     tolerance
         Largest RMS error, rad or m.
+    relative
+        Whether it shrinks in proportion for joints that travel less than `SMALL_TRAVEL`.
     compensated
         Fraction of the modelled friction that the law compensates.
     friction
@@ -128,41 +139,100 @@ def judge(
     feedforward
         Whether the law is computed torque.
     """
-    j = int(np.argmax(np.where(np.isnan(run.rms), np.inf, run.rms)))
-    error = float(run.rms[j])
+    asked, made = run.asked, run.made
+    scale = np.minimum(1.0, asked / SMALL_TRAVEL) if relative else np.ones(robot.n)
+    allowed = tolerance * np.where(asked > 0.0, scale, 1.0)
+    error = np.where(np.isnan(run.rms), np.inf, run.rms)
+    part = np.divide(made, asked, out=np.full(robot.n, np.inf), where=asked > 0.0)
     shares = (np.abs(run.effort) >= _AT_LIMIT * run.effort_limit).mean(axis=0)
     busiest = int(np.argmax(shares))
-    saturated = busiest if shares[busiest] > 0.0 else -1
-    if bool((run.rms < tolerance).all()):
-        share = float(shares[busiest])
-        return TrackingVerdict(True, j, error, tolerance, share=share, saturated=saturated)
-
-    def because(cause: Cause, **figures: float) -> TrackingVerdict:
-        return TrackingVerdict(False, j, error, tolerance, cause, saturated=saturated, reach=stiffness * tolerance,
-                               **figures)  # fmt: skip
-
+    failure = run.reports.failure
+    outcome = Outcome.TRACKED
+    if (part < _ALL).any():
+        outcome = Outcome.NOT_MOVED if (part[asked > 0.0] < _NONE).all() else Outcome.LESS_TRAVEL
+    elif failure is not None or not (error < allowed).all():
+        outcome = Outcome.NOT_TRACKED
+    moved = outcome in (Outcome.TRACKED, Outcome.NOT_TRACKED)
+    j = int(np.argmax(error / allowed) if moved else np.argmin(part))
     stiffness = _stiffness(robot, gains, run, j, feedforward=feedforward)
-    if shares[j] > _SATURATED_TIME:
-        return because(Cause.SATURATED, effort=float(run.effort_limit[j]), share=float(shares[j]))
-    if shares[busiest] > _SATURATED_TIME:
-        return because(
-            Cause.OTHER_SATURATED, effort=float(run.effort_limit[busiest]), share=float(shares[busiest])
+
+    def because(cause: Cause | None, *, reported: str = "", effort: float = 0.0, resting: float = 0.0, at: float = 0.0,
+                share: float = float(shares[busiest])) -> TrackingVerdict:  # fmt: skip
+        return TrackingVerdict(
+            outcome, j, float(asked[j]), float(made[j]), float(run.rms[j]), float(allowed[j]), cause, reported,
+            stiffness * float(allowed[j]), effort, resting, at, share, busiest if shares[busiest] > 0.0 else -1,
+            run.reports.speed, compensated,
         )
-    large = np.abs(run.error[:, j]) > tolerance
+
+    if outcome is Outcome.TRACKED:
+        return because(None)
+    if failure is not None:
+        return because(failure[0], reported=failure[1])
+    if shares[busiest] > _SATURATED_TIME:
+        own = shares[j] > _SATURATED_TIME
+        k = j if own else busiest
+        return because(
+            Cause.SATURATED if own else Cause.OTHER_SATURATED, effort=float(run.effort_limit[k]),
+            resting=_resting(robot, run, k, friction=friction), share=float(shares[k]),
+        )
+    large = np.abs(run.error[:, j]) > allowed[j]
     for limit, beyond in ((robot.lower[j], -1.0), (robot.upper[j], 1.0)):
         if (large & (beyond * (run.q[:, j] - limit) >= -_TOUCHING) & (beyond * run.error[:, j] > 0.0)).any():
             return because(Cause.POSITION_LIMIT, at=float(limit))
-    coulomb = _coulomb(robot, j) if friction else 0.0
-    stuck = large & (np.abs(np.gradient(run.q[:, j], run.time)) < _STUCK)
-    if coulomb > stiffness * tolerance and (
-        (1.0 - compensated) * coulomb > stiffness * tolerance or stuck.sum() > _STUCK_TIME * large.sum()
-    ):
+    if run.reports.limited > _SATURATED_TIME * len(run.time):
+        return because(Cause.LIMITED, reported=run.reports.limit, share=run.reports.limited / len(run.time))
+    coulomb, reach = _coulomb(robot, j) if friction else 0.0, stiffness * allowed[j]
+    stuck = large & (np.abs(run.qd[:, j]) < _STUCK)
+    if coulomb > reach and stuck.sum() > _STUCK_TIME * max(large.sum(), 1):
         return because(Cause.FRICTION, effort=coulomb)
-    if not feedforward:
-        return because(Cause.NO_FEEDFORWARD)
+    lacking = _lacking(robot, run, j, large & ~stuck, friction=friction, feedforward=feedforward)
+    if lacking is not None:
+        return because(lacking[0], effort=lacking[1])
     if run.missed > _MANY_MISSED:
         return because(Cause.LATE, share=run.missed)
-    return because(Cause.UNKNOWN_EFFORT, effort=stiffness * error)
+    return because(Cause.UNKNOWN)
+
+
+def _lacking(
+    robot: RigidRobot, run: Run, j: int, rows: Array, *, friction: bool, feedforward: bool
+) -> tuple[Cause, float] | None:
+    """The cause whose effort the feedback of joint j makes up, and that effort's RMS, N·m or N; None for none."""
+    at = np.flatnonzero(rows)
+    if len(at) < _FEWEST or "feedback" not in run.terms:
+        return None
+    at = at[:: -(-len(at) // _MOST)]
+    feedback = run.terms["feedback"][at, j]
+    qdd = np.gradient(run.qd, run.time, axis=0)[at]
+    try:
+        rigid = inverse_dynamics(robot, run.q[at], run.qd[at], qdd)[:, j]
+    except ModelError:  # a posture where loops do not close
+        return None
+    resisting = friction_torque(robot, run.qd[at])[:, j] if friction else np.zeros(len(at))
+    lacks = {
+        Cause.FRICTION: resisting - run.terms["friction"][at, j],
+        Cause.UNKNOWN_EFFORT: run.effort[at, j] - rigid - resisting,
+    }
+    if not feedforward:
+        lacks[Cause.NO_FEEDFORWARD] = rigid - run.terms["gravity"][at, j]
+    answered, whole = float(feedback @ feedback), _rms(rigid) + _rms(resisting)
+    for cause, effort in lacks.items():
+        if float(effort @ feedback) >= _EXPLAINED * answered > 0.0 and _rms(effort) > _NOTICEABLE * whole:
+            return cause, _rms(effort)
+    return None
+
+
+def _resting(robot: RigidRobot, run: Run, j: int, *, friction: bool) -> float:
+    """Effort that friction and gravity alone take of a joint at its effort limit, at most, N·m or N."""
+    rows = np.flatnonzero(np.abs(run.effort[:, j]) >= _AT_LIMIT * run.effort_limit[j])
+    try:
+        gravity = np.abs(gravity_torque(robot, run.q[rows[:: -(-len(rows) // _MOST)]])[:, j]).max()
+    except ModelError:  # a posture where loops do not close
+        gravity = 0.0
+    return float(gravity) + (_coulomb(robot, j) if friction else 0.0)
+
+
+def _rms(values: Array) -> float:
+    return float(np.sqrt(np.mean(values**2)))
 
 
 def _stiffness(robot: RigidRobot, gains: Gains, run: Run, j: int, *, feedforward: bool) -> float:

@@ -71,7 +71,7 @@ class ComputedTorqueController(EffortNode):
         super().build(robot)
         values = self.parameters.values
         self._endings: Counter[Ending] = Counter()
-        self._refused, self._refusal = 0, ""
+        self._refused, self._refusal, self._failed = 0, "", ""
         self._followed: dict[int, OnEnd] = {}
         self._numbers = itertools.count(1)
         self._speeds: Throttle[float] = Throttle(lambda speed: self.control.send("scale_speed", speed), SETTINGS_PERIOD)
@@ -165,8 +165,9 @@ class ComputedTorqueController(EffortNode):
     def _ended(self, message: Ended) -> None:
         following, ending, text = message
         self._endings[ending] += 1
-        good = ending in (Ending.SUCCEEDED, Ending.REPLACED, Ending.CANCELLED)
-        self.log("info" if good else "warning", f"trajectory {ending.value}: {text}")
+        good, said = ending in (Ending.SUCCEEDED, Ending.REPLACED, Ending.CANCELLED), f"{ending.value}: {text}"
+        self.log("info" if good else "warning", f"trajectory {said}")
+        self._failed = self._failed if good else said
         self._followed.pop(following)(ending, text)
 
     def warm_up(self, robot: RigidRobot) -> None:
@@ -244,6 +245,7 @@ class ComputedTorqueController(EffortNode):
         return {
             "refused trajectories": self._refused,
             "last refused trajectory": self._refusal,
+            "last failed trajectory": self._failed,
             "aborted trajectories": self._endings[Ending.PATH] + self._endings[Ending.STOPPED],
             "cancelled trajectories": self._endings[Ending.CANCELLED],
             "replaced trajectories": self._endings[Ending.REPLACED],

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,6 +12,7 @@ from rclpy.node import Node
 from std_srvs.srv import Trigger
 from trajectory_msgs.msg import JointTrajectory
 
+from rne_dynamics.control.tracked_run import Reports
 from rne_dynamics.control.trajectory import Quintic, SampledTrajectory
 from rne_dynamics.errors import RneDynamicsError
 from rne_dynamics.model.inertia import Array
@@ -124,7 +125,7 @@ def _run(session: Session, node: Node, progress: Progress) -> tuple[Recording, .
         arm.await_ready()
         wait_until(lambda: trajectories.get_subscription_count() > 0, PATIENCE, "the controller's topic", processes)
         wait_until(recorder.receives_everything, PATIENCE, STREAMS, processes)
-        wait_until(recorder.may_move, PATIENCE, "the controller's start-up check", processes)
+        _await_decision(recorder, "the controller's start-up check", processes)
         taken: list[RawRecording] = []
         total, done = sum(r.duration for r in session.runs), 0.0
         for r in session.runs:
@@ -132,14 +133,23 @@ def _run(session: Session, node: Node, progress: Progress) -> tuple[Recording, .
                 _reset(node, processes)
                 recorder.forget()
                 wait_until(recorder.receives_everything, PATIENCE, "the arm at its start", processes)
-                wait_until(recorder.may_move, PATIENCE, "the controller to hold the arm at its start", processes)
+                _await_decision(recorder, "the controller to hold the arm at its start", processes)
             part = _part(progress, done / total, r.duration / total)
-            begins = tuple(_move(session.joints, r, recorder, trajectories, processes, part))
-            taken.append(recorder.take(begins, recorder.simulator_report(processes)))
+            begins, reports = _move(session.joints, r, recorder, trajectories, processes, part)
+            taken.append(recorder.take(begins, recorder.simulator_report(processes), reports))
             done += r.duration
         progress("releasing the arm", 1.0)
         arm.end()
     return tuple(recorder.recording(t, arm.ready) for t in taken)
+
+
+def _await_decision(recorder: SessionRecorder, what: str, processes: Sequence[NodeProcess]) -> None:
+    """Wait until the controller allows motion or reports an error; a time-out has the words of its last report."""
+    try:
+        wait_until(recorder.decided, PATIENCE, what, processes)
+    except RneDynamicsError as error:
+        report = recorder.controller_report()
+        raise RneDynamicsError(f"{error}; the controller reports {report.locked or report.message}") from None
 
 
 def _part(progress: Progress, before: float, share: float) -> Progress:
@@ -169,19 +179,27 @@ def _reset(node: Node, processes: Sequence[NodeProcess]) -> None:
 def _move(
     joints: Sequence[str], run: Run, recorder: SessionRecorder, trajectories: Any, processes: Sequence[NodeProcess],
     progress: Progress,
-) -> Iterator[int]:
-    """Send one move after the other; yields when each begins, ns."""
-    done = 0.0
+) -> tuple[tuple[int, ...], Reports]:
+    """Send one move after the other; when each begins, ns, and what the controller reported.
+
+    A move that is not followed to its end is the last one: the next would not start where the arm is.
+    """
+    begins, done, before = [], 0.0, recorder.controller_report()
+    reports, speed = Reports(), before.speed or 1.0
     for number, move in enumerate(run.moves, 1):
         begin = recorder.newest_stamp() + int(NOTICE * NANOSECONDS)
         trajectories.publish(move_message(joints, move, begin))
-        end = begin + int((move.duration + run.settle) * NANOSECONDS)
+        begins.append(begin)
+        end = begin + int((move.duration / speed + run.settle) * NANOSECONDS)
 
         for now in recorder.stamps_until(end, processes):  # at any speed of simulated time
-            passed = done + max(now - begin, 0) / NANOSECONDS
-            progress(f"move {number} of {len(run.moves)}", passed / run.duration)
+            passed = done + speed * max(now - begin, 0) / NANOSECONDS
+            progress(f"move {number} of {len(run.moves)}", min(passed / run.duration, 1.0))
         done += move.duration + run.settle
-        yield begin
+        reports = recorder.reports_since(before, processes)
+        if reports.failure is not None:
+            break
+    return tuple(begins), reports
 
 
 def move_message(joints: Sequence[str], move: Quintic | SampledTrajectory, begin: int) -> JointTrajectory:

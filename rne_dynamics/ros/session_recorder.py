@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
-from diagnostic_msgs.msg import DiagnosticArray
+from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus
 from numpy.typing import NDArray
 from rclpy.node import Node
 from sensor_msgs.msg import JointState
 
 from rne_dynamics.control.supervision.states import Mode
+from rne_dynamics.control.tracked_run import Reports
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.ros.arm_processes import LOCKSTEP_TIMEOUT
 from rne_dynamics.ros.deflections import COMPONENTS
@@ -24,16 +25,64 @@ from rne_dynamics.ros.topic_recorder import Sample, TopicRecorder
 PATIENCE = 30.0
 #: What `SessionRecorder.receives_everything` awaits.
 STREAMS = "joint states, torque terms and the simulator's report"
+NO_REPORTS = Reports()
 TERMS = ("inertia", "coriolis", "gravity", "friction", "feedback")
 
 
 class ControllerStatus(NamedTuple):
-    """What a controller reports: state, why it refuses motions (empty if it does not), cause, last limited effort."""
+    """What a controller reports.
 
-    state: str
-    locked: str
+    Parameters
+    ----------
+    failed
+        Whether it reports an error.
+    message
+        Its state with the cause.
+    values
+        The values of its diagnostics, by name.
+    """
+
+    failed: bool
     message: str
-    clamp: str
+    values: Mapping[str, str]
+
+    @property
+    def state(self) -> str:
+        """Its state."""
+        return self.values.get("state", "")
+
+    @property
+    def locked(self) -> str:
+        """Why it refuses motions; empty if it does not."""
+        return self.values.get("motion locked", "")
+
+    @property
+    def clamp(self) -> str:
+        """What it says of the last limited effort."""
+        return self.values.get("last clamp", "")
+
+    @property
+    def speed(self) -> float:
+        """Its speed scaling, 0 to 1."""
+        return float(self.values.get("speed scaling", 1.0))
+
+    def more(self, before: ControllerStatus, *counters: str) -> int:
+        """By how much counters have grown since the status `before`."""
+        return sum(int(self.values.get(c, 0)) - int(before.values.get(c, 0)) for c in counters)
+
+    def reports(self, before: ControllerStatus, clamp: str) -> Reports:
+        """What it reported about motions since the status `before`; `clamp` is its words on an effort it limited."""
+        stopped = ""
+        if self.state not in (Mode.HOLDING.value, Mode.TRACKING.value):
+            stopped = self.message
+        elif self.more(before, "stops", "faults"):
+            stopped = self.values["last fault"] or "that it stopped the arm"
+        return Reports(
+            stopped,
+            self.values["last failed trajectory"] if self.more(before, "aborted trajectories", "goals missed") else "",
+            self.values["last refused trajectory"] if self.more(before, "refused trajectories") else "",
+            self.more(before, "clamped efforts"), clamp, self.speed,
+        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,6 +107,8 @@ class Recording:
     deflections
         Of the ends of flexible links: stamps, ns, and values, (messages, links, 6), m and rad, each in its link's
         frame; empty where there are none.
+    reports
+        What the controller reported about the moves.
     """
 
     stamps: NDArray[np.int64]
@@ -70,6 +121,7 @@ class Recording:
     simulator: dict[str, float]
     ready: dict[str, float]
     deflections: tuple[NDArray[np.int64], Array]
+    reports: Reports
 
 
 @dataclass(frozen=True, eq=False)
@@ -81,6 +133,7 @@ class RawRecording:
     deflections: list[Sample]
     begins: tuple[int, ...]
     simulator_report: dict[str, float]
+    reports: Reports
 
 
 class SessionRecorder:
@@ -126,18 +179,35 @@ class SessionRecorder:
 
     def controller_report(self) -> ControllerStatus:
         """The controller's latest report."""
+        none = ControllerStatus(False, "", {"motion locked": "it has not reported yet"})
+        return next(self._controller_reports(), none)
+
+    def _controller_reports(self) -> Iterator[ControllerStatus]:
+        """The controller's reports, newest first."""
         self.drain()
         for sample in reversed(self.reports.samples):
             status = self.reports.decode(sample).status[0]
             if status.name == self._controller:
                 values = {v.key: v.value for v in status.values}
-                return ControllerStatus(values["state"], values["motion locked"], status.message, values["last clamp"])
-        return ControllerStatus("", "it has not reported yet", "", "")
+                yield ControllerStatus(status.level == DiagnosticStatus.ERROR, status.message, values)
+
+    def reports_since(self, before: ControllerStatus, processes: Sequence[NodeProcess]) -> Reports:
+        """What the controller reported about motions since the status `before`; waits for its next status."""
+        known = sum(1 for _ in self._controller_reports())
+        wait_until(
+            lambda: sum(1 for _ in self._controller_reports()) > known, PATIENCE, "the controller's report", processes
+        )
+        clamps = (status.clamp for status in self._controller_reports() if status.clamp)
+        return self.controller_report().reports(before, next(clamps, ""))
 
     def may_move(self) -> bool:
         """Whether the controller holds the arm and has passed its start-up check, by its latest report."""
         status = self.controller_report()
         return status.state == Mode.HOLDING.value and not status.locked
+
+    def decided(self) -> bool:
+        """Whether the controller allows motion, or reports an error."""
+        return self.may_move() or self.controller_report().failed
 
     def stamps_until(self, end: int, processes: Sequence[NodeProcess]) -> Iterator[int]:
         """Yield the times of joint states as they come, ns, until `end`; raises `RneDynamicsError` if none comes."""
@@ -176,12 +246,14 @@ class SessionRecorder:
             }
         return {}
 
-    def take(self, begins: tuple[int, ...], simulator_report: dict[str, float]) -> RawRecording:
+    def take(
+        self, begins: tuple[int, ...], simulator_report: dict[str, float], reports: Reports = NO_REPORTS
+    ) -> RawRecording:
         """The messages of a run."""
         self.drain()
         return RawRecording(
             self.states.samples, {name: r.samples for name, r in self.terms.items()},
-            [s for r in self.deflections for s in r.samples], begins, simulator_report,
+            [s for r in self.deflections for s in r.samples], begins, simulator_report, reports,
         )
 
     def recording(self, taken: RawRecording, ready: dict[str, float]) -> Recording:
@@ -208,4 +280,5 @@ class SessionRecorder:
                 np.array([stamp_of(m) for m in tips], dtype=np.int64),
                 np.array([m.position for m in tips]).reshape(len(tips), ends, len(COMPONENTS)),
             ),
+            reports=taken.reports,
         )

@@ -150,7 +150,8 @@ def recorded():
         tips[:, 1, 1] += np.where(own & (t > 1.0), size * np.sin(8.0 * np.pi * t), 0.0)
     received = slice(None, None, 4)
     recording = SimpleNamespace(
-        stamps=stamps, sent=stamps, q=q, efforts=np.ones((len(stamps), 2)), begins=begins, terms={},
+        stamps=stamps, sent=stamps, q=q, qd=np.zeros_like(q), efforts=np.ones((len(stamps), 2)), begins=begins,
+        terms={},
         simulator={"answered": 3500.0, "missed": 0.0, "overruns": 0.0, "p50": 1e-4, "p99": 2e-4}, ready={},
         deflections=(stamps[received], tips[received]),
     )

@@ -12,8 +12,8 @@ from rich.console import Console
 from rich.table import Table
 from support.urdf_text import arm
 
-from rne_dynamics.cli.demo import _print
 from rne_dynamics.cli.demo_moves import plan_moves
+from rne_dynamics.cli.demo_page import print_figures
 from rne_dynamics.cli.demo_tracking import Tracking
 from rne_dynamics.cli.main import main
 from rne_dynamics.cli.table_layout import print_table
@@ -75,10 +75,11 @@ def test_the_table_of_the_demo(width, monkeypatch, capsys):
     n, rows = model.n, 3
     values, row = np.full((rows, n), -120.8), np.full(n, 1.2345e-4)
     tracking = Tracking(
-        time=np.arange(float(rows)), q=values, reference=values, rms=row, largest=row, effort=np.full(n, 120.8),
-        applied=values, rate=1000.0, latency_p50=1e-3, latency_p99=2e-3, missed=0, answered=rows, received=rows, lost=0,
+        time=np.arange(float(rows)), q=values, qd=values, reference=values, rms=row, largest=row,
+        effort=np.full(n, 120.8), applied=values, terms={}, rate=1000.0, latency_p50=1e-3, latency_p99=2e-3, missed=0,
+        answered=rows, received=rows, lost=0,
     )  # fmt: skip
-    _print(model, plan_moves(model, 6.0), tracking)
+    print_figures(model, plan_moves(model, 6.0), tracking)
     lines = capsys.readouterr().out.splitlines()
     assert max(map(len, lines)) <= width
     assert sum("120.80 N m" in line for line in lines) == n

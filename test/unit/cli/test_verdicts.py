@@ -1,42 +1,108 @@
-"""Verdicts of controlled moves: tracked or not, the cause that the run shows, and the remedy."""
+"""Verdicts of controlled moves: moved as asked and tracked or not, the cause that the run shows, and the remedy."""
 
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
 import rne_dynamics as rne
+from rne_dynamics.cli.demo_moves import LEAST_PART, USED, peak_effort, plan_moves
 from rne_dynamics.cli.main import main
-from rne_dynamics.cli.verdict import verdict_line
+from rne_dynamics.cli.verdict import tracking_verdict
 from rne_dynamics.control.gains import Gains
-from rne_dynamics.control.tracking_verdict import Cause, Run, judge
+from rne_dynamics.control.tracked_run import Cause, Reports, Run
+from rne_dynamics.control.tracking_verdict import Outcome, judge
 
 MOVE = ["puma560", "--to", "joint2=-0.6", "--to", "joint3=0.5"]
+ARM = """
+<robot name="arm">
+  <link name="base"/>
+  <link name="upper"><inertial><origin xyz="0 0 {z}"/><mass value="0.4"/>
+    <inertia ixx="0.003" ixy="0" ixz="0" iyy="0.003" iyz="0" izz="0.0003"/></inertial></link>
+  <joint name="pitch" type="revolute"><parent link="base"/><child link="upper"/><axis xyz="0 1 0"/>
+    <limit lower="-2" upper="2" effort="{effort}" velocity="2"/><dynamics damping="0.1" friction="{friction}"/></joint>
+</robot>
+"""
 
 
-@pytest.mark.parametrize(("words", "cause", "joint", "said"), [
-    (["puma560", "--seconds", "3"], None, None, "tracked: the largest RMS error is 0.0"),
+def arm(effort: float, friction: float, z: float = -0.15) -> str:
+    """A hanging link on one motor."""
+    return ARM.format(effort=effort, friction=friction, z=z)
+
+
+@pytest.mark.parametrize(("words", "cause", "joint", "said", "remedies"), [
+    (["puma560", "--seconds", "3"], None, None, "tracked: the largest error is of joint", ()),
     (["puma560", "--to", "joint2=-0.6", "--seconds", "1", "--payload", "link6=20"], "other_saturated", "joint3",
-     "joint 'joint2' was at its effort limit of 186 N m"),
-    ([*MOVE, "--seconds", "2", "--payload", "link6=3"], "unknown_effort", "joint2", "that its model lacks"),
-    (["panda", "--seconds", "3", "--law", "pd_gravity"], "no_feedforward", None, "take computed torque"),
-    (["panda", "--seconds", "3", "--no-friction-compensation"], "friction", "panda_joint7",
-     "its friction (0.282 N m) against the gain's reach 0.00786 N m; try friction_compensation or a higher gain"),
-    (["cylindrical", "--seconds", "3", "--tolerance", "1e-6"], "unknown_effort", "joint3", " mm, allowed is 0.001 mm"),
+     "joint 'joint2' was at its effort limit of 186 N m", (["--payload", "link6=0"],)),
+    (["puma560", "--to", "joint1=1.5", "--seconds", "0.5"], "saturated", "joint1", "; take more time, less load",
+     (["--seconds", "2"],)),
+    ([*MOVE, "--seconds", "2", "--payload", "link6=3"], "unknown_effort", "joint2", "that its model does not explain",
+     (["--payload", "link6=0"], ["--bandwidth", "55"])),
+    (["panda", "--seconds", "3", "--law", "pd_gravity"], "no_feedforward", None, "take computed torque",
+     (["--law", "computed_torque"],)),
+    (["panda", "--to", "panda_joint7=0.5", "--seconds", "3", "--no-friction-compensation"], "friction", "panda_joint7",
+     "compensate more of it (friction_compensation is 0), or take a gain 36 times as high",
+     (None, ["--bandwidth", "240", "--control-rate", "2000"])),
+    (["cylindrical", "--seconds", "3", "--tolerance", "1e-6"], "friction", "joint3",
+     "gain's reach 0.0156 N; take a gain 61 times as", ()),
+    (["puma560", "--bandwidth", "3", "--control-rate", "20"], "unknown", None, "the cause is not known", ()),
 ])  # fmt: skip
-def test_a_simulation_ends_with_its_verdict(words, cause, joint, said, capsys):
-    assert main(["simulate", *words]) == 0
+def test_a_simulation_ends_with_its_verdict_and_its_remedies_help(words, cause, joint, said, remedies, capsys):
+    code = main(["simulate", *words])
     line = capsys.readouterr().out.splitlines()[-1]
     assert said in line
-    assert line.startswith("tracked" if cause is None else "did not track: joint ")
-    assert main(["simulate", *words, "--json"]) == 0
+    assert line.startswith("tracked" if cause is None else ("did not track: joint ", "moved less than asked: joint "))
+    assert main(["simulate", *words, "--json"]) == code == (0 if cause is None else 1)
     verdict = json.loads(capsys.readouterr().out)["verdict"]
     assert verdict["cause"] == cause
     assert joint in (None, verdict["joint"])
-    assert verdict["tracked"] is (cause is None)
+    assert verdict["tracked"] is verdict["passed"] is (cause is None)
     assert verdict["text"] == line
+    for remedy in remedies:
+        tried = [w for w in words if w != "--no-friction-compensation"] if remedy is None else [*words, *remedy]
+        assert main(["simulate", *tried]) == 0, remedy
+
+
+@pytest.mark.parametrize(("text", "outcome"), [
+    (arm(2.0, 3.0), "not_moved"), (arm(0.8, 0.6), "less_travel"), (arm(2.0, 0.1), "tracked"),
+])  # fmt: skip
+def test_travel_that_was_not_made_comes_first(text, outcome, tmp_path, capsys):
+    """With friction above the effort limit moves shrank to 1 mrad, and an arm that stood still was within 1 mrad."""
+    (tmp_path / "arm.urdf").write_text(text)
+    page = tmp_path / "page.html"
+    code = main(["simulate", str(tmp_path / "arm.urdf"), "--seconds", "3", "--json", "--report", str(page)])
+    verdict = json.loads(capsys.readouterr().out)["verdict"]
+    assert verdict["outcome"] == outcome
+    assert code == (0 if outcome == "tracked" else 1)
+    html = page.read_text()
+    assert ("Not passed: " in html) is bool(code)
+    assert verdict["text"].split("'")[0] in html
+    if code:
+        assert verdict["cause"] == "saturated"
+        assert "so more time does not help" in verdict["text"]
+        assert verdict["text"].startswith(("did not move", "moved less than asked")[outcome == "less_travel"])
+
+
+def test_moves_are_reduced_for_weak_drives_as_long_as_they_can_be_seen():
+    full = plan_moves(rne.load_urdf(arm(2.0, 0.1)), 3.0)
+    assert full.note == ""
+    lifting = rne.load_urdf(arm(0.65, 0.1))
+    reduced = plan_moves(lifting, 3.0)
+    assert (LEAST_PART * full.travel <= reduced.travel).all()
+    assert (reduced.travel < full.travel).all()
+    assert (peak_effort(lifting, reduced.moves) <= USED * lifting.effort_limit).all()
+    assert "reduced to" in reduced.note
+    hopeless = plan_moves(rne.load_urdf(arm(2.0, 3.0)), 3.0)
+    assert (hopeless.travel == full.travel).all()
+    assert "'pitch' needs 3.398" in hopeless.note
+
+
+def test_a_robot_that_cannot_move_is_refused():
+    with pytest.raises(rne.errors.ModelError, match="no joint of robot 'arm' can move"):
+        plan_moves(rne.load_urdf(arm(2.0, 0.1).replace('lower="-2" upper="2"', 'lower="0" upper="0"')), 3.0)
 
 
 def test_free_motion_has_no_verdict(capsys):
@@ -44,13 +110,14 @@ def test_free_motion_has_no_verdict(capsys):
     assert "verdict" not in json.loads(capsys.readouterr().out)
 
 
-def run_of(q, error, *, effort=1.0, missed=0.0):
+def run_of(q, error, *, effort=1.0, missed=0.0, asked=0.0, reports=None):
     """A run of planar2 at 1 kHz, the same for both joints but for the error, which is the first one's."""
     rows = len(q)
     errors = np.column_stack((error, np.zeros(rows)))
+    time, both = 1e-3 * np.arange(rows), np.column_stack((q, q))
     return Run(
-        1e-3 * np.arange(rows), np.column_stack((q, q)), errors, np.full((rows, 2), effort),
-        np.sqrt(np.mean(errors**2, axis=0)), np.full(2, 50.0), missed,
+        time, both, np.gradient(both, time, axis=0), errors, np.full((rows, 2), effort),
+        np.sqrt(np.mean(errors**2, axis=0)), np.full(2, asked), np.full(2, 50.0), {}, missed, reports or Reports(),
     )  # fmt: skip
 
 
@@ -64,23 +131,56 @@ def test_causes_in_their_order():
     assert cause(run_of(moving, 0.0 * large)) is None
     assert cause(run_of(moving, large, effort=50.0)) is Cause.SATURATED
     assert cause(run_of(still + robot.upper[0], large)) is Cause.POSITION_LIMIT
-    assert cause(run_of(still + robot.upper[0], -large)) is Cause.UNKNOWN_EFFORT, "it moves away from the limit"
-    assert cause(run_of(moving, large), feedforward=False) is Cause.NO_FEEDFORWARD
+    assert cause(run_of(still + robot.upper[0], -large)) is Cause.UNKNOWN, "it moves away from the limit"
+    assert cause(run_of(moving, large, reports=Reports(limited=10, limit="a wall"))) is Cause.LIMITED
     assert cause(run_of(moving, large, missed=0.1)) is Cause.LATE
-    assert cause(run_of(still, large)) is Cause.UNKNOWN_EFFORT, "there is no friction"
+    assert cause(run_of(still, large)) is Cause.UNKNOWN, "there is no friction"
     assert cause(run_of(moving, np.full(100, np.nan))) is not None, "NaN never tracks"
+
+
+def test_what_the_controller_reports_comes_before_what_was_measured():
+    robot, gains = rne.load_urdf("planar2"), Gains.critically_damped(2, 40.0)
+    moving, large = np.linspace(0.0, 0.1, 100), np.full(100, 0.01)
+
+    def line(reports, error=large):
+        run = run_of(moving, error, effort=50.0, asked=0.1, reports=reports)
+        return tracking_verdict(robot, judge(robot, gains, run, 1e-3)).text
+
+    everything = Reports("fault: overspeed", "path tolerance violated: it is off", "too fast", 5, "a wall", 0.0)
+    assert "the controller reports fault: overspeed; joint 'joint1' was at its effort limit" in line(everything)
+    assert "reports path tolerance violated: it is off" in line(replace(everything, stopped=""))
+    assert "refused the trajectory: too fast" in line(replace(everything, stopped="", aborted=""))
+    assert "set speed_scaling above 0" in line(Reports(speed=0.0))
+    assert line(replace(everything, stopped=""), 0.0 * large).startswith("did not track"), "whatever the error is"
+    assert line(Reports(speed=0.2), 0.0 * large).startswith("tracked at 0.2 of full speed (speed_scaling)")
+
+
+def test_errors_are_judged_against_the_travel():
+    robot, gains = rne.load_urdf("planar2"), Gains.critically_damped(2, 40.0)
+    error, far, near = np.full(100, 5e-4), np.linspace(0.0, 0.1, 100), np.linspace(0.0, 0.01, 100)
+
+    def outcome(run, **options):
+        return judge(robot, gains, run, 1e-3, **options).outcome
+
+    assert outcome(run_of(far, error, asked=0.1)) is Outcome.TRACKED
+    assert outcome(run_of(near, error, asked=0.01)) is Outcome.NOT_TRACKED
+    assert outcome(run_of(near, error, asked=0.01), relative=False) is Outcome.TRACKED, "a tolerance that was given"
+    assert outcome(run_of(near, error, asked=0.1), relative=False) is Outcome.LESS_TRAVEL
+    assert outcome(run_of(near, error, asked=1.0)) is Outcome.NOT_MOVED
+    assert outcome(run_of(far, error)) is Outcome.TRACKED, "nothing was asked"
 
 
 def test_a_joint_that_friction_holds():
     """Compensation follows the reference, so an arm at rest keeps the error that friction holds against the gain."""
     robot, gains = rne.load_urdf("panda"), Gains.critically_damped(7, 40.0)
-    error = np.zeros((50, 7))
+    error, still = np.zeros((50, 7)), np.zeros((50, 7))
     error[:, 6] = 2.8e-3
-    run = Run(1e-3 * np.arange(50), np.tile(robot.neutral, (50, 1)), error, np.zeros((50, 7)), np.abs(error[0]),
+    run = Run(1e-3 * np.arange(50), np.tile(robot.neutral, (50, 1)), still, error, still, np.abs(error[0]), np.zeros(7),
               robot.effort_limit)  # fmt: skip
     found = judge(robot, gains, run, 1e-3)
     assert found.cause is Cause.FRICTION
     assert found.effort > found.reach > 0.0
-    line = verdict_line(robot, found)
-    assert line.startswith("did not track: joint 'panda_joint7', RMS error 2.8 mrad, allowed is 1 mrad: its friction (")
-    assert judge(robot, gains, run, 1e-3, friction=False).cause is Cause.UNKNOWN_EFFORT
+    text = tracking_verdict(robot, found).text
+    assert text.startswith("did not track: joint 'panda_joint7', RMS error 2.8 mrad, allowed is 1 mrad: its friction (")
+    assert text.endswith("N m; take a gain 36 times as high"), "all of it is compensated already"
+    assert judge(robot, gains, run, 1e-3, friction=False).cause is Cause.UNKNOWN
