@@ -4,19 +4,22 @@ from __future__ import annotations
 
 import argparse
 import json
+import sys
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from rne_dynamics.advice import rne
-from rne_dynamics.cli.demo_moves import start_inside
+from rne_dynamics.cli.demo_moves import start_posture
 from rne_dynamics.cli.guide_report import Guided, evaluate, figures, plot, print_guided, verdict
 from rne_dynamics.cli.numbers import real
 from rne_dynamics.cli.overview import require_ros
-from rne_dynamics.cli.robot_argument import add_robot, assignments, robot_source
+from rne_dynamics.cli.robot_argument import add_payload, add_robot, payload, positions, robot_source
 from rne_dynamics.cli.ros_nodes import node_parameters
 from rne_dynamics.cli.terminal import console, ended_by_sigterm, progress_bar
+from rne_dynamics.control.supervision.settings import Settings
 from rne_dynamics.description.share import share_file, shipped_models, shipped_robots
 from rne_dynamics.dispatch import gravity_torque
 from rne_dynamics.errors import ArgumentError, MissingDependencyError, ModelError
@@ -35,16 +38,16 @@ examples:
   rne guide panda --push panda_link8=0,0,-3@0.2..0.8 --push panda_link4=0,10,0@1..1.5
   rne guide my_arm.urdf --config my_arm.yaml --out guided.png --json
 
-A push is LINK=FX,FY,FZ@BEGIN..END: N at the link's origin in its axes, s. Without --push the last link is pushed for
-0.5 s, with up to 40 N and as gently as moves some joint by 0.05 rad or m.
+A push is LINK=FX,FY,FZ@BEGIN..END: N at the link's origin in its axes, s. Without --push the last link that
+a push can move is pushed for 0.5 s, as gently as moves some joint by 0.05 rad or m, within the limits of velocity and
+effort.
 
-exit code: 0 if the arm was held, followed the push, and came to rest or slows down, 1 if not or if something failed
+The last line says whether the arm was guided; if not, why.
+
+exit code: 0 if the arm was held, moved as it was pushed, and stayed or slows down, 1 if not or if something failed
 """
 #: Recorded after the last push, s.
 AFTER = 3.0
-#: Parameters of hardware that a simulated arm does not have.
-OF_HARDWARE = ("hardware_compensates", "effort_scale.", "drives.topic", "base_motion.", "realtime_priority",
-               "cpu_affinity", "lock_memory")
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -53,8 +56,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--push", action="append", default=[], metavar="LINK=FX,FY,FZ@T..T",
                         help="a push in the link's axes, N and s; may be given several times")
     parser.add_argument("--start", action="append", default=[], metavar="JOINT=VALUE",
-                        help="start position of a joint, rad or m; others start at zero or inside their limits")
-    parser.add_argument("--payload", metavar="LINK=KG", help="a point mass on a link, in the arm and in the model")
+                        help="start position of a joint: rad or m, or with a unit (90deg, 20mm); others start at zero "
+                        "or inside their limits")
+    add_payload(parser)
     parser.add_argument("--config", type=Path, metavar="FILE",
                         help="parameter file of the nodes (default: that of a shipped robot)")
     parser.add_argument("--rate", type=real(50.0, 5000.0, "Hz"),
@@ -71,68 +75,82 @@ def run(args: argparse.Namespace) -> int:
     require_ros("guide")
     from rne_dynamics.ros import guiding
 
-    guidance, robot = _guidance(args)
+    guidance = _guidance(args)
+    robot = guidance.robot
     path = _plot_path(args.out, robot)
     with ended_by_sigterm(), progress_bar() as bar:
         task = bar.add_task("", total=1.0)
         done = guiding.run(guidance, lambda what, part: bar.update(task, description=what, completed=part))
-    guided = None if done.recording is None else evaluate(robot, guidance.start, guidance.pushes, done.recording)
-    good, text = verdict(robot, guidance.pushes, guided, done.states, done.message)
+    guided = None if done.recording is None else evaluate(guidance, done.recording)
+    found = verdict(guidance, guided, done)
     plotted = None if guided is None else _plot(path, args.out is not None, robot, guidance.pushes, guided)
     if args.json:
-        print(json.dumps(figures(robot, guidance.pushes, guided, good=good, text=text, plot=plotted), indent=2))
-        return 0 if good else 1
+        print(json.dumps(figures(guidance, guided, found, plot=plotted), indent=2))
+        return found.exit_code
     out = console()
     if guided is not None:
         print_guided(out, robot, guidance.pushes, guided)
     if plotted:
         out.print(f"plot: {plotted}")
-    out.print(text)
-    return 0 if good else 1
+    out.print(found.text)
+    return found.exit_code
 
 
-def _guidance(args: argparse.Namespace) -> tuple[Guidance, RigidRobot]:
-    """The session, and the robot as the nodes have it."""
-    from rne_dynamics.ros.common_parameters import COMMON, payload
+def _report_left_out(names: tuple[str, ...]) -> None:
+    """Print the parameters of hardware that have no effect here."""
+    if names:
+        print(
+            f"rne guide: the simulated arm has no such hardware, so these parameters are left out: {', '.join(names)}",
+            file=sys.stderr,
+        )  # fmt: skip
+
+
+def _guidance(args: argparse.Namespace) -> Guidance:
+    """The session; the settings of its controller are those that the node makes of the same parameters."""
+    from rne_dynamics.ros.common_parameters import payload as payload_of
+    from rne_dynamics.ros.controller_parameters import controller_settings
+    from rne_dynamics.ros.demo_config import ArmConfig
     from rne_dynamics.ros.described_robot import load_robot
+    from rne_dynamics.ros.gravity_compensation import SCHEMA
     from rne_dynamics.ros.guiding import CONTROLLER, NAMESPACE, SIMULATOR, Guidance
-    from rne_dynamics.ros.parameter_files import settings_for
 
-    names, file = (CONTROLLER, SIMULATOR), _config(args)
-    given = {name: settings_for(str(file), f"{NAMESPACE}/{name}") if file else {} for name in names}
-    if args.config is not None and not any(given.values()):
-        raise ArgumentError(
-            f"--config {file} has no settings for gravity_compensation or simulator; their keys are "
-            "/**/gravity_compensation and /**/simulator, or /** for all nodes"
-        )
-    own: dict[str, Any] = {**node_parameters(robot_source(args)), **_payload(args.payload)}
-    parameters = {name: _without(given[name], own) | own for name in names}
-    controller = parameters[CONTROLLER]
-    for key in ("joints", "gravity", *(k for k in controller if k.startswith("payload."))):
-        if key in controller:  # arm and model are the same here
-            parameters[SIMULATOR][key] = controller[key]
-    described = load_robot(
-        str(own.get("model", "")), str(own.get("robot_description", "")),
-        tuple(map(str, controller.get("joints", ()))), tuple(map(float, controller.get("gravity", ()))),
-    )
-    mass = {p.name: controller.get(p.name, p.default) for p in COMMON if p.name.startswith("payload.")}
-    robot = described.robot.rigid.with_payload(payload(mass))
+    file = _config(args)
+    given: dict[str, Any] = {"model": "", "robot_description": "", **node_parameters(robot_source(args))}
+    names = f"{NAMESPACE}/{CONTROLLER}", f"{NAMESPACE}/{SIMULATOR}"
+    config = ArmConfig("", {}, {}) if file is None else ArmConfig.read(file, *names)
+    _report_left_out(config.left_out)
+    loaded = payload("--payload", args.payload)
+    if loaded is not None:
+        given |= {"payload.link": loaded.link, "payload.mass": loaded.mass, "payload.com": [0.0] * 3,
+                  "payload.inertia": [0.0] * 6}
+    config = config.with_parameters(given)
+    joints, gravity = (config.controller.get(name, ()) for name in ("joints", "gravity"))
+    robot = load_robot(
+        given["model"], given["robot_description"], tuple(map(str, joints)), tuple(map(float, gravity))
+    ).robot.rigid
     if not robot.n or robot.nq != robot.n:
         raise ModelError(f"robot {robot.name!r} has no joint or a floating one; guiding needs driven joints")
-    rate = float(args.rate or parameters[SIMULATOR].get("rate", 1000.0))
+    values = config.values(robot, SCHEMA)
+    robot = robot.with_payload(payload_of(values))
+    settings = controller_settings(robot, values, gains=None, damping="gains.{joint}.d")
+    rate = float(args.rate or config.simulator.get("rate", 1000.0))
     if not 50.0 <= rate <= 5000.0:
         raise ArgumentError(f"--rate is {rate:g}; it must be between 50 and 5000 Hz")
-    start = _start(args, robot, parameters[SIMULATOR])
-    _check_strength(robot, start)
-    pushes = tuple(parse_push(text, robot) for text in args.push) or (gentle_push(robot, start),)
-    seconds = max(push.end for push in pushes) + args.after
-    return Guidance(parameters, robot.joint_names, start, pushes, seconds, rate), robot
+    start = _start(args, settings, config.simulator)
+    _check_strength(settings, start)
+    friction = bool(config.simulator.get("friction", True))
+    pushes = tuple(parse_push(text, robot) for text in args.push)
+    if not pushes:
+        pushes = (gentle_push(settings, start, friction=friction).push,)
+    return Guidance(config, settings, friction, start, pushes, max(push.end for push in pushes) + args.after, rate)
 
 
-def _check_strength(robot: RigidRobot, start: Array) -> None:
+def _check_strength(settings: Settings, start: Array) -> None:
     """Refuse an arm whose motors cannot hold it at its start."""
+    if "gravity" in settings.compensated:
+        return
+    robot, limit = settings.robot, settings.limits.effort
     gravity = np.abs(gravity_torque(robot, start))
-    limit = np.where(robot.effort_limit > 0.0, robot.effort_limit, np.inf)
     if (gravity > limit).any():
         j = int(np.argmax(gravity / limit))
         raise ModelError(
@@ -149,36 +167,19 @@ def _config(args: argparse.Namespace) -> Path | None:
     return config
 
 
-def _without(given: dict[str, Any], own: dict[str, Any]) -> dict[str, Any]:
-    """Settings without those of hardware, and without those that the command line gives."""
-    mine = {"robot_description", "model", *own}
-    if "payload.link" in own:
-        mine |= {"payload.com", "payload.inertia"}
-    return {k: v for k, v in given.items() if k not in mine and not k.startswith(OF_HARDWARE)}
-
-
-def _payload(text: str | None) -> dict[str, Any]:
-    if text is None:
-        return {}
-    ((link, mass),) = assignments("--payload", [text]).items()
-    if mass < 0.0:
-        raise ArgumentError(f"--payload is {text!r}; the mass must not be negative")
-    return {"payload.link": link, "payload.mass": mass}
-
-
-def _start(args: argparse.Namespace, robot: RigidRobot, parameters: dict[str, Any]) -> Array:
+def _start(args: argparse.Namespace, settings: Settings, parameters: Mapping[str, Any]) -> Array:
     """Start position: of the command line, the parameter file, or inside the limits."""
-    start, _ = start_inside(robot)
-    prefix = "initial_position."
+    robot, limits = settings.robot, settings.limits
+    start, prefix = start_posture(robot, limits.margin), "initial_position."
     configured = {k.removeprefix(prefix): float(v) for k, v in parameters.items() if k.startswith(prefix)}
     known = {name: value for name, value in configured.items() if name in robot.joint_names}
-    for name, value in (known | assignments("--start", args.start)).items():
+    for name, value in (known | positions("--start", args.start, robot)).items():
         j = robot.joint_index(name)
-        if not robot.lower[j] <= value <= robot.upper[j]:
-            raise ArgumentError(f"joint {name!r} starts at {value:g}; its limits are [{robot.lower[j]:.6g}, "
-                                f"{robot.upper[j]:.6g}]")
+        if not limits.lower[j] <= value <= limits.upper[j]:
+            raise ArgumentError(f"joint {name!r} starts at {value:g}; its limits are [{limits.lower[j]:.6g}, "
+                                f"{limits.upper[j]:.6g}]")
         start[j] = value
-    return np.array(start)
+    return start
 
 
 def _plot_path(out: Path | None, robot: RigidRobot) -> Path:

@@ -2,34 +2,77 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 from rich.console import Console
 from rich.table import Table
 
 from rne_dynamics.advice import rne
 from rne_dynamics.cli.table_layout import print_table
+from rne_dynamics.cli.verdict import Verdict
 from rne_dynamics.figures.style import COLORS, INK, THIN, WIDE, canvas, legend_right
 from rne_dynamics.figures.tracking import ROUND_OFF, draw_joints, joint_units, panels, span_at_least
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.mechanism import RigidRobot
-from rne_dynamics.simulation.runs.push import Push, load, static_friction
+from rne_dynamics.simulation.runs.floating_motion import STEP, FloatingMotion
+from rne_dynamics.simulation.runs.push import Push, loads_over_time, static_friction
 
 if TYPE_CHECKING:
+    from rne_dynamics.ros.guiding import Guidance, GuidedRun
     from rne_dynamics.ros.session_recorder import Recording
 
-#: A joint slower than this is at rest, rad/s or m/s.
-AT_REST = 0.01
-#: Least displacement that counts as motion, and largest one that may happen without a push, rad or m.
-MOVED, DRIFT = 1e-3, 0.02
-#: Largest fraction of the speed after the pushes that a joint may have at the end.
-SLOWING = 0.7
+#: A joint is at rest below this part of its largest speed after the pushes, at most and at least rad/s or m/s.
+AT_REST, FASTEST_REST, SLOWEST_REST = 0.05, 0.01, 1e-5
+#: Largest displacement that may happen without a push, rad or m.
+SAG = 0.02
+#: Largest displacement of a joint that has come to rest, as a part of what the push moved it, and rad or m.
+DRIFT, LEAST_DRIFT = 0.2, 1e-3
+#: The first part of a push is judged, until some joint is to have moved by this, rad or m.
+JUDGED = 0.1
+#: A joint is pushed if it is to move by this part of the largest displacement, and that is this at least, rad or m.
+PUSHED, LEAST_MOTION = 0.3, 1e-6
+#: Least part of the motion to be expected, in its direction, that counts as following the push.
+FOLLOWED = 0.5
 #: Fraction of the effort limit from which on a joint has no reserve.
 FULL = 0.98
+#: Largest fraction of the speed after the pushes that a joint may have at the end.
+SLOWING = 0.7
+
+
+@dataclass(frozen=True, eq=False)
+class Response:
+    """Displacements by the first part of a push, rad or m; (n,) is one value a joint.
+
+    Parameters
+    ----------
+    load
+        Of this push and those that act with it, where the arm was, N·m or N, (n,).
+    free, expected
+        What the model and the law make of it, without and with the position limits, (n,).
+    moved
+        What was measured, (n,).
+    """
+
+    load: Array
+    free: Array
+    expected: Array
+    moved: Array
+
+    @property
+    def pushed(self) -> NDArray[np.bool_]:
+        """The joints that the push is to move, (n,)."""
+        size = np.abs(self.expected)
+        return size >= max(PUSHED * float(size.max()), LEAST_MOTION)
+
+    @property
+    def missing(self) -> NDArray[np.bool_]:
+        """The joints among them that did not move as pushed, (n,)."""
+        return self.pushed & (self.moved * np.sign(self.expected) < FOLLOWED * np.abs(self.expected))
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,6 +89,8 @@ class Guided:
         Times, s, and the model's gravity torque, (messages, n).
     begin
         Position when the first push begins, (n,).
+    responses
+        To each push.
     sagged
         Largest distance from the start posture before the first push, (n,).
     moved
@@ -65,6 +110,7 @@ class Guided:
     effort: Array
     gravity: tuple[Array, Array]
     begin: Array
+    responses: tuple[Response, ...]
     sagged: Array
     moved: Array
     rest: Array
@@ -74,114 +120,180 @@ class Guided:
     used: Array
 
 
-def evaluate(robot: RigidRobot, start: Array, pushes: Sequence[Push], recording: Recording) -> Guided:
-    """Figures of a recording of an arm that was to be held at `start`, (n,), until the first push.
+def evaluate(guidance: Guidance, recording: Recording) -> Guided:
+    """Figures of the recording of a session, in which the arm was to be held at its start until the first push.
 
-    The recording may begin after the arm has already sunk, so what it sank is counted from `start`.
+    The recording may begin after the arm has already sunk, so what it sank is counted from the start.
     """
-    zero = recording.begins[0]
+    robot, pushes, zero = guidance.robot, guidance.pushes, recording.begins[0]
     time = 1e-9 * (recording.stamps - zero).astype(np.float64)
     q, qd = recording.q, recording.qd
     first, last = min(p.begin for p in pushes), max(p.end for p in pushes)
     before, after = time <= first, time > last
     begin = q[before][-1]
-    away = q[~before] - begin
+    away = q[~before] - begin if (~before).any() else np.zeros((1, robot.n))
     moved = away[np.argmax(np.abs(away), axis=0), np.arange(robot.n)]
-    fast = (np.abs(qd) >= AT_REST) & after[:, None]
+    fastest = np.abs(qd[after]).max(axis=0, initial=0.0)
+    fast = (np.abs(qd) >= np.clip(AT_REST * fastest, SLOWEST_REST, FASTEST_REST)) & after[:, None]
     settled = np.where(fast.any(axis=0), len(time) - np.argmax(fast[::-1], axis=0), np.argmax(after))
     still = settled < len(time)
     place = np.minimum(settled, len(time) - 1)
     stamps, values = recording.terms["gravity"]
     return Guided(
         time=time, q=q, effort=recording.efforts, gravity=(1e-9 * (stamps - zero).astype(np.float64), values),
-        begin=begin, sagged=np.abs(q[before] - start).max(axis=0), moved=moved,
+        begin=begin, responses=tuple(_response(guidance, p, time, q, qd) for p in pushes if time[-1] > p.begin),
+        sagged=np.abs(q[before] - guidance.start).max(axis=0), moved=moved,
         rest=np.where(still, np.where(fast.any(axis=0), time[place] - last, 0.0), np.inf),
         drift=np.where(still, q[-1] - q[place, np.arange(robot.n)], 0.0),
-        speed=qd[-1], fastest=np.abs(qd[after]).max(axis=0, initial=0.0), used=np.abs(recording.efforts).max(axis=0),
+        speed=qd[-1], fastest=fastest, used=np.abs(recording.efforts).max(axis=0),
     )
 
 
-def verdict(
-    robot: RigidRobot, pushes: Sequence[Push], guided: Guided | None, states: Sequence[str], message: str
-) -> tuple[bool, str]:
-    """Whether the arm was held and guided, and a line with cause and remedy.
+def _response(guidance: Guidance, push: Push, time: Array, q: Array, qd: Array) -> Response:
+    """What a push did, and what it was to do, until some joint was to have moved by `JUDGED` or the push ended."""
+    limits = guidance.settings.limits
+    at = int(np.searchsorted(time, push.begin, side="right")) - 1
+    motion = FloatingMotion.of(guidance.settings, q[at], friction=guidance.friction)
+    loads = loads_over_time(guidance.robot, q[at], guidance.pushes, push.begin, min(push.end, time[-1]))
+    displacements, _ = motion.run(qd[at], loads)
+    far = np.abs(displacements).max(axis=1) >= JUDGED
+    step = int(np.argmax(far)) if far.any() else len(loads) - 1
+    end = int(np.searchsorted(time, push.begin + (step + 1) * STEP, side="right")) - 1
+    free = displacements[step]
+    room = limits.lower + limits.margin - q[at], limits.upper - limits.margin - q[at]
+    expected = np.clip(free, np.minimum(room[0], 0.0), np.maximum(room[1], 0.0))
+    return Response(loads[0], free, expected, q[end] - q[at])
+
+
+def verdict(guidance: Guidance, guided: Guided | None, done: GuidedRun) -> Verdict:
+    """Whether the arm was held, moved as pushed, and stayed; if not, why: as the controller reported it, or measured.
 
     Parameters
     ----------
-    robot, pushes
-        Of the session.
+    guidance
+        The session.
     guided
         Its figures; None if the arm was not guided.
-    states
-        Of the controller, in their order.
-    message
-        Its last report.
+    done
+        What the controller reported.
     """
     check = f"check the description with `{rne('check')}`"
     if guided is None:
-        return False, f"the arm was NOT guided: the controller does not let it move: {message}"
-    if states and states[-1] != "floating":
-        return False, f"the controller STOPPED the arm ({states[-1]}): {message}. Push less (--push), or {check}"
-    names = robot.joint_names
-    for j, name in enumerate(names):
-        limit = robot.effort_limit[j]
-        if 0.0 < FULL * limit <= guided.used[j]:
-            return False, (
-                f"the arm was NOT held safely: joint {name!r} needs {guided.used[j]:.4g} of its effort limit "
-                f"{limit:.4g}. Take a lighter payload or another posture (--start), or {check}"
-            )
-        if guided.sagged[j] > DRIFT:
-            return False, (
-                f"the arm was NOT held: joint {name!r} moved by {guided.sagged[j]:.3g} {joint_units(robot)[j].position}"
-                f" before the push. Masses and payload of the model do not fit the arm: {check}"
-            )
-    stuck = np.abs(guided.moved) < MOVED
-    if stuck.all():
-        return False, f"the arm was held and did NOT follow the push: {_held(robot, pushes, guided, range(robot.n))}"
+        return _not("refused", f"the arm was NOT guided: the controller does not let it move: {done.message}")
+    if done.states and done.states[-1] != "floating":
+        return _not("stopped", f"the controller STOPPED the arm ({done.states[-1]}): {done.message}")
+    robot = guidance.robot
+    names, units = robot.joint_names, joint_units(robot)
+    reported = ""
+    if done.limited:
+        reported = f". The controller limited {done.limited} efforts: {done.limit or 'it gives no cause'}"
+    if done.refused:
+        reported += f". The controller refused {done.refused} joint states: {done.refusal}"
+    full = _at_limit(guidance, guided)
+    if full is not None:
+        return _not("effort_limit", (
+            f"the arm was NOT held safely: joint {names[full]!r} needs its effort limit of "
+            f"{robot.effort_limit[full]:.4g} {units[full].effort}. Take a lighter payload or another posture "
+            f"(--start){reported}"
+        ))
+    j = int(np.argmax(guided.sagged))
+    if guided.sagged[j] > SAG:
+        return _not("not_held", (
+            f"the arm was NOT held: joint {names[j]!r} moved by {guided.sagged[j]:.3g} {units[j].position}"
+            f" before the push. Masses, payload or friction of the arm are not those of the model: {check}{reported}"
+        ))
+    for push, response in zip(guidance.pushes, guided.responses, strict=False):
+        if not response.pushed.any():
+            cause, why = _not_moved(guidance, response, range(robot.n))
+            return _not(cause, f"the arm was held and did NOT follow the push {push}: {why}")
+        if response.missing.any():
+            j = int(np.argmax(np.where(response.missing, np.abs(response.expected), 0.0)))
+            why = reported[2:] or f"the cause is not known: the controller reported none; {check}"
+            return _not("not_followed", (
+                f"the arm did NOT move as the push {push} asks: joint {names[j]!r} moved by {response.moved[j]:+.3g} "
+                f"instead of about {response.expected[j]:+.3g} {units[j].position}: {why}"
+            ))
     moving = np.isinf(guided.rest)
     notes = []
     if moving.any():
         j = int(np.argmax(np.where(moving, np.abs(guided.speed), -1.0)))
-        where = f"joint {names[j]!r} moves at {guided.speed[j]:.3g} {joint_units(robot)[j].position}/s at the end"
+        where = f"joint {names[j]!r} moves at {guided.speed[j]:.3g} {units[j].position}/s at the end"
         more = f"raise gains.{names[j]}.d of gravity_compensation in a parameter file (--config), or record longer"
         if (np.abs(guided.speed) > SLOWING * guided.fastest)[moving].any():
-            return False, f"the arm was guided and does NOT come to rest: {where}; {more} (--after)"
+            return _not("not_at_rest", (
+                f"the arm was guided and does NOT come to rest: {where}; {more} (--after){reported}"
+            ))
         notes.append(f"It slows down slowly: {where}; {more} (--after)")
-    elif (np.abs(guided.drift) > DRIFT).any():
-        j = int(np.argmax(np.abs(guided.drift)))
-        return False, (
+    drifting = np.abs(guided.drift) > np.maximum(DRIFT * np.abs(guided.moved), LEAST_DRIFT)
+    if drifting.any():
+        j = int(np.argmax(np.where(drifting, np.abs(guided.drift), 0.0)))
+        return _not("drift", (
             f"the arm does NOT stay where it was led: joint {names[j]!r} drifts by {guided.drift[j]:.3g} "
-            f"{joint_units(robot)[j].position} after it has come to rest; lower friction_compensation, or {check}"
-        )
-    held = [j for j in range(robot.n) if stuck[j]]
-    if held:
-        notes.append(_held(robot, pushes, guided, held))
+            f"{units[j].position} after it has come to rest: masses, payload or friction of the arm are not those of "
+            f"the model: {check}{reported}"
+        ))
+    still = ~np.any([r.pushed for r in guided.responses], axis=0)
+    rubbing = still & np.any([_held(guidance, r) for r in guided.responses], axis=0)
+    if rubbing.any():
+        notes.append(_not_moved(guidance, guided.responses[0], np.flatnonzero(rubbing))[1])
     stays = "slows down" if moving.any() else "stays where it was led"
-    return True, ". ".join([f"the arm was held and guided: it follows the push, and {stays}", *notes])
+    text = ". ".join([f"guided: the arm was held, moved as it was pushed, and {stays}", *notes])
+    return Verdict(True, text + reported, {"cause": None})
 
 
-def _held(robot: RigidRobot, pushes: Sequence[Push], guided: Guided, joints: Sequence[int]) -> str:
-    """Why joints did not move: friction, or no effect of the push."""
-    loads = np.array([load(robot, guided.begin, push) for push in pushes])
-    largest = loads[np.argmax(np.abs(loads), axis=0), np.arange(robot.n)]
-    friction = static_friction(robot, largest)
-    rubbing = [j for j in joints if 0.0 < np.abs(largest[j]) <= friction[j]]
-    if not rubbing:
-        return "The push does not act on " + ", ".join(robot.joint_names[j] for j in joints) + "; push another link"
-    j = max(rubbing, key=lambda j: abs(largest[j]) / friction[j])
-    others = f" and {len(rubbing) - 1} more" if len(rubbing) > 1 else ""
-    return (
-        f"Friction keeps joint {robot.joint_names[j]!r}{others} where it is: the push gives "
-        f"{abs(largest[j]):.3g} {joint_units(robot)[j].effort}, static friction is {friction[j]:.3g}; push harder "
-        "(--push) to move it"
+def _not(cause: str, text: str) -> Verdict:
+    return Verdict(False, text, {"cause": cause})
+
+
+def _at_limit(guidance: Guidance, guided: Guided) -> int | None:
+    """The joint whose effort was at its limit, if any."""
+    part = guided.used / guidance.settings.limits.effort
+    j = int(np.argmax(part))
+    return j if part[j] >= FULL else None
+
+
+def _held(guidance: Guidance, response: Response) -> NDArray[np.bool_]:
+    """Joints that the push loads, by no more than their friction, (n,)."""
+    if not guidance.friction:
+        return np.zeros(len(response.load), dtype=np.bool_)
+    loaded = response.load != 0.0
+    held: NDArray[np.bool_] = loaded & (np.abs(response.load) <= static_friction(guidance.robot, response.load))
+    return held
+
+
+def _not_moved(guidance: Guidance, response: Response, joints: Iterable[int]) -> tuple[str, str]:
+    """Why joints are not moved by a push: friction, position limits, or no effect of the push."""
+    robot, joints = guidance.robot, list(joints)
+    held = [j for j in joints if _held(guidance, response)[j]]
+    if held:
+        friction = static_friction(robot, response.load)
+        j = max(held, key=lambda j: abs(response.load[j]) / friction[j])
+        others = f" and {len(held) - 1} more" if len(held) > 1 else ""
+        limit, unit = guidance.settings.limits.effort[j], joint_units(robot)[j].effort
+        beyond = f", and the effort limit {limit:.3g}" if friction[j] > limit else ""
+        return "friction", (
+            f"Friction keeps joint {robot.joint_names[j]!r}{others} where it is: the push gives "
+            f"{abs(response.load[j]):.3g} {unit}, static friction is {friction[j]:.3g}{beyond}; push harder (--push) "
+            "to move it"
+        )
+    stopped = [j for j in joints if abs(response.free[j]) >= LEAST_MOTION]
+    if stopped:
+        j = max(stopped, key=lambda j: abs(response.free[j]))
+        return "position_limit", (
+            f"joint {robot.joint_names[j]!r} is at its position limit; push in another direction, or start elsewhere "
+            "(--start)"
+        )
+    return "no_load", "The push does not act on " + ", ".join(robot.joint_names[j] for j in joints) + (
+        "; push another link"
     )
 
 
-def figures(
-    robot: RigidRobot, pushes: Sequence[Push], guided: Guided | None, *, good: bool, text: str, plot: str | None
-) -> dict[str, Any]:
-    """All figures as plain values, SI units; `rest` is null for a joint that still moves."""
-    joints = []
+def figures(guidance: Guidance, guided: Guided | None, found: Verdict, *, plot: str | None) -> dict[str, Any]:
+    """All figures as plain values, SI units; `rest` is null for a joint that still moves.
+
+    `responses` has the motion by the first part of each push, and what was to be expected.
+    """
+    robot, joints, responses = guidance.robot, [], []
     if guided is not None:
         joints = [
             {
@@ -192,8 +304,14 @@ def figures(
             }
             for j, name in enumerate(robot.joint_names)
         ]
-    return {"robot": robot.name, "guided": good, "verdict": text, "pushes": [str(p) for p in pushes],
-            "joints": joints, "plot": plot}
+        responses = [
+            {"push": str(p), "expected": r.expected.tolist(), "moved": r.moved.tolist()}
+            for p, r in zip(guidance.pushes, guided.responses, strict=False)
+        ]
+    return {
+        "robot": robot.name, "guided": found.passed, "verdict": found.as_plain(),
+        "pushes": [str(p) for p in guidance.pushes], "joints": joints, "responses": responses, "plot": plot,
+    }
 
 
 def print_guided(out: Console, robot: RigidRobot, pushes: Sequence[Push], guided: Guided) -> None:

@@ -16,7 +16,7 @@ from rne_dynamics.model.assembly import assemble
 from rne_dynamics.model.flexible.arm import AnyRobot
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.mechanism import RigidRobot
-from rne_dynamics.model.tree import JointKind
+from rne_dynamics.model.tree import JointKind, Payload
 
 #: Units of positions and their size in SI units, of prismatic joints and of all others.
 _METRES, _RADIANS = {"m": 1.0, "mm": 1e-3}, {"rad": 1.0, "deg": math.pi / 180.0}
@@ -76,6 +76,24 @@ def add_no_rotors(parser: argparse._ActionsContainer) -> None:
 def add_base(parser: argparse._ActionsContainer, text: str = "whether the root link is fixed or free") -> None:
     """Declare --base."""
     parser.add_argument("--base", choices=("fixed", "floating"), default="fixed", help=f"{text} (default: fixed)")
+
+
+def add_payload(parser: argparse._ActionsContainer) -> None:
+    """Declare --payload."""
+    parser.add_argument(
+        "--payload", metavar="LINK=KG",
+        help="a point mass at a link's origin, in the arm and in the controller's model",
+    )
+
+
+def payload(option: str, text: str | None) -> Payload | None:
+    """The point mass of LINK=KG; `ArgumentError` if it is none."""
+    if text is None:
+        return None
+    ((link, mass),) = assignments(option, [text]).items()
+    if mass < 0.0:
+        raise ArgumentError(f"{option} is {text!r}; the mass must not be negative")
+    return Payload(link, mass)
 
 
 def load_robot(args: argparse.Namespace) -> AnyRobot:

@@ -15,7 +15,7 @@ import numpy as np
 from rne_dynamics.cli import demo_flexible, simulate_dae, simulate_many
 from rne_dynamics.cli.numbers import positive, real, whole
 from rne_dynamics.cli.reports import add_movie, add_report, check_files, draw_movie
-from rne_dynamics.cli.robot_argument import add_base, add_robot, assignments, load_robot
+from rne_dynamics.cli.robot_argument import add_base, add_payload, add_robot, load_robot, payload
 from rne_dynamics.cli.simulate_move import DT, rollout, start_configuration
 from rne_dynamics.cli.simulate_options import SAVE, base_motion, outputs, refuse_unused
 from rne_dynamics.cli.simulate_page import write_report
@@ -32,7 +32,6 @@ from rne_dynamics.errors import ArgumentError
 from rne_dynamics.figures.movie import Motion
 from rne_dynamics.flexible.theory_range import BendingRangeWarning
 from rne_dynamics.model.flexible.arm import AnyRobot
-from rne_dynamics.model.tree import Payload
 from rne_dynamics.recording.log_file import needs_joint_positions
 from rne_dynamics.recording.mcap_file import SUFFIX as MCAP
 from rne_dynamics.simulation.plant.plant import ArmPlant
@@ -42,7 +41,8 @@ from rne_dynamics.simulation.runs.log import Log
 EXAMPLES = """\
 examples:
   rne simulate puma560                                three moves under computed torque
-  rne simulate puma560 --payload link6=2.5            the arm carries 2.5 kg that the controller's model lacks
+  rne simulate puma560 --payload link6=2.5            the arm has 2.5 kg more, and the controller knows it
+  rne simulate puma560 --unknown-payload link6=2.5    the controller's model lacks it
   rne simulate panda --law pd_gravity --plot move.png
   rne simulate puma560 --samples 200 --vary mass=5% --vary friction=20% --plot band.png
   rne simulate puma560 --to joint2=-0.8 --to joint3=0.4 --seconds 2 --out move.csv
@@ -99,8 +99,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
                      "qz, qw) or .npz (time, position, quaternion)")  # fmt: skip
     arm.add_argument("--base-smoothing", type=positive(unit="Hz"), metavar="HZ",
                      help="low-pass filter for noise in that file")
-    arm.add_argument("--payload", metavar="LINK=KG",
-                     help="a point mass at a link's origin, unknown to the controller")
+    add_payload(arm)
+    arm.add_argument("--unknown-payload", metavar="LINK=KG",
+                     help="a point mass at a link's origin that the controller's model lacks")
     arm.add_argument("--no-friction", action="store_true", help="no joint friction, and no compensation of it")
     arm.add_argument("--no-stops", action="store_true", help="no position stops")
     arm.add_argument("--no-effort-limits", action="store_true", help="no effort limits")
@@ -151,7 +152,7 @@ def run(args: argparse.Namespace) -> int:
             args.seconds = demo_flexible.lively(robot) / (3.0 if args.to else 1.0)
     robot = _unlimited(args, robot)
     plant = ArmPlant(
-        with_loads(robot, args.payload),
+        with_loads(robot, "--unknown-payload", args.unknown_payload),
         friction=not args.no_friction, stops=not args.no_stops, limit_effort=not args.no_effort_limits,
         base_motion=base_motion(args),
     )  # fmt: skip
@@ -244,7 +245,7 @@ def _verdict(args: argparse.Namespace, law: TrackingLaw, plant: ArmPlant, log: L
 
 def _robot(args: argparse.Namespace) -> AnyRobot:
     """The robot of ROBOT; sets the arguments of --preset."""
-    robot = load_robot(args)
+    robot = with_loads(load_robot(args), "--payload", args.payload)
     if args.preset is not None:
         apply_preset(args, robot.name, robot.joint_names)
     flexible = robot.kind == "flexible"
@@ -265,12 +266,10 @@ def _free(args: argparse.Namespace, plant: ArmPlant, progress: Callable[[float],
     )  # fmt: skip
 
 
-def with_loads(robot: AnyRobot, payload: str | None) -> AnyRobot:
-    """The simulated robot, with the point mass of --payload."""
-    if payload is None:
-        return robot
-    ((link, mass),) = assignments("--payload", [payload]).items()
-    return robot.with_payload(Payload(link, mass)).with_effort_limit(robot.effort_limit)
+def with_loads(robot: AnyRobot, option: str, text: str | None) -> AnyRobot:
+    """The robot with the point mass of an option; the effort limits stay."""
+    loaded = payload(option, text)
+    return robot if loaded is None else robot.with_payload(loaded).with_effort_limit(robot.effort_limit)
 
 
 @contextmanager

@@ -1,14 +1,13 @@
-"""A parameter file for the session of `rne demo`: what it gives the controller and the simulator."""
+"""A parameter file for the session of a simulated arm: what it gives the controller and the simulator."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import yaml
 
 from rne_dynamics.control.gains import Gains
 from rne_dynamics.errors import ArgumentError, ParameterError
@@ -18,8 +17,8 @@ from rne_dynamics.model.mechanism import RigidRobot
 from rne_dynamics.ros.common_parameters import COMMON, payload
 from rne_dynamics.ros.controller_parameters import velocity_limits
 from rne_dynamics.ros.effort_limits import effort_limits
-from rne_dynamics.ros.parameter_files import SECTION, applies
-from rne_dynamics.ros.parameters import Values, number, per_joint
+from rne_dynamics.ros.parameter_files import settings_for
+from rne_dynamics.ros.parameters import Parameter, Values, number, per_joint
 from rne_dynamics.ros.tracking_parameters import SCHEMA
 
 #: Parameters of hardware that a simulated arm does not have, and the terms that it can add to the efforts as hardware.
@@ -63,33 +62,34 @@ class ArmConfig:
             It cannot be read, is no YAML, or has no parameters for that controller.
         """
         try:
-            content = yaml.safe_load(Path(path).read_text(encoding="utf-8"))
-        except OSError as error:
-            raise ArgumentError(f"--config {path} cannot be read: {error.strerror}") from None
-        except (ValueError, yaml.YAMLError) as error:
-            raise ArgumentError(f"--config {path} is no YAML: {' '.join(str(error).split())}") from None
-        given = _parameters(content, "", controller)
+            given, own = settings_for(str(path), controller), settings_for(str(path), simulator)
+        except ParameterError as error:
+            raise ArgumentError(f"--config {error}") from None
         if not given:
             name = controller.rpartition("/")[2]
             raise ArgumentError(f"--config {path} has no parameters of /**/{name}; see config/puma560.yaml for one")
         kept = {k: v for k, v in given.items() if not k.startswith(OF_HARDWARE)}
         arm = {k: given[k] for k in OF_THE_ARM if k in given}
-        compensated = [str(term) for term in given.get("hardware_compensates", ())]
-        if compensated:
+        compensated = given.get("hardware_compensates", ())
+        if compensated and isinstance(compensated, list):  # of another type it is refused with the other values
             kept["hardware_compensates"] = [term for term in compensated if term in SIMULATED]
             arm |= {"gravity": NEXT_TO_NONE} if "gravity" in compensated else {}
             arm |= {"friction": False} if "friction" in compensated else {}
         left_out = (*sorted({k.partition(".")[0] for k in given if k not in kept and given[k] not in (1.0, "", [])}),
                     *(f"hardware_compensates: {term}" for term in compensated if term not in SIMULATED))  # fmt: skip
-        return cls(str(path), kept, arm | _parameters(content, "", simulator), left_out)
+        return cls(str(path), kept, arm | own, left_out)
 
     def arm(self, robot: AnyRobot, values: Values) -> AnyRobot:
         """The controlled robot, by the values of the controller's parameters, with the gravity of the simulated arm."""
         gravity = self.simulator.get("gravity", ())
         return (robot.with_gravity(gravity) if len(gravity) else robot).with_payload(payload(values))
 
-    def values(self, robot: RigidRobot) -> Values:
-        """The controller's parameters with the defaults of those left out.
+    def with_parameters(self, given: Mapping[str, Any]) -> ArmConfig:
+        """The same with these parameters of both nodes."""
+        return replace(self, controller={**self.controller, **given}, simulator={**self.simulator, **given})
+
+    def values(self, robot: RigidRobot, schema: Sequence[Parameter] = SCHEMA) -> Values:
+        """The parameters that `schema` declares for the controller, with the defaults of those left out.
 
         Raises
         ------
@@ -99,16 +99,16 @@ class ArmConfig:
         joints = self.controller.get("joints")
         if joints and sorted(map(str, joints)) != sorted(robot.joint_names):
             raise ParameterError(
-                f"{self.file}: joints are {', '.join(map(str, joints))}; the demo drives all joints of robot "
+                f"{self.file}: joints are {', '.join(map(str, joints))}; the command drives all joints of robot "
                 f"{robot.name!r}: {', '.join(robot.joint_names)}"
             )
-        names = {p.name.replace("{joint}", j): p for p in (*COMMON, *SCHEMA) for j in robot.joint_names}
+        names = {p.name.replace("{joint}", j): p for p in (*COMMON, *schema) for j in robot.joint_names}
         try:
             given = self.controller
             values = {n: p.parse(n, given[n]) if n in given else p.default for n, p in names.items()}
             effort_limits(robot, values)
         except ParameterError as error:
-            raise ParameterError(f"{self.file}: {error}") from None
+            raise ParameterError(f"{self.file}: {error}" if self.file else str(error)) from None
         return values
 
 
@@ -145,17 +145,6 @@ class ConfiguredArm:
             Gains(column("gains.{joint}.p"), column("gains.{joint}.i"), column("gains.{joint}.d")),
             number(values, "friction_compensation"), bool(config.simulator.get("friction", True)),
         )
-
-
-def _parameters(content: Any, above: str, node: str) -> dict[str, Any]:
-    """Parameters of all sections of a file that are for a node; later ones override earlier ones."""
-    found: dict[str, Any] = {}
-    for key, below in content.items() if isinstance(content, Mapping) else ():
-        if key != SECTION:
-            found |= _parameters(below, f"{above}/{str(key).strip('/')}", node)
-        elif applies(above, node):
-            found |= flat(below)
-    return found
 
 
 def flat(tree: Any, prefix: str = "") -> dict[str, Any]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,15 +12,18 @@ from rclpy.node import Node
 from rclpy.qos import QoSProfile
 from std_msgs.msg import String
 
+from rne_dynamics.control.supervision.settings import Settings
 from rne_dynamics.control.supervision.states import Mode
 from rne_dynamics.errors import RneDynamicsError
 from rne_dynamics.model.inertia import Array
+from rne_dynamics.model.mechanism import RigidRobot
 from rne_dynamics.ros.arm_processes import LOCKSTEP_TIMEOUT, ArmProcesses, names_and_values, session_node
 from rne_dynamics.ros.cdr import NANOSECONDS
+from rne_dynamics.ros.demo_config import ArmConfig
 from rne_dynamics.ros.effort_message import FLOATS
 from rne_dynamics.ros.messages import write_stamp
 from rne_dynamics.ros.processes import wait_until
-from rne_dynamics.ros.session_recorder import PATIENCE, STREAMS, RawRecording, Recording, SessionRecorder
+from rne_dynamics.ros.session_recorder import PATIENCE, STREAMS, Recording, SessionRecorder
 from rne_dynamics.ros.topic_recorder import TopicRecorder
 from rne_dynamics.simulation.runs.push import Push
 
@@ -43,10 +46,12 @@ class Guidance:
 
     Parameters
     ----------
-    parameters
-        Of `SIMULATOR` and `CONTROLLER`, by name, with dots; what the session itself needs is added.
-    joints
-        Names, in the order of the vectors.
+    config
+        Parameters of both nodes; what the session itself needs is added.
+    settings
+        What the controller makes of them.
+    friction
+        Whether the arm has its joint friction.
     start
         Start position, (n,).
     pushes
@@ -57,12 +62,18 @@ class Guidance:
         Joint states per second.
     """
 
-    parameters: Mapping[str, Mapping[str, Any]]
-    joints: tuple[str, ...]
+    config: ArmConfig
+    settings: Settings
+    friction: bool
     start: Array
     pushes: tuple[Push, ...]
     seconds: float
     rate: float
+
+    @property
+    def robot(self) -> RigidRobot:
+        """The controller's model, with the effort limits that the controller has."""
+        return self.settings.robot.with_effort_limit(self.settings.limits.effort)
 
 
 @dataclass(frozen=True, eq=False)
@@ -76,15 +87,20 @@ class GuidedRun:
     states
         States of the controller, in their order.
     message
-        The controller's last report.
-    clamp
-        Its last limited effort, empty for none.
+        The controller's last report: why it stopped the arm, or why it refuses motion.
+    limited, limit
+        Number of efforts that it limited while it was pushed, and its words on the last one.
+    refused, refusal
+        Number of joint states that it refused meanwhile, and its words on the last one.
     """
 
     recording: Recording | None
     states: tuple[str, ...]
     message: str
-    clamp: str
+    limited: int = 0
+    limit: str = ""
+    refused: int = 0
+    refusal: str = ""
 
 
 def run(guidance: Guidance, progress: Progress) -> GuidedRun:
@@ -100,10 +116,10 @@ def run(guidance: Guidance, progress: Progress) -> GuidedRun:
 
 
 def _run(guidance: Guidance, node: Node, progress: Progress) -> GuidedRun:
-    recorder = SessionRecorder(node, NAMESPACE, SIMULATOR, CONTROLLER, guidance.joints, flexible=False)
+    joints = guidance.robot.joint_names
+    recorder = SessionRecorder(node, NAMESPACE, SIMULATOR, CONTROLLER, joints, flexible=False)
     modes = TopicRecorder(node, String, f"{CONTROLLER}/state", 50, latched=True)
     wrenches = node.create_publisher(WrenchStamped, f"{SIMULATOR}/wrench", QoSProfile(depth=DEPTH))
-    taken: RawRecording | None = None
     progress("starting simulator and gravity compensation", 0.0)
     with ArmProcesses(NAMESPACE, parameters(guidance)) as arm:
         arm.await_ready()
@@ -115,22 +131,28 @@ def _run(guidance: Guidance, node: Node, progress: Progress) -> GuidedRun:
             return state == (Mode.FLOATING.value,) or not state or state[0] in FAILED or _refused(recorder)
 
         wait_until(lambda: seen(modes) and decided(), PATIENCE, "the controller's start-up check", arm.processes)
-        if seen(modes)[-1] == Mode.FLOATING.value:
-            taken = _guide(guidance, recorder, wrenches, modes, arm, progress)
-        recorder.forget()
         wait_until(lambda: recorder.controller_report().state, PATIENCE, "the controller's report", arm.processes)
-        states, report = seen(modes), recorder.controller_report()
+        before = recorder.controller_report()
+        begin = None
+        if seen(modes)[-1] == Mode.FLOATING.value:
+            begin = _guide(guidance, recorder, wrenches, modes, arm, progress)
+        states, reports = seen(modes), recorder.reports_after(arm.processes)
+        taken = None if begin is None else recorder.take((begin,), recorder.simulator_report(arm.processes))
         progress("releasing the arm", 1.0)
         arm.end()
-    recording = None if taken is None else recorder.recording(taken, arm.ready)
-    return GuidedRun(recording, states, report.locked or report.message, report.clamp)
+    recording, last = None if taken is None else recorder.recording(taken, arm.ready), reports[-1]
+    return GuidedRun(
+        recording, states, last.message if last.state in FAILED else last.locked or last.message,
+        last.more(before, "clamped efforts"), next((r.clamp for r in reversed(reports) if r.clamp), ""),
+        last.more(before, "refused joint states"), last.values["last refusal"],
+    )
 
 
 def _guide(
     guidance: Guidance, recorder: SessionRecorder, wrenches: Any, modes: TopicRecorder, arm: ArmProcesses,
     progress: Progress,
-) -> RawRecording:
-    """Apply the pushes; ends early if the controller stops the arm."""
+) -> int:
+    """Apply the pushes; returns when their times begin, ns. Ends early if the controller stops the arm."""
     begin = recorder.newest_stamp() + int(NOTICE * NANOSECONDS)
     end = begin + int(guidance.seconds * NANOSECONDS)
     for push in guidance.pushes:
@@ -148,7 +170,7 @@ def _guide(
         for line in process.output().splitlines():
             if "wrench refused" in line:
                 raise RneDynamicsError(f"the simulator did not apply a push: {line}")
-    return recorder.take((begin,), recorder.simulator_report(arm.processes))
+    return begin
 
 
 def seen(modes: TopicRecorder) -> tuple[str, ...]:
@@ -165,17 +187,17 @@ def _refused(recorder: SessionRecorder) -> bool:
 
 def parameters(guidance: Guidance) -> dict[str, dict[str, Any]]:
     """Parameters of the nodes with those that the session needs."""
-    required: dict[str, dict[str, Any]] = {
+    config, joints = guidance.config, guidance.robot.joint_names
+    common = {"joints": list(joints), "diagnostics_period": 0.5, "autostart": True, "command_message": FLOATS}
+    return {
         SIMULATOR: {
+            **config.simulator, **common,
             "publish_clock": True, "lockstep": True, "lockstep_timeout": LOCKSTEP_TIMEOUT,
-            "rate": float(guidance.rate), "command_message": FLOATS,
-            **{f"initial_position.{j}": x for j, x in names_and_values(guidance.joints, guidance.start).items()},
+            "rate": float(guidance.rate),
+            **{f"initial_position.{j}": x for j, x in names_and_values(joints, guidance.start).items()},
         },
         CONTROLLER: {
+            **config.controller, **common,
             "use_sim_time": True, "torque_divisor": max(1, round(guidance.rate / 100.0)),
-            "command_message": FLOATS,
         },
     }
-    common = {"joints": list(guidance.joints), "diagnostics_period": 0.5, "autostart": True}
-    return {name: {**guidance.parameters.get(name, {}), **common, **own} for name, own in required.items()}
-

@@ -81,8 +81,10 @@ def settings_for(file: str, node: str) -> dict[str, Any]:
 
     try:
         content = yaml.safe_load(Path(file).read_text(encoding="utf-8"))
-    except (OSError, ValueError, yaml.YAMLError) as error:
-        raise ParameterError(f"parameter file {file} cannot be read: {' '.join(str(error).split())}") from None
+    except OSError as error:
+        raise ParameterError(f"{file} cannot be read: {error.strerror}") from None
+    except (ValueError, yaml.YAMLError) as error:
+        raise ParameterError(f"{file} is no YAML: {' '.join(str(error).split())}") from None
     if not isinstance(content, Mapping):
         raise ParameterError(f"{file} is no parameter file; it needs keys such as /**/simulator with {SECTION} below")
     return {name: value for key, found in _sections(content, "") if applies(key, node) for name, value in found}
@@ -100,7 +102,7 @@ def _sections(content: Any, above: str) -> Iterator[tuple[str, list[tuple[str, A
 
 
 def _flat(values: Any, prefix: str) -> Iterator[tuple[str, Any]]:
-    for name, value in (values or {}).items():
+    for name, value in values.items() if isinstance(values, Mapping) else ():
         if isinstance(value, Mapping):
             yield from _flat(value, f"{prefix}{name}.")
         else:

@@ -191,14 +191,18 @@ class SessionRecorder:
                 values = {v.key: v.value for v in status.values}
                 yield ControllerStatus(status.level == DiagnosticStatus.ERROR, status.message, values)
 
-    def reports_since(self, before: ControllerStatus, processes: Sequence[NodeProcess]) -> Reports:
-        """What the controller reported about motions since the status `before`; waits for its next status."""
+    def reports_after(self, processes: Sequence[NodeProcess]) -> tuple[ControllerStatus, ...]:
+        """The controller's reports, the next one the last of them."""
         known = sum(1 for _ in self._controller_reports())
         wait_until(
             lambda: sum(1 for _ in self._controller_reports()) > known, PATIENCE, "the controller's report", processes
         )
-        clamps = (status.clamp for status in self._controller_reports() if status.clamp)
-        return self.controller_report().reports(before, next(clamps, ""))
+        return tuple(self._controller_reports())[::-1]
+
+    def reports_since(self, before: ControllerStatus, processes: Sequence[NodeProcess]) -> Reports:
+        """What the controller reported about motions since the status `before`; waits for its next status."""
+        reports = self.reports_after(processes)
+        return reports[-1].reports(before, next((status.clamp for status in reversed(reports) if status.clamp), ""))
 
     def may_move(self) -> bool:
         """Whether the controller holds the arm and has passed its start-up check, by its latest report."""

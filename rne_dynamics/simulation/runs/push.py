@@ -2,24 +2,33 @@
 
 from __future__ import annotations
 
+import bisect
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
-from rne_dynamics.dispatch import gravity_torque, inverse_dynamics, mass_matrix
-from rne_dynamics.dynamics.friction import friction_torque
+from rne_dynamics.control.supervision.settings import Settings
+from rne_dynamics.dispatch import gravity_torque, inverse_dynamics
 from rne_dynamics.errors import ArgumentError
+from rne_dynamics.model.friction import joint_friction
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.mechanism import RigidRobot
+from rne_dynamics.simulation.runs.floating_motion import STEP, FloatingMotion
 
 #: Effort that counts as none, N·m or N.
 ROUND_OFF = 1e-9
 _FORM = re.compile(r"(?P<link>.+)=(?P<force>[^=@]+)@(?P<begin>[^@]+)\.\.(?P<end>[^@]+)")
-#: Forces of a gentle push, N, its time, s, how far it is to move some joint, rad or m, and the fraction of the velocity
-#: limits that it may reach.
-FORCES = (0.5, 1.0, 2.0, 3.0, 5.0, 7.0, 10.0, 15.0, 20.0, 25.0, 30.0, 40.0)
-BEGIN, END, TRAVEL, FASTEST = 0.2, 0.7, 0.05, 0.5
+#: Sizes of a gentle push, N, and its time, s.
+FORCES = tuple(float(f"{size}e{k}") for k in range(-6, 2) for size in (1, 1.5, 2, 3, 5, 7))[:-2]
+BEGIN, END = 0.2, 0.7
+#: How far a gentle push is to move some joint, rad or m, and at most which part of the way to its limit.
+TRAVEL, ROOM = 0.05, 0.5
+#: Part of the velocity and effort limits that it may use, and the velocity limit of joints without one, rad/s or m/s.
+FASTEST, STRONGEST, VELOCITY = 0.5, 0.9, 1.0
+#: Time for which the arm may move on at the speed that it has at the end of the push, s.
+COAST = 3.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -83,52 +92,122 @@ def load(robot: RigidRobot, q: Array, push: Push) -> Array:
 
 def static_friction(robot: RigidRobot, direction: Array) -> Array:
     """Coulomb friction of each joint against motion with these signs, N·m or N; shape (n,)."""
-    signs = np.where(direction < 0.0, -1.0, 1.0)
-    still: Array = np.abs(friction_torque(robot, 1e-12 * signs))
+    friction = joint_friction(robot)
+    still: Array = np.where(direction < 0.0, friction.coulomb_backward, friction.coulomb_forward)
     return still
 
 
-def gentle_push(robot: RigidRobot, q: Array) -> Push:
-    """A push on the last link that can move a joint, in the axis and with the smallest force that does it gently.
+def loads_over_time(robot: RigidRobot, q: Array, pushes: Sequence[Push], begin: float, end: float) -> Array:
+    """Effort of all pushes on each joint at q, in steps of the time between, N·m or N; (steps, n)."""
+    times = begin + STEP * (np.arange(max(1, round((end - begin) / STEP))) + 0.5)
+    acting = np.array([(push.begin <= times) & (times < push.end) for push in pushes], dtype=np.float64)
+    loads: Array = acting.T @ np.array([load(robot, q, push) for push in pushes])
+    return loads
 
-    Some joint is to move by `TRAVEL` meanwhile; a joint moves towards the farther of its limits. If friction holds all
-    joints against the largest force, it is the push that comes closest.
+
+@dataclass(frozen=True)
+class PlannedPush:
+    """A push, and how much it does: the largest displacement over the one that is wanted of that joint.
+
+    It is below 0 if friction holds all joints: then the largest load over its friction, less 1.
+    """
+
+    push: Push
+    effect: float
+
+
+def gentle_push(settings: Settings, q: Array, *, friction: bool = True) -> PlannedPush:
+    """A push that moves a joint visibly, in the axis of a link and with the smallest force that does it.
+
+    The last link whose push can do it is taken. Some joint is to move by `TRAVEL`, or less where there is less room,
+    while all joints stay within `FASTEST` of their velocity limits and the drives within `STRONGEST` of their effort
+    limits. If no push can do it, it is the one with the largest effect.
 
     Parameters
     ----------
-    robot
-        The robot.
+    settings
+        Of the node `gravity_compensation`.
     q
-        Where it is, (n,).
+        Where the arm is, (n,).
+    friction
+        Whether the arm has its joint friction.
+
+    Raises
+    ------
+    ArgumentError
+        No push on any link moves a joint within the limits.
     """
-    for link in reversed(robot.open_tree.link_names):
-        push, effect = _gentle(robot, q, link)
-        if effect > ROUND_OFF - 1.0:
+    arm = _PushedArm(settings, q, friction=friction)
+    best: PlannedPush | None = None
+    for link in reversed(settings.robot.open_tree.link_names):
+        found = arm.gentlest(link)
+        if found is not None and (best is None or found.effect > best.effect):
+            best = found
+        if best is not None and best.effect >= 1.0:
             break
-    return push
+    if best is None:
+        raise ArgumentError(
+            f"no push along a link's axes of robot {settings.robot.name!r} moves a joint within the limits of effort "
+            "and velocity; give one with --push, or start elsewhere with --start"
+        )
+    return best
 
 
-def _gentle(robot: RigidRobot, q: Array, link: str) -> tuple[Push, float]:
-    """The same for one link, with the travel that it causes; between -1 (no effect) and 0 if friction holds all."""
-    inertia = np.diag(mass_matrix(robot, q))
-    fastest = np.where(robot.velocity_limit > 0.0, FASTEST * robot.velocity_limit, np.inf)
-    seconds = END - BEGIN
-    axes = (*np.eye(3), *-np.eye(3))
-    loads = [load(robot, q, Push(link, axis, BEGIN, END)) for axis in axes]
-    best, effect = Push(link, FORCES[0] * axes[2], BEGIN, END), -1.0
-    for size in FORCES:
-        for axis, unit in zip(axes, loads, strict=True):
-            effort = size * unit
-            still = static_friction(robot, effort)
-            free = np.maximum(np.abs(effort) - still, 0.0) / inertia
-            if (free * seconds > fastest).any():
+class _PushedArm:
+    """An arm in one posture, and what pushes do to it; raises as `FloatingMotion.of`."""
+
+    def __init__(self, settings: Settings, q: Array, *, friction: bool) -> None:
+        limits = settings.limits
+        self._settings, self._q = settings, q
+        self._motion = FloatingMotion.of(settings, q, friction=friction)
+        self._speed = FASTEST * np.where(np.isfinite(limits.velocity), limits.velocity, VELOCITY)
+        self._lower, self._upper = limits.lower + limits.margin, limits.upper - limits.margin
+        held = np.abs(gravity_torque(settings.robot, q))
+        self._effort = np.maximum(STRONGEST * limits.effort, held)
+
+    def gentlest(self, link: str) -> PlannedPush | None:
+        """The push on a link that does most, with the smallest force that is enough; None if it moves nothing."""
+        best: PlannedPush | None = None
+        for axis in (*np.eye(3), *-np.eye(3)):
+            unit = load(self._settings.robot, self._q, Push(link, axis, BEGIN, END))
+            if not unit.any():
                 continue
-            towards = np.where(effort > 0.0, robot.upper - q, q - robot.lower)
-            travel = float(np.minimum(0.5 * free * seconds**2, 0.5 * towards).max())
-            if travel == 0.0:
-                travel = float((np.abs(effort) / np.maximum(still, ROUND_OFF)).max()) - 1.0
-            if travel > effect + 1e-9:
-                best, effect = Push(link, size * axis, BEGIN, END), travel
-        if effect >= TRAVEL:
-            break
-    return best, effect
+            few = bisect.bisect_left(FORCES, True, key=lambda size: not self._allowed(size * unit))
+            enough = bisect.bisect_left(FORCES, 1.0, 0, few, key=lambda size: self._effect(size * unit))
+            if few == 0:
+                continue
+            size = FORCES[min(enough, few - 1)]
+            found = PlannedPush(Push(link, size * axis, BEGIN, END), self._effect(size * unit))
+            if best is None or min(found.effect, 1.0) > min(best.effect, 1.0) or (
+                found.effect >= 1.0 and size < np.abs(best.push.force).max()
+            ):
+                best = found
+        return best
+
+    def _moved(self, effort: Array) -> tuple[Array, Array]:
+        """Displacement at the end of a push with this load on the joints, and the largest speeds; (n,) each."""
+        steps = round((END - BEGIN) / STEP)
+        displacements, speeds = self._motion.run(np.zeros(len(effort)), np.tile(effort, (steps, 1)))
+        return displacements[-1], speeds[np.argmax(np.abs(speeds), axis=0), np.arange(len(effort))]
+
+    def _effect(self, effort: Array) -> float:
+        displacement, _ = self._moved(effort)
+        room = np.where(displacement > 0.0, self._upper - self._q, self._q - self._lower)
+        wanted = np.minimum(TRAVEL, ROOM * room)
+        parts = np.abs(displacement[wanted > 0.0]) / wanted[wanted > 0.0]
+        if parts.any():
+            return float(parts.max())
+        friction = np.maximum(static_friction(self._settings.robot, effort), ROUND_OFF)
+        return min(float((np.abs(effort) / friction).max()) - 1.0, 0.0)
+
+    def _allowed(self, effort: Array) -> bool:
+        """Whether a push with this load keeps speeds and efforts within the limits, also while the arm slows down."""
+        settings = self._settings
+        if (np.abs(effort) > self._effort).any():
+            return False
+        displacement, speed = self._moved(effort)
+        if (np.abs(speed) > self._speed).any():
+            return False
+        end = np.clip(self._q + displacement + COAST * speed, settings.limits.lower, settings.limits.upper)
+        held = np.zeros(len(end)) if "gravity" in settings.compensated else gravity_torque(settings.robot, end)
+        return bool((np.abs(held) <= self._effort).all())

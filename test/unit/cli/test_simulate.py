@@ -48,12 +48,15 @@ def test_a_table_a_picture_and_files(capsys, tmp_path):
 def test_an_unknown_payload_shows_and_an_integral_answers_it(capsys):
     there = ("puma560", "--to", "joint2=-0.6", "--to", "joint3=0.5", "--seconds", "2", "--no-friction")
     matched = figures(capsys, *there)
-    loaded = figures(capsys, *there, "--payload", "link6=2")
-    answered = figures(capsys, *there, "--payload", "link6=2", "--integral", "0.3")
-    errors = [max(abs(j["final_error"]) for j in report["joints"]) for report in (matched, loaded, answered)]
+    loaded = figures(capsys, *there, "--unknown-payload", "link6=2")
+    known = figures(capsys, *there, "--payload", "link6=2")
+    answered = figures(capsys, *there, "--unknown-payload", "link6=2", "--integral", "0.3")
+    errors = [max(abs(j["final_error"]) for j in report["joints"]) for report in (matched, loaded, answered, known)]
     assert errors[0] < 1e-5
     assert errors[1] > 1e-3
     assert errors[2] < 0.3 * errors[1]
+    assert errors[3] < 1e-5, "the controller's model has the load of --payload"
+    assert known["joints"][1]["largest_effort"] > 1.1 * matched["joints"][1]["largest_effort"]
 
 
 def test_a_continuous_joint_takes_the_nearest_turn_as_under_a_controller(capsys, tmp_path):
@@ -114,8 +117,8 @@ def test_effort_limits_of_zero_are_taken_as_not_given(capsys, tmp_path):
         (["--method", "adaptive"], "free motion only"),
         (["--free", "--method", "adaptive"], "Coulomb friction"),
         (["--out", "log.txt"], "its ending must be .csv, .npz or .mcap"),
-        (["--payload", "hand=1"], "no link named 'hand'"),
-        (["--payload", "link6=-1"], "mass is -1.0"),
+        (["--unknown-payload", "hand=1"], "no link named 'hand'"),
+        (["--unknown-payload", "link6=-1"], "mass must not be negative"),
         (["--seconds", "0"], "--seconds is 0; it must be positive"),
         (["--seconds", "nan"], "must be positive"),
         (["--control-rate", "0"], "--control-rate is 0; it must be positive"),
@@ -151,7 +154,7 @@ def test_the_pantographs_free_oscillations_keep_their_energy(preset, capsys):
 
 def test_a_load_at_the_pantographs_wrist_shows_in_its_static_torques(capsys):
     move = ("pantograph", "--to", "joint2=-1.2", "--seconds", "1")
-    bare, loaded = figures(capsys, *move), figures(capsys, *move, "--payload", "wrist=1")
+    bare, loaded = figures(capsys, *move), figures(capsys, *move, "--unknown-payload", "wrist=1")
     # the wrist is level: 1 kg is carried as 9.81 N at its place
     assert loaded["joints"][1]["static_end"] - bare["joints"][1]["static_end"] > 1.0
 
@@ -189,7 +192,7 @@ def test_flexible_links_are_quiet_after_a_shaped_move(capsys, tmp_path):
 def test_flexible_links_swing_freely(capsys):
     report = figures(
         capsys, "flexible_arm6", "--free", "--no-stops", "--no-friction", "--seconds", "0.5", "--method", "gauss",
-        "--payload", "tool0=0.5",
+        "--unknown-payload", "tool0=0.5",
     )  # fmt: skip
     assert report["energy_end"] < report["energy_start"]  # the material damps
     assert report["energy_change"] < 0.05

@@ -35,12 +35,12 @@ def arm(effort: float, friction: float, z: float = -0.15) -> str:
 
 @pytest.mark.parametrize(("words", "cause", "joint", "said", "remedies"), [
     (["puma560", "--seconds", "3"], None, None, "tracked: the largest error is of joint", ()),
-    (["puma560", "--to", "joint2=-0.6", "--seconds", "1", "--payload", "link6=20"], "other_saturated", "joint3",
-     "joint 'joint2' was at its effort limit of 186 N m", (["--payload", "link6=0"],)),
+    (["puma560", "--to", "joint2=-0.6", "--seconds", "1", "--unknown-payload", "link6=20"], "other_saturated", "joint3",
+     "joint 'joint2' was at its effort limit of 186 N m", (["--unknown-payload", "link6=0"],)),
     (["puma560", "--to", "joint1=1.5", "--seconds", "0.5"], "saturated", "joint1", "; take more time, less load",
      (["--seconds", "2"],)),
-    ([*MOVE, "--seconds", "2", "--payload", "link6=3"], "unknown_effort", "joint2", "that its model does not explain",
-     (["--payload", "link6=0"], ["--bandwidth", "55"])),
+    ([*MOVE, "--seconds", "2", "--unknown-payload", "link6=3"], "unknown_effort", "joint2", "that its model does not explain",
+     (["--unknown-payload", "link6=0"], ["--bandwidth", "55"])),
     (["panda", "--seconds", "3", "--law", "pd_gravity"], "no_feedforward", None, "take computed torque",
      (["--law", "computed_torque"],)),
     (["panda", "--to", "panda_joint7=0.5", "--seconds", "3", "--no-friction-compensation"], "friction", "panda_joint7",
