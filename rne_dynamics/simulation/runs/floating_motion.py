@@ -48,7 +48,7 @@ class FloatingMotion:
         of_joints = joint_friction(robot)
         damping = law.damping + (left * of_joints.viscous if friction else 0.0)
         inverse = joint_inertia(robot, q).inverse
-        decay: Array = np.linalg.inv(np.eye(robot.n) + STEP * inverse * damping)
+        decay = np.asarray(np.linalg.inv(np.eye(robot.n) + STEP * inverse * damping), dtype=np.float64)
         part = 1.0 if friction else 0.0
         return cls(
             decay, STEP * decay @ inverse, part * of_joints.coulomb_forward, part * of_joints.coulomb_backward, left

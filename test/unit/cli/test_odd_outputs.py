@@ -36,7 +36,7 @@ def folder(tmp_path, monkeypatch):
     ("export puma560 --language c --out file/c", "'file' is no folder"),
     ("demo --out x.foo", "--out is 'x.foo'; its ending must be"),
     ("demo --config x.yaml", "--config x.yaml cannot be read: No such file or directory"),
-    ("demo --config file", "--config file has no parameters of /**/computed_torque_controller"),
+    ("demo --config file", "--config file is no parameter file; it needs keys such as /**/simulator"),
     ("new puma560 --out file/x.yaml", "'file' is no folder"),
     ("simulate puma560 --tolerance 0", "--tolerance is 0; it must be positive"),
 ])  # fmt: skip

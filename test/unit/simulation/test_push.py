@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-
-import rne_dynamics as rne
 from support.guided import node_settings
 from support.wheel import wheel_robots
 
+import rne_dynamics as rne
 from rne_dynamics.cli.demo_moves import start_posture
 from rne_dynamics.dispatch import closed
 from rne_dynamics.errors import RneDynamicsError
@@ -61,7 +60,7 @@ def test_the_load_is_that_of_the_jacobian():
     np.testing.assert_allclose(load(PUMA, q, push), rne.jacobian(PUMA, q, "tool0")[:3].T @ world, atol=1e-9)
 
 
-#: Robots of which no push within the limits moves a joint: two with ranges of zero, two whose friction is above their effort limits.
+#: Robots that no push within the limits moves: ranges of zero in two, friction above the effort limits in two.
 HELD = {"double_pendulum.urdf", "double_pendulum_simple.urdf", "allegro_left_hand.urdf", "allegro_right_hand.urdf"}
 NAMES = ("puma560", "panda", "scara", "cylindrical", "planar2", "pantograph", "five_bar")
 WHEEL = tuple(p for p in wheel_robots() if "quadrotor" not in p.name)
@@ -110,11 +109,11 @@ def test_the_expected_motion_is_that_of_forward_dynamics():
     settings = node_settings("gravity compensation", robot)
     push = Push("tool0", np.array([25.0, 4.0, -8.0]), 0.0, 0.2)
     simulator = Simulator(ArmPlant(robot), q, dt=1e-3, command_timeout=1.0)
-    simulator.set_wrench(push.link, np.concatenate((push.force, np.zeros(3))))
+    wrenches = {push.link: np.concatenate((push.force, np.zeros(3)))}
     for _ in range(200):
         state = simulator.state
         simulator.command(settings.floating.law(state.q, state.qd).total)
-        simulator.advance(1)
+        simulator.advance(1, wrenches)
     displacements, _ = FloatingMotion.of(settings, q).run(np.zeros(6), loads_over_time(robot, q, [push], 0.0, 0.2))
     np.testing.assert_allclose(displacements[-1], simulator.state.q - q, atol=0.15 * np.abs(displacements[-1]).max())
     assert (np.abs(displacements[-1]) > 1e-3).any()
