@@ -13,7 +13,8 @@ import numpy as np
 
 from rne_dynamics.advice import rne
 from rne_dynamics.cli.demo_moves import start_posture
-from rne_dynamics.cli.guide_report import Guided, evaluate, figures, plot, print_guided, verdict
+from rne_dynamics.cli.guide_report import Guided, evaluate, figures, plot, print_guided
+from rne_dynamics.cli.guide_verdict import verdict
 from rne_dynamics.cli.numbers import real
 from rne_dynamics.cli.overview import require_ros
 from rne_dynamics.cli.robot_argument import add_payload, add_robot, payload, positions, robot_source
