@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from rne_dynamics.control.damping_limits import SAFETY, lowered
 from rne_dynamics.control.guards.felt_inertia import joint_inertia
 from rne_dynamics.control.supervision.settings import Settings
 from rne_dynamics.model.friction import joint_friction
@@ -45,9 +46,10 @@ class FloatingMotion:
         robot, law = settings.robot, settings.floating
         compensated = 0.0 if law.friction_compensation is None else law.friction_compensation.scale
         left = 1.0 - compensated
-        of_joints = joint_friction(robot)
-        damping = law.damping + (left * of_joints.viscous if friction else 0.0)
-        inverse = joint_inertia(robot, q).inverse
+        of_joints, inverse = joint_friction(robot), joint_inertia(robot, q).inverse
+        # as the supervisor does: what is compensated a period late is stable
+        viscous = of_joints.viscous - lowered(inverse, compensated * of_joints.viscous, settings.assumed_rate / SAFETY)
+        damping = law.damping + (viscous if friction else 0.0)
         decay = np.asarray(np.linalg.inv(np.eye(robot.n) + STEP * inverse * damping), dtype=np.float64)
         part = 1.0 if friction else 0.0
         return cls(
