@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -94,6 +95,9 @@ def _reason(robot: RigidRobot, found: TrackingVerdict, *, flexible: bool) -> str
     time = f"{found.share:.1%} of the time"
     if cause in REPORTED:
         return f"{REPORTED[cause]}{found.reported}{_at_limit(robot, found)}"
+    if found.reported and cause is not Cause.LIMITED:
+        why = _reason(robot, replace(found, reported=""), flexible=flexible)
+        return f"{REPORTED[Cause.GOAL_MISSED]}{found.reported}; {why}"
     if cause in (Cause.SATURATED, Cause.OTHER_SATURATED):
         busy = found.saturated if cause is Cause.OTHER_SATURATED else j
         limit, resting = (_effort(robot, busy, value) for value in (found.effort, found.resting))
@@ -116,8 +120,8 @@ def _reason(robot: RigidRobot, found: TrackingVerdict, *, flexible: bool) -> str
         more = "" if found.compensated >= 1.0 else (
             f"compensate more of it (friction_compensation is {found.compensated:g}), or "
         )  # fmt: skip
-        gain = found.effort / found.reach
-        return f"its friction ({effort}) against the gain's reach {reach}; {more}take a gain {gain:.2g} times as high"
+        gain = _times(found.effort / found.reach)
+        return f"its friction ({effort}) against the gain's reach {reach}; {more}take a gain {gain} times as high"
     if cause is Cause.NO_FEEDFORWARD:
         return "PD plus gravity has no feedforward; take computed torque"
     if cause is Cause.LATE:
@@ -131,7 +135,7 @@ def _reason(robot: RigidRobot, found: TrackingVerdict, *, flexible: bool) -> str
         return "links bend, which the controller's rigid model lacks; take more time, or --shaper zv"
     return (
         f"the arm took {effort} that its model does not explain, against the gain's reach {reach}; correct payload, "
-        f"masses or friction in the model, or take a gain {found.error / found.tolerance:.2g} times as high"
+        f"masses or friction in the model, or take a gain {_times(found.error / found.tolerance)} times as high"
     )
 
 
@@ -139,6 +143,7 @@ def _reason(robot: RigidRobot, found: TrackingVerdict, *, flexible: bool) -> str
 REPORTED: dict[Cause | None, str] = {
     Cause.STOPPED: "the controller reports ",
     Cause.ABORTED: "the controller reports ",
+    Cause.GOAL_MISSED: "the controller reports ",
     Cause.REFUSED: "the controller refused the trajectory: ",
     Cause.PAUSED: "the speed scaling is 0, so the controller waits; set speed_scaling above 0",
 }
@@ -149,6 +154,11 @@ def without_effort_limit(robot: RigidRobot) -> tuple[str, ...]:
     limit: Array = robot.effort_limit
     missing = ~np.isfinite(limit) | (limit <= 0.0)
     return tuple(name for name, none in zip(robot.joint_names, missing, strict=True) if none)
+
+
+def _times(factor: float) -> str:
+    """A factor, rounded up to two digits at least."""
+    return f"{math.ceil(factor)}" if factor >= 10.0 else f"{math.ceil(10.0 * factor) / 10.0:g}"
 
 
 def _slides(robot: RigidRobot, j: int) -> bool:

@@ -15,7 +15,7 @@ class Cause(Enum):
     """Why a joint does not move or track."""
 
     STOPPED = "the controller stopped the arm"
-    ABORTED = "the controller aborted a trajectory, or its goal was missed"
+    ABORTED = "the controller aborted a trajectory"
     REFUSED = "the controller refused a trajectory"
     PAUSED = "the speed scaling was 0"
     SATURATED = "its effort was at its limit"
@@ -26,6 +26,7 @@ class Cause(Enum):
     UNKNOWN_EFFORT = "its model lacks an effort"
     NO_FEEDFORWARD = "its law has no feedforward"
     LATE = "replies were late"
+    GOAL_MISSED = "the controller reports a missed goal, and nothing that was measured shows why"
     UNKNOWN = "nothing that was measured or reported shows why"
 
 
@@ -35,9 +36,9 @@ class Reports:
 
     Parameters
     ----------
-    stopped, aborted, refused
-        Its own words on the first stop or fault, on the first trajectory that it aborted or whose goal was missed,
-        and on the first one that it refused; empty for none.
+    stopped, aborted, refused, missed
+        Its own words on the first stop or fault, and on the first trajectory that it aborted, that it refused, or whose
+        goal was missed; empty for none.
     limited, limit
         Number of efforts that it limited, and its words on the last one.
     speed
@@ -47,13 +48,14 @@ class Reports:
     stopped: str = ""
     aborted: str = ""
     refused: str = ""
+    missed: str = ""
     limited: int = 0
     limit: str = ""
     speed: float = 1.0
 
     @property
     def failure(self) -> tuple[Cause, str] | None:
-        """The cause by which the motion did not end as sent, and the controller's words; None if it did."""
+        """Why the motion was not followed to its end, and the controller's words; None if it was."""
         given = (Cause.STOPPED, self.stopped), (Cause.ABORTED, self.aborted), (Cause.REFUSED, self.refused)
         found = next(((cause, words) for cause, words in given if words), None)
         return (Cause.PAUSED, "") if found is None and self.speed == 0.0 else found

@@ -18,6 +18,7 @@ from dataclasses import dataclass
 from enum import Enum
 
 import numpy as np
+from numpy.typing import NDArray
 
 from rne_dynamics.control.gains import Gains
 from rne_dynamics.control.guards.felt_inertia import joint_inertia
@@ -150,14 +151,19 @@ def judge(
     outcome = Outcome.TRACKED
     if (part < _ALL).any():
         outcome = Outcome.NOT_MOVED if (part[asked > 0.0] < _NONE).all() else Outcome.LESS_TRAVEL
-    elif failure is not None or not (error < allowed).all():
+    elif failure is not None or run.reports.missed or not (error < allowed).all():
         outcome = Outcome.NOT_TRACKED
     moved = outcome in (Outcome.TRACKED, Outcome.NOT_TRACKED)
     j = int(np.argmax(error / allowed) if moved else np.argmin(part))
+    pressing = _pressing(robot, run, allowed)
+    if failure is None and pressing.any():
+        j = int(np.argmax(pressing))  # it throws the others
     stiffness = _stiffness(robot, gains, run, j, feedforward=feedforward)
 
-    def because(cause: Cause | None, *, reported: str = "", effort: float = 0.0, resting: float = 0.0, at: float = 0.0,
-                share: float = float(shares[busiest])) -> TrackingVerdict:  # fmt: skip
+    def because(
+        cause: Cause | None, *, reported: str = run.reports.missed, effort: float = 0.0, resting: float = 0.0,
+        at: float = 0.0, share: float = float(shares[busiest]),
+    ) -> TrackingVerdict:
         return TrackingVerdict(
             outcome, j, float(asked[j]), float(made[j]), float(run.rms[j]), float(allowed[j]), cause, reported,
             stiffness * float(allowed[j]), effort, resting, at, share, busiest if shares[busiest] > 0.0 else -1,
@@ -168,6 +174,9 @@ def judge(
         return because(None)
     if failure is not None:
         return because(failure[0], reported=failure[1])
+    if pressing.any():
+        limit = robot.upper if run.q[:, j].max() >= robot.upper[j] - _TOUCHING else robot.lower
+        return because(Cause.POSITION_LIMIT, at=float(limit[j]))
     if shares[busiest] > _SATURATED_TIME:
         own = shares[j] > _SATURATED_TIME
         k = j if own else busiest
@@ -175,26 +184,31 @@ def judge(
             Cause.SATURATED if own else Cause.OTHER_SATURATED, effort=float(run.effort_limit[k]),
             resting=_resting(robot, run, k, friction=friction), share=float(shares[k]),
         )
-    large = np.abs(run.error[:, j]) > allowed[j]
-    for limit, beyond in ((robot.lower[j], -1.0), (robot.upper[j], 1.0)):
-        if (large & (beyond * (run.q[:, j] - limit) >= -_TOUCHING) & (beyond * run.error[:, j] > 0.0)).any():
-            return because(Cause.POSITION_LIMIT, at=float(limit))
     if run.reports.limited > _SATURATED_TIME * len(run.time):
         return because(Cause.LIMITED, reported=run.reports.limit, share=run.reports.limited / len(run.time))
+    large = np.abs(run.error[:, j]) > allowed[j]
     coulomb, reach = _coulomb(robot, j) if friction else 0.0, stiffness * allowed[j]
     stuck = large & (np.abs(run.qd[:, j]) < _STUCK)
     if coulomb > reach and stuck.sum() > _STUCK_TIME * max(large.sum(), 1):
         return because(Cause.FRICTION, effort=coulomb)
-    lacking = _lacking(robot, run, j, large & ~stuck, friction=friction, feedforward=feedforward)
+    lacking = _lacking(robot, run, j, large & ~stuck, reach, friction=friction, feedforward=feedforward)
     if lacking is not None:
         return because(lacking[0], effort=lacking[1])
     if run.missed > _MANY_MISSED:
         return because(Cause.LATE, share=run.missed)
-    return because(Cause.UNKNOWN)
+    return because(Cause.GOAL_MISSED if run.reports.missed else Cause.UNKNOWN)
+
+
+def _pressing(robot: RigidRobot, run: Run, allowed: Array) -> NDArray[np.bool_]:
+    """Joints at a position limit from which their reference lies further out than `allowed`, (n,)."""
+    above = (run.q >= robot.upper - _TOUCHING) & (run.error > allowed)
+    below = (run.q <= robot.lower + _TOUCHING) & (run.error < -allowed)
+    met: NDArray[np.bool_] = np.any(above | below, axis=0)
+    return met
 
 
 def _lacking(
-    robot: RigidRobot, run: Run, j: int, rows: Array, *, friction: bool, feedforward: bool
+    robot: RigidRobot, run: Run, j: int, rows: Array, reach: float, *, friction: bool, feedforward: bool
 ) -> tuple[Cause, float] | None:
     """The cause whose effort the feedback of joint j makes up, and that effort's RMS, N·m or N; None for none."""
     at = np.flatnonzero(rows)
@@ -214,9 +228,9 @@ def _lacking(
     }
     if not feedforward:
         lacks[Cause.NO_FEEDFORWARD] = rigid - run.terms["gravity"][at, j]
-    answered, whole = float(feedback @ feedback), _rms(rigid) + _rms(resisting)
+    answered, least = float(feedback @ feedback), max(reach, _NOTICEABLE * (_rms(rigid) + _rms(resisting)))
     for cause, effort in lacks.items():
-        if float(effort @ feedback) >= _EXPLAINED * answered > 0.0 and _rms(effort) > _NOTICEABLE * whole:
+        if float(effort @ feedback) >= _EXPLAINED * answered > 0.0 and _rms(effort) > least:
             return cause, _rms(effort)
     return None
 

@@ -197,7 +197,7 @@ def _move(
             progress(f"move {number} of {len(run.moves)}", min(passed / run.duration, 1.0))
         done += move.duration + run.settle
         reports = recorder.reports_since(before, processes)
-        if reports.failure is not None:
+        if reports.failure is not None or reports.missed:
             break
     return tuple(begins), reports
 

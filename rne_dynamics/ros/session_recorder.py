@@ -77,10 +77,13 @@ class ControllerStatus(NamedTuple):
             stopped = self.message
         elif self.more(before, "stops", "faults"):
             stopped = self.values["last fault"] or "that it stopped the arm"
+
+        def words(key: str, counter: str) -> str:
+            return self.values[key] if self.more(before, counter) else ""
+
         return Reports(
-            stopped,
-            self.values["last failed trajectory"] if self.more(before, "aborted trajectories", "goals missed") else "",
-            self.values["last refused trajectory"] if self.more(before, "refused trajectories") else "",
+            stopped, words("last failed trajectory", "aborted trajectories"),
+            words("last refused trajectory", "refused trajectories"), words("last failed trajectory", "goals missed"),
             self.more(before, "clamped efforts"), clamp, self.speed,
         )
 

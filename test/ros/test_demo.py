@@ -59,6 +59,46 @@ def test_an_arm_that_does_not_track_makes_it_fail(tmp_path):
     assert done.returncode == 1
 
 
+WORDS = {  # of each cause that a controller reports: parameters of `arm` at 200 Hz, and what the verdict says
+    "stopped": ({"min_rate": 500.0}, "the controller reports fault: 200 joint states per second; min_rate is 500"),
+    "aborted": ({"constraints.joint1.trajectory": 1e-9}, "(constraints.joint1.trajectory). The motion is aborted"),
+    "refused": ({"limits.joint1.effort": 4.0}, "the controller refused the trajectory: joint 'joint1' would need an "),
+    "goal_missed": ({"constraints.joint1.goal": 1e-12, "constraints.goal_time": 0.05}, "(constraints.joint1.goal)"),
+    "paused": ({"speed_scaling": 0.0}, "set speed_scaling above 0"),
+    "friction": ({"friction_compensation": 0.0}, "friction_compensation is 0"),
+    "unknown_effort": ({"simulator.payload.link": "link2", "simulator.payload.mass": 2.0}, "does not explain"),
+    None: ({"speed_scaling": 0.5, "hardware_compensates": ["gravity", "coriolis"], "effort_scale.joint1": -1.0},
+           "tracked at 0.5 of full speed (speed_scaling)"),
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("cause", WORDS)
+def test_the_verdict_has_the_cause_that_the_controller_reports(cause, tmp_path):
+    """Every cause is produced on purpose; without the parameter that causes it the arm tracks."""
+    arm = tmp_path / "arm.urdf"
+    friction = '<dynamics friction="0.5"/>' if cause == "friction" else ""
+    arm.write_text((ROOT / "urdf" / "planar2.urdf").read_text().replace("</joint>", f"{friction}</joint>"))
+    parameters, words = WORDS[cause]
+    nodes = {"computed_torque_controller": {}, "simulator": {}}
+    for name, value in parameters.items():
+        node, _, rest = name.partition("simulator.")
+        nodes["simulator" if rest else "computed_torque_controller"][rest or node] = value
+    for joint in ("joint1", "joint2"):
+        nodes["computed_torque_controller"] |= {f"gains.{joint}.p": 400.0, f"gains.{joint}.d": 40.0}
+    config = tmp_path / "arm.yaml"
+    config.write_text(json.dumps({f"/**/{n}": {"ros__parameters": given} for n, given in nodes.items()}))
+    page = tmp_path / "page.html"
+    done = demo("--robot", str(arm), "--config", str(config), "--seconds", "2.4", "--rate", "200", "--json",
+                "--report", str(page), "--out", str(tmp_path / "plot.png"))  # fmt: skip
+    verdict = json.loads(done.stdout)["verdict"]
+    assert (done.returncode, verdict["cause"]) == (0 if cause is None else 1, cause), verdict["text"]
+    assert words in verdict["text"]
+    assert ("Not passed: " in page.read_text()) is (cause is not None)
+    left_out = "left out: effort_scale, hardware_compensates: coriolis"
+    assert (left_out in done.stderr) is (cause is None)
+
+
 def test_a_demo_that_is_terminated_leaves_nothing_running(tmp_path):
     process = subprocess.Popen(
         [sys.executable, "-m", "rne_dynamics.cli.main", "demo", "--rate", "200", "--out", str(tmp_path / "plot.png")],

@@ -46,8 +46,7 @@ def arm(effort: float, friction: float, z: float = -0.15) -> str:
     (["panda", "--to", "panda_joint7=0.5", "--seconds", "3", "--no-friction-compensation"], "friction", "panda_joint7",
      "compensate more of it (friction_compensation is 0), or take a gain 36 times as high",
      (None, ["--bandwidth", "240", "--control-rate", "2000"])),
-    (["cylindrical", "--seconds", "3", "--tolerance", "1e-6"], "friction", "joint3",
-     "gain's reach 0.0156 N; take a gain 61 times as", ()),
+    (["cylindrical", "--to", "joint3=0.2", "--seconds", "1", "--tolerance", "1e-6"], "unknown", "joint3", " mm", ()),
     (["puma560", "--bandwidth", "3", "--control-rate", "20"], "unknown", None, "the cause is not known", ()),
 ])  # fmt: skip
 def test_a_simulation_ends_with_its_verdict_and_its_remedies_help(words, cause, joint, said, remedies, capsys):
@@ -119,6 +118,34 @@ def run_of(q, error, *, effort=1.0, missed=0.0, asked=0.0, reports=None):
         time, both, np.gradient(both, time, axis=0), errors, np.full((rows, 2), effort),
         np.sqrt(np.mean(errors**2, axis=0)), np.full(2, asked), np.full(2, 50.0), {}, missed, reports or Reports(),
     )  # fmt: skip
+
+
+def moved(robot, law, trajectory, every, rows=1000):
+    """A run of a simulated arm at 1 kHz, of whose replies one in `every` comes."""
+    arm = rne.Simulator(rne.ArmPlant(robot), trajectory.sample(0.0).q)
+    table = []
+    for k in range(rows):
+        state, wanted = arm.state, trajectory.sample(1e-3 * k)
+        terms = law.law(state.q, state.qd, wanted)
+        if k % every == 0:
+            arm.command(terms.total)
+        arm.advance(1)
+        table.append((state.q, state.qd, wanted.q - state.q, arm.applied_effort, *terms[2:], wanted.q))
+    q, qd, error, effort, gravity, friction, feedback, wanted = map(np.array, zip(*table, strict=True))
+    return Run(
+        1e-3 * np.arange(rows), q, qd, error, effort, np.sqrt(np.mean(error**2, axis=0)), np.ptp(wanted, axis=0),
+        robot.effort_limit, {"gravity": gravity, "friction": friction, "feedback": feedback},
+        1.0 - 1.0 / every,
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize(("end", "every", "cause"), [
+    (0.5, 1, None), (3.3, 1, Cause.POSITION_LIMIT), (0.5, 20, Cause.LATE),
+])  # fmt: skip
+def test_position_limits_and_late_replies(end, every, cause):
+    robot, gains = rne.load_urdf("planar2"), Gains.critically_damped(2, 40.0)
+    run = moved(robot, rne.ComputedTorque(robot, gains), rne.Quintic(np.zeros(2), np.array([end, 0.1]), 0.9), every)
+    assert judge(robot, gains, run, 5e-5).cause is cause
 
 
 def test_causes_in_their_order():
