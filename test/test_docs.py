@@ -47,7 +47,7 @@ FOREIGN = (
 PARSED_ONLY = ("demo", "faults", "guide", "send", "stop", "state", "view")
 #: Moves of pages that show an arm that does not track.
 UNTRACKED = tuple(map(shlex.split, (
-    "simulate examples/four_joint_arm.urdf --to shoulder=60deg --seconds 2 --payload tool=0.5",
+    "simulate examples/four_joint_arm.urdf --to shoulder=60deg --seconds 2 --unknown-payload tool=0.5",
     "simulate puma560 --base-motion examples/ship_motion.csv --seconds 3 --base-unknown",
 )))
 #: The robot of the pages that send motions to running nodes.

@@ -189,11 +189,11 @@ def judge(
     large = np.abs(run.error[:, j]) > allowed[j]
     coulomb, reach = _coulomb(robot, j) if friction else 0.0, stiffness * allowed[j]
     stuck = large & (np.abs(run.qd[:, j]) < _STUCK)
-    if coulomb > reach and stuck.sum() > _STUCK_TIME * max(large.sum(), 1):
-        return because(Cause.FRICTION, effort=coulomb)
     lacking = _lacking(robot, run, j, large & ~stuck, reach, friction=friction, feedforward=feedforward)
     if lacking is not None:
         return because(lacking[0], effort=lacking[1])
+    if coulomb > reach and stuck.sum() > _STUCK_TIME * max(large.sum(), 1):
+        return because(Cause.FRICTION, effort=coulomb)
     if run.missed > _MANY_MISSED:
         return because(Cause.LATE, share=run.missed)
     return because(Cause.GOAL_MISSED if run.reports.missed else Cause.UNKNOWN)

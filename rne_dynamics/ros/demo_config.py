@@ -17,6 +17,7 @@ from rne_dynamics.model.mechanism import RigidRobot
 from rne_dynamics.ros.common_parameters import COMMON, payload
 from rne_dynamics.ros.controller_parameters import velocity_limits
 from rne_dynamics.ros.effort_limits import effort_limits
+from rne_dynamics.ros.launch_plan import NEXT_TO_NONE
 from rne_dynamics.ros.parameter_files import settings_for
 from rne_dynamics.ros.parameters import Parameter, Values, number, per_joint
 from rne_dynamics.ros.tracking_parameters import SCHEMA
@@ -26,8 +27,6 @@ OF_HARDWARE = ("effort_scale.", "drives.topic", "base_motion.", "realtime_priori
 SIMULATED = ("gravity", "friction")
 #: What the arm has as its model does, unless the file gives the simulator something else.
 OF_THE_ARM = ("gravity", "payload.link", "payload.mass", "payload.com", "payload.inertia")
-#: Where the hardware compensates gravity, m/s²: with exactly 0 the start-up check would find no reported efforts.
-NEXT_TO_NONE = [0.0, 0.0, -0.001]
 
 
 @dataclass(frozen=True, eq=False)

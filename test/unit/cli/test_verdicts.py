@@ -41,6 +41,8 @@ def arm(effort: float, friction: float, z: float = -0.15) -> str:
      (["--seconds", "2"],)),
     ([*MOVE, "--seconds", "2", "--unknown-payload", "link6=3"], "unknown_effort", "joint2",
      "that its model does not explain", (["--unknown-payload", "link6=0"], ["--bandwidth", "55"])),
+    (["puma560", "--seconds", "9", "--unknown-payload", "link6=3"], "unknown_effort", "joint2",
+     "that its model does not explain", (["--unknown-payload", "link6=0"],)),
     (["panda", "--seconds", "3", "--law", "pd_gravity"], "no_feedforward", None, "take computed torque",
      (["--law", "computed_torque"],)),
     (["panda", "--to", "panda_joint7=0.5", "--seconds", "3", "--no-friction-compensation"], "friction", "panda_joint7",
