@@ -66,8 +66,9 @@ class FloatingMotion:
         loads
             Effort of the pushes on each joint in each step, N·m or N; (steps, n).
         """
-        speeds = np.empty_like(loads)
-        signs = np.sign(qd)
+        speeds, signs = np.zeros_like(loads), np.sign(qd)
+        if not qd.any() and ((-self.backward <= loads) & (loads <= self.forward)).all():
+            return speeds, speeds.copy()  # friction holds every joint
         for k, load in enumerate(loads):
             free = self.decay @ qd + self.gain @ load
             qd, signs = self._with_friction(free, signs)

@@ -4,13 +4,21 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from support.guided import node_settings
+from support.guided import defaults, node_settings
 from support.wheel import wheel_robots
 
 import rne_dynamics as rne
 from rne_dynamics.cli.demo_moves import start_posture
+from rne_dynamics.control.damping_limits import ASSUMED_RATE, CALM, lowered
+from rne_dynamics.control.damping_limits import LIGHT as LIGHT_DAMPING
+from rne_dynamics.control.gravity_compensation import GravityCompensation
+from rne_dynamics.control.guards.felt_inertia import joint_inertia
+from rne_dynamics.control.guards.state_filter import StateLimits
+from rne_dynamics.control.supervision.settings import Settings
 from rne_dynamics.dispatch import closed
 from rne_dynamics.errors import RneDynamicsError
+from rne_dynamics.model.mechanism import RigidRobot
+from rne_dynamics.ros.controller_parameters import continuous, described_velocity, joint_limits
 from rne_dynamics.simulation.plant.plant import ArmPlant
 from rne_dynamics.simulation.runs.floating_motion import FloatingMotion
 from rne_dynamics.simulation.runs.push import (
@@ -68,10 +76,15 @@ REFUSED = ("quadrotor", "iris", "romeo")
 WHEEL = tuple(p for p in wheel_robots() if not p.name.startswith(REFUSED))
 
 
-@pytest.mark.parametrize("source", [
-    *NAMES, *(pytest.param(p, marks=[] if p.name in ("bolt.urdf", "finger_edu.urdf") else pytest.mark.slow, id=p.name)
-              for p in WHEEL),
-])
+def settings_at(robot: RigidRobot, q: np.ndarray) -> Settings:
+    """Settings with the default damping for this posture alone: for all postures it takes up to half a minute."""
+    values = defaults("gravity compensation", robot.joint_names)
+    damping = lowered(joint_inertia(robot, q).inverse, np.full(robot.n, LIGHT_DAMPING), ASSUMED_RATE / CALM)
+    states = StateLimits(described_velocity(robot), continuous(robot), 0.1, 50.0, robot.joint_names)
+    return Settings(robot, joint_limits(robot, values), states, None, GravityCompensation(robot, damping))
+
+
+@pytest.mark.parametrize("source", [*NAMES, *(pytest.param(p, id=p.name) for p in WHEEL)])
 def test_a_gentle_push_moves_a_joint_within_all_limits(source):
     robot = rne.load_model(source) if source in NAMES else rne.load_urdf(source).with_own_code(False)
     robot = closed(robot).rigid
@@ -79,7 +92,7 @@ def test_a_gentle_push_moves_a_joint_within_all_limits(source):
     q = start_posture(robot)
     if (np.abs(rne.gravity_torque(robot, q)) > robot.effort_limit).any():
         return  # refused before: `test_an_effort_limit_counts_wherever_it_is_given`
-    settings = node_settings("gravity compensation", robot)
+    settings = settings_at(robot, q)
     planned = gentle_push(settings, q)
     push, effort = planned.push, load(robot, q, planned.push)
     assert effort.any()
