@@ -104,7 +104,8 @@ def planned(*arguments: str) -> Guidance:
 ARM = """<robot name="arm"><link name="base"/><link name="upper"><inertial><origin xyz="0.3 0 0"/><mass value="4"/>
 <inertia ixx="0.03" ixy="0" ixz="0" iyy="0.03" iyz="0" izz="0.003"/></inertial></link>
 <joint name="pitch" type="revolute"><parent link="base"/><child link="upper"/><axis xyz="0 1 0"/>
-<limit lower="-2" upper="2" effort="EFFORT" velocity="2"/></joint></robot>"""
+<limit lower="-2" upper="2" effort="EFFORT" velocity="2"/></joint><link name="tip"/>
+<joint name="end" type="fixed"><parent link="upper"/><child link="tip"/><origin xyz="0.3 0 0"/></joint></robot>"""
 HAND = """<robot name="hand"><link name="base"/><link name="jaw"><inertial><origin xyz="0 0 -0.02"/><mass value="0.02"/>
 <inertia ixx="1e-5" ixy="0" ixz="0" iyy="1e-5" iyz="0" izz="1e-5"/></inertial></link>
 <joint name="wrist" type="continuous"><parent link="base"/><child link="jaw"/><axis xyz="0 1 0"/></joint>
@@ -165,15 +166,19 @@ def test_hardware_is_simulated_where_the_simulator_can_do_it(tmp_path, capsys):
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("simulated", "law", "arguments", "cause", "said"), [
-    ({}, {}, ("--push", "tool0=900,0,0@0.1..0.6"), "stopped", "joint"),
-    ({"payload": {"link": "tool0", "mass": 4.0}}, {"startup_check": {"duration": 1.0}}, (), "refused", "payload"),
-    ({"payload": {"link": "tool0", "mass": 4.0}}, {"startup_check": {"duration": 0.0}}, (), "not_held", "not those of"),
-    ({}, {}, ("--start", "joint3=3.92", "--push", "link4=0,0,30@0.1..0.2"), "position_limit", "at its position limit"),
-    ({}, {}, ("--push", "base_link=0,0,30@0.1..0.2"), "no_load", "push another link"),
+    ({}, {}, ("puma560", "--push", "tool0=900,0,0@0.1..0.6"), "stopped", "joint"),
+    ({"payload": {"link": "tool0", "mass": 4.0}}, {"startup_check": {"duration": 1.0}}, ("puma560",), "refused",
+     "payload"),
+    ({"payload": {"link": "tool0", "mass": 4.0}}, {"startup_check": {"duration": 0.0}}, ("puma560",), "not_held",
+     "not those of"),
+    ({}, {}, ("arm.urdf", "--start", "pitch=2", "--push", "tip=0,0,-3@0.1..0.3"), "position_limit",
+     "at its position limit"),
+    ({}, {}, ("puma560", "--push", "base_link=0,0,30@0.1..0.2"), "no_load", "push another link"),
 ])
 def test_each_reason_is_the_true_one(tmp_path, simulated, law, arguments, cause, said):
     file = config(tmp_path, simulator={"rate": 250.0, **simulated}, gravity_compensation={"torque_divisor": 10, **law})
-    done = guide(tmp_path, "puma560", "--config", str(file), "--after", "0.6", "--json", *arguments)
+    (tmp_path / "arm.urdf").write_text(ARM.replace("EFFORT", "50"))
+    done = guide(tmp_path, *arguments, "--config", str(file), "--after", "0.6", "--json")
     verdict = figures(done, 1)["verdict"]
     assert not verdict["passed"]
     assert (verdict["cause"], said in verdict["text"]) == (cause, True), verdict["text"]
