@@ -17,16 +17,9 @@ from rne_dynamics.model.mechanism import RigidRobot
 from rne_dynamics.ros.common_parameters import COMMON, payload
 from rne_dynamics.ros.controller_parameters import velocity_limits
 from rne_dynamics.ros.effort_limits import effort_limits
-from rne_dynamics.ros.launch_plan import NEXT_TO_NONE
-from rne_dynamics.ros.parameter_files import settings_for
+from rne_dynamics.ros.parameter_files import settings_for, simulated
 from rne_dynamics.ros.parameters import Parameter, Values, number, per_joint
 from rne_dynamics.ros.tracking_parameters import SCHEMA
-
-#: Parameters of hardware that a simulated arm does not have, and the terms that it can add to the efforts as hardware.
-OF_HARDWARE = ("effort_scale.", "drives.topic", "base_motion.", "realtime_priority", "cpu_affinity", "lock_memory")
-SIMULATED = ("gravity", "friction")
-#: What the arm has as its model does, unless the file gives the simulator something else.
-OF_THE_ARM = ("gravity", "payload.link", "payload.mass", "payload.com", "payload.inertia")
 
 
 @dataclass(frozen=True, eq=False)
@@ -67,15 +60,7 @@ class ArmConfig:
         if not given:
             name = controller.rpartition("/")[2]
             raise ArgumentError(f"--config {path} has no parameters of /**/{name}; see config/puma560.yaml for one")
-        kept = {k: v for k, v in given.items() if not k.startswith(OF_HARDWARE)}
-        arm = {k: given[k] for k in OF_THE_ARM if k in given}
-        compensated = given.get("hardware_compensates", ())
-        if compensated and isinstance(compensated, list):  # of another type it is refused with the other values
-            kept["hardware_compensates"] = [term for term in compensated if term in SIMULATED]
-            arm |= {"gravity": NEXT_TO_NONE} if "gravity" in compensated else {}
-            arm |= {"friction": False} if "friction" in compensated else {}
-        left_out = (*sorted({k.partition(".")[0] for k in given if k not in kept and given[k] not in (1.0, "", [])}),
-                    *(f"hardware_compensates: {term}" for term in compensated if term not in SIMULATED))  # fmt: skip
+        kept, arm, left_out = simulated(given)
         return cls(str(path), kept, arm | own, left_out)
 
     def arm(self, robot: AnyRobot, values: Values) -> AnyRobot:

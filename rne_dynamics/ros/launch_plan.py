@@ -14,7 +14,7 @@ from rne_dynamics.ros.description import description_text
 from rne_dynamics.ros.drivers import DRIVERS, PLAIN, Driver
 from rne_dynamics.ros.launch_arguments import NONE, START, check_time, checked, existing_file, xacro_mappings
 from rne_dynamics.ros.launch_kinds import GATE, MOVE, RECORDER, SIMULATOR, VIEWER, Kind, NodePlan
-from rne_dynamics.ros.parameter_files import applies, node_keys
+from rne_dynamics.ros.parameter_files import applies, node_keys, settings_for, simulated
 from rne_dynamics.ros.recorder_parameters import TOPICS
 
 RVIZ, STATE_PUBLISHER = "rviz2", "robot_state_publisher"
@@ -22,9 +22,6 @@ RVIZ, STATE_PUBLISHER = "rviz2", "robot_state_publisher"
 STATE_TOPIC, EFFORT_TOPIC, DESCRIPTION_TOPIC = "joint_states", "effort_controller/commands", "robot_description"
 #: Where the gate takes efforts.
 GATE_TOPIC = "effort_gate/commands"
-#: Gravity in simulation of an arm that compensates it itself, m/s^2: with none at all its efforts are exactly 0, which
-#: counts as not reported.
-NEXT_TO_NONE = [0.0, 0.0, -0.001]
 
 
 @dataclass(frozen=True)
@@ -156,7 +153,7 @@ def config_file(arm: Arm, values: Mapping[str, str]) -> Path | None:
 
 def _files(name: str, kind: Kind, values: Mapping[str, str], file: Path | None) -> list[Path]:
     """The parameter file for a node; of nodes that drive no real arm only if it has a section for them."""
-    node = f"/{values['namespace'].strip('/')}/{name}".replace("//", "/")
+    node = _full_name(name, values)
     optional = name in (SIMULATOR, MOVE) or (name == GATE and kind.simulated)
     return [file] if file and (not optional or any(applies(key, node) for key in node_keys(str(file)))) else []
 
@@ -166,9 +163,13 @@ def _own_parameters(
 ) -> dict[str, Any]:
     """Parameters of one of our nodes that do not describe the arm."""
     if name == SIMULATOR:
-        rehearsal = _as_hardware(file) if values["hardware"] and file else {}
+        rehearsal = _as_hardware(kind, values, file) if file else {}
         return {name: values[name] == "true" for name in ("lockstep", "publish_clock")} | rehearsal
     parameters: dict[str, Any] = _time(values)
+    if kind.simulated and file:  # a simulated drive takes efforts in N m, and does not report whether it acts
+        given = settings_for(str(file), _full_name(name, values))
+        parameters |= {k: 1.0 for k, v in given.items() if k.startswith("effort_scale.") and v != 1.0}
+        parameters |= {"drives.topic": ""} if given.get("drives.topic") else {}
     if driver.drives and name != GATE:
         parameters["drives.topic"] = driver.drives
     return parameters
@@ -179,16 +180,19 @@ def _time(values: Mapping[str, str]) -> dict[str, Any]:
     return {"use_sim_time": values["use_sim_time"] == "true"} if "use_sim_time" in values else {}
 
 
-def _as_hardware(file: Path) -> dict[str, Any]:
-    """Parameters with which the simulator replaces the hardware of a file: its joints, and gravity or none."""
-    import yaml  # late: only this launch needs it
+def _as_hardware(kind: Kind, values: Mapping[str, str], file: Path) -> dict[str, Any]:
+    """Parameters with which the simulator replaces the hardware of a file, less those that the file gives it."""
+    law = next(name for name in kind.nodes if name not in (SIMULATOR, GATE))
+    given = settings_for(str(file), _full_name(law, values))
+    _, arm, _ = simulated(given)
+    if given.get("joints"):
+        arm["joints"] = given["joints"]
+    own = settings_for(str(file), _full_name(SIMULATOR, values))
+    return {k: v for k, v in arm.items() if k not in own}
 
-    sections = yaml.safe_load(file.read_text(encoding="utf-8"))
-    section = sections.get("/**/computed_torque_controller", {}).get("ros__parameters", {})
-    parameters: dict[str, Any] = {"joints": section["joints"]} if section.get("joints") else {}
-    if "gravity" in section.get("hardware_compensates", []):
-        parameters["gravity"] = NEXT_TO_NONE
-    return parameters
+
+def _full_name(name: str, values: Mapping[str, str]) -> str:
+    return f"/{values['namespace'].strip('/')}/{name}".replace("//", "/")
 
 
 def _remappings(

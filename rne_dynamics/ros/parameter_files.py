@@ -10,6 +10,14 @@ from typing import Any
 from rne_dynamics.errors import ParameterError
 
 SECTION = "ros__parameters"
+#: Parameters of hardware that a simulated arm does not have, and the terms that it can add to the efforts as hardware.
+OF_HARDWARE = ("effort_scale.", "drives.topic", "base_motion.", "realtime_priority", "cpu_affinity", "lock_memory")
+SIMULATED = ("gravity", "friction")
+#: What the arm has as its model does, unless the file gives the simulator something else.
+OF_THE_ARM = ("gravity", "payload.link", "payload.mass", "payload.com", "payload.inertia")
+#: Gravity in simulation of an arm that compensates it itself, m/s^2: with none at all its efforts are exactly 0, which
+#: counts as not reported.
+NEXT_TO_NONE = [0.0, 0.0, -0.001]
 _FLAGS = {"--params-file": "--params-file", "-p": "-p", "--param": "-p"}
 #: ``NODE:NAME:=VALUE``, a setting for one node.
 _FOR_ONE_NODE = re.compile(r"(?P<node>[^:=]+):(?P<name>[^:=]+):=")
@@ -88,6 +96,27 @@ def settings_for(file: str, node: str) -> dict[str, Any]:
     if not isinstance(content, Mapping):
         raise ParameterError(f"{file} is no parameter file; it needs keys such as /**/simulator with {SECTION} below")
     return {name: value for key, found in _sections(content, "") if applies(key, node) for name, value in found}
+
+
+def simulated(given: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any], tuple[str, ...]]:
+    """The settings of a controller behind which a simulated arm takes the place of the hardware.
+
+    Returns
+    -------
+    tuple
+        Those that the controller keeps, those of the simulator, and the names of those that are left out.
+    """
+    kept = {k: v for k, v in given.items() if not k.startswith(OF_HARDWARE)}
+    arm = {k: given[k] for k in OF_THE_ARM if k in given}
+    compensated = given.get("hardware_compensates")
+    compensated = compensated if isinstance(compensated, list) else []  # of another type the node refuses it
+    if compensated:
+        kept["hardware_compensates"] = [term for term in compensated if term in SIMULATED]
+        arm |= {"gravity": NEXT_TO_NONE} if "gravity" in compensated else {}
+        arm |= {"friction": False} if "friction" in compensated else {}
+    left_out = (*sorted({k.partition(".")[0] for k in given if k not in kept and given[k] not in (1.0, "", [])}),
+                *(f"hardware_compensates: {term}" for term in compensated if term not in SIMULATED))  # fmt: skip
+    return kept, arm, left_out
 
 
 def _sections(content: Any, above: str) -> Iterator[tuple[str, list[tuple[str, Any]]]]:

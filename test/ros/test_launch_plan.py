@@ -149,8 +149,23 @@ def test_the_simulator_replaces_hardware(tmp_path):
     assert topic(arm, "effort_controller/commands") == topic(gate, "effort_controller/commands")
     assert values(arm)["joints"] == [f"fr3_joint{k + 1}" for k in range(7)]
     assert values(arm)["gravity"] == [0.0, 0.0, -0.001], "the arm compensates it itself"
+    assert values(arm)["friction"] is False
     assert "gravity" not in values(planned("simulated_arm", hardware="kinova_gen3", urdf=str(file))[SIMULATOR])
     assert not any(isinstance(part, Path) for part in arm.parameters), "the file has no section for it"
+
+
+def test_a_parameter_file_of_hardware_drives_a_simulated_arm(tmp_path):
+    file, law = tmp_path / "arm.yaml", "computed_torque_controller"
+    given = {"effort_scale": {"joint1": -100.0, "joint2": 1.0}, "drives": {"topic": "on"},
+             "hardware_compensates": ["gravity"], "payload": {"link": "link2", "mass": 0.5}}  # fmt: skip
+    sections = {law: given, SIMULATOR: {"payload": {"mass": 0.6}}}
+    file.write_text(yaml.safe_dump({f"/**/{name}": {"ros__parameters": v} for name, v in sections.items()}))
+    nodes = planned("simulated_arm", urdf="planar2", config=str(file))
+    assert values(nodes[law])["effort_scale.joint1"] == 1.0
+    assert values(nodes[law])["drives.topic"] == ""
+    arm = values(nodes[SIMULATOR])
+    assert (arm["gravity"], arm["payload.link"]) == ([0.0, 0.0, -0.001], "link2")
+    assert "payload.mass" not in arm, "the file's section for the simulator has it"
 
 
 @pytest.mark.parametrize(("given", "lockstep", "clock", "follow"), [
