@@ -40,8 +40,8 @@ examples:
   rne guide my_arm.urdf --config my_arm.yaml --out guided.png --json
 
 A push is LINK=FX,FY,FZ@BEGIN..END: N at the link's origin in its axes, s. Without --push the last link that
-a push can move is pushed for 0.5 s, as gently as moves some joint by 0.05 rad or m, within the limits of velocity and
-effort.
+a push can move is pushed for up to 0.5 s, as gently as moves some joint by 0.05 rad or m, within the limits of
+velocity and effort.
 
 The last line says whether the arm was guided; if not, why.
 

@@ -18,7 +18,7 @@ from rne_dynamics.figures.style import COLORS, INK, THIN, WIDE, canvas, legend_r
 from rne_dynamics.figures.tracking import ROUND_OFF, draw_joints, joint_units, panels, span_at_least
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.mechanism import RigidRobot
-from rne_dynamics.simulation.runs.floating_motion import STEP, FloatingMotion
+from rne_dynamics.simulation.runs.floating_motion import FINE, FloatingMotion
 from rne_dynamics.simulation.runs.push import Push, loads_over_time
 
 if TYPE_CHECKING:
@@ -148,7 +148,7 @@ def _response(guidance: Guidance, push: Push, time: Array, q: Array, qd: Array) 
     displacements, _ = motion.run(qd[at], loads)
     far = np.abs(displacements).max(axis=1) >= JUDGED
     step = int(np.argmax(far)) if far.any() else len(loads) - 1
-    end = int(np.searchsorted(time, push.begin + (step + 1) * STEP, side="right")) - 1
+    end = int(np.searchsorted(time, push.begin + (step + 1) * FINE, side="right")) - 1
     free = displacements[step]
     room = limits.lower + limits.margin - q[at], limits.upper - limits.margin - q[at]
     expected = np.clip(free, np.minimum(room[0], 0.0), np.maximum(room[1], 0.0))

@@ -15,14 +15,14 @@ from rne_dynamics.errors import ArgumentError
 from rne_dynamics.model.friction import joint_friction
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.mechanism import RigidRobot
-from rne_dynamics.simulation.runs.floating_motion import STEP, FloatingMotion
+from rne_dynamics.simulation.runs.floating_motion import COARSE, FINE, FloatingMotion
 
 #: Effort that counts as none, N·m or N.
 ROUND_OFF = 1e-9
 _FORM = re.compile(r"(?P<link>.+)=(?P<force>[^=@]+)@(?P<begin>[^@]+)\.\.(?P<end>[^@]+)")
-#: Sizes of a gentle push, N, and its time, s.
+#: Sizes of a gentle push, N, when it begins, and how long it may last, s: short where a joint breaks away fast.
 FORCES = tuple(float(f"{size}e{k}") for k in range(-6, 2) for size in (1, 1.5, 2, 3, 5, 7))[:-2]
-BEGIN, END = 0.2, 0.7
+BEGIN, DURATIONS = 0.2, (0.5, 0.2, 0.1)
 #: How far a gentle push is to move some joint, rad or m, and at most which part of the way to its limit.
 TRAVEL, ROOM = 0.05, 0.5
 #: Part of the velocity and effort limits that it may use, and the velocity limit of joints without one, rad/s or m/s.
@@ -97,9 +97,11 @@ def static_friction(robot: RigidRobot, direction: Array) -> Array:
     return still
 
 
-def loads_over_time(robot: RigidRobot, q: Array, pushes: Sequence[Push], begin: float, end: float) -> Array:
+def loads_over_time(
+    robot: RigidRobot, q: Array, pushes: Sequence[Push], begin: float, end: float, step: float = FINE
+) -> Array:
     """Effort of all pushes on each joint at q, in steps of the time between, N·m or N; (steps, n)."""
-    times = begin + STEP * (np.arange(max(1, round((end - begin) / STEP))) + 0.5)
+    times = begin + step * (np.arange(max(1, round((end - begin) / step))) + 0.5)
     acting = np.array([(push.begin <= times) & (times < push.end) for push in pushes], dtype=np.float64)
     loads: Array = acting.T @ np.array([load(robot, q, push) for push in pushes])
     return loads
@@ -140,11 +142,12 @@ def gentle_push(settings: Settings, q: Array, *, friction: bool = True) -> Plann
     arm = _PushedArm(settings, q, friction=friction)
     best: PlannedPush | None = None
     for link in reversed(settings.robot.open_tree.link_names):
-        found = arm.gentlest(link)
-        if found is not None and (best is None or found.effect > best.effect):
-            best = found
-        if best is not None and best.effect >= 1.0:
-            break
+        for seconds in DURATIONS:
+            found = arm.gentlest(link, seconds)
+            if found is not None and (best is None or found.effect > best.effect):
+                best = found
+            if best is not None and best.effect >= 1.0:
+                return best
     if best is None:
         raise ArgumentError(
             f"no push along a link's axes of robot {settings.robot.name!r} moves a joint within the limits of effort "
@@ -159,39 +162,40 @@ class _PushedArm:
     def __init__(self, settings: Settings, q: Array, *, friction: bool) -> None:
         limits = settings.limits
         self._settings, self._q = settings, q
-        self._motion = FloatingMotion.of(settings, q, friction=friction)
+        self._motion = FloatingMotion.of(settings, q, friction=friction, step=COARSE)
         self._speed = FASTEST * np.where(np.isfinite(limits.velocity), limits.velocity, VELOCITY)
         self._lower, self._upper = limits.lower + limits.margin, limits.upper - limits.margin
         held = np.abs(gravity_torque(settings.robot, q))
         self._effort = np.maximum(STRONGEST * limits.effort, held)
 
-    def gentlest(self, link: str) -> PlannedPush | None:
+    def gentlest(self, link: str, seconds: float) -> PlannedPush | None:
         """The push on a link that does most, with the smallest force that is enough; None if it moves nothing."""
+        end = BEGIN + seconds
         best: PlannedPush | None = None
         for axis in (*np.eye(3), *-np.eye(3)):
-            unit = load(self._settings.robot, self._q, Push(link, axis, BEGIN, END))
+            unit = load(self._settings.robot, self._q, Push(link, axis, BEGIN, end))
             if not unit.any():
                 continue
-            few = bisect.bisect_left(FORCES, True, key=lambda size: not self._allowed(size * unit))
-            enough = bisect.bisect_left(FORCES, 1.0, 0, few, key=lambda size: self._effect(size * unit))
+            few = bisect.bisect_left(FORCES, True, key=lambda size: not self._allowed(size * unit, seconds))
+            enough = bisect.bisect_left(FORCES, 1.0, 0, few, key=lambda size: self._effect(size * unit, seconds))
             if few == 0:
                 continue
             size = FORCES[min(enough, few - 1)]
-            found = PlannedPush(Push(link, size * axis, BEGIN, END), self._effect(size * unit))
+            found = PlannedPush(Push(link, size * axis, BEGIN, end), self._effect(size * unit, seconds))
             if best is None or min(found.effect, 1.0) > min(best.effect, 1.0) or (
                 found.effect >= 1.0 and size < np.abs(best.push.force).max()
             ):
                 best = found
         return best
 
-    def _moved(self, effort: Array) -> tuple[Array, Array]:
+    def _moved(self, effort: Array, seconds: float) -> tuple[Array, Array]:
         """Displacement at the end of a push with this load on the joints, and the largest speeds; (n,) each."""
-        steps = round((END - BEGIN) / STEP)
+        steps = round(seconds / self._motion.step)
         displacements, speeds = self._motion.run(np.zeros(len(effort)), np.tile(effort, (steps, 1)))
         return displacements[-1], speeds[np.argmax(np.abs(speeds), axis=0), np.arange(len(effort))]
 
-    def _effect(self, effort: Array) -> float:
-        displacement, _ = self._moved(effort)
+    def _effect(self, effort: Array, seconds: float) -> float:
+        displacement, _ = self._moved(effort, seconds)
         room = np.where(displacement > 0.0, self._upper - self._q, self._q - self._lower)
         wanted = np.minimum(TRAVEL, ROOM * room)
         parts = np.abs(displacement[wanted > 0.0]) / wanted[wanted > 0.0]
@@ -200,12 +204,12 @@ class _PushedArm:
         friction = np.maximum(static_friction(self._settings.robot, effort), ROUND_OFF)
         return min(float((np.abs(effort) / friction).max()) - 1.0, 0.0)
 
-    def _allowed(self, effort: Array) -> bool:
+    def _allowed(self, effort: Array, seconds: float) -> bool:
         """Whether a push with this load keeps speeds and efforts within the limits, also while the arm slows down."""
         settings = self._settings
         if (np.abs(effort) > self._effort).any():
             return False
-        displacement, speed = self._moved(effort)
+        displacement, speed = self._moved(effort, seconds)
         if (np.abs(speed) > self._speed).any():
             return False
         end = np.clip(self._q + displacement + COAST * speed, settings.limits.lower, settings.limits.upper)

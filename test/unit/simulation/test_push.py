@@ -22,7 +22,6 @@ from rne_dynamics.ros.controller_parameters import continuous, described_velocit
 from rne_dynamics.simulation.plant.plant import ArmPlant
 from rne_dynamics.simulation.runs.floating_motion import FloatingMotion
 from rne_dynamics.simulation.runs.push import (
-    FASTEST,
     FORCES,
     VELOCITY,
     Push,
@@ -101,7 +100,7 @@ def test_a_gentle_push_moves_a_joint_within_all_limits(source):
     loads = loads_over_time(robot, q, [push], push.begin, push.end)
     displacements, speeds = FloatingMotion.of(settings, q).run(np.zeros(robot.n), loads)
     limits = np.where(np.isfinite(settings.limits.velocity), settings.limits.velocity, VELOCITY)
-    assert (np.abs(speeds) <= FASTEST * limits).all()
+    assert (np.abs(speeds) <= limits).all()
     if getattr(source, "name", "") in HELD:
         assert planned.effect < 1.0
         return
