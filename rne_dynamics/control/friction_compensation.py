@@ -58,7 +58,7 @@ class FrictionCompensation:
     """
 
     scale: float = 1.0
-    velocity_threshold: float = 0.0005
+    velocity_threshold: float = 0.0001
 
     def __post_init__(self) -> None:
         if not 0.0 <= self.scale <= 1.0:

@@ -32,12 +32,13 @@ from rne_dynamics.simulation.rollouts.rollout import Rollout
 RATES = (100.0, 250.0, 1000.0)
 LIMITS = Limits(-3.0, 3.0, effort=60.0, velocity=3.0)
 GOAL = np.array([0.4, 1.0])
+HEAVY = Friction(10.0)
 
 
-def light_wrist(viscous: float = 10.0):
-    """A shoulder, and a wrist of 3e-4 kg m² whose friction decays at 33,000 1/s."""
+def light_wrist(friction: Friction = HEAVY):
+    """A shoulder, and a wrist of 3e-4 kg m² whose friction (`HEAVY`) decays at 33,000 1/s."""
     tree = chain(2, Friction(0.5), LIMITS).tree
-    joints = tree.joints[0], replace(tree.joints[1], friction=Friction(viscous))
+    joints = tree.joints[0], replace(tree.joints[1], friction=friction)
     wrist = TreeLink("link2", Inertia(0.3, np.array([0.0, 0.02, 0.0]), np.diag([3e-4, 3e-4, 3e-4])))
     return assemble(replace(tree, links=(*tree.links[:2], wrist), joints=joints))
 
@@ -101,6 +102,15 @@ def test_an_initial_error_decays_although_friction_outweighs_the_gains():
     np.testing.assert_allclose(log.error[:, 1], -0.05 * np.exp(-rate * log.time), atol=1e-3)
 
 
+def test_a_light_joint_with_dry_friction_goes_all_of_a_short_way():
+    """Below `velocity_threshold` friction holds it: that is to be the last, short part of the way only."""
+    robot = light_wrist(Friction(0.0, 0.2, 0.2))
+    goal = np.array([0.0, 0.004])
+    path = Quintic(np.zeros(2), goal, 3.0)
+    log = rne.simulate(ArmPlant(robot), ComputedTorque(robot, gains_at(1000.0)), path, control_dt=1e-3)
+    assert abs(log.q[-1, 1] - goal[1]) < 0.01 * goal[1]
+
+
 @pytest.mark.parametrize("rate", RATES)
 def test_a_supervised_move_tracks_and_a_held_arm_is_at_rest(rate):
     robot = light_wrist()
@@ -120,8 +130,8 @@ def test_a_supervised_move_tracks_and_a_held_arm_is_at_rest(rate):
 @pytest.mark.parametrize("viscous", [0.0, 1.0, 30.0])
 def test_a_held_arm_is_stable_whose_friction_is_not_the_models(viscous):
     """Friction of 10 % and of 300 % of the model; and none on a joint whose friction counts little."""
-    model = light_wrist(0.3 if viscous == 0.0 else 10.0)
-    rig = Rig(light_wrist(viscous), np.zeros(2), settings(model, bandwidth=40.0))
+    model = light_wrist(Friction(0.3 if viscous == 0.0 else 10.0))
+    rig = Rig(light_wrist(Friction(viscous)), np.zeros(2), settings(model, bandwidth=40.0))
     rig.run(0.2)
     rig.run(0.05, wrenches={"link2": np.array([0.0, 0.0, 0.0, 0.3, 0.0, 0.0])})
     rig.run(1.5)
