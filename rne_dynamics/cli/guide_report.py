@@ -18,7 +18,7 @@ from rne_dynamics.figures.style import COLORS, INK, THIN, WIDE, canvas, legend_r
 from rne_dynamics.figures.tracking import ROUND_OFF, draw_joints, joint_units, panels, span_at_least
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.mechanism import RigidRobot
-from rne_dynamics.simulation.runs.floating_motion import FINE, FloatingMotion
+from rne_dynamics.simulation.runs.floating_motion import COARSE, FINE, FloatingMotion
 from rne_dynamics.simulation.runs.push import Push, loads_over_time
 
 if TYPE_CHECKING:
@@ -91,6 +91,8 @@ class Guided:
         Displacement from then until the end, (n,).
     speed, fastest
         At the end, and the largest magnitude after the pushes, (n,).
+    coast
+        Speed at the end of an arm that nothing but damping and friction acts on after the pushes, (n,).
     used
         Largest effort, (n,).
     """
@@ -107,6 +109,7 @@ class Guided:
     drift: Array
     speed: Array
     fastest: Array
+    coast: Array
     used: Array
 
 
@@ -135,8 +138,19 @@ def evaluate(guidance: Guidance, recording: Recording) -> Guided:
         sagged=np.abs(q[before] - guidance.start).max(axis=0), moved=moved,
         rest=np.where(still, np.where(fast.any(axis=0), time[place] - last, 0.0), np.inf),
         drift=np.where(still, q[-1] - q[place, np.arange(robot.n)], 0.0),
-        speed=qd[-1], fastest=fastest, used=np.abs(recording.efforts).max(axis=0),
+        speed=qd[-1], fastest=fastest, coast=_coast(guidance, time, q, qd, last),
+        used=np.abs(recording.efforts).max(axis=0),
     )
+
+
+def _coast(guidance: Guidance, time: Array, q: Array, qd: Array, last: float) -> Array:
+    """Velocities at the end of an arm that only damping and friction act on after the pushes, (n,)."""
+    at = int(np.searchsorted(time, last, side="right")) - 1
+    motion = FloatingMotion.of(guidance.settings, q[at], friction=guidance.friction, step=COARSE)
+    steps = max(1, round((time[-1] - time[at]) / COARSE))
+    _, speeds = motion.run(qd[at], np.zeros((steps, guidance.robot.n)))
+    last_speed: Array = speeds[-1]
+    return last_speed
 
 
 def _response(guidance: Guidance, push: Push, time: Array, q: Array, qd: Array) -> Response:

@@ -23,8 +23,9 @@ SAG = 0.02
 DRIFT, LEAST_DRIFT = 0.2, 1e-3
 #: Fraction of the effort limit from which on a joint has no reserve.
 FULL = 0.98
-#: Largest fraction of the speed after the pushes that a joint may have at the end.
-SLOWING = 0.7
+#: Largest fraction of the speed after the pushes that a joint may have at the end, or how much more than damping and
+#: friction leave of it, rad/s or m/s.
+SLOWING, COASTING = 0.7, 0.02
 
 
 def verdict(guidance: Guidance, guided: Guided | None, done: GuidedRun) -> Verdict:
@@ -81,7 +82,8 @@ def verdict(guidance: Guidance, guided: Guided | None, done: GuidedRun) -> Verdi
         j = int(np.argmax(np.where(moving, np.abs(guided.speed), -1.0)))
         where = f"joint {names[j]!r} moves at {guided.speed[j]:.3g} {units[j].position}/s at the end"
         more = f"raise gains.{names[j]}.d of gravity_compensation in a parameter file (--config), or record longer"
-        if (np.abs(guided.speed) > SLOWING * guided.fastest)[moving].any():
+        slowed = np.abs(guided.speed) <= np.maximum(SLOWING * guided.fastest, np.abs(guided.coast) + COASTING)
+        if not slowed[moving].all():
             return _not("not_at_rest", (
                 f"the arm was guided and does NOT come to rest: {where}; {more} (--after){reported}"
             ))
