@@ -117,11 +117,10 @@ def _reason(robot: RigidRobot, found: TrackingVerdict, *, flexible: bool) -> str
     if cause is Cause.LIMITED:
         return f"the controller limited {found.share:.1%} of its efforts: {found.reported}"
     if cause is Cause.FRICTION:
-        more = "" if found.compensated >= 1.0 else (
-            f"compensate more of it (friction_compensation is {found.compensated:g}), or "
-        )  # fmt: skip
-        gain = _times(found.effort / found.reach)
-        return f"its friction ({effort}) against the gain's reach {reach}; {more}take a gain {gain} times as high"
+        model = "make the description's friction that of the arm"
+        if found.compensated < 1.0:
+            model = f"compensate more of it (friction_compensation is {found.compensated:g})"
+        return f"its friction ({effort}) against the gain's reach {reach}; {model}{_gain(found.effort / found.reach)}"
     if cause is Cause.NO_FEEDFORWARD:
         return "PD plus gravity has no feedforward; take computed torque"
     if cause is Cause.LATE:
@@ -135,10 +134,12 @@ def _reason(robot: RigidRobot, found: TrackingVerdict, *, flexible: bool) -> str
         return "links bend, which the controller's rigid model lacks; take more time, or --shaper zv"
     return (
         f"the arm took {effort} that its model does not explain, against the gain's reach {reach}; correct payload, "
-        f"masses or friction in the model, or take a gain {_times(found.error / found.tolerance)} times as high"
+        f"masses or friction in the model{_gain(found.error / found.tolerance)}"
     )
 
 
+#: Usual gains (w = 40 rad/s) times this much are stable at 1.5 kHz, where w may be a sixth of the rate.
+HIGHEST_GAIN = 39.0
 #: What comes before the controller's own words, where they are the cause.
 REPORTED: dict[Cause | None, str] = {
     Cause.STOPPED: "the controller reports ",
@@ -156,9 +157,10 @@ def without_effort_limit(robot: RigidRobot) -> tuple[str, ...]:
     return tuple(name for name, none in zip(robot.joint_names, missing, strict=True) if none)
 
 
-def _times(factor: float) -> str:
-    """A factor, rounded up to two digits at least."""
-    return f"{math.ceil(factor)}" if factor >= 10.0 else f"{math.ceil(10.0 * factor) / 10.0:g}"
+def _gain(factor: float) -> str:
+    """The advice of a higher gain, by a factor rounded up; none beyond `HIGHEST_GAIN`."""
+    times = f"{math.ceil(factor)}" if factor >= 10.0 else f"{math.ceil(10.0 * factor) / 10.0:g}"
+    return f", or take a gain {times} times as high" if factor <= HIGHEST_GAIN else ""
 
 
 def _slides(robot: RigidRobot, j: int) -> bool:
