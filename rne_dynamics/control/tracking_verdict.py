@@ -186,13 +186,20 @@ def judge(
         )
     if run.reports.limited > _SATURATED_TIME * len(run.time):
         return because(Cause.LIMITED, reported=run.reports.limit, share=run.reports.limited / len(run.time))
-    large = np.abs(run.error[:, j]) > allowed[j]
-    coulomb, reach = _coulomb(robot, j) if friction else 0.0, stiffness * allowed[j]
-    stuck = large & (np.abs(run.qd[:, j]) < _STUCK)
-    lacking = _lacking(robot, run, j, large & ~stuck, reach, friction=friction, feedforward=feedforward)
-    if lacking is not None:
-        return because(lacking[0], effort=lacking[1])
-    if coulomb > reach and stuck.sum() > _STUCK_TIME * max(large.sum(), 1):
+    large = np.abs(run.error) > allowed
+    stuck = large & (np.abs(run.qd) < _STUCK)
+    worst = j
+    for j in np.argsort(-error / allowed)[: int((error >= allowed).sum())].tolist():  # an effort moves other joints too
+        stiffness = _stiffness(robot, gains, run, j, feedforward=feedforward)
+        moving = large[:, j] & ~stuck[:, j]
+        lacking = _lacking(
+            robot, run, j, moving, stiffness * allowed[j], friction=friction, feedforward=feedforward
+        )
+        if lacking is not None:
+            return because(lacking[0], effort=lacking[1])
+    j, stiffness = worst, _stiffness(robot, gains, run, worst, feedforward=feedforward)
+    coulomb = _coulomb(robot, j) if friction else 0.0
+    if coulomb > stiffness * allowed[j] and stuck[:, j].sum() > _STUCK_TIME * max(large[:, j].sum(), 1):
         return because(Cause.FRICTION, effort=coulomb)
     if run.missed > _MANY_MISSED:
         return because(Cause.LATE, share=run.missed)
@@ -208,7 +215,7 @@ def _pressing(robot: RigidRobot, run: Run, allowed: Array) -> NDArray[np.bool_]:
 
 
 def _lacking(
-    robot: RigidRobot, run: Run, j: int, rows: Array, reach: float, *, friction: bool, feedforward: bool
+    robot: RigidRobot, run: Run, j: int, rows: NDArray[np.bool_], reach: float, *, friction: bool, feedforward: bool
 ) -> tuple[Cause, float] | None:
     """The cause whose effort the feedback of joint j makes up, and that effort's RMS, N·m or N; None for none."""
     at = np.flatnonzero(rows)
