@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import argparse
 import math
-import re
 from collections.abc import Iterable
 from typing import Any
 
+from rne_dynamics.control.motion.goal_words import joint_position, sliding_joints
 from rne_dynamics.description.model_file import load_model
 from rne_dynamics.description.sources import Source, is_model_file, names_model_file, read_source, read_stdin
 from rne_dynamics.description.urdf import load_urdf
@@ -16,11 +16,7 @@ from rne_dynamics.model.assembly import assemble
 from rne_dynamics.model.flexible.arm import AnyRobot
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.mechanism import RigidRobot
-from rne_dynamics.model.tree import JointKind, Payload
-
-#: Units of positions and their size in SI units, of prismatic joints and of all others.
-_METRES, _RADIANS = {"m": 1.0, "mm": 1e-3}, {"rad": 1.0, "deg": math.pi / 180.0}
-_QUANTITY = re.compile(r"(.*?\d\.?)\s*([a-z]*)")
+from rne_dynamics.model.tree import Payload
 
 
 def add_robot(parser: argparse.ArgumentParser) -> None:
@@ -155,23 +151,16 @@ def positions(option: str, texts: Iterable[str], robot: RigidRobot) -> dict[str,
     ModelError
         An unknown joint; the message has the nearest names.
     """
-    sliding = {joint.name for joint in robot.tree.joints if joint.kind is JointKind.PRISMATIC}
-    values = {}
+    sliding, values = sliding_joints(robot), {}
     for text in texts:
         name, _, quantity = text.rpartition("=")
-        parts = _QUANTITY.fullmatch(quantity.strip())
-        number, unit = parts.groups() if parts else (quantity, "")
         if not name:
             raise ArgumentError(f"{option} is {text!r}; write JOINT=POSITION, as {option} {robot.joint_names[0]}=0.5")
         robot.joint_index(name)
-        units = _METRES if name in sliding else _RADIANS
-        if unit and unit not in units:
-            kind = "slides" if name in sliding else "turns"
-            raise ArgumentError(
-                f"{option} is {text!r}: joint {name!r} {kind}, and its unit is {' or '.join(units)}, not {unit!r}"
-            )
-        ((_, value),) = assignments(option, [f"{name}={number}"]).items()
-        values[name] = value * units.get(unit, 1.0)
+        try:
+            values[name] = joint_position(quantity, name, sliding)
+        except ArgumentError as error:
+            raise ArgumentError(f"{option} is {text!r}: {error}") from None
     return values
 
 

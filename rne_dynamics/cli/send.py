@@ -35,7 +35,7 @@ ENDED = ("released", "fault")
 def configure(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
     parser.add_argument("goal", nargs="*", metavar="JOINT=VALUE|VALUE",
-                        help="rad or m; degrees as 30deg. Named joints, or all in order")
+                        help="rad or m, or with a unit (30deg, 20mm). Named joints, or all in order")
     parser.add_argument("--home", action="store_true",
                         help="go to zero, or the nearest position inside the limits; a mechanism to its posture")
     parser.add_argument("--recover", action="store_true", help="first hold the arm again, if it is released")

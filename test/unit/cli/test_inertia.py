@@ -127,7 +127,7 @@ def test_density_and_material(capsys: pytest.CaptureFixture[str]) -> None:
         ("robot puma560 --link base_link", "has no mass; add --subtree for its descendants"),
         ("robot puma560 --link tool0 --subtree", "has no mass; name another with --link"),
         ("robot puma560 --at joint9=1", "no joint named 'joint9'"),
-        ("robot puma560 --at joint1=x", "--at is 'joint1=x'; write NAME=NUMBER"),
+        ("robot puma560 --at joint1=x", "--at is 'joint1=x': 'x' of joint 'joint1' is no position; write a number"),
     ],
 )
 def test_errors_are_one_line(words: str, said: str, capsys: pytest.CaptureFixture[str]) -> None:
