@@ -27,8 +27,10 @@ def test_names_order_and_degrees():
 
 @pytest.mark.parametrize(("words", "said"), [
     ((), "no goal"), (("joint1=0", "1"), "not both"), (("0", "0"), "2 values for 4 joints"),
-    (("joint1=nan",), "is no position"), (("joint1=30degrees",), "its unit is rad or deg"),
-    (("joint1=",), "is no position"), (("joint3=1deg",), "is prismatic"), (("joint1=0", "joint1=1"), "given twice"), (("elbow=1",), "elbow"),
+    (("joint1=nan",), "is no position"),
+    (("joint1=30degrees",), "its unit is rad or deg"),
+    (("joint1=",), "is no position"), (("joint3=1deg",), "is prismatic"), (("joint1=0", "joint1=1"), "given twice"),
+    (("elbow=1",), "elbow"),
     (("joint1=99",), "outside its limits"), (("joint1=inf",), "is no position"),
 ])
 def test_what_is_no_goal_is_refused(words, said):
