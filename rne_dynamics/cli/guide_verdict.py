@@ -87,7 +87,7 @@ def verdict(guidance: Guidance, guided: Guided | None, done: GuidedRun) -> Verdi
             return _not("not_at_rest", (
                 f"the arm was guided and does NOT come to rest: {where}; {more} (--after){reported}"
             ))
-        notes.append(f"It slows down slowly: {where}; {more} (--after)")
+        notes.append(f"It is not at rest yet: {where}; {more} (--after)")
     drifting = np.abs(guided.drift) > np.maximum(DRIFT * np.abs(guided.moved), LEAST_DRIFT)
     if drifting.any():
         j = int(np.argmax(np.where(drifting, np.abs(guided.drift), 0.0)))
