@@ -108,7 +108,7 @@ def test_two_thousand_trees(hundred: int) -> None:
 
 @pytest.mark.soak
 def test_first_answers_of_many_trees(never_compiled: None) -> None:
-    assert not at_first(range(400), 0.3)
+    assert not at_first(range(200), 0.1)
 
 
 @pytest.mark.soak
