@@ -169,10 +169,6 @@ def run(args: argparse.Namespace) -> int:
             log = _free(args, plant, progress)
         else:
             controlled, ended = rollout(args, robot, plant)
-            if controlled.clock.cycles == 0:
-                period = controlled.clock.period
-                raise ArgumentError(f"--seconds is {args.seconds:g}, less than a control cycle of {period:g} s; "
-                                    "give more, or a higher --control-rate")  # fmt: skip
             law, log = controlled.controller, controlled.run(progress=progress)
     for path in files:
         SAVE[path.suffix](log, path)

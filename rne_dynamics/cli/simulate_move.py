@@ -46,6 +46,11 @@ def rollout(args: argparse.Namespace, robot: AnyRobot, plant: ArmPlant) -> tuple
             f"--dt is {args.dt:g} s, longer than a control cycle at --control-rate {args.control_rate:g} "
             f"({period:g} s); give --dt up to {period:g}, or a lower --control-rate"
         )
+    if args.seconds < 0.5 * period:
+        raise ArgumentError(
+            f"--seconds is {args.seconds:g}, less than a control cycle of {period:g} s; give more, or a higher "
+            "--control-rate"
+        )
     if robot.kind == "flexible":
         moves = _flexible_moves(args, robot)
         if args.bandwidth is None:

@@ -140,10 +140,11 @@ def test_errors_are_one_line(words: str, said: str, capsys: pytest.CaptureFixtur
 
 
 def test_usage_errors_leave_with_2(capsys: pytest.CaptureFixture[str]) -> None:
-    for words in ([], ["ball"], ["box", "1", "2"], ["box", "1", "2", "3", "--mass", "1", "--digits", "2"]):
+    for words in ([], ["ball"], ["box", "1", "2"]):
         with pytest.raises(SystemExit) as left:
             main(["inertia", *words])
         assert left.value.code == 2
+    assert main(["inertia", "box", "1", "2", "3", "--mass", "1", "--digits", "2"]) == 1, "as all numbers out of range"
     with pytest.raises(SystemExit) as left:
         main(["inertia", "cone", "--help"])
     assert left.value.code == 0

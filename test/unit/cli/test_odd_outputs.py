@@ -56,7 +56,7 @@ def test_an_output_is_refused_before_the_work(words, said, capsys, monkeypatch):
 
 def test_a_full_disk_is_one_line(capsys):
     Path("full.csv").symlink_to("/dev/full")
-    assert main(["simulate", "planar2", "--seconds", "0.3", "--out", "full.csv"]) == 1
+    assert main(["simulate", "planar2", "--seconds", "3", "--out", "full.csv"]) == 1
     error = capsys.readouterr().err
     assert error == "rne simulate: No space left on device\n"
 

@@ -41,7 +41,8 @@ def test_figures_are_those_of_the_simulation_and_the_model_explains_the_efforts(
 
 def test_another_payload_shows_as_a_difference(capsys, tmp_path):
     loaded = tmp_path / "loaded.npz"
-    assert main(["simulate", "planar2", "--seconds", "1", "--unknown-payload", "link2=2", "--out", str(loaded)]) == 0
+    words = ["--seconds", "1", "--unknown-payload", "link2=2", "--out", str(loaded)]
+    assert main(["simulate", "planar2", *words]) == 1, "it did not track"
     capsys.readouterr()
     report = figures(capsys, loaded, "--robot", "planar2", "--out", tmp_path / "loaded.svg")
     assert report["joints"][0]["rms_model_difference"] > 1.0

@@ -102,7 +102,7 @@ def test_a_recording_is_read_as_it_was_written(ending, tmp_path):
 
 
 def test_a_recording_of_nodes_is_shown_as_one_of_a_simulation(tmp_path):
-    assert main(["simulate", "planar2", "--seconds", "0.2", "--record", str(tmp_path / "a.mcap"),
+    assert main(["simulate", "planar2", "--seconds", "3", "--record", str(tmp_path / "a.mcap"),
                  "--out", str(tmp_path / "a.npz")]) == 0  # fmt: skip
     robot = rne.load_urdf("planar2")
     nodes, simulation = (read_replay(tmp_path / f"a.{ending}", robot) for ending in ("mcap", "npz"))
