@@ -189,7 +189,7 @@ def _verdict(
     if configured is not None:
         gains, compensated, rubs = configured.gains, configured.friction, configured.rubs
     found = judge(robot, gains, measured, args.tolerance or default, relative=args.tolerance is None,
-                  compensated=compensated, friction=rubs)  # fmt: skip
+                  compensated=compensated, friction=rubs, goals=not flexible)  # fmt: skip
     return tracking_verdict(robot, found, flexible=flexible)
 
 

@@ -73,7 +73,8 @@ def _line(robot: RigidRobot, found: TrackingVerdict, *, flexible: bool) -> str:
     error = f"RMS error {_length(robot, j, found.error)}{of_travel}, allowed is {_length(robot, j, found.tolerance)}"
     if found.tracked:
         slow = "" if found.speed == 1.0 else f" at {found.speed:.3g} of full speed (speed_scaling)"
-        return f"tracked{slow}: the largest error is of joint {name!r}, {error}{_at_limit(robot, found)}"
+        said = f"; the controller reports {found.reported}" if found.reported else ""
+        return f"tracked{slow}: the largest error is of joint {name!r}, {error}{_at_limit(robot, found)}{said}"
     reason = _reason(robot, found, flexible=flexible)
     if found.outcome is Outcome.NOT_TRACKED:
         return f"did not track: joint {name!r}, {error}: {reason}"

@@ -171,9 +171,9 @@ def test_what_the_controller_reports_comes_before_what_was_measured():
     robot, gains = rne.load_urdf("planar2"), Gains.critically_damped(2, 40.0)
     moving, large = np.linspace(0.0, 0.1, 100), np.full(100, 0.01)
 
-    def line(reports, error=large):
+    def line(reports, error=large, **options):
         run = run_of(moving, error, effort=50.0, asked=0.1, reports=reports)
-        return tracking_verdict(robot, judge(robot, gains, run, 1e-3)).text
+        return tracking_verdict(robot, judge(robot, gains, run, 1e-3, **options)).text
 
     everything = Reports("fault: overspeed", "path tolerance violated: it is off", "too fast", 5, "a wall", 0.0)
     assert "the controller reports fault: overspeed; joint 'joint1' was at its effort limit" in line(everything)
@@ -181,6 +181,12 @@ def test_what_the_controller_reports_comes_before_what_was_measured():
     assert "refused the trajectory: too fast" in line(replace(everything, stopped="", aborted=""))
     assert "set speed_scaling above 0" in line(Reports(speed=0.0))
     assert line(replace(everything, stopped=""), 0.0 * large).startswith("did not track"), "whatever the error is"
+    missed = line(Reports(missed="goal missed: it moves"), 0.0 * large)
+    assert missed.startswith("did not track")
+    assert "the controller reports goal missed: it moves; its effort was at its limit" in missed, "the cause too"
+    vibrating = line(Reports(missed="goal missed: it moves"), 0.0 * large, goals=False)
+    assert vibrating.startswith("tracked")
+    assert vibrating.endswith("; the controller reports goal missed: it moves"), "links that vibrate after a move"
     assert line(Reports(speed=0.2), 0.0 * large).startswith("tracked at 0.2 of full speed (speed_scaling)")
 
 
