@@ -106,7 +106,7 @@ def test_a_movie_has_the_motions_time_and_stays_small(tmp_path):
     robot = rne.load_model("four_bar")
     time = np.linspace(0.0, 2.4, 241)
     q = robot.neutral + np.sin(time)[:, None]
-    path = tmp_path / "new" / "four_bar.gif"
+    path = tmp_path / "four_bar.gif"
     shares = []
     write_movie(path, robot, Motion("four_bar", time, q, q + 1e-3), shares.append)
     with Image.open(path) as movie:
