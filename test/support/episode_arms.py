@@ -14,7 +14,8 @@ from rne_dynamics.model.robot import RobotModel
 def robots() -> tuple[RobotModel, ...]:
     """All of them."""
     return (
-        rne.load_urdf("planar2"), rne.load_urdf("puma560"), rne.load_urdf("panda"), homemade(),
+        rne.load_urdf("planar2"), rne.load_urdf("puma560"), rne.load_urdf("panda"),
+        rne.load_urdf(homemade_urdf()),
         rne.load_urdf(str(wheel_urdf("ur10_robot.urdf"))),
     )
 
@@ -28,7 +29,7 @@ LINKS = (
 )
 
 
-def homemade() -> RobotModel:
+def homemade_urdf() -> str:
     """Four joints and a light wrist, as somebody would write it down."""
     parts, parent, height = ["<link name='base'/>"], "base", 0.1
     for k, (mass, inertia, effort, speed, axis, length) in enumerate(LINKS, 1):
@@ -41,4 +42,4 @@ def homemade() -> RobotModel:
             "<dynamics damping='0.05' friction='0.05'/></joint>"
         )
         parent, height = f"link{k}", length
-    return rne.load_urdf(f"<robot name='homemade'>{''.join(parts)}</robot>")
+    return f"<robot name='homemade'>{''.join(parts)}</robot>"

@@ -47,12 +47,9 @@ class Episode(Happenings):
     story: list[str] = field(default_factory=list)
 
     def __post_init__(self) -> None:
-        self.rng = rng = np.random.default_rng(self.number)
-        self.robot = robots()[rng.integers(len(robots()))]
+        self.rng = np.random.default_rng(self.number)
+        self.rig = self.new_rig()
         n = self.robot.n
-        lower, upper = np.maximum(self.robot.lower, -2.8), np.minimum(self.robot.upper, 2.8)
-        start = lower + (upper - lower) * rng.uniform(0.15, 0.85, n)
-        self.rig = Rig(self.robot, start, self.new_settings(), period=PERIOD)
         self.rig.motors = self._motors
         self.gain, self.order, self.drag, self.width = np.ones(n), np.arange(n), np.zeros(n), np.ones(n)
         self.wrenches: dict[str, Array] | None = None
@@ -67,6 +64,18 @@ class Episode(Happenings):
         self.speed = np.zeros(n)
 
     # -- the arm and its controller -----------------------------------------------------------------------------------
+
+    def new_rig(self) -> Rig:
+        """An arm somewhere, and its controller."""
+        rng = self.rng
+        self.robot = robots()[rng.integers(len(robots()))]
+        return Rig(self.robot, self.start(), self.new_settings(), period=PERIOD)
+
+    def start(self) -> Array:
+        """Random joint positions, rad or m; shape (n,)."""
+        lower, upper = np.maximum(self.robot.lower, -2.8), np.minimum(self.robot.upper, 2.8)
+        place: Array = lower + (upper - lower) * self.rng.uniform(0.15, 0.85, self.robot.n)
+        return place
 
     def new_settings(self) -> Settings:
         rng, robot = self.rng, self.robot
@@ -90,12 +99,16 @@ class Episode(Happenings):
         qd = self.rig.simulator.state.qd
         return self.gain * command[self.order] - self.drag * np.tanh(qd / self.width)
 
+    def happenings(self) -> list[Callable[[], None]]:
+        """What may happen."""
+        return [getattr(self, name) for name in dir(self) if name.startswith("does_")]
+
     # -- what happens -------------------------------------------------------------------------------------------------
 
     def run(self) -> None:
         """All of it; raises `BrokenError`."""
         rng = self.rng
-        happenings = [getattr(self, name) for name in dir(self) if name.startswith("does_")]
+        happenings = self.happenings()
         times = np.sort(rng.uniform(0.2, 2.2, rng.integers(1, 6)))
         if rng.random() < 0.7:
             times[0] = 0.15
@@ -134,7 +147,7 @@ class Episode(Happenings):
 
     def _cycle(self) -> None:
         mode = self.rig.mode
-        self.rig.run(PERIOD, corrupt=self._state, command=self.command, wrenches=self.wrenches)
+        self.rig.run(self.period, corrupt=self._state, command=self.command, wrenches=self.wrenches)
         if self.rig.mode is not mode:
             self.story.append(
                 f"{self.rig.now - 100.0:.3f} s {mode.value} > {self.rig.mode.value}: {self.rig.supervisor.cause[:160]}"
@@ -182,7 +195,7 @@ class Episode(Happenings):
         limit = np.maximum(rig.supervisor.settings.limits.velocity, np.maximum(np.abs(rig.supervisor.qd), self.speed))
         self.speed = np.abs(rig.supervisor.queue.reference.qd)
         # after missing states the reference goes on where it would be
-        gap = rig.now - min(self.judged_at, self.arrival) + 2 * PERIOD
+        gap = rig.now - min(self.judged_at, self.arrival) + 2 * self.period
         steps = [np.abs(now - q) for q in (self.before, rig.supervisor.q, self.q_before)]  # or held where the arm is
         steps[0][np.abs(now - rig.supervisor.q) < np.abs(self.before - rig.supervisor.q)] = 0.0  # or gives way to it
         if all((step > REFERENCE * limit * gap + 1e-6).any() for step in steps) and mode in DRIVING | {Mode.STOPPING}:
@@ -200,7 +213,7 @@ class Episode(Happenings):
             drives = (rig.power[-1] > NEGLIGIBLE * limits.effort * limits.velocity) & (
                 np.abs(rig.speeds[-1]) > 0.1 * limits.velocity
             )
-            self.driven = np.where(drives, self.driven + PERIOD, 0.0)
+            self.driven = np.where(drives, self.driven + self.period, 0.0)
             if (self.driven > DRIVEN).any():
                 j = int(np.argmax(self.driven))
                 self._fail(f"after overspeed joint {j} is driven on for {self.driven[j]:.3f} s")

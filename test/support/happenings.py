@@ -55,10 +55,18 @@ class Happenings:
     corrupt: list[tuple[float, Corrupt]]
     healthy: bool
     stop_requested: bool
+    #: Between two cycles, s.
+    period: float = PERIOD
 
     def new_settings(self) -> Settings:
         """Random settings of the controller."""
         return self.rig.settings
+
+    def rules(self, blend_time: float) -> Rules:
+        """What a trajectory must keep."""
+        limits, joints = self.rig.settings.limits, self.robot.joint_names
+        lower, upper = limits.lower + limits.margin, limits.upper - limits.margin
+        return Rules(MotionLimits(joints, lower, upper, limits.velocity, 0.05), blend_time)
 
     def _for(self, seconds: float, corrupt: Corrupt) -> None:
         self.corrupt.append((self.rig.now + seconds, corrupt))
@@ -84,16 +92,10 @@ class Happenings:
         delay = float(rng.choice([0.0, 0.0, 0.2]))
         begin = supervisor.stamp + round(delay * 1e9)
         header = Duration(*divmod(begin, 10**9)) if delay else Duration(0, 0)
-        limits = MotionLimits(
-            robot.joint_names, rig.settings.limits.lower + rig.settings.limits.margin,
-            rig.settings.limits.upper - rig.settings.limits.margin, rig.settings.limits.velocity, 0.05,
-        )
         rate, slope = supervisor.queue.path_rate(supervisor.speed)
         blend = float(rng.choice([0.05, 0.3]))
-        accepted = accept_points(
-            robot.joint_names, points, header,
-            CurrentMotion(supervisor.stamp, supervisor.queue.ahead, rate, slope), Rules(limits, blend),
-        )  # fmt: skip
+        moving = CurrentMotion(supervisor.stamp, supervisor.queue.ahead, rate, slope)
+        accepted = accept_points(robot.joint_names, points, header, moving, self.rules(blend))
         path = float(rng.choice([np.inf, 0.1]))
         tolerances = Tolerances(robot.joint_names, path=path, goal=0.02, goal_time=0.3)
         motion = Motion(accepted.trajectory, accepted.start, tolerances, blend_time=blend)
@@ -229,7 +231,7 @@ class Happenings:
         """The process is paused: the arm goes on, the drives keep the last command for their time-out."""
         steps = int(self.rng.choice([10, 60, 200]))
         self.rig.simulator.advance(steps, self.wrenches)
-        self.rig.now += steps * PERIOD
+        self.rig.now += steps * self.period
         under_way = self.rig.supervisor._stop
         if under_way is not None and np.isinf(under_way.down_from):
             self.stopping_since = self.rig.now  # one that holds without end has not begun to end
@@ -259,7 +261,7 @@ class Happenings:
         self.drag[j] = self.rng.uniform(0.0, 0.3) * self.robot.effort_limit[j]
         # smooth enough to be stable as an effort that is held for a period
         felt = 1.0 / np.diag(np.linalg.inv(rne.mass_matrix(self.robot, self.rig.simulator.state.q)))
-        self.width = np.maximum(0.02, 4.0 * self.drag * PERIOD / felt)
+        self.width = np.maximum(0.02, 4.0 * self.drag * self.period / felt)
 
     def does_push(self) -> None:
         self.healthy = False

@@ -1,0 +1,262 @@
+"""Random closed-loop episodes on an arm that is not the controller's model; otherwise as `support.episodes`.
+
+Joint states come late and unevenly, efforts act late, and the settings are those that the parameters of the node make.
+In 67 % of the episodes only requests are made: these arms are healthy, must not be thrown, and are rarely
+stopped. In the folder `test`, `python -m support.foreign_episodes --from 0 --to 1000` searches and sums up.
+"""
+
+from __future__ import annotations
+
+import argparse
+import time
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from functools import cache
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from support.episode_arms import homemade_urdf
+from support.episodes import BrokenError, Episode
+from support.foreign_plant import Deviation, ForeignArm
+from support.supervised import Rig
+from support.wheel import wheel_urdf
+
+import rne_dynamics as rne
+from rne_dynamics.control.computed_torque import ComputedTorque
+from rne_dynamics.control.motion.acceptance import Rules
+from rne_dynamics.control.motion.effort_demand import EffortDemand
+from rne_dynamics.control.supervision.settings import Settings
+from rne_dynamics.control.supervision.states import DRIVING, Mode
+from rne_dynamics.model.robot import RobotModel
+from rne_dynamics.ros.common_parameters import COMMON
+from rne_dynamics.ros.tracking_parameters import SCHEMA, motion_limits, tracking_settings
+
+ROOT = Path(__file__).resolve().parents[2]
+#: Step of the loop, s: times of arrival and of efforts are known that exactly.
+TICK = 5e-4
+#: Time after which the loop looks for a broken stream where nothing comes, s.
+WATCH = 4e-3
+#: Of a healthy arm, in velocity limits; and how slow its gears may swing, Hz.
+THROWN, STIFF = 1.5, 25.0
+
+
+@cache
+def arms() -> tuple[tuple[str, RobotModel], ...]:
+    """URDFs and the controller's models of them."""
+    files = [
+        *(ROOT / "urdf" / f"{name}.urdf" for name in ("planar2", "puma560", "panda")),
+        wheel_urdf("ur10_robot.urdf"), ROOT / "examples" / "four_joint_arm.urdf",
+    ]  # fmt: skip
+    texts = [homemade_urdf(), *(file.read_text(encoding="utf-8") for file in files)]
+    return tuple((text, rne.load_urdf(text)) for text in texts)
+
+
+def controller_values(robot: RobotModel, changes: dict[str, Any]) -> dict[str, Any]:
+    """The node's parameters, with `changes` by name; a name with ``{joint}`` counts for all joints."""
+    given = {name.replace("{joint}", j): value for name, value in changes.items() for j in robot.joint_names}
+    return {p.name.replace("{joint}", j): p.default for p in (*COMMON, *SCHEMA) for j in robot.joint_names} | given
+
+
+class Line(NamedTuple):
+    """How joint states come.
+
+    Parameters
+    ----------
+    period, delay
+        From one to the next, and from the stamp to the arrival, s.
+    jitter
+        Largest further delay, s; they come in order.
+    """
+
+    period: float
+    delay: float = 0.0
+    jitter: float = 0.0
+
+
+@dataclass
+class ForeignRig(Rig):
+    """The loop with messages under way; `period` is its step."""
+
+    line: Line = field(default_factory=lambda: Line(TICK))
+    arm: Any = None
+    rng: np.random.Generator = field(default_factory=lambda: np.random.default_rng(0))
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.arm is not None:
+            self.simulator = self.arm
+        self.under_way: list[tuple[float, dict[str, Any]]] = []
+        self.next_state = self.received = self.now
+
+    def run(
+        self, seconds: float, *, corrupt: Callable[[dict[str, Any]], dict[str, Any] | None] = lambda state: state,
+        command: bool = True, wrenches: Any = None,
+    ) -> None:
+        """Let time pass; `corrupt` may change or swallow the states."""
+        for _ in range(max(round(seconds / TICK), 1)):
+            efforts = self.simulator.applied_effort
+            self.simulator.advance(1, wrenches)
+            self.now += TICK
+            speed = getattr(self.simulator, "speed", self.simulator.state.qd)
+            self.power.append(efforts * speed)
+            self.speeds.append(speed)
+            if self.now >= self.next_state - 1e-9:
+                self._measure(corrupt)
+            while self.under_way and self.under_way[0][0] <= self.now + 1e-9:
+                self._arrive(self.under_way.pop(0)[1], command)
+            if self.now - self.received >= WATCH:
+                self.received = self.now
+                self.take(self.supervisor.tick(self.now), command)
+
+    def _measure(self, corrupt: Callable[[dict[str, Any]], dict[str, Any] | None]) -> None:
+        self.next_state += self.line.period
+        state = self.simulator.state
+        self.sequence += 1
+        self.sense(state.t)
+        message = corrupt({
+            "stamp": round(1e9 * state.t) + 10**18, "q": state.q.copy(), "qd": state.qd.copy(),
+            "reported": self.simulator.applied_effort, "velocity_missing": False, "sequence": self.sequence,
+        })
+        if message is not None:
+            arrival = self.now + self.line.delay + self.line.jitter * self.rng.random()
+            if self.under_way:
+                arrival = max(arrival, self.under_way[-1][0])
+            self.under_way.append((arrival, message))
+
+    def _arrive(self, message: dict[str, Any], command: bool) -> None:
+        stamp, q, qd, reported = (message.pop(key) for key in ("stamp", "q", "qd", "reported"))
+        self.received = self.now
+        taken = self.supervisor.observe(stamp, self.now, q, qd, reported, **message)
+        effort = self.supervisor.effort(self.supervisor.stamp, self.now) if taken else None
+        self.supervisor.settle()
+        self.take(effort if effort is not None else self.supervisor.tick(self.now), command)
+
+
+@dataclass
+class ForeignEpisode(Episode):
+    """One run on a foreign arm."""
+
+    #: Largest speed of a driven arm in velocity limits, and why it was stopped without a request.
+    peak: float = 0.0
+    stopped: str = ""
+    delay: float = 0.0
+
+    def new_rig(self) -> Rig:
+        """An arm with its deviations, and messages that take their time."""
+        rng, self.period = self.rng, TICK
+        self.requests_only = bool(rng.random() < 2 / 3)
+        urdf, self.robot = arms()[rng.integers(len(arms()))]
+        total = float(rng.choice([0.0, 0.001, 0.003, 0.006, 0.012, 0.020])) * rng.uniform(0.5, 1.0)
+        late = total * float(rng.choice([0.0, 0.5, 1.0]))
+        period = float(rng.choice([1.0, 2.0, 4.0, 10.0])) * 1e-3
+        self.line = Line(period, late, float(rng.choice([0.0, 0.2, 0.8])) * min(period, 4e-3))
+        self.delay, self.declared = total, bool(rng.random() < 0.5)
+        frequency = np.inf if rng.random() < 0.5 else float(rng.uniform(12.0, 60.0))
+        self.deviation = Deviation(
+            mass=tuple(rng.uniform(0.5, 1.5, len(self.robot.link_names) + 20) if rng.random() < 0.6 else ()),
+            friction=float(rng.uniform(0.0, 3.0)), dry=float(rng.choice([0.0, 0.0, 0.01, 0.03])),
+            frequency=frequency, rotor=float(rng.uniform(0.3, 1.0)),
+            backlash=float(rng.choice([0.0, 0.0, 3e-4, 1e-3])), at_motor=bool(rng.random() < 0.7),
+            resolution=float(rng.choice([0.0, 2 * np.pi / 2**17, 2 * np.pi / 2**12])), command_delay=total - late,
+        )  # fmt: skip
+        self.stiff = frequency >= STIFF
+        self.story.append(f"{self.robot.name} {self.line} {self.deviation} declared {self.declared}")
+        start = self.start()
+        return ForeignRig(
+            self.robot, start, self.new_settings(), period=TICK, line=self.line, rng=rng,
+            arm=ForeignArm(urdf, start, TICK, self.deviation),
+        )
+
+    def new_settings(self) -> Settings:
+        """As the node makes them of its parameters."""
+        rng = self.rng
+        bandwidth = float(rng.choice([10.0, 20.0, 40.0], p=[0.2, 0.6, 0.2]))
+        bandwidth = min(bandwidth, 1.0 / self.line.period / 8.0)
+        parameters: dict[str, Any] = {
+            "gains.{joint}.p": bandwidth**2, "gains.{joint}.d": 2.0 * bandwidth,
+            "stop.policy": str(rng.choice(["ramp", "release", "hold"])),
+            "stop.brake_time": float(rng.uniform(0.05, 0.4)), "stop.hold_time": float(rng.uniform(0.0, 0.3)),
+            "stop.ramp_time": float(rng.uniform(0.05, 0.4)), "stop.after_cancel": str(rng.choice(["hold", "stop"])),
+            "startup_check.duration": float(rng.choice([0.0, 0.2])), "start.ramp_time": float(rng.choice([0.1, 0.5])),
+            "min_rate": 0.8 / self.line.period, "recover_automatically": bool(rng.random() < 0.3),
+        }  # fmt: skip
+        if self.declared:
+            parameters["command_delay"] = self.delay
+        return tracking_settings(self.robot, controller_values(self.robot, parameters))
+
+    def rules(self, blend_time: float) -> Rules:
+        """Those of the node."""
+        settings = self.rig.supervisor.settings
+        assert isinstance(settings.tracking, ComputedTorque)
+        limits = motion_limits(self.robot, controller_values(self.robot, {}))
+        demand = EffortDemand(settings.tracking, settings.limits, settings.compensated)
+        return Rules(replace(limits, velocity=settings.limits.velocity), blend_time, demand)
+
+    def happenings(self) -> list[Callable[[], None]]:
+        """Requests alone where the arm is to stay healthy."""
+        if not self.requests_only:
+            return super().happenings()
+        return [self.does_move, self.does_move, self.does_cancel, self.does_speed, self.does_hand_guide]
+
+    def _judge(self, before: Mode) -> None:
+        super()._judge(before)
+        if self.healthy and self.settled and self.rig.supervisor.mode in (*DRIVING, Mode.STOPPING):
+            fast = self.rig.speeds[-1] / self.rig.supervisor.settings.limits.velocity
+            self.peak = max(self.peak, float(np.abs(fast).max()))
+        if self.rig.mode is Mode.STOPPING and not self.stop_requested and not self.stopped:
+            self.stopped = self.rig.supervisor.cause or "?"
+
+    @property
+    def judged(self) -> bool:
+        """Whether the arm must neither be stopped nor thrown."""
+        return self.requests_only and self.stiff
+
+
+def kind_of(cause: str) -> str:
+    """A stop's cause without names and numbers."""
+    for word, kind in (("moves at", "overspeed"), ("no usable", "states lost"), ("per second", "rate"),
+                       ("frozen", "frozen"), ("stands still", "frozen")):
+        if word in cause:
+            return kind
+    return cause[:40]
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("number", type=int, nargs="?", help="run this one and print its story")
+    parser.add_argument("--from", dest="first", type=int, default=0)
+    parser.add_argument("--to", dest="last", type=int, default=1000)
+    options = parser.parse_args()
+    if options.number is not None:
+        episode = ForeignEpisode(options.number)
+        try:
+            episode.run()
+        finally:
+            print("\n".join(episode.story))
+            print(f"peak {episode.peak:.2f}, stopped: {episode.stopped or 'no'}")
+        return 0
+    began, broken, healthy, thrown, causes = time.monotonic(), 0, 0, 0, Counter[str]()
+    for number in range(options.first, options.last):
+        episode = ForeignEpisode(number)
+        try:
+            episode.run()
+        except BrokenError as error:
+            broken += 1
+            print(error, flush=True)
+        if not episode.judged:
+            continue
+        healthy += 1
+        thrown += episode.peak > THROWN
+        if episode.stopped or episode.peak > THROWN:
+            causes[kind_of(episode.stopped) if episode.stopped else "thrown"] += 1
+            print(f"episode {number} ({episode.robot.name}): peak {episode.peak:.2f}; {episode.stopped}; delay "
+                  f"{1e3 * episode.delay:.1f} ms{' declared' if episode.declared else ''}, {episode.line}", flush=True)
+    print(f"{options.last - options.first} episodes, {broken} broken; of {healthy} healthy arms {thrown} thrown beyond "
+          f"{THROWN:g}, stopped or thrown: {dict(causes)}; {time.monotonic() - began:.0f} s")
+    return int(broken > 0 or thrown > 0)
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

@@ -1,0 +1,235 @@
+"""An arm that is not the controller's model: MuJoCo's links behind elastic gears, and efforts that act late.
+
+Links, friction and stops are MuJoCo's, from the same URDF with other masses and friction. Each joint's motor turns its
+rotor against a spring, which leads to the link; its friction is the motor's. With infinite stiffness the rotor is part
+of the link.
+"""
+
+from __future__ import annotations
+
+import xml.etree.ElementTree as ET
+from collections import deque
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import pytest
+
+pytest.importorskip("mujoco", reason="the plant is MuJoCo's: pip install '.[test]'")
+
+import mujoco
+import numpy as np
+import scipy.linalg
+
+import rne_dynamics as rne
+from rne_dynamics.model.friction import joint_friction
+from rne_dynamics.model.inertia import Array
+from rne_dynamics.model.robot import RobotModel
+
+#: Longest step of MuJoCo, s: with gears, which are stiff, and without.
+ELASTIC_STEP, RIGID_STEP = 2.5e-4, 1e-3
+#: Damping of a gear as a part of what is critical for its motor and its link.
+GEAR_DAMPING = 0.05
+
+
+@dataclass(frozen=True, eq=False)
+class Deviation:
+    """How an arm differs from its model; nothing by default.
+
+    Parameters
+    ----------
+    mass
+        Of each link of the URDF, in its order, as a factor, inertia included; one for all others.
+    friction
+        Of all joints, as a factor.
+    dry
+        Coulomb friction that the model does not have, as a part of each effort limit.
+    frequency
+        Lowest frequency at which the arm swings on its gears with its motors held, Hz; infinite for rigid gears.
+    rotor
+        Inertia of each motor behind its gear, as a part of what its joint feels.
+    backlash
+        Play of each gear, rad or m.
+    at_motor
+        Whether encoders are at the motors instead of the links.
+    resolution
+        Step of the encoders, rad or m; 0 for none.
+    command_delay
+        From a command until its effort acts, s.
+    """
+
+    mass: tuple[float, ...] = ()
+    friction: float = 1.0
+    dry: float = 0.0
+    frequency: float = np.inf
+    rotor: float = 0.5
+    backlash: float = 0.0
+    at_motor: bool = True
+    resolution: float = 0.0
+    command_delay: float = 0.0
+
+
+class Measured(NamedTuple):
+    """What the encoders say at a time."""
+
+    t: float
+    q: Array
+    qd: Array
+
+
+class ForeignArm:
+    """The arm, with the interface of a `Simulator` as far as the tests need it.
+
+    Parameters
+    ----------
+    urdf
+        Text of a URDF of an open arm.
+    q
+        Start, at rest, with brakes until the first command; shape (n,).
+    dt
+        Step of `advance`, s.
+    deviation
+        What differs from the URDF.
+    command_timeout
+        Age from which on an effort counts as zero, s.
+    """
+
+    def __init__(
+        self, urdf: str, q: Array, dt: float, deviation: Deviation, command_timeout: float = 0.2
+    ) -> None:
+        self.robot, self.deviation, self.dt = rne.load_urdf(urdf), deviation, dt
+        self.elastic = np.isfinite(deviation.frequency)
+        self.steps = int(np.ceil(dt / (ELASTIC_STEP if self.elastic else RIGID_STEP) - 1e-9))
+        self.model = _links(self.robot, urdf, deviation, dt / self.steps, self.elastic)
+        self._bodies = {self.model.body(k).name: k for k in range(self.model.nbody)}
+        self.data = mujoco.MjData(self.model)
+        self.data.qpos[:] = q
+        mujoco.mj_forward(self.model, self.data)
+        self._theta, self._rate = q.copy(), np.zeros(len(q))
+        self._gears()
+        self._timeout, self._effort, self._given_at = command_timeout, np.zeros(len(q)), -np.inf
+        self._commands: deque[tuple[float, Array]] = deque()
+        self.braked = True
+
+    def _gears(self) -> None:
+        """Rotors, springs and friction of the motors."""
+        n, inertia = self.robot.n, np.zeros((self.robot.n, self.robot.n))
+        mujoco.mj_fullM(self.model, self.data, inertia)
+        felt = 1.0 / np.diag(np.linalg.inv(inertia))
+        own = np.diag(inertia)
+        slowest = float(scipy.linalg.eigh(np.diag(own), inertia, eigvals_only=True)[0])
+        self.stiffness = (2.0 * np.pi * self.deviation.frequency) ** 2 / slowest * own if self.elastic else np.zeros(n)
+        self._rotor = self.deviation.rotor * own
+        parallel = self._rotor * felt / (self._rotor + felt)
+        self._gear_damping = 2.0 * GEAR_DAMPING * np.sqrt(self.stiffness * parallel)
+        self._friction = friction_of(self.robot, self.deviation)
+        self._torque = self._preload() if self.elastic else np.zeros(n)
+
+    def _preload(self) -> Array:
+        """Turn the motors so far that the gears hold the arm; the torques that do."""
+        torque: Array = self.data.qfrc_bias.copy()
+        self._theta = self.data.qpos + torque / self.stiffness + 0.5 * np.sign(torque) * self.deviation.backlash
+        return torque
+
+    @property
+    def state(self) -> Measured:
+        """Time, positions and velocities that the encoders give."""
+        at_motor = self.elastic and self.deviation.at_motor
+        q = (self._theta if at_motor else self.data.qpos).copy()
+        qd = (self._rate if at_motor else self.data.qvel).copy()
+        step = self.deviation.resolution
+        return Measured(self.data.time, step * np.round(q / step) if step > 0.0 else q, qd)
+
+    @property
+    def speed(self) -> Array:
+        """True velocities of the links, rad/s or m/s; shape (n,)."""
+        return self.data.qvel.copy()
+
+    @property
+    def applied_effort(self) -> Array:
+        """Present effort of the motors, N·m or N; shape (n,)."""
+        return np.zeros_like(self._effort) if self.braked else self._effort.copy()
+
+    def command(self, effort: Array) -> None:
+        """An effort that acts after the delay, until the next one."""
+        limit = self.robot.effort_limit
+        self._commands.append((self.data.time + self.deviation.command_delay, np.clip(effort, -limit, limit)))
+
+    def advance(self, steps: int = 1, wrenches: Mapping[str, Array] | None = None) -> Measured:
+        """Let `steps` steps pass; wrenches by link, force and moment at its mass centre in the world's axes.
+
+        A link that is fixed to another one is a part of that in MuJoCo: its wrench acts on the last body.
+        """
+        data = self.data
+        data.xfrc_applied[:] = 0.0
+        for link, wrench in (wrenches or {}).items():
+            data.xfrc_applied[self._bodies.get(link, self.model.nbody - 1)] = wrench
+        for _ in range(steps * self.steps):
+            self._take()
+            if self.braked:
+                data.time += self.model.opt.timestep
+            elif self.elastic:
+                self._turn_motors()
+                data.qfrc_applied[:] = self._torque
+                mujoco.mj_step(self.model, data)
+            else:
+                data.qfrc_applied[:] = self._effort
+                mujoco.mj_step(self.model, data)
+        return self.state
+
+    def _take(self) -> None:
+        """The commands that act by now."""
+        now = self.data.time + 1e-9
+        while self._commands and self._commands[0][0] <= now:
+            self._given_at, self._effort = self._commands.popleft()
+            self.braked = False
+        if now - self._given_at >= self._timeout:
+            self._effort = np.zeros_like(self._effort)
+
+    def _turn_motors(self) -> None:
+        """A step of the motors: the spring explicitly, damping and friction implicitly."""
+        h, (viscous, dry) = self.model.opt.timestep, self._friction
+        twist = self._theta - self.data.qpos
+        half = 0.5 * self.deviation.backlash
+        stretch = np.sign(twist) * np.maximum(np.abs(twist) - half, 0.0)
+        damping = np.where(stretch != 0.0, self._gear_damping, 0.0)
+        pushed = self._rate * self._rotor + h * (
+            self._effort - self.stiffness * stretch + damping * self.data.qvel
+        )
+        free = pushed / (self._rotor + h * (viscous + damping))
+        slowed = h * dry / (self._rotor + h * (viscous + damping))
+        self._rate = np.sign(free) * np.maximum(np.abs(free) - slowed, 0.0)
+        self._theta = self._theta + h * self._rate
+        self._torque = self.stiffness * stretch + damping * (self._rate - self.data.qvel)
+
+
+def friction_of(robot: RobotModel, deviation: Deviation) -> tuple[Array, Array]:
+    """Viscous and Coulomb friction of the joints, N·m·s/rad or N·s/m, N·m or N; shape (n,) each."""
+    viscous, forward, backward = (np.asarray(part) for part in joint_friction(robot))
+    dry = deviation.friction * 0.5 * (forward + backward) + deviation.dry * robot.effort_limit
+    return deviation.friction * viscous, dry
+
+
+def _links(robot: RobotModel, urdf: str, deviation: Deviation, step: float, elastic: bool) -> mujoco.MjModel:
+    """MuJoCo's model of the URDF with other masses and without shapes, so that nothing touches."""
+    root = ET.fromstring(urdf)
+    heavy = iter(deviation.mass)
+    for link in root.iter("link"):
+        for shape in (*link.findall("visual"), *link.findall("collision")):
+            link.remove(shape)
+        factor, inertial = next(heavy, 1.0), link.find("inertial")
+        if inertial is None:
+            continue
+        for part in inertial:
+            for name in {"mass": ("value",), "inertia": part.keys()}.get(part.tag, ()):
+                part.set(name, repr(float(factor) * float(part.attrib[name])))
+    spec = mujoco.MjSpec.from_string(ET.tostring(root, encoding="unicode"))
+    spec.option.timestep = step
+    spec.option.integrator = mujoco.mjtIntegrator.mjINT_IMPLICITFAST
+    viscous, dry = friction_of(robot, deviation)
+    rotors = {joint.name: joint.rotor_inertia for joint in robot.tree.joints}
+    model = spec.compile()
+    assert [model.joint(j).name for j in range(model.njnt)] == list(robot.joint_names)
+    model.dof_damping[:], model.dof_frictionloss[:] = (0.0, 0.0) if elastic else (viscous, dry)
+    model.dof_armature[:] = [rotors[name] for name in robot.joint_names]
+    return model
