@@ -84,12 +84,12 @@ class Page:
 
     def __init__(self, host: str = HOST, port: int = PORT) -> None:
         try:
-            import viser
+            from rne_dynamics.viewer.same_origin import SameOriginServer
         except ImportError:
             raise MissingDependencyError(f"the viewer needs viser: {extra('view')}") from None
         _check_address(host, port)
         with contextlib.redirect_stdout(io.StringIO()):  # a banner that `verbose` does not switch off
-            self.server: Any = viser.ViserServer(host, port, verbose=False)
+            self.server: Any = SameOriginServer(host, port)
         self.host = host
         self._actions: queue.SimpleQueue[Callable[[], None]] = queue.SimpleQueue()
         self._numbers_at = 0.0
@@ -101,6 +101,7 @@ class Page:
     def url(self) -> str:
         """Where a browser on this computer finds the page."""
         shown = "localhost" if self.host in ("0.0.0.0", "127.0.0.1", "::") else self.host
+        shown = f"[{shown}]" if ":" in shown else shown
         return f"http://{shown}:{self.server.get_port()}"
 
     def clear(self) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import socket
 import threading
 from typing import Any
 
@@ -11,6 +12,7 @@ import viser
 import zstandard
 from websockets.exceptions import ConnectionClosed
 from websockets.sync.client import connect
+from websockets.typing import Origin
 
 CAMERA = {
     "wxyz": (1.0, 0.0, 0.0, 0.0), "position": (3.0, 0.0, 1.0), "fov": 0.7, "near": 0.1, "far": 100.0,
@@ -19,17 +21,25 @@ CAMERA = {
 
 
 class ViserClient:
-    """Connects as a browser does and keeps all messages. Used as a context."""
+    """Connects as a browser does and keeps all messages. Used as a context.
 
-    def __init__(self, url: str) -> None:
+    A browser sends the `origin` of the page; by default this is the one of the server. Without one it is a native
+    program. `address` is where the name in `url` leads, by default where it really does.
+    """
+
+    def __init__(
+        self, url: str, origin: str | None = "", address: tuple[str, int] | None = None, **headers: str
+    ) -> None:
         self._socket = connect(
-            url.replace("http", "ws", 1), subprotocols=[f"viser-v{viser.__version__}"], max_size=None
-        )
+            url.replace("http", "ws", 1), subprotocols=[f"viser-v{viser.__version__}"], max_size=None,
+            origin=Origin(url) if origin == "" else origin and Origin(origin), additional_headers=headers,
+            sock=None if address is None else socket.create_connection(address),
+        )  # fmt: skip
         self.messages: list[dict[str, Any]] = []
         self._thread = threading.Thread(target=self._listen, daemon=True)
         self._thread.start()
         # a browser counts as connected from its first camera on
-        self._send("ViewerCameraMessage", **CAMERA)
+        self.send("ViewerCameraMessage", **CAMERA)
 
     def __enter__(self) -> ViserClient:
         return self
@@ -45,7 +55,8 @@ class ViserClient:
                 inner = zstandard.ZstdDecompressor().decompress(data[16 : 16 + length])
                 self.messages += msgspec.msgpack.decode(inner)["messages"]
 
-    def _send(self, kind: str, **content: Any) -> None:
+    def send(self, kind: str, **content: Any) -> None:
+        """Send a message of one of viser's types."""
         self._socket.send(msgspec.msgpack.encode({"type": kind, **content}))
 
     def press(self, label: str) -> None:
@@ -55,7 +66,7 @@ class ViserClient:
             is_button = "Button" in message.get("type", "")
             if is_button and (label == props.get("label") or label in props.get("options", ())):
                 value = label if "options" in props else True
-                self._send("GuiUpdateMessage", uuid=message["uuid"], updates={"value": value})
+                self.send("GuiUpdateMessage", uuid=message["uuid"], updates={"value": value})
                 return
         raise AssertionError(f"no button {label!r}")
 
