@@ -81,7 +81,8 @@ def _shown(nodes: RunningNodes, wanted: str | None) -> list[RunningNode]:
 
 def _complete(nodes: RunningNodes, shown: list[RunningNode]) -> bool:
     nodes.look()
-    return all(n.status is not None and (n.kind == "simulator" or n.joints is not None) for n in shown)
+    every = all(n.status is not None and (n.kind == "simulator" or n.joints is not None) for n in shown)
+    return every and all(n.mode for n in shown if n.kind == "controller")
 
 
 def _models(nodes: RunningNodes, shown: list[RunningNode]) -> dict[str, RunningModel | str]:
