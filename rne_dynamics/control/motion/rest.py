@@ -1,4 +1,4 @@
-"""Deceleration from a motion to rest, within the position limits."""
+"""Deceleration from a motion to rest, within the limits of position and velocity."""
 
 from __future__ import annotations
 
@@ -9,17 +9,19 @@ from rne_dynamics.control.reference import Reference
 from rne_dynamics.control.sampled import SampledTrajectory
 from rne_dynamics.model.inertia import Array
 
-#: Joints near a limit come to rest sooner: in so many sixteenths of the time. One leaves a joint that can no longer
-#: stop before its limit a deceleration that is merely sixteen times as hard.
+#: Joints near a limit come to rest sooner: in so many sixteenths of the time. A joint that would pass its limit even in
+#: one begins more slowly: the feedback brakes an arm that is faster harder than a reference could.
 STEPS = 16
+#: Largest change of the velocity by an acceleration at the begin, as a part of acceleration times duration.
+GAINED = 4.0 / 27.0
 
 
-def rest(now: Reference, duration: float, lower: Array, upper: Array) -> SampledTrajectory:
-    """Bring every joint from `now` to rest, with acceleration continuous.
+def rest(now: Reference, duration: float, lower: Array, upper: Array, velocity: Array) -> SampledTrajectory:
+    """Bring every joint from `now` to rest, with acceleration continuous where no limit forbids it.
 
     Each joint's position is the polynomial of degree four from its position, velocity and acceleration to rest: the
     velocity falls as a cubic. Where that would pass a limit, the joint comes to rest sooner, in as many sixteenths of
-    the duration as there is room for; one that is too near its limit even for one passes it, as little as that takes.
+    the duration as there is room for. A measured arm may be faster than allowed: its reference is not.
 
     Parameters
     ----------
@@ -27,9 +29,13 @@ def rest(now: Reference, duration: float, lower: Array, upper: Array) -> Sampled
         Each (n,).
     duration
         s; above 0.
-    lower, upper
-        Position limits, (n,); infinite where there are none. A joint that is outside may pass no further.
+    lower, upper, velocity
+        Limits, (n,); infinite where there are none. A joint that is outside may pass no further.
     """
+    down, up = (2.0 * STEPS / duration * np.maximum(room, 0.0) for room in (now.q - lower, upper - now.q))
+    qd = np.clip(now.qd, -np.minimum(down, velocity), np.minimum(up, velocity))
+    slack, gain = np.minimum(velocity + qd, velocity), GAINED * duration
+    now = Reference(now.q, qd, np.clip(now.qdd, -slack / gain, np.minimum(velocity - qd, velocity) / gain))
     if not (now.qd.any() or now.qdd.any()):
         return SampledTrajectory(np.zeros(1), now.q[None].copy())
     times = np.full(len(now.q), duration)
@@ -41,13 +47,13 @@ def rest(now: Reference, duration: float, lower: Array, upper: Array) -> Sampled
     slow = np.minimum(x / times, 1.0)
     u, a, T = now.qd, now.qdd, times
     # velocity u H0(slow) + a T H1(slow), Hermite's cubics from there to rest
-    velocity = u * (1.0 - slow) ** 2 * (1.0 + 2.0 * slow) + a * T * slow * (1.0 - slow) ** 2
+    speed = u * (1.0 - slow) ** 2 * (1.0 + 2.0 * slow) + a * T * slow * (1.0 - slow) ** 2
     acceleration = (u * -6.0 * slow * (1.0 - slow)) / T + a * (1.0 - slow) * (1.0 - 3.0 * slow)
     position = now.q + u * T * (slow - slow**3 + slow**4 / 2.0) + a * T**2 * slow**2 * (
         1.0 / 2.0 - 2.0 * slow / 3.0 + slow**2 / 4.0
     )
-    velocity[x == T], acceleration[x == T] = 0.0, 0.0
-    return SampledTrajectory(knots, position, velocity, acceleration)
+    speed[x == T], acceleration[x == T] = 0.0, 0.0
+    return SampledTrajectory(knots, position, speed, acceleration)
 
 
 def halt(q: Array, qd: Array, duration: float, lower: Array, upper: Array) -> Array:

@@ -146,7 +146,7 @@ class Stream:
         began, lasts = self._line
         if (began - self._stamp) / NANOSECONDS + lasts + self._horizon > duration:
             table = self._table
-            self._rest = self._stamp, rest(self.reference, duration, table[LOWER], table[UPPER])
+            self._rest = self._stamp, rest(self.reference, duration, table[LOWER], table[UPPER], table[VELOCITY])
 
     @property
     def braking(self) -> bool:

@@ -56,14 +56,14 @@ class MotionQueue:
     ----------
     q
         Where the arm is, rad or m; shape (n,).
-    lower, upper
-        Positions that coming to rest does not pass, rad or m; shape (n,).
+    lower, upper, velocity
+        Limits of coming to rest, rad or m and per s; shape (n,).
     brake_time
         In which a motion that is called off comes to rest, s.
     """
 
-    def __init__(self, q: Array, lower: Array, upper: Array, brake_time: float) -> None:
-        self.lower, self.upper, self.brake_time = lower, upper, brake_time
+    def __init__(self, q: Array, lower: Array, upper: Array, velocity: Array, brake_time: float) -> None:
+        self.lower, self.upper, self.velocity, self.brake_time = lower, upper, velocity, brake_time
         self._rest: Trajectory = Hold(q)
         self._rested = self._rest.sample(0.0)
         self._rest_from = self._at = 0
@@ -91,7 +91,7 @@ class MotionQueue:
         """Come to rest from `now` in the brake time; what was under way is stopped, `why` says why."""
         self._drop(Ending.STOPPED, why)
         self._come_to_rest(stamp, now)
-        self.reference, self._at = now, stamp
+        self._at = stamp
 
     def put(self, motion: Followed, on_end: OnEnd) -> None:
         """Let `motion` begin at its start; it replaces what is then under way, and at once what was to come.
@@ -196,8 +196,8 @@ class MotionQueue:
             self._drop(Ending.STOPPED, why)
 
     def _come_to_rest(self, stamp: int, now: Reference) -> None:
-        self._rest, self._rest_from = rest(now, self.brake_time, self.lower, self.upper), stamp
-        self._rested = self._rest.sample(math.inf)
+        self._rest, self._rest_from = rest(now, self.brake_time, self.lower, self.upper, self.velocity), stamp
+        self.reference, self._rested = self._rest.sample(0.0), self._rest.sample(math.inf)
 
     def _drop(self, ending: Ending, why: str) -> None:
         self._drop_next(why)

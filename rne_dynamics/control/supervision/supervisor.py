@@ -63,7 +63,7 @@ class Supervisor(Observation):
         self._rates.adopt(settings)
         if settings.robot is not old.robot and self.mode is HOLDING and not self.gate.open:
             self._begin_check()
-        self.queue.lower, self.queue.upper = self._range()
+        self.queue.lower, self.queue.upper, self.queue.velocity = self._range()
         self.queue.brake_time = settings.stop.brake_time
         if self.setpoints is None:
             self.setpoints = _setpoints(settings)
@@ -75,7 +75,7 @@ class Supervisor(Observation):
         other = Supervisor(self.settings)
         other.speed = self.speed
         n = self.settings.robot.n
-        q = np.clip(np.array(self.settings.robot.neutral), *self._range())
+        q = np.clip(np.array(self.settings.robot.neutral), *self._range()[:2])
         other.activate(0.0)
         for k in range(1, 4):
             if self.settings.base is not None:

@@ -86,9 +86,9 @@ class Transitions:
         self.queue = MotionQueue(self.q, *self._range(), settings.stop.brake_time)
         self._rates = StateRates(settings)
 
-    def _range(self) -> tuple[Array, Array]:
+    def _range(self) -> tuple[Array, Array, Array]:
         limits = self.settings.limits
-        return limits.lower + limits.margin, limits.upper - limits.margin
+        return limits.lower + limits.margin, limits.upper - limits.margin, limits.velocity
 
     def _enter(self, mode: Mode, cause: str) -> None:
         if mode is self.mode:
@@ -116,9 +116,7 @@ class Transitions:
     def _anchor(self, why: str, *, soft: bool = True) -> None:
         """Come to rest from what is measured now; if `soft`, the feedback grows from nothing."""
         self._torques.forget()
-        limit = self.settings.limits.velocity  # a reference never exceeds it, even if the arm does
-        now = Reference(self.q.copy(), np.clip(self.qd, -limit, limit), np.zeros(len(self.q)))
-        self.queue.anchor(self.stamp, now, why)
+        self.queue.anchor(self.stamp, Reference(self.q.copy(), self.qd.copy(), np.zeros(len(self.q))), why)
         self._ramped = self._integrated = self.stamp
         if soft:
             self._feedback = 0.0
