@@ -250,8 +250,8 @@ def _ended(points: Points, limits: MotionLimits, blend_time: float, moving_end: 
             "parameter allow_nonzero_velocity_at_trajectory_end"
         )
     acceleration = np.zeros_like(last) if points.accelerations is None else points.accelerations[-1]
-    lower, upper = limits.lower[points.columns], limits.upper[points.columns]
-    end = rest(Reference(points.positions[-1], last, acceleration), blend_time, lower, upper)
+    allowed = (row[points.columns] for row in (limits.lower, limits.upper, limits.velocity))
+    end = rest(Reference(points.positions[-1], last, acceleration), blend_time, *allowed)
 
     def joined(rows: Array | None, behind: Array | None) -> Array | None:
         return None if rows is None or behind is None else np.vstack([rows, behind[1:]])
