@@ -32,7 +32,7 @@ def rest(now: Reference, duration: float, lower: Array, upper: Array, velocity: 
     lower, upper, velocity
         Limits, (n,); infinite where there are none. A joint that is outside may pass no further.
     """
-    down, up = (2.0 * STEPS / duration * np.maximum(room, 0.0) for room in (now.q - lower, upper - now.q))
+    down, up = (2.0 * STEPS / duration * np.maximum(way, 0.0) for way in (now.q - lower, upper - now.q))
     qd = np.clip(now.qd, -np.minimum(down, velocity), np.minimum(up, velocity))
     slack, gain = np.minimum(velocity + qd, velocity), GAINED * duration
     now = Reference(now.q, qd, np.clip(now.qdd, -slack / gain, np.minimum(velocity - qd, velocity) / gain))
