@@ -82,7 +82,7 @@ def refusal(host: str, headers: Any) -> str | None:
     if named is None or not _is_own(named[1].strip("[]").lower(), host):
         return (
             f"Host is {', '.join(hosts) or 'missing'}, which is no name of this server; open the page by the address "
-            "that `rne view` prints, or start it with --host and this name\n"
+            "that the viewer prints, or start it with --host and this name\n"
         )
     allowed = [f"{scheme}://{hosts[0]}".lower() for scheme in ("http", "https")]
     if any(origin.lower() not in allowed for origin in origins):
