@@ -63,6 +63,7 @@ def test_both_hold_all_of_share_and_pass_twine(built: Path) -> None:
     assert said.count("PASSED") == 2
 
 
+@pytest.mark.soak  # .ci/run runs the demo itself
 def test_the_demo_runs_from_an_empty_environment(built: Path, tmp_path: Path) -> None:
     (wheel,) = built.glob("*.whl")
     run(sys.executable, "-m", "venv", tmp_path / "venv", cwd=tmp_path)

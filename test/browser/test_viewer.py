@@ -27,7 +27,8 @@ from rne_dynamics.viewer.simulation_page import SimulationPage
 
 pytestmark = pytest.mark.slow
 
-WHEEL = ("ur10_robot.urdf", "panda.urdf", "baxter.urdf")
+#: Of the wheel, with meshes; the last two take a minute and more.
+WHEEL = ("panda.urdf", *(pytest.param(name, marks=pytest.mark.soak) for name in ("ur10_robot.urdf", "baxter.urdf")))
 #: Where the robot is drawn: left of the panel, below the notice about software rendering.
 LEFT = (slice(150, None), slice(0, 440))
 
@@ -65,7 +66,7 @@ def show(browser: Browser) -> Iterator[Shown]:
 
 
 def simulated(name: str) -> tuple[Page, SimulationPage]:
-    source = wheel_urdf(name) if name in WHEEL else find(name)
+    source = wheel_urdf(name) if name.endswith(".urdf") else find(name)
     robot = rne.load_model(source)
     arm = SimulatedArm(robot, np.clip(robot.neutral, robot.lower, robot.upper))
     page = Page(port=18100)

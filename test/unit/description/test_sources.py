@@ -282,8 +282,8 @@ XACRO_FAULTS = {
     "condition": ('<xacro:if value="maybe"/>', "", '"maybe" evaluated to "maybe"', ""),
     "XML": ('<xacro:include filename="bad.xacro"/>', "bad.xacro:2", "XML: mismatched tag (part of {file})", "correct"),
     "included": ('<xacro:include filename="lost.xacro"/>', "lost.xacro:2",
-                 "package 'lost' is not found in AMENT_PREFIX_PATH (not set), ROS_PACKAGE_PATH (not set) and the "
-                 "folders above {file}", "source the workspace"),
+                 "package 'lost_arm' is not found in AMENT_PREFIX_PATH (not set), ROS_PACKAGE_PATH (not set) and "
+                 "the folders above {file}", "source the workspace"),
 }  # fmt: skip
 
 
@@ -296,7 +296,7 @@ def test_xacro_faults_are_one_plain_sentence_with_their_place(
     text, place, what, fix = XACRO_FAULTS[kind]
     (xacro_file.parent / "bad.xacro").write_text("<robot>\n<link></robot>")
     (xacro_file.parent / "lost.xacro").write_text('<robot xmlns:xacro="http://www.ros.org/wiki/xacro">\n'
-                                                  '<xacro:include filename="$(find lost)/a"/></robot>')
+                                                  '<xacro:include filename="$(find lost_arm)/a"/></robot>')
     xacro_file.write_text(XACRO.replace("</robot>", f"{text}</robot>"))
     message = refusal(xacro_file)
     start = f"{xacro_file}{place}" if place[:1] in ("", ":") else str(xacro_file.with_name(place))
