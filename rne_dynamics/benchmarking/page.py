@@ -17,7 +17,10 @@ from rne_dynamics.benchmarking.results import Results
 from rne_dynamics.benchmarking.summary import footing
 from rne_dynamics.benchmarking.tables import Cell, Table, tables
 from rne_dynamics.errors import ArgumentError, RneDynamicsError
+from rne_dynamics.input_file import read_limited
 
+#: A report has a few hundred kilobytes.
+_MOST_BYTES = 20_000_000
 BEGIN, END = "<!-- figures: begin -->", "<!-- figures: end -->"
 
 
@@ -41,8 +44,8 @@ def rewritten(page: str, results: Results) -> str:
 def read(path: Path) -> Results:
     """Read a report; `ArgumentError` if the file is none."""
     try:
-        return Results.from_json(json.loads(path.read_text(encoding="utf-8")))
-    except (OSError, ValueError) as error:
+        return Results.from_json(json.loads(read_limited(path, _MOST_BYTES)))
+    except (OSError, ValueError, RecursionError) as error:
         raise ArgumentError(f"{path} is no report of `rne bench`: {error}") from None
 
 

@@ -43,6 +43,10 @@ URDF it expands to.
 
 _STYLE = {Severity.ERROR: "bold red", Severity.WARNING: "yellow", Severity.NOTE: "dim"}
 
+_WORST = tuple(_STYLE)
+#: Most findings in the table, the worst first if there are more: thousands take seconds to lay out.
+_SHOWN = 200
+
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
@@ -129,12 +133,15 @@ def as_json(report: Report) -> dict[str, object]:
 
 def _print(report: Report) -> None:
     out = console()
+    worst = sorted(report.findings, key=lambda f: _WORST.index(f.severity))[:_SHOWN]
     if report.findings:
         table = Table("line", "severity", "element", "what", "fix", header_style="bold")
-        for f in report.findings:
+        for f in report.findings if len(report.findings) <= _SHOWN else worst:
             line = str(f.line) if f.line else ""
             table.add_row(line, Text(f.severity.value, _STYLE[f.severity]), f.element, f.message, f.fix)
         print_table(out, table)
+        if len(report.findings) > _SHOWN:
+            out.print(f"... and {len(report.findings) - _SHOWN} more; --json prints all of them")
     counts = [f"{len(report.of(s))} {s.value}{'s' * (len(report.of(s)) != 1)}" for s in Severity if report.of(s)]
     if report.repairable:
         counts[-1] += "; loads with --lenient"

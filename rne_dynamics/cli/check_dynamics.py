@@ -18,6 +18,9 @@ from rne_dynamics.model.robot import RobotModel
 
 #: Number of random postures, and of those with mass matrices, which take longer.
 _POSTURES, _MATRICES = (1000, 25) if COMPILED else (100, 5)
+#: Most numbers of all postures, products of all inverses, and joints whose mass matrix is inverted: with more it takes
+#: more than a few seconds and 100 MB.
+_NUMBERS, _PRODUCTS, _MOST_JOINTS = 1_000_000, 10**9, 1000
 #: Relative excess over effort limits that is ignored as rounding.
 _NOTICED = 0.01
 #: Highest rate of joint states, 1/s.
@@ -39,9 +42,15 @@ def lint_dynamics(robot: RobotModel, outline: Outline) -> Iterator[Finding]:
     """
     if robot.n == 0:
         return
-    q = random_configuration(robot, np.random.default_rng(0), _POSTURES)
+    q = random_configuration(robot, np.random.default_rng(0), max(min(_POSTURES, _NUMBERS // robot.n), 1))
     yield from _lint_gravity(robot, outline, q)
-    yield from _lint_small(robot, outline, q[:_MATRICES])
+    if robot.n > _MOST_JOINTS:
+        yield note(
+            0, "<robot>", f"has {robot.n} joints; the inertia that each of them moves is checked for up to "
+            f"{_MOST_JOINTS}", "check the arms that it is made of one by one"
+        )  # fmt: skip
+        return
+    yield from _lint_small(robot, outline, q[: max(min(_MATRICES, _PRODUCTS // robot.n**3), 1)])
 
 
 def _lint_gravity(robot: RobotModel, outline: Outline, q: Array) -> Iterator[Finding]:
@@ -79,12 +88,12 @@ def _lint_small(robot: RobotModel, outline: Outline, q: Array) -> Iterator[Findi
 
 def _inertia(robot: RobotModel, q: Array) -> Array:
     """Median over postures of each joint's inertia with all others free, 1 / (M⁻¹)ₖₖ; NaN without any; (n,)."""
-    M = mass_matrix(robot, q)
-    moving = np.flatnonzero((np.diagonal(M, axis1=1, axis2=2) > 0.0).all(axis=0))
     inertia = np.full((len(q), robot.n), np.nan)
-    for row, matrix in enumerate(M[:, moving[:, None], moving]):
+    for row, posture in enumerate(q):  # one matrix at a time, of the joints that move something
+        M = mass_matrix(robot, posture)
+        moving = np.flatnonzero(np.diagonal(M) > 0.0)
         try:
-            inertia[row, moving] = 1.0 / np.diagonal(np.linalg.inv(matrix))
+            inertia[row, moving] = 1.0 / np.diagonal(np.linalg.inv(M[np.ix_(moving, moving)]))
         except np.linalg.LinAlgError:
             continue  # a motion without inertia; `lint_bodies` reports it
     known = np.isfinite(inertia).any(axis=0)

@@ -17,6 +17,7 @@ from rne_dynamics.cli.info_mechanism import describe_mechanism, print_mechanism
 from rne_dynamics.cli.robot_argument import add_base, add_no_rotors, add_robot, load_robot, posture
 from rne_dynamics.cli.table_layout import print_table
 from rne_dynamics.cli.terminal import console
+from rne_dynamics.description.lint import MOST_COORDINATES
 from rne_dynamics.dispatch import closed, gravity_torque, mass_matrix
 from rne_dynamics.model.flexible.arm import AnyRobot
 from rne_dynamics.model.tree import JointKind
@@ -54,7 +55,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Print the model and return the exit code."""
-    robot = load_robot(args)
+    robot = load_robot(args, MOST_COORDINATES)
     info = describe(closed(robot), args.at)
     if args.json:
         print(json.dumps(info, indent=2))

@@ -18,6 +18,9 @@ from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.mechanism import RigidRobot
 from rne_dynamics.model.tree import Payload
 
+#: Most coordinates of a robot that commands move: more take minutes, and the Python functions take them.
+MOST_MOVED = 300
+
 
 def add_robot(parser: argparse.ArgumentParser) -> None:
     """Declare ROBOT and the arguments for xacro."""
@@ -92,8 +95,23 @@ def payload(option: str, text: str | None) -> Payload | None:
     return Payload(link, mass)
 
 
-def load_robot(args: argparse.Namespace) -> AnyRobot:
-    """The robot of ROBOT, --arg, --base and, where declared, --no-rotors; raises as `robot_source`."""
+def check_size(robot: AnyRobot, most: int = MOST_MOVED) -> AnyRobot:
+    """The robot; `ArgumentError` if it has more coordinates than a command can move in a reasonable time."""
+    count = robot.rigid.open_tree.n
+    if count > most:
+        raise ArgumentError(
+            f"robot {robot.name!r} has {count} coordinates; this command takes up to {most}, `rne check` and "
+            "`rne info` more; use the functions of rne_dynamics in Python"
+        )
+    return robot
+
+
+def load_robot(args: argparse.Namespace, most: int = MOST_MOVED) -> AnyRobot:
+    """The robot of ROBOT, --arg, --base and, where declared, --no-rotors; raises as `robot_source` and `check_size`."""
+    return check_size(_loaded(args), most)
+
+
+def _loaded(args: argparse.Namespace) -> AnyRobot:
     source, rotors = robot_source(args), not getattr(args, "no_rotors", False)
     if not is_model_file(source):
         return load_urdf(source, base=args.base, rotors=rotors)

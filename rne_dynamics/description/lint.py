@@ -11,7 +11,7 @@ from rne_dynamics.description.lint_bodies import lint_bodies
 from rne_dynamics.description.lint_joints import lint_joint
 from rne_dynamics.description.lint_links import lint_link
 from rne_dynamics.description.lint_structure import lint_structure
-from rne_dynamics.description.markup import read_markup
+from rne_dynamics.description.markup import Element, read_markup
 from rne_dynamics.description.outline import Outline, read_outline
 from rne_dynamics.description.repairs import repaired
 from rne_dynamics.description.sources import Source, SourceLike, read_source
@@ -19,6 +19,10 @@ from rne_dynamics.description.transmissions import read_rotors
 from rne_dynamics.description.urdf_tree import build_tree
 from rne_dynamics.errors import ModelError
 from rne_dynamics.model.tree import KinematicTree
+
+#: Most coordinates of all joints: `rne check` takes 10 s and 1 GB for twice as many. A joint has one, but:
+MOST_COORDINATES = 5000
+_COORDINATES = {"planar": 3, "floating": 6}
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,6 +69,9 @@ def examine(source: Source) -> Examination:
         root = read_markup(source.data, source.name, source.encoding, found if source.lenient else None)
     except FaultyDescriptionError as fault:
         return _refused(source, (fault.finding,))
+    large = _too_large(root)
+    if large is not None:
+        return Examination(Report(source.name, (large,)), None)
     unbounded = collect(repaired(root), found) if source.lenient else {}
     repairs = tuple(found)
     outline = collect(read_outline(root, _stem(source.name), unbounded), found)
@@ -84,6 +91,15 @@ def examine(source: Source) -> Examination:
         return _refused(source, findings)
     findings = _with_lines(source, findings)
     return Examination(Report(source.name, findings, repairs), tree, outline)
+
+
+def _too_large(root: Element) -> Finding | None:
+    """The finding on a robot of more than `MOST_COORDINATES`, which commands could not check in a few seconds."""
+    count = sum(_COORDINATES.get(joint.attributes.get("type", ""), 1) for joint in root.all("joint"))
+    if count <= MOST_COORDINATES:
+        return None
+    message = f"has joints with {count} coordinates; at most {MOST_COORDINATES} are allowed"
+    return error(root.line, "<robot>", message, "split it into several robots, or build it by `rne_dynamics.model`")
 
 
 def _refused(source: Source, findings: tuple[Finding, ...]) -> Examination:

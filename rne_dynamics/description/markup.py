@@ -17,6 +17,8 @@ SKIPPED = frozenset({"visual", "collision", "gazebo", "material", "sensor"})
 #: Largest number of elements; the largest published URDFs have a few thousand.
 MOST_ELEMENTS = 100_000
 DEEPEST = 100
+#: Largest document, bytes, and longest attribute, characters; URDFs have a few hundred kilobytes.
+MOST_BYTES, LONGEST = 20_000_000, 100_000
 _BOM = b"\xef\xbb\xbf"
 _BLANKS = "has blanks before the XML declaration"
 
@@ -80,7 +82,8 @@ def read_markup(
     ------
     FaultyDescriptionError
         An empty document, text before the XML declaration, invalid XML, a wrong encoding, declarations of entities or
-        an external document type, more than `MOST_ELEMENTS` elements, nesting beyond `DEEPEST`.
+        an external document type, more than `MOST_ELEMENTS` elements, nesting beyond `DEEPEST`, attributes beyond
+        `LONGEST`.
     """
     reader = _Reader(file)
     fault_at_start = _fault_at_start(data)
@@ -159,6 +162,9 @@ class _Reader:
         if self.skipping:
             self.skipping += 1
             return
+        if max(map(len, attributes.values()), default=0) > LONGEST:
+            message = f"has an attribute of more than {LONGEST} characters"
+            raise FaultyDescriptionError(self.file, error(self.line, f"<{tag[:60]}>", message, "correct it"))
         element = Element(tag, attributes, self.line)
         if not opened:
             self.root = element

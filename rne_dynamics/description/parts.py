@@ -29,7 +29,9 @@ from pathlib import Path
 import yaml
 
 from rne_dynamics.description.urdf_tree import rotation_rpy
+from rne_dynamics.description.yaml_nodes import MOST_BYTES, plain
 from rne_dynamics.errors import ArgumentError, DescriptionError, ModelError, RneDynamicsError, unknown_name
+from rne_dynamics.input_file import read_limited
 from rne_dynamics.model.composite import composite
 from rne_dynamics.model.inertia import Inertia
 from rne_dynamics.model.materials import density_of
@@ -39,8 +41,6 @@ from rne_dynamics.model.solids import SOLIDS
 _WEIGHT = ("mass", "density", "material")
 _KEYS = ("xyz", "rpy", "hole", "thickness", "area", *_WEIGHT)
 _MESH_KEYS = ("scale", "repair", "hull")
-#: Largest size of a part file.
-_MOST_BYTES = 1_000_000
 
 
 @dataclass(frozen=True)
@@ -110,14 +110,10 @@ def read_parts(file: str | PathLike[str]) -> Parts:
 
 def _load(path: Path) -> object:
     try:
-        with path.open("rb") as stream:
-            text = stream.read(_MOST_BYTES + 1)
-        if len(text) > _MOST_BYTES:
-            raise DescriptionError(f"{path}: is larger than {_MOST_BYTES} bytes; a part file is a page of text")
-        data: object = yaml.safe_load(text)
+        data = plain(read_limited(path, MOST_BYTES))
     except OSError as error:
         raise DescriptionError(f"{path}: {error.strerror or error}; give the path of a part file") from None
-    except (yaml.YAMLError, UnicodeDecodeError, RecursionError) as error:
+    except (yaml.YAMLError, ValueError, RecursionError) as error:
         raise DescriptionError(f"{path}: is not YAML: {' '.join(str(error).split())}") from None
     return data
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import re
 import sys
@@ -13,13 +14,13 @@ from typing import BinaryIO, Union
 
 from rne_dynamics.advice import rne
 from rne_dynamics.description.example_robots import HOW_TO_GET, example_robots
+from rne_dynamics.description.markup import MOST_BYTES
 from rne_dynamics.description.share import resolve_uri, share_file, shipped_models, shipped_robots
 from rne_dynamics.description.urdf_object import UrdfObject, is_urdf_object, urdf_of_object
 from rne_dynamics.description.xacro_file import expand_xacro
 from rne_dynamics.errors import DescriptionError
+from rne_dynamics.input_file import read_limited, read_pipe_or_file
 
-#: Largest size of a file; URDFs have a few hundred kilobytes.
-MOST_BYTES = 50_000_000
 #: Appended to a xacro file's name: lines are those of the expanded text.
 EXPANDED = " (expanded)"
 #: Endings of model files.
@@ -91,7 +92,7 @@ def _read(source: SourceLike, mappings: Mapping[str, str] | None) -> Source:
     path = find(source)
     if path.suffix == ".xacro":
         # read here too, so that size and entities are checked before xacro reads it
-        return Source(f"{path}{EXPANDED}", expand_xacro(path, _read_file(path), mappings or {}), "utf-8")
+        return Source(f"{path}{EXPANDED}", expand_xacro(path, _read_file(path, again=True), mappings or {}), "utf-8")
     _no_mappings(str(path), mappings)
     return Source(str(path), _read_file(path))
 
@@ -172,20 +173,18 @@ def names_model_file(source: SourceLike) -> bool:
     return find(source).suffix in MODEL_SUFFIXES
 
 
-def _read_file(path: Path) -> bytes:
+def _read_file(path: Path, again: bool = False) -> bytes:
+    """Content of a file; of a pipe only where it is not read `again`."""
     try:
-        with path.open("rb") as stream:
-            size = os.fstat(stream.fileno()).st_size
-            _check_size(str(path), size)
-            data = stream.read(MOST_BYTES + 1)
+        return (read_limited if again else read_pipe_or_file)(path, MOST_BYTES)
     except FileNotFoundError:
         raise _not_found(path) from None
     except IsADirectoryError:
         raise DescriptionError(f"{path} is a folder; give the .urdf or .xacro file in it") from None
     except OSError as error:
+        if error.errno == errno.EFBIG:
+            _check_size(str(path), MOST_BYTES + 1)
         raise DescriptionError(f"{path} cannot be read: {error.strerror}; check the name and its permissions") from None
-    _check_size(str(path), len(data))
-    return data
 
 
 def _not_found(path: Path) -> DescriptionError:

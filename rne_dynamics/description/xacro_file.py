@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import contextlib
-import io
 import logging
 import os
 import re
+import sys
 from collections.abc import Iterator, Mapping
+from importlib.util import find_spec
 from pathlib import Path
 from types import ModuleType
 from typing import NamedTuple
@@ -16,6 +17,7 @@ from xml.parsers.expat import ErrorString, ExpatError
 from rne_dynamics.advice import install_ros
 from rne_dynamics.description.markup import read_markup
 from rne_dynamics.description.share import package_folders
+from rne_dynamics.description.xacro_process import expand
 from rne_dynamics.errors import DescriptionError, MissingDependencyError
 
 _log = logging.getLogger(__name__)
@@ -26,7 +28,8 @@ _NAME = re.compile(r"name '(\w+)' is not defined")
 def expand_xacro(path: Path, data: bytes, mappings: Mapping[str, str]) -> bytes:
     """The URDF that a xacro file expands to, as UTF-8.
 
-    A xacro file is a program that evaluates expressions and reads other files. Expand only files you trust.
+    A xacro file is a program that evaluates expressions and reads other files. Expand only files you trust. It runs in
+    a process of its own, within limits of time and memory (`xacro_process`).
 
     Parameters
     ----------
@@ -40,26 +43,31 @@ def expand_xacro(path: Path, data: bytes, mappings: Mapping[str, str]) -> bytes:
     Raises
     ------
     DescriptionError
-        xacro refuses it.
+        xacro refuses it, or needs more than the limits.
     MissingDependencyError
         xacro is not installed.
     """
     read_markup(data, str(path))
-    try:
-        import xacro
-    except ImportError:
+    if find_spec("xacro") is None:
         raise MissingDependencyError(
             f"{path}: xacro is not installed; `{install_ros('xacro', 'xacro')}`, or give the URDF it expands to"
-        ) from None
-    chatter = io.StringIO()
+        )
+    urdf, said = expand(path, mappings)
+    if said:
+        _log.info("%s: xacro says: %s", path, " ".join(said.split()))
+    return urdf
+
+
+def expanded(path: Path, mappings: Mapping[str, str]) -> bytes:
+    """As `expand_xacro`, in this process and without limits."""
+    import xacro
+
     try:
-        with contextlib.redirect_stderr(chatter), contextlib.redirect_stdout(chatter), _finding_packages(xacro, path):
-            document = xacro.process_file(str(path), mappings={k: str(v) for k, v in mappings.items()})
+        with contextlib.redirect_stdout(sys.stderr), _finding_packages(xacro, path):
+            document = xacro.process_file(str(path), mappings=dict(mappings))
             text: str = document.toprettyxml(indent="  ")
     except (Exception, SystemExit) as error:  # noqa: BLE001 - expressions in xacro may raise anything
         raise _refusal(xacro, path, error) from None
-    if chatter.getvalue():
-        _log.info("%s: xacro says: %s", path, " ".join(chatter.getvalue().split()))
     return text.encode()
 
 
@@ -133,14 +141,19 @@ def _fault(chain: list[BaseException]) -> _Fault:
     name = _NAME.search(said)
     if isinstance(cause, NameError) and name:
         return _Fault(
-            f"property {name[1]!r} is not defined, in the expression {expressions[-1]!r}",
+            f"property {name[1]!r} is not defined, in the expression {_short(expressions[-1])!r}",
             "define it by <xacro:property>, include the file that does, or make it a parameter of the macro",
             f"${{{expressions[-1]}}}", first=False,
         )
     if expressions:
-        return _Fault(f"the expression {expressions[-1]!r} cannot be evaluated: {' '.join(said.split())}",
+        return _Fault(f"the expression {_short(expressions[-1])!r} cannot be evaluated: {_short(said)}",
                       "correct it, or the property that it uses", f"${{{expressions[-1]}}}", first=False)
     return _of_macro(cause, " ".join(said.split()))
+
+
+def _short(text: str) -> str:
+    words = " ".join(text.split())
+    return words if len(words) <= 200 else f"{words[:197]}..."
 
 
 def _of_macro(cause: BaseException, said: str) -> _Fault:

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from difflib import get_close_matches
+from typing import Any
 
 import yaml
 from yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
 
 from rne_dynamics.description.findings import FaultyDescriptionError, Finding, Reading, error
 
-#: A model file has a few kilobytes; PyYAML needs seconds for a megabyte.
-MOST_BYTES = 1_000_000
+#: A YAML file has a few kilobytes; PyYAML needs seconds for 200 kB.
+MOST_BYTES = 200_000
+#: Most nodes, where aliases (``*name``) count as what they name; longest number, in characters.
+MOST_NODES, LONGEST_NUMBER = 100_000, 400
 
 
 def read_yaml(data: bytes, file: str) -> Node:
@@ -25,7 +28,7 @@ def read_yaml(data: bytes, file: str) -> Node:
         fix = "give the model file; a URDF it names stays a file of its own"
         raise FaultyDescriptionError(file, error(0, "the file", f"is larger than {MOST_BYTES // 1000} kB", fix))
     try:
-        root = yaml.compose(data, Loader=yaml.SafeLoader)
+        root = compose(data)
     except yaml.MarkedYAMLError as fault:
         mark = fault.problem_mark or fault.context_mark
         said = ", ".join(x for x in (fault.context, fault.problem) if x)
@@ -37,6 +40,39 @@ def read_yaml(data: bytes, file: str) -> Node:
     if root is None:
         raise FaultyDescriptionError(file, error(1, "the file", "is empty", "write `urdf: arm.urdf` in it"))
     return root
+
+
+def plain(data: bytes | str, loader: Any = yaml.SafeLoader) -> Any:
+    """The values of a document, as `yaml.load`; `yaml.YAMLError`, also for what would take too much time or memory."""
+    root = compose(data, loader)
+    made = loader("")
+    try:
+        return None if root is None else made.construct_document(root)
+    finally:
+        made.dispose()
+
+
+def compose(data: bytes | str, loader: Any = yaml.SafeLoader) -> Node | None:
+    """The root node of a document; raises as `plain`."""
+    if len(data) > MOST_BYTES:
+        raise yaml.YAMLError(f"it is larger than {MOST_BYTES // 1000} kB")
+    root = yaml.compose(data, Loader=loader)
+    if root is not None and _count(root, {}) > MOST_NODES:
+        raise yaml.YAMLError(f"it holds more than {MOST_NODES} values, aliases among them")
+    return root
+
+
+def _count(node: Node, known: dict[int, int]) -> int:
+    """Number of values that a node stands for; `yaml.YAMLError` for a node inside itself, and for a vast number."""
+    if isinstance(node, ScalarNode):
+        if node.tag.endswith((":int", ":float")) and len(node.value) > LONGEST_NUMBER:
+            raise yaml.YAMLError(f"the number in line {line_of(node)} has {len(node.value)} characters")
+        return 1
+    if id(node) not in known:
+        known[id(node)] = MOST_NODES + 1  # while it is counted: an alias of itself
+        parts = node.value if isinstance(node, SequenceNode) else [part for pair in node.value for part in pair]
+        known[id(node)] = 1 + sum(_count(part, known) for part in parts)
+    return known[id(node)]
 
 
 def line_of(node: Node) -> int:

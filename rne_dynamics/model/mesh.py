@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from rne_dynamics.advice import extra
 from rne_dynamics.errors import ArgumentError, DescriptionError, MissingDependencyError, ModelError
 from rne_dynamics.model.inertia import Array, Inertia
+from rne_dynamics.model.mesh_file import read_mesh
 from rne_dynamics.model.principal import check_physical
 
 #: A part of an arm is not larger than this; its file is in millimetres.
@@ -116,11 +117,13 @@ def load_mesh(
     path = Path(file)
     if not (np.isfinite(scale) and scale > 0.0):
         raise ArgumentError(f"{path}: scale is {scale}; it must be finite and above 0, 0.001 for millimetres")
-    if not path.is_file():
+    if not path.exists():
         raise DescriptionError(f"{path}: there is no such file")
     trimesh = _trimesh(("trimesh", "networkx") if repair or hull else ("trimesh",))
     try:
-        mesh = trimesh.load(str(path), force="mesh")
+        mesh = read_mesh(trimesh.load, path, force="mesh", skip_materials=True)
+    except OSError as error:
+        raise DescriptionError(f"{path} cannot be read: {error.strerror or error}; give a mesh file") from None
     except Exception as error:  # trimesh raises whatever its readers do
         said = " ".join(str(error).split()) or type(error).__name__
         raise DescriptionError(f"{path}: trimesh cannot read it: {said}; export it as STL, OBJ or PLY") from error

@@ -2,19 +2,30 @@
 
 from __future__ import annotations
 
+import contextlib
+import sqlite3
 import struct
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
+from urllib.parse import quote
 
+from yaml import YAMLError
+
+from rne_dynamics.description.yaml_nodes import MOST_BYTES, plain
 from rne_dynamics.errors import MissingDependencyError, RecordingError
+from rne_dynamics.input_file import check_regular, read_limited
 from rne_dynamics.recording.mcap_file import MESSAGE_ENCODING
 from rne_dynamics.recording.messages import CONTROLLER_STATE, FLOATS, INSTALL, JOINT_STATE, deserialised, typestore
 
 if TYPE_CHECKING:
+    from mcap.records import Chunk, McapRecord
     from rosbags.typesys.store import Typestore
 
+#: What compressed parts of a file may have unpacked, bytes, and how many times the file's size; joint states unpack to
+#: 3 times theirs.
+_MOST_UNPACKED, _RATIO = 200_000_000, 20
 #: Types that a recording is made of; others are not kept in memory.
 READ = (JOINT_STATE, FLOATS, CONTROLLER_STATE)
 
@@ -82,9 +93,10 @@ def mcap_messages(path: Path) -> Messages:
         raise MissingDependencyError(f"{path}: MCAP files need mcap: {INSTALL}") from None
     found, schemas, channels = Messages(_own_types()), {}, {}
     try:
+        size = check_regular(path)
         with path.open("rb") as file:
-            records = StreamReader(file, record_size_limit=max(path.stat().st_size, 1)).records
-            for record in records:
+            reader = StreamReader(file, record_size_limit=max(size, 1), emit_chunks=True)
+            for record in _without_chunks(path, reader.records, max(_MOST_UNPACKED, _RATIO * size)):
                 if isinstance(record, Schema):
                     schemas[record.id] = record
                 elif isinstance(record, Channel) and record.message_encoding == MESSAGE_ENCODING:
@@ -106,6 +118,38 @@ def mcap_messages(path: Path) -> Messages:
     return found
 
 
+def _without_chunks(path: Path, records: Iterable[McapRecord], most: int) -> Iterator[McapRecord]:
+    """The records, also those in chunks, which are unpacked if all of them together have at most `most` bytes."""
+    from mcap.exceptions import McapError
+    from mcap.records import Chunk
+    from mcap.stream_reader import breakup_chunk
+
+    for record in records:
+        if not isinstance(record, Chunk):
+            yield record
+            continue
+        most -= max(record.uncompressed_size, _unpacked_size(record))
+        if most < 0:
+            raise RecordingError(
+                f"{path} unpacks to more than {_MOST_UNPACKED // 1_000_000} MB and {_RATIO} times its size; record it "
+                "with another compression if it is a recording"
+            )
+        try:
+            unpacked = breakup_chunk(record)
+        except Exception as error:  # noqa: BLE001 - each compression raises its own
+            raise McapError(f"a chunk cannot be unpacked: {' '.join(str(error).split())}") from None
+        yield from unpacked
+
+
+def _unpacked_size(chunk: Chunk) -> int:
+    """What the compressed data says about its size itself, bytes; 0 where it says nothing."""
+    if chunk.compression == "zstd":
+        import zstandard
+
+        return max(int(zstandard.frame_content_size(chunk.data)), 0)
+    return 255 * len(chunk.data) if chunk.compression == "lz4" else 0  # the highest ratio of LZ4
+
+
 def bag_messages(path: Path) -> Messages:
     """The messages of a bag: a folder with metadata.yaml, or a .db3.
 
@@ -123,6 +167,8 @@ def bag_messages(path: Path) -> Messages:
         raise MissingDependencyError(f"{path}: bags need rosbags: {INSTALL}") from None
     found = Messages(_own_types())
     try:
+        for file in path.iterdir() if path.is_dir() else (path,):
+            _check_bag_file(file)
         with Reader(path) as reader:
             for connection in reader.connections:
                 found.add_topic(connection.topic, connection.msgtype)
@@ -131,9 +177,32 @@ def bag_messages(path: Path) -> Messages:
             wanted = [c for c in reader.connections if c.topic in found.by_topic]
             for connection, logged, data in reader.messages(wanted) if wanted else ():
                 found.by_topic[connection.topic].append(Stored(logged, bytes(data)))
-    except (ReaderError, OSError) as error:
+    except (ReaderError, OSError, sqlite3.Error) as error:
         raise RecordingError(f"{path} cannot be read as a ROS 2 bag: {error}") from None
     return found
+
+
+def _check_bag_file(file: Path) -> None:
+    """`RecordingError` for a file of a bag whose reader would never end or take all memory."""
+    size = check_regular(file)
+    if file.name == "metadata.yaml":
+        try:
+            plain(read_limited(file, MOST_BYTES))
+        except (YAMLError, ValueError, RecursionError) as error:
+            raise RecordingError(f"{file} does not describe a bag: {' '.join(str(error).split())}") from None
+    elif file.suffix == ".zstd":
+        import zstandard
+
+        with file.open("rb") as stream:
+            unpacked = zstandard.frame_content_size(stream.read(64))
+        if not 0 <= unpacked <= max(_MOST_UNPACKED, _RATIO * size):
+            raise RecordingError(f"{file} unpacks to {unpacked if unpacked >= 0 else 'any number of'} bytes; unpack it")
+    elif file.suffix == ".db3":
+        where = f"file:{quote(str(file.absolute()))}?mode=ro"
+        with contextlib.closing(sqlite3.connect(where, uri=True)) as database:
+            for name, kind in database.execute("SELECT name, type FROM sqlite_master"):
+                if kind in ("view", "trigger"):
+                    raise RecordingError(f"{file} has the {kind} {name!r}, which no bag has")
 
 
 def _own_types() -> Typestore:

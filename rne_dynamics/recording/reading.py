@@ -40,7 +40,7 @@ def read_recording(path: str | Path, *, topic: str | None = None, joints: Sequen
     if not path.exists():
         raise RecordingError(f"{path} does not exist")
     if path.is_dir() or path.suffix in (".mcap", ".db3"):
-        messages = mcap_messages(path) if path.suffix == ".mcap" and path.is_file() else bag_messages(path)
+        messages = mcap_messages(path) if path.suffix == ".mcap" and not path.is_dir() else bag_messages(path)
         return recording_of(messages, str(path), topic, joints)
     if topic is not None:
         raise RecordingError(f"{path} has no topics; leave topic {topic!r} out")

@@ -3,42 +3,35 @@
 from __future__ import annotations
 
 import csv
-import zipfile
-from collections.abc import Mapping, Sequence
+from array import array
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
 
 from rne_dynamics.advice import rne
 from rne_dynamics.errors import RecordingError, unknown
+from rne_dynamics.input_file import MOST_ARRAYS, check_regular, limited_lines, read_arrays
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.recording.recording import Recording, Series
 
 TORQUE = "torque_"
+#: Most columns of a table, and joints of an archive.
+MOST_COLUMNS = 20_000
 #: Parts whose columns are not those of the joints, and the shape of a row.
 SHAPES = {"tree_q": (-1,), "delta": (-1,), "base_position": (3,), "base_rotation": (3, 3)}
+_READ = ("time", "q", "qd", "effort", "reference_q", "reference_qd", *SHAPES)
 
 
 def read_csv(path: Path, joints: Sequence[str] | None) -> Recording:
     """Read columns ``time``, ``q/<joint>``, ``qd/<joint>``, …; raises as `read_recording`."""
     try:
+        check_regular(path)
         with path.open(newline="", encoding="utf-8") as file:
-            rows = list(csv.reader(file))
+            header, table = _numbers(path, csv.reader(limited_lines(file)))
     except (OSError, UnicodeDecodeError, csv.Error) as error:
-        raise RecordingError(f"{path} cannot be read: {error}") from None
-    header = rows[0] if rows else []
-    if "time" not in header or not any(name.startswith("q/") for name in header):
-        raise RecordingError(
-            f"{path} has the columns {', '.join(header[:8]) or 'none'}; a recording has time and q/<joint>, as "
-            f"`{rne('simulate --out')}` writes them"
-        )
-    for number, row in enumerate(rows[1:], 2):
-        if len(row) != len(header):
-            raise RecordingError(f"{path}, line {number} has {len(row)} values; the header has {len(header)} columns")
-    try:
-        table = np.array(rows[1:], dtype=np.float64).reshape(len(rows) - 1, len(header))
-    except ValueError as error:
-        raise RecordingError(f"{path}: {error}; every line below the header has numbers only") from None
+        raise RecordingError(f"{path} cannot be read: {getattr(error, 'strerror', None) or error}") from None
     columns = {name: table[:, k] for k, name in enumerate(header)}
     names = tuple(name.removeprefix("qd/") for name in header if name.startswith("qd/")) or tuple(
         name.removeprefix("q/") for name in header if name.startswith("q/")
@@ -56,9 +49,10 @@ def read_csv(path: Path, joints: Sequence[str] | None) -> Recording:
 def read_npz(path: Path, joints: Sequence[str] | None) -> Recording:
     """Read the arrays ``joint_names``, ``time``, ``q``, ``qd``, …; raises as `read_recording`."""
     try:
-        with np.load(path, allow_pickle=False) as file:
-            arrays = {name: file[name] for name in file.files}
-    except (OSError, ValueError, zipfile.BadZipFile, EOFError) as error:
+        arrays = read_arrays(path)
+    except OSError as error:
+        raise RecordingError(f"{path} cannot be read: {error.strerror or error}") from None
+    except ValueError as error:
         raise RecordingError(f"{path} cannot be read: {error}") from None
     missing = [name for name in ("joint_names", "time", "q") if name not in arrays]
     if missing:
@@ -66,7 +60,48 @@ def read_npz(path: Path, joints: Sequence[str] | None) -> Recording:
             f"{path} lacks {', '.join(missing)} (it has {', '.join(arrays) or 'nothing'}); a recording is what "
             f"`{rne('simulate --out')}` writes of one run"
         )
-    return _recording(path, tuple(map(str, arrays.pop("joint_names").tolist())), arrays, joints)
+    names = arrays.pop("joint_names")
+    if names.ndim != 1 or len(names) > MOST_COLUMNS:
+        raise RecordingError(f"{path}: joint_names has the shape {names.shape}; it must be a row of names")
+    for name in (name for name in arrays if name in _READ or name.startswith(TORQUE)):
+        given = arrays[name]
+        if given.dtype.kind not in "biuf" or not given.ndim:
+            what = f"is of type {given.dtype} and shape {given.shape}"
+            raise RecordingError(f"{path}: {name} {what}; it must have rows of numbers")
+    return _recording(path, tuple(map(str, names.tolist())), arrays, joints)
+
+
+def _numbers(path: Path, rows: Iterator[list[str]]) -> tuple[list[str], Array]:
+    """Header and numbers of the rows of a CSV file, row by row: as texts they would take 20 times the memory."""
+    header = next(rows, [])
+    if "time" not in header or not any(name.startswith("q/") for name in header):
+        raise RecordingError(
+            f"{path} has the columns {', '.join(header[:8]) or 'none'}; a recording has time and q/<joint>, as "
+            f"`{rne('simulate --out')}` writes them"
+        )
+    if len(header) > MOST_COLUMNS:
+        raise RecordingError(f"{path} has {len(header)} columns; at most {MOST_COLUMNS} are allowed")
+    twice = [name for name, count in Counter(header).items() if count > 1]
+    if twice:
+        raise RecordingError(f"{path} has the column {twice[0]} {header.count(twice[0])} times; give it once")
+    table = array("d")
+    for number, row in enumerate(rows, 2):
+        if len(row) != len(header):
+            raise RecordingError(
+                f"{path}, line {number} has {len(row)} values; the header has {len(header)} columns"
+            )
+        try:
+            table.extend(map(float, row))
+        except ValueError as error:
+            raise RecordingError(
+                f"{path}, line {number}: {error}; every line below the header has numbers only"
+            ) from None
+        if 8 * len(table) > MOST_ARRAYS:
+            raise RecordingError(
+                f"{path} cannot be read: it holds more than {MOST_ARRAYS // 8_000_000} million numbers; record a "
+                "shorter time"
+            )
+    return header, np.array(table).reshape(-1, len(header))
 
 
 def _recording(
@@ -84,6 +119,7 @@ def _recording(
         raise RecordingError(unknown("joint", missing[0], names, f"recording {path}"))
     else:
         order = [names.index(joint) for joint in joints]
+    in_order = order == list(range(n))  # large arrays are not copied
     t = t - t[0]
 
     def part(name: str) -> Array | None:
@@ -91,18 +127,21 @@ def _recording(
             return None
         if arrays[name].shape != (rows, n):
             raise RecordingError(f"{path}: {name} has the shape {arrays[name].shape}; it must be ({rows}, {n})")
-        return arrays[name][:, order]
+        return arrays[name] if in_order else arrays[name][:, order]
 
     def series(name: str) -> Series | None:
         values = part(name)
         return None if values is None else Series(t, values)
 
-    shape = {name: arrays[name].reshape(rows, *row) for name, row in SHAPES.items() if name in arrays}
+    try:
+        shape = {name: arrays[name].reshape(rows, *row) for name, row in SHAPES.items() if name in arrays}
+    except ValueError as error:
+        raise RecordingError(f"{path}: {error}; {', '.join(SHAPES)} have a row for each of the {rows} times") from None
     parts = {name: series(name) for name in arrays if name.startswith(TORQUE)}
-    kept = ["q", "qd", "effort", "reference_q", "reference_qd", *parts]
+    kept = [*_READ[1:6], *parts]
     return Recording(
         source=str(path), joint_names=tuple(names[j] for j in order), t=t,
-        q=q[:, order] if q.shape[1] == n else q, qd=part("qd"), effort=part("effort"),
+        q=q[:, order] if q.shape[1] == n and not in_order else q, qd=part("qd"), effort=part("effort"),
         reference_q=series("reference_q"), reference_qd=series("reference_qd"),
         torque={name.removeprefix(TORQUE): values for name, values in parts.items() if values is not None},
         shape=shape, topics={name: name for name in kept if name in arrays},

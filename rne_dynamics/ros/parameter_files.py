@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
+from rne_dynamics.description.yaml_nodes import MOST_BYTES, plain
 from rne_dynamics.errors import ParameterError
+from rne_dynamics.input_file import read_limited
 
 SECTION = "ros__parameters"
 #: Parameters of hardware that a simulated arm does not have, and the terms that it can add to the efforts as hardware.
@@ -71,8 +72,8 @@ def node_keys(file: str) -> Iterator[str]:
 
     try:
         # without tags, as rcl reads it: ROS's launch writes lists as !!python/tuple
-        content = yaml.load(Path(file).read_text(encoding="utf-8"), Loader=yaml.BaseLoader)
-    except (OSError, ValueError, yaml.YAMLError):  # rcl reads it too and reports the fault
+        content = plain(read_limited(file, MOST_BYTES), yaml.BaseLoader)
+    except (OSError, ValueError, RecursionError, yaml.YAMLError):  # rcl reads it too and reports the fault
         return
     yield from _keys_in(content, "")
 
@@ -88,10 +89,10 @@ def settings_for(file: str, node: str) -> dict[str, Any]:
     import yaml
 
     try:
-        content = yaml.safe_load(Path(file).read_text(encoding="utf-8"))
+        content = plain(read_limited(file, MOST_BYTES))
     except OSError as error:
         raise ParameterError(f"{file} cannot be read: {error.strerror}") from None
-    except (ValueError, yaml.YAMLError) as error:
+    except (ValueError, RecursionError, yaml.YAMLError) as error:
         raise ParameterError(f"{file} is no YAML: {' '.join(str(error).split())}") from None
     if not isinstance(content, Mapping):
         raise ParameterError(f"{file} is no parameter file; it needs keys such as /**/simulator with {SECTION} below")

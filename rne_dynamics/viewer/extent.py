@@ -13,7 +13,7 @@ from rne_dynamics.viewer.visuals import Visual
 
 
 def farthest(shapes: Iterable[Visual], origin: str, point: Array) -> float | None:
-    """Largest distance of the shapes' surfaces from a point, m; None where a mesh is missing.
+    """Largest distance of the shapes' surfaces from a point, m; None where a mesh is missing or empty.
 
     Parameters
     ----------
@@ -37,4 +37,6 @@ def farthest(shapes: Iterable[Visual], origin: str, point: Array) -> float | Non
     except DescriptionError:
         return None
     corners, _ = merged(scene)
+    if not len(corners):
+        return None  # an empty mesh
     return float(np.linalg.norm(corners - point, axis=1).max())

@@ -14,6 +14,7 @@ from rne_dynamics.description.share import package_folders, resolve_uri
 from rne_dynamics.description.sources import Source
 from rne_dynamics.errors import DescriptionError, MissingDependencyError
 from rne_dynamics.model.inertia import Array
+from rne_dynamics.model.mesh_file import read_mesh
 from rne_dynamics.model.protocol import Robot
 from rne_dynamics.viewer.stand_ins import stand_ins
 from rne_dynamics.viewer.visuals import GREY, Visual, by_link, visuals
@@ -113,11 +114,12 @@ def add_shape(trimesh: Any, scene: Any, part: Visual, origin: str) -> None:
         return
     path = mesh_path(part.file, origin)
     try:
-        loaded = trimesh.load_scene(str(path))
+        loaded = read_mesh(trimesh.load_scene, path)
     except ImportError as error:
         raise DescriptionError(f"{path}: {error}: {extra('view')}") from None
     except Exception as error:  # trimesh raises whatever its readers do
-        raise DescriptionError(f"{path}: trimesh cannot read it: {' '.join(str(error).split())}") from error
+        said = getattr(error, "strerror", None) or " ".join(str(error).split()) or type(error).__name__
+        raise DescriptionError(f"{path}: trimesh cannot read it: {said}") from error
     unit = _unit(loaded) if path.suffix.lower() == ".dae" else 1.0
     own = path.suffix.lower() in (".dae", ".glb", ".gltf", ".obj")
     scale = np.diag([*(unit * np.array(part.size)), 1.0])

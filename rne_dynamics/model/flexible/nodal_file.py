@@ -28,6 +28,7 @@ from typing import Any
 import numpy as np
 
 from rne_dynamics.errors import DescriptionError, ModelError
+from rne_dynamics.input_file import MOST_ARRAYS, check_regular
 from rne_dynamics.model.flexible.modal import ModalLink
 from rne_dynamics.model.flexible.modal_archive import ArrayFile
 from rne_dynamics.model.flexible.nodal import nodal_link
@@ -88,12 +89,16 @@ def _value(file: ArrayFile, key: str) -> Any:
 
 
 def _matrix_market(file: ArrayFile, key: str, name: str) -> Any:
-    from scipy.io import mmread
+    from scipy.io import mminfo, mmread
 
     path = file.path.parent / name
     if path.suffix.lower() != ".mtx":
         file.fail(key, f"is {name!r}; it must be numbers, or the name of a Matrix Market file that ends in .mtx")
     try:
+        check_regular(path, MOST_ARRAYS)
+        rows, columns, entries, *_ = mminfo(path)
+        if 8 * max(rows * columns, entries) > MOST_ARRAYS:
+            file.fail(key, f"has {rows} x {columns} numbers in {path}; at most {MOST_ARRAYS // 8} are allowed")
         return mmread(path)
     except OSError as error:
         raise DescriptionError(f"{path}: {error.strerror or error}; {file.path} names it for {key}") from None

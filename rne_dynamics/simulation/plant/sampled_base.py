@@ -6,7 +6,6 @@ Position and quaternion are splines of time, component by component; the quatern
 from __future__ import annotations
 
 import csv
-import zipfile
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -16,6 +15,7 @@ import numpy as np
 from rne_dynamics.dynamics.declared.base_motion import BaseMotion
 from rne_dynamics.dynamics.kinematics.rotations import quaternion_matrices
 from rne_dynamics.errors import SimulationError
+from rne_dynamics.input_file import MOST_ARRAYS, check_regular, limited_lines, read_arrays
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.rebuilt import Rebuilt
 from rne_dynamics.simulation.plant.smoothing_spline import at_time, from_rest, smoothing_spline, to_rest
@@ -100,6 +100,7 @@ class SampledBase(Rebuilt):
         """
         path = Path(path)
         try:
+            check_regular(path, MOST_ARRAYS)
             table = _read_npz(path) if path.suffix == ".npz" else _read_csv(path)
         except OSError as error:
             raise SimulationError(f"{path}: the base motion cannot be read: {error.strerror or error}") from None
@@ -204,7 +205,7 @@ def _vector_part(q: Array) -> Array:
 
 def _read_csv(path: Path) -> tuple[Array, Array, Array]:
     with path.open(newline="", encoding="utf-8") as file:
-        reader = csv.DictReader(file, skipinitialspace=True)
+        reader = csv.DictReader(limited_lines(file), skipinitialspace=True)
         try:
             names = [name.strip() for name in reader.fieldnames or ()]
             missing = [name for name in COLUMNS if name not in names]
@@ -232,11 +233,13 @@ def _numbers(path: Path, line: int, row: Mapping[str, str | None]) -> list[float
 def _read_npz(path: Path) -> tuple[Array, Array, Array]:
     names = ("time", "position", "quaternion")
     try:
-        with np.load(path, allow_pickle=False) as archive:
-            missing = [name for name in names if name not in archive]
-            if missing:
-                raise SimulationError(f"{path}: it has no array {', '.join(missing)}; needed are {', '.join(names)}")
-            time, position, quaternion = (archive[name] for name in names)
-    except (ValueError, EOFError, zipfile.BadZipFile):
-        raise SimulationError(f"{path}: it is not an NPZ file of plain arrays; write it by numpy.savez") from None
+        archive = read_arrays(path)
+    except ValueError as error:
+        raise SimulationError(
+            f"{path}: it is not an NPZ file of plain arrays: {error}; write it by numpy.savez"
+        ) from None
+    missing = [name for name in names if name not in archive]
+    if missing:
+        raise SimulationError(f"{path}: it has no array {', '.join(missing)}; needed are {', '.join(names)}")
+    time, position, quaternion = (archive[name] for name in names)
     return time, position, quaternion

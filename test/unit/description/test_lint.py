@@ -11,7 +11,7 @@ from support.wheel import wheel_urdf
 
 from rne_dynamics.advice import rne as typed
 from rne_dynamics.description.findings import Finding, Severity
-from rne_dynamics.description.lint import lint
+from rne_dynamics.description.lint import MOST_COORDINATES, lint
 from rne_dynamics.description.share import share_file, shipped_robots
 from rne_dynamics.description.urdf import load_urdf
 from rne_dynamics.errors import DescriptionError
@@ -420,11 +420,13 @@ def test_one_link_that_outweighs_all_others() -> None:
 
 
 def test_many_faults_and_many_links_end_in_seconds() -> None:
-    count = 10_000
+    count = MOST_COORDINATES
     links = [link(f"l{i}") for i in range(count)]
     dangling = [joint(f"j{i}", f"x{i}", f"l{i}") for i in range(count)]
     start = time.process_time()
     assert len(lint(robot(*links, *dangling)).of(Severity.ERROR)) >= count
+    (finding,) = lint(robot(*links, *dangling, joint("one", "l0", "more"))).findings
+    assert f"at most {MOST_COORDINATES} are allowed" in finding.message
     assert time.process_time() - start < 30.0
 
 

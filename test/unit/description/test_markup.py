@@ -5,7 +5,7 @@ import time
 import pytest
 
 from rne_dynamics.description.findings import FaultyDescriptionError
-from rne_dynamics.description.markup import DEEPEST, MOST_ELEMENTS, read_markup
+from rne_dynamics.description.markup import DEEPEST, LONGEST, MOST_ELEMENTS, read_markup
 
 LAUGHS = (
     '<?xml version="1.0"?>\n<!DOCTYPE lolz [\n<!ENTITY a "lol">\n'
@@ -134,6 +134,8 @@ def test_too_many_elements_are_refused() -> None:
 
 def test_long_text_and_attributes_end_quickly() -> None:
     start = time.process_time()
-    root = read_markup(b"<robot name='" + b"x" * 5_000_000 + b"'>" + b"y\n" * 5_000_000 + b"</robot>", "f")
+    root = read_markup(b"<robot name='" + b"x" * LONGEST + b"'>" + b"y\n" * 5_000_000 + b"</robot>", "f")
     assert len(root.text) <= 2000
+    with pytest.raises(FaultyDescriptionError, match="an attribute of more than"):
+        read_markup(b"<robot name='" + b"x" * 5_000_000 + b"'/>", "f")
     assert time.process_time() - start < 20.0

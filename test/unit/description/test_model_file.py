@@ -440,7 +440,7 @@ def test_files_as_a_whole(text: str, expected: str) -> None:
 
 
 def test_large_files_are_refused() -> None:
-    with pytest.raises(DescriptionError, match="larger than 1000 kB"):
+    with pytest.raises(DescriptionError, match="larger than 200 kB"):
         rne.load_model("urdf: x\n" + "#" * 1_000_000)
 
 

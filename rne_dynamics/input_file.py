@@ -1,0 +1,151 @@
+"""Files that a user names, read within limits: no pipe or device that never ends, no bomb.
+
+What a file is or holds that it must not is an `OSError` with a text, as that of a missing file, so that one handler
+reports both. What it is for, and which format, is known by the callers.
+"""
+
+from __future__ import annotations
+
+import errno
+import math
+import os
+import select
+import stat
+import struct
+import time
+import zipfile
+import zlib
+from collections.abc import Iterator
+from pathlib import Path
+from tokenize import TokenError
+from typing import IO, Any
+
+import numpy as np
+import numpy.typing as npt
+
+#: Longest wait for a pipe, as of ``rne check <(xacro arm.xacro)``, s.
+PATIENCE = 8.0
+#: Most bytes of all arrays of one file: what reads them may copy them once within 1 GB.
+MOST_ARRAYS = 400_000_000
+#: Longest line of a table, characters.
+LONGEST_LINE = 1_000_000
+_CHUNK = 1 << 20
+#: What zipfile and NumPy raise for archives and headers that are none.
+_BROKEN = (zipfile.BadZipFile, zlib.error, struct.error, EOFError, RuntimeError, TypeError, SyntaxError, TokenError)
+
+
+def check_regular(path: str | Path, most: int | None = None) -> int:
+    """Size of a regular file, bytes; `OSError` for another kind of file, or one of more than `most` bytes."""
+    found = Path(path).stat()
+    if stat.S_ISDIR(found.st_mode):
+        raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
+    if not stat.S_ISREG(found.st_mode):
+        raise OSError(errno.EINVAL, "it is a pipe or a device; give a file", str(path))
+    if most is not None and found.st_size > most:
+        raise _too_large(path, most)
+    return found.st_size
+
+
+def read_limited(path: str | Path, most: int) -> bytes:
+    """Content of a regular file of at most `most` bytes; raises as `check_regular`."""
+    check_regular(path)
+    with open(path, "rb") as stream:  # noqa: PTH123
+        return _whole(path, stream.read(most + 1), most)
+
+
+def read_pipe_or_file(path: str | Path, most: int) -> bytes:
+    """As `read_limited`; also what a pipe or device gives within `PATIENCE`."""
+    number = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
+    with os.fdopen(number, "rb", buffering=0) as stream:
+        mode = os.fstat(number).st_mode
+        if stat.S_ISDIR(mode):
+            raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
+        if stat.S_ISREG(mode):
+            return read_limited(path, most)
+        parts: list[bytes] = []
+        end, size = time.monotonic() + PATIENCE, 0
+        while size <= most:
+            if not select.select([number], [], [], max(end - time.monotonic(), 0.0))[0]:
+                raise OSError(errno.ETIMEDOUT, f"it is a pipe or a device that has not ended after {PATIENCE:g} s",
+                              str(path))  # fmt: skip
+            part = stream.read(_CHUNK)
+            if not part:
+                return b"".join(parts)
+            parts.append(part)
+            size += len(part)
+    raise _too_large(path, most)
+
+
+def limited_lines(file: IO[str]) -> Iterator[str]:
+    """The lines of a text file; `OSError` for one that is longer than `LONGEST_LINE`."""
+    while line := file.readline(LONGEST_LINE + 1):
+        if len(line) > LONGEST_LINE:
+            raise OSError(errno.EFBIG, f"it has a line of more than {LONGEST_LINE} characters")
+        yield line
+
+
+def read_arrays(path: str | Path) -> dict[str, npt.NDArray[Any]]:
+    """The arrays of an ``.npz`` file by name, none of objects.
+
+    Raises
+    ------
+    OSError
+        Not readable, no regular file, or more than `MOST_ARRAYS` bytes unpacked.
+    ValueError
+        No archive of plain arrays, as NumPy writes them; an array whose shape does not agree with its size.
+    """
+    check_regular(path)
+    try:
+        with zipfile.ZipFile(path) as archive:
+            members = archive.infolist()
+            if sum(member.file_size for member in members) > MOST_ARRAYS:
+                raise _too_large(path, MOST_ARRAYS, "unpacked ")
+            found = {}
+            for member in members:
+                if member.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
+                    raise ValueError(f"{member.filename} is compressed in another way than NumPy does")
+                with archive.open(member) as stream:
+                    found[member.filename.removesuffix(".npy")] = _array(stream, member)
+    except _BROKEN as error:
+        raise ValueError(" ".join(str(error).split()) or type(error).__name__) from None
+    return found
+
+
+def _array(stream: IO[bytes], member: zipfile.ZipInfo) -> npt.NDArray[Any]:
+    """One array; its memory is that which the archive has for it, whatever its own header declares."""
+    form = np.lib.format
+    headers = {(1, 0): form.read_array_header_1_0, (2, 0): form.read_array_header_2_0}
+    version = form.read_magic(stream)
+    if version not in headers:
+        raise ValueError(f"{member.filename} is of version {version}; 1.0 and 2.0 are read")
+    shape, fortran, dtype = headers[version](stream)
+    if dtype.hasobject:
+        raise ValueError(f"{member.filename} holds objects; write arrays of numbers and texts")
+    size, has = math.prod(shape) * dtype.itemsize, member.file_size - stream.tell()
+    if size != has or min(shape, default=0) < 0:
+        raise ValueError(f"{member.filename} declares the shape {_short(shape)}, {_short(size)} bytes; it has {has}")
+    raw, at = np.empty(size, np.uint8), 0
+    while at < size:
+        part = stream.read(min(_CHUNK, size - at))
+        if not part:
+            raise EOFError(f"{member.filename} ends early")
+        raw[at : at + len(part)] = np.frombuffer(part, np.uint8)
+        at += len(part)
+    flat = raw.view(dtype) if size else np.empty(math.prod(shape), dtype)
+    return flat.reshape(shape, order="F" if fortran else "C")
+
+
+def _whole(path: str | Path, data: bytes, most: int) -> bytes:
+    if len(data) > most:
+        raise _too_large(path, most)
+    return data
+
+
+def _too_large(path: str | Path, most: int, how: str = "") -> OSError:
+    amount = f"{most // 1_000_000} MB" if most >= 1_000_000 else f"{most // 1000} kB"
+    return OSError(errno.EFBIG, f"it is {how}larger than {amount}", str(path))
+
+
+def _short(value: object) -> str:
+    text = str(value)
+    return text if len(text) <= 60 else f"{text[:57]}..."

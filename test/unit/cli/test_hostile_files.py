@@ -1,0 +1,124 @@
+"""Files that are made to hang a command or fill the memory: every command ends within 10 s and 1 GB, with one line."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+from support.hostile_files import FILES, write
+
+#: Computing time, s, and memory, bytes, of a command and the processes it starts.
+MOST_TIME, MOST_MEMORY = 10.0, 1_000_000_000
+#: After which a command that waits for ever is ended, s.
+PATIENCE = 600.0
+LONGEST_LINE = 2_000
+#: `rne`, which the system ends where a file takes far more than it may.
+PROGRAM = f"""
+import resource, sys
+resource.setrlimit(resource.RLIMIT_CPU, ({int(4 * MOST_TIME)},) * 2)
+resource.setrlimit(resource.RLIMIT_AS, ({6 * MOST_MEMORY},) * 2)
+from rne_dynamics.cli.start import main
+sys.exit(main())
+"""
+
+ROBOT = (".urdf", ".xacro", ".yaml")
+TABLE = (".csv", ".npz")
+RECORDING = (*TABLE, ".mcap", ".db3", ".bag")
+MESH = (".stl", ".obj", ".ply", ".off", ".dae", ".glb", ".3mf", ".zip")
+#: Commands and the endings of the files that they read; {} is the file.
+COMMANDS = {
+    "check {}": ROBOT,
+    "info {}": ROBOT,
+    "inertia robot {}": (".urdf", ".xacro"),
+    "inertia composite {}": (".yaml",),
+    "inertia mesh {} --density 1000": MESH,
+    "simulate {} --free --seconds 0.1": ROBOT,
+    "simulate puma560 --base-motion {} --seconds 0.1": TABLE,
+    "verify {}": ROBOT,
+    "export {}": ROBOT,
+    "export {} --language c --out computed": ROBOT,
+    "new {} --out new.yaml --force": ROBOT,
+    "plot {} --out plot.png": RECORDING,
+    "view puma560 --replay {}": RECORDING,
+    "bench --from {}": (".json",),
+}
+#: Of each kind one, for every change; the whole table is slow.
+FAST = [
+    ("check {}", "chain_3000.urdf"), ("check {}", "fifo.urdf"), ("check {}", "power.xacro"), ("check {}", "list.xacro"),
+    ("check {}", "include_fifo.xacro"), ("check {}", "aliases.yaml"), ("check {}", "sparse.urdf"),
+    ("info {}", "binary_20000.urdf"), ("inertia composite {}", "aliases.yaml"),
+    ("inertia mesh {} --density 1000", "header.stl"), ("simulate {} --free --seconds 0.1", "chain_3000.urdf"),
+    ("plot {} --out plot.png", "shape.npz"), ("plot {} --out plot.png", "bomb.npz"),
+    ("plot {} --out plot.png", "bomb.mcap"), ("plot {} --out plot.png", "view.db3"),
+]  # fmt: skip
+ALL = [(command, name) for command, endings in COMMANDS.items() for name in FILES if name.endswith(endings)]
+
+
+class Ended(NamedTuple):
+    """What a command did."""
+
+    code: int
+    seconds: float
+    memory: int
+    output: str
+    errors: str
+
+
+def run(words: list[str], folder: Path) -> Ended:
+    """Run `rne` and measure it with the processes it starts; fails where it waits for ever."""
+    with tempfile.TemporaryFile() as output, tempfile.TemporaryFile() as errors:
+        process = subprocess.Popen(
+            [sys.executable, "-c", PROGRAM, *words], cwd=folder, stdin=subprocess.DEVNULL, stdout=output, stderr=errors,
+            start_new_session=True,
+        )  # fmt: skip
+        end = time.monotonic() + PATIENCE
+        while (done := os.wait4(process.pid, os.WNOHANG))[0] == 0:
+            if time.monotonic() > end:
+                os.killpg(process.pid, 9)
+                pytest.fail(f"{' '.join(words)} has not ended after {PATIENCE:g} s")
+            time.sleep(0.02)
+        texts = []
+        for stream in (output, errors):
+            stream.seek(0)
+            texts.append(stream.read().decode("utf-8", "replace"))
+    process.returncode = os.waitstatus_to_exitcode(done[1])
+    used = done[2]
+    return Ended(process.returncode, used.ru_utime + used.ru_stime, 1024 * used.ru_maxrss, *texts)
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory) -> Path:
+    """A folder for all files; kernels that commands of ordinary robots need are compiled."""
+    made = tmp_path_factory.mktemp("hostile")
+    for words in (["check", "puma560"], ["simulate", "puma560"]):
+        assert run(words, made).code == 0
+    return made
+
+
+def check(folder: Path, command: str, name: str) -> None:
+    write(folder, name)
+    ended = run([word.format(name) for word in command.split()], folder)
+    lines = ended.errors.splitlines()
+    assert ended.code in (0, 1, 2), ended
+    assert "Traceback" not in ended.errors, ended.errors
+    assert ended.code == 0 or len(lines) == 1 or ended.output, ended
+    assert all(len(line) < LONGEST_LINE for line in lines), ended.errors
+    assert ended.seconds < MOST_TIME, ended
+    assert ended.memory < MOST_MEMORY, ended
+
+
+@pytest.mark.parametrize(("command", "name"), FAST)
+def test_one_file_of_each_kind(folder, command, name):
+    check(folder, command, name)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("command", "name"), [case for case in ALL if case not in FAST])
+def test_every_file_with_every_command(folder, command, name):
+    check(folder, command, name)
