@@ -73,8 +73,8 @@ def test_a_gap_in_the_states_makes_no_joint_faster_than_its_motion(name, gap):
     rig = moving(name)
     at = fast(rig)
     rig.run(gap, corrupt=lambda state: None)
-    blind = np.abs(rig.speeds[-round(gap / rig.period):]) / rig.settings.limits.velocity
-    assert blind.max() < at + 0.05
+    speeds = np.abs(rig.speeds[-round(gap / rig.period):]) / rig.settings.limits.velocity
+    assert speeds.max() < at + 0.05
     rig.run(1.2)
     assert rig.mode is Mode.HOLDING
     assert np.abs(rig.speeds[-1]).max() < 0.02
