@@ -37,7 +37,7 @@ class TorqueTerms(NamedTuple):
 
 
 #: Rows of the terms in an array of them, in the order of `TorqueTerms`.
-INERTIA, CORIOLIS, GRAVITY, FRICTION, FEEDBACK = range(len(TorqueTerms._fields))
+GRAVITY, FEEDBACK = TorqueTerms._fields.index("gravity"), TorqueTerms._fields.index("feedback")
 
 
 def named_terms(terms: TorqueTerms | Array) -> TorqueTerms:

@@ -44,8 +44,8 @@ def load_picked_up_and_lost(rig: Rig) -> None:
     rig.check(not fast.any(), f"a joint was faster than its limit: {fast.any(axis=0).tolist()}")
 
 
-@fault("held or floating again at rest, or stopped for overspeed: zeros, fault", arms=ARMS,
-       nodes=(COMPUTED_TORQUE, GRAVITY_COMPENSATION))
+@fault("held again at rest, or stopped for overspeed: zeros, fault. An arm that floats does so again at rest",
+       arms=ARMS, nodes=(COMPUTED_TORQUE, GRAVITY_COMPENSATION))
 def hand_pushes_hard(rig: Rig) -> None:
     """A hand pushes the tool hard for 0.3 s, along each axis in turn."""
     for axis in range(3):
@@ -60,8 +60,25 @@ def hand_pushes_hard(rig: Rig) -> None:
             "an arm at rest, held, floating or released", seconds=6.0,
         )
         if rig.controller.state == "fault":
+            rig.check(rig.module != GRAVITY_COMPENSATION, "a hand's push is a fault of an arm that floats")
             rig.silent()
             rig.run(2.0 * COMMAND_TIMEOUT)  # until the brakes hold it
             rig.recover()
     rig.run(0.2)
     rig.check(rig.controller.state in (rig.steady, "fault"), "the arm is neither held nor released")
+
+
+@fault("guided on: the motors resist a joint near its velocity limit, and the arm floats again at rest", arms=ARMS)
+def guided_arm_pushed_hard(rig: Rig) -> None:
+    """A hand that guides the arm pushes the tool hard for 0.5 s, to and fro along each axis in turn."""
+    answer = rig.hand_guide(True)
+    rig.check(answer.success, f"hand guiding is refused: {answer.message}")
+    rig.reach("floating")
+    for push in (*np.eye(6)[:3], *-np.eye(6)[:3]):
+        rig.driver.wrenches = {rig.arm.tool: rig.arm.push * push}
+        rig.run(0.5)
+        rig.driver.wrenches = {}
+        rig.until(lambda: np.abs(rig.driver.qd).max() < REST, "an arm at rest", seconds=6.0)
+        rig.check(rig.controller.state == "floating", "the arm does not float any more")
+    rig.hand_guide(False)
+    rig.stays(0.3)

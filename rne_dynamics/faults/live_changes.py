@@ -5,6 +5,8 @@ from __future__ import annotations
 import importlib
 from collections.abc import Iterator
 
+import numpy as np
+
 from rne_dynamics.faults.arm import COMPUTED_TORQUE, GRAVITY_COMPENSATION
 from rne_dynamics.faults.fault import Faults
 from rne_dynamics.faults.rig import Rig
@@ -16,6 +18,8 @@ fault = FAULTS.fault
 
 #: Largest displacement of a held arm when a parameter changes, rad.
 DEVIATION = 0.05
+#: Velocity limits that are lower than the speed of the arm, rad/s, the time until it keeps them, s, and how well.
+LOW, SLOWED, KEPT = 0.3, 0.8, 1.1
 
 
 def live(module: str) -> tuple[Parameter, ...]:
@@ -33,6 +37,24 @@ def others(parameter: Parameter, value: object) -> Iterator[object]:
     elif isinstance(value, float):
         near = (1.5 * value if value else 0.1, 0.5 * value, parameter.lower, parameter.upper)
         yield from dict.fromkeys(float(min(max(x, parameter.lower), parameter.upper)) for x in near if x != value)
+
+
+@fault("slowed along its path, then within the new limits until they rise again; the goal is reached",
+       arms=("two-links", "panda"))
+def limits_lowered_in_motion(rig: Rig) -> None:
+    """The velocity limits fall below the speed of the arm in motion, and rise again before its end."""
+    names = [f"limits.{joint}.velocity" for joint in rig.robot.joint_names]
+    goal = rig.move()
+    rig.mark()
+    answer = rig.controller.set(dict.fromkeys(names, LOW))
+    rig.check(answer.successful, f"lower limits are refused: {answer.reason}")
+    rig.run(SLOWED)
+    first = len(rig.driver.speeds)
+    rig.run(0.3)
+    fast = float(np.abs(rig.driver.speeds[first:]).max()) / LOW
+    rig.check(fast < KEPT, f"the arm moves at {fast:.2f} of the new limits {SLOWED:g} s later")
+    rig.controller.set_back()
+    rig.arrive(goal)
 
 
 @fault("accepted or refused with a reason; efforts keep their rate and limits, the arm is held and stops in time",

@@ -36,6 +36,7 @@ from rne_dynamics.control.gate.settings import (
 from rne_dynamics.control.gate.states import GateStates
 from rne_dynamics.control.guards.effort_limiter import EFFORT, LARGEST, LONGEST_STEP, RATE, EffortLimiter, Limited
 from rne_dynamics.control.guards.lost_stream import BACK
+from rne_dynamics.control.guards.velocity_in_force import VelocityInForce
 from rne_dynamics.control.supervision.stop_plan import Stage, Stop
 from rne_dynamics.errors import ControlError, RneDynamicsError
 from rne_dynamics.model.inertia import Array
@@ -74,10 +75,9 @@ class EffortGate:
         self.states = GateStates(settings.states)
         self.q, self.qd = self.states.q, self.states.qd
         self.q[:] = settings.robot.neutral
-        self._limiter = EffortLimiter(settings.limits)
+        self._limiter, self._velocity = EffortLimiter(settings.limits), VelocityInForce(settings.limits.velocity)
         self._hold = self._new_hold()
-        self._gravity = np.zeros(n)
-        self._allowed = np.zeros(n)
+        self._gravity, self._allowed = np.zeros(n), np.zeros(n)
         self._stop: Stop | None = None
         self._after = FAULT
         self._limited: tuple[Array, Limited] | None = None
@@ -85,8 +85,8 @@ class EffortGate:
         self._restart(-math.inf)
 
     def _new_hold(self) -> GateHold:
-        settings = self.settings
-        return GateHold(settings.robot, settings.stop.damping, weightless="gravity" in settings.compensated)
+        made = self.settings
+        return GateHold(made.robot, made.stop.damping, weightless="gravity" in made.compensated)
 
     def _restart(self, now: float) -> None:
         """Forget what was before `now`."""
@@ -109,6 +109,7 @@ class EffortGate:
             Settings for other joints.
         """
         self._limiter.change(settings.limits)
+        self._velocity.change(settings.limits.velocity, self.qd)
         self.states.change(settings.states)
         self.settings = settings
         self._hold = self._new_hold()
@@ -281,8 +282,9 @@ class EffortGate:
                 self._hold.follow(self.q, self.qd)
             except RneDynamicsError as error:  # the controller decides; a take-over would use the last gravity torque
                 self.counters.failure = str(error)
-            if (np.abs(self.qd) > TAKE_OVER * self.settings.limits.velocity).any():
+            if (np.abs(self.qd) > TAKE_OVER * self._velocity.now).any():
                 self._take_over(now, f"{self._fastest()}: the controller does not stop it")
+        self._velocity.advance(min(now - self._sent_at, LONGEST_STEP))
         if self.mode is not STOPPING:
             return None
         if self._dead_reckoning and not self._distrusted and self.states.good >= BACK:
@@ -339,7 +341,7 @@ class EffortGate:
         self._after, self._dropped, self._dead_reckoning = after, False, False
         self._began, self._update_inertia_at, self._good = now, -math.inf, 0
         self._blend_from, self._support = math.nan, 1.0
-        self._allowed = np.maximum(OVERSPEED * self.settings.limits.velocity, FASTER * np.abs(self.qd))
+        self._allowed = np.maximum(OVERSPEED * self._velocity.now, FASTER * np.abs(self.qd))
         self._enter(STOPPING, why)
         if self.states.stale(now):
             self._begin_dead_reckoning(now, for_good=self.states.doubted)
@@ -368,8 +370,7 @@ class EffortGate:
     def _drive(self, now: float) -> GateEffort:
         """The gate's own effort."""
         assert self._stop is not None
-        n = self.settings.robot.n
-        target = np.zeros(n)
+        target = np.zeros(self.settings.robot.n)
         self._watch_speed(now)
         support = 0.0 if self._dropped else self._stop.support(now)
         if support > 0.0:
@@ -382,8 +383,7 @@ class EffortGate:
                 self._begin_dead_reckoning(now, for_good=True)
                 target = support * self._gravity
         limited = self._limiter.approach(target, min(now - self._sent_at, LONGEST_STEP))
-        self._sent_at, self._support = now, support
-        self.counters.own += 1
+        self._sent_at, self._support, self.counters.own = now, support, self.counters.own + 1
         self.counters.dead_reckoned += self._dead_reckoning
         over = self._dropped or self._stop.stage(now) is Stage.OVER
         if not over or limited.command.any():
@@ -396,7 +396,7 @@ class EffortGate:
         """Release an arm that the gate's own effort does not slow down: its model or its signs are wrong."""
         if self._dead_reckoning or self._dropped:
             return
-        limit = OVERSPEED * self.settings.limits.velocity
+        limit = OVERSPEED * self._velocity.now
         allowed = self._allowed if now - self._began < GRACE else limit
         if (np.abs(self.qd) > allowed).any():
             self._after = FAULT

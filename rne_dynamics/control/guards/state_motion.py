@@ -123,7 +123,8 @@ def place_follows(whole: NDArray[np.int64], clock: Array, table: Array, q: Array
             table[NEXT_UNWRAPPED, j] = -2.0 * math.pi * turns_off_kernel(q[j], before)
             q[j] += table[NEXT_UNWRAPPED, j]
         moved = abs(q[j] - before)
-        allowed = MOVE_FACTOR * table[LIMIT, j] * reach + POSITION_SLACK
+        # a hand may push a joint beyond its limit, and further with what it was measured to have
+        allowed = MOVE_FACTOR * max(table[LIMIT, j], abs(table[SPEED, j])) * reach + POSITION_SLACK
         # after a jump `allowed` grows with dt, but a place nearer to where that led is still the jump
         if moved > allowed or moved > abs(q[j] - table[JUMPED, j]):
             table[JUMPED, j] = q[j]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from typing import Literal
 
 import numpy as np
@@ -72,6 +73,7 @@ class Motion:
         self._base = base
         self._path = _alone(self._base, self._base.begin)
         self._check: PathCheck | None = None
+        self._limited, self._fastest = False, 1.0  # whether the limits have changed, and the rate that keeps them
         self._rate = PathRate(start, 0.0, 1.0, ramp=ramp)
         self._stamp, self._s, self._braking, self._stopped = start, 0.0, False, False
         self._reference = self._base.sample(0.0)
@@ -97,14 +99,21 @@ class Motion:
         TrajectoryError
             It lies too far from `now`, or the way onto it leaves the limits: it must not be followed.
         """
-        begin = (stamp - self.start) / NANOSECONDS
+        self._take_over(stamp, (stamp - self.start) / NANOSECONDS, now, rate, slope)
+
+    def _take_over(self, stamp: int, begin: float, now: Reference, rate: float, slope: float) -> None:
+        """`begin` at a path time."""
         if self.limits is not None:
             check_start(self._base.sample(begin).q, now.q, self.limits)
         moving, rate, slope = in_path_time(now, rate, slope)
-        self._path = takeover(self._base, begin, moving, self._blend_time)
+        self._path, self._fastest = takeover(self._base, begin, moving, self._blend_time), 1.0
         if self.limits is not None:
-            self._check = PathCheck(self._path, now, self.limits, self._blend_time, rest_known=True)
+            new = self._limited
+            now = now._replace(qd=np.zeros_like(now.qd)) if new else now  # it may be too fast for them by now
+            self._check = PathCheck(self._path, now, self.limits, self._blend_time, rest_known=not new, slows=new)
             self._check.cycle(begin)
+            self._fastest = self._check.rate
+            rate = rate if moving.qd.any() else min(rate, self._fastest)
         self._rate = PathRate(stamp, begin, rate, slope, self._ramp)
         self._stamp, self._s, self._braking, self._stopped, self._due = stamp, begin, False, False, None
         self._largest = np.zeros(1)
@@ -122,12 +131,14 @@ class Motion:
             The reference is what it was.
         """
         stamp = max(stamp, self._stamp)
+        speed = min(speed, self._fastest)
         if not self._braking and speed != self._rate.target:
             self._rate.follow(stamp, min(speed, 1.0) if speed > 0.0 else 0.0)
         self._stamp = stamp
         s, rate, slope = self._rate.at(stamp)
         if self._check is not None:
             self._check.cycle(s)
+            self._fastest = self._check.rate
             if self._check.over:
                 self._check = None
         self._s = s
@@ -141,6 +152,20 @@ class Motion:
         """The reference at a later `stamp`, ns, if the speed stays; changes nothing."""
         s, rate, slope = self._rate.at(max(stamp, self._stamp))
         return self._path.sample(s, rate, slope)
+
+    def limit(self, limits: MotionLimits, *, begun: bool) -> None:
+        """Keep other limits: what lies ahead is checked again, and slowed down along the path where it is too fast.
+
+        Raises
+        ------
+        TrajectoryError
+            It has `begun`, and leaves the position limits.
+        """
+        if not begun and self.limits is not None:
+            limits = replace(limits, start=self.limits.start)
+        self.limits, self._limited = limits, True
+        if begun and not (self._braking or self.over):
+            self._take_over(self._stamp, self._s, self._reference, self.rate, self.slope)
 
     def brake(self, duration: float) -> None:
         """Come to rest on the path within `duration`, s, from the stamp last advanced to; then stay there.

@@ -14,6 +14,8 @@ from rne_dynamics.model.inertia import Array
 
 #: Polynomials, one for each piece and joint, that a control cycle has time to check: 0.2 ms on the test machine.
 A_CYCLE = 700
+#: Smallest step in which the rate of a path that is too fast is lowered, as a factor.
+SLOWER = 0.98
 
 
 class PathCheck:
@@ -31,13 +33,18 @@ class PathCheck:
         s; what leaves the limits within it is reported to do so while the trajectory is taken over.
     rest_known
         Whether what follows the blend was checked before, so that only the pieces of the blend are to be checked.
+    slows
+        Whether velocities beyond the limits lower the rate at which the path may be followed, and are no error.
     """
 
     def __init__(
-        self, path: BlendedPath, now: Reference, limits: MotionLimits, blend_time: float, *, rest_known: bool = False
+        self, path: BlendedPath, now: Reference, limits: MotionLimits, blend_time: float, *, rest_known: bool = False,
+        slows: bool = False,
     ) -> None:
         self._path, self._limits, self._blended = path, limits, path.begin + blend_time
-        self._bounds = limits.bounds(now)
+        self._bounds, self._slows = limits.bounds(now), slows
+        #: Rate of path time at which what is checked keeps the velocity limits.
+        self.rate = 1.0
         self._next, self._last = path.pieces()
         if rest_known:
             self._last = path.blended()
@@ -65,6 +72,11 @@ class PathCheck:
 
     def _check(self, last: int) -> None:
         found = self._path.departure(self._bounds, self._next, last)
+        while self._slows and found is not None and found[0] == 1:
+            factor = min(self._bounds[1, 1, found[1].joint] / abs(found[1].value), SLOWER)
+            self.rate *= factor
+            self._bounds[1] /= factor
+            found = self._path.departure(self._bounds, self._next, last)
         self._next = last
         if found is not None:
             raise TrajectoryError(self._text(*found))

@@ -11,6 +11,7 @@ from rne_dynamics.control.supervision.output import Effort
 from rne_dynamics.control.supervision.runaway import OVERSPEED, Runaway
 from rne_dynamics.control.supervision.states import (
     DRIVING,
+    FAULT,
     FLOATING,
     HOLDING,
     STOPPING,
@@ -68,7 +69,9 @@ class Efforts(Transitions):
     def _answer(self, stamp: int, now: float) -> Effort:
         q, qd, torques, counters = self.q, self.qd, self._torques, self.counters
         self._acting = stamp
-        if self._runaway is not None:
+        if self._output.velocity.slowing:
+            self._output.slow(now, np.zeros(len(q)) if self.mode is FLOATING else self.queue.reference.qd)
+        if self._runaway is not None and (self.mode is STOPPING or self._let_go(self._runaway, now)):
             return self._take_energy(self._runaway, now)
         if not self._drives and self.mode is not STOPPING:
             return self._limited(torques.supporting(q, qd), now)
@@ -103,20 +106,20 @@ class Efforts(Transitions):
 
     def _limited(self, terms: TorqueTerms, now: float, fade: float = 1.0) -> Effort:
         limited = self._output.answer(terms, now, self.q, self.qd, self.counters, fade)
-        runaway = bool((np.abs(self.qd) > OVERSPEED * self.settings.limits.velocity).any())
+        runaway = bool((np.abs(self.qd) > OVERSPEED * self._output.velocity.now).any())
         return self._answered(terms, terms.gravity, limited, runaway, now)
 
     def _answered(
         self, terms: TorqueTerms | Array, gravity: Array, limited: Limited, runaway: bool, now: float
     ) -> Effort:
         self._gravity = gravity
-        if self.mode is not FLOATING:
-            self._torques.missed.note(now, terms, limited.command)
         if self._torques.predictor is not None:
             self._torques.predictor.note(self._acting, limited.command)
         self._torques.integrate((self.stamp - self._integrated) / NANOSECONDS, self._filter.late, limited)
         self._integrated = self.stamp
-        if runaway and self._drives:
+        if self._runaway is not None:
+            self._runaway.sent(limited.command)
+        elif runaway and self._drives:
             self._stop_runaway(now, limited.command)
         self._command = limited.command
         return Effort(limited.command, terms, self.mode is STOPPING and self._through(now, limited))
@@ -156,14 +159,25 @@ class Efforts(Transitions):
         self._ramped = stamp
         return self._feedback
 
+    def _let_go(self, runaway: Runaway, now: float) -> bool:
+        """Whether an arm that a hand has made too fast gets no efforts, because its motors may not brake it."""
+        if not (np.abs(self.qd) > self.settings.limits.velocity).any():
+            self._runaway = None
+            return False
+        self._allowed(runaway, now, self._command)
+        if runaway.proved:
+            self._begin_stop(now, self._too_fast(), after=FAULT)
+            self._runaway = runaway
+        return runaway.cut
+
+    def _allowed(self, runaway: Runaway, now: float, effort: Array) -> Array:
+        return runaway.allow(now, self.qd, effort, lambda qdd: self._torques.explaining(self.q, self.qd, qdd))
+
     def _take_energy(self, runaway: Runaway, now: float) -> Effort:
-        """The effort of a stop after a joint was too fast."""
-        assert self._stop is not None
-        terms = self._torques.damped(self.q, self.qd, self._support(now))
-        allowed = runaway.allow(
-            now, self.qd, terms.total, lambda qdd: self._torques.explaining(self.q, self.qd, qdd)
-        )
-        if runaway.cut and self._stop.stage(now) is not Stage.OVER:
+        """The effort of a stop after a joint was too fast, and while the motors of a guided arm are tested."""
+        terms = self._torques.damped(self.q, self.qd, self._support(now), hard=True)
+        allowed = self._allowed(runaway, now, terms.total)
+        if runaway.proved and self._stop is not None and self._stop.stage(now) is not Stage.OVER:
             self._stop = Stop(now, now, 0.0)
             self.cause += "; the motors do not brake it, so the efforts are cut"
         self._at_rest(now)
@@ -179,7 +193,7 @@ class Efforts(Transitions):
         else:
             try:
                 passed = round((now - self.arrival) * NANOSECONDS)
-                terms = self._torques.along(self.queue.ahead(self.stamp + passed), braking=False)
+                terms = self._torques.along(self.queue.ahead(self.stamp + passed))
             except RneDynamicsError:  # loops that do not close there: the last effort stays
                 return None
         if (np.abs(terms.total - self._command) <= ALIKE * self.settings.limits.effort).all():
@@ -189,12 +203,12 @@ class Efforts(Transitions):
         return Effort(limited.command, terms, self._through(now, limited))
 
     def _reckoned_effort(self, now: float) -> Effort:
-        """Dead reckoning: along the braking reference, then the support of where it ends, released in time."""
+        """Dead reckoning: along the braking reference, then the gravity torque of where it ends, released in time."""
         stamp = self._reckoned[0] + round((now - self._reckoned[1]) * NANOSECONDS)
         terms = self._torques.only_support(self._gravity, self._support(now))
         if not self._at_rest(now):
             try:
-                terms = self._torques.along(self.queue.advance(stamp, self.speed, reckoning=True), braking=True)
+                terms = self._torques.along(self.queue.advance(stamp, self.speed, reckoning=True))
                 self._gravity = terms.gravity
             except RneDynamicsError:  # loops that do not close there: gravity of the last good state stays
                 self.counters.refusal = "the braking motion has no solution"

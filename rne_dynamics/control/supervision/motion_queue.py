@@ -9,6 +9,7 @@ from enum import Enum
 
 import numpy as np
 
+from rne_dynamics.control.motion.limits import MotionLimits
 from rne_dynamics.control.motion.motion import Motion
 from rne_dynamics.control.motion.rest import rest
 from rne_dynamics.control.reference import Reference
@@ -103,6 +104,16 @@ class MotionQueue:
             self._next.on_end(Ending.REPLACED, "another trajectory came before this one began")
         self._next = _Entry(motion, on_end)
 
+    def limit(self, limits: MotionLimits) -> None:
+        """Let trajectories keep other limits from now on, also one that is to come."""
+        if self._next is not None and isinstance(self._next.motion, Motion):
+            self._next.motion.limit(limits, begun=False)
+        if self._now is not None and isinstance(self._now.motion, Motion):
+            try:
+                self._now.motion.limit(limits, begun=True)
+            except TrajectoryError as error:
+                self.cancel(f"it leaves limits that were changed: {error}", Ending.STOPPED)
+
     def advance(self, stamp: int, speed: float, *, reckoning: bool = False) -> Reference:
         """The reference at `stamp`, ns, with path time at `speed` of real time; stamps do not decrease.
 
@@ -157,7 +168,7 @@ class MotionQueue:
         except TrajectoryError as error:
             self._come_to_rest(stamp, self.reference)
             self._end(self._called_off if self._cancelled else Ending.STOPPED, self._cancelled or
-                      f"it cannot go on from what the arm did when it began: {error}")
+                      f"it cannot go on from what the arm does, or within limits that were changed: {error}")
             return self.reference
 
     def judge(self, stamp: int, q: Array, qd: Array) -> Ending | None:

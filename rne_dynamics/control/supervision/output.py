@@ -8,7 +8,9 @@ from typing import NamedTuple
 import numpy as np
 
 from rne_dynamics.control.guards.clamp_report import clamp_report
-from rne_dynamics.control.guards.effort_limiter import LONGEST_STEP, EffortLimiter, Limited
+from rne_dynamics.control.guards.effort_limiter import LONGEST_STEP, SPEED, EffortLimiter, Limited
+from rne_dynamics.control.guards.effort_limits import VELOCITY
+from rne_dynamics.control.guards.velocity_in_force import VelocityInForce
 from rne_dynamics.control.reference import Reference
 from rne_dynamics.control.startup.believable_start import believable_start, start_tolerance
 from rne_dynamics.control.supervision.answer import Answer, QuickAnswer
@@ -55,12 +57,20 @@ class Output:
         self._settings = settings
         self._limiter = EffortLimiter(settings.limits)
         self._clamp: tuple[TorqueTerms | Array, Limited, Array] | None = None
+        self.velocity = VelocityInForce(settings.limits.velocity)
         self.at = -math.inf
 
     def adopt(self, settings: Settings) -> None:
-        """Other limits; the rate limit softens what jumps."""
+        """Other limits; the rate limit softens what jumps, and lower velocity limits wait for the arm to slow down."""
         self._settings = settings
         self._limiter.change(settings.limits)
+        self.velocity.change(settings.limits.velocity, self._limiter.memory[SPEED])
+        self._limiter.memory[VELOCITY] = self.velocity.now
+
+    def slow(self, now: float, speed: Array) -> None:
+        """Let lowered velocity limits come into force as a reference with the velocity `speed`, (n,), keeps them."""
+        self.velocity.advance(self._step(now), speed)
+        self._limiter.memory[VELOCITY] = self.velocity.now
 
     def start_from(self, reported: Array, gravity: Array) -> None:
         """Begin one step away from the present effort of the motors, as far as it is known and plausible.

@@ -9,11 +9,15 @@ time from detection   effort of each joint
 ====================  ==================================================================================================
 0 to `TRIAL`          gravity and damping, of which only what takes energy: zero where effort · velocity > 0. Never more
                       than the rate limit can bring to zero by `CUT`
-at `TRIAL`, and       zero for all joints from then on, where an effort should brake a joint, and more than that
-every `WINDOW` later  effort has driven the joint on
+at `TRIAL`, and       zero for all joints, where an effort should brake a joint, and more than that effort has driven
+every `WINDOW` later  the joint on
 every `WINDOW` later  the same, if a fast joint is faster than ever since, whatever explains it
+two `TRIAL` of zero   as before for good, if the joint is driven on without its motor: a hand pushes harder than the
+efforts later         motors brake. Otherwise the motors are at fault, and the efforts stay zero
 otherwise             gravity and damping that take energy; slow joints are held
 ====================  ==================================================================================================
+
+Hand guiding goes on meanwhile, with all of its efforts, until the motors are at fault.
 """
 
 from __future__ import annotations
@@ -36,6 +40,12 @@ SLOW, FAST = 0.05, 1.0
 #: Fractions of the effort limit: braking efforts below the first prove nothing; a joint that is driven on by more than
 #: the second although nothing was sent to it gets the effort of another joint.
 LEAST, STRAY = 2e-4, 0.05
+#: Part of what has driven a joint on that must stay without efforts to be a hand's: it would grow, since the brake is
+#: gone, but the hand's lever changes. Efforts may act late by `TRIAL`. It is then trusted up to so much more speed.
+EXTERNAL, TRUSTED = 0.5, 3.0
+#: Multiple of a braking effort that drives a joint of a guided arm on, for which a hand alone is not believed; a motor
+#: with the wrong sign makes it 2.
+GUIDED = 1.5
 
 
 class Runaway:
@@ -53,14 +63,23 @@ class Runaway:
         Limits in force.
     moving
         `JointInertia.moving`: what motors pull against each other explains no motion; shape (n, n).
+    guided
+        Whether a hand may drive joints on; only fast ones are suspected then.
     """
 
-    def __init__(self, now: float, qd: Array, command: Array, limits: EffortLimits, moving: Array) -> None:
+    def __init__(
+        self, now: float, qd: Array, command: Array, limits: EffortLimits, moving: Array, guided: bool = False
+    ) -> None:
         self._limits, self._moving = limits, moving
         self._began, self._last_at = now, now
         self._command = command.copy()
         self._first = np.abs(qd) / limits.velocity
-        self._tried = self.cut = False
+        self._tried = False
+        #: Whether all efforts are zero; whether that is for good, because motors do not brake.
+        self.cut = self.proved = False
+        self._zero_from, self._trusted = now, np.full(len(qd), FAST if guided else 0.0)
+        self._guided = guided
+        self._along, self._drive, self._suspects = np.sign(qd), np.zeros(len(qd)), np.zeros(len(qd), dtype=bool)
         self._restart(now, qd)
 
     def allow(self, now: float, qd: Array, effort: Array, explaining: Callable[[Array], Array]) -> Array:
@@ -79,7 +98,10 @@ class Runaway:
         """
         self._impulse += (now - self._last_at) * self._command
         self._last_at = now
-        if now - self._from >= (WINDOW if self._tried else TRIAL):
+        if self.cut and (self._command.any() or now - self._zero_from < TRIAL):
+            self._zero_from = now if self._command.any() else self._zero_from
+            self._restart(now, qd)  # efforts may still act
+        elif now - self._from >= (TRIAL if self.cut or not self._tried else WINDOW):
             self._judge(now, qd, explaining)
         if self.cut:
             return np.zeros(len(effort))
@@ -101,12 +123,22 @@ class Runaway:
         """Compare commands and motion since the last comparison."""
         time, limits = now - self._from, self._limits
         commanded = self._moving @ (self._impulse / time)
-        unexplained = self._moving @ explaining((qd - self._qd) / time) - commanded
+        acting = self._moving @ explaining((qd - self._qd) / time)
+        along = np.sign(self._qd)
         speed, before = np.abs(qd) / limits.velocity, np.abs(self._qd) / limits.velocity
-        braked = (commanded * self._qd < 0.0) & (np.abs(commanded) > LEAST * limits.effort)
-        bound = np.where(braked, np.abs(commanded), STRAY * limits.effort)
-        driven = (before > SLOW) & (unexplained * np.sign(self._qd) > bound)
-        grown = self._tried & (speed > np.maximum(GROWTH * np.maximum(before, self._first), FAST))
-        self.cut = self.cut or bool((grown | driven).any())
+        if self.cut:
+            external = acting * self._along >= EXTERNAL * self._drive
+            self.cut = self.proved = self.proved or not external[self._suspects].all()
+            self._trusted = TRUSTED * np.maximum(speed, OVERSPEED)
+        else:
+            braked = (commanded * self._qd < 0.0) & (np.abs(commanded) > LEAST * limits.effort)
+            bound = np.where(braked, np.abs(commanded), STRAY * limits.effort)
+            if self._guided:
+                bound = np.maximum(GUIDED * np.abs(commanded), STRAY * limits.effort)
+            driven = (before > SLOW) & ((acting - commanded) * along > bound)
+            grown = self._tried & (speed > np.maximum(GROWTH * np.maximum(before, self._first), FAST))
+            self._suspects = (driven if self._guided else driven | grown) & (speed > self._trusted)
+            self._along, self._drive = along, acting * along
+            self.cut = bool(self._suspects.any())
         self._tried = True
         self._restart(now, qd)

@@ -11,6 +11,7 @@ from collections.abc import Callable
 
 import numpy as np
 
+from rne_dynamics.control.motion.limits import MotionLimits
 from rne_dynamics.control.motion.motion import Motion
 from rne_dynamics.control.motion.motion import warm_up as warm_up_motion
 from rne_dynamics.control.motion.tolerances import Tolerances
@@ -63,7 +64,10 @@ class Supervisor(Observation):
         self._rates.adopt(settings)
         if settings.robot is not old.robot and self.mode is HOLDING and not self.gate.open:
             self._begin_check()
-        self.queue.lower, self.queue.upper, self.queue.velocity = self._range()
+        queue, limits = self.queue, self._range()
+        if not np.array_equal((queue.lower, queue.upper, queue.velocity), limits):
+            queue.lower, queue.upper, queue.velocity = limits
+            queue.limit(MotionLimits(settings.robot.joint_names, *limits, np.inf))
         self.queue.brake_time = settings.stop.brake_time
         if self.setpoints is None:
             self.setpoints = _setpoints(settings)
@@ -83,7 +87,7 @@ class Supervisor(Observation):
                 other.sense_base(resting, 1e-3 * k)
             other.observe(k * 1_000_000, 1e-3 * k, q.copy(), np.zeros(n), np.zeros(n), velocity_missing=k == 2)
             other.effort(k * 1_000_000, 1e-3 * k)
-        other._torques.along(other.queue.reference, braking=True)  # the law without limits, as in a stop without states
+        other._torques.along(other.queue.reference)  # the law without limits, as in a stop without states
         other._torques.warm_up(q)
         other.stop(0.004, "warm-up", ending=True)
         other.effort(4_000_000, 0.5)

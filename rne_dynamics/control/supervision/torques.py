@@ -18,7 +18,6 @@ from rne_dynamics.control.guards.felt_inertia import joint_inertia
 from rne_dynamics.control.reference import Reference
 from rne_dynamics.control.rigid_terms import holding_terms
 from rne_dynamics.control.supervision.answer import quick_answer
-from rne_dynamics.control.supervision.missed_effort import MissedEffort
 from rne_dynamics.control.supervision.settings import Settings
 from rne_dynamics.control.supervision.watch import PeriodWatch
 from rne_dynamics.control.terms import TorqueTerms
@@ -32,8 +31,8 @@ from rne_dynamics.model.inertia import Array
 if TYPE_CHECKING:
     from rne_dynamics.control.prediction import Predictor
 
-#: Part of the braking effort that dead reckoning sends: an arm of half the inertia is driven back at half the speed.
-BRAKING = 0.75
+#: Part of its velocity limit from which on a joint that is guided by hand is braked.
+RESISTED = 0.8
 #: Longest step of the integral of the error, s: a gap in the states is no reason to integrate over it.
 LONGEST_STEP = 0.1
 
@@ -70,9 +69,9 @@ class Torques:
         law, delay = settings.tracking, settings.command_delay
         self._integrates = law.gains.integrates if isinstance(law, TrackingLaw) else hasattr(law, "next_integral")
         self.loops = follower(robot, posture)
-        self._damped = GravityCompensation(robot, np.zeros(robot.n))
+        self._damped = self._braked = GravityCompensation(robot, np.zeros(robot.n))
         self._floating, self._inertia_period = settings.floating, self.period.longest
-        self.quick, self.missed = quick_answer(settings), MissedEffort(settings.limits.effort)
+        self.quick = quick_answer(settings)
         self.move_base(self._base)
         before, self.predictor = self.predictor, None
         if isinstance(law, ComputedTorque) and delay > 0.0:
@@ -135,7 +134,9 @@ class Torques:
         if allowed is not wanted or viscous.min() < 1.0:
             self._floating = replace(settings.floating, damping=allowed, viscous_part=viscous)
         frequency = 2.0 * settings.limits.stop_frequency
-        walls: Array = lowered(inverse, frequency * felt, rate / CALM) / frequency
+        damper = lowered(inverse, frequency * felt, rate / CALM)
+        self._braked = GravityCompensation(robot, np.maximum(damper, self._damped.damping))
+        walls: Array = damper / frequency
         return walls
 
     def _viscous_part(self, q: Array, inverse: Array, fastest: float) -> Array:
@@ -185,12 +186,17 @@ class Torques:
             self._tracked = reference, q
 
     def floating(self, q: Array, qd: Array) -> TorqueTerms:
-        """Hand guiding."""
-        return self._own(self._slowed(self._floating.law(q, qd, posture=self.posture, base_motion=self._base)))
+        """Hand guiding, which the motors resist as a joint comes near its velocity limit."""
+        terms = self._floating.law(q, qd, posture=self.posture, base_motion=self._base)
+        fast = np.maximum(np.abs(qd) - RESISTED * self._settings.limits.velocity, 0.0)
+        if fast.any():
+            terms = terms._replace(feedback=terms.feedback - self._braked.damping * np.copysign(fast, qd))
+        return self._own(self._slowed(terms))
 
-    def damped(self, q: Array, qd: Array, support: float = 1.0) -> TorqueTerms:
-        """A fraction of gravity and damping: how an arm is held and released in a stop."""
-        terms = self._slowed(self._damped.law(q, qd, posture=self.posture, base_motion=self._base))
+    def damped(self, q: Array, qd: Array, support: float = 1.0, *, hard: bool = False) -> TorqueTerms:
+        """A fraction of gravity and damping: how an arm is held and released in a stop; `hard` where it is too fast."""
+        law = self._braked if hard else self._damped
+        terms = self._slowed(law.law(q, qd, posture=self.posture, base_motion=self._base))
         if support < 1.0:
             terms = terms._replace(gravity=support * terms.gravity, feedback=support * terms.feedback)
         return self._own(terms)
@@ -222,18 +228,10 @@ class Torques:
         if self.loops is None:
             bias_torque(self._settings.robot, q, self._zero)
 
-    def along(self, reference: Reference, *, braking: bool) -> TorqueTerms:
-        """Feedforward, as if an arm that is not measured were on the reference; nothing makes it faster.
-
-        With what the model has missed so far. Where it brakes, friction is left to the arm, not compensated.
-        """
-        q, qd, qdd = reference
-        self.follow(q, qd)
-        terms = self.tracking(q, qd, Reference(q, qd, np.where(qdd * qd > 0.0, 0.0, qdd)), 0.0)
-        support, inertia, friction = self.missed.fit()
-        if braking:
-            inertia, friction = BRAKING * inertia, self._zero
-        return terms._replace(inertia=inertia * terms.inertia, friction=friction * terms.friction, feedback=support)
+    def along(self, reference: Reference) -> TorqueTerms:
+        """Feedforward along the reference, as if the arm were on it: for an arm that is not measured."""
+        self.follow(reference.q, reference.qd)
+        return self.tracking(reference.q, reference.qd, reference, 0.0)
 
     def integrate(self, dt: float, late: float, limited: Limited) -> None:
         """Integrate the error of the last `tracking` over `dt`, the time between the last two states, s.
@@ -248,9 +246,9 @@ class Torques:
             self.integral = next_integral(law, self.integral, q, reference, step, limited.saturated)
 
     def only_support(self, gravity: Array, support: float) -> TorqueTerms:
-        """A fraction of a gravity torque known from before, (n,), and of what the model has missed at rest."""
+        """A fraction of a gravity torque known from before, (n,), and nothing else."""
         zero = self._zero
-        return TorqueTerms(zero, zero, support * gravity, zero, support * self.missed.fit()[0])
+        return TorqueTerms(zero, zero, support * gravity, zero, zero)
 
     def _slowed(self, terms: TorqueTerms) -> TorqueTerms:
         """Less damping and compensated friction where states have become rarer since inertia was updated."""

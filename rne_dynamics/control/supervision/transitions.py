@@ -13,9 +13,9 @@ from rne_dynamics.control.guards.state_filter import StateFilter
 from rne_dynamics.control.reference import Reference
 from rne_dynamics.control.supervision.counters import Counters
 from rne_dynamics.control.supervision.holding import HoldingBound
-from rne_dynamics.control.supervision.motion_queue import NANOSECONDS, Ending, MotionQueue
+from rne_dynamics.control.supervision.motion_queue import Ending, MotionQueue
 from rne_dynamics.control.supervision.output import Output
-from rne_dynamics.control.supervision.runaway import CUT, OVERSPEED, TRIAL, Runaway
+from rne_dynamics.control.supervision.runaway import CUT, TRIAL, Runaway
 from rne_dynamics.control.supervision.settings import Settings
 from rne_dynamics.control.supervision.start_gate import StartGate
 from rne_dynamics.control.supervision.states import (
@@ -96,6 +96,7 @@ class Transitions:
             return
         assert (self.mode, mode) in ALLOWED, f"{self.mode} to {mode}"
         self.mode, self.cause = mode, cause
+        self._runaway = self._runaway if mode is STOPPING else None
         self._on_change(mode, cause)
 
     def _wait(self, now: float, cause: str, needed: int = 1) -> None:
@@ -113,15 +114,13 @@ class Transitions:
         self._anchor(cause, soft=soft)
         self._enter(HOLDING, cause)
 
-    def _anchor(self, why: str, *, soft: bool = True, late: float = 0.0) -> None:
-        """Come to rest from what was measured `late` s ago; if `soft`, the feedback grows from nothing."""
+    def _anchor(self, why: str, *, soft: bool = True) -> None:
+        """Come to rest from what is measured now; if `soft`, the feedback grows from nothing."""
         self._torques.forget()
-        now = Reference(self.q + late * self.qd, self.qd.copy(), np.zeros(len(self.q)))
-        self.queue.anchor(self.stamp + round(late * NANOSECONDS), now, why)
+        self.queue.anchor(self.stamp, Reference(self.q.copy(), self.qd.copy(), np.zeros(len(self.q))), why)
         self._ramped = self._integrated = self.stamp
         if soft:
             self._feedback = 0.0
-            self._torques.missed.forget()
         self._update_inertia_at = -math.inf
 
     def _begin_check(self) -> None:
@@ -172,15 +171,18 @@ class Transitions:
         return True
 
     def _stop_runaway(self, now: float, command: Array) -> None:
-        limits = self.settings.limits
-        j = int(np.argmax(np.abs(self.qd) > OVERSPEED * limits.velocity))
-        name, speed = limits.joints[j], self.qd[j]
-        cause = f"joint {name!r} moves at {speed:.4g} per second; its limit is {limits.velocity[j]:.4g}"
+        """Brake a joint that is too fast; in hand guiding that may be the hand's doing, which is no fault."""
         if self.mode is STOPPING:
-            self.cause += f"; then {cause}"
-        else:
-            self._begin_stop(now, cause, after=FAULT)
-        self._runaway = Runaway(now, self.qd, command, limits, self._torques.moving)
+            self.cause += f"; then {self._too_fast()}"
+        elif self.mode is not FLOATING:
+            self._begin_stop(now, self._too_fast(), after=FAULT)
+        guided, limits = self.mode is FLOATING, self.settings.limits
+        self._runaway = Runaway(now, self.qd, command, limits, self._torques.moving, guided)
+
+    def _too_fast(self) -> str:
+        limits, qd = self.settings.limits, self.qd
+        j = int(np.argmax(np.abs(qd) / limits.velocity))
+        return f"joint {limits.joints[j]!r} moves at {qd[j]:.4g} per second; its limit is {limits.velocity[j]:.4g}"
 
     def _fail(self, now: float, why: str) -> None:
         """A state for which there is no effort: stop by dead reckoning, without return."""
@@ -208,8 +210,6 @@ class Transitions:
             self._stop = Stop(now, now, 0.0)
         self._dead_reckoning, self._lost, self._good = True, lost, 0
         self._reckoned = self.stamp, self.arrival  # states that come back may have another time base
-        if not self._at_rest(now):  # each joint by itself: along a path a joint may become faster while others brake
-            self._anchor(self.cause, soft=False, late=now - self.arrival)
 
     def _stale(self, now: float) -> bool:
         timeout = self.settings.states.timeout or math.inf
@@ -221,7 +221,9 @@ class Transitions:
 
     def _unseen(self, now: float) -> bool:
         """Whether states have been missing for longer than `GAP` and `PERIODS` while efforts are sent."""
-        driven = (self.mode in DRIVING or self.mode is STOPPING) and self._runaway is None
+        runaway = self._runaway
+        known = runaway is not None and (self.mode is STOPPING or runaway.cut)
+        driven = (self.mode in DRIVING or self.mode is STOPPING) and not known
         return driven and now - self.arrival > max(GAP, PERIODS * self._period)
 
     def _watch_base(self, now: float) -> None:

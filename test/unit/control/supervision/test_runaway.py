@@ -9,7 +9,7 @@ import pytest
 from support.supervised import Rig, settings
 
 import rne_dynamics as rne
-from rne_dynamics.control.supervision.runaway import CUT, OVERSPEED
+from rne_dynamics.control.supervision.runaway import CUT, FAST, OVERSPEED
 from rne_dynamics.control.supervision.states import Mode
 
 PUMA = rne.load_urdf("puma560")
@@ -27,11 +27,11 @@ def rig(robot, motors, **changes) -> Rig:
     return r
 
 
-def longest_drive(r: Rig, from_step: int) -> float:
-    """Longest time in which a motor drove a joint that is not slow, s, from a step on."""
+def longest_drive(r: Rig, from_step: int, slow: float = 0.1) -> float:
+    """Longest time in which a motor drove a joint that is not slow, in its velocity limit, s, from a step on."""
     power, qd = np.array(r.power[from_step:]), np.array(r.speeds[from_step:])
     limits = r.settings.limits
-    driven = (power > NEGLIGIBLE * limits.effort * limits.velocity) & (np.abs(qd) > 0.1 * limits.velocity)
+    driven = (power > NEGLIGIBLE * limits.effort * limits.velocity) & (np.abs(qd) > slow * limits.velocity)
     longest = np.zeros(driven.shape[1])
     run = np.zeros(driven.shape[1])
     for row in driven:
@@ -83,22 +83,39 @@ def test_swapped_motors_are_cut(swap):
     r.check()
 
 
-def test_an_arm_that_is_thrown_is_braked():
-    """Its motors follow their commands: the stop takes the energy out, and holds."""
-    r = rig(PUMA, lambda command: command, tracking=False)
+@pytest.mark.parametrize("guided", [False, True])
+def test_an_arm_that_is_thrown_is_braked(guided):
+    """Its motors follow their commands: they take the energy out. Only a hand that guides the arm may throw it."""
+    r = rig(PUMA, lambda command: command, tracking=not guided)
     r.run(0.3)
-    push = {PUMA.link_names[-1]: np.array([0.0, 0.0, 0.0, 0.0, 0.0, 30.0])}
+    push = {PUMA.link_names[-1]: np.array([0.0, 0.0, 0.0, 0.0, 0.0, 60.0])}
     for _ in range(300):
         r.run(0.001, wrenches=push)
-        if r.mode is Mode.STOPPING:
+        if (np.abs(r.speeds[-1]) > 1.1 * OVERSPEED * r.settings.limits.velocity).any():
             break
-    assert r.mode is Mode.STOPPING
+    assert (r.mode is Mode.STOPPING) is not guided
     r.run(0.4)
     assert "cut" not in r.supervisor.cause
-    assert np.abs(r.simulator.state.qd).max() < 0.1
+    assert np.abs(r.simulator.state.qd).max() < (r.settings.limits.velocity.max() if guided else 0.1)
     r.run(1.5)
-    assert r.mode is Mode.FAULT
+    assert r.mode is (Mode.FLOATING if guided else Mode.FAULT)
     r.check()
+
+
+@pytest.mark.parametrize("robot", [PUMA, PANDA], ids=lambda robot: robot.name)
+def test_a_motor_that_reverses_while_a_hand_guides_is_cut(robot):
+    for j in range(robot.n):
+        sign = np.where(np.arange(robot.n) == j, -1.0, 1.0)
+        r = rig(robot, lambda command: command, tracking=False)
+        r.run(0.3)
+        r.motors = lambda command, sign=sign: sign * command
+        r.run(0.3, wrenches={robot.link_names[-1]: np.array([10.0, 15.0, -10.0, 0.0, 0.0, 1.0])})
+        r.run(1.5)
+        if (np.abs(np.array(r.speeds)) > OVERSPEED * r.settings.limits.velocity).any():
+            # the hand drives the same joint on, as it does slow ones: the motor is found as soon as it does more
+            assert longest_drive(r, stopping_step(r), FAST) <= 0.15, f"joint {j}"
+            assert r.mode is Mode.FAULT, f"joint {j}"
+        r.check()
 
 
 def test_a_runaway_in_a_stop_is_cut_too():

@@ -358,7 +358,7 @@ def test_a_clock_that_is_set_stops_the_motion_but_not_the_arm():
 
 
 def test_overspeed_ends_in_a_fault():
-    r = rig(tracking=False, states=replace(settings(ROBOT).states, velocity=np.full(6, np.inf)))
+    r = rig(states=replace(settings(ROBOT).states, velocity=np.full(6, np.inf)))
     r.run(0.3)
     fast = 2.0 * ROBOT.velocity_limit
     r.run(0.002, corrupt=lambda state: {**state, "qd": fast.copy()})

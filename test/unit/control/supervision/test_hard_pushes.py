@@ -1,0 +1,52 @@
+"""A hand that pushes hard: an arm that it guides resists and goes on floating; a held one is braked, not dropped."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from support.pushes import ARMS, push
+
+from rne_dynamics.control.supervision.states import Mode
+
+#: Largest speed in velocity limits. The wrists of the Panda's and the four-joint arm's models have no motor inertia: a
+#: constant force that is more than their motors give spins them up, whatever brakes.
+FASTEST = {"puma560": 1.6, "panda": 4.0, "ur10": 1.6, "puma560 on a moving base": 1.6, "pantograph": 2.5}
+#: Numbers of pushes: fast, and slow.
+FEW, MANY = 3, 40
+
+
+def judged(name: str, numbers: range, guided: bool) -> None:
+    pushed = [push(name, k, guided=guided, twist=False) for k in numbers]
+    if name == "four_joint_arm":  # half of these forces are more than its motors can hold
+        assert sum(one.stopped for one in pushed) <= 0.25 * len(pushed), [one.words for one in pushed if one.stopped]
+        return
+    for one in pushed:
+        assert not one.stopped, one.words
+        assert one.peak < FASTEST[name], one.words
+        assert one.rig.mode is (Mode.FLOATING if guided else Mode.HOLDING)
+
+
+@pytest.mark.parametrize("name", [name for name in ARMS if name != "four_joint_arm"])
+def test_a_guided_arm_that_is_pushed_hard_goes_on_floating(name):
+    judged(name, range(FEW), guided=True)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ARMS)
+def test_forty_pushes_of_a_guided_arm(name):
+    judged(name, range(MANY), guided=True)
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize("name", [name for name in ARMS if name != "four_joint_arm"])
+def test_hundreds_of_pushes(name):
+    judged(name, range(MANY, 10 * MANY), guided=True)
+
+
+@pytest.mark.parametrize("number", [0, 11, 17])
+def test_a_held_arm_that_is_thrown_is_stopped_with_its_weight_held(number):
+    """A twist of the hand that its wrist cannot hold: the motors that do brake it are not cut."""
+    one = push("panda", number, guided=False)
+    assert "cut" not in one.rig.supervisor.cause, one.words
+    sent = np.array(one.rig.sent[-200:])
+    assert np.abs(sent).max() > 0.0, "it is held until the stop is over"

@@ -1,0 +1,187 @@
+"""Limits that change while the arm moves: it is slowed to them first, and no accepted change throws or faults it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import cache
+from pathlib import Path
+
+import numpy as np
+import pytest
+from support.foreign_episodes import TICK, ForeignRig, Line, controller_values
+from support.foreign_plant import Deviation, ForeignArm
+from support.moving_bases import Swell
+from support.supervised import Rig
+from support.wheel import wheel_urdf
+
+import rne_dynamics as rne
+from rne_dynamics.control.guards.base_filter import BaseSensor
+from rne_dynamics.control.motion.tolerances import Tolerances
+from rne_dynamics.control.supervision.motion_queue import Ending
+from rne_dynamics.control.supervision.states import Mode
+from rne_dynamics.description.model_file import load_model
+from rne_dynamics.ros.tracking_parameters import tracking_settings
+
+ROOT = Path(__file__).resolve().parents[4]
+FILES = {
+    "puma560": lambda: ROOT / "urdf" / "puma560.urdf", "panda": lambda: ROOT / "urdf" / "panda.urdf",
+    "ur10": lambda: wheel_urdf("ur10_robot.urdf"), "four_joint_arm": lambda: ROOT / "examples" / "four_joint_arm.urdf",
+}  # fmt: skip
+#: What limits are lowered to, of the speed of a motion, and the largest speed then, in these limits.
+LOWERED, SLOWED = 0.25, 1.2
+#: Time of a motion, s.
+DURATION = 1.0
+ROBOTS = (*FILES, "puma560 on a moving base", "pantograph")
+
+
+@cache
+def text(name: str) -> str:
+    return FILES[name]().read_text(encoding="utf-8")
+
+
+def middle(robot) -> np.ndarray:
+    """A bent posture away from the stops."""
+    lower, upper = np.maximum(robot.lower, -2.5), np.minimum(robot.upper, 2.5)
+    return 0.5 * (lower + upper) + 0.1 * (upper - lower) * (-1.0) ** np.arange(robot.n)
+
+
+def made(robot, **parameters):
+    """Settings of the node; `__` is a dot, and names that end with it are those of each joint's limit."""
+    named = {f"limits.{{joint}}.{key[:-1]}" if key.endswith("_") else key.replace("__", "."): value
+             for key, value in parameters.items()}  # fmt: skip
+    plain = {"startup_check.duration": 0.0, "start.ramp_time": 0.1}
+    return tracking_settings(robot, controller_values(robot, plain | named))
+
+
+def rig_of(name: str, delay: float = 3e-3) -> Rig:
+    """A held arm: on MuJoCo with 10 % more mass and late efforts, or the model itself."""
+    if name in FILES:
+        robot = rne.load_urdf(text(name))
+        deviation = Deviation((1.1,) * 40, command_delay=0.5 * delay)
+        arm = ForeignArm(text(name), middle(robot), TICK, deviation)
+        rig = ForeignRig(robot, middle(robot), made(robot), period=TICK, line=Line(2e-3, 0.5 * delay), arm=arm)
+    elif name == "pantograph":
+        robot = load_model("pantograph")
+        rig = Rig(robot, np.array(robot.posture[robot.actuated]), made(robot, velocity_=4.0), period=2e-3)
+    else:
+        robot = rne.load_urdf("puma560")
+        rig = Rig(robot, middle(robot), replace(made(robot), base=BaseSensor()), base=Swell())
+    rig.run(0.3)
+    assert rig.mode is Mode.HOLDING
+    return rig
+
+
+def move(rig: Rig, delay: float = 0.0) -> tuple[np.ndarray, float]:
+    """Send the arm off; the goal, and how long it takes."""
+    robot, now = rig.robot, rig.supervisor.queue.reference.q
+    goal = now - 0.4 * (-1.0) ** np.arange(robot.n)
+    rig.move(goal, DURATION, delay, Tolerances(robot.joint_names, goal=0.05, goal_time=0.5))
+    return goal, DURATION
+
+
+def lowered(rig: Rig) -> np.ndarray:
+    """Lower every velocity limit to `LOWERED` of the largest speed of the motion; the new limits."""
+    limit = np.full(rig.robot.n, LOWERED * 1.875 * 0.4 / DURATION)
+    rig.supervisor.adopt(replace(rig.settings, limits=replace(rig.settings.limits, velocity=limit)))
+    return limit
+
+
+def fastest(rig: Rig, limit: np.ndarray, seconds: float) -> float:
+    """Largest speed of a joint in its limit over the last `seconds`."""
+    return float((np.abs(np.array(rig.speeds[-round(seconds / rig.period):])) / limit).max())
+
+
+@pytest.mark.parametrize("name", ROBOTS)
+def test_a_motion_is_slowed_along_its_path_and_reaches_its_goal(name):
+    rig = rig_of(name)
+    goal, duration = move(rig)
+    rig.run(0.4 * duration)
+    limit = lowered(rig)
+    rig.run(0.5)
+    rig.run(1.5 * duration / LOWERED)
+    assert fastest(rig, limit, 1.5 * duration / LOWERED) < SLOWED
+    assert Mode.STOPPING not in rig.modes, rig.supervisor.cause
+    assert [ending for ending, _ in rig.endings] == [Ending.SUCCEEDED], rig.endings
+    assert np.abs(goal - rig.simulator.state.q).max() < 0.05
+    rig.check()
+
+
+@pytest.mark.parametrize("name", ROBOTS)
+def test_a_deferred_motion_keeps_the_limits_of_its_begin(name):
+    rig = rig_of(name)
+    _, duration = move(rig, delay=0.5)
+    rig.run(0.1)
+    limit = lowered(rig)
+    rig.run(0.5 + 1.3 * duration / LOWERED)
+    assert fastest(rig, limit, 1.3 * duration / LOWERED) < SLOWED
+    assert [ending for ending, _ in rig.endings] == [Ending.SUCCEEDED], rig.endings
+    assert Mode.STOPPING not in rig.modes
+
+
+@pytest.mark.parametrize("name", ROBOTS)
+def test_limits_that_rise_again_let_the_motion_go_on_as_fast_as_before(name):
+    rig = rig_of(name)
+    _, duration = move(rig)
+    rig.run(0.3 * duration)
+    lowered(rig)
+    rig.run(0.3)
+    rig.supervisor.adopt(rig.settings)
+    rig.run(0.6 + duration)
+    assert [ending for ending, _ in rig.endings] == [Ending.SUCCEEDED], rig.endings
+    assert Mode.STOPPING not in rig.modes
+
+
+@pytest.mark.parametrize("name", ROBOTS)
+@pytest.mark.parametrize("then", ["stop", "cancel", "speed", "takeover"])
+def test_whatever_comes_after_the_change_is_no_fault(name, then):
+    rig = rig_of(name)
+    _, duration = move(rig)
+    rig.run(0.4 * duration)
+    limit = lowered(rig)
+    rig.run(0.02)
+    if then == "stop":
+        rig.supervisor.stop(rig.now, "test")
+    elif then == "cancel":
+        rig.supervisor.cancel("test")
+    elif then == "speed":
+        rig.supervisor.scale_speed(0.5)
+    else:
+        rig.move(rig.supervisor.queue.reference.q + 0.02, 4.0)
+    rig.run(0.35 if then == "stop" else 1.0)  # before it is released, and sinks
+    assert "moves at" not in rig.supervisor.cause
+    assert Mode.FAULT not in rig.modes
+    assert then == "stop" or fastest(rig, limit, 0.2) < SLOWED
+    rig.check()
+
+
+@pytest.mark.parametrize("name", ROBOTS)
+def test_a_guided_arm_is_slowed_too(name):
+    rig = rig_of(name)
+    rig.supervisor.hand_guide(True)
+    limit = rig.settings.limits.velocity
+    hand = {rig.robot.link_names[-1]: np.array([4.0, -6.0, 3.0, 0.0, 0.0, 0.0])}
+    for _ in range(20):
+        rig.run(0.02, wrenches=hand)
+        if (np.abs(rig.speeds[-1]) > 0.5 * limit).any():
+            break
+    lowered(rig)
+    rig.run(0.3, wrenches=hand)
+    rig.run(0.5)
+    assert rig.mode is Mode.FLOATING, rig.supervisor.cause
+    assert Mode.STOPPING not in rig.modes
+
+
+def test_a_margin_that_is_raised_brakes_what_would_enter_it():
+    rig = rig_of("panda")
+    goal, duration = move(rig)
+    rig.run(0.4 * duration)
+    lower, upper = rig.robot.lower, rig.robot.upper
+    place = rig.supervisor.queue.reference.q
+    margin = np.zeros(rig.robot.n)
+    margin[1] = min(place[1] - lower[1], upper[1] - place[1]) + 0.1  # joint 2 is inside of it now
+    outward = goal[1] > place[1] if upper[1] - place[1] < place[1] - lower[1] else goal[1] < place[1]
+    rig.supervisor.adopt(replace(rig.settings, limits=replace(rig.settings.limits, margin=margin)))
+    rig.run(2.0)
+    assert rig.mode is Mode.HOLDING, rig.supervisor.cause
+    assert Mode.STOPPING not in rig.modes
+    assert rig.endings[0][0] is (Ending.STOPPED if outward else Ending.SUCCEEDED)
