@@ -37,7 +37,7 @@ class TorqueTerms(NamedTuple):
 
 
 #: Rows of the terms in an array of them, in the order of `TorqueTerms`.
-GRAVITY, FEEDBACK = TorqueTerms._fields.index("gravity"), TorqueTerms._fields.index("feedback")
+INERTIA, CORIOLIS, GRAVITY, FRICTION, FEEDBACK = range(len(TorqueTerms._fields))
 
 
 def named_terms(terms: TorqueTerms | Array) -> TorqueTerms:

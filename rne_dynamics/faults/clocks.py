@@ -79,7 +79,7 @@ def stream_lost(rig: Rig) -> None:
     rig.recover()
 
 
-@fault("braked along the path by dead reckoning, released, fault")
+@fault("braked by dead reckoning, released, fault")
 def stream_lost_in_motion(rig: Rig) -> None:
     """Joint states end in motion."""
     rig.move()

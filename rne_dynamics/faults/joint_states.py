@@ -96,7 +96,7 @@ def nan_in_motion(rig: Rig) -> None:
     rig.refused("not finite")
 
 
-@fault("braked along the path by dead reckoning, released, fault")
+@fault("braked by dead reckoning, released, fault")
 def nan_for_ever_in_motion(rig: Rig) -> None:
     """Every position becomes NaN while the arm moves."""
     rig.move()

@@ -113,6 +113,8 @@ class Efforts(Transitions):
         self, terms: TorqueTerms | Array, gravity: Array, limited: Limited, runaway: bool, now: float
     ) -> Effort:
         self._gravity = gravity
+        if self.mode is not FLOATING:
+            self._torques.missed.note(now, terms, limited.command)
         if self._torques.predictor is not None:
             self._torques.predictor.note(self._acting, limited.command)
         self._torques.integrate((self.stamp - self._integrated) / NANOSECONDS, self._filter.late, limited)
@@ -193,7 +195,7 @@ class Efforts(Transitions):
         else:
             try:
                 passed = round((now - self.arrival) * NANOSECONDS)
-                terms = self._torques.along(self.queue.ahead(self.stamp + passed))
+                terms = self._torques.along(self.queue.ahead(self.stamp + passed), braking=False)
             except RneDynamicsError:  # loops that do not close there: the last effort stays
                 return None
         if (np.abs(terms.total - self._command) <= ALIKE * self.settings.limits.effort).all():
@@ -203,12 +205,12 @@ class Efforts(Transitions):
         return Effort(limited.command, terms, self._through(now, limited))
 
     def _reckoned_effort(self, now: float) -> Effort:
-        """Dead reckoning: along the braking reference, then the gravity torque of where it ends, released in time."""
+        """Dead reckoning: along the braking reference, then the support of where it ends, released in time."""
         stamp = self._reckoned[0] + round((now - self._reckoned[1]) * NANOSECONDS)
         terms = self._torques.only_support(self._gravity, self._support(now))
         if not self._at_rest(now):
             try:
-                terms = self._torques.along(self.queue.advance(stamp, self.speed, reckoning=True))
+                terms = self._torques.along(self.queue.advance(stamp, self.speed, reckoning=True), braking=True)
                 self._gravity = terms.gravity
             except RneDynamicsError:  # loops that do not close there: gravity of the last good state stays
                 self.counters.refusal = "the braking motion has no solution"

@@ -87,7 +87,7 @@ class Supervisor(Observation):
                 other.sense_base(resting, 1e-3 * k)
             other.observe(k * 1_000_000, 1e-3 * k, q.copy(), np.zeros(n), np.zeros(n), velocity_missing=k == 2)
             other.effort(k * 1_000_000, 1e-3 * k)
-        other._torques.along(other.queue.reference)  # the law without limits, as in a stop without states
+        other._torques.along(other.queue.reference, braking=True)  # the law without limits, as in a stop without states
         other._torques.warm_up(q)
         other.stop(0.004, "warm-up", ending=True)
         other.effort(4_000_000, 0.5)

@@ -18,6 +18,7 @@ from rne_dynamics.control.guards.felt_inertia import joint_inertia
 from rne_dynamics.control.reference import Reference
 from rne_dynamics.control.rigid_terms import holding_terms
 from rne_dynamics.control.supervision.answer import quick_answer
+from rne_dynamics.control.supervision.missed_effort import MissedEffort
 from rne_dynamics.control.supervision.settings import Settings
 from rne_dynamics.control.supervision.watch import PeriodWatch
 from rne_dynamics.control.terms import TorqueTerms
@@ -31,6 +32,8 @@ from rne_dynamics.model.inertia import Array
 if TYPE_CHECKING:
     from rne_dynamics.control.prediction import Predictor
 
+#: Part of the braking effort that dead reckoning sends: an arm of half the inertia is driven back at half the speed.
+BRAKING = 0.75
 #: Part of its velocity limit from which on a joint that is guided by hand is braked.
 RESISTED = 0.8
 #: Longest step of the integral of the error, s: a gap in the states is no reason to integrate over it.
@@ -71,7 +74,7 @@ class Torques:
         self.loops = follower(robot, posture)
         self._damped = self._braked = GravityCompensation(robot, np.zeros(robot.n))
         self._floating, self._inertia_period = settings.floating, self.period.longest
-        self.quick = quick_answer(settings)
+        self.quick, self.missed = quick_answer(settings), MissedEffort(settings.limits.effort)
         self.move_base(self._base)
         before, self.predictor = self.predictor, None
         if isinstance(law, ComputedTorque) and delay > 0.0:
@@ -228,10 +231,18 @@ class Torques:
         if self.loops is None:
             bias_torque(self._settings.robot, q, self._zero)
 
-    def along(self, reference: Reference) -> TorqueTerms:
-        """Feedforward along the reference, as if the arm were on it: for an arm that is not measured."""
-        self.follow(reference.q, reference.qd)
-        return self.tracking(reference.q, reference.qd, reference, 0.0)
+    def along(self, reference: Reference, *, braking: bool) -> TorqueTerms:
+        """Feedforward, as if an arm that is not measured were on the reference; nothing makes it faster.
+
+        With what the model has missed so far. Where it brakes, friction is left to the arm, not compensated.
+        """
+        q, qd, qdd = reference
+        self.follow(q, qd)
+        terms = self.tracking(q, qd, Reference(q, qd, np.where(qdd * qd > 0.0, 0.0, qdd)), 0.0)
+        support, inertia, friction = self.missed.fit()
+        if braking:
+            inertia, friction = BRAKING * inertia, self._zero
+        return terms._replace(inertia=inertia * terms.inertia, friction=friction * terms.friction, feedback=support)
 
     def integrate(self, dt: float, late: float, limited: Limited) -> None:
         """Integrate the error of the last `tracking` over `dt`, the time between the last two states, s.
@@ -246,9 +257,9 @@ class Torques:
             self.integral = next_integral(law, self.integral, q, reference, step, limited.saturated)
 
     def only_support(self, gravity: Array, support: float) -> TorqueTerms:
-        """A fraction of a gravity torque known from before, (n,), and nothing else."""
+        """A fraction of a gravity torque known from before, (n,), and of what the model has missed at rest."""
         zero = self._zero
-        return TorqueTerms(zero, zero, support * gravity, zero, zero)
+        return TorqueTerms(zero, zero, support * gravity, zero, support * self.missed.fit()[0])
 
     def _slowed(self, terms: TorqueTerms) -> TorqueTerms:
         """Less damping and compensated friction where states have become rarer since inertia was updated."""

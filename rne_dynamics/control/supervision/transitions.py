@@ -13,7 +13,7 @@ from rne_dynamics.control.guards.state_filter import StateFilter
 from rne_dynamics.control.reference import Reference
 from rne_dynamics.control.supervision.counters import Counters
 from rne_dynamics.control.supervision.holding import HoldingBound
-from rne_dynamics.control.supervision.motion_queue import Ending, MotionQueue
+from rne_dynamics.control.supervision.motion_queue import NANOSECONDS, Ending, MotionQueue
 from rne_dynamics.control.supervision.output import Output
 from rne_dynamics.control.supervision.runaway import CUT, TRIAL, Runaway
 from rne_dynamics.control.supervision.settings import Settings
@@ -114,13 +114,15 @@ class Transitions:
         self._anchor(cause, soft=soft)
         self._enter(HOLDING, cause)
 
-    def _anchor(self, why: str, *, soft: bool = True) -> None:
-        """Come to rest from what is measured now; if `soft`, the feedback grows from nothing."""
+    def _anchor(self, why: str, *, soft: bool = True, late: float = 0.0) -> None:
+        """Come to rest from what was measured `late` s ago; if `soft`, the feedback grows from nothing."""
         self._torques.forget()
-        self.queue.anchor(self.stamp, Reference(self.q.copy(), self.qd.copy(), np.zeros(len(self.q))), why)
+        now = Reference(self.q + late * self.qd, self.qd.copy(), np.zeros(len(self.q)))
+        self.queue.anchor(self.stamp + round(late * NANOSECONDS), now, why)
         self._ramped = self._integrated = self.stamp
         if soft:
             self._feedback = 0.0
+            self._torques.missed.forget()
         self._update_inertia_at = -math.inf
 
     def _begin_check(self) -> None:
@@ -210,6 +212,8 @@ class Transitions:
             self._stop = Stop(now, now, 0.0)
         self._dead_reckoning, self._lost, self._good = True, lost, 0
         self._reckoned = self.stamp, self.arrival  # states that come back may have another time base
+        if not self._at_rest(now):  # each joint by itself: along a path a joint may become faster while others brake
+            self._anchor(self.cause, soft=False, late=now - self.arrival)
 
     def _stale(self, now: float) -> bool:
         timeout = self.settings.states.timeout or math.inf
