@@ -33,8 +33,9 @@ USUAL_BANDWIDTH = 40.0
 PERIODS_OF_DELAY = 1.5
 #: Factor between the rate at which gains stop being stable and the lowest at which the arm is driven with them.
 RATE_SAFETY = 1.25
-#: The delay tolerated is the critical one divided by this: the inertia that a model gives is never exact.
-DELAY_SAFETY = 2.0
+#: The delay tolerated is the critical one divided by this. On an arm of half the model's mass the loop has twice the
+#: gain, and half the critical delay; the rest is left for damping, and for elastic gears.
+DELAY_SAFETY = 3.0
 
 
 def sampled_poles(p: float, i: float, d: float, period: float) -> Array:

@@ -129,7 +129,7 @@ class ComputedTorqueController(EffortNode):
         mechanism, posture = mechanism_of(self._robot), present.posture
         leading = None if mechanism is None or posture is None else leading_path(mechanism, posture)
         moving = CurrentMotion(present.stamp, lambda at: present.followed, present.rate, present.slope)
-        rules = Rules(self._limits, self._blend_time, self._demand(), leading, self._moving_end)
+        rules = Rules(self._limits, self._blend_time, self._demand(present.delay, posture), leading, self._moving_end)
         accepted = accept(message, moving, rules)
         if mechanism is not None and posture is not None:
             check_loops(accepted.path, mechanism, posture, accepted.begin)
@@ -183,10 +183,12 @@ class ComputedTorqueController(EffortNode):
                 CurrentMotion(0, lambda at: rest), rules,
             )
 
-    def _demand(self) -> EffortDemand | None:
+    def _demand(self, delay: float = 0.0, posture: Array | None = None) -> EffortDemand | None:
         settings = self.in_force
         law = settings.tracking
-        return EffortDemand(law, settings.limits, settings.compensated) if isinstance(law, ComputedTorque) else None
+        if not isinstance(law, ComputedTorque):
+            return None
+        return EffortDemand(law, settings.limits, settings.compensated, delay, posture)
 
     def cancel_motion(self, why: str) -> None:
         """Bring the present motion to rest on its path."""

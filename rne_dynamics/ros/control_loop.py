@@ -141,7 +141,7 @@ class ControlLoop:
         queue, stamp = supervisor.queue, supervisor.stamp
         return Present(
             stamp, self.clock.now(), queue.ahead(max(start, stamp)), *queue.path_rate(supervisor.speed),
-            supervisor.posture,
+            supervisor.posture, supervisor.loop.delay,
         )
 
     def follow(self, wanted: Follow) -> None:

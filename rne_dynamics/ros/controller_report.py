@@ -37,8 +37,12 @@ class ControllerReport:
             level = ERROR
         elif s.obstacle:
             level, message = ERROR, f"no motion is allowed: {s.obstacle}"
+        elif s.loop.locked:
+            level, message = ERROR, f"no motion is allowed: {s.loop.locked}"
         elif s.mode in (Mode.STOPPING, Mode.RELEASED):
             level = WARN
+        elif s.loop.text:
+            level, message = WARN, s.loop.text
         elif new_refused:
             level, message = WARN, f"{new_refused} joint states refused: {c.refusal}"
         elif new_clamped:
@@ -49,7 +53,8 @@ class ControllerReport:
             level, message = WARN, "near a singular posture, in which the motors cannot hold the mechanism"
         values: dict[str, object] = {
             "state": s.mode.value, "cause": s.cause,
-            "motion locked": s.obstacle or (s.gate.text if not s.gate.open else ""),
+            "motion locked": s.obstacle or s.loop.locked or (s.gate.text if not s.gate.open else ""),
+            "measured delay": s.loop.delay_text,
             "refused joint states": refused,
             **{f"refused: {problem.value}": c.refused[problem] for problem in StateProblem},
             "last refusal": c.refusal, "estimated velocities": ", ".join(s.estimated),

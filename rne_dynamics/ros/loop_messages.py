@@ -118,6 +118,8 @@ class Present(NamedTuple):
         Of path time, as for `Motion.begin`.
     posture
         As `Supervisor.posture`.
+    delay
+        Of the loop, as measured, s; NaN where it is not known.
     """
 
     stamp: int
@@ -126,6 +128,7 @@ class Present(NamedTuple):
     rate: float
     slope: float
     posture: Array | None
+    delay: float
 
 
 class Answer(NamedTuple):

@@ -198,7 +198,7 @@ class Episode(Happenings):
         gap = rig.now - min(self.judged_at, self.arrival) + 2 * self.period
         steps = [np.abs(now - q) for q in (self.before, rig.supervisor.q, self.q_before)]  # or held where the arm is
         steps[0][np.abs(now - rig.supervisor.q) < np.abs(self.before - rig.supervisor.q)] = 0.0  # or gives way to it
-        if all((step > REFERENCE * limit * gap + 1e-6).any() for step in steps) and mode in DRIVING | {Mode.STOPPING}:
+        if all((step > REFERENCE * limit * gap + 1e-6).any() for step in steps) and mode in (*DRIVING, Mode.STOPPING):
             self._fail(f"the reference leaps by {steps[0].max():.4f}")
         self.before, self.q_before = now.copy(), rig.supervisor.q.copy()
         self.judged_at, self.arrival = rig.now, rig.supervisor.arrival

@@ -27,6 +27,7 @@ import rne_dynamics as rne
 from rne_dynamics.control.computed_torque import ComputedTorque
 from rne_dynamics.control.motion.acceptance import Rules
 from rne_dynamics.control.motion.effort_demand import EffortDemand
+from rne_dynamics.control.supervision.motion_queue import Ending
 from rne_dynamics.control.supervision.settings import Settings
 from rne_dynamics.control.supervision.states import DRIVING, Mode
 from rne_dynamics.model.robot import RobotModel
@@ -40,6 +41,8 @@ TICK = 5e-4
 WATCH = 4e-3
 #: Of a healthy arm, in velocity limits; and how slow its gears may swing, Hz.
 THROWN, STIFF = 1.5, 25.0
+#: Causes of stops that `stop.after_cancel` and a tolerance of the request make.
+REQUESTED = (Ending.CANCELLED.value, Ending.PATH.value)
 
 
 @cache
@@ -191,7 +194,9 @@ class ForeignEpisode(Episode):
         settings = self.rig.supervisor.settings
         assert isinstance(settings.tracking, ComputedTorque)
         limits = motion_limits(self.robot, controller_values(self.robot, {}))
-        demand = EffortDemand(settings.tracking, settings.limits, settings.compensated)
+        demand = EffortDemand(
+            settings.tracking, settings.limits, settings.compensated, self.rig.supervisor.loop.delay
+        )
         return Rules(replace(limits, velocity=settings.limits.velocity), blend_time, demand)
 
     def happenings(self) -> list[Callable[[], None]]:
@@ -205,8 +210,9 @@ class ForeignEpisode(Episode):
         if self.healthy and self.settled and self.rig.supervisor.mode in (*DRIVING, Mode.STOPPING):
             fast = self.rig.speeds[-1] / self.rig.supervisor.settings.limits.velocity
             self.peak = max(self.peak, float(np.abs(fast).max()))
-        if self.rig.mode is Mode.STOPPING and not self.stop_requested and not self.stopped:
-            self.stopped = self.rig.supervisor.cause or "?"
+        cause = self.rig.supervisor.cause
+        if self.rig.mode is Mode.STOPPING and not (self.stop_requested or self.stopped or cause in REQUESTED):
+            self.stopped = cause or "?"
 
     @property
     def judged(self) -> bool:
@@ -216,8 +222,8 @@ class ForeignEpisode(Episode):
 
 def kind_of(cause: str) -> str:
     """A stop's cause without names and numbers."""
-    for word, kind in (("moves at", "overspeed"), ("no usable", "states lost"), ("per second", "rate"),
-                       ("frozen", "frozen"), ("stands still", "frozen")):
+    for word, kind in (("moves at", "overspeed"), ("oscillates", "oscillation"), ("no usable", "states lost"),
+                       ("per second", "rate"), ("frozen", "frozen"), ("stands still", "frozen")):
         if word in cause:
             return kind
     return cause[:40]

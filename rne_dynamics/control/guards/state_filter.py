@@ -131,8 +131,9 @@ class StateFilter:
     def __init__(self, limits: StateLimits) -> None:
         self._whole, self._clock = np.zeros(memory.WHOLE, dtype=np.int64), np.zeros(memory.SIZE)
         self._table = np.zeros((memory.TABLE, len(limits.joints)))
-        self._expected, self._feedback, self._own = (
-            self._table[row] for row in (memory.EXPECTED, memory.FEEDBACK, memory.OWN)
+        #: `finest` is the smallest change of each position so far, rad or m; shape (n,).
+        self._expected, self._feedback, self._own, self.finest = (
+            self._table[row] for row in (memory.EXPECTED, memory.FEEDBACK, memory.OWN, memory.FINEST)
         )
         self.limits = limits
         self._noted: tuple[float, Array, Array, Callable[[Array], Array]] | None = None

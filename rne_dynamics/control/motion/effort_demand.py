@@ -7,10 +7,14 @@ straight lines, brings a healthy Panda to 1.8 times its velocity limit.
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 from numpy.typing import NDArray
 
+from rne_dynamics.closed_chain.following import Follower
 from rne_dynamics.compiling.jit import kernel
+from rne_dynamics.control.closed_terms import closed_terms
 from rne_dynamics.control.computed_torque import (
     BACKWARD,
     FORWARD,
@@ -21,11 +25,14 @@ from rne_dynamics.control.computed_torque import (
 )
 from rne_dynamics.control.guards.effort_limits import EffortLimits
 from rne_dynamics.control.motion.takeover import BlendedPath
+from rne_dynamics.dispatch import mechanism_of
 from rne_dynamics.dynamics.composite.mass_matrix import mass_matrix
 from rne_dynamics.dynamics.declared.base_motion import BaseMotion
 from rne_dynamics.dynamics.newton_euler.newton_euler import inverse_dynamics
-from rne_dynamics.errors import TrajectoryError
+from rne_dynamics.errors import ModelError, TrajectoryError
 from rne_dynamics.model.inertia import Array
+from rne_dynamics.model.layout import MASS, ROTOR
+from rne_dynamics.model.mechanism import Mechanism
 from rne_dynamics.model.robot import RobotModel
 
 #: Multiple of the effort limit that is accepted, and multiple of the rate limit. Up to these arms in simulation stay
@@ -35,9 +42,16 @@ ACCEPTED, ACCEPTED_RATE = 1.25, 1.0
 #: Multiple of a joint's velocity limit by which couplings may throw it while efforts follow a step, see `_throw`. What
 #: brought an arm in simulation to 1.56 times its limit had 3.8 here, what stayed below 1.1 times had up to 2.3.
 ACCEPTED_THROW = 1.5
+#: Errors of the masses, along the bodies and repeated over them, with which an arm must not be thrown; the speed that
+#: is accepted, in velocity limits; and the largest velocity that an acceleration makes against feedback, in 1/ω of it.
+MASSES, ACCEPTED_SPEED, REACTION = ((1.5, 0.5), (0.5, 1.5), (1.5, 1.5, 0.5, 0.5), (0.5, 0.5, 1.5, 1.5)), 1.5, 0.37
+#: Samples with the largest accelerations at which that is checked.
+HARDEST = 300
 MORE_TIME = "Give the trajectory more time, and velocities at its points where they are missing"
 #: Samples of a piece: of few long pieces many, at least its two ends; about so many together.
 MOST_IN_A_PIECE, SAMPLES = 24, 4000
+#: The same for mechanisms, whose loops are closed at each.
+CLOSED_SAMPLES = 1000
 #: Times that lie closer together are the two sides of a knot, s.
 SAME = 1e-6
 #: In a piece shorter than this the velocity counts as stepping, s: an arm does not notice how it changed.
@@ -57,15 +71,22 @@ class EffortDemand:
     Parameters
     ----------
     law
-        Model, gains and friction. Of a mechanism with closed loops nothing is checked.
+        Model, gains and friction.
     limits
         Effort and rate limits.
     compensated
         Terms that the hardware adds itself, which are not asked for: "gravity", "coriolis", "friction".
+    delay
+        From a state's stamp until the effort that answers it acts, s; NaN counts as 0.
+    posture
+        Of a mechanism, where it is: all joints of its tree; its own posture by default.
     """
 
-    def __init__(self, law: ComputedTorque, limits: EffortLimits, compensated: frozenset[str] = frozenset()) -> None:
-        self._robot, self._limits = law.robot, limits
+    def __init__(
+        self, law: ComputedTorque, limits: EffortLimits, compensated: frozenset[str] = frozenset(),
+        delay: float = 0.0, posture: Array | None = None,
+    ) -> None:
+        self._robot, self._limits, self._delay, self._posture = law.robot, limits, np.nan_to_num(delay), posture
         table = law.table
         friction = table[SCALE] * table[[VISCOUS, FORWARD, BACKWARD]]
         self._friction = np.zeros_like(friction) if "friction" in compensated else friction
@@ -84,23 +105,70 @@ class EffortDemand:
             More than `ACCEPTED` times the effort limit, or the effort has to change faster than its rate limit allows,
             or couplings would throw a joint meanwhile; names joint, time, demand and limit.
         """
-        if self._robot.loops:
-            return ""
-        robot = self._robot.open_tree
-        times, short = _times(path)
+        mechanism = mechanism_of(self._robot)
+        times, short = _times(path, SAMPLES if mechanism is None else CLOSED_SAMPLES)
         asked = path.samples(times)
         acceleration = np.where(short[:, None], 0.0, asked[:, 2])
         _add_feedback(times, short, asked[:, 1], self._omega, acceleration)
         speed = asked[:, 1] if self._coriolis else np.zeros_like(asked[:, 1])
-        motion = inverse_dynamics(
-            robot, asked[:, 0], speed, acceleration, base_motion=self._base
-        )
+        if mechanism is not None:
+            motion = self._closed(mechanism, asked[:, 0], speed, acceleration)
+        else:
+            robot = self._robot.open_tree
+            motion = inverse_dynamics(robot, asked[:, 0], speed, acceleration, base_motion=self._base)
         motion += self._friction[0] * asked[:, 1]
         ahead = asked[:, 1] > 0.0
         effort = motion + np.sign(asked[:, 1]) * np.where(ahead, self._friction[1], self._friction[2])
         self._judged(times, self._slope(times, motion), self._limits.rate, "effort_rate", ACCEPTED_RATE)
-        self._throw(robot, times, asked[:, 0], motion)
-        return self._judged(times, np.abs(effort), self._limits.effort, "effort", ACCEPTED)
+        warning = self._judged(times, np.abs(effort), self._limits.effort, "effort", ACCEPTED)
+        if mechanism is None:
+            self._throw(robot, times, asked[:, 0], motion)
+            self._mistaken(robot, times, asked, acceleration)
+        return warning
+
+    def _closed(self, mechanism: Mechanism, q: Array, qd: Array, qdd: Array) -> Array:
+        """Inverse dynamics of a mechanism along its path, (rows, n)."""
+        follower, zero, effort = Follower(mechanism, self._posture), np.zeros(mechanism.n), np.zeros_like(q)
+        for row in range(len(q)):
+            try:
+                follower.follow(q[row], qd[row])
+                inertia, coriolis, gravity, *_ = closed_terms(
+                    mechanism, q[row], qd[row], qdd[row], zero, follower.posture, self._base
+                )
+            except ModelError:  # loops that do not close there: `check_loops` refuses the path
+                break
+            effort[row] = inertia + gravity + coriolis
+        return effort
+
+    def _mistaken(self, robot: RobotModel, times: Array, asked: Array, acceleration: Array) -> None:
+        """Refuse accelerations with which an arm of other masses is too fast before the feedback has reacted."""
+        limit = self._limits.velocity
+        rows = np.argsort(np.abs(acceleration / limit).max(axis=1))[-HARDEST:]
+        q, wanted = asked[rows, 0], acceleration[rows]
+        force = np.einsum("rij,rj->ri", mass_matrix(robot, q), wanted)[..., None]
+        off = np.zeros_like(wanted)
+        for masses in MASSES:
+            parameters = robot.parameters.copy()
+            parameters[:, MASS:ROTOR] *= np.resize(masses, (len(parameters), 1))
+            other = replace(robot, parameters=parameters)
+            off = np.maximum(off, np.abs(np.linalg.solve(mass_matrix(other, q), force)[..., 0] - wanted))
+        reaction = REACTION / np.where(self._omega > 0.0, self._omega, np.inf) + self._delay
+        self._slow_enough(
+            times[rows], np.abs(asked[rows, 1]) + reaction * off, ACCEPTED_SPEED,
+            "the acceleration at {:.3f} s could bring joint {!r} to {:.4g} per second, if masses are 50 % off, before "
+            "the feedback reacts",
+        )
+
+    def _slow_enough(self, times: Array, speed: Array, accepted: float, text: str) -> None:
+        """Refuse speeds, (rows, n), above a multiple of the velocity limits; `text` takes time, joint and speed."""
+        limit = self._limits.velocity
+        row, j = np.unravel_index(int(np.argmax(speed / limit)), speed.shape)
+        if speed[row, j] > accepted * limit[j]:
+            joint = self._limits.joints[j] if self._limits.joints else f"number {j}"
+            raise TrajectoryError(
+                f"{text.format(times[row], joint, speed[row, j])}; accepted is {accepted * limit[j]:.4g}, {accepted:g} "
+                f"times its velocity limit. {MORE_TIME}"
+            )
 
     def _throw(self, robot: RobotModel, times: Array, q: Array, effort: Array) -> None:
         """Refuse steps of the effort Δτ that throw a joint: each joint follows its own at its rate limit r.
@@ -108,21 +176,18 @@ class EffortDemand:
         What is missing until then changes the velocities by M⁻¹ Δτ |Δτ| / 2r: little where the joints are done at the
         same time, much where a heavy joint waits for a light one.
         """
-        limit, rate = self._limits.velocity, np.where(self._limits.rate > 0.0, self._limits.rate, np.inf)
+        rate = np.where(self._limits.rate > 0.0, self._limits.rate, np.inf)
         step = np.diff(effort, axis=0) * (np.diff(times) < SAME)[:, None]
         rows = np.flatnonzero((np.abs(step) > SHORT * rate).any(axis=1))
         if not rows.size:
             return
         impulse = step[rows] * np.abs(step[rows]) / (2.0 * rate)
         thrown = np.abs(np.linalg.solve(mass_matrix(robot, q[rows]), impulse[..., None])[..., 0])
-        row, j = np.unravel_index(int(np.argmax(thrown / limit)), thrown.shape)
-        if thrown[row, j] > ACCEPTED_THROW * limit[j]:
-            joint = self._limits.joints[j] if self._limits.joints else f"number {j}"
-            raise TrajectoryError(
-                f"the step of the velocity at {times[rows[row]]:.3f} s would throw joint {joint!r} by "
-                f"{thrown[row, j]:.4g} per second while the efforts follow it; accepted is "
-                f"{ACCEPTED_THROW * limit[j]:.4g}, {ACCEPTED_THROW:g} times its velocity limit. {MORE_TIME}"
-            )
+        self._slow_enough(
+            times[rows], thrown, ACCEPTED_THROW,
+            "the step of the velocity at {:.3f} s would throw joint {!r} by {:.4g} per second while the efforts follow "
+            "it",
+        )
 
     def _slope(self, times: Array, effort: Array) -> Array:
         """How fast the effort changes from each time on, per second: over the window, or to the next time.
@@ -160,12 +225,12 @@ class EffortDemand:
         return f"{text}: the arm will lag behind there"
 
 
-def _times(path: BlendedPath) -> tuple[Array, NDArray[np.bool_]]:
+def _times(path: BlendedPath, samples: int) -> tuple[Array, NDArray[np.bool_]]:
     """Path times to sample: both sides of each knot, and between knots that are few; and which lie in short pieces."""
     knots = path.knots
     if len(knots) < 2:
         return knots, np.zeros(len(knots), dtype=bool)
-    inside = int(np.clip(SAMPLES // len(knots), 0, MOST_IN_A_PIECE))
+    inside = int(np.clip(samples // len(knots), 0, MOST_IN_A_PIECE))
     begins, ends = knots[:-1], np.nextafter(knots[1:], -np.inf)
     parts = np.arange(inside + 2) / (inside + 1.0)
     times: Array = begins[:, None] + parts * (ends - begins)[:, None]

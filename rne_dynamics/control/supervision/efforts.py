@@ -56,6 +56,23 @@ class Efforts(Transitions):
     def settle(self) -> None:
         """What an effort leaves to do for the check of the next state: to be called when it has been sent."""
         self._filter.settle()
+        if self._followed:
+            self._followed = False
+            self._watch_loop()
+
+    def _watch_loop(self) -> None:
+        """Measure the delay of the loop, and look for oscillations."""
+        loop = self.loop
+        locked = loop.measure(self.stamp, self._command, self._reported)
+        cause = loop.oscillates(self.stamp, self.queue.reference.q, self.q, self._filter.finest)
+        if self.mode not in DRIVING:
+            return
+        if locked:
+            self.queue.cancel(locked)
+        if cause and loop.spent:
+            self._begin_stop(self._output.at, cause, after=FAULT)
+        elif cause or locked:
+            self._on_change(self.mode, cause or locked)
 
     def tick(self, now: float) -> Effort | None:
         """To be called every few milliseconds: looks for a broken stream; the effort of a stop without states."""
@@ -89,7 +106,8 @@ class Efforts(Transitions):
                 self._note_motion(now, ended)
             if self.mode is HOLDING:
                 reference = self._near(stamp, reference)
-        feedback = self._grown(stamp)
+        feedback = self._grown(stamp) * self.loop.part(self._filter.late)
+        self._followed = True
         if torques.quick is None:
             terms = torques.tracking(q, qd, reference, feedback)
             self._filter.expect(now, reference.qd, terms.feedback, torques.own)
@@ -148,6 +166,7 @@ class Efforts(Transitions):
             self.cause = cause
         rest = np.zeros(len(self.q))
         self.queue.anchor(self.stamp, Reference(place, rest, rest), self.cause)
+        self.loop.forget()
         return self.queue.advance(stamp, self.speed)
 
     def _grown(self, stamp: int) -> float:

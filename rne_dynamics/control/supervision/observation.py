@@ -45,6 +45,8 @@ class Observation(Efforts):
         if self.mode in (INACTIVE, UNCONFIGURED):
             return False
         self.counters.states += 1
+        if self._followed:  # nobody has called `settle`
+            self.settle()
         if self._stale(now):
             self._lose(now)
         if self.mode in (FAULT, RELEASED):
@@ -66,7 +68,7 @@ class Observation(Efforts):
         if self._good > 1:  # not over a gap
             passed = max((taken - self.stamp) / NANOSECONDS, GAP / PERIODS)
             self._period = min(passed, 1.02 * self._period)
-        self.stamp, self.arrival = taken, now
+        self.stamp, self.arrival, self._reported = taken, now, reported
         self._arrived(now, reported, fresh)
         return True
 
@@ -129,7 +131,7 @@ class Observation(Efforts):
     def _go_on_checking(self, now: float, reported: Array) -> None:
         if not self.gate.add(self.stamp, self.q, self.qd, self._torques.upright(self.q, reported)):
             return
-        self.cause = self.gate.text
+        self.cause = f"{self.gate.text}; delay of the loop: {self.loop.delay_text}"
         if self.gate.failed and self.settings.tracking is None:
             self._begin_stop(now, self.cause, after=FAULT)
             return

@@ -62,6 +62,7 @@ class Supervisor(Observation):
         self._output.adopt(settings)
         self._update_inertia_at = -math.inf
         self._rates.adopt(settings)
+        self.loop.adopt(settings)
         if settings.robot is not old.robot and self.mode is HOLDING and not self.gate.open:
             self._begin_check()
         queue, limits = self.queue, self._range()
@@ -246,6 +247,8 @@ class Supervisor(Observation):
             raise ControlError("the drives do not act: enable them on the arm, or check drives.topic")
         if self.obstacle:
             raise ControlError(f"no motion is allowed: {self.obstacle}")
+        if self.loop.locked:
+            raise ControlError(f"no motion is allowed: {self.loop.locked}")
         if not self.gate.open:
             again = "; ~/recover repeats the check" if self.gate.failed else ""
             raise ControlError(f"no motion is allowed: {self.gate.text}{again}")

@@ -13,6 +13,7 @@ from rne_dynamics.control.guards.state_filter import StateFilter
 from rne_dynamics.control.reference import Reference
 from rne_dynamics.control.supervision.counters import Counters
 from rne_dynamics.control.supervision.holding import HoldingBound
+from rne_dynamics.control.supervision.loop_watch import LoopWatch
 from rne_dynamics.control.supervision.motion_queue import NANOSECONDS, Ending, MotionQueue
 from rne_dynamics.control.supervision.output import Output
 from rne_dynamics.control.supervision.runaway import CUT, TRIAL, Runaway
@@ -85,6 +86,7 @@ class Transitions:
         self.settings = settings
         self.queue = MotionQueue(self.q, *self._range(), settings.stop.brake_time)
         self._rates = StateRates(settings)
+        self.loop, self._followed, self._reported = LoopWatch(settings), False, np.zeros(robot.n)
 
     def _range(self) -> tuple[Array, Array, Array]:
         limits = self.settings.limits
@@ -106,6 +108,7 @@ class Transitions:
         self._rates.restart()
         self._stop, self._runaway, self._dead_reckoning, self._lost = None, None, False, False
         self.gate = StartGate(self.settings)
+        self.loop = LoopWatch(self.settings)
         self.arrival, self._period = now, math.inf
         self._enter(WAITING, cause)
 
@@ -119,6 +122,7 @@ class Transitions:
         self._torques.forget()
         now = Reference(self.q + late * self.qd, self.qd.copy(), np.zeros(len(self.q)))
         self.queue.anchor(self.stamp + round(late * NANOSECONDS), now, why)
+        self.loop.forget()
         self._ramped = self._integrated = self.stamp
         if soft:
             self._feedback = 0.0

@@ -175,15 +175,38 @@ def test_what_the_hardware_adds_is_not_asked_for():
     assert not accepted(replace(given, compensated=frozenset({"gravity"})), START, points).warning
 
 
-def test_mechanisms_are_not_checked():
+def test_the_efforts_of_a_mechanism_are_checked():
     mechanism = four_bar()
     n = mechanism.n
     law = ComputedTorque(mechanism, Gains(np.full(n, 400.0), np.zeros(1), np.full(n, 40.0)))
-    one = np.ones(n)
-    limits = EffortLimits(one, 100.0 * one, one, -one, one, 0.0 * one)
-    path = takeover(SampledTrajectory([0.0, 1e-3], [[0.0] * n, [1.0] * n]).path, 0.0,
-                    Reference(np.zeros(n), np.zeros(n), np.zeros(n)), 0.1)
-    assert EffortDemand(law, limits).check(path) == ""
+    start, one = np.array(mechanism.posture[mechanism.actuated]), np.ones(n)
+    limits = EffortLimits(100.0 * one, 1e5 * one, one, start - one, start + one, 0.0 * one)
+    zero = np.zeros((2, n))
+
+    def path(duration: float):
+        trajectory = SampledTrajectory([0.0, duration], [start, start + 0.2], zero, zero)
+        return takeover(trajectory.path, 0.0, Reference(start, zero[0], zero[0]), 0.1)
+
+    assert EffortDemand(law, limits).check(path(1.0)) == ""
+    with pytest.raises(TrajectoryError, match=r"would need an? .*effort"):
+        EffortDemand(law, limits).check(path(0.02))
+
+
+@pytest.mark.parametrize("name", ["panda", "planar2"])  # rotors hide the masses of a PUMA
+def test_an_acceleration_that_throws_an_arm_of_other_masses_is_refused_and_with_more_time_accepted(name):
+    """Before: a Panda with masses 50 to 150 % reached 1.55 velocity limits in 25 ms, on efforts within their limits."""
+    robot = ARMS[name]
+    given = settings(robot)
+    lots = replace(given.limits, effort=1e5 * np.ones(robot.n), rate=1e8 * np.ones(robot.n))
+    way = robot.velocity_limit * np.where(np.arange(robot.n) % 2, -0.006, 0.006)
+    start = np.clip(np.zeros(robot.n), robot.lower + 0.3, robot.upper - 0.3)
+    for duration, refused in ((0.012, True), (0.8, False)):
+        points = table(np.array([0.0, duration]), np.stack([start, start + way]), *np.zeros((2, 2, robot.n)))
+        if refused:
+            with pytest.raises(TrajectoryError, match=r"if masses are 50 % off, before the feedback reacts"):
+                accepted(replace(given, limits=lots), start, points)
+        else:
+            accepted(given, start, points)
 
 
 def test_the_noise_of_a_recorded_motion_does_not_count_but_its_motion_does():

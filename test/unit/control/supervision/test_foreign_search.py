@@ -1,0 +1,43 @@
+"""Random episodes on arms that are not the model: no invariant breaks, no healthy arm is thrown, few are stopped."""
+
+from __future__ import annotations
+
+import pytest
+from support.foreign_episodes import THROWN, ForeignEpisode
+
+#: Part of the healthy arms that may be stopped.
+STOPPED = 0.005
+
+
+def search(first, last):
+    """Healthy arms, and what was wrong with some."""
+    healthy, stopped = 0, []
+    for number in range(first, last):
+        episode = ForeignEpisode(number)
+        episode.run()
+        if not episode.judged:
+            continue
+        healthy += 1
+        assert episode.peak < THROWN, f"episode {number}: {episode.stopped or 'thrown'}"
+        if episode.stopped:
+            stopped.append(f"episode {number}: {episode.stopped}")
+    return healthy, stopped
+
+
+def test_no_healthy_arm_is_thrown_or_stopped():
+    healthy, stopped = search(30, 60)
+    assert healthy > 10
+    assert not stopped
+
+
+@pytest.mark.slow
+def test_few_healthy_arms_are_stopped():
+    healthy, stopped = search(1000, 1300)
+    assert len(stopped) <= max(STOPPED * healthy, 2), stopped
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize("first", range(2000, 12000, 1000))
+def test_hardly_any_healthy_arm_is_stopped(first):
+    healthy, stopped = search(first, first + 1000)
+    assert len(stopped) <= STOPPED * healthy, stopped

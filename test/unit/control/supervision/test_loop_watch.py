@@ -1,0 +1,107 @@
+"""Delay of the loop, measured at the start, and oscillations: on arms that are not the model, without a throw."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from support.foreign_episodes import TICK, ForeignRig, Line, arms, controller_values
+from support.foreign_plant import Deviation, ForeignArm
+
+from rne_dynamics.control.supervision.states import Mode
+from rne_dynamics.errors import ControlError
+from rne_dynamics.ros.tracking_parameters import tracking_settings
+
+#: PUMA, Panda, UR10, four_joint_arm.
+ARMS = [2, 3, 4, 5]
+
+
+def rig_of(which, line, deviation, bandwidth=20.0, **parameters):
+    urdf, robot = arms()[which]
+    parameters = {
+        "gains.{joint}.p": bandwidth**2, "gains.{joint}.d": 2.0 * bandwidth, "startup_check.duration": 0.0,
+        "start.ramp_time": 0.1, "min_rate": 0.8 / line.period, **parameters,
+    }  # fmt: skip
+    lower, upper = np.maximum(robot.lower, -1.5), np.minimum(robot.upper, 1.5)
+    start = np.random.default_rng(which).uniform(0.7 * lower + 0.3 * upper, 0.3 * lower + 0.7 * upper)
+    return ForeignRig(
+        robot, start, tracking_settings(robot, controller_values(robot, parameters)), period=TICK, line=line,
+        arm=ForeignArm(urdf, start, TICK, deviation),
+    )
+
+
+def driven(rig, seconds):
+    """Let time pass while the arm is driven; its largest speed then, in velocity limits."""
+    rig.speeds[:-1] = []
+    for _ in range(round(seconds / 0.005)):
+        if rig.mode not in (Mode.RELEASED, Mode.FAULT):  # a released arm falls
+            rig.run(0.005)
+    return float((np.abs(np.array(rig.speeds)) / rig.robot.velocity_limit).max())
+
+
+def swing_to(rig, way=0.4, duration=0.8):
+    """A quick move of all joints, if the arm is still held."""
+    if rig.mode is Mode.HOLDING:
+        rig.move(rig.supervisor.queue.reference.q + way, duration)
+
+
+@pytest.mark.parametrize("which", ARMS)
+@pytest.mark.parametrize(("late", "acts"), [(0.0, 0.0), (0.003, 0.002), (0.005, 0.015)])
+def test_the_delay_is_measured_at_the_start(which, late, acts):
+    rig = rig_of(which, Line(0.002, late), Deviation(command_delay=acts))
+    rig.run(0.6)
+    # an effort is sent at a state's arrival; the next report that shows it is up to a period later
+    assert rig.supervisor.loop.delay == pytest.approx(late + acts + 0.001, abs=0.00105)
+
+
+def test_without_reported_efforts_the_delay_is_not_known_and_motion_is_allowed():
+    rig = rig_of(3, Line(0.002, 0.003), Deviation())
+    rig.run(0.6, corrupt=lambda state: state | {"reported": np.full(7, np.nan)})
+    assert np.isnan(rig.supervisor.loop.delay)
+    assert "not seen" in rig.supervisor.loop.delay_text
+    rig.supervisor.ready()
+
+
+@pytest.mark.parametrize("which", ARMS)
+def test_a_delay_beyond_what_the_gains_tolerate_locks_motion_and_the_arm_is_held(which):
+    """Before: 1600/80 with 12 ms threw the arm while it was held."""
+    rig = rig_of(which, Line(0.001, 0.006), Deviation(mass=(0.5,) * 30, command_delay=0.006), bandwidth=40.0)
+    assert driven(rig, 1.0) < 0.7
+    assert rig.mode is Mode.HOLDING
+    with pytest.raises(ControlError, match=r"gains tolerate 5\.4 ms.*lower the gains to p = 3\d\d, d = 3\d"):
+        rig.supervisor.ready()
+
+
+@pytest.mark.parametrize(("which", "late"), [(2, 0.05), (3, 0.05), (4, 0.05), (5, 0.03)])
+def test_states_that_become_late_in_motion_throw_nothing(which, late):
+    """Before: the Panda reached 6.7 velocity limits. The wrist of four_joint_arm weighs little: with 50 ms 1.7."""
+    rig = rig_of(which, Line(0.001), Deviation(mass=(0.6,) * 30))
+    rig.run(0.5)
+    swing_to(rig)
+    rig.run(0.3)
+    rig.line = Line(0.001, late)
+    assert driven(rig, 1.5) < 1.5
+
+
+@pytest.mark.parametrize("which", ARMS)
+@pytest.mark.parametrize("frequency", [12.0, 18.0, 25.0])
+def test_elastic_gears_with_a_delay_oscillate_without_overspeed(which, frequency):
+    deviation = Deviation(friction=0.3, frequency=frequency, rotor=0.4, command_delay=0.006)
+    rig = rig_of(which, Line(0.001, 0.002), deviation, **{"stop.policy": "hold"})  # a released arm falls
+    driven(rig, 0.5)
+    swing_to(rig)
+    assert driven(rig, 2.0) < 1.5
+
+
+@pytest.mark.parametrize("which", ARMS)
+@pytest.mark.parametrize("deviation", [
+    Deviation(friction=2.0, resolution=2.0 * np.pi / 2**12),
+    Deviation(friction=0.5, frequency=30.0, backlash=5e-4, resolution=2.0 * np.pi / 2**12),
+    Deviation(mass=(1.5,) * 30, dry=0.02),
+], ids=["encoder", "gears", "friction"])  # fmt: skip
+def test_a_healthy_arm_keeps_all_of_its_feedback(which, deviation):
+    rig = rig_of(which, Line(0.002, 0.001, 5e-4), deviation)
+    rig.run(0.5)
+    swing_to(rig)
+    rig.run(1.5)
+    assert rig.supervisor.loop.text == ""
+    assert rig.supervisor.loop.part(0.0) == 1.0
