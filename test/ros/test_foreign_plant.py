@@ -1,0 +1,79 @@
+"""Controllers over DDS in lock-step with an arm of MuJoCo's that is not their model."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+pytest.importorskip("rclpy", reason="ROS 2's client library is not installed: pip install '.[ros]'")
+
+from support.foreign_episodes import arms
+from support.foreign_plant import Deviation, ForeignArm
+from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
+
+from rne_dynamics.model.inertia import Array
+from rne_dynamics.ros.qos import OFFERED
+from rne_dynamics.ros.trajectory_message import duration_message
+
+from .conftest import STEP, SteppedPeer
+
+NODE = "computed_torque_controller"
+#: A move that is long enough to be fast, rad and s.
+FAR, LONG = 0.8, 0.9
+
+
+class Hardware:
+    """The arm behind the topics: efforts act, time passes, joint states are published."""
+
+    def __init__(self, peer: SteppedPeer, which: int, deviation: Deviation, start: Array) -> None:
+        urdf, self.robot = arms()[which]
+        self.peer = peer
+        self.arm = ForeignArm(urdf, start, STEP, deviation)
+        self.moves = peer.node.create_publisher(JointTrajectory, f"{NODE}/joint_trajectory", OFFERED)
+
+    def turn(self, *, states: bool = True) -> float:
+        """One step; the largest speed of a link in velocity limits."""
+        for effort in self.peer.efforts():
+            self.arm.command(np.array(effort))
+        self.arm.advance()
+        self.peer.pass_time(STEP)
+        if states:
+            self.peer.state(self.arm.state.q, self.arm.state.qd)
+        return float((np.abs(self.arm.speed) / self.robot.velocity_limit).max())
+
+    def until(self, mode: str, **how: bool) -> list[float]:
+        """Turns until the controller is in a mode; the speeds."""
+        speeds = []
+        while self.peer.mode(NODE) != mode:
+            speeds.append(self.turn(**how))
+            assert len(speeds) * STEP < 10.0, f"{mode} takes more than 10 s: {self.peer.mode(NODE)}"
+        return speeds
+
+    def move(self, goal: Array, seconds: float) -> None:
+        """Send a trajectory, and go on until it has begun."""
+        zero = [0.0] * self.robot.n
+        point = JointTrajectoryPoint(
+            positions=goal.tolist(), velocities=zero, accelerations=zero, time_from_start=duration_message(seconds)
+        )
+        self.moves.publish(JointTrajectory(joint_names=list(self.robot.joint_names), points=[point]))
+        self.until("tracking")
+
+
+def test_a_stop_without_states_makes_no_joint_faster(in_lockstep):
+    """A Panda's wrist has little inertia: friction that it does not have must not be compensated."""
+    which, robot = 3, arms()[3][1]
+    start = np.array([0.0, -0.4, 0.0, -2.0, 0.0, 1.6, 0.4])
+    parameters = {"robot_description": "panda", "startup_check": {"duration": 0.0}, "start": {"ramp_time": 0.1}}
+    _, peer = in_lockstep(NODE, robot.joint_names, **parameters)
+    hardware = Hardware(peer, which, Deviation(friction=0.3), start)
+    hardware.until("holding")
+    for _ in range(round(0.3 / STEP)):
+        hardware.turn()
+    hardware.move(start + FAR * np.array([1.0, 0.0, 0.0, 0.0, 0.5, 0.0, 1.2]), LONG)
+    at = max(hardware.turn() for _ in range(round(0.4 * LONG / STEP)))
+    speeds = hardware.until("stopping", states=False)
+    speeds += [hardware.turn(states=False) for _ in range(round(0.3 / STEP))]  # stop.brake_time
+    assert peer.mode(NODE) == "stopping"
+    assert max(speeds) < at + 0.05
+    assert speeds[-1] < 0.5 * at
+    hardware.until("fault", states=False)
