@@ -35,6 +35,7 @@ examples:
   rne faults --only process                   all faults of one kind
   rne faults --only nan-position --only frozen
   rne faults --only motor --arm panda         on another arm
+  rne faults --foreign                        on arms that are not the controller's model
   rne faults --arm all                        every fault on all of its arms
   rne faults --json > faults.json
   rne faults --report faults.html             a page to send to others
@@ -54,6 +55,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
                         help="inject these faults only; may be given several times")
     parser.add_argument("--arm", default="", metavar="NAME|all",
                         help="two-links, small, puma560, panda, ur10, or all (default: the first arm of each fault)")
+    parser.add_argument("--foreign", action="store_true",
+                        help="on arms that are not the model: other masses and friction, elastic gears, late efforts")
     parser.add_argument("--list", action="store_true", help="list the faults and exit")
     parser.add_argument("--json", action="store_true", help="print the results as JSON")
     parser.add_argument("--workers", type=whole(1, 16), default=None, metavar="N",
@@ -87,7 +90,7 @@ def run(args: argparse.Namespace) -> int:
         raise ArgumentError(f"none of these faults runs on the arm {args.arm!r}; `{how}` shows the arms")
     page = None if args.table is None else table.inserted(args.table.read_text(encoding="utf-8"), faults)
     began = time.monotonic()
-    results = _injected(cases, workers)
+    results = _injected(cases, workers, args.foreign)
     seconds = time.monotonic() - began
     if args.report:
         write_report(args.report, args.command_line, results, seconds)
@@ -103,7 +106,7 @@ def run(args: argparse.Namespace) -> int:
     return 0 if passed else 1
 
 
-def _injected(faults: Sequence[Fault], workers: int) -> tuple[Result, ...]:
+def _injected(faults: Sequence[Fault], workers: int, foreign: bool) -> tuple[Result, ...]:
     """Run the campaign with a progress bar."""
     from rne_dynamics.faults import campaign
 
@@ -115,7 +118,7 @@ def _injected(faults: Sequence[Fault], workers: int) -> tuple[Result, ...]:
             if not result.passed:
                 bar.console.print(f"[red]{result.fault.name}[/]: {escape(result.failure)}")
 
-        return campaign.run(faults, show, workers)
+        return campaign.run(faults, show, workers, foreign=foreign)
 
 
 def figures(results: Sequence[Result], seconds: float) -> dict[str, Any]:

@@ -135,9 +135,12 @@ class Campaign:
         What to run, each on its first arm and controller; see `tried`.
     workers
         Number of controllers that run in parallel.
+    foreign
+        Whether the true arms deviate from their models, see `foreign`.
     """
 
-    def __init__(self, faults: Iterable[Fault], workers: int = WORKERS) -> None:
+    def __init__(self, faults: Iterable[Fault], workers: int = WORKERS, *, foreign: bool = False) -> None:
+        self._foreign = foreign
         os.environ.setdefault("ROS_AUTOMATIC_DISCOVERY_RANGE", "LOCALHOST")
         given = tuple(faults)
         self.results: Mapping[str, Future[Result]] = {fault.name: Future() for fault in given}
@@ -222,9 +225,9 @@ class Campaign:
         """A controller for a fault; the very first one alone, since it may have to compile kernels for all."""
         arm, node = arm_named(fault.arms[0]), fault.nodes[0]
         if self._warm.is_set():
-            return Rig(self._context, arm, node, fault.start, self._halt.is_set)
+            return Rig(self._context, arm, node, fault.start, self._halt.is_set, self._foreign)
         with self._first:
-            rig = Rig(self._context, arm, node, fault.start, self._halt.is_set)
+            rig = Rig(self._context, arm, node, fault.start, self._halt.is_set, self._foreign)
             if fault.before != "unconfigured" and not self._warm.is_set():
                 try:
                     rig.configure()
@@ -241,10 +244,10 @@ def _group(fault: Fault) -> tuple[str, str]:
 
 
 def run(
-    faults: Sequence[Fault], on_result: Callable[[Result], None], workers: int = WORKERS
+    faults: Sequence[Fault], on_result: Callable[[Result], None], workers: int = WORKERS, *, foreign: bool = False
 ) -> tuple[Result, ...]:
     """Run faults; `on_result` is called with each result as it comes. Returns the results in the order of `faults`."""
-    with Campaign(faults, workers) as campaign:
+    with Campaign(faults, workers, foreign=foreign) as campaign:
         waiting = dict(campaign.results)
         while waiting:
             for name in [name for name, future in waiting.items() if future.done()]:

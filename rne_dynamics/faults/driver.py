@@ -14,6 +14,7 @@ from std_msgs.msg import Float64MultiArray
 
 from rne_dynamics.dynamics.newton_euler.gravity import gravity_torque
 from rne_dynamics.faults.effort_checks import EffortLog
+from rne_dynamics.faults.foreign import ForeignSimulator
 from rne_dynamics.faults.lockstep import Lockstep
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.robot import RobotModel
@@ -51,11 +52,13 @@ class Driver(Lockstep):
         The arm.
     home
         Where it starts, rad or m; shape (n,).
+    foreign
+        Whether the true arm deviates from `robot`, see `foreign`.
     """
 
-    def __init__(self, node: Node, controller: str, robot: RobotModel, home: Array) -> None:
+    def __init__(self, node: Node, controller: str, robot: RobotModel, home: Array, *, foreign: bool = False) -> None:
         super().__init__(node, controller)
-        self.robot, self.home = robot, home
+        self.robot, self.home, self._foreign = robot, home, foreign
         #: The efforts that reached the topic.
         self.log = EffortLog()
         self.on_effort = self._follow
@@ -81,9 +84,8 @@ class Driver(Lockstep):
         Simulated time goes on. `plant` is the true arm where it differs from the model. For `stop_stiffness` see
         `FaultySimulator`.
         """
-        truth = plant or self.robot
-        self.simulator = FaultySimulator(
-            ArmPlant(truth), self.home if home is None else home, dt=1.0 / (RATE * SUBSTEPS),
+        self.simulator = (ForeignSimulator if self._foreign else FaultySimulator)(
+            ArmPlant(plant or self.robot), self.home if home is None else home, dt=1.0 / (RATE * SUBSTEPS),
             command_timeout=COMMAND_TIMEOUT, on_timeout="brake", stop_stiffness=stop_stiffness,
         )
         self.restart_reports()

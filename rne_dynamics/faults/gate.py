@@ -172,7 +172,10 @@ def gate_holds(rig: Rig) -> None:
     rig.mark()
     rig.run(0.9)
     deviation, weight = rig.deviation(), gravity_torque(rig.robot, rig.driver.q)
-    rig.check(deviation < SUNK, f"the arm has sunk by {deviation:.3f} rad")
+    fastest = float((np.abs(rig.driver.speeds[-round(0.9 * RATE):]) / rig.robot.velocity_limit).max())
+    # what the model lacks nobody holds: the arm sinks, damped
+    rig.check(deviation < SUNK or (rig.slack > 0.0 and fastest < 0.5), f"the arm has sunk by {deviation:.3f} rad, at "
+              f"{fastest:.2f} of its velocity limit")
     rig.check(np.abs(rig.efforts[-1] - weight).max() < 0.05 * rig.arm.limits.max(), "its weight is not held")
 
 

@@ -16,12 +16,15 @@ from rne_dynamics.faults.arm import COMPUTED_TORQUE, GATE, STOP, Arm
 from rne_dynamics.faults.controller import PATIENCE, Controller
 from rne_dynamics.faults.driver import RATE, Driver
 from rne_dynamics.faults.effort_checks import violations
+from rne_dynamics.faults.foreign import sag
 from rne_dynamics.faults.reaction import ReactionError
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.robot import RobotModel
 
 #: How far a held arm may be from where it was, and an arm in motion from its goal, rad.
 HELD = 0.05
+#: Position gain of the controllers, 1/s²: the default.
+GAIN = 400.0
 _numbers = itertools.count()
 
 
@@ -38,10 +41,13 @@ class Observer:
         Parameters of the controller, besides the campaign's.
     halted
         Whether everything is to end at once.
+    foreign
+        As for `Driver`.
     """
 
     def __init__(
-        self, context: Context, arm: Arm, module: str, start: Mapping[str, Any], halted: Callable[[], bool]
+        self, context: Context, arm: Arm, module: str, start: Mapping[str, Any], halted: Callable[[], bool],
+        foreign: bool = False,
     ) -> None:
         self._halted = halted
         self.arm, self.module = arm, module
@@ -49,10 +55,16 @@ class Observer:
         #: The mode in which the controller holds the arm, or lets it float.
         self.steady = {COMPUTED_TORQUE: "holding", GATE: "passing"}.get(module, "floating")
         self.node = rclpy.create_node("driver", namespace=f"/rne_faults{next(_numbers)}", context=context)
-        self.driver = Driver(self.node, module, self.robot, np.array(arm.home))
+        home = np.array(arm.home)
+        self.driver = Driver(self.node, module, self.robot, home, foreign=foreign)
         self.driver.watch, self.driver.on_mode = self._watch, self._entered
         self.controller = Controller(self.node, module, {**arm.parameters(module), **start}, self.turn)
         self._times: list[float] = []
+        #: How far the arm may hang from where it is held, besides, rad; what its model lacks moves one that floats.
+        self.slack = 0.0
+        if foreign:
+            held = module == COMPUTED_TORQUE
+            self.slack = max(sag(self.robot, q, GAIN) for q in (home, home + np.array(arm.far))) if held else np.inf
         self.mark()
 
     def close(self) -> None:
@@ -153,7 +165,7 @@ class Observer:
     def held(self, within: float = HELD) -> None:
         """The controller holds the arm, and it has moved by no more than `within`, rad, since the mark."""
         self.check(self.controller.state == self.steady, "the arm is not held")
-        deviation = self.deviation()
+        deviation, within = self.deviation(), within + self.slack
         self.check(deviation <= within, f"the arm has moved by {deviation:.4f} rad; {within:g} is allowed")
         self.check(self.driver.driven, "no effort drives the arm")
 
@@ -172,6 +184,7 @@ class Observer:
         """Wait until the motion is over; it must have reached its goal, (n,), without a stop."""
         self.reach("holding", seconds=seconds)
         self.check("stopping" not in self.passed, "the motion was stopped")
+        within += self.slack
         self.until(
             lambda: np.abs(self.driver.q - goal).max() <= within and np.abs(self.driver.qd).max() <= within,
             f"the arm to be within {within:g} rad of its goal, where it is {self.driver.q - goal} away",

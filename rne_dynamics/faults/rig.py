@@ -39,9 +39,10 @@ class Rig(Observer):
     """A controller and its arm, with everything that a fault may do to them; parameters as for `Observer`."""
 
     def __init__(
-        self, context: Context, arm: Arm, module: str, start: Mapping[str, Any], halted: Callable[[], bool]
+        self, context: Context, arm: Arm, module: str, start: Mapping[str, Any], halted: Callable[[], bool],
+        foreign: bool = False,
     ) -> None:
-        super().__init__(context, arm, module, start, halted)
+        super().__init__(context, arm, module, start, halted, foreign)
         self.trajectories = self.node.create_publisher(JointTrajectory, f"{module}/joint_trajectory", OFFERED)
         self.speeds = self.node.create_publisher(Float64, f"{module}/speed_scaling", OFFERED)
         self.feed()

@@ -11,6 +11,7 @@ pytest.importorskip("rclpy", reason="ROS 2's client library is not installed: pi
 
 from rne_dynamics.faults import campaign
 from rne_dynamics.faults.campaign import ALL, FAULTS, Campaign, tried
+from rne_dynamics.faults.fault import Fault
 from rne_dynamics.faults.robots import ROBOTS
 from rne_dynamics.faults.table import inserted
 
@@ -27,10 +28,21 @@ LONGEST = 900.0
 @pytest.fixture(scope="module")
 def running(request: pytest.FixtureRequest) -> Iterator[Campaign]:
     """The faults that are asked for, and no others."""
-    wanted = {item.callspec.params["name"] for item in request.session.items
-              if getattr(item, "callspec", None) and item.path == Path(__file__) and "name" in item.callspec.params}
-    with Campaign([fault for fault in (*USUAL, *OTHERS) if fault.name in wanted]) as campaign:
+    with Campaign(asked_for(request, "name")) as campaign:
         yield campaign
+
+
+@pytest.fixture(scope="module")
+def running_on_foreign_arms(request: pytest.FixtureRequest) -> Iterator[Campaign]:
+    """As `running`, on arms that are not the model."""
+    with Campaign(asked_for(request, "foreign"), foreign=True) as campaign:
+        yield campaign
+
+
+def asked_for(request: pytest.FixtureRequest, parameter: str) -> list[Fault]:
+    wanted = {item.callspec.params.get(parameter) for item in request.session.items
+              if getattr(item, "callspec", None) and item.path == Path(__file__)}
+    return [fault for fault in (*USUAL, *OTHERS) if fault.name in wanted]
 
 
 @pytest.mark.parametrize("name", [
@@ -38,6 +50,13 @@ def running(request: pytest.FixtureRequest) -> Iterator[Campaign]:
 ])
 def test_reaction_is_the_one_that_is_promised(running: Campaign, name: str) -> None:
     result = running.results[name].result(LONGEST)
+    assert result.passed, result.failure
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("foreign", [fault.name for fault in USUAL])
+def test_reaction_is_the_same_on_an_arm_that_is_not_the_model(running_on_foreign_arms: Campaign, foreign: str) -> None:
+    result = running_on_foreign_arms.results[foreign].result(LONGEST)
     assert result.passed, result.failure
 
 

@@ -1,8 +1,6 @@
 """An arm that is not the controller's model: MuJoCo's links behind elastic gears, and efforts that act late.
 
-Links, friction and stops are MuJoCo's, from the same URDF with other masses and friction. Each joint's motor turns its
-rotor against a spring, which leads to the link; its friction is the motor's. With infinite stiffness the rotor is part
-of the link.
+Links and stops are MuJoCo's, from the same URDF with other masses; so is friction, where the gears are rigid.
 """
 
 from __future__ import annotations
@@ -19,17 +17,15 @@ pytest.importorskip("mujoco", reason="the plant is MuJoCo's: pip install '.[test
 
 import mujoco
 import numpy as np
-import scipy.linalg
 
 import rne_dynamics as rne
 from rne_dynamics.model.friction import joint_friction
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.robot import RobotModel
+from rne_dynamics.simulation.runs.elastic_gears import Gears, Motors
 
 #: Longest step of MuJoCo, s: with gears, which are stiff, and without.
 ELASTIC_STEP, RIGID_STEP = 2.5e-4, 1e-3
-#: Damping of a gear as a part of what is critical for its motor and its link.
-GEAR_DAMPING = 0.05
 
 
 @dataclass(frozen=True, eq=False)
@@ -105,39 +101,28 @@ class ForeignArm:
         self.data = mujoco.MjData(self.model)
         self.data.qpos[:] = q
         mujoco.mj_forward(self.model, self.data)
-        self._theta, self._rate = q.copy(), np.zeros(len(q))
-        self._gears()
+        self._motors = self._geared(q)
         self._timeout, self._effort, self._given_at = command_timeout, np.zeros(len(q)), -np.inf
         self._commands: deque[tuple[float, Array]] = deque()
         self.braked = True
 
-    def _gears(self) -> None:
-        """Rotors, springs and friction of the motors."""
-        n, inertia = self.robot.n, np.zeros((self.robot.n, self.robot.n))
+    def _geared(self, q: Array) -> Motors | None:
+        """Motors that hold the arm through their gears."""
+        n, deviation, inertia = self.robot.n, self.deviation, np.zeros((self.robot.n, self.robot.n))
+        if not self.elastic:
+            return None
         mujoco.mj_fullM(self.model, self.data, inertia)
-        felt = 1.0 / np.diag(np.linalg.inv(inertia))
-        own = np.diag(inertia)
-        slowest = float(scipy.linalg.eigh(np.diag(own), inertia, eigvals_only=True)[0])
-        self.stiffness = (2.0 * np.pi * self.deviation.frequency) ** 2 / slowest * own if self.elastic else np.zeros(n)
-        self._rotor = self.deviation.rotor * own
-        parallel = self._rotor * felt / (self._rotor + felt)
-        self._gear_damping = 2.0 * GEAR_DAMPING * np.sqrt(self.stiffness * parallel)
-        self._friction = friction_of(self.robot, self.deviation)
-        self._torque = self._preload() if self.elastic else np.zeros(n)
-
-    def _preload(self) -> Array:
-        """Turn the motors so far that the gears hold the arm; the torques that do."""
-        torque: Array = self.data.qfrc_bias.copy()
-        self._theta = self.data.qpos + torque / self.stiffness + 0.5 * np.sign(torque) * self.deviation.backlash
-        return torque
+        friction = friction_of(self.robot, deviation)
+        gears = Gears.swinging(inertia, deviation.frequency, deviation.rotor, deviation.backlash, *friction)
+        return Motors(gears, q, self.data.qfrc_bias[:n].copy())
 
     @property
     def state(self) -> Measured:
         """Time, positions and velocities that the encoders give."""
-        at_motor = self.elastic and self.deviation.at_motor
-        q = (self._theta if at_motor else self.data.qpos).copy()
-        qd = (self._rate if at_motor else self.data.qvel).copy()
-        step = self.deviation.resolution
+        motors, step = self._motors, self.deviation.resolution
+        q, qd = self.data.qpos.copy(), self.data.qvel.copy()
+        if motors is not None and self.deviation.at_motor:
+            q, qd = motors.position, motors.velocity
         return Measured(self.data.time, step * np.round(q / step) if step > 0.0 else q, qd)
 
     @property
@@ -168,13 +153,13 @@ class ForeignArm:
             self._take()
             if self.braked:
                 data.time += self.model.opt.timestep
-            elif self.elastic:
-                self._turn_motors()
-                data.qfrc_applied[:] = self._torque
-                mujoco.mj_step(self.model, data)
-            else:
-                data.qfrc_applied[:] = self._effort
-                mujoco.mj_step(self.model, data)
+                continue
+            data.qfrc_applied[:] = self._effort
+            if self._motors is not None:
+                data.qfrc_applied[:] = self._motors.turn(
+                    self.model.opt.timestep, self._effort, data.qpos.copy(), data.qvel.copy()
+                )
+            mujoco.mj_step(self.model, data)
         return self.state
 
     def _take(self) -> None:
@@ -185,22 +170,6 @@ class ForeignArm:
             self.braked = False
         if now - self._given_at >= self._timeout:
             self._effort = np.zeros_like(self._effort)
-
-    def _turn_motors(self) -> None:
-        """A step of the motors: the spring explicitly, damping and friction implicitly."""
-        h, (viscous, dry) = self.model.opt.timestep, self._friction
-        twist = self._theta - self.data.qpos
-        half = 0.5 * self.deviation.backlash
-        stretch = np.sign(twist) * np.maximum(np.abs(twist) - half, 0.0)
-        damping = np.where(stretch != 0.0, self._gear_damping, 0.0)
-        pushed = self._rate * self._rotor + h * (
-            self._effort - self.stiffness * stretch + damping * self.data.qvel
-        )
-        free = pushed / (self._rotor + h * (viscous + damping))
-        slowed = h * dry / (self._rotor + h * (viscous + damping))
-        self._rate = np.sign(free) * np.maximum(np.abs(free) - slowed, 0.0)
-        self._theta = self._theta + h * self._rate
-        self._torque = self.stiffness * stretch + damping * (self._rate - self.data.qvel)
 
 
 def friction_of(robot: RobotModel, deviation: Deviation) -> tuple[Array, Array]:

@@ -113,8 +113,12 @@ class FaultySimulator(Simulator):
         given: Array = np.where(faults.off, 0.0, faults.scale * effort[faults.order])
         return given
 
+    def _transmitted(self, now: State, effort: Array) -> Array:
+        """Efforts at the joints in a step from `now` on under those of the motors, N·m or N; shape (n,)."""
+        return effort
+
     def _stepped(self, now: State, effort: Array, loads: Array) -> State:
-        total = self._given(effort)
+        total = self._transmitted(now, self._given(effort))
         rows = self.plant.joints.copy()
         if self._soft.any():
             beyond = now.q - np.clip(now.q, self.robot.lower, self.robot.upper)
