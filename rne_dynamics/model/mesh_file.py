@@ -11,6 +11,8 @@ from rne_dynamics.input_file import check_regular
 
 #: Largest file, and content of a packed one, bytes: trimesh needs up to ten times that.
 MOST_BYTES = 80_000_000
+#: Formats with triangles of 8 bytes, where an STL has 50, and their largest file.
+_DENSE, _MOST_DENSE = (".obj", ".off", ".ply"), 20_000_000
 #: Packed formats; what others pack can be anything.
 _PACKED, _REFUSED = (".3mf", ".zae"), (".zip", ".gz", ".bz2", ".xz", ".tar", ".7z")
 
@@ -36,8 +38,8 @@ def read_mesh(read: Callable[..., Any], path: Path, **options: Any) -> Any:
             content: bytes = super().get(name)
             return content
 
-    check_regular(path, MOST_BYTES)
     ending = path.suffix.lower()
+    check_regular(path, _MOST_DENSE if ending in _DENSE else MOST_BYTES)
     if ending in _REFUSED:
         raise ValueError("it is an archive; unpack it")
     if ending in _PACKED:
