@@ -18,7 +18,7 @@ from rne_dynamics.control.supervision.states import (
     TRACKING,
 )
 from rne_dynamics.control.supervision.stop_plan import Stage, Stop
-from rne_dynamics.control.supervision.transitions import Transitions
+from rne_dynamics.control.supervision.transitions import GAP, Transitions
 from rne_dynamics.control.terms import FEEDBACK, GRAVITY, TorqueTerms
 from rne_dynamics.errors import RneDynamicsError
 from rne_dynamics.model.inertia import Array
@@ -131,7 +131,7 @@ class Efforts(Transitions):
         self, terms: TorqueTerms | Array, gravity: Array, limited: Limited, runaway: bool, now: float
     ) -> Effort:
         self._gravity = gravity
-        if self.mode is not FLOATING:
+        if self.mode is not FLOATING and self._filter.late < GAP:  # feedback to an old state says nothing of the model
             self._torques.missed.note(now, terms, limited.command)
         if self._torques.predictor is not None:
             self._torques.predictor.note(self._acting, limited.command)

@@ -232,13 +232,15 @@ class Torques:
             bias_torque(self._settings.robot, q, self._zero)
 
     def along(self, reference: Reference, *, braking: bool) -> TorqueTerms:
-        """Feedforward, as if an arm that is not measured were on the reference; nothing makes it faster.
+        """Feedforward, as if an arm that is not measured were on the reference, with what the model has missed so far.
 
-        With what the model has missed so far. Where it brakes, friction is left to the arm, not compensated.
+        Where it brakes, nothing makes the arm faster: no acceleration, and friction is left to the arm. In the gaps
+        of a broken stream the reference goes on, and the arm must not stay behind it.
         """
         q, qd, qdd = reference
         self.follow(q, qd)
-        terms = self.tracking(q, qd, Reference(q, qd, np.where(qdd * qd > 0.0, 0.0, qdd)), 0.0)
+        slower = Reference(q, qd, np.where(qdd * qd > 0.0, 0.0, qdd)) if braking else reference
+        terms = self.tracking(q, qd, slower, 0.0)
         support, inertia, friction = self.missed.fit()
         if braking:
             inertia, friction = BRAKING * inertia, self._zero
