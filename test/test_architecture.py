@@ -9,7 +9,7 @@ from graphlib import CycleError, TopologicalSorter
 from support.package_source import MODULES, PACKAGE, ROOT, source, subpackage
 
 LAYER = {
-    "advice": 0, "errors": 0, "compiling": 0, "input_file": 0, "spatial": 0,
+    "advice": 0, "errors": 0, "interrupted": 0, "compiling": 0, "input_file": 0, "spatial": 0,
     "model": 1,
     "description": 2, "dynamics": 2, "straight_line": 2,
     "bound": 3, "bound_batch": 3, "c_export": 3, "closed_chain": 3, "flexible": 3, "dispatch": 3,

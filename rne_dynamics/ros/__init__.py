@@ -3,6 +3,15 @@
 import os
 import warnings
 
+from rne_dynamics.interrupted import end_when_interrupted, executable
+
+#: Names of the executables.
+EXECUTABLES = (
+    "computed_torque_controller", "gravity_compensation", "effort_gate", "simulator", "move", "viewer", "recorder",
+)
+if executable(EXECUTABLES, __name__):
+    end_when_interrupted()  # until `stop_signal` takes over
+
 # numba is missing: nodes log it instead, once, in `process.run`
 warnings.filterwarnings("ignore", message=".*the dynamics kernels run as plain Python", category=RuntimeWarning)
 

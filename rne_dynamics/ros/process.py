@@ -6,6 +6,7 @@ import gc
 import sys
 import traceback
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -49,7 +50,7 @@ def run(
     -------
     int
         The node's exit code after SIGINT, SIGTERM, a shutdown transition or when it has finished; 1 where it could
-        not start (one line has the reason).
+        not start (one line has the reason); 130 after SIGINT before it had started, 0 after SIGTERM.
     """
     compile_here()  # what drives an arm is compiled before it does
     with signals or StopSignal() as stop:
@@ -81,13 +82,16 @@ def run(
         except (KeyboardInterrupt, ExternalShutdownException):
             code = 0
         except RneDynamicsError as error:
-            print(f"{Path(sys.argv[0]).name}: {error}", file=sys.stderr)
+            if stop.early is None:
+                print(f"{Path(sys.argv[0]).name}: {error}", file=sys.stderr)
         except Exception:  # noqa: BLE001 logged, and the arm is stopped
-            log_error(node, "the process ends because of an internal error")
+            if stop.early is None:  # otherwise something has failed because it was cut short
+                log_error(node, "the process ends because of an internal error")
         finally:
-            stop.defer()
+            with suppress(KeyboardInterrupt):
+                stop.defer()
             try:
-                if node is not None and rclpy.ok():
+                if node is not None and rclpy.ok() and stop.early is None:  # only a complete node can be stopped
                     node.stop()
                     if executor is not None:
                         serve_last_requests(executor)
@@ -100,7 +104,7 @@ def run(
             if executor is not None:
                 executor.shutdown(timeout_sec=0.0)
             rclpy.try_shutdown()
-        return code
+        return code if stop.early is None else stop.code_if_early()
 
 
 def log_error(node: ArmNode | None, what: str) -> None:

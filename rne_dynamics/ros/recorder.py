@@ -41,7 +41,7 @@ def main(argv: Sequence[str] | None = None) -> int:
             node = rclpy.create_node("recorder", start_parameter_services=False)
             return record(node, stop)
         except KeyboardInterrupt:
-            return 0
+            return stop.code_if_early()
         except RneDynamicsError as error:
             print(f"record: {error}", file=sys.stderr)
             return 1

@@ -7,14 +7,16 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import FrameType, TracebackType
 
+from rne_dynamics.interrupted import EXIT_INTERRUPTED, report_interrupted
+
 
 class StopSignal:
     """SIGINT and SIGTERM as a flag.
 
     rclpy's own handlers shut the context down at once, after which nothing can be published: the last effort would stay
     applied. So these handlers only note the signal, and the node stops the arm first. Before `defer` is called, while
-    nothing moves yet, a signal raises KeyboardInterrupt as usual. A second signal cuts the stop of the arm short:
-    efforts go to zero at once.
+    nothing moves yet, the first signal raises KeyboardInterrupt as usual. A second signal cuts the stop of the arm
+    short: efforts go to zero at once.
 
     Parameters
     ----------
@@ -25,6 +27,8 @@ class StopSignal:
 
     def __init__(self, *, restored: bool = False) -> None:
         self.count = 0
+        #: The signal that came before `defer` was called; None for none.
+        self.early: int | None = None
         self._restored = restored
         self._deferred = False
         self._previous = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
@@ -51,12 +55,21 @@ class StopSignal:
         return self.count > 1
 
     def defer(self) -> None:
-        """From now on only note signals."""
+        """From now on only note signals; KeyboardInterrupt if one came before, and that exception was dropped."""
         self._deferred = True
+        if self.early is not None:
+            raise KeyboardInterrupt
+
+    def code_if_early(self) -> int:
+        """Exit code where a signal came before `defer`; prints the line of a process that ends with its node."""
+        if self.early != signal.SIGINT:
+            return 0
+        return EXIT_INTERRUPTED if self._restored else report_interrupted()
 
     def _note(self, number: int, frame: FrameType | None) -> None:
         self.count += 1
-        if not self._deferred:
+        if not self._deferred and self.early is None:
+            self.early = number
             raise KeyboardInterrupt
 
 
