@@ -136,7 +136,8 @@ class Driver(Lockstep):
         self.speeds.append(self.qd)
         self.stamp += PERIOD
         self._turns += 1
-        if not self.linked:  # a frozen controller finds only the last messages, sent by `link` and the next turn
+        if not self.linked:  # a frozen controller finds only the last states, sent by `link` and the next turn
+            self._publish_time()
             return
         self.publish_time()
         if (command := self.feed()) is not None:

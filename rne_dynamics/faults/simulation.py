@@ -7,6 +7,7 @@ import time
 import numpy as np
 
 from rne_dynamics.faults.arm import COMPUTED_TORQUE, GRAVITY_COMPENSATION, STATE_TIMEOUT, STOP, STOP_SLACK
+from rne_dynamics.faults.clocks import SHORT_JUMPS
 from rne_dynamics.faults.fault import Faults
 from rne_dynamics.faults.rig import HELD, Rig
 from rne_dynamics.ros.cdr import NANOSECONDS
@@ -50,6 +51,14 @@ def simulation_set_back(rig: Rig) -> None:
 def simulation_set_ahead(rig: Rig) -> None:
     """Simulated time is set 10 s ahead, with the stamps."""
     _set(rig, JUMP)
+
+
+@fault("a new time base each time: held, or still floating", nodes=NODES)
+def simulation_set_a_little(rig: Rig) -> None:
+    """Simulated time is set back and ahead by 0.05, 0.12, 0.2, 0.45 and 1 s, with the stamps."""
+    for by in SHORT_JUMPS:
+        _set(rig, -by)
+        _set(rig, by)
 
 
 def _set(rig: Rig, by: float) -> None:

@@ -16,8 +16,9 @@ from rne_dynamics.ros.topic_wait import polled_subscription, take
 
 #: The parameter that every ROS node has.
 USE_SIM_TIME = "use_sim_time"
-#: Larger steps of the clock are jumps, not time that has passed, s.
-LEAP = 1.0
+#: Larger steps of the clock are jumps, not time that has passed, s; so are those from one message to the very next one
+#: that are longer than the second, s, and than so many steps before.
+LEAP, NEXT_LEAP, USUAL_STEPS = 1.0, 0.03, 4
 #: Simulated time that stands still for so long no longer delays a controller that is ending, s of the steady clock.
 STANDSTILL = 3.0
 #: Bytes of a serialised rosgraph_msgs/Clock.
@@ -28,9 +29,9 @@ class LoopClock:
     """Monotonic time, s, for calls of a `Supervisor`.
 
     With ``use_sim_time`` it comes from ``/clock``: it begins with the first message and stops while the simulation is
-    paused. A ``/clock`` that goes back, or ahead by more than `LEAP`, is a new time base: no time has passed then. The
-    loop takes the messages itself, serialised, and sets the node's clock; rclpy's own subscription, which an executor
-    would have to serve for each message, is destroyed.
+    paused. A ``/clock`` that goes back, or ahead by more than `LEAP` allows, is a new time base: no time has passed
+    then. The loop takes the messages itself, serialised, and sets the node's clock; rclpy's own subscription, which an
+    executor would have to serve for each message, is destroyed.
 
     Parameters
     ----------
@@ -48,6 +49,7 @@ class LoopClock:
         #: Whether the controller is ending, so that a clock that stands still must not block it.
         self.ending = False
         self._elapsed, self._started = 0, False
+        self._sequence, self._step = -1, NANOSECONDS  # number of the last message, and its step, ns
         self._received_at = time.monotonic()
         self.subscription: Subscription | None = None
         if self.simulated:
@@ -83,14 +85,18 @@ class LoopClock:
         taken = take(self.subscription, Clock, raw=True)
         if taken is None or len(taken[0]) < _SIZE:
             return False
-        self.set(stamp_in(taken[0]))
+        before, self._sequence = self._sequence, taken[1].get("publication_sequence_number") or -1
+        self.set(stamp_in(taken[0]), following=0 < self._sequence == before + 1)
         return True
 
-    def set(self, stamp: int) -> None:
-        """Set the present simulated time to `stamp`, ns."""
+    def set(self, stamp: int, *, following: bool = False) -> None:
+        """Set the present simulated time to `stamp`, ns; `following` if no message was lost before this one."""
         present = self.now()
         passed = stamp - self.stamp
-        if not self._started or not 0 <= passed <= LEAP * NANOSECONDS:
+        usual = max(NEXT_LEAP * NANOSECONDS, USUAL_STEPS * self._step)
+        longest = min(usual, LEAP * NANOSECONDS) if following else LEAP * NANOSECONDS
+        self._step = passed if passed > 0 else self._step
+        if not self._started or not 0 <= passed <= longest:
             self.jumps += self._started
             passed = 0
         self._started, self.stamp = True, stamp

@@ -47,6 +47,8 @@ from rne_dynamics.simulation.runs.simulator import Simulator
 #: Longest time for which a simulator that stops still serves a controller that drives it, simulated s; and longest wait
 #: for that, s of the steady clock.
 LONGEST_END = 4.0
+#: By how much a reset sets time back, ns: a jump of positions alone is a broken encoder to a controller.
+SET_BACK = 50_000_000
 #: Wrenches that may wait: they are served 20 times a second, and different links may be pushed at once.
 WRENCHES = 100
 
@@ -319,10 +321,10 @@ class SimulatorNode(ArmNode):
         self._advance()
 
     def _on_reset(self, request: Trigger.Request) -> None:
-        """Reset to the start, held until the next command. Stamps go on: time never runs backwards."""
-        ahead = self._origin + self._periods * self._period
+        """Reset to the start, held until the next command, with time set back: by that controllers know of it."""
+        last = self._origin + self._periods * self._period
         self._restart()
-        self._origin = max(self._origin, ahead)
+        self._origin = min(self._origin, last) - max(SET_BACK, 3 * self._period)
         self._running = self.is_active
 
     def _publish_report(self) -> None:

@@ -111,6 +111,28 @@ def test_a_gap_that_is_no_jump_is_time_that_has_passed(clock):
     assert clock.jumps == 0
 
 
+@pytest.mark.parametrize("by", [0.05, 0.2, 0.6, 1.0])
+def test_a_step_ahead_from_one_message_to_the_next_is_a_jump(clock, by):
+    for k in range(1, 5):
+        clock.set(START + k * MS, following=True)
+    now = clock.now()
+    clock.set(START + 5 * MS + round(by * 1e9), following=True)
+    assert clock.now() == now
+    assert clock.jumps == 1
+    clock.set(START + 6 * MS + round(by * 1e9), following=True)
+    assert clock.now() - now == pytest.approx(0.001)
+
+
+def test_a_clock_that_takes_longer_steps_from_now_on_is_time_that_passes(clock):
+    for k in range(1, 5):
+        clock.set(START + k * MS, following=True)
+    now = clock.now()
+    for k in range(1, 11):
+        clock.set(START + 4 * MS + 100 * k * MS, following=True)
+    assert clock.jumps == 1
+    assert clock.now() - now == pytest.approx(0.9)
+
+
 def test_time_goes_on_by_the_steady_clock_if_the_controller_ends_while_the_simulation_is_paused(clock, monkeypatch):
     now, steady = clock.now(), [time.monotonic()]
     monkeypatch.setattr(loop_clock.time, "monotonic", lambda: steady[0])

@@ -14,11 +14,13 @@ from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray
 from std_srvs.srv import SetBool, Trigger
 from support.frozen import freeze, program, thaw
+from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 
 from rne_dynamics.ros.messages import stamp_of
 from rne_dynamics.ros.processes import wait_until
 from rne_dynamics.ros.qos import OFFERED
 from rne_dynamics.ros.topic_recorder import TopicRecorder
+from rne_dynamics.ros.trajectory_message import duration_message
 
 from .conftest import IN_STEP, PATIENCE, START, account
 
@@ -68,11 +70,44 @@ def test_a_paused_stepped_and_reset_simulation_is_no_fault_and_a_signal_ends_eve
     wait_until(lambda: states.latest() is not None and len(states.samples) > 50, PATIENCE, "states", [simulator])
     assert "fault" not in process.output()
     assert states.latest().position[0] == pytest.approx(0.5, abs=0.05)
+    assert peer.mode(CONTROLLER) == "holding"
     # and a controller must end though simulated time stands still
     assert peer.call(SetBool, "simulator/pause", pause).success
     process.signal(signal.SIGINT)
     assert process.wait(PATIENCE) == 0
     assert peer.efforts()[-1] == [0.0, 0.0]
+
+
+@pytest.mark.parametrize("real_time", [False, pytest.param(True, marks=pytest.mark.slow)])
+def test_a_reset_in_motion_is_held_at_the_start(start, make_peer, real_time):
+    """In simulated and in real time; the arm is 0.4 rad away from where it starts."""
+    clock = {} if real_time else {"publish_clock": True, "lockstep": True, "lockstep_timeout": 60.0}
+    simulator = start(
+        "simulator", robot_description="planar2", rate=250.0, initial_position__joint1=0.5, diagnostics_period=0.5,
+        **clock,
+    )
+    process = start(
+        CONTROLLER, robot_description="planar2", use_sim_time=not real_time, diagnostics_period=0.5,
+        startup_check__duration=0.1,
+    )
+    peer = make_peer(JOINTS)
+    states = TopicRecorder(peer.node, JointState, "joint_states")
+    trajectories = peer.node.create_publisher(JointTrajectory, f"{CONTROLLER}/joint_trajectory", OFFERED)
+    wait_until(lambda: "agree" in process.output() or "not checked" in process.output(), START, "the check", [process])
+    wait_until(trajectories.get_subscription_count, PATIENCE, "its subscription", [process])
+    point = JointTrajectoryPoint(positions=[0.9, 0.4], time_from_start=duration_message(1.0))
+    trajectories.publish(JointTrajectory(joint_names=JOINTS, points=[point]))
+    wait_until(lambda: states.latest() and states.latest().position[0] > 0.85, PATIENCE, "the motion", [process])
+    assert peer.call(Trigger, "simulator/reset", Trigger.Request(), once=True).success
+    wait_until(lambda: "as by a reset" in process.output(), PATIENCE, "the controller to notice", [process])
+    states.drain()
+    states.samples.clear()
+    wait_until(lambda: states.latest() is not None and len(states.samples) > 100, PATIENCE, "states", [simulator])
+    wait_until(lambda: peer.mode(CONTROLLER) == "holding", PATIENCE, "the state", [process])
+    assert "stopping" not in process.output()
+    assert states.latest().position[0] == pytest.approx(0.5, abs=0.02)
+    for node in (process, simulator):
+        node.stop()
 
 
 def test_in_lockstep_the_simulation_waits_for_a_frozen_controller(simulated):

@@ -32,6 +32,8 @@ MEAN = 2.0
 LARGEST, LARGEST_ANGULAR_ACCELERATION = 1e6, 200.0
 #: How fast the sensor's clock may lose against this computer's, s/s.
 DRIFT = 1e-3
+#: Readings in a row, as far apart as they arrive, that show that the sensor's clock was set; see `state_time`.
+CLOCK_SET = 3
 _NANO = 1e-9
 
 
@@ -128,6 +130,7 @@ class BaseFilter:
         self.arrival = -math.inf
         self._stamp = 0
         self._offset = math.inf
+        self._set = 0, 0, 0.0  # readings since a stamp that does not follow; that stamp, its arrival
         self._R: Array | None = None
         self._w = self._dw = np.zeros(3)
         self._mean: Array | None = None
@@ -149,8 +152,9 @@ class BaseFilter:
             A reading that must not be used; nothing has changed then.
         """
         begun = not self.stale(now)
-        dt = (reading.stamp - self._stamp) * _NANO
-        offset = self._checked_time(reading.stamp, now, begun)
+        anew = begun and self._clock_was_set(reading.stamp, now)
+        dt = now - self.arrival if anew else (reading.stamp - self._stamp) * _NANO
+        offset = self._checked_time(reading.stamp, now, begun and not anew)
         w, felt, R = self._checked(reading)
         if begun and R is not None and self._R is not None:
             self._refuse_jump(R, self._R, dt)
@@ -170,6 +174,7 @@ class BaseFilter:
         before = felt if self._mean is None else self._mean
         self._mean = before + min(part, 1.0) * (felt - before)
         self._offset, self._stamp, self.arrival = offset, reading.stamp, now
+        self._set = (0, 0, 0.0) if anew else self._set
         self._R, self._w, self._dw = R, w, dw
         turned = np.eye(3) if R is None else R
         self.motion = BaseMotion(felt + self._gravity @ turned, w, dw, rotation=turned)
@@ -187,6 +192,16 @@ class BaseFilter:
         if self._mean is None or size < 0.5 * g:
             return BaseMotion()
         return BaseMotion(g / size * self._mean + self._gravity)
+
+    def _clock_was_set(self, stamp: int, now: float) -> bool:
+        count, first, came = self._set
+        span, lasted = (stamp - first) * _NANO, now - came
+        step, passed = (stamp - self._stamp) * _NANO, now - self.arrival
+        if count and 0.0 < 0.5 * span <= lasted <= 2.0 * span:
+            self._set = count + 1, first, came
+        else:
+            self._set = int(step < 0.0 or step - passed >= self.sensor.timeout), stamp, now
+        return self._set[0] >= CLOCK_SET
 
     def _checked_time(self, stamp: int, now: float, begun: bool) -> float:
         if stamp <= 0:

@@ -22,6 +22,7 @@ from rne_dynamics.control.guards.state_memory import (
     FOUND,
     GOOD,
     JOINT,
+    JUMP,
     KNOWN,
     LATENESS,
     NEW_BASE,
@@ -33,6 +34,8 @@ from rne_dynamics.control.guards.state_memory import (
     WRONG_SHAPE,
 )
 from rne_dynamics.control.guards.state_motion import (
+    ARRIVAL_JITTER,
+    STAMP_JITTER,
     leave_out,
     not_frozen,
     place_follows,
@@ -40,13 +43,11 @@ from rne_dynamics.control.guards.state_motion import (
     velocity_usable,
 )
 from rne_dynamics.control.guards.state_senders import same_sender
-from rne_dynamics.control.guards.state_time import remember_time, stamp_follows
+from rne_dynamics.control.guards.state_time import remember_time, set_back, stamp_follows
 from rne_dynamics.model.inertia import Array
 
 #: Positions and velocities beyond this are no arm's, rad or m, rad/s or m/s.
 FARTHEST = 1e6
-#: How exact stamps are, and arrivals where there are none, s.
-STAMP_JITTER, ARRIVAL_JITTER = 2e-3, 10e-3
 #: Age from which on what the law said of its reference is not used, s.
 OLD = 50e-3
 
@@ -75,7 +76,8 @@ def check_state(
         code = same_sender(whole, clock, sequence, stamp, arrival)
     if code != GOOD:
         return code
-    verdict = stamp_follows(whole, clock, stamp, arrival, clock[LATENESS])
+    anew = set_back(whole, clock, table, q, stamp, arrival)
+    verdict = NEW_BASE if anew else stamp_follows(whole, clock, stamp, arrival, clock[LATENESS])
     if verdict > NEW_BASE:
         return verdict
     began = whole[KNOWN] == 0
@@ -87,10 +89,13 @@ def check_state(
     if not began:
         leave_out(table, q, qd)
         code = place_follows(whole, clock, table, q, dt, dt + jitter)
-        if code == GOOD:
+        if code == JUMP and anew:  # a simulation that was reset: time and place are new
+            began, expecting, code = True, False, GOOD
+        elif code == GOOD:
             code = not_frozen(whole, clock, table, q, dt, expecting)
     if code == GOOD:
-        code = velocity_usable(whole, clock, table, q, qd, dt, jitter, clock[RATE], missing, began)
+        apart = began or (anew and not missing)  # a reset may move a joint by less than shows
+        code = velocity_usable(whole, clock, table, q, qd, dt, jitter, clock[RATE], missing, apart)
     if code != GOOD:
         return code
     remember_motion(table, q, qd, dt, missing, began, expecting)

@@ -7,9 +7,12 @@ the first, and after `reset`        taken as it is; a missing velocity is 0. A `
 a value that is NaN or infinite     refused, "not finite"
 a value beyond 1e6 rad, m (a s)     refused, "out of range"
 the stamp of the last one           refused, "duplicate stamp": a frozen stream becomes stale at any rate
-stamp up to 0.5 s back              refused, "out of order"
-stamp further back, or 0.1 s ahead  the clock was set: a new time base. The place must follow all the same, so that a
-of the least late states            broken message is not taken for a new time
+stamp before the last one           refused, "out of order"; the fifth in a row, or the third after 20 ms, is a new time
+                                    base where they follow each other as fast as they arrive: the clock was set back.
+                                    At places that follow each other, but not the last good one: `place_is_new`
+stamp 30 ms ahead of the least late the clock was set: a new time base. The place must follow all the same, so that a
+states, 0.1 s in a stream's first   broken message is not taken for a new time
+0.1 s
 stamp zero in a stream with stamps  refused, "no stamp"; so is a negative one
 stamp zero always                   the arrival is the stamp; order and lateness are then not judged
 later than the least late of the    refused, "delayed", also across a `reset`: a stream that comes back late stays
@@ -175,6 +178,10 @@ class StateFilter:
     def estimated(self) -> tuple[str, ...]:
         """Joints whose reported velocity contradicts their positions, so that it is estimated until `restart`."""
         return tuple(compress(self.limits.joints, self._table[memory.DISTRUSTED]))
+
+    def place_is_new(self, arrival: float) -> bool:
+        """Whether the good state of that `arrival`, s, was taken wherever it was: the first, or that of a reset."""
+        return bool(self._clock[memory.BEGAN] == arrival)
 
     def reset(self) -> None:
         """Accept the next state at any position: after a gap in the stream.

@@ -10,18 +10,25 @@ from rne_dynamics.spatial.columns import columns
 # whole: stamp of the last good state (ns), whether it came with one; whether its place and whether the clock that it
 # came with are known; publication number of the sender followed; that of the last message out of its sequence, how many
 # of those came in a row, whether the last message was one, how often the sender changed; how often in a row the stamps
-# ran ahead; how many states in a row were refused for a velocity; joint that a refusal is about (-1: none)
-STAMP, STAMPED, KNOWN, CLOCKED, SEQUENCE, OTHER, RUN, TURN, CHANGES, RUSHES, EXCESSES, JOINT, WHOLE = columns(*[1] * 12)
+# ran ahead; how many states in a row were refused for a velocity; joint that a refusal is about (-1: none); how many
+# states in a row have come since a stamp that was set back, and that stamp (ns)
+(
+    STAMP, STAMPED, KNOWN, CLOCKED, SEQUENCE, OTHER, RUN, TURN, CHANGES, RUSHES, EXCESSES, JOINT, BACK, BACK_STAMP,
+    WHOLE,
+) = columns(*[1] * 14)  # fmt: skip
 # clock: arrival of the last good state, of the first, and of the first of its time base; of the last message of the
 # sender followed, of the last out of its sequence, and of the last that proved a second sender; how late the last good
 # state was; the least lateness since LEAST_AT and since EARLIER_AT one window before, and how fast it grows (inf: not
 # known yet); the least of the whole time base, and windows in a row in which the clock was slow; how much later the
 # last state was than that least (0: not known); whether states are judged by that; when the law last said what it
-# expects; found, allowed and dt of a refusal; tolerated lateness (inf: any), and 1/T of the velocity estimate (1/s)
+# expects; found, allowed and dt of a refusal; tolerated lateness (inf: any), and 1/T of the velocity estimate (1/s);
+# shortest step of the stamps of late (0: none); arrival of the first state since a stamp that was set back, how late
+# it is, and by how much it is later than the one before; how fast the sender's clock is being slowed down
 (
     ARRIVAL, BEGAN, BASED, FOLLOWED_AT, STRAY_AT, OTHER_AT, LATE, LEAST, LEAST_AT, EARLIER, EARLIER_AT, DRIFT,
-    LOWEST, SLOW, LATER, STRICT, EXPECTED_AT, FOUND, ALLOWED, STEP, LATENESS, RATE, SIZE,
-) = columns(*[1] * 22)  # fmt: skip
+    LOWEST, SLOW, LATER, STRICT, EXPECTED_AT, FOUND, ALLOWED, STEP, LATENESS, RATE, PACE, BACK_AT, BACK_LATE, BACK_BY,
+    SLEWED, SIZE,
+) = columns(*[1] * 27)  # fmt: skip
 # table: velocity limit, whether continuous, change of effort that friction may withstand; position and velocity of the
 # last good state, velocity reported in it (NaN: none), estimate from positions; where a refused jump led to (NaN:
 # nowhere); mismatch of velocity and positions, distance travelled, whether the reported velocity is not used any more
@@ -31,10 +38,11 @@ LIMIT, CONTINUOUS, STICTION, PLACE, SPEED, REPORTED, ESTIMATE, JUMPED, MISMATCH,
 # joint moved with its reference; how many states a reading of the moving joint usually stays; what the law last said:
 # velocity of the reference, effort of the feedback and that part of it; whether the reading is frozen;
 # what unwrapping has added to the position that is reported, rad;
-# of the state at hand: mismatch, travel, estimate, the velocity used and what unwrapping adds
+# of the state at hand: mismatch, travel, estimate, the velocity used and what unwrapping adds;
+# position in the first state since a stamp that was set back
 FINEST, RAW, STILL, STILL_TIME, SUDDEN, ASKED, FEEDBACK_THEN, OWN_THEN, MOVED = range(11, 20)
 HABIT, EXPECTED, FEEDBACK, OWN, DEAD, UNWRAPPED = range(20, 26)
-NEXT_MISMATCH, NEXT_TRAVEL, NEXT_ESTIMATE, USED, NEXT_UNWRAPPED, TABLE = range(26, 32)
+NEXT_MISMATCH, NEXT_TRAVEL, NEXT_ESTIMATE, USED, NEXT_UNWRAPPED, BACK_PLACE, TABLE = range(26, 33)
 
 #: Answers of `check_state`; from NOT_FINITE on the state is refused.
 GOOD, NEW_BASE, WRONG_SHAPE = 0, 1, 2

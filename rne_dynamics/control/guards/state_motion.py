@@ -103,6 +103,8 @@ STILL_STATES, STILL_TRAVEL, STEPS, SUDDEN_BRAKE, SLOW = 3, 5e-3, 10.0, 100.0, 0.
 COUPLED = 5.0
 #: Steps of time too short for a speed, s.
 SHORTEST = 1e-4
+#: How exact stamps are, and arrivals where there are none, s.
+STAMP_JITTER, ARRIVAL_JITTER = 2e-3, 10e-3
 
 
 @helper

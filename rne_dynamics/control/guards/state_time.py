@@ -8,9 +8,15 @@ since two clocks drift apart.
 A simulator in real time that has stalled is late for good, and looks like a delay that has come to stay. So where no
 bound of its own is given for late states, they are refused against the least lateness of the last second only; what
 damps the arm takes the whole baseline for the delay all the same.
+
+A clock that is set back shows in a stamp that is too early for its arrival, and in those after it: they follow each
+other, as fast as they arrive, at places that the arm can have. A single message that is late does not, as the next one
+is in time; nor does a delay, which leaves the steps of the stamps as they are.
 """
 
 from __future__ import annotations
+
+import math
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,8 +25,16 @@ from rne_dynamics.compiling.jit import helper
 from rne_dynamics.control.guards.state_memory import (
     ALLOWED,
     ARRIVAL,
+    BACK,
+    BACK_AT,
+    BACK_BY,
+    BACK_LATE,
+    BACK_PLACE,
+    BACK_STAMP,
     BASED,
+    BEGAN,
     CLOCKED,
+    CONTINUOUS,
     DELAYED,
     DRIFT,
     DUPLICATE,
@@ -33,34 +47,79 @@ from rne_dynamics.control.guards.state_memory import (
     LATER,
     LEAST,
     LEAST_AT,
+    LIMIT,
     LOWEST,
     NEW_BASE,
     NO_STAMP,
     OUT_OF_ORDER,
+    PACE,
     RUSH,
     RUSHES,
+    SLEWED,
     SLOW,
     STAMP,
     STAMPED,
     STEP,
     STRICT,
 )
+from rne_dynamics.control.guards.state_motion import ARRIVAL_JITTER, MOVE_FACTOR, POSITION_SLACK
+from rne_dynamics.control.turns import turns_off_kernel
 from rne_dynamics.model.inertia import Array
 
-#: A stamp further back than this against the arrival is another time, s.
-TIME_JUMP = 0.5
-#: So is one further ahead than the least late of the last states, since the reference would leap as far: s; and in the
-#: first 0.1 s of a time base, whose first states may have waited.
+#: States in a row that show that the clock was set back: the first many, or the second many within that time, s. Some
+#: network may deliver a few messages late together, and a slow stream has less than `state_timeout` for it.
+SET_BACK, SET_BACK_LEAST, SET_BACK_TIME = 5, 3, 20e-3
+#: Part of the usual step of the stamps by which one must be too early to be the first of them.
+EARLY = 0.5
+#: A pause of a clock that is not real time, s: there is nothing to compare with.
+PAUSE = 0.5
+#: A stamp further ahead than the least late of the last states is another time, since the reference would leap as far:
+#: s; and in the first 0.1 s of a stream, whose first states may have waited.
 AHEAD, AHEAD_FIRST = 0.03, 0.1
 #: Over how long the least lateness is taken, s; the shorter one in the first second of a time base.
 WINDOW, FIRST_WINDOW = 0.5, 0.1
 #: A clock that loses more than this fraction is not real time: lateness says nothing. One that gains more is refused.
 REAL_TIME = 0.05
-#: How fast the baseline rises; and windows in a row with a slow clock after which there is none.
-CREEP, SLOW_WINDOWS = 2e-4, 3
+#: How fast the baseline rises: besides, by what the clock has lost in each of the last two windows, where it is slewed
+#: (NTP: 5e-4 at most); and windows in a row with a slow clock after which there is none.
+CREEP, SLEW, SLOW_WINDOWS = 2e-4, 1e-3, 3
 #: By how much the least lateness of a window may fall, besides, s; and how many windows or leaps in a row show a clock
 #: that is too fast.
 CATCH_UP, RUSHED = 20e-3, 3
+
+
+@helper
+def set_back(whole: NDArray[np.int64], clock: Array, table: Array, q: Array, stamp: int, arrival: float) -> bool:
+    """Whether a state, at q, completes a run that shows that the sender's clock was set back: a new time base.
+
+    Where the stamps have passed the last good one meanwhile, time goes on; only the lateness is counted from there on.
+    """
+    if stamp == 0 or whole[STAMPED] == 0 or whole[CLOCKED] == 0:
+        return False
+    step, passed, early = 1e-9 * (stamp - whole[STAMP]), arrival - clock[ARRIVAL], EARLY * clock[PACE]
+    late = clock[LATE] + passed - step
+    if whole[BACK] > 0:
+        span, lasted = 1e-9 * (stamp - whole[BACK_STAMP]), arrival - clock[BACK_AT]
+        follows = late > clock[BACK_LATE] - 0.5 * clock[BACK_BY] and span > early * whole[BACK]
+        for j in range(q.shape[0]):
+            turns = table[CONTINUOUS, j] * turns_off_kernel(q[j], table[BACK_PLACE, j])
+            allowed = MOVE_FACTOR * table[LIMIT, j] * (lasted + ARRIVAL_JITTER) + POSITION_SLACK
+            follows &= abs(q[j] - table[BACK_PLACE, j] - 2.0 * math.pi * turns) <= allowed
+        if follows:
+            whole[BACK] += 1
+            enough = whole[BACK] >= (SET_BACK_LEAST if lasted >= SET_BACK_TIME else SET_BACK)
+            if enough and step > 0.0:
+                whole[BACK] = 0
+                for figure in (LOWEST, LEAST, EARLIER):
+                    clock[figure] += clock[BACK_BY]
+            return bool(enough and step <= 0.0 and 0.5 * span <= lasted <= 2.0 * span)
+    whole[BACK] = 0
+    if step < early and passed - step > early:
+        whole[BACK], whole[BACK_STAMP], clock[BACK_AT] = 1, stamp, arrival
+        clock[BACK_LATE], clock[BACK_BY] = late, passed - step
+        for j in range(q.shape[0]):
+            table[BACK_PLACE, j] = q[j]
+    return False
 
 
 @helper
@@ -81,10 +140,10 @@ def stamp_follows(whole: NDArray[np.int64], clock: Array, stamp: int, arrival: f
     if whole[RUSHES] >= RUSHED:
         return RUSH
     if step < 0.0:
-        return NEW_BASE if passed - step > TIME_JUMP else OUT_OF_ORDER
+        return OUT_OF_ORDER
     drift = clock[DRIFT]
     judged = drift <= REAL_TIME
-    if not judged and passed - step > TIME_JUMP:
+    if not judged and passed - step > PAUSE:
         return GOOD  # a pause: nothing to compare with
     now, least = clock[LATE] + passed - step, clock[LEAST]
     if judged:
@@ -92,7 +151,7 @@ def stamp_follows(whole: NDArray[np.int64], clock: Array, stamp: int, arrival: f
                     clock[EARLIER] + drift * (arrival - clock[EARLIER_AT]))
     # also where stamps gain on arrivals bit by bit; no comparison holds for an EARLIER_AT that is not known (NaN)
     gained = clock[EARLIER] - now - REAL_TIME * (arrival - clock[EARLIER_AT])
-    ahead = AHEAD if arrival - clock[BASED] > FIRST_WINDOW else AHEAD_FIRST
+    ahead = AHEAD if arrival - clock[BEGAN] > FIRST_WINDOW else AHEAD_FIRST
     if now - least < -ahead or gained > AHEAD_FIRST:
         return NEW_BASE
     if judged and now - least > lateness:
@@ -108,22 +167,27 @@ def stamp_follows(whole: NDArray[np.int64], clock: Array, stamp: int, arrival: f
 def remember_time(whole: NDArray[np.int64], clock: Array, stamp: int, arrival: float, verdict: int) -> None:
     """Stamp, arrival and lateness of a good state; without a stamp its arrival is its time."""
     step, passed = 1e-9 * (stamp - whole[STAMP]), arrival - clock[ARRIVAL]
-    pause = clock[DRIFT] > REAL_TIME and passed - step > TIME_JUMP  # nothing to compare with
+    pause = clock[DRIFT] > REAL_TIME and passed - step > PAUSE  # nothing to compare with
     if verdict == NEW_BASE or stamp == 0 or pause:
         leapt = whole[CLOCKED] == 1 and whole[STAMPED] == 1 and stamp != 0 and step > 0.0 and not pause
-        whole[RUSHES] = whole[RUSHES] + 1 if leapt else 0
-        clock[LATE] = clock[LEAST] = clock[LOWEST] = clock[SLOW] = 0.0
+        lasted = clock[ARRIVAL] - clock[BASED]
+        steady = lasted > CATCH_UP and clock[LATE] > -REAL_TIME * lasted - 0.5 * CATCH_UP  # set ahead, not fast
+        whole[RUSHES] = whole[RUSHES] + 1 if leapt and not steady else 0
+        clock[LATE] = clock[LEAST] = clock[LOWEST] = clock[SLOW] = clock[SLEWED] = 0.0
         clock[LEAST_AT], clock[EARLIER_AT], clock[DRIFT] = arrival, np.nan, np.inf
         clock[BASED] = arrival
     else:
         clock[LATE] += passed - step
-        clock[LOWEST] = min(clock[LOWEST] + CREEP * passed, clock[LATE])
+        clock[LOWEST] = min(clock[LOWEST] + (CREEP + clock[SLEWED]) * passed, clock[LATE])
+        if whole[BACK] == 0:
+            clock[PACE] = min(step, 1.02 * clock[PACE]) if clock[PACE] > 0.0 else step
         if arrival - clock[LEAST_AT] < (WINDOW if arrival - clock[BASED] > 2.0 * WINDOW else FIRST_WINDOW):
             clock[LEAST] = min(clock[LEAST], clock[LATE])
         else:
             if not np.isnan(clock[EARLIER_AT]):
                 grown, span = clock[LEAST] - clock[EARLIER], clock[LEAST_AT] - clock[EARLIER_AT]
-                clock[DRIFT] = max(grown / span, 0.0)
+                drift = max(grown / span, 0.0)
+                clock[SLEWED], clock[DRIFT] = min(clock[DRIFT], drift, SLEW), drift
                 clock[SLOW] = clock[SLOW] + 1.0 if clock[DRIFT] > REAL_TIME else 0.0
                 if clock[SLOW] >= SLOW_WINDOWS:
                     clock[LOWEST] = clock[LATE]
@@ -137,5 +201,5 @@ def remember_time(whole: NDArray[np.int64], clock: Array, stamp: int, arrival: f
         # whole[STAMP] of another clock must not hold the arrivals back
         now = np.int64(1e9 * arrival)
         whole[STAMP] = now if verdict == NEW_BASE else max(now, whole[STAMP] + 1)
-    whole[STAMPED], whole[CLOCKED] = 1 if stamp != 0 else 0, 1
+    whole[STAMPED], whole[CLOCKED], whole[BACK] = 1 if stamp != 0 else 0, 1, 0 if verdict == NEW_BASE else whole[BACK]
     clock[ARRIVAL] = arrival

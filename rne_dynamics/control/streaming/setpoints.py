@@ -44,7 +44,8 @@ class Setpoints:
         self.refusal = ""
         self.following = False
         self._called_off = ""
-        self._received = -(1 << 62)
+        #: When the last one was received, by the clock of the joint states, which may be set meanwhile; ns.
+        self.received = -(1 << 62)
         self._source, self._sequence, self._due = -1, -1, 0
         self._times = SendTimes()
 
@@ -84,7 +85,7 @@ class Setpoints:
         SetpointError
             The setpoint is not followed; the message says why.
         """
-        silence, self._received = at - self._received, at
+        silence, self.received = at - self.received, at
         quiet = silence > self.limits.timeout * NANOSECONDS
         if quiet:
             self._called_off = ""

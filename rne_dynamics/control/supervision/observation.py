@@ -90,10 +90,17 @@ class Observation(Efforts):
             self._see_again(now, reported)
         elif fresh:
             self.counters.time_jumps += 1
+            moved = self._filter.place_is_new(now)
+            if moved:  # a simulation was reset, and brakes hold the arm
+                self._torques.restart()
+                self._output.start_from(reported, self._torques.gravity(self.q))
             if self.mode is STOPPING:
                 self._anchor(self.cause, soft=False)
-            else:
-                self._hold("the joint states' clock has jumped", soft=False)  # the arm has not, and may be in motion
+            else:  # without a reset the arm has not jumped, and may be in motion
+                what = "clock and positions have jumped, as by a reset" if moved else "clock has jumped"
+                self._hold(f"the joint states' {what}", soft=moved)
+                if moved or self.gate.checking:  # the check's time is that of before
+                    self._begin_check()
                 self._go_on()
         cause = self._rates.too_slow(now, self.stamp / NANOSECONDS, new_time=fresh)
         if cause and self.mode in DRIVING:

@@ -48,6 +48,7 @@ class Supervisor(Observation):
         super().__init__(settings, on_change)
         self.setpoints = _setpoints(settings)
         self.obstacle = ""
+        self._received = 0.0  # when the last setpoint came, on the clock that is never set
 
     def adopt(self, settings: Settings) -> None:
         """Other parameters, from the next effort on; the rate limit softens what jumps.
@@ -206,6 +207,7 @@ class Supervisor(Observation):
         if setpoints is None:
             raise SetpointError(self.settings.no_stream, SetpointProblem.NOT_READY)
         at = self.stamp + round(max(now - self.arrival, 0.0) * NANOSECONDS) if self.arrival > -math.inf else 0
+        setpoints.received, self._received = at - round((now - self._received) * NANOSECONDS), now
         try:
             if setpoints.take(
                 source, q, qd, stamp=stamp, ahead=ahead, at=at, sequence=sequence, begin=self._may_stream
