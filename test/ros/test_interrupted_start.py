@@ -60,14 +60,16 @@ class Starting:
         fields = Path(f"/proc/{self.process.pid}/stat").read_text().rpartition(")")[2].split()
         return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
+    def end(self) -> None:
+        if self.process.poll() is None:
+            os.killpg(self.process.pid, signal.SIGKILL)
+            self.process.wait(START)
+        self.output.close()
+
     def interrupt(self) -> None:
         """As by Ctrl-C, to the whole group; the exit code, and what is printed besides log lines, must be right."""
         os.killpg(self.process.pid, signal.SIGINT)
-        try:
-            code = self.process.wait(START)
-        finally:
-            if self.process.poll() is None:
-                os.killpg(self.process.pid, signal.SIGKILL)
+        code = self.process.wait(START)
         printed = [line for line in self.lines() if not line.startswith(("[INFO]", "[WARN]"))]
         if code == 0:
             assert printed == []
@@ -75,10 +77,23 @@ class Starting:
             assert (code, printed) == (130, [LINE.format(self.executable)]), self.lines()
 
 
+@pytest.fixture
+def begin(tmp_path):
+    begun = []
+
+    def make(executable: str, *, installed: bool = False) -> Starting:
+        begun.append(Starting(executable, tmp_path, installed=installed))
+        return begun[-1]
+
+    yield make
+    for starting in begun:
+        starting.end()
+
+
 @pytest.mark.parametrize("library", ["numpy", "_rclpy", "librmw_fast", "llvmlite"])
 @pytest.mark.parametrize("executable", ["computed_torque_controller", "simulator"])
-def test_one_line_and_130_during_imports_and_construction(executable, library, tmp_path):
-    starting = Starting(executable, tmp_path, installed=library == "numpy")
+def test_one_line_and_130_during_imports_and_construction(executable, library, begin):
+    starting = begin(executable, installed=library == "numpy")
     wait_until(lambda: starting.has_loaded(library), START, library)
     starting.interrupt()
     assert starting.process.returncode == 130
@@ -86,14 +101,14 @@ def test_one_line_and_130_during_imports_and_construction(executable, library, t
 
 @pytest.mark.slow
 @pytest.mark.parametrize("executable", EXECUTABLES)
-def test_sweep_over_the_whole_start(executable, tmp_path):
+def test_sweep_over_the_whole_start(executable, begin):
     """From Python's own start, in which nothing can be caught, to a node that runs; by CPU time, as others load it."""
-    first = Starting(executable, tmp_path)
+    first = begin(executable)
     wait_until(lambda: first.ready() or first.process.poll() is not None, START, "the start")
     took = first.cpu_time()
     first.interrupt()
     for k in range(1, INSTANTS + 1):
-        starting = Starting(executable, tmp_path, installed=k % 2 == 0)
+        starting = begin(executable, installed=k % 2 == 0)
         instant = PYTHON + (took - PYTHON) * k / INSTANTS
         wait_until(lambda: starting.ready() or starting.cpu_time() >= instant, START, "the instant")  # noqa: B023
         starting.interrupt()
