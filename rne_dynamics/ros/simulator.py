@@ -321,17 +321,16 @@ class SimulatorNode(ArmNode):
         self._advance()
 
     def _on_reset(self, request: Trigger.Request) -> None:
-        """Reset to the start, held until the next command, with time set back: by that controllers know of it."""
+        """Reset to the start, held until the next command, with time set back, by which controllers recognise it."""
         last = self._origin + self._periods * self._period
         self._restart()
         self._origin = min(self._origin, last) - max(SET_BACK, 3 * self._period)
         self._running = self.is_active
 
     def _publish_report(self) -> None:
-        hardware = self._hardware
         self.report.publish(
             self.simulator.state, self._periods, running=self._running, paused=self._paused,
-            commanded=self.answers.commanded or (hardware is not None and hardware.drives.commanded),
+            commanded=self.answers.commanded or bool(self._hardware and self._hardware.drives.commanded),
         )
         self.collect_garbage()
 

@@ -174,8 +174,7 @@ class BaseFilter:
         before = felt if self._mean is None else self._mean
         self._mean = before + min(part, 1.0) * (felt - before)
         self._offset, self._stamp, self.arrival = offset, reading.stamp, now
-        self._set = (0, 0, 0.0) if anew else self._set
-        self._R, self._w, self._dw = R, w, dw
+        self._R, self._w, self._dw, self._set = R, w, dw, (0, 0, 0.0) if anew else self._set
         turned = np.eye(3) if R is None else R
         self.motion = BaseMotion(felt + self._gravity @ turned, w, dw, rotation=turned)
         return self.motion
@@ -195,12 +194,10 @@ class BaseFilter:
 
     def _clock_was_set(self, stamp: int, now: float) -> bool:
         count, first, came = self._set
-        span, lasted = (stamp - first) * _NANO, now - came
-        step, passed = (stamp - self._stamp) * _NANO, now - self.arrival
-        if count and 0.0 < 0.5 * span <= lasted <= 2.0 * span:
-            self._set = count + 1, first, came
-        else:
-            self._set = int(step < 0.0 or step - passed >= self.sensor.timeout), stamp, now
+        span, step = (stamp - first) * _NANO, (stamp - self._stamp) * _NANO
+        follows = count > 0 and 0.0 < 0.5 * span <= now - came <= 2.0 * span
+        off = step < 0.0 or step - (now - self.arrival) >= self.sensor.timeout
+        self._set = (count + 1, first, came) if follows else (int(off), stamp, now)
         return self._set[0] >= CLOCK_SET
 
     def _checked_time(self, stamp: int, now: float, begun: bool) -> float:
@@ -210,10 +207,8 @@ class BaseFilter:
         if not begun and stamp != self._stamp:  # a sender that starts anew may have another clock
             return offset
         if stamp <= self._stamp:
-            raise StateError(
-                f"base motion: its stamp is {(self._stamp - stamp) * _NANO:.4f} s before the last one's",
-                StateProblem.OUT_OF_ORDER,
-            )
+            raise StateError(f"base motion: its stamp is {(self._stamp - stamp) * _NANO:.4f} s before the last one's",
+                             StateProblem.OUT_OF_ORDER)  # fmt: skip
         ahead = (stamp - self._stamp) * _NANO - (now - self.arrival)
         if ahead >= self.sensor.timeout:
             raise StateError(
@@ -271,9 +266,8 @@ class BaseFilter:
     def _refuse_jump(self, R: Array, before: Array, dt: float) -> None:
         turn = math.acos(min(max(0.5 * (float(np.trace(before.T @ R)) - 1.0), -1.0), 1.0))
         if turn > SMALL_TURN + self.sensor.largest_angular_velocity * dt:
-            raise StateError(
-                f"base motion: the orientation turned by {turn:.3g} rad within {dt:.4f} s", StateProblem.POSITION_JUMP
-            )
+            raise StateError(f"base motion: the orientation turned by {turn:.3g} rad within {dt:.4f} s",
+                             StateProblem.POSITION_JUMP)  # fmt: skip
 
 
 def _cross(a: Array, b: Array) -> Array:

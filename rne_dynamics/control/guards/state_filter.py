@@ -7,12 +7,9 @@ the first, and after `reset`        taken as it is; a missing velocity is 0. A `
 a value that is NaN or infinite     refused, "not finite"
 a value beyond 1e6 rad, m (a s)     refused, "out of range"
 the stamp of the last one           refused, "duplicate stamp": a frozen stream becomes stale at any rate
-stamp before the last one           refused, "out of order"; the fifth in a row, or the third after 20 ms, is a new time
-                                    base where they follow each other as fast as they arrive: the clock was set back.
-                                    At places that follow each other, but not the last good one: `place_is_new`
+stamp before the last one           refused, "out of order"; `state_time` says when the clock was set back
 stamp 30 ms ahead of the least late the clock was set: a new time base. The place must follow all the same, so that a
-states, 0.1 s in a stream's first   broken message is not taken for a new time
-0.1 s
+of the last states, at first 0.1 s  broken message is not taken for a new time
 stamp zero in a stream with stamps  refused, "no stamp"; so is a negative one
 stamp zero always                   the arrival is the stamp; order and lateness are then not judged
 later than the least late of the    refused, "delayed", also across a `reset`: a stream that comes back late stays
@@ -159,14 +156,12 @@ class StateFilter:
     @property
     def place(self) -> Array:
         """Positions of the last good state, unwrapped, rad or m; shape (n,): the filter's own memory."""
-        place: Array = self._table[memory.PLACE]
-        return place
+        return np.asarray(self._table[memory.PLACE])
 
     @property
     def speed(self) -> Array:
         """Velocities of the last good state, rad/s or m/s; shape (n,): the filter's own memory."""
-        speed: Array = self._table[memory.SPEED]
-        return speed
+        return np.asarray(self._table[memory.SPEED])
 
     @property
     def unwrapped(self) -> Array:
@@ -193,8 +188,7 @@ class StateFilter:
         self._whole[memory.KNOWN], self._whole[memory.EXCESSES] = 0, 0
         self._whole[memory.SEQUENCE] = self._whole[memory.OTHER] = -1
         self._whole[memory.TURN] = self._whole[memory.RUN] = 0
-        for row in memory.MOTION:
-            self._table[row] = 0.0
+        self._table[list(memory.MOTION)] = 0.0
         self._table[memory.JUMPED] = self._table[memory.REPORTED] = np.nan
         self._clock[memory.EXPECTED_AT] = -np.inf
 
@@ -291,9 +285,8 @@ class StateFilter:
             Arrays of a wrong shape.
         """
         if not 0 <= stamp < _LAST:
-            raise StateError(
-                f"joint state: its stamp is {stamp} ns; it must not be negative or beyond 2^62", StateProblem.NO_STAMP
-            )
+            raise StateError(f"joint state: its stamp is {stamp} ns; it must not be negative or beyond 2^62",
+                             StateProblem.NO_STAMP)  # fmt: skip
         self.settle()
         number = sequence if sequence is not None and sequence < _LAST else -1
         code = check_state(self._whole, self._clock, self._table, q, qd, stamp, arrival, number, velocity_missing)

@@ -23,7 +23,7 @@ from rne_dynamics.errors import StateProblem
 
 EXAMPLES = Path(__file__).parents[4] / "examples"
 STEPS = (-3600.0, -1.0, -0.45, -0.3, -0.2, -0.12, -0.09, -0.05, -0.02, -0.012, 0.04, 0.12, 0.3, 0.45, 1.0, 3600.0)
-#: Steps that cannot be told from jitter or a delay of one message: time goes on.
+#: Steps that cannot be distinguished from jitter or a delay of one message: time goes on.
 SMALL = (-0.0015, -0.001, -0.0004, 0.0004, 0.001, 0.005, 0.02)
 
 
