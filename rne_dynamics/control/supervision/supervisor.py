@@ -47,8 +47,7 @@ class Supervisor(Observation):
     def __init__(self, settings: Settings, on_change: Callable[[Mode, str], None] = lambda mode, cause: None) -> None:
         super().__init__(settings, on_change)
         self.setpoints = _setpoints(settings)
-        self.obstacle = ""
-        self._received = 0.0  # when the last setpoint came, on the clock that is never set
+        self.obstacle, self._received = "", 0.0  # the latter: of the last setpoint, on the clock that is never set
 
     def adopt(self, settings: Settings) -> None:
         """Other parameters, from the next effort on; the rate limit softens what jumps.
