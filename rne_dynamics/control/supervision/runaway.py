@@ -17,7 +17,7 @@ efforts later         motors brake. Otherwise the motors are at fault, and the e
 otherwise             gravity and damping that take energy; slow joints are held
 ====================  ==================================================================================================
 
-Hand guiding goes on meanwhile, with all of its efforts, until the motors are at fault.
+Hand guiding goes on meanwhile, with all of its efforts, until the motors are at fault twice: a hand may let go.
 """
 
 from __future__ import annotations
@@ -78,7 +78,7 @@ class Runaway:
         #: Whether all efforts are zero; whether that is for good, because motors do not brake.
         self.cut = self.proved = False
         self._zero_from, self._trusted = now, np.full(len(qd), FAST if guided else 0.0)
-        self._guided = guided
+        self._guided = self._doubted = guided
         self._along, self._drive, self._suspects = np.sign(qd), np.zeros(len(qd)), np.zeros(len(qd), dtype=bool)
         self._restart(now, qd)
 
@@ -128,8 +128,10 @@ class Runaway:
         speed, before = np.abs(qd) / limits.velocity, np.abs(self._qd) / limits.velocity
         if self.cut:
             external = acting * self._along >= EXTERNAL * self._drive
-            self.cut = self.proved = self.proved or not external[self._suspects].all()
-            self._trusted = TRUSTED * np.maximum(speed, OVERSPEED)
+            found = self.proved or not external[self._suspects].all()
+            self.cut = self.proved = found and not self._doubted  # a hand may have let go meanwhile: once
+            self._doubted = False
+            self._trusted = self._trusted if found else TRUSTED * np.maximum(speed, OVERSPEED)
         else:
             braked = (commanded * self._qd < 0.0) & (np.abs(commanded) > LEAST * limits.effort)
             bound = np.where(braked, np.abs(commanded), STRAY * limits.effort)
