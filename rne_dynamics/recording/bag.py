@@ -128,7 +128,9 @@ def _without_chunks(path: Path, records: Iterable[McapRecord], most: int) -> Ite
         if not isinstance(record, Chunk):
             yield record
             continue
-        most -= max(record.uncompressed_size, _unpacked_size(record))
+        if (unpacks := _unpacked_size(record)) > record.uncompressed_size:
+            raise McapError(f"a chunk says that it has {record.uncompressed_size} bytes, and has {unpacks} or more")
+        most -= record.uncompressed_size
         if most < 0:
             raise RecordingError(
                 f"{path} unpacks to more than {_MOST_UNPACKED // 1_000_000} MB and {_RATIO} times its size; record it "
@@ -142,12 +144,16 @@ def _without_chunks(path: Path, records: Iterable[McapRecord], most: int) -> Ite
 
 
 def _unpacked_size(chunk: Chunk) -> int:
-    """What the compressed data says about its size itself, bytes; 0 where it says nothing."""
+    """Size of the unpacked data, bytes, or one more than the chunk says; 0 for no compression."""
     if chunk.compression == "zstd":
         import zstandard
 
         return max(int(zstandard.frame_content_size(chunk.data)), 0)
-    return 255 * len(chunk.data) if chunk.compression == "lz4" else 0  # the highest ratio of LZ4
+    if chunk.compression == "lz4":
+        from lz4.frame import LZ4FrameDecompressor  # type: ignore[import-untyped, unused-ignore]
+
+        return len(LZ4FrameDecompressor().decompress(chunk.data, max_length=chunk.uncompressed_size + 1))
+    return 0
 
 
 def bag_messages(path: Path) -> Messages:

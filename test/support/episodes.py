@@ -193,7 +193,8 @@ class Episode(Happenings):
         rig, now = self.rig, self.rig.supervisor.queue.reference.q
         # where it was anchored it began as fast as the arm was
         limit = np.maximum(rig.supervisor.settings.limits.velocity, np.maximum(np.abs(rig.supervisor.qd), self.speed))
-        self.speed = np.abs(rig.supervisor.queue.reference.qd)
+        # dead reckoning begins where the arm would be by now
+        self.speed = np.maximum(np.abs(rig.supervisor.queue.reference.qd), np.abs(rig.supervisor.qd))
         # after missing states the reference goes on where it would be
         gap = rig.now - min(self.judged_at, self.arrival) + 2 * self.period
         steps = [np.abs(now - q) for q in (self.before, rig.supervisor.q, self.q_before)]  # or held where the arm is
