@@ -12,10 +12,11 @@ from support.foreign_plant import Deviation, ForeignArm
 from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 
 from rne_dynamics.model.inertia import Array
+from rne_dynamics.ros.processes import NodeProcess, wait_until
 from rne_dynamics.ros.qos import OFFERED
 from rne_dynamics.ros.trajectory_message import duration_message
 
-from .conftest import STEP, SteppedPeer
+from .conftest import PATIENCE, STEP, SteppedPeer
 
 NODE = "computed_torque_controller"
 #: A move that is long enough to be fast, rad and s.
@@ -25,9 +26,11 @@ FAR, LONG = 0.8, 0.9
 class Hardware:
     """The arm behind the topics: efforts act, time passes, joint states are published."""
 
-    def __init__(self, peer: SteppedPeer, which: int, deviation: Deviation, start: Array) -> None:
+    def __init__(
+        self, process: NodeProcess, peer: SteppedPeer, which: int, deviation: Deviation, start: Array
+    ) -> None:
         urdf, self.robot = arms()[which]
-        self.peer = peer
+        self.process, self.peer = process, peer
         self.arm = ForeignArm(urdf, start, STEP, deviation)
         self.moves = peer.node.create_publisher(JointTrajectory, f"{NODE}/joint_trajectory", OFFERED)
 
@@ -50,12 +53,14 @@ class Hardware:
         return speeds
 
     def move(self, goal: Array, seconds: float) -> None:
-        """Send a trajectory, and go on until it has begun."""
+        """Send a trajectory, wait until it is accepted, and go on until it has begun."""
+        wait_until(self.moves.get_subscription_count, PATIENCE, "the controller's trajectory topic", [self.process])
         zero = [0.0] * self.robot.n
         point = JointTrajectoryPoint(
             positions=goal.tolist(), velocities=zero, accelerations=zero, time_from_start=duration_message(seconds)
         )
         self.moves.publish(JointTrajectory(joint_names=list(self.robot.joint_names), points=[point]))
+        wait_until(lambda: "following a trajectory of" in self.process.output(), PATIENCE, "it", [self.process])
         self.until("tracking")
 
 
@@ -64,8 +69,8 @@ def test_a_stop_without_states_makes_no_joint_faster(in_lockstep):
     which, robot = 3, arms()[3][1]
     start = np.array([0.0, -0.4, 0.0, -2.0, 0.0, 1.6, 0.4])
     parameters = {"robot_description": "panda", "startup_check": {"duration": 0.0}, "start": {"ramp_time": 0.1}}
-    _, peer = in_lockstep(NODE, robot.joint_names, **parameters)
-    hardware = Hardware(peer, which, Deviation(friction=0.3), start)
+    process, peer = in_lockstep(NODE, robot.joint_names, **parameters)
+    hardware = Hardware(process, peer, which, Deviation(friction=0.3), start)
     hardware.until("holding")
     for _ in range(round(0.3 / STEP)):
         hardware.turn()

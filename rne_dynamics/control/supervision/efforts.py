@@ -25,6 +25,9 @@ from rne_dynamics.model.inertia import Array
 
 #: How often the inertia that walls and dampers are made of is updated, s.
 INERTIA_PERIOD = 0.2
+#: Age of the last state up to which feedforward accelerates the arm, s: the arm must not stay behind in the gaps of a
+#: stream that comes in bursts; in a long one nothing may make it faster.
+BURST = 0.05
 #: Efforts that differ by less, in effort limits, are the same.
 ALIKE = 1e-9
 #: Largest step of the stamps that lets the feedback grow, s.
@@ -214,7 +217,8 @@ class Efforts(Transitions):
         else:
             try:
                 passed = round((now - self.arrival) * NANOSECONDS)
-                terms = self._torques.along(self.queue.ahead(self.stamp + passed), braking=False)
+                ahead = self.queue.ahead(self.stamp + passed)
+                terms = self._torques.along(ahead, braking=False, faster=now - self.arrival < BURST)
             except RneDynamicsError:  # loops that do not close there: the last effort stays
                 return None
         if (np.abs(terms.total - self._command) <= ALIKE * self.settings.limits.effort).all():

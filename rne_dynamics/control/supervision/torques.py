@@ -231,16 +231,15 @@ class Torques:
         if self.loops is None:
             bias_torque(self._settings.robot, q, self._zero)
 
-    def along(self, reference: Reference, *, braking: bool) -> TorqueTerms:
+    def along(self, reference: Reference, *, braking: bool, faster: bool = False) -> TorqueTerms:
         """Feedforward, as if an arm that is not measured were on the reference, with what the model has missed so far.
 
-        Where it brakes, nothing makes the arm faster: no acceleration, and friction is left to the arm. In the gaps
-        of a broken stream the reference goes on, and the arm must not stay behind it.
+        It makes the arm `faster` only on demand. Where it brakes, friction is left to the arm, not compensated.
         """
         q, qd, qdd = reference
         self.follow(q, qd)
-        slower = Reference(q, qd, np.where(qdd * qd > 0.0, 0.0, qdd)) if braking else reference
-        terms = self.tracking(q, qd, slower, 0.0)
+        aim = reference if faster else Reference(q, qd, np.where(qdd * qd > 0.0, 0.0, qdd))
+        terms = self.tracking(q, qd, aim, 0.0)
         support, inertia, friction = self.missed.fit()
         if braking:
             inertia, friction = BRAKING * inertia, self._zero
