@@ -11,6 +11,7 @@ from support.foreign_episodes import arms
 from support.foreign_plant import Deviation, ForeignArm
 from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 
+from rne_dynamics.control.supervision.efforts import BURST
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.ros.processes import NodeProcess, wait_until
 from rne_dynamics.ros.qos import OFFERED
@@ -76,6 +77,8 @@ def test_a_stop_without_states_makes_no_joint_faster(in_lockstep):
         hardware.turn()
     hardware.move(start + FAR * np.array([1.0, 0.0, 0.0, 0.0, 0.5, 0.0, 1.2]), LONG)
     at = max(hardware.turn() for _ in range(round(0.4 * LONG / STEP)))
+    # up to BURST it goes on along the path
+    at = max(at, *(hardware.turn(states=False) for _ in range(round(BURST / STEP))))
     speeds = hardware.until("stopping", states=False)
     speeds += [hardware.turn(states=False) for _ in range(round(0.3 / STEP))]  # stop.brake_time
     assert peer.mode(NODE) == "stopping"
