@@ -53,7 +53,7 @@ def test_reaction_is_the_one_that_is_promised(running: Campaign, name: str) -> N
     assert result.passed, result.failure
 
 
-@pytest.mark.slow
+@pytest.mark.soak
 @pytest.mark.parametrize("foreign", [fault.name for fault in USUAL])
 def test_reaction_is_the_same_on_an_arm_that_is_not_the_model(running_on_foreign_arms: Campaign, foreign: str) -> None:
     result = running_on_foreign_arms.results[foreign].result(LONGEST)

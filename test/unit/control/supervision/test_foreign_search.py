@@ -30,7 +30,7 @@ def test_no_healthy_arm_is_thrown_or_stopped():
     assert not stopped
 
 
-@pytest.mark.slow
+@pytest.mark.soak
 def test_few_healthy_arms_are_stopped():
     healthy, stopped = search(1000, 1300)
     assert len(stopped) <= max(STOPPED * healthy, 2), stopped
