@@ -57,6 +57,15 @@ FAST = [
     ("plot {} --out plot.png", "shape.npz"), ("plot {} --out plot.png", "bomb.npz"),
     ("plot {} --out plot.png", "bomb.mcap"), ("plot {} --out plot.png", "view.db3"),
 ]  # fmt: skip
+#: Runs a command and writes what it used: of a process that this one started, the memory of this one would count.
+MEASURE = """
+import os, subprocess, sys
+process = subprocess.Popen(sys.argv[2:])
+_, status, used = os.wait4(process.pid, 0)
+with open(sys.argv[1], "w") as file:
+    file.write(f"{used.ru_utime + used.ru_stime} {used.ru_maxrss}")
+sys.exit(os.waitstatus_to_exitcode(status) % 256)
+"""
 ALL = [(command, name) for command, endings in COMMANDS.items() for name in FILES if name.endswith(endings)]
 
 
@@ -74,8 +83,8 @@ def run(words: list[str], folder: Path) -> Ended:
     """Run `rne` and measure it with the processes it starts; fails where it waits for ever."""
     with tempfile.TemporaryFile() as output, tempfile.TemporaryFile() as errors:
         process = subprocess.Popen(
-            [sys.executable, "-c", PROGRAM, *words], cwd=folder, stdin=subprocess.DEVNULL, stdout=output, stderr=errors,
-            start_new_session=True,
+            [sys.executable, "-c", MEASURE, str(folder / "used"), sys.executable, "-c", PROGRAM, *words], cwd=folder,
+            stdin=subprocess.DEVNULL, stdout=output, stderr=errors, start_new_session=True,
         )  # fmt: skip
         end = time.monotonic() + PATIENCE
         while (done := os.wait4(process.pid, os.WNOHANG))[0] == 0:
@@ -88,8 +97,8 @@ def run(words: list[str], folder: Path) -> Ended:
             stream.seek(0)
             texts.append(stream.read().decode("utf-8", "replace"))
     process.returncode = os.waitstatus_to_exitcode(done[1])
-    used = done[2]
-    return Ended(process.returncode, used.ru_utime + used.ru_stime, 1024 * used.ru_maxrss, *texts)
+    seconds, kilobytes = (folder / "used").read_text().split()
+    return Ended(process.returncode, float(seconds), 1024 * int(kilobytes), *texts)
 
 
 @pytest.fixture(scope="module")
