@@ -127,7 +127,7 @@ def test_one_file_of_each_kind(folder, command, name):
     check(folder, command, name)
 
 
-@pytest.mark.slow
+@pytest.mark.soak
 @pytest.mark.parametrize(("command", "name"), [case for case in ALL if case not in FAST])
 def test_every_file_with_every_command(folder, command, name):
     check(folder, command, name)
