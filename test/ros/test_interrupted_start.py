@@ -102,7 +102,7 @@ def test_one_line_and_130_during_imports_and_construction(executable, library, b
     assert starting.process.returncode == 130
 
 
-@pytest.mark.slow
+@pytest.mark.soak
 @pytest.mark.parametrize("executable", EXECUTABLES)
 def test_sweep_over_the_whole_start(executable, begin):
     """From Python's own start, in which nothing can be caught, to a node that runs; by CPU time, as others load it."""
