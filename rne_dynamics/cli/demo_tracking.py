@@ -148,4 +148,5 @@ def plot(path: Path, robot: RigidRobot, tracking: Tracking, recording: Recording
             axes.set_title(f"{name}: torque terms ({unit.effort})", fontsize="small")
             span_at_least(axes, least)
         first.set_xlim(0.0, tracking.time[-1])
-        legend_below(figure, terms[0], len(recording.terms))
+        if recording.terms:
+            legend_below(figure, terms[0], len(recording.terms))

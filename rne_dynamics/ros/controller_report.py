@@ -41,8 +41,8 @@ class ControllerReport:
             level, message = ERROR, f"no motion is allowed: {s.loop.locked}"
         elif s.mode in (Mode.STOPPING, Mode.RELEASED):
             level = WARN
-        elif s.loop.text:
-            level, message = WARN, s.loop.text
+        elif s.loop.text or s.loop.doubt:
+            level, message = WARN, s.loop.text or s.loop.doubt
         elif new_refused:
             level, message = WARN, f"{new_refused} joint states refused: {c.refusal}"
         elif new_clamped:

@@ -101,7 +101,7 @@ class Recording:
     begins
         When each move was to start, ns of the stamps.
     terms
-        Torque terms by name: stamps, ns, and values, (terms, n).
+        Torque terms by name: stamps, ns, and values, (terms, n); none if the controller stopped the arm before them.
     simulator
         The simulator's report from the first command to the end of the moves: `answered` and `missed` replies,
         `overruns`, `p50` and `p99` of the reply latency (s; from publishing a state until its command is received).
@@ -176,9 +176,14 @@ class SessionRecorder:
             recorder.samples = []
 
     def receives_everything(self) -> bool:
-        """Whether states, torque terms, deflections and the simulator's reports arrive."""
+        """Whether states, torque terms, deflections and the simulator's reports arrive.
+
+        A controller that has stopped the arm sends no more terms, so none are awaited then.
+        """
         self.drain()
-        return all(r.samples for r in self._streams) and bool(self._simulator_report())
+        terms = () if self.controller_report().failed else self.terms.values()
+        streams = (self.states, *terms, *self.deflections)
+        return all(r.samples for r in streams) and bool(self._simulator_report())
 
     def controller_report(self) -> ControllerStatus:
         """The controller's latest report."""
@@ -279,7 +284,7 @@ class SessionRecorder:
             begins=taken.begins,
             terms={
                 name: (np.array([stamp_of(m) for m in messages]), np.array([m.effort for m in messages]))
-                for name, messages in terms.items()
+                for name, messages in terms.items() if messages
             },
             simulator=taken.simulator_report,
             ready=ready,

@@ -22,6 +22,7 @@ from rne_dynamics.description.share import shipped_models, shipped_robots
 from rne_dynamics.errors import ModelError
 from rne_dynamics.recording.reading import read_recording
 from rne_dynamics.ros.processes import wait_until
+from rne_dynamics.ros.session_recorder import STREAMS, SessionRecorder
 
 from .conftest import PATIENCE
 
@@ -99,6 +100,22 @@ def test_the_verdict_has_the_cause_that_the_controller_reports(cause, tmp_path):
     assert ("Not passed: " in page.read_text()) is (cause is not None)
     left_out = "left out: effort_scale, hardware_compensates: coriolis"
     assert (left_out in done.stderr) is (cause is None)
+
+
+def test_an_arm_that_was_stopped_before_its_recorder_listened_is_recorded(start, make_peer, namespace):
+    """Discovery takes long on a busy computer; a stopped controller sends no terms that could still be awaited."""
+    peer = make_peer(["joint1", "joint2"])
+    common = {"robot_description": "planar2", "diagnostics_period": 0.5}
+    processes = [start("simulator", **common, rate=200.0),
+                 start("computed_torque_controller", **common, min_rate=500.0)]  # fmt: skip
+    peer.until(lambda: peer.mode("computed_torque_controller") == "fault", "the fault")
+    recorder = SessionRecorder(
+        peer.node, namespace, "simulator", "computed_torque_controller", ("joint1", "joint2"), flexible=False
+    )
+    wait_until(recorder.receives_everything, PATIENCE, STREAMS, processes)
+    assert recorder.controller_report().state == "fault"
+    recording = recorder.recording(recorder.take((recorder.newest_stamp(),), recorder.simulator_report(processes)), {})
+    assert (len(recording.q) > 0, recording.terms) == (True, {})
 
 
 def test_a_demo_that_is_terminated_leaves_nothing_running(tmp_path):

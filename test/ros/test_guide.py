@@ -166,7 +166,8 @@ def test_hardware_is_simulated_where_the_simulator_can_do_it(tmp_path, capsys):
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("simulated", "law", "arguments", "cause", "said"), [
-    ({}, {}, ("puma560", "--push", "tool0=900,0,0@0.1..0.6"), "stopped", "joint"),
+    ({}, {"min_rate": 500.0}, ("puma560",), "stopped", "min_rate is 500"),
+    ({}, {}, ("puma560", "--push", "tool0=900,0,0@0.1..0.6"), "effort_limit", "needs its effort limit"),
     ({"payload": {"link": "tool0", "mass": 4.0}}, {"startup_check": {"duration": 1.0}}, ("puma560",), "refused",
      "payload"),
     ({"payload": {"link": "tool0", "mass": 4.0}}, {"startup_check": {"duration": 0.0}}, ("puma560",), "not_held",

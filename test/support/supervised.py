@@ -85,11 +85,13 @@ class Rig:
     #: How the base moves, and what becomes of what its sensor measures every `BASE_PERIOD`.
     base: BaseTrajectory | None = None
     base_message: Callable[[BaseReading], BaseReading | None] = lambda reading: reading
+    #: The arm where it is not `robot`, the model.
+    real: RobotModel | None = None
 
     def __post_init__(self) -> None:
         self.supervisor = Supervisor(self.settings, lambda mode, cause: self.modes.append(mode))
         self.simulator = Simulator(
-            ArmPlant(self.robot, base_motion=self.base), self.start, dt=self.period, command_timeout=0.2,
+            ArmPlant(self.real or self.robot, base_motion=self.base), self.start, dt=self.period, command_timeout=0.2,
             hold_until_command=True,
         )
         self.sequence = 0

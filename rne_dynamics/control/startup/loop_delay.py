@@ -38,7 +38,6 @@ class LoopDelay:
         self._scores: list[float] = []  # unexplained variance: without commands, and for each shift from 1 on
         #: Result, s; NaN until it is found, and where it is not.
         self.delay = math.nan
-        self.finished = False
 
     def note(self, stamp: int, sent: Array, reported: Array) -> bool:
         """Take the effort that answers the state of `stamp`, ns, and those reported with it; whether that was the end.
@@ -57,7 +56,6 @@ class LoopDelay:
         period = float(self._stamps[k - 1] - self._stamps[0]) / max(k - 1, 1)
         if shift < min(LONGEST / max(period, 1e-4), k // 2):
             return False
-        self.finished = True
         all_, scores = self._scores[0], np.array(self._scores[1:])
         if scores.size and all_ > LEAST**2 and scores.min() < UNEXPLAINED * all_:
             alike = np.flatnonzero(scores <= WORSE * scores.min() + (0.1 * LEAST) ** 2)

@@ -31,6 +31,9 @@ class LoopWatch:
         self._memory = np.zeros((SWING_ROWS, settings.robot.n))
         self._gains: Gains | None = None
         self._settings, self._delay = settings, LoopDelay(settings.limits.effort)
+        self._measured, self._once = False, True
+        #: From a state's stamp until the effort that answers it acts, as measured, s; NaN where it is not known.
+        self.delay = math.nan
         self._lowered, self.text, self.spent = 1.0, "", False
         self.adopt(settings)
 
@@ -57,17 +60,21 @@ class LoopWatch:
             return 1.0
         total = self._known + late
         part = self._lowered * min(self._tolerated / max(total, 1e-9), 1.0)
-        return part if self._delay.finished else min(part, UNKNOWN)
-
-    @property
-    def delay(self) -> float:
-        """From a state's stamp until the effort that answers it acts, as measured, s; NaN where it is not known."""
-        return self._delay.delay
+        return part if self._measured else min(part, UNKNOWN)
 
     def measure(self, stamp: int, sent: Array, reported: Array) -> str:
-        """Take an effort sent and those reported with the state of `stamp`, ns; why motion is locked from now on."""
-        if self._delay.finished or not self._delay.note(stamp, sent, reported):
+        """Take an effort sent and those reported with the state of `stamp`, ns; why motion is locked from now on.
+
+        A delay that the gains do not tolerate is measured once more, as soon as efforts show it: a computer that was
+        busy for a moment locks no motion.
+        """
+        if (self._measured and not self.doubt) or not self._delay.note(stamp, sent, reported):
             return ""
+        found, self._delay = self._delay.delay, LoopDelay(self._settings.limits.effort)
+        if not self._measured:
+            self._measured, self.delay = True, found
+        elif not math.isnan(found):
+            self._once, self.delay = False, min(found, self.delay)
         self._judge()
         return self.locked
 
@@ -95,11 +102,16 @@ class LoopWatch:
         declared, delay = self._settings.command_delay, self.delay
         known = not math.isnan(delay)
         off = abs(delay - declared) if known else 0.0
-        self._known, self.locked = off + COMPENSATED * declared, ""
+        self._known, self.locked, self.doubt = off + COMPENSATED * declared, "", ""
         self.delay_text = f"{1e3 * delay:.1f} ms" if known else "not seen in the reported efforts"
         if declared > 0.0 and off > DIFFERENCE:
             self.delay_text += f"; command_delay is {1e3 * declared:.1f} ms: set it to what is measured"
-        if self._gains is not None and self._known > self._tolerated:
+        if self._gains is None or self._known <= self._tolerated:
+            return
+        if self._once:
+            self.delay_text += "; measured once, and once more when efforts change"
+            self.doubt = f"the feedback is lowered for the delay of the loop: {self.delay_text}"
+        else:
             w = 0.5 * float(self._gains.d.max()) * self._tolerated / self._known
             self.locked = (
                 f"the delay from a joint state until its effort acts is {self.delay_text} (command_delay: "

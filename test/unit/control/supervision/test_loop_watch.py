@@ -71,6 +71,34 @@ def test_a_delay_beyond_what_the_gains_tolerate_locks_motion_and_the_arm_is_held
         rig.supervisor.ready()
 
 
+@pytest.mark.parametrize("which", ARMS)
+def test_a_delay_of_one_moment_locks_nothing(which):
+    """A computer that was busy while the arm was taken over: the delay is measured once more when the arm moves."""
+    rig = rig_of(which, Line(0.002, 0.044), Deviation())
+    rig.run(0.16)
+    rig.line = Line(0.002)
+    rig.run(0.4)
+    watch = rig.supervisor.loop
+    assert "measured once" in watch.delay_text
+    assert watch.part(0.0) < 0.3
+    rig.supervisor.ready()
+    swing_to(rig)
+    assert driven(rig, 1.5) < 1.0
+    assert (watch.doubt, watch.part(0.0)) == ("", 1.0)
+    assert watch.delay < 0.003
+
+
+@pytest.mark.parametrize("which", ARMS)
+def test_a_long_delay_that_efforts_show_only_in_motion_cancels_the_motion(which):
+    rig = rig_of(which, Line(0.002, 0.044), Deviation())
+    rig.run(0.6)
+    swing_to(rig)
+    assert driven(rig, 1.0) < 1.0
+    assert rig.mode is Mode.HOLDING
+    with pytest.raises(ControlError, match="gains tolerate"):
+        rig.supervisor.ready()
+
+
 @pytest.mark.parametrize(("which", "late"), [(2, 0.05), (3, 0.05), (4, 0.05), (5, 0.03)])
 def test_states_that_become_late_in_motion_throw_nothing(which, late):
     """Before: the Panda reached 6.7 velocity limits. The wrist of four_joint_arm weighs little: with 50 ms 1.7."""
