@@ -44,7 +44,7 @@ def verdict(guidance: Guidance, guided: Guided | None, done: GuidedRun) -> Verdi
     if guided is None:
         return _not("refused", f"the arm was NOT guided: the controller does not let it move: {done.message}")
     if done.states and done.states[-1] != "floating":
-        return _not("stopped", f"the controller STOPPED the arm ({done.states[-1]}): {done.message}")
+        return _not("stopped", f"the controller STOPPED the arm: {done.message}")
     robot = guidance.robot
     names, units = robot.joint_names, joint_units(robot)
     reported = ""

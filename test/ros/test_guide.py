@@ -166,7 +166,7 @@ def test_hardware_is_simulated_where_the_simulator_can_do_it(tmp_path, capsys):
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("simulated", "law", "arguments", "cause", "said"), [
-    ({}, {"min_rate": 500.0}, ("puma560",), "stopped", "min_rate is 500"),
+    ({}, {}, ("puma560", "--push", "tool0=5000,0,0@0.1..0.6"), "stopped", "joint"),
     ({}, {}, ("puma560", "--push", "tool0=900,0,0@0.1..0.6"), "effort_limit", "needs its effort limit"),
     ({"payload": {"link": "tool0", "mass": 4.0}}, {"startup_check": {"duration": 1.0}}, ("puma560",), "refused",
      "payload"),
