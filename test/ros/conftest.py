@@ -27,6 +27,7 @@ from rclpy.executors import SingleThreadedExecutor
 from rclpy.task import Future
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray, String
+from std_srvs.srv import Trigger
 
 from rne_dynamics.faults.lockstep import Lockstep
 from rne_dynamics.ros.processes import NodeProcess, wait_until
@@ -253,6 +254,13 @@ class Peer:
         self.client(ChangeState, f"{node}/change_state")
         self.lifecycle_state(node)  # answers only once both sides know each other
         return self.call(ChangeState, f"{node}/change_state", request, once=True).success
+
+    def recover(self, node: str) -> None:
+        """End the lock of a fault; not called twice, as a second call finds nothing to recover from."""
+        self.client(Trigger, f"{node}/recover")
+        self.lifecycle_state(node)  # as above
+        answer = self.call(Trigger, f"{node}/recover", Trigger.Request(), once=True)
+        assert answer.success, answer.message
 
     def lifecycle_state(self, node: str) -> str:
         return self.call(GetState, f"{node}/get_state", GetState.Request()).current_state.label

@@ -9,7 +9,6 @@ import pytest
 from diagnostic_msgs.msg import DiagnosticArray
 from rclpy.time import Time
 from sensor_msgs.msg import JointState
-from std_srvs.srv import Trigger
 
 import rne_dynamics as rne
 from rne_dynamics.ros.processes import wait_until
@@ -119,7 +118,7 @@ def test_a_released_arm_stays_released_until_recover(peer):
     try:
         peer.await_release(NODE)
         peer.silence(HOME)
-        assert peer.call(Trigger, f"{NODE}/recover", Trigger.Request()).success
+        peer.recover(NODE)
         np.testing.assert_allclose(peer.answer(HOME), gravity(-0.7, 0.4), rtol=1e-12)
     finally:
         assert peer.set_parameters(NODE, recover_automatically=True).successful

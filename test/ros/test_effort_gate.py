@@ -167,7 +167,7 @@ def test_the_gate_takes_over_from_a_silent_controller_and_hands_back_on_request(
     arm.feed_until("passing")
     arm.feed_until_sent(HELD)
     assert_taken_over(arm)
-    assert arm.peer.call(Trigger, "effort_gate/recover", Trigger.Request()).success
+    arm.peer.recover("effort_gate")
     arm.await_mode("waiting")
     assert arm.peer.efforts() == []
     arm.feed_until("passing")

@@ -95,7 +95,7 @@ def test_positions_where_the_loops_cannot_close_let_the_arm_down(in_lockstep, no
     assert (np.abs(efforts) <= machine.effort_limit).all()
     assert (efforts[-1] == 0.0).all()
     peer.silence(HOME)
-    assert peer.call(Trigger, f"{node}/recover", Trigger.Request()).success
+    peer.recover(node)
     np.testing.assert_allclose(peer.answer(HOME), rne.gravity_torque(machine, HOME), atol=1e-9)
     process.signal(signal.SIGINT)
     assert peer.end(process) == 0

@@ -63,7 +63,7 @@ def reported(process) -> list[str]:
 @pytest.mark.parametrize(("names", "missing"), NAMES)
 def test_a_controller_does_without(start, make_peer, names, missing):
     peer = make_peer(ROBOT.joint_names)
-    process = run(start, names, NODE, state_timeout=5.0, **SEES_AGAIN)
+    process = run(start, names, NODE, state_timeout=60.0, **SEES_AGAIN)
     peer.connect(process)
     np.testing.assert_allclose(peer.answer(Q), rne.gravity_torque(ROBOT, np.array(Q)), rtol=1e-9)
     assert peer.set_parameters(NODE, gains__joint1__p=900).successful
