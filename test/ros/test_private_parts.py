@@ -40,15 +40,18 @@ runpy.run_path("{ROOT / 'test' / 'support' / 'renamed_rclpy.py'}", run_name="__m
 ROBOT = rne.load_urdf("planar2")
 Q = [0.3, -0.5]
 NODE = "computed_torque_controller"
-#: What is renamed, and how many parts are missing then. Those after the line were used once, or are used by rclpy only.
-CASES = [
-    ("WaitSet", 1), ("take_message", 1), ("rclpy_implementation", 2), ("_parameter_overrides", 1),
-    # ----
-    ("_tasks", 0), ("_state_machine", 0), ("_service_change_state", 0), ("_set_parameters_callback", 0),
-    ("_set_parameters_atomically_callback", 0), ("_get_node", 0), ("_executor_event", 0), ("_services", 0),
-    ("_take_subscription", 0), ("_wait_for_ready_callbacks", 0),
-]  # fmt: skip
-NAMES = [pytest.param("all", 3), *(pytest.param(*case, marks=pytest.mark.slow) for case in CASES)]
+#: What is renamed, and how many parts are missing then.
+USED = [("all", 3), ("WaitSet", 1), ("take_message", 1), ("rclpy_implementation", 2), ("_parameter_overrides", 1)]
+#: What was used once, or is used by rclpy only: nothing is missing without it.
+UNUSED = (
+    "_tasks", "_state_machine", "_service_change_state", "_set_parameters_callback",
+    "_set_parameters_atomically_callback", "_get_node", "_executor_event", "_services", "_take_subscription",
+    "_wait_for_ready_callbacks",
+)
+NAMES = [
+    USED[0], *(pytest.param(*case, marks=pytest.mark.slow) for case in USED[1:]),
+    *(pytest.param(name, 0, marks=pytest.mark.soak) for name in UNUSED),
+]
 
 
 def run(starter, names, module, **parameters):

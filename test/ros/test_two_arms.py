@@ -33,7 +33,7 @@ def apart(result: dict) -> None:
     assert result["exit codes"] == [0] * 6
 
 
-@pytest.mark.slow
+@pytest.mark.soak
 def test_in_lock_step_no_reply_is_missed_on_a_busy_computer():
     result = both("lockstep", "--busy", "2")
     apart(result)

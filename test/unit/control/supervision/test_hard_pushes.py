@@ -31,8 +31,10 @@ def test_a_guided_arm_that_is_pushed_hard_goes_on_floating(name):
     judged(name, range(FEW), guided=True)
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("name", ARMS)
+@pytest.mark.parametrize("name", [
+    pytest.param(name, marks=pytest.mark.slow if name in ("panda", "four_joint_arm") else pytest.mark.soak)
+    for name in ARMS
+])
 def test_forty_pushes_of_a_guided_arm(name):
     judged(name, range(MANY), guided=True)
 
