@@ -7,8 +7,8 @@ from collections.abc import Iterator
 import numpy as np
 
 from rne_dynamics.compiling.jit import COMPILED
-from rne_dynamics.control.damping_limits import SAFETY
 from rne_dynamics.control.startup.gravity_load import effort_units
+from rne_dynamics.control.thresholds import SAFETY
 from rne_dynamics.description.findings import Finding, note, warning
 from rne_dynamics.description.outline import JointOutline, Outline
 from rne_dynamics.dispatch import gravity_torque, mass_matrix

@@ -14,7 +14,7 @@ from rne_dynamics.cli.new_settings import ArmSettings, settings_of
 from rne_dynamics.cli.numbers import real
 from rne_dynamics.cli.robot_argument import add_robot, load_robot
 from rne_dynamics.cli.terminal import console
-from rne_dynamics.control.damping_limits import ASSUMED_RATE
+from rne_dynamics.control.thresholds import ASSUMED_RATE
 from rne_dynamics.description.sources import find, names_model_file
 from rne_dynamics.errors import ArgumentError
 from rne_dynamics.figures.output_file import output_file

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from rne_dynamics.cli.new_settings import ArmSettings
-from rne_dynamics.control.damping_limits import ASSUMED_RATE
+from rne_dynamics.control.thresholds import ASSUMED_RATE
 
 #: Names that YAML reads as text without quotes; words that it reads as something else.
 _PLAIN = re.compile(r"[A-Za-z_][A-Za-z0-9_.\-]*")

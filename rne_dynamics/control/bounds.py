@@ -13,10 +13,9 @@ from typing import NamedTuple
 import numpy as np
 
 from rne_dynamics.compiling.jit import helper
+from rne_dynamics.control.thresholds import HALVINGS
 from rne_dynamics.model.inertia import Array
 
-#: Halvings after which what still only touches a bound counts as within: the points are then 1e-12 of a piece away.
-HALVINGS = 20
 #: Largest degree.
 DEGREE = 5
 #: ROWS[d][i, k] = C(i, k) / C(d, k): from powers of a piece's own time in [0, 1] to its Bézier points, degree d.

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from rne_dynamics.control.computed_torque import ComputedTorque
 from rne_dynamics.control.control_law import ControlLaw
+from rne_dynamics.control.thresholds import LONGEST_DELAY
 from rne_dynamics.errors import ControlError
-
-#: Longest delay, s. Over a longer one the model's errors grow beyond what a prediction is good for.
-LONGEST_DELAY = 0.05
 
 
 def check_delay(law: ControlLaw | None, delay: float) -> None:

@@ -18,19 +18,11 @@ import numpy as np
 
 from rne_dynamics.control.guards.felt_inertia import JointInertia
 from rne_dynamics.control.posture_inertia import PostureInertia, posture_inertia
+from rne_dynamics.control.thresholds import CALM, SAFETY
 from rne_dynamics.errors import ControlError
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.mechanism import RigidRobot
 
-#: Factor between the largest damping that is stable and the largest that is allowed.
-SAFETY = 2.0
-#: Factor between the largest damping that is stable and the default one.
-CALM = 4.0
-#: Largest natural frequency of a soft wall as a part of the rate. A wall whose damper has the rate 1 / (`CALM` T) then
-#: is stable up to twice the delay of one period and a half of holding.
-STIFFEST = 0.4
-#: Rate of the loop where nothing is known about it, 1/s: the slowest that an arm under effort control is driven at.
-ASSUMED_RATE = 250.0
 #: Largest damping chosen by default, N·m·s/rad or N·s/m: what a hand feels as light on a large joint.
 LIGHT = 1.0
 

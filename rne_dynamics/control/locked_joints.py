@@ -11,14 +11,16 @@ import math
 from collections.abc import Collection, Mapping
 from typing import NamedTuple
 
+from rne_dynamics.control.thresholds import LOCK_PERIOD
+
 #: Distance from where the model has a joint that makes a new model, rad or m.
 STEP = 0.002
-#: Least time between two new models, s, and between two measurements that a speed is taken from.
-PERIOD, LEAST_INTERVAL = 0.05, 0.02
+#: Least time between two measurements that a speed is taken from, s.
+LEAST_INTERVAL = 0.02
 #: Largest speed of such a joint at which motions are accepted, rad/s or m/s, and how long it must have been slower, s.
-FASTEST, CALM = 0.2, 0.5
+FASTEST, SLOWER_FOR = 0.2, 0.5
 #: Age from which a position is reported as old, s.
-OLD = 1.0
+OLD_POSITION = 1.0
 
 
 class Measured(NamedTuple):
@@ -83,7 +85,7 @@ class LockedJoints:
             name: seen.position for name, seen in self._seen.items()
             if abs(self._way(name, self._at[name], seen.position)) > STEP
         }  # fmt: skip
-        if not moved or now - self._relocked_at < PERIOD:
+        if not moved or now - self._relocked_at < LOCK_PERIOD:
             return {}
         self._relocked_at = now
         # the others too: it costs nothing, and the model is where everything was measured
@@ -93,10 +95,10 @@ class LockedJoints:
     def too_fast(self, now: float) -> str:
         """Which joint moves too fast for a motion of the arm, in words; empty for none."""
         for name, (speed, when) in self._fast.items():
-            if now - when < CALM:
+            if now - when < SLOWER_FOR:
                 return (
                     f"joint {name!r}, which is not among the controlled joints, moves at {speed:.2g} per second; "
-                    f"motions are accepted {CALM:g} s after it was last faster than {FASTEST:g}"
+                    f"motions are accepted {SLOWER_FOR:g} s after it was last faster than {FASTEST:g}"
                 )
         return ""
 
@@ -107,7 +109,7 @@ class LockedJoints:
             seen = self._seen.get(name)
             if seen is None:
                 how = "not measured"
-            elif now - seen.at > OLD:
+            elif now - seen.at > OLD_POSITION:
                 how = f"measured {now - seen.at:.1f} s ago"
             else:
                 how = "measured"
@@ -115,8 +117,8 @@ class LockedJoints:
         return ", ".join(words)
 
     def unmeasured(self, now: float) -> tuple[str, ...]:
-        """Joints that were not measured within the last `OLD` seconds."""
-        return tuple(name for name in self._at if name not in self._seen or now - self._seen[name].at > OLD)
+        """Joints that were not measured within the last `OLD_POSITION` seconds."""
+        return tuple(name for name in self._at if name not in self._seen or now - self._seen[name].at > OLD_POSITION)
 
     def _take(self, name: str, position: float, stamp: int, now: float) -> None:
         before = self._seen.get(name)

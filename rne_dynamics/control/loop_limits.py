@@ -6,6 +6,7 @@ import numpy as np
 
 from rne_dynamics.closed_chain.coordinates import NEAR_SINGULAR
 from rne_dynamics.closed_chain.following import Follower
+from rne_dynamics.control.thresholds import ROUNDING
 from rne_dynamics.control.trajectory import Trajectory
 from rne_dynamics.errors import ModelError, TrajectoryError
 from rne_dynamics.model.inertia import Array
@@ -13,8 +14,6 @@ from rne_dynamics.model.mechanism import Mechanism
 
 #: Time between two checked points of a trajectory, s, and their smallest and largest number.
 CHECK_EVERY, LEAST_CHECKS, MOST_CHECKS = 0.02, 20, 100
-#: How far a passive joint may pass its limit through rounding, rad or m.
-_ROUNDING = 1e-9
 
 
 def check_loops(trajectory: Trajectory, mechanism: Mechanism, posture: Array, begin: float = 0.0) -> Array:
@@ -38,8 +37,8 @@ def check_loops(trajectory: Trajectory, mechanism: Mechanism, posture: Array, be
         passes its position limits; says when. A mechanism that is there already may move, but no further that way.
     """
     tree, passive = mechanism.robot, mechanism.passive
-    lower = np.minimum(tree.lower, posture) - _ROUNDING
-    upper = np.maximum(tree.upper, posture) + _ROUNDING
+    lower = np.minimum(tree.lower, posture) - ROUNDING
+    upper = np.maximum(tree.upper, posture) + ROUNDING
     follower, allowed = Follower(mechanism, posture), NEAR_SINGULAR
     checks = int(np.clip((trajectory.duration - begin) / CHECK_EVERY, LEAST_CHECKS, MOST_CHECKS))
     for t in np.linspace(begin, trajectory.duration, checks + 1).tolist():

@@ -9,9 +9,10 @@ from numpy.typing import NDArray
 
 from rne_dynamics.compiling.jit import kernel
 from rne_dynamics.control import computed_torque
-from rne_dynamics.control.command_delay import LONGEST_DELAY, check_delay
+from rne_dynamics.control.command_delay import check_delay
 from rne_dynamics.control.computed_torque import ComputedTorque
 from rne_dynamics.control.friction_compensation import joint_compensation
+from rne_dynamics.control.thresholds import LONGEST_DELAY, NANOSECONDS
 from rne_dynamics.dynamics.compiled import OK, pack
 from rne_dynamics.dynamics.declared.base_motion import BaseMotion
 from rne_dynamics.dynamics.forward_dynamics import FORWARD_DYNAMICS
@@ -25,8 +26,7 @@ from rne_dynamics.spatial.columns import columns
 #: Efforts that are remembered: those of 50 ms at 2.5 kHz.
 REMEMBERED = 128
 #: Most steps over the delay; efforts that act for a shorter time are averaged.
-STEPS = 8
-NANOSECONDS = 1_000_000_000
+MOST_STEPS = 8
 #: Longest period of states that counts, ns, and the weight of a new one in their average.
 LONGEST_PERIOD, AVERAGED = NANOSECONDS // 100, 0.05
 #: Longest prediction, ns: a delay and the age of the state that is answered.
@@ -168,7 +168,7 @@ def _predict(
     back = 0  # the effort that acts at the start, counted from the newest
     while back < count - 1 and times[(newest - back) % size] > start:
         back += 1
-    at, shortest = start, (end - start + STEPS - 1) // STEPS
+    at, shortest = start, (end - start + MOST_STEPS - 1) // MOST_STEPS
     while at < end:
         began = at
         effort[:] = 0.0

@@ -12,13 +12,13 @@ from rclpy.node import Node
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray
 
+from rne_dynamics.control.thresholds import NANOSECONDS
 from rne_dynamics.dynamics.newton_euler.gravity import gravity_torque
 from rne_dynamics.faults.effort_checks import EffortLog
 from rne_dynamics.faults.foreign import ForeignSimulator
 from rne_dynamics.faults.lockstep import Lockstep
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.robot import RobotModel
-from rne_dynamics.ros.cdr import NANOSECONDS
 from rne_dynamics.ros.messages import write_stamp
 from rne_dynamics.ros.qos import OFFERED
 from rne_dynamics.simulation.plant.plant import ArmPlant

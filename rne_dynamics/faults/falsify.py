@@ -7,8 +7,8 @@ from collections.abc import Callable, Iterable
 
 from sensor_msgs.msg import JointState
 
+from rne_dynamics.control.thresholds import NANOSECONDS
 from rne_dynamics.faults.driver import Falsify
-from rne_dynamics.ros.cdr import NANOSECONDS
 from rne_dynamics.ros.messages import stamp_of, write_stamp
 
 #: Changes a joint state in place.

@@ -14,8 +14,8 @@ from rosgraph_msgs.msg import Clock
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray, Int64MultiArray
 
+from rne_dynamics.control.thresholds import NANOSECONDS
 from rne_dynamics.faults.reaction import ReactionError
-from rne_dynamics.ros.cdr import NANOSECONDS
 from rne_dynamics.ros.clock_seen import MODES, ClockSeen, number_of
 from rne_dynamics.ros.messages import EFFORT_TOPIC
 from rne_dynamics.ros.qos import OFFERED

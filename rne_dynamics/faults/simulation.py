@@ -6,11 +6,11 @@ import time
 
 import numpy as np
 
+from rne_dynamics.control.thresholds import NANOSECONDS
 from rne_dynamics.faults.arm import COMPUTED_TORQUE, GRAVITY_COMPENSATION, STATE_TIMEOUT, STOP, STOP_SLACK
 from rne_dynamics.faults.clocks import SHORT_JUMPS
 from rne_dynamics.faults.fault import Faults
 from rne_dynamics.faults.rig import HELD, Rig
-from rne_dynamics.ros.cdr import NANOSECONDS
 
 FAULTS = Faults("simulation")
 fault = FAULTS.fault

@@ -8,14 +8,16 @@ from operator import itemgetter
 import numpy as np
 from geometry_msgs.msg import WrenchStamped
 
+from rne_dynamics.control.thresholds import NANOSECONDS
 from rne_dynamics.errors import RneDynamicsError
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.robot import RobotModel
-from rne_dynamics.ros.cdr import NANOSECONDS
 from rne_dynamics.ros.lifecycle import ArmNode
 
+#: Wrenches that may wait for the node: it serves them 20 times a second, and links may be pushed at once.
+WRENCHES = 100
 #: Largest number of wrenches that wait for their time, and how long they may have to, s.
-WAITING, LONGEST = 1000, 60.0
+MOST_WAITING, LONGEST_AHEAD = 1000, 60.0
 
 
 class AppliedWrenches:
@@ -66,10 +68,12 @@ class AppliedWrenches:
         ahead = (begin - self._now) / NANOSECONDS
         if not np.isfinite(wrench).all():
             self._refuse(f"{wrench.tolist()}; it must be finite")
-        elif self._now and ahead > LONGEST:
-            self._refuse(f"its stamp is {ahead:.6g} s after the last joint state; at most {LONGEST:g} s are allowed")
-        elif len(self._later) >= WAITING:
-            self._refuse(f"{WAITING} wrenches wait for their time already")
+        elif self._now and ahead > LONGEST_AHEAD:
+            self._refuse(
+                f"its stamp is {ahead:.6g} s after the last joint state; at most {LONGEST_AHEAD:g} s are allowed"
+            )
+        elif len(self._later) >= MOST_WAITING:
+            self._refuse(f"{MOST_WAITING} wrenches wait for their time already")
         else:
             insort(self._later, (begin, message.header.frame_id, wrench), key=itemgetter(0))
 

@@ -19,9 +19,9 @@ from rclpy.publisher import Publisher
 from rclpy.serialization import deserialize_message, serialize_message
 from std_msgs.msg import Float64MultiArray
 
+from rne_dynamics.control.thresholds import NANOSECONDS
 from rne_dynamics.model.inertia import Array
 
-NANOSECONDS = 1_000_000_000
 #: The first four bytes of a message, its encapsulation; fields are aligned to what follows.
 ENCAPSULATION = 4
 #: Plain CDR of the first version, least significant byte first: the only one that is read or written here.

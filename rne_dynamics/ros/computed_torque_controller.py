@@ -25,11 +25,12 @@ from rne_dynamics.control.motion.tolerances import Tolerances
 from rne_dynamics.control.reference import Reference
 from rne_dynamics.control.supervision.motion_queue import Ending, OnEnd
 from rne_dynamics.control.supervision.settings import Settings
+from rne_dynamics.control.thresholds import NANOSECONDS
 from rne_dynamics.dispatch import mechanism_of
 from rne_dynamics.errors import ControlError, RneDynamicsError
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.mechanism import RigidRobot
-from rne_dynamics.ros.cdr import NANOSECONDS, one_point_layout, time_at
+from rne_dynamics.ros.cdr import one_point_layout, time_at
 from rne_dynamics.ros.command_line import read_command_line
 from rne_dynamics.ros.effort_node import SETTINGS_PERIOD, EffortNode
 from rne_dynamics.ros.follow_action import Begin, FollowAction, follow_action

@@ -34,7 +34,7 @@ from rne_dynamics.ros.setpoint_input import ReceiveLossy
 from rne_dynamics.ros.state_reader import StateReader
 
 #: Largest age of the check of a trajectory, s.
-OLD = 5.0
+OLD_CHECK = 5.0
 #: Silence of /clock after which a controller that needs it reports that, s.
 CLOCK_SILENCE = 5.0
 #: Commands that are methods of the `Supervisor`.
@@ -153,8 +153,8 @@ class ControlLoop:
             The controller accepts no motion now, or the check is too old.
         """
         age = self.clock.now() - wanted.checked_at  # simulated time, if it is used: in that the arm may have moved
-        if age > OLD:
-            raise ControlError(f"its check took {age:.1f} s; at most {OLD:g} s are allowed: send fewer points")
+        if age > OLD_CHECK:
+            raise ControlError(f"its check took {age:.1f} s; at most {OLD_CHECK:g} s are allowed: send fewer points")
         if wanted.at_once:
             wanted.motion.start = self.supervisor.stamp
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from rne_dynamics.control.computed_torque import ComputedTorque
-from rne_dynamics.control.damping_limits import ASSUMED_RATE, STIFFEST, checked_damping
+from rne_dynamics.control.damping_limits import checked_damping
 from rne_dynamics.control.friction_compensation import FrictionCompensation
 from rne_dynamics.control.gain_check import check_gains
 from rne_dynamics.control.gains import Gains
@@ -17,6 +17,7 @@ from rne_dynamics.control.guards.stiction import stiction
 from rne_dynamics.control.startup.payload_estimate import PayloadTest
 from rne_dynamics.control.supervision.settings import COMPENSATED, Settings, StartCheck
 from rne_dynamics.control.supervision.stop_plan import POLICIES, StopPlan
+from rne_dynamics.control.thresholds import ASSUMED_RATE
 from rne_dynamics.control.turns import continuous
 from rne_dynamics.description.urdf_tree import rotation_rpy
 from rne_dynamics.errors import ParameterError
@@ -28,6 +29,9 @@ from rne_dynamics.ros.parameters import Parameter, Values, number, numbers, per_
 
 #: Default effort rate: the effort limit in this time, s.
 RATE_TIME = 0.01
+#: Largest natural frequency of a soft wall as a part of the rate. A wall whose damper has the rate 1 / (`CALM` T) then
+#: is stable up to twice the delay of one period and a half of holding.
+STIFFEST = 0.4
 #: The smallest size of an effort scale: N m sent as tens of kN m.
 LEAST_SCALE = 1e-4
 

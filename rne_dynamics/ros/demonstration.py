@@ -12,12 +12,12 @@ from rclpy.node import Node
 from std_srvs.srv import Trigger
 from trajectory_msgs.msg import JointTrajectory
 
+from rne_dynamics.control.thresholds import NANOSECONDS
 from rne_dynamics.control.tracked_run import Reports
 from rne_dynamics.control.trajectory import Quintic, SampledTrajectory
 from rne_dynamics.errors import RneDynamicsError
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.ros.arm_processes import LOCKSTEP_TIMEOUT, ArmProcesses, names_and_values, session_node
-from rne_dynamics.ros.cdr import NANOSECONDS
 from rne_dynamics.ros.demo_config import ArmConfig, flat
 from rne_dynamics.ros.messages import write_stamp
 from rne_dynamics.ros.processes import NodeProcess, wait_until
@@ -34,7 +34,7 @@ SETTLE = 0.2
 #: Tip deflections per second.
 DEFLECTIONS_RATE = 250.0
 #: A service may receive a request before it discovers the client; its answer is lost then. Attempts, and s for each.
-ATTEMPTS, ANSWER = 5, 3.0
+RESET_ATTEMPTS, RESET_ANSWER = 5, 3.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -165,9 +165,9 @@ def _reset(node: Node, processes: Sequence[NodeProcess]) -> None:
         executor.add_node(caller)
         client = caller.create_client(Trigger, f"{SIMULATOR}/reset")
         wait_until(client.service_is_ready, PATIENCE, "the simulator's reset", processes)
-        for _ in range(ATTEMPTS):
+        for _ in range(RESET_ATTEMPTS):
             future = client.call_async(Trigger.Request())
-            executor.spin_until_future_complete(future, ANSWER)
+            executor.spin_until_future_complete(future, RESET_ANSWER)
             if future.done():
                 return
         raise RneDynamicsError("the simulator does not answer a call of its reset")

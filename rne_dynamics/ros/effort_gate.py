@@ -23,16 +23,17 @@ from rne_dynamics.control.gate.settings import (
     GateEffort,
     GateMode,
 )
-from rne_dynamics.control.locked_joints import PERIOD, LockedJoints
+from rne_dynamics.control.locked_joints import LockedJoints
+from rne_dynamics.control.thresholds import LOCK_PERIOD, NANOSECONDS
 from rne_dynamics.control.turns import endless
 from rne_dynamics.errors import ControlError, StateError
 from rne_dynamics.model.mechanism import RigidRobot
-from rne_dynamics.ros.cdr import NANOSECONDS, stamp_in
+from rne_dynamics.ros.cdr import stamp_in
 from rne_dynamics.ros.clock_seen import MODES, ClockSeen, SeenPublisher, number_of, seen_topic
 from rne_dynamics.ros.command_line import read_command_line
 from rne_dynamics.ros.common_parameters import payload
 from rne_dynamics.ros.controller_parameters import effort_scales
-from rne_dynamics.ros.diagnostics import WARN, Diagnostics
+from rne_dynamics.ros.diagnostics import LOG_PERIOD, WARN, Diagnostics
 from rne_dynamics.ros.effort_message import effort_reader, effort_type
 from rne_dynamics.ros.gate_loop import GateLoop
 from rne_dynamics.ros.gate_parameters import SCHEMA, gate_settings
@@ -52,8 +53,6 @@ from rne_dynamics.ros.stop_signal import on_stop_signal
 
 #: Topic of a controller's efforts.
 COMMANDS = "~/commands"
-#: Shortest time between two log lines about the same, s.
-LOG_PERIOD = 10.0
 
 
 class EffortGateNode(ArmNode):
@@ -103,7 +102,7 @@ class EffortGateNode(ArmNode):
         for name, action in (("stop", self._on_stop), ("recover", self._on_recover)):
             self.offer(Trigger, f"~/{name}", action, lambda: self.gate.mode.value)
         if self.locked:
-            self.every(PERIOD, self._follow_locked)
+            self.every(LOCK_PERIOD, self._follow_locked)
         self.every(self.parameters.number("diagnostics_period"), self._report)
         self.parameters.enable_changes(self._changed)
         self._mode_topic.publish(self.gate.mode)

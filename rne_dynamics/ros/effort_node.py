@@ -17,9 +17,10 @@ from rclpy.time import Time
 from std_srvs.srv import Trigger
 
 from rne_dynamics.compiling.progress import Compiling
-from rne_dynamics.control.locked_joints import PERIOD, LockedJoints
+from rne_dynamics.control.locked_joints import LockedJoints
 from rne_dynamics.control.supervision.settings import Settings
 from rne_dynamics.control.supervision.states import DRIVING, Mode
+from rne_dynamics.control.thresholds import LOCK_PERIOD
 from rne_dynamics.control.turns import endless
 from rne_dynamics.errors import ModelError, RneDynamicsError
 from rne_dynamics.model.mechanism import RigidRobot
@@ -42,9 +43,9 @@ from rne_dynamics.ros.topic_peers import TopicPeers
 
 #: Time by which a stop may exceed its plan before the efforts are brought to zero at once, and time for that before the
 #: loop's process is killed, s.
-OVERTIME, LAST = 2.0, 3.0
+OVERTIME, LAST_RESORT = 2.0, 3.0
 #: Longest wait for the loop to discover the nodes that this process has discovered, s.
-DISCOVERY = 1.0
+LOOP_DISCOVERY = 1.0
 #: Shortest time between two settings, or two speeds, that are sent to the loop, s.
 SETTINGS_PERIOD = 0.1
 
@@ -107,7 +108,7 @@ class EffortNode(ArmNode):
         self.serve(Trigger, "~/stop", self._on_stop)
         self.serve(Trigger, "~/recover", lambda request: self.control.call("recover"))
         if self.locked:
-            self.every(PERIOD, self._follow_locked)
+            self.every(LOCK_PERIOD, self._follow_locked)
         self.every(values.number("diagnostics_period"), self._report)
         self.every(SETTINGS_PERIOD, self._send_waiting)
         values.enable_changes(self._changed)
@@ -117,7 +118,7 @@ class EffortNode(ArmNode):
     def _await_loop(self) -> None:
         """Wait until the loop has discovered the same nodes: its first messages must not be lost."""
         states, efforts = map(self.resolve_topic_name, ("joint_states", EFFORT_TOPIC))
-        deadline = time.monotonic() + DISCOVERY
+        deadline = time.monotonic() + LOOP_DISCOVERY
         while time.monotonic() < deadline:
             if self.control.call(
                 "has_discovered", {topic: self.count_publishers(topic) for topic in (states, "/clock")},
@@ -142,7 +143,7 @@ class EffortNode(ArmNode):
         # a simulation may be slower than real time, or paused
         slowest = math.inf if self._simulated else OVERTIME
         hurry_at = time.monotonic() + plan.brake_time + plan.hold_time + plan.ramp_time + slowest
-        give_up_at = hurry_at + LAST
+        give_up_at = hurry_at + LAST_RESORT
         self.control.call("stop", "deactivated", True)
         while self.mode is not Mode.INACTIVE:
             time.sleep(0.005)
@@ -152,7 +153,7 @@ class EffortNode(ArmNode):
                 why = "a second signal came" if self.signalled_again() else "the stop takes longer than planned"
                 self.get_logger().warning(f"{why}: efforts go to zero at once")
                 self.control.send("hurry", why)
-                hurried, give_up_at = True, now + LAST
+                hurried, give_up_at = True, now + LAST_RESORT
             elif now > give_up_at:
                 self._abandon()
                 return

@@ -14,11 +14,12 @@ from std_msgs.msg import String
 
 from rne_dynamics.control.supervision.settings import Settings
 from rne_dynamics.control.supervision.states import Mode
+from rne_dynamics.control.thresholds import NANOSECONDS
 from rne_dynamics.errors import RneDynamicsError
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.mechanism import RigidRobot
+from rne_dynamics.ros.applied_wrenches import WRENCHES
 from rne_dynamics.ros.arm_processes import LOCKSTEP_TIMEOUT, ArmProcesses, names_and_values, session_node
-from rne_dynamics.ros.cdr import NANOSECONDS
 from rne_dynamics.ros.demo_config import ArmConfig
 from rne_dynamics.ros.effort_message import FLOATS
 from rne_dynamics.ros.messages import write_stamp
@@ -31,9 +32,7 @@ from rne_dynamics.simulation.runs.push import Push
 NAMESPACE = "/rne_guide"
 SIMULATOR, CONTROLLER = "simulator", "gravity_compensation"
 #: Time between sending the pushes and the beginning of their times, simulated s.
-NOTICE = 1.0
-#: Wrenches that may wait for the simulator.
-DEPTH = 100
+PUSH_NOTICE = 1.0
 #: States in which a start has failed.
 FAILED = (Mode.STOPPING.value, Mode.RELEASED.value, Mode.FAULT.value)
 
@@ -119,7 +118,7 @@ def _run(guidance: Guidance, node: Node, progress: Progress) -> GuidedRun:
     joints = guidance.robot.joint_names
     recorder = SessionRecorder(node, NAMESPACE, SIMULATOR, CONTROLLER, joints, flexible=False)
     modes = TopicRecorder(node, String, f"{CONTROLLER}/state", 50, latched=True)
-    wrenches = node.create_publisher(WrenchStamped, f"{SIMULATOR}/wrench", QoSProfile(depth=DEPTH))
+    wrenches = node.create_publisher(WrenchStamped, f"{SIMULATOR}/wrench", QoSProfile(depth=WRENCHES))
     progress("starting simulator and gravity compensation", 0.0)
     with ArmProcesses(NAMESPACE, parameters(guidance)) as arm:
         arm.await_ready()
@@ -153,7 +152,7 @@ def _guide(
     progress: Progress,
 ) -> int:
     """Apply the pushes; returns when their times begin, ns. Ends early if the controller stops the arm."""
-    begin = recorder.newest_stamp() + int(NOTICE * NANOSECONDS)
+    begin = recorder.newest_stamp() + int(PUSH_NOTICE * NANOSECONDS)
     end = begin + int(guidance.seconds * NANOSECONDS)
     for push in guidance.pushes:
         for at, force in ((push.begin, push.force), (push.end, np.zeros(3))):

@@ -26,7 +26,7 @@ SERVICE_PERIOD = 0.05
 #: Longest wait for a message, s; bounds the delay of signals and of the watchdog.
 LONGEST_WAIT = 0.01
 #: Round-off of times that are compared, s: a simulated clock may step by just the period.
-ROUNDING = 1e-7
+TIME_ROUNDING = 1e-7
 
 
 class HotLoop:
@@ -118,13 +118,13 @@ class HotLoop:
     def _meet_deadline(self) -> float:
         """Call `on_deadline` if it is due; returns the steady clock's time afterwards, s."""
         at = self._now()
-        if self._period is None or self._on_deadline is None or at < self._deadline - ROUNDING:
+        if self._period is None or self._on_deadline is None or at < self._deadline - TIME_ROUNDING:
             return time.monotonic()
         self._take()  # messages that came in time are served first
         late = at - self._deadline
         self._on_deadline(late > 0.5 * self._period)
         # deadlines are absolute; a whole lost period moves them and is not caught up
-        self._deadline = self._deadline + self._period if late < self._period - ROUNDING else at + self._period
+        self._deadline = self._deadline + self._period if late < self._period - TIME_ROUNDING else at + self._period
         return time.monotonic()
 
     def _take(self) -> None:

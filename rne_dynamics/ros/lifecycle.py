@@ -34,7 +34,7 @@ from rne_dynamics.ros.qos import LATCHED
 from rne_dynamics.ros.scheduling import apply_scheduling
 
 #: Time between two log lines about what a start waits for, s.
-PATIENCE = 2.5
+WAITING_PERIOD = 2.5
 #: How long a configure request over the service waits for the description on its topic, s.
 DESCRIPTION_TIMEOUT = 10.0
 
@@ -272,14 +272,15 @@ class ArmNode(EntityNode, ABC):
         waited = 0.0
         while not (self.model or self.description):
             found, message = wait_for_message(
-                String, self, "robot_description", qos_profile=LATCHED, time_to_wait=min(PATIENCE, timeout or PATIENCE)
+                String, self, "robot_description", qos_profile=LATCHED,
+                time_to_wait=min(WAITING_PERIOD, timeout or WAITING_PERIOD),
             )
             if found:
                 self.description = message.data
                 continue
             if not self.context.ok():
                 return
-            waited += PATIENCE
+            waited += WAITING_PERIOD
             if timeout is not None and waited >= timeout:
                 raise ModelError(
                     f"no robot description: the parameters robot_description and model are empty and nothing came on "

@@ -23,14 +23,14 @@ from rne_dynamics.errors import RneDynamicsError
 from rne_dynamics.model.inertia import Array
 
 #: Largest message that is sent through the socket itself, bytes; larger ones are files in memory.
-LARGEST = 60_000
+LARGEST_MESSAGE = 60_000
 #: Smallest array that is stored outside the pickle, so that it is mapped rather than copied, bytes.
 APART = 4096
 #: Alignment of arrays in a file, bytes.
 ALIGNMENT = 64
 _WORD = 8
 #: Files that the sender keeps open: of the current motion, of the next one, and of one just replaced.
-KEPT = 3
+FILES_KEPT = 3
 
 
 class LinkClosedError(RneDynamicsError):
@@ -95,7 +95,7 @@ class Link:
         _Pickler(out, protocol=5, buffer_callback=kept_in).dump(message)
         data, flags = out.getvalue(), 0 if block else socket.MSG_DONTWAIT
         try:
-            if not arrays and len(data) <= LARGEST:
+            if not arrays and len(data) <= LARGEST_MESSAGE:
                 self._socket.send(data, flags | socket.MSG_NOSIGNAL)
                 return True
             file, table = _file([data, *arrays])
@@ -127,7 +127,7 @@ class Link:
         """Keep a file open while the receiver may use it: the process that closes it last spends time to free it."""
         if file is not None:
             self._files.append(file)
-        while len(self._files) > (KEPT if file is not None else 0):
+        while len(self._files) > (FILES_KEPT if file is not None else 0):
             os.close(self._files.popleft())
 
     def receive(self) -> Any:
@@ -142,7 +142,7 @@ class Link:
             if not self.wait(0.0):
                 return None
             data, ancillary, _, _ = self._socket.recvmsg(
-                LARGEST, socket.CMSG_SPACE(array.array("i").itemsize), socket.MSG_DONTWAIT
+                LARGEST_MESSAGE, socket.CMSG_SPACE(array.array("i").itemsize), socket.MSG_DONTWAIT
             )
         except BlockingIOError:  # another thread was faster
             return None

@@ -10,7 +10,8 @@ from rclpy.subscription import Subscription
 from rclpy.time import Time
 from rosgraph_msgs.msg import Clock
 
-from rne_dynamics.ros.cdr import ENCAPSULATION, NANOSECONDS, stamp_in
+from rne_dynamics.control.thresholds import NANOSECONDS
+from rne_dynamics.ros.cdr import ENCAPSULATION, stamp_in
 from rne_dynamics.ros.qos import NEWEST
 from rne_dynamics.ros.topic_wait import polled_subscription, take
 

@@ -13,10 +13,11 @@ from std_msgs.msg import Bool
 from rne_dynamics.control.supervision.output import Effort
 from rne_dynamics.control.supervision.states import DRIVING, INACTIVE, STOPPING
 from rne_dynamics.control.supervision.supervisor import Supervisor
+from rne_dynamics.control.thresholds import NANOSECONDS, ROUNDING
 from rne_dynamics.errors import StateError
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.ros.base_imu import read_imu
-from rne_dynamics.ros.cdr import NANOSECONDS, stamp_in
+from rne_dynamics.ros.cdr import stamp_in
 from rne_dynamics.ros.clock_seen import MODES, ClockSeen, SeenPublisher, number_of
 from rne_dynamics.ros.controller_state import ControllerState, ReferencePublisher
 from rne_dynamics.ros.hot_loop import LONGEST_WAIT, HotLoop
@@ -43,8 +44,6 @@ SNAPSHOT_PERIOD = 0.05
 GARBAGE_PERIOD = 1.0
 #: Longest time in which efforts are brought to zero after an error that leaves no other way, s.
 FADE = 0.5
-#: Round-off of times that are compared, s.
-ROUNDING = 1e-9
 
 #: Sends a message to the other process; those that are not needed (second argument) may be lost.
 Send = Callable[[object, bool], None]

@@ -29,7 +29,7 @@ from rne_dynamics.ros.loop_server import IDLE, serve
 from rne_dynamics.ros.setpoint_input import NUMBER
 
 #: Longest wait for the answer to a command, s.
-PATIENCE = 5.0
+ANSWER_TIMEOUT = 5.0
 #: Niceness added to the controller's own node, so that the loop's process has precedence during storms.
 NICE = 5
 #: From linux/prctl.h.
@@ -108,7 +108,7 @@ class LoopProcess:
         """Send a command, without an answer."""
         self._send(Command(0, name, arguments))
 
-    def call(self, name: str, *arguments: object, seconds: float = PATIENCE) -> Any:
+    def call(self, name: str, *arguments: object, seconds: float = ANSWER_TIMEOUT) -> Any:
         """Send a command and wait for its result.
 
         Raises
@@ -143,7 +143,7 @@ class LoopProcess:
         except LinkClosedError:
             raise LoopEndedError(f"the process of the control loop has ended: {self.wait()}") from None
 
-    def wait(self, seconds: float = PATIENCE) -> str:
+    def wait(self, seconds: float = ANSWER_TIMEOUT) -> str:
         """Wait for the end of the process, kill it after `seconds`; how it ended."""
         deadline = time.monotonic() + seconds
         while self._status is None:
@@ -178,7 +178,7 @@ def control_process(argv: Sequence[str] | None = None) -> Iterator[LoopProcess]:
     argv
         As for `process.run`.
     """
-    ours, theirs = Link.pair(PATIENCE)
+    ours, theirs = Link.pair(ANSWER_TIMEOUT)
     compile_here()  # in both processes, before the arm is driven
     import_shared()
     gc.freeze()  # collections do not write to the memory that both share; imports leave little garbage

@@ -20,9 +20,9 @@ POLL_PERIOD = 0.004
 #: Longest wait for a command while no robot is configured, s.
 IDLE = 0.05
 #: Messages that are kept for a node that does not read.
-KEPT = 1000
+MESSAGES_KEPT = 1000
 #: Time beyond its plan after which a stop without the controller's own node is brought to zero at once, s.
-OVERTIME = 1.0
+ALONE_OVERTIME = 1.0
 
 
 class _Outbox:
@@ -30,7 +30,7 @@ class _Outbox:
 
     def __init__(self, link: Link) -> None:
         self._link = link
-        self._kept: deque[object] = deque(maxlen=KEPT)
+        self._kept: deque[object] = deque(maxlen=MESSAGES_KEPT)
 
     def send(self, message: object, droppable: bool = False) -> None:
         """Send it now, or keep it unless it is `droppable`."""
@@ -112,6 +112,6 @@ def _end_alone(loop: ControlLoop, since: float) -> None:
         return
     plan = loop.supervisor.settings.stop
     why = "the controller's own node has ended"
-    if not loop.clock.simulated and since > plan.brake_time + plan.hold_time + plan.ramp_time + OVERTIME:
+    if not loop.clock.simulated and since > plan.brake_time + plan.hold_time + plan.ramp_time + ALONE_OVERTIME:
         loop.hurry(why)
     loop.stop(why, ending=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from rne_dynamics.ros.histogram import EDGES, Histogram, Recent, median, percentile, spread
 
 #: Time between two states, in periods, above which it counts as a gap.
-GAP = 1.5
+STATE_GAP = 1.5
 
 
 class LoopStatistics:
@@ -77,7 +77,7 @@ class LoopStatistics:
             "state jitter p50 (ms)": 1e3 * spread(gaps, 50.0),
             "state jitter p99 (ms)": 1e3 * spread(gaps, 99.0),
             "largest state jitter (ms)": 1e3 * spread(gaps, 100.0),
-            "state gaps": int(gaps[EDGES[:-1] > GAP * period].sum()),
+            "state gaps": int(gaps[EDGES[:-1] > STATE_GAP * period].sum()),
             "reply latency p50 (ms)": 1e3 * percentile(latencies, 50.0),
             "reply latency p99 (ms)": 1e3 * percentile(latencies, 99.0),
             "longest reply (ms)": 1e3 * self._longest,

@@ -11,8 +11,9 @@ from std_msgs.msg import Header
 
 from rne_dynamics.control.supervision.output import Effort
 from rne_dynamics.control.terms import TorqueTerms
+from rne_dynamics.control.thresholds import NANOSECONDS
 from rne_dynamics.model.inertia import Array, frozen_array
-from rne_dynamics.ros.cdr import NANOSECONDS, PreparedMessage
+from rne_dynamics.ros.cdr import PreparedMessage
 from rne_dynamics.ros.effort_message import FLOATS, NAMED, effort_type, prepared_effort
 from rne_dynamics.ros.lifecycle import ArmNode
 from rne_dynamics.ros.qos import OFFERED

@@ -34,7 +34,7 @@ from rne_dynamics.ros.trajectory_message import duration_message
 AT_REST = 0.01
 CHECK_PERIOD = 0.02
 #: Joint states with stamps further apart do not belong to the same time base, s.
-LEAP = 5.0
+STAMP_LEAP = 5.0
 #: States of a controller in which it accepts motions.
 ACCEPTING = (Mode.HOLDING.value, Mode.TRACKING.value)
 #: Counts on /diagnostics of motions that did not reach their goal, and what each means.
@@ -255,9 +255,9 @@ class StampClock:
         """Take a joint state with a stamp, ns, 0 for none, that came at `now`, s; a jump of its clock is no time."""
         step = 1e-9 * (stamp - self._stamp)
         if stamp and self._stamp:
-            self.passed += step if 0.0 < step < LEAP else 0.0
+            self.passed += step if 0.0 < step < STAMP_LEAP else 0.0
         elif not stamp:
-            self.passed += min(now - self.received_at, LEAP)
+            self.passed += min(now - self.received_at, STAMP_LEAP)
         self._stamp, self.received_at = stamp, now
 
 

@@ -16,7 +16,7 @@ from rne_dynamics.errors import RneDynamicsError
 from rne_dynamics.ros.parent import VARIABLE
 
 #: Seconds granted after SIGINT, and after SIGTERM, before the next stronger signal.
-GRACE = 10.0
+SIGNAL_GRACE = 10.0
 
 
 class NodeProcess:
@@ -87,7 +87,7 @@ class NodeProcess:
         """End it; its exit code, negative if a signal ended it."""
         for number in (signal.SIGINT, signal.SIGTERM, signal.SIGKILL):
             self.signal(number)
-            if self.wait(GRACE) is not None:
+            if self.wait(SIGNAL_GRACE) is not None:
                 break
         return self.exit_code
 

@@ -22,7 +22,7 @@ OWN, TRAJECTORY = 0, 1
 #: Size of the sender's running number before a setpoint of the trajectory topic, bytes.
 NUMBER = 8
 #: Longest setpoint of the trajectory topic, bytes, and how many are taken at once at most.
-LARGEST, AT_ONCE = 65536, 16
+LARGEST_SETPOINT, AT_ONCE = 65536, 16
 #: Shortest time between two log lines about refused setpoints, s.
 REFUSALS = 2.0
 #: Receives one setpoint of the trajectory topic, its number before it, into memory; returns its size, 0 for none.
@@ -56,7 +56,7 @@ class SetpointInput:
             polled_subscription(node, JointState, SETPOINTS, NEWEST, raw=True)
             if supervisor.settings.tracking is not None else None
         )
-        self._memory = memoryview(bytearray(LARGEST))
+        self._memory = memoryview(bytearray(LARGEST_SETPOINT))
         self._refusal_at = -math.inf
         #: Setpoints taken so far, followed or not.
         self.count = 0
@@ -87,8 +87,9 @@ class SetpointInput:
                 source, reader.q, reader.qd, self._clock.now(), stamp=reader.stamp, ahead=reader.ahead, sequence=number
             )
         except SetpointError as error:
-            if error.problem in (SetpointProblem.UNREADABLE, SetpointProblem.WRONG_JOINTS):
-                supervisor.refuse_setpoint(error)
+            unread = error.problem in (SetpointProblem.UNREADABLE, SetpointProblem.WRONG_JOINTS)
+            if unread and supervisor.setpoints is not None:
+                supervisor.setpoints.refuse(error)
             now = time.monotonic()
             if now >= self._refusal_at:
                 self._refusal_at = now + REFUSALS

@@ -17,16 +17,9 @@ from trajectory_msgs.msg import JointTrajectory
 
 from rne_dynamics.compiling.jit import in_place_kernel
 from rne_dynamics.control.streaming.problems import SetpointError, SetpointProblem
+from rne_dynamics.control.thresholds import NANOSECONDS
 from rne_dynamics.model.inertia import Array
-from rne_dynamics.ros.cdr import (
-    LEAD,
-    NANOSECONDS,
-    JointStateLayout,
-    joint_state_layout,
-    one_point_layout,
-    stamp_in,
-    time_at,
-)
+from rne_dynamics.ros.cdr import LEAD, JointStateLayout, joint_state_layout, one_point_layout, stamp_in, time_at
 
 #: Number of message layouts that are kept.
 _LAYOUTS = 4

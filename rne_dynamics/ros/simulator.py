@@ -12,14 +12,14 @@ from sensor_msgs.msg import JointState
 from std_msgs.msg import String
 from std_srvs.srv import SetBool, Trigger
 
+from rne_dynamics.control.thresholds import NANOSECONDS
 from rne_dynamics.errors import ControlError, ParameterError, RneDynamicsError
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.mechanism import RigidRobot
 from rne_dynamics.ros.answers import Answers
-from rne_dynamics.ros.applied_wrenches import AppliedWrenches
+from rne_dynamics.ros.applied_wrenches import WRENCHES, AppliedWrenches
 from rne_dynamics.ros.base_listener import BaseListener
 from rne_dynamics.ros.base_publisher import BasePublisher
-from rne_dynamics.ros.cdr import NANOSECONDS
 from rne_dynamics.ros.command_line import read_command_line
 from rne_dynamics.ros.common_parameters import payload
 from rne_dynamics.ros.deflections import BendingWatch, DeflectionsPublisher
@@ -48,9 +48,7 @@ from rne_dynamics.simulation.runs.simulator import Simulator
 #: for that, s of the steady clock.
 LONGEST_END = 4.0
 #: By how much a reset sets time back, ns: a jump of positions alone is a broken encoder to a controller.
-SET_BACK = 50_000_000
-#: Wrenches that may wait: they are served 20 times a second, and different links may be pushed at once.
-WRENCHES = 100
+RESET_STEP = 50_000_000
 
 
 class SimulatorNode(ArmNode):
@@ -324,7 +322,7 @@ class SimulatorNode(ArmNode):
         """Reset to the start, held until the next command, with time set back, by which controllers recognise it."""
         last = self._origin + self._periods * self._period
         self._restart()
-        self._origin = min(self._origin, last) - max(SET_BACK, 3 * self._period)
+        self._origin = min(self._origin, last) - max(RESET_STEP, 3 * self._period)
         self._running = self.is_active
 
     def _publish_report(self) -> None:

@@ -8,10 +8,11 @@ import numpy as np
 from rosgraph_msgs.msg import Clock
 from sensor_msgs.msg import JointState
 
+from rne_dynamics.control.thresholds import NANOSECONDS
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.mechanism import RigidRobot
 from rne_dynamics.ros.base_publisher import BasePublisher
-from rne_dynamics.ros.cdr import NANOSECONDS, PreparedMessage
+from rne_dynamics.ros.cdr import PreparedMessage
 from rne_dynamics.ros.deflections import DeflectionsPublisher
 from rne_dynamics.ros.lifecycle import ArmNode
 from rne_dynamics.ros.qos import OFFERED

@@ -26,7 +26,7 @@ COMMANDS, STATES = "robot_joint_commands", "robot_joint_states"
 #: Default natural frequency of the servo loops: at most this, rad/s, and this fraction of the rate.
 FREQUENCY, OF_THE_RATE = 100.0, 0.1
 #: Highest natural frequency for each joint state a second: an effort held longer no longer damps.
-HIGHEST = 0.25
+HIGHEST_FREQUENCY = 0.25
 
 DRIVE_FREQUENCY = Parameter(
     "drive_frequency", 0.0, "Natural frequency of the drives' servo loops where command_message is "
@@ -67,10 +67,10 @@ class TopicBasedHardware:
                 f"parameter lockstep is true and command_message is {JOINT_STATE}: the commands of topic-based "
                 "hardware do not answer one joint state each. Set lockstep to false"
             )
-        if frequency > HIGHEST * rate:
+        if frequency > HIGHEST_FREQUENCY * rate:
             raise ParameterError(
                 f"parameter drive_frequency is {frequency:g} rad/s and rate is {rate:g} Hz; it must be at most "
-                f"{HIGHEST:g} times the rate, {HIGHEST * rate:g} rad/s. Lower it, or raise the rate"
+                f"{HIGHEST_FREQUENCY:g} times the rate, {HIGHEST_FREQUENCY * rate:g} rad/s. Lower it, or raise the rate"
             )
         frequency = frequency or min(FREQUENCY, OF_THE_RATE * rate)
         self.drives = ServoDrives(robot, frequency, command_timeout=command_timeout, hold_on_timeout=brake)

@@ -6,7 +6,6 @@ from dataclasses import replace
 
 import numpy as np
 
-from rne_dynamics.control.command_delay import LONGEST_DELAY
 from rne_dynamics.control.gains import Gains
 from rne_dynamics.control.motion.limits import MotionLimits
 from rne_dynamics.control.motion.tolerances import Tolerances
@@ -18,6 +17,7 @@ from rne_dynamics.control.streaming.limits import (
     default_acceleration,
 )
 from rne_dynamics.control.supervision.settings import Settings
+from rne_dynamics.control.thresholds import LONGEST_DELAY
 from rne_dynamics.control.turns import continuous
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.mechanism import RigidRobot

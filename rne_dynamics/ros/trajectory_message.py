@@ -10,9 +10,10 @@ from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 
 from rne_dynamics.control.motion.acceptance import Accepted, CurrentMotion, Rules, accept_points
 from rne_dynamics.control.motion.points import MOST_POINTS
+from rne_dynamics.control.thresholds import NANOSECONDS
 from rne_dynamics.control.trajectory import Trajectory
 from rne_dynamics.errors import TrajectoryError
-from rne_dynamics.ros.cdr import NANOSECONDS, trajectory_points
+from rne_dynamics.ros.cdr import trajectory_points
 from rne_dynamics.ros.messages import write_stamp
 
 

@@ -17,7 +17,7 @@ QOS = "qos_overrides."
 #: Smallest similarity of a suggested name, and largest difference from the best one's.
 ALIKE, MARGIN = 0.6, 0.02
 #: Largest number of suggested names.
-MOST = 7
+MOST_NAMES = 7
 
 
 def given_to(node: Node, overrides: Sequence[RosParameter] = ()) -> dict[str, Any]:
@@ -83,7 +83,7 @@ def nearest(name: str, known: Iterable[str]) -> list[str]:
         if matcher.quick_ratio() >= ALIKE and (ratio := matcher.ratio()) >= ALIKE:
             found.append((-ratio, other))
     found.sort()
-    return [other for ratio, other in found if ratio <= found[0][0] + MARGIN][:MOST]
+    return [other for ratio, other in found if ratio <= found[0][0] + MARGIN][:MOST_NAMES]
 
 
 def refusal(names: Iterable[str], known: Collection[str]) -> str:

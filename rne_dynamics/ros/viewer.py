@@ -32,7 +32,7 @@ from rne_dynamics.viewer.page import FRAMES, HOST, PORT, Page, Picture
 #: Age from which the page says that states or torques are missing, s.
 STALE = 1.0
 #: Messages that may wait for the next frame: a hand may publish its joints on the same topic.
-WAITING = 5
+MESSAGES_WAITING = 5
 
 SCHEMA: tuple[Parameter, ...] = (
     Parameter("host", HOST, "Address of the page; 0.0.0.0 shows it to the whole network, without a password.",
@@ -97,7 +97,7 @@ class ViewerNode(ArmNode):
             self.get_logger().warning(f"not shown: {text}")
         self._q, self._effort = np.array(robot.neutral, dtype=np.float64), np.full(robot.n, np.nan)
         self._places = {name: j for j, name in enumerate(robot.joint_names)}
-        self._states = Newest(self, JointState, "joint_states", WAITING)
+        self._states = Newest(self, JointState, "joint_states", MESSAGES_WAITING)
         self._terms: dict[str, Newest] = {}
         self._desired: Newest | None = None
         if controller := values.text("controller"):
@@ -126,7 +126,7 @@ class ViewerNode(ArmNode):
 
     def _frame(self) -> None:
         self.page.serve()
-        for _ in range(WAITING):
+        for _ in range(MESSAGES_WAITING):
             if not self._states.take():
                 break
             self._read(self._states.message)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from rne_dynamics.ros.cdr import NANOSECONDS
+from rne_dynamics.control.thresholds import NANOSECONDS
 
 #: Additional speed of a simulation that lags behind the wall clock: controllers in real time refuse stamps that gain
 #: more than 5 %, see `control.guards.state_time`.

@@ -13,7 +13,7 @@ from rne_dynamics.control.motion.tolerances import Tolerances
 from rne_dynamics.control.sampled import SampledTrajectory
 from rne_dynamics.errors import TrajectoryError
 from rne_dynamics.ros.cdr import trajectory_points
-from rne_dynamics.ros.link import LARGEST, Link, LinkClosedError
+from rne_dynamics.ros.link import LARGEST_MESSAGE, Link, LinkClosedError
 from rne_dynamics.ros.throttle import Throttle
 from rne_dynamics.ros.trajectory_message import read_trajectory
 
@@ -26,7 +26,7 @@ def ends():
     other.close()
 
 
-@pytest.mark.parametrize("size", [0, 100, LARGEST - 100, LARGEST, 10 * LARGEST])
+@pytest.mark.parametrize("size", [0, 100, LARGEST_MESSAGE - 100, LARGEST_MESSAGE, 10 * LARGEST_MESSAGE])
 def test_messages_of_any_size_arrive_whole_and_in_order(ends, size):
     one, other = ends
     for k in range(3):

@@ -34,22 +34,18 @@ from rne_dynamics.control.gate.settings import (
     GateSettings,
 )
 from rne_dynamics.control.gate.states import GateStates
-from rne_dynamics.control.guards.effort_limiter import EFFORT, LARGEST, LONGEST_STEP, RATE, EffortLimiter, Limited
-from rne_dynamics.control.guards.lost_stream import BACK
+from rne_dynamics.control.guards.effort_limiter import EFFORT, RATE, EffortLimiter, Limited
 from rne_dynamics.control.guards.velocity_in_force import VelocityInForce
 from rne_dynamics.control.supervision.stop_plan import Stage, Stop
+from rne_dynamics.control.thresholds import BACK, INERTIA_PERIOD, LARGEST, LONGEST_STEP, OVERSPEED
 from rne_dynamics.errors import ControlError, RneDynamicsError
 from rne_dynamics.model.inertia import Array
 
 #: Multiple of a joint's velocity limit at which the gate takes over: beyond that at which a controller stops by itself.
 TAKE_OVER = 2.0
-#: Multiple beyond which the gate releases an arm that it has taken over.
-OVERSPEED = 1.5
 #: An arm that is faster than that at a take-over may be slowed down for so long, s, if it gets no faster than it was by
 #: this factor.
 GRACE, FASTER = 0.1, 1.05
-#: How often the damping follows the posture, s.
-INERTIA_PERIOD = 0.2
 #: Longest time between two efforts of a take-over, s: where joint states come more slowly.
 DRIVE_PERIOD = 0.005
 

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import math
 
-from rne_dynamics.control.guards.lost_stream import DOUBTED
 from rne_dynamics.control.guards.state_filter import StateFilter, StateLimits
+from rne_dynamics.control.guards.state_refusals import DOUBTED
+from rne_dynamics.control.thresholds import LONGEST_GAP
 from rne_dynamics.errors import StateError
 from rne_dynamics.model.inertia import Array
 
 #: Age at which a joint state is stale, s, at any `state_timeout`.
 SILENCE = 1.0
-#: Period of the joint states before it is measured, and the longest that is assumed, s.
-UNKNOWN_PERIOD, LONGEST_PERIOD = 0.02, 0.1
+#: Period of the joint states before it is measured, s.
+UNKNOWN_PERIOD = 0.02
 #: Fraction by which the assumed period falls towards a shorter one with each state; a longer one counts at once.
 FORGETTING = 0.02
 
@@ -63,7 +64,7 @@ class GateStates:
             return False
         self.received += 1
         if self.good:
-            step = min(now - self.arrival, LONGEST_PERIOD)
+            step = min(now - self.arrival, LONGEST_GAP)
             self._period = max(step, self._period + FORGETTING * (step - self._period))
         estimated = velocity_missing or bool(self._filter.estimated)
         self._lag = 1.0 / (2.0 * math.pi * self._limits.filter_frequency) if estimated else 0.0

@@ -13,6 +13,7 @@ from typing import Literal, NamedTuple, get_args
 import numpy as np
 
 from rne_dynamics.control.checks import frozen_vector
+from rne_dynamics.control.thresholds import ABSURD
 from rne_dynamics.dynamics.declared.base_motion import BaseMotion
 from rne_dynamics.dynamics.kinematics.rotations import quaternion_matrices, rotation_quaternions
 from rne_dynamics.errors import ControlError, StateError, StateProblem
@@ -28,8 +29,8 @@ UNIT = 0.01
 SMALL_TURN = 0.05
 #: Time constant of the mean of the specific force that stands for gravity where no orientation is known, s.
 MEAN = 2.0
-#: Largest number that is accepted, and largest angular acceleration that is believed, rad/s².
-LARGEST, LARGEST_ANGULAR_ACCELERATION = 1e6, 200.0
+#: Largest angular acceleration that is believed, rad/s².
+LARGEST_ANGULAR_ACCELERATION = 200.0
 #: How fast the sensor's clock may lose against this computer's, s/s.
 DRIFT = 1e-3
 #: Readings in a row, as far apart as they arrive, that show that the sensor's clock was set; see `state_time`.
@@ -135,10 +136,6 @@ class BaseFilter:
         self._w = self._dw = np.zeros(3)
         self._mean: Array | None = None
 
-    def change(self, sensor: BaseSensor) -> None:
-        """Another sensor from the next reading on."""
-        self.sensor = sensor
-
     def stale(self, now: float) -> bool:
         """Whether no usable reading has come for the time-out."""
         return now - self.arrival >= self.sensor.timeout
@@ -227,11 +224,11 @@ class BaseFilter:
         """ω and v̇ − g of the sensor in the root link's axes, and R_WB where there is one."""
         sensor, S = self.sensor, np.asarray(self.sensor.rotation, dtype=np.float64)
         for name, value in zip(reading._fields[1:], reading[1:], strict=True):
-            if value is not None and not (np.abs(value) <= LARGEST).all():
+            if value is not None and not (np.abs(value) <= ABSURD).all():
                 finite = bool(np.isfinite(value).all())
                 raise StateError(
                     f"base motion: its {name.replace('_', ' ')} is {value.tolist()}; every number must be finite and "
-                    f"at most {LARGEST:g}", StateProblem.OUT_OF_RANGE if finite else StateProblem.NOT_FINITE,
+                    f"at most {ABSURD:g}", StateProblem.OUT_OF_RANGE if finite else StateProblem.NOT_FINITE,
                 )  # fmt: skip
         w, q = reading.angular_velocity, reading.orientation
         if w is None:

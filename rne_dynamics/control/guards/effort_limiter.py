@@ -4,7 +4,7 @@ In this order, each joint alone (the only exception is saturation "direction"); 
 the rest, I the inertia a joint feels, ω the stop frequency:
 
 1. Overspeed. From the velocity limit v on a damper, −2 I ω (|q̇| − v) against q̇. Motion effort that speeds the joint
-   up fades out until `OVERSPEED` beyond v.
+   up fades out until `EXCESS` beyond v.
 2. Wall. p is how far the joint is inside the margin m of a position limit. Motion effort outwards fades with p / m
    and is gone at the limit. A spring and a damper push inwards: I ω (ω (p − p₀) + 2 min(p / (`DAMPER_RAMP` m), 1) ṗ),
    but never pull outwards. p₀ is 0; of a joint that starts inside the margin it is where it starts, so that activation
@@ -38,17 +38,14 @@ from rne_dynamics.compiling.jit import helper, kernel
 from rne_dynamics.control.checks import frozen_vector, joint_name
 from rne_dynamics.control.guards import effort_limits as rows
 from rne_dynamics.control.guards.effort_limits import DAMPER_RAMP, EffortLimits
+from rne_dynamics.control.thresholds import LARGEST, LONGEST_STEP
 from rne_dynamics.errors import ControlError
 from rne_dynamics.model.inertia import Array
 
 #: Bits of `Limited.flags`: what changed a joint's effort.
 EFFORT, RATE, STOP, VELOCITY = 1, 2, 4, 8
-#: Largest time since the last command that counts for a step, s.
-LONGEST_STEP = 0.01
 #: Part of the velocity limit beyond it over which effort that speeds a joint up fades out.
-OVERSPEED = 0.1
-#: Larger inputs are refused like those that are not finite: no arm has them, and no product of them overflows.
-LARGEST = 1e100
+EXCESS = 0.1
 
 # Rows of the limiter's memory, after those of `EffortLimits.table`: inputs of a call; last command, inertia felt, where
 # the wall's spring rests, rate on the way down from larger limits, whether the wall is anchored anew (1 or 0).
@@ -145,7 +142,7 @@ def limit_kernel(
             if excess > 0.0:
                 along = np.sign(qd)
                 damper = -fade * damping * excess * along
-                allowed = _faded(motion, along, 1.0 - excess / (OVERSPEED * velocity))
+                allowed = _faded(motion, along, 1.0 - excess / (EXCESS * velocity))
                 flag |= VELOCITY if damper != 0.0 or allowed != motion else 0
                 motion = allowed
             margin = memory[rows.MARGIN, j]

@@ -23,6 +23,10 @@ _PROBLEMS = {
     memory.FROZEN: StateProblem.FROZEN,
 }
 
+#: A stream that was lost for these is used again on request only: after a jump the position may be wrong, and the age
+#: of late states shows only against earlier ones. An arm held by such states moves off or swings.
+DOUBTED = frozenset({StateProblem.POSITION_JUMP, StateProblem.DELAYED, StateProblem.CLOCK_TOO_FAST})
+
 
 def refusal(code: int, clock: Array, joint: int, joints: Sequence[str], velocity: Array) -> StateError:
     """The error for an answer of `check_state`.

@@ -63,6 +63,7 @@ from rne_dynamics.control.guards.state_memory import (
     STRICT,
 )
 from rne_dynamics.control.guards.state_motion import ARRIVAL_JITTER, MOVE_FACTOR, POSITION_SLACK
+from rne_dynamics.control.thresholds import STREAM_WINDOW
 from rne_dynamics.control.turns import turns_off_kernel
 from rne_dynamics.model.inertia import Array
 
@@ -76,8 +77,8 @@ PAUSE = 0.5
 #: A stamp further ahead than the least late of the last states is another time, since the reference would leap as far:
 #: s; and in the first 0.1 s of a stream, whose first states may have waited.
 AHEAD, AHEAD_FIRST = 0.03, 0.1
-#: Over how long the least lateness is taken, s; the shorter one in the first second of a time base.
-WINDOW, FIRST_WINDOW = 0.5, 0.1
+#: Shorter window of the least lateness in the first second of a time base, s.
+FIRST_WINDOW = 0.1
 #: A clock that loses more than this fraction is not real time: lateness says nothing. One that gains more is refused.
 REAL_TIME = 0.05
 #: How fast the baseline rises: besides, by what the clock has lost in each of the last two windows, where it is slewed
@@ -181,7 +182,8 @@ def remember_time(whole: NDArray[np.int64], clock: Array, stamp: int, arrival: f
         clock[LOWEST] = min(clock[LOWEST] + (CREEP + clock[SLEWED]) * passed, clock[LATE])
         if whole[BACK] == 0:
             clock[PACE] = min(step, 1.02 * clock[PACE]) if clock[PACE] > 0.0 else step
-        if arrival - clock[LEAST_AT] < (WINDOW if arrival - clock[BASED] > 2.0 * WINDOW else FIRST_WINDOW):
+        window = STREAM_WINDOW if arrival - clock[BASED] > 2.0 * STREAM_WINDOW else FIRST_WINDOW
+        if arrival - clock[LEAST_AT] < window:
             clock[LEAST] = min(clock[LEAST], clock[LATE])
         else:
             if not np.isnan(clock[EARLIER_AT]):

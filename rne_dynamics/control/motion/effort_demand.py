@@ -25,6 +25,7 @@ from rne_dynamics.control.computed_torque import (
 )
 from rne_dynamics.control.guards.effort_limits import EffortLimits
 from rne_dynamics.control.motion.takeover import BlendedPath
+from rne_dynamics.control.thresholds import OVERSPEED
 from rne_dynamics.dispatch import mechanism_of
 from rne_dynamics.dynamics.composite.mass_matrix import mass_matrix
 from rne_dynamics.dynamics.declared.base_motion import BaseMotion
@@ -42,9 +43,9 @@ ACCEPTED, ACCEPTED_RATE = 1.25, 1.0
 #: Multiple of a joint's velocity limit by which couplings may throw it while efforts follow a step, see `_throw`. What
 #: brought an arm in simulation to 1.56 times its limit had 3.8 here, what stayed below 1.1 times had up to 2.3.
 ACCEPTED_THROW = 1.5
-#: Errors of the masses, along the bodies and repeated over them, with which an arm must not be thrown; the speed that
-#: is accepted, in velocity limits; and the largest velocity that an acceleration makes against feedback, in 1/ω of it.
-MASSES, ACCEPTED_SPEED, REACTION = ((1.5, 0.5), (0.5, 1.5), (1.5, 1.5, 0.5, 0.5), (0.5, 0.5, 1.5, 1.5)), 1.5, 0.37
+#: Errors of the masses, along the bodies and repeated over them, with which an arm must not be thrown; and the largest
+#: velocity that an acceleration makes against feedback, in 1/ω of it.
+MASSES, REACTION = ((1.5, 0.5), (0.5, 1.5), (1.5, 1.5, 0.5, 0.5), (0.5, 0.5, 1.5, 1.5)), 0.37
 #: Samples with the largest accelerations at which that is checked.
 HARDEST = 300
 MORE_TIME = "Give the trajectory more time, and velocities at its points where they are missing"
@@ -154,7 +155,7 @@ class EffortDemand:
             off = np.maximum(off, np.abs(np.linalg.solve(mass_matrix(other, q), force)[..., 0] - wanted))
         reaction = REACTION / np.where(self._omega > 0.0, self._omega, np.inf) + self._delay
         self._slow_enough(
-            times[rows], np.abs(asked[rows, 1]) + reaction * off, ACCEPTED_SPEED,
+            times[rows], np.abs(asked[rows, 1]) + reaction * off, OVERSPEED,
             "the acceleration at {:.3f} s could bring joint {!r} to {:.4g} per second, if masses are 50 % off, before "
             "the feedback reacts",
         )

@@ -20,8 +20,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rne_dynamics.control.bounds import ROWS
-from rne_dynamics.control.motion.limits import ALLOWANCE, ROUNDING, MotionLimits
+from rne_dynamics.control.motion.limits import MotionLimits
 from rne_dynamics.control.motion.path import ORDER, Path, distinct
+from rne_dynamics.control.thresholds import ALLOWANCE, ROUNDING
 from rne_dynamics.model.inertia import Array
 
 #: The speed that replaced pieces keep, of the velocity limit: half of the allowance is left for rounding.
@@ -29,7 +30,7 @@ HIGHEST = 1.0 + 0.5 * ALLOWANCE
 #: Largest overshoot, of the velocity limit, that is taken for a spline's: more comes from the points themselves.
 LARGEST_OVERSHOOT = 0.1
 #: The same for positions, rad or m.
-FARTHEST = 0.01
+FARTHEST_OUT = 0.01
 #: By how much a replaced piece may accelerate harder than its spline did, and the joint at any point.
 STEEPER = 3.0
 #: Most pieces that are checked, about 0.1 ms each. Of a path with more of them the others stay as they are.
@@ -37,7 +38,7 @@ MOST_PIECES = 5000
 #: Pieces whose Bézier points are computed at a time.
 CHUNK = 4096
 #: Shorter pieces stay as they are, s: nothing swings far in them.
-SHORTEST = 1e-3
+SHORTEST_PIECE = 1e-3
 #: Digits of the times between parts, s: those of messages.
 DIGITS = 9
 #: Parts of a piece whose Bézier points are checked together: they lie 64 times closer to the spline than its own.
@@ -97,7 +98,7 @@ def _suspects(path: Path, limits: MotionLimits) -> NDArray[np.intp]:
         position = np.einsum("ik,pkj->pij", ROWS[ORDER - 1], scaled)
         fast = np.abs(np.diff(position, axis=1)).max(axis=1) * (ORDER - 1) / T > HIGHEST * limits.velocity
         out = (position.min(axis=1) < limits.lower) | (position.max(axis=1) > limits.upper)
-        found.append(np.argwhere((fast | out) & (T >= SHORTEST)) + np.array([begin, 0]))
+        found.append(np.argwhere((fast | out) & (T >= SHORTEST_PIECE)) + np.array([begin, 0]))
     return np.concatenate(found)
 
 
@@ -120,7 +121,7 @@ def _replacement(
     ends = rate[0], rate.sum(), c[1:].sum() / T  # and on average
     if not (lower - ROUNDING <= min(q[0], q[-1]) and max(q[0], q[-1]) <= upper + ROUNDING):
         return None  # a point itself is beyond
-    if not (lower - FARTHEST <= q.min() and q.max() <= upper + FARTHEST):
+    if not (lower - FARTHEST_OUT <= q.min() and q.max() <= upper + FARTHEST_OUT):
         return None
     high, low = q.max() > upper + ROUNDING, q.min() < lower - ROUNDING
     turning = False

@@ -8,17 +8,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rne_dynamics.control.reference import Reference
+from rne_dynamics.control.thresholds import ABSURD, ALLOWANCE, ROUNDING
 from rne_dynamics.control.turns import turns_off
 from rne_dynamics.model.inertia import Array
 
-#: Sizes within which a motion may pass a limit through rounding, rad or m (and per second).
-ROUNDING = 1e-9
-#: Part of its velocity limit by which a motion may pass it: planners round theirs, and integrate in steps.
-ALLOWANCE = 1e-3
 #: Likewise positions, rad or m: between a point that rests at a limit and one there that already moves away.
 POSITION_ALLOWANCE = 1e-6
-#: Beyond this no arm goes, limits or none: rad or m, per s and per s². It keeps what follows in finite numbers.
-ABSURD = 1e6
 
 
 @dataclass(frozen=True, eq=False)

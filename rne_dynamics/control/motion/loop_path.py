@@ -25,7 +25,7 @@ from rne_dynamics.model.mechanism import Mechanism
 #: Way of a leading joint in one polynomial, rad or lengths of the mechanism, and how often a piece is sampled for it.
 WAY, _LOOKS = 0.02, 8
 #: Most polynomials of a path: each takes about 0.3 ms.
-MOST_PIECES = 10_000
+MOST_POLYNOMIALS = 10_000
 
 #: Makes the path that is followed of the one that is asked for, the joints it names, and where it begins, s.
 Leading = Callable[[Path, Array, float], Path]
@@ -83,10 +83,10 @@ class _LoopPath:
         for p in range(first, rest):
             T = float(path.knots[p + 1] - path.knots[p])
             parts = self._parts(path, p, T)
-            if len(pieces) + parts > MOST_PIECES:
+            if len(pieces) + parts > MOST_POLYNOMIALS:
                 raise TrajectoryError(
-                    f"it takes more than {MOST_PIECES} polynomials to lead the joints that depend on others along the "
-                    "loops; send it in parts"
+                    f"it takes more than {MOST_POLYNOMIALS} polynomials to lead the joints that depend on others along "
+                    "the loops; send it in parts"
                 )
             x = np.linspace(0.0, T, parts + 1)
             rows = np.array([self._closed(path.in_piece(p, t), path.knots[p] + t) for t in x.tolist()])
@@ -102,7 +102,7 @@ class _LoopPath:
         looks = np.array([path.in_piece(piece, t).q for t in np.linspace(0.0, T, _LOOKS + 1).tolist()])
         way = np.abs(np.diff(looks[:, self._leading], axis=0)).sum(axis=0)
         scales = self._packed.column_scale[self._mechanism.actuated[self._leading]]
-        return int(np.clip(np.ceil((way / scales).max() / WAY), 1, MOST_PIECES + 1))
+        return int(np.clip(np.ceil((way / scales).max() / WAY), 1, MOST_POLYNOMIALS + 1))
 
     def _closed(self, wanted: tuple[Array, Array, Array], t: float) -> Array:
         """Position, velocity and acceleration of the actuated joints at time t where the leading ones are; (3, n)."""

@@ -12,11 +12,12 @@ from rne_dynamics.compiling.jit import in_place_kernel
 from rne_dynamics.control.motion.limits import MotionLimits
 from rne_dynamics.control.motion.path import ORDER, Path
 from rne_dynamics.control.motion.path_check import PathCheck, check_start
-from rne_dynamics.control.motion.path_rate import NANOSECONDS, RAMP, PathRate
+from rne_dynamics.control.motion.path_rate import PathRate
 from rne_dynamics.control.motion.takeover import BlendedPath, in_path_time, takeover
 from rne_dynamics.control.motion.tolerances import Outcome, Tolerances
 from rne_dynamics.control.reference import Reference
 from rne_dynamics.control.sampled import SampledTrajectory
+from rne_dynamics.control.thresholds import NANOSECONDS, RAMP
 from rne_dynamics.errors import ControlError
 from rne_dynamics.model.inertia import Array
 

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import math
 
-NANOSECONDS = 1_000_000_000
-#: Time in which the rate changes from 0 to 1 at its fastest, s.
-RAMP = 0.3
+from rne_dynamics.control.thresholds import NANOSECONDS, RAMP
+
 #: Largest value of x (1 − x)²: how far a cubic goes on in the direction it starts with, of what it would in its time.
 DIP = 4.0 / 27.0
 

@@ -9,7 +9,7 @@ from typing import Protocol
 
 import numpy as np
 
-from rne_dynamics.control.motion.path_rate import NANOSECONDS
+from rne_dynamics.control.thresholds import NANOSECONDS
 from rne_dynamics.errors import TrajectoryError
 from rne_dynamics.model.inertia import Array
 
@@ -19,7 +19,7 @@ MOST_POINTS = 100_000
 #: Largest number of points times joints of the controller.
 MOST_POSITIONS = 1_000_000
 #: Longest trajectory, s: a day. Beyond, path time would lose its microseconds.
-LONGEST = 86_400.0
+LONGEST_TRAJECTORY = 86_400.0
 
 
 class Time(Protocol):
@@ -85,15 +85,17 @@ def read_points(names: Sequence[str], points: Sequence[Point], joints: tuple[str
     TrajectoryError
         A joint that is not one of `joints`, no joints, one named twice, too many points, efforts other than zero, lists
         of another length than there are names, velocities or accelerations in some points only, times that are negative
-        or longer than `LONGEST`. (Numbers that are not finite and times that do not increase are left to
+        or longer than `LONGEST_TRAJECTORY`. (Numbers that are not finite and times that do not increase are left to
         `SampledTrajectory`.)
     """
     columns = _columns(names, joints)
     check_count(len(points), len(joints))
     times = np.array([nanoseconds(p.time_from_start, f"point {k}: its time") for k, p in enumerate(points)])
-    if times.max() > LONGEST * NANOSECONDS:
+    if times.max() > LONGEST_TRAJECTORY * NANOSECONDS:
         k = int(np.argmax(times))
-        raise TrajectoryError(f"point {k}: its time is {times[k] / NANOSECONDS:g} s; at most {LONGEST:g} s are taken")
+        raise TrajectoryError(
+            f"point {k}: its time is {times[k] / NANOSECONDS:g} s; at most {LONGEST_TRAJECTORY:g} s are taken"
+        )
     for k, point in enumerate(points):
         if len(point.effort) and np.any(point.effort):  # planners fill what they do not use with zeros
             raise TrajectoryError(

@@ -5,15 +5,14 @@ from __future__ import annotations
 import numpy as np
 
 from rne_dynamics.control.motion.path import distinct
+from rne_dynamics.control.motion.path_rate import DIP
 from rne_dynamics.control.reference import Reference
 from rne_dynamics.control.sampled import SampledTrajectory
 from rne_dynamics.model.inertia import Array
 
 #: Joints near a limit come to rest sooner: in so many sixteenths of the time. A joint that would pass its limit even in
 #: one begins more slowly: the feedback brakes an arm that is faster harder than a reference could.
-STEPS = 16
-#: Largest change of the velocity by an acceleration at the begin, as a part of acceleration times duration.
-GAINED = 4.0 / 27.0
+SIXTEENTHS = 16
 
 
 def rest(now: Reference, duration: float, lower: Array, upper: Array, velocity: Array) -> SampledTrajectory:
@@ -32,16 +31,16 @@ def rest(now: Reference, duration: float, lower: Array, upper: Array, velocity: 
     lower, upper, velocity
         Limits, (n,); infinite where there are none. A joint that is outside may pass no further.
     """
-    down, up = (2.0 * STEPS / duration * np.maximum(way, 0.0) for way in (now.q - lower, upper - now.q))
+    down, up = (2.0 * SIXTEENTHS / duration * np.maximum(way, 0.0) for way in (now.q - lower, upper - now.q))
     qd = np.clip(now.qd, -np.minimum(down, velocity), np.minimum(up, velocity))
-    slack, gain = np.minimum(velocity + qd, velocity), GAINED * duration
+    slack, gain = np.minimum(velocity + qd, velocity), DIP * duration
     now = Reference(now.q, qd, np.clip(now.qdd, -slack / gain, np.minimum(velocity - qd, velocity) / gain))
     if not (now.qd.any() or now.qdd.any()):
         return SampledTrajectory(np.zeros(1), now.q[None].copy())
     times = np.full(len(now.q), duration)
-    for step in range(STEPS - 1, 0, -1):
+    for step in range(SIXTEENTHS - 1, 0, -1):
         end = now.q + _way(now, times)
-        times = np.where(end != _within(end, now.q, lower, upper), step * duration / STEPS, times)
+        times = np.where(end != _within(end, now.q, lower, upper), step * duration / SIXTEENTHS, times)
     knots = distinct(np.append(0.0, times))
     x = np.minimum(knots[:, None], times)
     slow = np.minimum(x / times, 1.0)

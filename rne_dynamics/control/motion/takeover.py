@@ -7,15 +7,16 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from rne_dynamics.compiling.jit import helper, in_place_kernel, kernel
-from rne_dynamics.control.bounds import HALVINGS, Departure, leaves
+from rne_dynamics.control.bounds import Departure, leaves
 from rne_dynamics.control.motion.path import ORDER, Path, add_piece, distinct, evaluate_path
 from rne_dynamics.control.reference import Reference, rows_reference
+from rne_dynamics.control.thresholds import HALVINGS
 from rne_dynamics.model.inertia import Array
 
 #: Least rate in terms of which a motion under way is written in path time.
 LEAST_RATE = 0.05
 #: Longest time over which a difference of accelerations a dies out, s. Its offset grows to 0.0173 a T².
-ACCELERATION_TIME = 0.05
+ACCELERATION_BLEND = 0.05
 
 
 def in_path_time(now: Reference, rate: float, slope: float = 0.0) -> tuple[Reference, float, float]:
@@ -128,7 +129,7 @@ def takeover(base: Path, begin: float, now: Reference, blend_time: float) -> Ble
     """The path `base` from path time `begin` on, plus the offset of `now` from it, which dies out.
 
     The offset is made of quintics that start as the difference and end at zero, at rest: the differences of position
-    and velocity die out over `blend_time`, that of acceleration over `ACCELERATION_TIME` if that is shorter, since it
+    and velocity die out over `blend_time`, that of acceleration over `ACCELERATION_BLEND` if that is shorter, since it
     would otherwise lead far from the trajectory. Where there is no difference there is no offset, not even of rounding.
 
     Parameters
@@ -147,7 +148,7 @@ def takeover(base: Path, begin: float, now: Reference, blend_time: float) -> Ble
     offsets, until = np.zeros((2, ORDER, len(now.q))), np.full(2, begin)
     for k, (e, v, a, T) in enumerate((
         (now.q - there.q, now.qd - there.qd, zero, blend_time),
-        (zero, zero, now.qdd - there.qdd, min(blend_time, ACCELERATION_TIME)),
+        (zero, zero, now.qdd - there.qdd, min(blend_time, ACCELERATION_BLEND)),
     )):
         if e.any() or v.any() or a.any():
             offsets[k], until[k] = _dying(e, v, a, T), begin + T

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from rne_dynamics.control.startup.causes import Cause, Evidence, quantity
-from rne_dynamics.control.startup.payload_estimate import FARTHEST, PayloadEstimate
+from rne_dynamics.control.startup.payload_estimate import FARTHEST_MASS, PayloadEstimate
 from rne_dynamics.model.inertia import Array
 
 #: Typical first moment of a payload about the flange, kg·m: a larger one is less likely.
@@ -79,7 +79,7 @@ def payload(evidence: Evidence) -> Iterator[Cause]:
     for found in evidence.estimates:
         if abs(found.mass) < LIGHTEST or found.mass < -1.05 * found.flange.mass:
             continue
-        if float(np.linalg.norm(found.moment)) > FARTHEST * abs(found.mass):
+        if float(np.linalg.norm(found.moment)) > FARTHEST_MASS * abs(found.mass):
             continue
         price = 3.0 + float(np.square(found.moment / TYPICAL_MOMENT).sum())
         yield Cause("payload", found.residual, price, payload_text(evidence, found))

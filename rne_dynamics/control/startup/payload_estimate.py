@@ -30,7 +30,7 @@ SIGMAS = 3.0
 #: Payload expected where the posture shows nothing, one standard deviation: kg and kg·m.
 PRIOR_MASS, PRIOR_MOMENT = 20.0, 0.5
 #: Largest distance of a payload's mass centre from the link's origin that is believed, m.
-FARTHEST = 0.5
+FARTHEST_MASS = 0.5
 #: Share of the misfit that a payload has to explain to be one.
 EXPLAINED = 0.5
 #: Blocks that the time of the check is split into, and those without which its noise is not known.
@@ -47,7 +47,7 @@ class PayloadTest:
     ----------
     least
         Mass below which no payload is refused, kg; 0 for no test. A first moment is refused from this mass at
-        `FARTHEST` on.
+        `FARTHEST_MASS` on.
     friction
         Static friction besides the model's Coulomb friction, as a fraction of each joint's effort limit: a bound.
     model_error
@@ -223,5 +223,5 @@ def estimate_payload(
     return PayloadEstimate(
         flange, float(x[0]), x[1:], SIGMAS * math.sqrt(mass_spread) + rubbing, left,
         bool(explains and least > 0.0 and abs(x[0]) > max(least, SIGMAS * math.sqrt(scatter[0, 0]) + rubbing)),
-        bool(explains and least > 0.0 and size > max(least * FARTHEST, about)),
+        bool(explains and least > 0.0 and size > max(least * FARTHEST_MASS, about)),
     )  # fmt: skip

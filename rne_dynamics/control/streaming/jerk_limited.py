@@ -22,6 +22,7 @@ from typing import NamedTuple
 import numpy as np
 
 from rne_dynamics.compiling.jit import helper, in_place_kernel
+from rne_dynamics.control.thresholds import HALVINGS, ROUNDING
 from rne_dynamics.model.inertia import Array
 
 #: Rows of the limits: lower and upper position, velocity, acceleration, jerk.
@@ -29,15 +30,11 @@ LOWER, UPPER, VELOCITY, ACCELERATION, JERK = range(5)
 #: Fraction of acceleration and jerk with which stops are planned. The rest covers that the jerk is constant in a step.
 RESERVE = 0.95
 #: Longest step, s. Longer ones are divided.
-LONGEST_STEP = 0.002
-#: Halvings of the range of jerks: its resolution is a millionth.
-HALVINGS = 20
+SUBSTEP = 0.002
 #: Fraction of the acceleration limit that is left for meeting an aim, however much of it the aim takes itself.
 LEAST_LEFT = 0.1
 #: Points at which a quintic is checked, besides the ends.
 CHECKS = 8
-#: Round-off that a limit may be passed by, as a fraction of it.
-ROUNDING = 1e-9
 
 _PEAK, _STOP, _MEET = range(3)
 
@@ -85,7 +82,7 @@ def follow_kernel(
     dt
         s; not negative.
     """
-    steps = max(math.ceil(dt / LONGEST_STEP - 1e-6), 1)
+    steps = max(math.ceil(dt / SUBSTEP - 1e-6), 1)
     step = dt / steps
     if step <= 0.0:
         return

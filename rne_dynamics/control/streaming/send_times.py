@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from rne_dynamics.control.thresholds import NANOSECONDS
+
 #: Gains of the corrections of time and period once many setpoints have arrived.
 TIME_GAIN, PERIOD_GAIN = 0.1, 0.0025
-NANOSECONDS = 1_000_000_000
 
 
 class SendTimes:

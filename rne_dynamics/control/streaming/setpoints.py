@@ -16,12 +16,13 @@ from rne_dynamics.control.streaming import aim, jerk_limited
 from rne_dynamics.control.streaming.limits import StreamLimits
 from rne_dynamics.control.streaming.problems import SetpointError, SetpointProblem
 from rne_dynamics.control.streaming.send_times import SendTimes
-from rne_dynamics.control.streaming.stream import NANOSECONDS, Stream
+from rne_dynamics.control.streaming.stream import Stream
+from rne_dynamics.control.thresholds import NANOSECONDS
 from rne_dynamics.control.turns import turns_off_kernel
 from rne_dynamics.model.inertia import Array
 
 #: Messages of one sender that may be lost in a row: so many, and more by the time since the last one, in periods.
-LOST, LOST_PERIODS = 20, 4.0
+LOST_SETPOINTS, LOST_PERIODS = 20, 4.0
 
 
 class Setpoints:
@@ -130,7 +131,7 @@ class Setpoints:
         if sequence is None:
             return
         period = self._times.period * NANOSECONDS
-        most = LOST + (LOST_PERIODS * silence / period if period > 0.0 else 0.0)
+        most = LOST_SETPOINTS + (LOST_PERIODS * silence / period if period > 0.0 else 0.0)
         if self._sequence >= 0 and not 0 < sequence - self._sequence <= most:
             raise SetpointError(
                 f"setpoint number {sequence} after {self._sequence}: there are two senders, or it was delivered late; "

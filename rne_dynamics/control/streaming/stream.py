@@ -21,15 +21,15 @@ from rne_dynamics.control.streaming.jerk_limited import (
     follow_kernel,
 )
 from rne_dynamics.control.streaming.limits import StreamLimits
+from rne_dynamics.control.thresholds import NANOSECONDS
 from rne_dynamics.model.inertia import Array
 
-NANOSECONDS = 1_000_000_000
 #: Periods of the sender in which a deviation dies out, and after a setpoint until its acceleration is not used further.
 HORIZON, BEND = 2.0, 1.5
 #: Longest horizon, s.
 LONGEST_HORIZON = 0.1
 #: Speed and acceleration, as fractions of the limits, below which the reference counts as at rest.
-AT_REST = 1e-4
+REST_PART = 1e-4
 
 
 class Stream:
@@ -171,8 +171,8 @@ class Stream:
         if self._line is None or self._stamp < self._line[0] + self._line[1] * NANOSECONDS:
             return False
         limits = self._table
-        slow = np.abs(self._state[1]) <= AT_REST * limits[VELOCITY]
-        return bool((slow & (np.abs(self._state[2]) <= AT_REST * limits[ACCELERATION])).all())
+        slow = np.abs(self._state[1]) <= REST_PART * limits[VELOCITY]
+        return bool((slow & (np.abs(self._state[2]) <= REST_PART * limits[ACCELERATION])).all())
 
     def judge(self, stamp: int, q: Array, qd: Array) -> Outcome | None:
         """Whether the stream has ended, or the arm, at `q` and `qd`, (n,), has left the path's tolerance."""

@@ -23,9 +23,9 @@ from rne_dynamics.control.guards import effort_limiter, effort_limits
 from rne_dynamics.control.guards.effort_limiter import EffortLimiter, Limited, limit_kernel
 from rne_dynamics.control.reference import Reference, RowsReference
 from rne_dynamics.control.rigid_terms import own_base_view
-from rne_dynamics.control.supervision.runaway import OVERSPEED
 from rne_dynamics.control.supervision.settings import Settings
 from rne_dynamics.control.terms import TorqueTerms
+from rne_dynamics.control.thresholds import OVERSPEED
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.packed_arm import base_view
 from rne_dynamics.spatial.columns import columns

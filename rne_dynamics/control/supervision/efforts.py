@@ -6,9 +6,9 @@ import numpy as np
 
 from rne_dynamics.control.guards.effort_limiter import Limited
 from rne_dynamics.control.reference import Reference
-from rne_dynamics.control.supervision.motion_queue import NANOSECONDS, Ending
+from rne_dynamics.control.supervision.motion_queue import Ending
 from rne_dynamics.control.supervision.output import Effort
-from rne_dynamics.control.supervision.runaway import OVERSPEED, Runaway
+from rne_dynamics.control.supervision.runaway import Runaway
 from rne_dynamics.control.supervision.states import (
     DRIVING,
     FAULT,
@@ -18,20 +18,15 @@ from rne_dynamics.control.supervision.states import (
     TRACKING,
 )
 from rne_dynamics.control.supervision.stop_plan import Stage, Stop
-from rne_dynamics.control.supervision.transitions import GAP, Transitions
+from rne_dynamics.control.supervision.transitions import Transitions
 from rne_dynamics.control.terms import FEEDBACK, GRAVITY, TorqueTerms
+from rne_dynamics.control.thresholds import GAP, INERTIA_PERIOD, LONGEST_GAP, NANOSECONDS, OVERSPEED, ROUNDING
 from rne_dynamics.errors import RneDynamicsError
 from rne_dynamics.model.inertia import Array
 
-#: How often the inertia that walls and dampers are made of is updated, s.
-INERTIA_PERIOD = 0.2
 #: Age of the last state up to which feedforward accelerates the arm, s: the arm must not stay behind in the gaps of a
 #: stream that comes in bursts; in a long one nothing may make it faster.
 BURST = 0.05
-#: Efforts that differ by less, in effort limits, are the same.
-ALIKE = 1e-9
-#: Largest step of the stamps that lets the feedback grow, s.
-LONGEST_STEP = 0.1
 
 
 class Efforts(Transitions):
@@ -178,7 +173,7 @@ class Efforts(Transitions):
             self._ramped = stamp
             return 1.0
         ramp = self.settings.feedback_ramp
-        step = min(max(stamp - self._ramped, 0) / NANOSECONDS, LONGEST_STEP)
+        step = min(max(stamp - self._ramped, 0) / NANOSECONDS, LONGEST_GAP)
         self._feedback = min(self._feedback + step / ramp, 1.0) if ramp > 0.0 else 1.0
         self._ramped = stamp
         return self._feedback
@@ -221,7 +216,7 @@ class Efforts(Transitions):
                 terms = self._torques.along(ahead, braking=False, faster=now - self.arrival < BURST)
             except RneDynamicsError:  # loops that do not close there: the last effort stays
                 return None
-        if (np.abs(terms.total - self._command) <= ALIKE * self.settings.limits.effort).all():
+        if (np.abs(terms.total - self._command) <= ROUNDING * self.settings.limits.effort).all():
             return None
         limited = self._output.approach(terms.total, terms, now, self.q, self.counters)
         self._command = limited.command

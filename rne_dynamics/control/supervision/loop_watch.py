@@ -9,7 +9,15 @@ import numpy as np
 from rne_dynamics.control.computed_torque import ComputedTorque
 from rne_dynamics.control.gain_check import tolerated_delay
 from rne_dynamics.control.gains import Gains
-from rne_dynamics.control.guards.oscillation import COUNT, LIMIT, LONGEST, PAUSE, SLOWEST, SWING_ROWS, swing_kernel
+from rne_dynamics.control.guards.oscillation import (
+    COUNT,
+    LIMIT,
+    LONGEST,
+    SLOWEST,
+    SWING_PAUSE,
+    SWING_ROWS,
+    swing_kernel,
+)
 from rne_dynamics.control.startup.loop_delay import LoopDelay
 from rne_dynamics.control.supervision.settings import Settings
 from rne_dynamics.model.inertia import Array
@@ -19,7 +27,7 @@ COMPENSATED = 0.5
 #: Fraction of the feedback until the delay is known.
 UNKNOWN = 0.5
 #: Factor of the feedback after each oscillation; an arm that oscillates with less than the least fraction is stopped.
-LOWERED, LEAST = 0.25, 0.05
+LOWERED, LEAST_PART = 0.25, 0.05
 #: Difference of declared and measured delay that is reported, s.
 DIFFERENCE = 0.002
 
@@ -87,9 +95,9 @@ class LoopWatch:
         if j < 0:
             return ""
         self._lowered *= LOWERED
-        self._memory[COUNT] = -PAUSE
+        self._memory[COUNT] = -SWING_PAUSE
         self._memory[LIMIT] *= 2.0  # what lasts must be larger to count again
-        self.spent = self._lowered < LEAST
+        self.spent = self._lowered < LEAST_PART
         name = self._settings.robot.joint_names[j]
         self.text = (
             f"joint {name!r} oscillates: the feedback is lowered to {self._lowered:.0%} until ~/recover or other "

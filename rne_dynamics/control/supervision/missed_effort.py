@@ -11,7 +11,7 @@ from rne_dynamics.control.terms import CORIOLIS, FRICTION, GRAVITY, INERTIA, Tor
 from rne_dynamics.model.inertia import Array
 
 #: Efforts that are fitted, the newest of them that give the support, and the time between two, s.
-FITTED, NEWEST, PERIOD = 50, 10, 0.01
+FITTED, NEWEST, FIT_PERIOD = 50, 10, 0.01
 #: Deviations of a model that are believed, as parts of its inertia and of its friction: least and most.
 BELIEVED = np.array([[[-0.5], [0.0]], [[0.5], [3.0]]])
 #: Scatter of a term that proves nothing, in effort limits: what it explains is counted as support.
@@ -32,7 +32,7 @@ class MissedEffort:
 
     def note(self, now: float, terms: TorqueTerms | Array, command: Array) -> None:
         """Remember what was sent at `now`, (n,), limits included, and the law's terms."""
-        if now - self._at >= PERIOD:
+        if now - self._at >= FIT_PERIOD:
             self._at, self._fit = now, np.zeros(0)
             self._efforts.append((terms, command))
 

@@ -14,11 +14,10 @@ from rne_dynamics.control.motion.motion import Motion
 from rne_dynamics.control.motion.rest import rest
 from rne_dynamics.control.reference import Reference
 from rne_dynamics.control.streaming.stream import Stream
+from rne_dynamics.control.thresholds import LONGEST_GAP, NANOSECONDS
 from rne_dynamics.control.trajectory import Hold, Trajectory
 from rne_dynamics.errors import TrajectoryError
 from rne_dynamics.model.inertia import Array
-
-NANOSECONDS = 1_000_000_000
 
 
 class Ending(Enum):
@@ -38,8 +37,6 @@ OnEnd = Callable[[Ending, str], None]
 _ENDINGS = {
     "succeeded": Ending.SUCCEEDED, "path": Ending.PATH, "goal": Ending.GOAL, "silent": Ending.SILENT,
 }  # fmt: skip
-#: Longest step between two states along which a reference that moves may advance, s: it would leap otherwise.
-LONGEST_STEP = 0.1
 #: What can be under way.
 Followed = Motion | Stream
 
@@ -117,7 +114,7 @@ class MotionQueue:
     def advance(self, stamp: int, speed: float, *, reckoning: bool = False) -> Reference:
         """The reference at `stamp`, ns, with path time at `speed` of real time; stamps do not decrease.
 
-        Where a reference that moves would advance by more than `LONGEST_STEP` the arm comes to rest from where the
+        Where a reference that moves would advance by more than `LONGEST_GAP` the arm comes to rest from where the
         reference is instead, and what was under way is stopped.
 
         Parameters
@@ -128,9 +125,9 @@ class MotionQueue:
             Whether no states come, so that the reference says where the arm is: it then takes steps of any length.
         """
         step, self._at = (stamp - self._at) / NANOSECONDS, stamp
-        if step > LONGEST_STEP and not reckoning and (self._now is not None or self.reference.qd.any()):
+        if step > LONGEST_GAP and not reckoning and (self._now is not None or self.reference.qd.any()):
             self.anchor(stamp, self.reference, f"no joint state was answered for {step:.3f} s, in which the motion "
-                        f"would leap; at most {LONGEST_STEP:g} s are allowed")
+                        f"would leap; at most {LONGEST_GAP:g} s are allowed")
         if self._next is not None and stamp >= self._next.motion.start:
             self._begin(stamp, speed, self._next)
         self.reference = self._advance(stamp, speed)

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from rne_dynamics.control.guards.base_filter import BaseReading
-from rne_dynamics.control.guards.lost_stream import BACK, DOUBTED
+from rne_dynamics.control.guards.state_refusals import DOUBTED
 from rne_dynamics.control.supervision.efforts import Efforts
-from rne_dynamics.control.supervision.motion_queue import NANOSECONDS
 from rne_dynamics.control.supervision.states import (
     DRIVING,
     FAULT,
@@ -16,7 +15,7 @@ from rne_dynamics.control.supervision.states import (
     UNCONFIGURED,
     WAITING,
 )
-from rne_dynamics.control.supervision.transitions import GAP, PERIODS
+from rne_dynamics.control.thresholds import BACK, GAP, NANOSECONDS, PERIODS
 from rne_dynamics.errors import StateError, StateProblem
 from rne_dynamics.model.inertia import Array
 

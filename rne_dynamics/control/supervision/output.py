@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from rne_dynamics.control.guards.clamp_report import clamp_report
-from rne_dynamics.control.guards.effort_limiter import LONGEST_STEP, SPEED, EffortLimiter, Limited
+from rne_dynamics.control.guards.effort_limiter import SPEED, EffortLimiter, Limited
 from rne_dynamics.control.guards.effort_limits import VELOCITY
 from rne_dynamics.control.guards.velocity_in_force import VelocityInForce
 from rne_dynamics.control.reference import Reference
@@ -18,6 +18,7 @@ from rne_dynamics.control.supervision.counters import Counters
 from rne_dynamics.control.supervision.settings import Settings
 from rne_dynamics.control.supervision.torques import Torques
 from rne_dynamics.control.terms import TorqueTerms, named_terms
+from rne_dynamics.control.thresholds import LONGEST_STEP
 from rne_dynamics.model.inertia import Array
 
 

@@ -10,8 +10,8 @@ time from detection   effort of each joint
 0 to `TRIAL`          gravity and damping, of which only what takes energy: zero where effort · velocity > 0. Never more
                       than the rate limit can bring to zero by `CUT`
 at `TRIAL`, and       zero for all joints, where an effort should brake a joint, and more than that effort has driven
-every `WINDOW` later  the joint on
-every `WINDOW` later  the same, if a fast joint is faster than ever since, whatever explains it
+every `INTERVAL` later  the joint on
+every `INTERVAL` later  the same, if a fast joint is faster than ever since, whatever explains it
 two `TRIAL` of zero   as before for good, if the joint is driven on without its motor: a hand pushes harder than the
 efforts later         motors brake. Otherwise the motors are at fault, and the efforts stay zero
 otherwise             gravity and damping that take energy; slow joints are held
@@ -27,19 +27,16 @@ from collections.abc import Callable
 import numpy as np
 
 from rne_dynamics.control.guards.effort_limits import EffortLimits
+from rne_dynamics.control.thresholds import CUT, OVERSPEED, TRIAL
 from rne_dynamics.model.inertia import Array
 
-#: Multiple of a joint's velocity limit at which its motion is always stopped.
-OVERSPEED = 1.5
-#: How long braking is tried, and when efforts that did not brake are zero, s.
-TRIAL, CUT = 0.010, 0.020
 #: Time between two comparisons afterwards, s, and the growth of speed that counts, as a factor.
-WINDOW, GROWTH = 0.020, 1.02
+INTERVAL, GROWTH = 0.020, 1.02
 #: Fractions of the velocity limit: below the first a joint is held, above the second growing speed counts.
-SLOW, FAST = 0.05, 1.0
+HELD, FAST = 0.05, 1.0
 #: Fractions of the effort limit: braking efforts below the first prove nothing; a joint that is driven on by more than
 #: the second although nothing was sent to it gets the effort of another joint.
-LEAST, STRAY = 2e-4, 0.05
+LEAST_BRAKING, STRAY = 2e-4, 0.05
 #: Part of what has driven a joint on that must stay without efforts to be a hand's: it would grow, since the brake is
 #: gone, but the hand's lever changes. Efforts may act late by `TRIAL`. It is then trusted up to so much more speed.
 EXTERNAL, TRUSTED = 0.5, 3.0
@@ -101,11 +98,11 @@ class Runaway:
         if self.cut and (self._command.any() or now - self._zero_from < TRIAL):
             self._zero_from = now if self._command.any() else self._zero_from
             self._restart(now, qd)  # efforts may still act
-        elif now - self._from >= (TRIAL if self.cut or not self._tried else WINDOW):
+        elif now - self._from >= (TRIAL if self.cut or not self._tried else INTERVAL):
             self._judge(now, qd, explaining)
         if self.cut:
             return np.zeros(len(effort))
-        drives = (effort * qd > 0.0) & (np.abs(qd) > SLOW * self._limits.velocity)
+        drives = (effort * qd > 0.0) & (np.abs(qd) > HELD * self._limits.velocity)
         allowed: Array = np.where(drives, 0.0, effort)
         if not self._tried:
             cap = self._limits.rate * max(self._began + CUT - now, 0.0)
@@ -133,11 +130,11 @@ class Runaway:
             self._doubted = False
             self._trusted = self._trusted if found else TRUSTED * np.maximum(speed, OVERSPEED)
         else:
-            braked = (commanded * self._qd < 0.0) & (np.abs(commanded) > LEAST * limits.effort)
+            braked = (commanded * self._qd < 0.0) & (np.abs(commanded) > LEAST_BRAKING * limits.effort)
             bound = np.where(braked, np.abs(commanded), STRAY * limits.effort)
             if self._guided:
                 bound = np.maximum(GUIDED * np.abs(commanded), STRAY * limits.effort)
-            driven = (before > SLOW) & ((acting - commanded) * along > bound)
+            driven = (before > HELD) & ((acting - commanded) * along > bound)
             grown = self._tried & (speed > np.maximum(GROWTH * np.maximum(before, self._first), FAST))
             self._suspects = (driven if self._guided else driven | grown) & (speed > self._trusted)
             self._along, self._drive = along, acting * along

@@ -9,7 +9,6 @@ from typing import Literal
 from rne_dynamics.control.checks import frozen_vector
 from rne_dynamics.control.command_delay import check_delay
 from rne_dynamics.control.control_law import ControlLaw, check_law
-from rne_dynamics.control.damping_limits import ASSUMED_RATE
 from rne_dynamics.control.gravity_compensation import GravityCompensation
 from rne_dynamics.control.guards.base_filter import BaseSensor
 from rne_dynamics.control.guards.effort_limits import EffortLimits
@@ -18,6 +17,7 @@ from rne_dynamics.control.motion.tolerances import Tolerances
 from rne_dynamics.control.startup.payload_estimate import PayloadTest
 from rne_dynamics.control.streaming.limits import StreamLimits
 from rne_dynamics.control.supervision.stop_plan import StopPlan
+from rne_dynamics.control.thresholds import ASSUMED_RATE
 from rne_dynamics.control.tracking_law import TrackingLaw
 from rne_dynamics.errors import ControlError
 from rne_dynamics.model.inertia import Array

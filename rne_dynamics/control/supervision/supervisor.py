@@ -20,7 +20,7 @@ from rne_dynamics.control.streaming.problems import SetpointError, SetpointProbl
 from rne_dynamics.control.streaming.setpoints import Setpoints
 from rne_dynamics.control.streaming.setpoints import warm_up as warm_up_setpoints
 from rne_dynamics.control.supervision.counters import Counters
-from rne_dynamics.control.supervision.motion_queue import NANOSECONDS, Ending, OnEnd
+from rne_dynamics.control.supervision.motion_queue import Ending, OnEnd
 from rne_dynamics.control.supervision.observation import Observation
 from rne_dynamics.control.supervision.settings import Settings
 from rne_dynamics.control.supervision.start_gate import StartGate
@@ -37,6 +37,7 @@ from rne_dynamics.control.supervision.states import (
     Mode,
 )
 from rne_dynamics.control.supervision.stop_plan import Stop
+from rne_dynamics.control.thresholds import NANOSECONDS
 from rne_dynamics.errors import ControlError
 from rne_dynamics.model.inertia import Array
 
@@ -57,7 +58,7 @@ class Supervisor(Observation):
         old, self.settings = self.settings, settings
         self._torques.adopt(settings)
         if self._base is not None and settings.base is not None:
-            self._base.change(settings.base)
+            self._base.sensor = settings.base
         self._filter.change(settings.states)
         self._output.adopt(settings)
         self._update_inertia_at = -math.inf
@@ -216,11 +217,6 @@ class Supervisor(Observation):
         except SetpointError as error:
             setpoints.refuse(error)
             raise
-
-    def refuse_setpoint(self, error: SetpointError) -> None:
-        """Count a setpoint that could not even be read."""
-        if self.setpoints is not None:
-            self.setpoints.refuse(error)
 
     def _may_stream(self) -> Reference:
         """The current reference, where setpoints may be followed from now on."""

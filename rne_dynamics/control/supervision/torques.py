@@ -11,7 +11,7 @@ from rne_dynamics.closed_chain.following import Follower
 from rne_dynamics.control.closed_terms import closed_terms
 from rne_dynamics.control.computed_torque import ComputedTorque
 from rne_dynamics.control.control_law import next_integral, terms_of
-from rne_dynamics.control.damping_limits import CALM, SAFETY, lowered
+from rne_dynamics.control.damping_limits import lowered
 from rne_dynamics.control.gravity_compensation import GravityCompensation
 from rne_dynamics.control.guards.effort_limiter import Limited
 from rne_dynamics.control.guards.felt_inertia import joint_inertia
@@ -22,6 +22,7 @@ from rne_dynamics.control.supervision.missed_effort import MissedEffort
 from rne_dynamics.control.supervision.settings import Settings
 from rne_dynamics.control.supervision.watch import PeriodWatch
 from rne_dynamics.control.terms import TorqueTerms
+from rne_dynamics.control.thresholds import CALM, LONGEST_GAP, SAFETY
 from rne_dynamics.control.tracking_law import TrackingLaw
 from rne_dynamics.dispatch import bias_torque, follower, gravity_torque, inverse_dynamics, mechanism_of
 from rne_dynamics.dynamics.declared.base_motion import BaseMotion
@@ -36,8 +37,6 @@ if TYPE_CHECKING:
 BRAKING = 0.75
 #: Part of its velocity limit from which on a joint that is guided by hand is braked.
 RESISTED = 0.8
-#: Longest step of the integral of the error, s: a gap in the states is no reason to integrate over it.
-LONGEST_STEP = 0.1
 
 
 class Torques:
@@ -254,7 +253,7 @@ class Torques:
         law = self._settings.tracking
         if law is not None and self._integrates and self._tracked is not None:
             reference, q = self._tracked
-            step = min(max(dt, 0.0), LONGEST_STEP)
+            step = min(max(dt, 0.0), LONGEST_GAP)
             self.integral = next_integral(law, self.integral, q, reference, step, limited.saturated)
 
     def only_support(self, gravity: Array, support: float) -> TorqueTerms:

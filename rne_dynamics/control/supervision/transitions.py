@@ -14,9 +14,9 @@ from rne_dynamics.control.reference import Reference
 from rne_dynamics.control.supervision.counters import Counters
 from rne_dynamics.control.supervision.holding import HoldingBound
 from rne_dynamics.control.supervision.loop_watch import LoopWatch
-from rne_dynamics.control.supervision.motion_queue import NANOSECONDS, Ending, MotionQueue
+from rne_dynamics.control.supervision.motion_queue import Ending, MotionQueue
 from rne_dynamics.control.supervision.output import Output
-from rne_dynamics.control.supervision.runaway import CUT, TRIAL, Runaway
+from rne_dynamics.control.supervision.runaway import Runaway
 from rne_dynamics.control.supervision.settings import Settings
 from rne_dynamics.control.supervision.start_gate import StartGate
 from rne_dynamics.control.supervision.states import (
@@ -34,13 +34,8 @@ from rne_dynamics.control.supervision.states import (
 from rne_dynamics.control.supervision.stop_plan import Stage, Stop
 from rne_dynamics.control.supervision.torques import Torques
 from rne_dynamics.control.supervision.watch import StateRates
+from rne_dynamics.control.thresholds import CUT, GAP, LONGEST_GAP, NANOSECONDS, PERIODS, TRIAL
 from rne_dynamics.model.inertia import Array
-
-#: Time without a usable joint state after which a stop goes on without states, whatever `state_timeout` is, s.
-SILENCE = 0.1
-#: Time without a usable joint state, in s and in usual periods, after which feedforward replaces the last effort: its
-#: feedback, or the deceleration at a corner of the path, was computed for that moment only.
-GAP, PERIODS = 0.01, 3.0
 
 
 class Transitions:
@@ -223,7 +218,7 @@ class Transitions:
         timeout = self.settings.states.timeout or math.inf
         if self.mode is STOPPING:
             unseen = CUT if math.isinf(self._period) else max(TRIAL, 2.0 * self._period)  # of an arm that was too fast
-            timeout = min(timeout, SILENCE if self._runaway is None else unseen)
+            timeout = min(timeout, LONGEST_GAP if self._runaway is None else unseen)
         seeing = not self._dead_reckoning and (self.mode in DRIVING or self.mode is STOPPING)
         return seeing and now - self.arrival >= timeout
 

@@ -5,13 +5,11 @@ from __future__ import annotations
 import math
 
 from rne_dynamics.control.supervision.settings import Settings
-
-#: Over which the rate is taken, s.
-WINDOW = 0.5
+from rne_dynamics.control.thresholds import LONGEST_GAP, STREAM_WINDOW
 
 
 class RateWatch:
-    """Counts states over windows of `WINDOW` seconds.
+    """Counts states over windows of `STREAM_WINDOW` seconds.
 
     Parameters
     ----------
@@ -33,19 +31,19 @@ class RateWatch:
     def too_slow(self, now: float) -> bool:
         """Count the state that came at `now`, monotonic s; whether the window that it ends had too few."""
         self.count += 1
-        if not now - self.began >= WINDOW:
+        if not now - self.began >= STREAM_WINDOW:
             if math.isnan(self.began):
                 self.restart(now)
             return False
         self.rate = self.count / (now - self.began)
         self.began, self.count = now, 0
         # one state of the window may lie just outside it
-        self._slow = self._slow + 1 if self.rate < self.least - 1.0 / WINDOW else 0
+        self._slow = self._slow + 1 if self.rate < self.least - 1.0 / STREAM_WINDOW else 0
         return self._slow >= self._windows
 
 
 class PeriodWatch:
-    """Longest recent time between two joint states: rises at once, and falls over about `WINDOW`.
+    """Longest recent time between two joint states: rises at once, and falls over about `STREAM_WINDOW`.
 
     Parameters
     ----------
@@ -53,18 +51,15 @@ class PeriodWatch:
         Where it begins, s.
     """
 
-    #: A longer gap is a lost stream and no rate, s.
-    LONGEST = 0.1
-
     def __init__(self, expected: float) -> None:
         self.longest = expected
 
     def add(self, gap: float) -> None:
         """Take the time between the last two states, s; 0 where there was no new one."""
         if gap > self.longest:
-            self.longest = min(gap, self.LONGEST)
+            self.longest = min(gap, LONGEST_GAP)
         elif gap > 0.0:
-            self.longest += (gap - self.longest) * min(gap / WINDOW, 1.0)
+            self.longest += (gap - self.longest) * min(gap / STREAM_WINDOW, 1.0)
 
 
 class StateRates:
@@ -98,7 +93,8 @@ class StateRates:
         `new_time` says whether the stamps have jumped.
         """
         arrivals, stamps = self._arrivals, self._stamps
-        if not new_time and now - arrivals.began < WINDOW and stamp - stamps.began < WINDOW:  # NaN: not begun
+        within = now - arrivals.began < STREAM_WINDOW and stamp - stamps.began < STREAM_WINDOW  # NaN: not begun
+        if within and not new_time:
             arrivals.count += 1
             stamps.count += 1
             return ""

@@ -8,19 +8,12 @@ from support.supervised import settings as plain_settings
 from support.wheel import wheel_urdf
 
 import rne_dynamics as rne
-from rne_dynamics.control.damping_limits import (
-    CALM,
-    LIGHT,
-    SAFETY,
-    checked_damping,
-    fastest_decay,
-    lowered,
-    lowered_everywhere,
-)
+from rne_dynamics.control.damping_limits import LIGHT, checked_damping, fastest_decay, lowered, lowered_everywhere
 from rne_dynamics.control.posture_inertia import posture_inertia
 from rne_dynamics.control.supervision.settings import Settings
 from rne_dynamics.control.supervision.torques import Torques
 from rne_dynamics.control.supervision.watch import PeriodWatch, RateWatch
+from rne_dynamics.control.thresholds import CALM, SAFETY
 from rne_dynamics.dispatch import mass_matrix
 from rne_dynamics.errors import ControlError
 

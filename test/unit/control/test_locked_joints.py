@@ -5,7 +5,15 @@ import math
 
 import pytest
 
-from rne_dynamics.control.locked_joints import CALM, FASTEST, OLD, PERIOD, STEP, LockedJoints, Measured
+from rne_dynamics.control.locked_joints import (
+    FASTEST,
+    LOCK_PERIOD,
+    OLD_POSITION,
+    SLOWER_FOR,
+    STEP,
+    LockedJoints,
+    Measured,
+)
 
 
 def ns(seconds: float) -> int:
@@ -22,8 +30,8 @@ def test_until_it_is_measured_it_stays_and_that_is_reported():
     }  # fmt: skip
     assert joints.report(0.1) == "torso at 0.4 (measured), head at 0 (not measured)"
     assert joints.unmeasured(0.1) == ("head",)
-    assert "torso at 0.4 (measured 2.0 s ago)" in joints.report(0.1 + 2 * OLD)
-    assert joints.unmeasured(0.1 + 2 * OLD) == ("torso", "head")
+    assert "torso at 0.4 (measured 2.0 s ago)" in joints.report(0.1 + 2 * OLD_POSITION)
+    assert joints.unmeasured(0.1 + 2 * OLD_POSITION) == ("torso", "head")
 
 
 def test_where_the_model_has_it_already_nothing_changes():
@@ -45,8 +53,8 @@ def test_a_slow_joint_is_followed_within_the_step_at_no_more_than_the_rate():
         worst = max(worst, abs(q - at))
         assert joints.too_fast(now) == ""
     assert len(models) > 50
-    assert min(b - a for a, b in itertools.pairwise(models)) >= PERIOD - 1e-9
-    assert worst <= STEP + 0.15 * (PERIOD + 0.03)
+    assert min(b - a for a, b in itertools.pairwise(models)) >= LOCK_PERIOD - 1e-9
+    assert worst <= STEP + 0.15 * (LOCK_PERIOD + 0.03)
 
 
 def test_a_fast_joint_is_named_until_it_is_calm_again_and_followed_meanwhile():
@@ -56,11 +64,11 @@ def test_a_fast_joint_is_named_until_it_is_calm_again_and_followed_meanwhile():
         joints.update(now, {"torso": Measured(q, ns(now))})
     assert "'torso'" in joints.too_fast(now)
     assert f"{2.0 * FASTEST:g} per second" in joints.too_fast(now)
-    assert joints.at["torso"] == pytest.approx(q, abs=2.0 * PERIOD * 2.0 * FASTEST)
+    assert joints.at["torso"] == pytest.approx(q, abs=2.0 * LOCK_PERIOD * 2.0 * FASTEST)
     for k in range(1, 10):
         joints.update(now + 0.05 * k, {"torso": Measured(q, ns(now + 0.05 * k))})
-    assert joints.too_fast(now + 0.9 * CALM)
-    assert not joints.too_fast(now + 1.1 * CALM)
+    assert joints.too_fast(now + 0.9 * SLOWER_FOR)
+    assert not joints.too_fast(now + 1.1 * SLOWER_FOR)
     assert joints.at["torso"] == pytest.approx(q)
 
 

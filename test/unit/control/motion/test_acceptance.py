@@ -25,7 +25,7 @@ from support.hostile_trajectories import (
 from rne_dynamics.control.motion.acceptance import Accepted, CurrentMotion, Rules, accept_points
 from rne_dynamics.control.motion.motion import Motion
 from rne_dynamics.control.motion.points import (
-    LONGEST,
+    LONGEST_TRAJECTORY,
     MOST_POINTS,
     MOST_POSITIONS,
     check_count,
@@ -214,7 +214,7 @@ def test_an_arm_outside_its_limits_may_come_back_but_not_go_further():
         (ask((1.0, ROW), (1.0, ROW)), "times must increase"),
         (ask((2.0, ROW), (1.0, ROW)), "times must increase"),
         (ask((-0.5, ROW)), "point 0: its time is -1 s and 500000000 ns"),
-        (ask((LONGEST + 1.0, ROW)), "at most 86400 s are taken"),
+        (ask((LONGEST_TRAJECTORY + 1.0, ROW)), "at most 86400 s are taken"),
         (ask((1.0, ROW), header=(-5, 0)), "the header's stamp is -5 s"),
         (ask((1.0, ROW), header=(5, 2**32 - 1)), "nanoseconds must be below a second"),
         (ask((1.0, ROW), header=(5, 0)), "away from the joint states' time; leave the header's stamp zero"),

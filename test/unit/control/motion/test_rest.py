@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from rne_dynamics.control.motion.rest import STEPS, rest
+from rne_dynamics.control.motion.rest import SIXTEENTHS, rest
 from rne_dynamics.control.reference import Reference
 
 FREE = np.full(4, np.inf)
@@ -45,7 +45,7 @@ def test_from_a_steady_speed_it_slows_down_without_ever_going_faster_or_back():
 def test_near_a_limit_a_joint_stops_sooner_and_before_it(seed):
     rng = np.random.default_rng(seed)
     now = Reference(np.zeros(4), rng.uniform(-2.0, 2.0, 4), np.zeros(4))
-    room = np.abs(now.qd) * 0.3 * rng.uniform(0.5 / STEPS, 1.0, 4)  # enough for a sixteenth of the time
+    room = np.abs(now.qd) * 0.3 * rng.uniform(0.5 / SIXTEENTHS, 1.0, 4)  # enough for a sixteenth of the time
     path = rest(now, 0.3, -room, room, FREE)
     places = np.array([path.sample(t).q for t in np.linspace(0.0, 0.3, 2000)])
     assert (np.abs(places) <= room + 1e-15).all()
@@ -55,7 +55,7 @@ def test_near_a_limit_a_joint_stops_sooner_and_before_it(seed):
 def test_a_joint_that_cannot_stop_in_time_begins_more_slowly():
     now = Reference(np.full(4, 0.999), np.full(4, 2.0), np.zeros(4))
     path = rest(now, 0.3, np.full(4, -1.0), np.ones(4), FREE)
-    assert path.duration == pytest.approx(0.3 / STEPS)
+    assert path.duration == pytest.approx(0.3 / SIXTEENTHS)
     np.testing.assert_allclose(path.positions[-1], 1.0, rtol=1e-12)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from rne_dynamics.control.supervision.missed_effort import BELIEVED, FITTED, PERIOD, MissedEffort
+from rne_dynamics.control.supervision.missed_effort import BELIEVED, FIT_PERIOD, FITTED, MissedEffort
 from rne_dynamics.control.terms import TorqueTerms
 
 LIMIT = np.array([100.0, 20.0])
@@ -19,7 +19,7 @@ def noted(inertia: np.ndarray, friction: np.ndarray, off: float, factor: float) 
     for k, (i, f) in enumerate(zip(inertia, friction, strict=True)):
         coriolis, gravity = RNG.normal(size=(2, 2))
         terms = TorqueTerms(i, coriolis, gravity, f, np.zeros(2))
-        missed.note(k * PERIOD, terms, coriolis + gravity + SUPPORT + (1.0 + off) * i + factor * f)
+        missed.note(k * FIT_PERIOD, terms, coriolis + gravity + SUPPORT + (1.0 + off) * i + factor * f)
     return missed
 
 

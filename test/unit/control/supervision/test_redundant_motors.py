@@ -11,7 +11,7 @@ from support.supervised import Rig, settings
 
 import rne_dynamics as rne
 from rne_dynamics.closed_chain.assembly import assemble
-from rne_dynamics.control.damping_limits import CALM, fastest_decay
+from rne_dynamics.control.damping_limits import fastest_decay
 from rne_dynamics.control.gate.hold import GateHold
 from rne_dynamics.control.guards.felt_inertia import joint_inertia
 from rne_dynamics.control.motion.loop_path import leading_joints, leading_path
@@ -20,6 +20,7 @@ from rne_dynamics.control.motion.tolerances import Tolerances
 from rne_dynamics.control.sampled import SampledTrajectory
 from rne_dynamics.control.supervision.settings import StartCheck
 from rne_dynamics.control.supervision.states import Mode
+from rne_dynamics.control.thresholds import CALM
 from rne_dynamics.errors import TrajectoryError
 
 EXAMPLES = Path(__file__).parents[4] / "examples"

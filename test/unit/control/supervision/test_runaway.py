@@ -9,8 +9,9 @@ import pytest
 from support.supervised import Rig, settings
 
 import rne_dynamics as rne
-from rne_dynamics.control.supervision.runaway import CUT, FAST, OVERSPEED
+from rne_dynamics.control.supervision.runaway import CUT, FAST
 from rne_dynamics.control.supervision.states import Mode
+from rne_dynamics.control.thresholds import OVERSPEED
 
 PUMA = rne.load_urdf("puma560")
 PANDA = rne.load_urdf("panda")

@@ -9,7 +9,7 @@ from support.supervised import Rig, settings
 import rne_dynamics as rne
 from rne_dynamics.control.guards.state_filter import StateLimits
 from rne_dynamics.control.supervision.states import Mode
-from rne_dynamics.control.supervision.transitions import SILENCE
+from rne_dynamics.control.thresholds import LONGEST_GAP
 
 ROBOT = rne.load_urdf("planar2")
 START = np.array([0.3, 0.8])
@@ -25,6 +25,6 @@ def test_a_stop_without_states_releases_the_arm(timeout, ending, after):
     assert rig.mode is Mode.HOLDING, "with such a timeout silence alone stops nothing"
     rig.supervisor.stop(rig.now, "test", ending=ending)
     stop = rig.settings.stop
-    rig.run(SILENCE + stop.brake_time + stop.hold_time + stop.ramp_time + 0.2, corrupt=lambda state: None)
+    rig.run(LONGEST_GAP + stop.brake_time + stop.hold_time + stop.ramp_time + 0.2, corrupt=lambda state: None)
     assert rig.mode is after
     assert not rig.sent[-1].any()
