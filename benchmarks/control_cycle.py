@@ -31,7 +31,7 @@ from sensor_msgs.msg import JointState
 from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 
 from rne_dynamics.ros.computed_torque_controller import ComputedTorqueController
-from rne_dynamics.ros.local_loop import LocalLoop
+from rne_dynamics.ros.loop_interface import LocalLoop
 from rne_dynamics.ros.messages import write_stamp
 from rne_dynamics.ros.process import settle
 from rne_dynamics.ros.trajectory_message import duration_message

@@ -68,8 +68,7 @@ def receive(file: Path) -> None:
             taken = subscription.handle.take_message(Float64MultiArray, True)
         if taken is not None:
             now, effort = time.monotonic(), reader.read(taken[0])
-            if effort is not None:
-                came.append((now, effort[0]))
+            came.append((now, effort[0]))
     np.save(file, np.array(came).reshape(-1, 2))
 
 

@@ -34,7 +34,7 @@ from std_msgs.msg import Float64MultiArray
 import rne_dynamics as rne
 from rne_dynamics.ros import hot_loop
 from rne_dynamics.ros.computed_torque_controller import ComputedTorqueController
-from rne_dynamics.ros.local_loop import LocalLoop
+from rne_dynamics.ros.loop_interface import LocalLoop
 from rne_dynamics.ros.process import settle
 
 RATE = 1000.0

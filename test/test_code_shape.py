@@ -31,8 +31,8 @@ PRESENTATION = {"cli/info.py", "cli/simulate_report.py"}
 
 #: Files over 300 lines and their ceilings. A ceiling goes down with its file; no file is added.
 LONG_FILES = {
-    "control/gate/effort_gate.py": 435,
-    "control/guards/effort_limiter.py": 351,
+    "control/gate/effort_gate.py": 398,
+    "control/guards/effort_limiter.py": 348,
     "model/flexible/modal_file.py": 309,
     "model/tree.py": 303,
     "ros/effort_gate.py": 313,

@@ -72,6 +72,14 @@ def frozen_vector(
     return array
 
 
+def check_number(
+    value: float, what: str, *, zero: bool = False, unit: str = "", error: type[ControlError] = ControlError
+) -> None:
+    """`error` for a number that is not finite and above 0, or with `zero` not negative; `what` and `unit` name it."""
+    if not (np.isfinite(value) and (value > 0.0 or (zero and value == 0.0))):
+        raise error(f"{what} is {value}{unit}; it must be finite and {'not negative' if zero else 'above 0'}")
+
+
 def measured(value: ArrayLike, n: int, what: str) -> Array:
     """A joint vector of one control cycle as the kernels need it; only its shape is checked, for speed.
 

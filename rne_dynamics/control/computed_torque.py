@@ -14,12 +14,11 @@ from rne_dynamics.compiling.addresses import in_python
 from rne_dynamics.compiling.jit import helper, in_place_helper, kernel
 from rne_dynamics.control.checks import measured
 from rne_dynamics.control.closed_terms import closed_terms
-from rne_dynamics.control.feedback import feedback
 from rne_dynamics.control.friction_compensation import joint_compensation
 from rne_dynamics.control.reference import Reference
 from rne_dynamics.control.rigid_terms import OwnTerms, own_rigid_terms, own_terms, rigid_terms_kernel
 from rne_dynamics.control.terms import TorqueTerms
-from rne_dynamics.control.tracking_law import TrackingLaw
+from rne_dynamics.control.tracking_law import TrackingLaw, feedback
 from rne_dynamics.dispatch import mechanism_of
 from rne_dynamics.dynamics.declared.base_motion import BaseMotion
 from rne_dynamics.model.inertia import Array

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from rne_dynamics.compiling.jit import in_place_helper, in_place_kernel
-from rne_dynamics.control.checks import measured
+from rne_dynamics.control.checks import check_number, measured
 from rne_dynamics.errors import ControlError
 from rne_dynamics.model.friction import JointFriction
 from rne_dynamics.model.inertia import Array
@@ -65,11 +65,7 @@ class FrictionCompensation:
             raise ControlError(
                 f"friction compensation: scale is {self.scale}; it must lie in [0, 1], above 1 the arm drives itself"
             )
-        if not (np.isfinite(self.velocity_threshold) and self.velocity_threshold > 0.0):
-            raise ControlError(
-                f"friction compensation: velocity_threshold is {self.velocity_threshold}; "
-                "it must be finite and above 0"
-            )
+        check_number(self.velocity_threshold, "friction compensation: velocity_threshold")
 
     def torque(self, friction: JointFriction, velocity: Array, passive: Array | None = None) -> Array:
         """Compensating torque, N·m or N; shape (n,).

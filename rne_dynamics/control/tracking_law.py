@@ -9,7 +9,8 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from rne_dynamics.control.checks import every_joint_driven
+from rne_dynamics.compiling.jit import in_place_kernel
+from rne_dynamics.control.checks import every_joint_driven, measured
 from rne_dynamics.control.friction_compensation import FrictionCompensation
 from rne_dynamics.control.gain_check import lowest_rate
 from rne_dynamics.control.gains import Gains
@@ -19,6 +20,35 @@ from rne_dynamics.model.friction import JointFriction, joint_friction
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.mechanism import RigidRobot
 from rne_dynamics.model.rebuilt import Rebuilt
+
+
+@in_place_kernel
+def feedback_kernel(
+    p: Array,
+    i: Array,
+    d: Array,
+    q: Array,
+    qd: Array,
+    reference_q: Array,
+    reference_qd: Array,
+    integral: Array,
+    answer: Array,
+) -> None:
+    """Kp e + Kd ė + Ki ∫e into `answer`; each of shape (n,)."""
+    for j in range(answer.shape[0]):
+        answer[j] = p[j] * (reference_q[j] - q[j]) + d[j] * (reference_qd[j] - qd[j]) + i[j] * integral[j]
+
+
+def feedback(gains: Gains, q: Array, qd: Array, reference: Reference, integral: Array | None) -> Array:
+    """Kp e + Kd ė + Ki ∫e with e = reference − measured; shape (n,)."""
+    n = gains.n
+    answer = np.empty(n)
+    feedback_kernel(
+        gains.p, gains.i, gains.d, q, qd,
+        measured(reference.q, n, "reference.q"), measured(reference.qd, n, "reference.qd"),
+        np.zeros(n) if integral is None else measured(integral, n, "integral"), answer,
+    )  # fmt: skip
+    return answer
 
 
 @dataclass(frozen=True, eq=False)

@@ -13,7 +13,7 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import ArrayLike
 
-from rne_dynamics.control.checks import frozen_vector, measured
+from rne_dynamics.control.checks import check_number, frozen_vector, measured
 from rne_dynamics.control.motion.path import Path
 from rne_dynamics.control.reference import Reference
 from rne_dynamics.control.sampled import SampledTrajectory
@@ -86,8 +86,7 @@ class Quintic(Rebuilt):
         if start.shape != end.shape:
             raise TrajectoryError(f"the start has {len(start)} joints and the end {len(end)}; they must agree")
         duration = float(self.duration)
-        if not (math.isfinite(duration) and duration > 0.0):
-            raise TrajectoryError(f"the duration is {duration} s; it must be finite and above 0")
+        check_number(duration, "the duration", unit=" s", error=TrajectoryError)
         for name, value in (("start", start), ("end", end), ("duration", duration)):
             object.__setattr__(self, name, value)
         object.__setattr__(self, "_first", at_rest(start))

@@ -5,13 +5,20 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 
-from rne_dynamics.ros.followers import Followers
+from rclpy.qos import QoSProfile, ReliabilityPolicy
+from std_msgs.msg import Int64MultiArray
+
+from rne_dynamics.ros.clock_seen import ClockSeen, number_of, seen_topic
 from rne_dynamics.ros.histogram import Histogram
+from rne_dynamics.ros.lifecycle import ArmNode
+from rne_dynamics.ros.topic_wait import polled_subscription, take
 
 #: Period at which a time that is not acknowledged is published again, s of the steady clock.
 AGAIN = 0.1
 #: Longest wait for the first effort between two nodes after its sender has acknowledged that it was sent, s.
 ON_THE_WAY = 1.0
+#: No acknowledgement may be lost.
+EVERYTHING = QoSProfile(depth=1000, reliability=ReliabilityPolicy.RELIABLE)
 
 
 class Answers:
@@ -120,3 +127,97 @@ class Answers:
             f"lock-step: {what} for {self._patience:g} s (lockstep_timeout); the simulation goes on without waiting "
             "until that sender is received again"
         )
+
+
+class Followers:
+    """Controllers and gates in simulated time, by their acknowledgements; see `clock_seen`.
+
+    A follower counts as soon as DDS has matched it, so it is waited for from its first joint state on, also without an
+    effort: a controller that is inactive, refuses a state or has released the arm acknowledges that state too.
+
+    Parameters
+    ----------
+    node
+        The simulator.
+    commands
+        Full name of the topic on which efforts reach it.
+    """
+
+    def __init__(self, node: ArmNode, commands: str) -> None:
+        self._subscription = node.keep(polled_subscription(node, Int64MultiArray, seen_topic(node), EVERYTHING))
+        self._commands = number_of(commands)
+        self._seen: dict[int, ClockSeen] = {}
+        self._unseen: dict[int, int] = {}  # acknowledgements of the time without its state
+        self._stamp, self._count, self._absent = 0, 0, 0  # of the last state; followers, and those given up
+        self._present: set[int] = set()  # who had processed the state for which the others were given up
+
+    def publish(self, stamp: int) -> None:
+        """Note that the time and the joint state with this stamp, ns, are published now."""
+        self._stamp = stamp
+        self._unseen.clear()
+
+    def take(self) -> None:
+        """Take the acknowledgements received."""
+        while (taken := take(self._subscription, Int64MultiArray)) is not None:
+            seen = ClockSeen(*taken[0].data)
+            self._seen[seen.node] = seen
+            if self._absent and seen.node not in self._present:  # it is back
+                self._present.add(seen.node)
+                self._absent -= 1
+            if seen.time == self._stamp != seen.stamp:
+                self._unseen[seen.node] = self._unseen.get(seen.node, 0) + 1
+
+    @property
+    def count(self) -> int:
+        """Number of followers."""
+        return int(self._subscription.get_publisher_count())
+
+    @property
+    def missing(self) -> int:
+        """Number of followers that have not processed the last state, without those given up."""
+        count = self.count
+        self._absent = max(self._absent - max(self._count - count, 0), 0)  # followers that leave were absent before
+        self._count = count
+        return max(count - self._absent - len(self._done), 0)
+
+    def give_up(self) -> None:
+        """Wait no more for the missing ones, until they acknowledge again."""
+        self._absent += self.missing
+        self._present = {s.node for s in self._done}
+
+    @property
+    def lost(self) -> bool:
+        """Whether a follower has acknowledged the time twice without its state, which is lost then."""
+        return any(count >= 2 for count in self._unseen.values())
+
+    @property
+    def drive(self) -> bool:
+        """Whether a follower commands the arm, through a gate or not."""
+        topic, done = self._commands, self._done
+        for _ in done:
+            sources = [s.source for s in done if s.target == topic]
+            if not sources:
+                return False
+            if 0 in sources:
+                return True
+            topic = sources[0]
+        return False
+
+    def awaited(self, received: int | None) -> list[int]:
+        """For each effort that was sent and not received: the number of the last received effort there, 0 for none.
+
+        They are publication sequence numbers.
+
+        Parameters
+        ----------
+        received
+            That of the last effort that the simulator has received; None if there is none.
+        """
+        last = {s.source: s.commands for s in self._done if s.source}
+        if received is not None:
+            last[self._commands] = received
+        return [last[s.target] for s in self._done if s.efforts > last.get(s.target, s.efforts)]
+
+    @property
+    def _done(self) -> list[ClockSeen]:
+        return [s for s in self._seen.values() if s.stamp == self._stamp == s.time]

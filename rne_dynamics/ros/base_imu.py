@@ -7,13 +7,12 @@ its quantity is not given.
 from __future__ import annotations
 
 import numpy as np
-from rclpy.serialization import deserialize_message
 from sensor_msgs.msg import Imu
 
 from rne_dynamics.control.guards.base_filter import BaseReading
 from rne_dynamics.errors import StateError, StateProblem
 from rne_dynamics.model.inertia import Array
-from rne_dynamics.ros.cdr import imu_numbers, stamp_in
+from rne_dynamics.ros.cdr import deserialised, imu_numbers, stamp_in
 
 
 def read_imu(data: bytes) -> BaseReading:
@@ -37,12 +36,7 @@ def read_imu(data: bytes) -> BaseReading:
 
 
 def _deserialised(data: bytes) -> Array:
-    try:
-        message = deserialize_message(data, Imu)
-    except (RuntimeError, UnicodeDecodeError) as error:  # rclpy's RMWError is a RuntimeError
-        raise StateError(
-            f"base motion: its {len(data)} bytes are no sensor_msgs/Imu: {error}", StateProblem.UNREADABLE
-        ) from None
+    message = deserialised(data, Imu, lambda why: StateError(f"base motion: {why}", StateProblem.UNREADABLE))
     q, w, a = message.orientation, message.angular_velocity, message.linear_acceleration
     return np.concatenate([
         [q.x, q.y, q.z, q.w], message.orientation_covariance, [w.x, w.y, w.z], message.angular_velocity_covariance,

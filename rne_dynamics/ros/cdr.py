@@ -8,7 +8,7 @@ So the rest is checked, or written, once; see `joint_state_layout`, `PreparedMes
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from operator import attrgetter
 from struct import Struct, error
 from typing import Any, NamedTuple
@@ -20,6 +20,7 @@ from rclpy.serialization import deserialize_message, serialize_message
 from std_msgs.msg import Float64MultiArray
 
 from rne_dynamics.control.thresholds import NANOSECONDS
+from rne_dynamics.errors import ControlError
 from rne_dynamics.model.inertia import Array
 
 #: The first four bytes of a message, its encapsulation; fields are aligned to what follows.
@@ -48,6 +49,15 @@ def time_at(data: bytes | memoryview, place: int) -> int:
     """A time or duration whose fields begin at a place, ns."""
     seconds, nanoseconds = _STAMP.unpack_from(data, place)
     return int(seconds) * NANOSECONDS + int(nanoseconds)
+
+
+def deserialised(data: bytes, kind: type, refused: Callable[[str], Exception]) -> Any:
+    """The message of type `kind` in the bytes, by rclpy; where they are none, the exception that `refused` makes."""
+    try:
+        return deserialize_message(data, kind)
+    except (RuntimeError, UnicodeDecodeError) as error:  # rclpy's RMWError is a RuntimeError
+        name = f"{kind.__module__.partition('.')[0]}/{kind.__name__}"
+        raise refused(f"{len(data)} bytes that are no {name}: {error}") from None
 
 
 class Span(NamedTuple):
@@ -213,21 +223,20 @@ def imu_numbers(data: bytes) -> Array | None:
 
 
 class NumbersReader:
-    """Reads std_msgs/Float64MultiArray messages, from the offsets of the message before."""
+    """Reads std_msgs/Float64MultiArray messages, from the offsets of the message before; as `EffortReader`."""
+
+    stamp = 0
 
     def __init__(self) -> None:
         self._head, self._size = b"", -1
 
-    def read(self, data: bytes) -> Array | None:
-        """The numbers of a message, shape (n,); None where the bytes are no such message."""
+    def read(self, data: bytes) -> Array:
+        """The numbers of a message, shape (n,); `ControlError` where the bytes are no such message."""
         head = self._head
         if len(data) == self._size and data.startswith(head):
             known: Array = np.frombuffer(data, np.float64, offset=len(head)).copy()
             return known
-        try:
-            numbers: Array = np.array(deserialize_message(data, Float64MultiArray).data, np.float64)
-        except (RuntimeError, UnicodeDecodeError):  # rclpy's RMWError is a RuntimeError
-            return None
+        numbers: Array = np.array(deserialised(data, Float64MultiArray, ControlError).data, np.float64)
         begin = len(data) - numbers.nbytes
         # its list is its last field: a count, at most four bytes to align, the numbers
         counted = any(data[begin - k : begin - k + 4] == _COUNT.pack(numbers.size) for k in (4, 8))

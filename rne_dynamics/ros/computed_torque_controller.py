@@ -16,10 +16,9 @@ from std_srvs.srv import SetBool, Trigger
 from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 
 from rne_dynamics.control.computed_torque import ComputedTorque
-from rne_dynamics.control.loop_limits import check_loops
 from rne_dynamics.control.motion.acceptance import CurrentMotion, Rules
 from rne_dynamics.control.motion.effort_demand import EffortDemand
-from rne_dynamics.control.motion.loop_path import leading_path
+from rne_dynamics.control.motion.loop_path import check_loops, leading_path
 from rne_dynamics.control.motion.points import nanoseconds
 from rne_dynamics.control.motion.tolerances import Tolerances
 from rne_dynamics.control.reference import Reference

@@ -23,9 +23,9 @@ from rne_dynamics.description.urdf_tree import rotation_rpy
 from rne_dynamics.errors import ParameterError
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.mechanism import RigidRobot
-from rne_dynamics.ros.effort_limits import effort_limits
+from rne_dynamics.ros.effort_limits import effort_limits, smaller_limit
 from rne_dynamics.ros.effort_message import COMMAND_MESSAGE
-from rne_dynamics.ros.parameters import Parameter, Values, number, numbers, per_joint
+from rne_dynamics.ros.parameters import Parameter, Values, names, number, numbers, per_joint
 
 #: Default effort rate: the effort limit in this time, s.
 RATE_TIME = 0.01
@@ -175,11 +175,9 @@ def controller_settings(robot: RigidRobot, values: Values, *, gains: Gains | Non
     if robot.n == 0:
         raise ParameterError(f"robot {robot.name!r} has no joint that can be driven; check the description and joints")
     rate = lowest_rate(values)
-    guiding = checked_damping(robot, np.array(per_joint(values, damping, robot.joint_names)), rate, damping)
+    guiding = checked_damping(robot, per_joint(values, damping, robot.joint_names), rate, damping)
     warnings = guiding.warnings + (() if gains is None else check_gains(gains, rate, robot.joint_names))
     friction = friction_compensation(values)
-    compensated = values["hardware_compensates"]
-    assert isinstance(compensated, tuple)  # checked by the schema
     floating_friction = None if gains is not None else friction
     return Settings(
         robot=robot,
@@ -208,7 +206,7 @@ def controller_settings(robot: RigidRobot, values: Values, *, gains: Gains | Non
             ),
         ),
         feedback_ramp=number(values, "start.ramp_time"),
-        compensated=frozenset(str(term) for term in compensated),
+        compensated=frozenset(names(values, "hardware_compensates")),
         min_rate=number(values, "min_rate"),
         recover_automatically=bool(values["recover_automatically"]),
         holding_error=holding_error(robot, values),
@@ -229,11 +227,11 @@ def joint_limits(robot: RigidRobot, values: Values) -> EffortLimits:
             f"walls are stable up to {stiffest:g}. Set it lower, or set min_rate to the rate at which joint states "
             "always come"
         )
-    rate = np.array(per_joint(values, "limits.{joint}.effort_rate", joints))
+    rate = per_joint(values, "limits.{joint}.effort_rate", joints)
     return EffortLimits(
         effort=effort, rate=np.where(rate > 0.0, rate, effort / RATE_TIME), velocity=velocity_limits(robot, values),
         lower=robot.lower, upper=robot.upper,
-        margin=np.array(per_joint(values, "limits.{joint}.position_margin", joints)),
+        margin=per_joint(values, "limits.{joint}.position_margin", joints),
         stop_frequency=frequency,
         saturation=values["limits.saturation"],  # type: ignore[arg-type]  # one of its choices
         joints=joints,
@@ -242,15 +240,13 @@ def joint_limits(robot: RigidRobot, values: Values) -> EffortLimits:
 
 def holding_error(robot: RigidRobot, values: Values) -> Array:
     """Largest distance of each joint from where it is held, infinite if the parameter is 0, rad or m; shape (n,)."""
-    given = np.array(per_joint(values, "limits.{joint}.holding_error", robot.joint_names))
+    given = per_joint(values, "limits.{joint}.holding_error", robot.joint_names)
     return np.where(given > 0.0, given, np.inf)
 
 
 def velocity_limits(robot: RigidRobot, values: Values) -> Array:
     """The smaller of the parameter's limit and the description's, infinite if there is neither; shape (n,)."""
-    given = np.array(per_joint(values, "limits.{joint}.velocity", robot.joint_names))
-    limit: Array = np.minimum(np.where(given > 0.0, given, np.inf), described_velocity(robot))
-    return limit
+    return smaller_limit(per_joint(values, "limits.{joint}.velocity", robot.joint_names), robot.velocity_limit)
 
 
 def described_velocity(robot: RigidRobot) -> Array:
@@ -266,7 +262,7 @@ def effort_scales(robot: RigidRobot, values: Values) -> Array:
     ParameterError
         A scale that is too close to 0.
     """
-    scale = np.array(per_joint(values, "effort_scale.{joint}", robot.joint_names))
+    scale = per_joint(values, "effort_scale.{joint}", robot.joint_names)
     j = int(np.argmin(np.abs(scale)))
     if abs(scale[j]) < LEAST_SCALE:
         raise ParameterError(

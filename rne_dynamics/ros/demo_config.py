@@ -7,8 +7,6 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from rne_dynamics.control.gains import Gains
 from rne_dynamics.errors import ArgumentError, ParameterError
 from rne_dynamics.model.flexible.arm import AnyRobot
@@ -118,24 +116,10 @@ class ConfiguredArm:
         values = config.values(machine.rigid)
         machine = config.arm(machine, values)
         robot = machine.rigid
-        limit = effort_limits(robot, values)
-
-        def column(pattern: str) -> Array:
-            return np.array(per_joint(values, pattern, robot.joint_names))
-
+        limit, joints = effort_limits(robot, values), robot.joint_names
+        p, i, d = (per_joint(values, f"gains.{{joint}}.{k}", joints) for k in ("p", "i", "d"))
         return cls(
             machine.with_effort_limit(limit), limit, velocity_limits(robot, values),
-            column("limits.{joint}.position_margin"),
-            Gains(column("gains.{joint}.p"), column("gains.{joint}.i"), column("gains.{joint}.d")),
-            number(values, "friction_compensation"), bool(config.simulator.get("friction", True)),
+            per_joint(values, "limits.{joint}.position_margin", joints),
+            Gains(p, i, d), number(values, "friction_compensation"), bool(config.simulator.get("friction", True)),
         )
-
-
-def flat(tree: Any, prefix: str = "") -> dict[str, Any]:
-    """Nested parameters by their dotted names."""
-    if not isinstance(tree, Mapping):
-        return {prefix: tree} if prefix and tree is not None else {}
-    found: dict[str, Any] = {}
-    for name, below in tree.items():
-        found |= flat(below, f"{prefix}.{name}" if prefix else str(name))
-    return found

@@ -18,8 +18,9 @@ from rne_dynamics.control.trajectory import Quintic, SampledTrajectory
 from rne_dynamics.errors import RneDynamicsError
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.ros.arm_processes import LOCKSTEP_TIMEOUT, ArmProcesses, names_and_values, session_node
-from rne_dynamics.ros.demo_config import ArmConfig, flat
+from rne_dynamics.ros.demo_config import ArmConfig
 from rne_dynamics.ros.messages import write_stamp
+from rne_dynamics.ros.parameter_files import flat
 from rne_dynamics.ros.processes import NodeProcess, wait_until
 from rne_dynamics.ros.qos import OFFERED
 from rne_dynamics.ros.session_recorder import PATIENCE, STREAMS, RawRecording, Recording, SessionRecorder
@@ -233,5 +234,5 @@ def parameters(session: Session) -> dict[str, dict[str, Any]]:
         }
     else:
         given = {SIMULATOR: session.config.simulator, CONTROLLER: session.config.controller}
-        nodes = {name: {**given[name], **flat(own)} for name, own in nodes.items()}
+        nodes = {name: {**given[name], **dict(flat(own))} for name, own in nodes.items()}
     return {RECORDER: {"output": session.record}, **nodes} if session.record else nodes

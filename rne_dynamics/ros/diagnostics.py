@@ -15,6 +15,8 @@ OK, WARN, ERROR = DiagnosticStatus.OK, DiagnosticStatus.WARN, DiagnosticStatus.E
 #: Shortest time between two lines of log with the same warning, whatever its numbers, s.
 LOG_PERIOD = 10.0
 _NUMBER = re.compile(r"[-+]?\d+(\.\d+)?(e[-+]?\d+)?")
+#: Counts in a row after which a finding is reported: discovery takes time, also for a publisher that has ended.
+BELIEVED = 2
 
 
 class Diagnostics:
@@ -51,3 +53,49 @@ class Diagnostics:
         if now - self._warned.get(kind, -LOG_PERIOD) >= LOG_PERIOD:
             self._warned[kind] = now
             self._node.get_logger().warning(message)
+
+
+class TopicPeers:
+    """Counts the publishers and subscribers of the topic of efforts.
+
+    Parameters
+    ----------
+    node
+        Counts them in its graph.
+    topic
+        The topic, as the node names it.
+    """
+
+    def __init__(self, node: ArmNode, topic: str) -> None:
+        self._node, self._topic = node, node.resolve_topic_name(topic)
+        self._others = self._nobody = 0
+        self.publishers = self.subscribers = 0
+
+    def count(self) -> None:
+        """Count, by the discovery of this process."""
+        self.publishers = self._node.count_publishers(self._topic)
+        self.subscribers = self._node.count_subscribers(self._topic)
+        self._others = self._others + 1 if self.publishers > 1 else 0
+        self._nobody = self._nobody + 1 if not self.subscribers else 0
+
+    @property
+    def level(self) -> bytes:
+        """Of the diagnostics, if there is a warning."""
+        level: bytes = ERROR if self._others >= BELIEVED else WARN
+        return level
+
+    @property
+    def warning(self) -> str:
+        """The warning; empty for none."""
+        if self._others >= BELIEVED:
+            return (
+                f"{self.publishers} nodes publish efforts on {self._topic}: the arm follows the last message. Stop "
+                "all but one of them"
+            )
+        if self._nobody >= BELIEVED:
+            return f"no node subscribes to the efforts on {self._topic}: start the arm's driver, or remap the topic"
+        return ""
+
+    def values(self) -> dict[str, object]:
+        """For the diagnostics."""
+        return {"publishers of efforts": self.publishers, "listeners to efforts": self.subscribers}

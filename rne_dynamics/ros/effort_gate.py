@@ -35,11 +35,10 @@ from rne_dynamics.ros.common_parameters import payload
 from rne_dynamics.ros.controller_parameters import effort_scales
 from rne_dynamics.ros.diagnostics import LOG_PERIOD, WARN, Diagnostics
 from rne_dynamics.ros.effort_message import effort_reader, effort_type
-from rne_dynamics.ros.gate_loop import GateLoop
 from rne_dynamics.ros.gate_parameters import SCHEMA, gate_settings
 from rne_dynamics.ros.gate_report import GateReport, Neighbours
 from rne_dynamics.ros.histogram import Histogram, Recent, percentile
-from rne_dynamics.ros.hot_loop import LONGEST_WAIT
+from rne_dynamics.ros.hot_loop import LONGEST_WAIT, GateLoop
 from rne_dynamics.ros.joint_map import Reading
 from rne_dynamics.ros.lifecycle import ArmNode
 from rne_dynamics.ros.loop_clock import LoopClock
@@ -212,7 +211,7 @@ class EffortGateNode(ArmNode):
         try:
             effort = self._numbers.read(data)
         except ControlError as error:
-            self.gate.refuse(CommandProblem.UNREADABLE, str(error))
+            self.gate.commands.refuse(CommandProblem.UNREADABLE, str(error))
             return
         if self._numbers.stamp and self._too_old(self._numbers.stamp):
             return
@@ -231,7 +230,7 @@ class EffortGateNode(ArmNode):
         longest = self.gate.settings.command_timeout
         if abs(age) <= longest:
             return False
-        self.gate.refuse(
+        self.gate.commands.refuse(
             CommandProblem.TOO_OLD,
             f"stamp is {age:.3f} s old; at most {longest:g} s (command_timeout) are allowed, either way: check the "
             "delay, and that both computers have the same time",

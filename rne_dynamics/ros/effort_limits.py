@@ -10,14 +10,15 @@ from rne_dynamics.model.mechanism import RigidRobot
 from rne_dynamics.ros.parameters import Values, per_joint
 
 
-def drive_limits(robot: RigidRobot, values: Values) -> Array:
-    """The smaller of the parameter's limit and the description's, 0 meaning none; infinite where there is neither.
+def smaller_limit(given: Array, described: Array) -> Array:
+    """The smaller of two limits, (n,), of which 0 means none; infinite where there is neither."""
+    return np.minimum(*(np.where(limit > 0.0, limit, np.inf) for limit in (given, described)))
 
-    N·m or N, shape (n,), in the model's order.
+
+def drive_limits(robot: RigidRobot, values: Values) -> Array:
+    """The smaller of the parameter's limit and the description's, N·m or N, shape (n,); see `smaller_limit`.
     """
-    given = np.array(per_joint(values, "limits.{joint}.effort", robot.joint_names))
-    described = np.where(robot.effort_limit > 0.0, robot.effort_limit, np.inf)
-    return np.minimum(np.where(given > 0.0, given, np.inf), described)
+    return smaller_limit(per_joint(values, "limits.{joint}.effort", robot.joint_names), robot.effort_limit)
 
 
 def effort_limits(robot: RigidRobot, values: Values) -> Array:

@@ -93,21 +93,7 @@ class EffortReader(Protocol):
 
 def effort_reader(message: str, joints: Sequence[str]) -> EffortReader:
     """The reader of messages of type `message` for `joints`."""
-    return _Floats() if message == FLOATS else JointCommandReader(joints)
-
-
-class _Floats:
-    stamp = 0
-
-    def __init__(self) -> None:
-        self._numbers = NumbersReader()
-
-    def read(self, data: bytes) -> Array:
-        """As `EffortReader`."""
-        numbers = self._numbers.read(data)
-        if numbers is None:
-            raise ControlError(f"{len(data)} bytes that are no {FLOATS}")
-        return numbers
+    return NumbersReader() if message == FLOATS else JointCommandReader(joints)
 
 
 class JointCommandReader:

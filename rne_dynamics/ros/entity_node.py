@@ -9,15 +9,12 @@ from rclpy.client import Client
 from rclpy.clock import Clock, ClockType
 from rclpy.lifecycle import LifecycleNode
 from rclpy.publisher import Publisher
-from rclpy.qos import QoSProfile
 from rclpy.service import Service
 from rclpy.subscription import Subscription
 from rclpy.timer import Timer
 
 from rne_dynamics.errors import RneDynamicsError
 from rne_dynamics.ros.hot_loop import HotLoop
-from rne_dynamics.ros.loop_clock import LoopClock
-from rne_dynamics.ros.qos import NEWEST
 
 Entity = TypeVar("Entity")
 
@@ -39,18 +36,6 @@ class EntityNode(LifecycleNode):  # type: ignore[misc]  # rclpy may be absent wh
     def every(self, period: float, callback: Callable[[], None]) -> None:
         """Call back every `period` seconds of the steady clock, independently of /clock and the wall clock."""
         self.keep(self.create_timer(period, callback, clock=Clock(clock_type=ClockType.STEADY_TIME)))
-
-    def listen(
-        self, kind: type, topic: str, on_message: Callable[[Any], None], period: float | None = None,
-        on_deadline: Callable[[bool], None] | None = None, *, raw: bool = False, clock: LoopClock | None = None,
-        on_time: Callable[[], None] = lambda: None, profile: QoSProfile = NEWEST,
-    ) -> HotLoop:
-        """Let a topic, and a period and clock if any, drive this node; see `HotLoop`."""
-        self.loop = HotLoop(
-            self, kind, topic, profile, on_message, period, on_deadline, raw=raw, clock=clock, on_time=on_time
-        )
-        self.keep(self.loop.subscription)
-        return self.loop
 
     def offer(self, kind: type, name: str, action: Callable[[Any], object], message: Callable[[], str]) -> None:
         """Offer a service of std_srvs: it carries out `action`.

@@ -20,7 +20,7 @@ from rne_dynamics.ros.controller_parameters import (
 )
 from rne_dynamics.ros.effort_limits import effort_limits
 from rne_dynamics.ros.effort_message import COMMAND_MESSAGE
-from rne_dynamics.ros.parameters import Parameter, Values, number, per_joint
+from rne_dynamics.ros.parameters import Parameter, Values, names, number, per_joint
 
 #: Parameters with the same meaning as those of the controllers.
 SHARED = (
@@ -51,9 +51,7 @@ def gate_settings(robot: RigidRobot, values: Values) -> GateSettings:
         The parameters do not fit together.
     """
     joints, effort = robot.joint_names, effort_limits(robot, values)
-    rate = np.array(per_joint(values, "limits.{joint}.effort_rate", joints))
-    compensated = values["hardware_compensates"]
-    assert isinstance(compensated, tuple)  # checked by the schema
+    rate = per_joint(values, "limits.{joint}.effort_rate", joints)
     return GateSettings(
         robot=robot,
         limits=EffortLimits(
@@ -70,7 +68,7 @@ def gate_settings(robot: RigidRobot, values: Values) -> GateSettings:
             damping=number(values, "stop.damping"),
         ),
         command_timeout=number(values, "command_timeout"),
-        compensated=frozenset(str(term) for term in compensated),
+        compensated=frozenset(names(values, "hardware_compensates")),
         recover_automatically=bool(values["recover_automatically"]),
         recover_after=int(number(values, "recover_after")),
         blend_time=number(values, "hand_back_time"),

@@ -63,7 +63,7 @@ class GateReport:
             )
         elif neighbours.commanders > 1:
             level, message = WARN, f"{neighbours.commanders} publishers send efforts to the gate; stop all but one"
-        elif gate.mode in (WAITING, PASSING) and gate.states_missing(now):
+        elif gate.mode in (WAITING, PASSING) and gate.states.stale(now):
             level, message = WARN, "no usable joint states: a take-over could not measure the arm" + (
                 f" (the last one was refused: {gate.states.refusal})" if states else ""
             )

@@ -12,8 +12,21 @@ from rne_dynamics.description.sources import names_model_file
 from rne_dynamics.errors import ArgumentError, DescriptionError
 from rne_dynamics.ros.description import description_text
 from rne_dynamics.ros.drivers import DRIVERS, PLAIN, Driver
-from rne_dynamics.ros.launch_arguments import NONE, START, check_time, checked, existing_file, xacro_mappings
-from rne_dynamics.ros.launch_kinds import GATE, MOVE, RECORDER, SIMULATOR, VIEWER, Kind, NodePlan
+from rne_dynamics.ros.launch_arguments import (
+    GATE,
+    MOVE,
+    NONE,
+    RECORDER,
+    SIMULATOR,
+    START,
+    VIEWER,
+    Kind,
+    NodePlan,
+    check_time,
+    checked,
+    existing_file,
+    xacro_mappings,
+)
 from rne_dynamics.ros.parameter_files import applies, node_keys, settings_for, simulated
 from rne_dynamics.ros.recorder_parameters import TOPICS
 

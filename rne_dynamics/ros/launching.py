@@ -16,10 +16,9 @@ from launch_ros.parameter_descriptions import ParameterValue
 
 from launch import LaunchDescription
 from rne_dynamics.advice import extra
-from rne_dynamics.ros.launch_arguments import check_names
-from rne_dynamics.ros.launch_kinds import KINDS, VIEWER, Kind, NodePlan
+from rne_dynamics.ros.launch_arguments import KINDS, VIEWER, Kind, NodePlan, check_names
 from rne_dynamics.ros.launch_plan import plan
-from rne_dynamics.ros.parent import VARIABLE
+from rne_dynamics.ros.stop_signal import VARIABLE
 
 #: Time that launch grants a node to stop the arm, s; its default of 5 s may be shorter than a ramp.
 STOP_TIME = "60"
@@ -72,7 +71,7 @@ def _action(plan: NodePlan) -> Any:
         **keywords, name=plan.executable, output="screen", emulate_tty=True,
         sigterm_timeout=STOP_TIME, sigkill_timeout=STOP_TIME,
         # If launch is killed, or gets SIGTERM as from systemd or docker, our nodes end too: launch by itself
-        # would leave them running; see `rne_dynamics.ros.parent`.
+        # would leave them running; see `rne_dynamics.ros.stop_signal`.
         additional_env={VARIABLE: "1"}, on_exit=_on_exit(plan),
     )
 

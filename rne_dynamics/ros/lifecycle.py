@@ -29,9 +29,8 @@ from rne_dynamics.ros.parameter_aliases import ParameterAlias
 from rne_dynamics.ros.parameter_service import make_strict
 from rne_dynamics.ros.parameter_table import ParameterTable
 from rne_dynamics.ros.parameters import Parameter, Values, numbers
-from rne_dynamics.ros.process_age import seconds_since_start
 from rne_dynamics.ros.qos import LATCHED
-from rne_dynamics.ros.scheduling import apply_scheduling
+from rne_dynamics.ros.scheduling import apply_scheduling, seconds_since_start
 
 #: Time between two log lines about what a start waits for, s.
 WAITING_PERIOD = 2.5

@@ -214,10 +214,7 @@ class MoveNode(ArmNode):
 
     def say(self, text: str, *, error: bool = False) -> None:
         """Report to the user: in the log."""
-        if error:  # rclpy wants one severity for each line of code that logs
-            self.get_logger().error(text)
-        else:
-            self.get_logger().info(text)
+        self.log("error" if error else "info", text)
 
     def _finish(self, text: str, code: int) -> None:
         self.say(text, error=code != 0)

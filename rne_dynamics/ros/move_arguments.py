@@ -13,7 +13,7 @@ from rne_dynamics.errors import ArgumentError
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.mechanism import RigidRobot
 from rne_dynamics.ros.command_line import refuse_remappings
-from rne_dynamics.ros.parameters import Values, numbers
+from rne_dynamics.ros.parameters import Values, names, numbers
 
 
 def goal(robot: RigidRobot, joints: Sequence[str], values: Values) -> Array:
@@ -24,14 +24,13 @@ def goal(robot: RigidRobot, joints: Sequence[str], values: Values) -> Array:
     ArgumentError
         Another number of values than joints, an unknown joint, a goal outside the position limits.
     """
-    names = values["goal_joints"] or joints
-    assert isinstance(names, tuple)  # checked by the schema
+    listed = names(values, "goal_joints") or joints
     given = numbers(values, "goal")
-    if len(given) != len(names):
-        raise ArgumentError(f"goal has {len(given)} values for {len(names)} joints ({', '.join(map(str, names))})")
+    if len(given) != len(listed):
+        raise ArgumentError(f"goal has {len(given)} values for {len(listed)} joints ({', '.join(listed)})")
     target = np.full(robot.n, np.nan)
-    for name, value in zip(names, given, strict=True):
-        j = robot.joint_index(str(name))
+    for name, value in zip(listed, given, strict=True):
+        j = robot.joint_index(name)
         if not robot.lower[j] <= value <= robot.upper[j]:
             raise ArgumentError(
                 f"goal {value:g} of joint {name!r} is outside its limits [{robot.lower[j]:.6g}, {robot.upper[j]:.6g}]"

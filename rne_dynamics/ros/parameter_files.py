@@ -75,7 +75,7 @@ def node_keys(file: str) -> Iterator[str]:
         content = plain(read_limited(file, MOST_BYTES), yaml.BaseLoader)
     except (OSError, ValueError, RecursionError, yaml.YAMLError):  # rcl reads it too and reports the fault
         return
-    yield from _keys_in(content, "")
+    yield from (key for key, _ in _sections(content, ""))
 
 
 def settings_for(file: str, node: str) -> dict[str, Any]:
@@ -126,27 +126,18 @@ def _sections(content: Any, above: str) -> Iterator[tuple[str, list[tuple[str, A
         return
     for key, below in content.items():
         if key == SECTION:
-            yield above, list(_flat(below, ""))
+            yield above, list(flat(below))
         else:
             yield from _sections(below, f"{above}/{str(key).strip('/')}")
 
 
-def _flat(values: Any, prefix: str) -> Iterator[tuple[str, Any]]:
+def flat(values: Any, prefix: str = "") -> Iterator[tuple[str, Any]]:
+    """Nested parameters by their dotted names."""
     for name, value in values.items() if isinstance(values, Mapping) else ():
         if isinstance(value, Mapping):
-            yield from _flat(value, f"{prefix}{name}.")
+            yield from flat(value, f"{prefix}{name}.")
         else:
             yield f"{prefix}{name}", value
-
-
-def _keys_in(content: Any, above: str) -> Iterator[str]:
-    if not isinstance(content, Mapping):
-        return
-    for key, below in content.items():
-        if key == SECTION:
-            yield above
-        else:
-            yield from _keys_in(below, f"{above}/{str(key).strip('/')}")
 
 
 def applies(key: str, node: str) -> bool:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from rne_dynamics.errors import ParameterError, RneDynamicsError
 from rne_dynamics.ros.parameter_aliases import JOINT, ParameterAlias, translate
-from rne_dynamics.ros.parameters import Parameter, Values, number
+from rne_dynamics.ros.parameters import Parameter, Values, names, number
 from rne_dynamics.ros.unknown_parameters import given_to, plain, refusal, unclaimed
 
 if TYPE_CHECKING:
@@ -205,5 +205,4 @@ class ParameterTable:
 
     def names(self, name: str) -> tuple[str, ...]:
         """The value of a list of strings."""
-        value = self.values[name]
-        return tuple(str(x) for x in value) if isinstance(value, tuple) else ()
+        return names(self.values, name)

@@ -7,14 +7,17 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from rne_dynamics.errors import ParameterError
+from rne_dynamics.model.inertia import Array
 from rne_dynamics.ros.parameter_aliases import JOINT
 
 if TYPE_CHECKING:
     from rcl_interfaces.msg import ParameterDescriptor
 
 __all__ = [
-    "JOINT", "Parameter", "Value", "Values", "number", "numbers", "per_joint",
+    "JOINT", "Parameter", "Value", "Values", "names", "number", "numbers", "per_joint",
 ]
 
 Value = bool | int | float | str | tuple[str, ...] | tuple[float, ...]
@@ -160,6 +163,13 @@ def numbers(values: Values, name: str) -> tuple[float, ...]:
     return tuple(float(x) for x in value)
 
 
-def per_joint(values: Values, pattern: str, joints: Sequence[str]) -> list[float]:
-    """The values of a per-joint parameter, such as ``gains.{joint}.p``, in the order of `joints`."""
-    return [number(values, pattern.replace(JOINT, joint)) for joint in joints]
+def names(values: Values, name: str) -> tuple[str, ...]:
+    """`values[name]` of a list of strings."""
+    value = values[name]
+    assert isinstance(value, tuple)  # checked by the schema
+    return tuple(map(str, value))
+
+
+def per_joint(values: Values, pattern: str, joints: Sequence[str]) -> Array:
+    """The values of a per-joint parameter, such as ``gains.{joint}.p``, in the order of `joints`; shape (n,)."""
+    return np.array([number(values, pattern.replace(JOINT, joint)) for joint in joints], np.float64)

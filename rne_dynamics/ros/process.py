@@ -21,9 +21,8 @@ from rne_dynamics.errors import RneDynamicsError
 from rne_dynamics.ros.first_use import import_type_support
 from rne_dynamics.ros.node_executor import NodeExecutor
 from rne_dynamics.ros.parameter_files import lost_settings
-from rne_dynamics.ros.parent import end_with_parent
 from rne_dynamics.ros.private_parts import report_missing
-from rne_dynamics.ros.stop_signal import StopSignal
+from rne_dynamics.ros.stop_signal import StopSignal, end_with_parent
 
 if TYPE_CHECKING:
     from rne_dynamics.ros.lifecycle import ArmNode

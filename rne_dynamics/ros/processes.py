@@ -13,7 +13,7 @@ from pathlib import Path
 from types import TracebackType
 
 from rne_dynamics.errors import RneDynamicsError
-from rne_dynamics.ros.parent import VARIABLE
+from rne_dynamics.ros.stop_signal import VARIABLE
 
 #: Seconds granted after SIGINT, and after SIGTERM, before the next stronger signal.
 SIGNAL_GRACE = 10.0

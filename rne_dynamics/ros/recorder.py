@@ -18,9 +18,8 @@ from rclpy.signals import SignalHandlerOptions
 from rne_dynamics.errors import RecordingError, RneDynamicsError
 from rne_dynamics.ros.command_line import read_command_line
 from rne_dynamics.ros.parameter_table import ParameterTable
-from rne_dynamics.ros.parent import end_with_parent
 from rne_dynamics.ros.recorder_parameters import SCHEMA
-from rne_dynamics.ros.stop_signal import StopSignal
+from rne_dynamics.ros.stop_signal import StopSignal, end_with_parent
 from rne_dynamics.ros.topic_recording import MEGABYTE, TopicRecording, new_file
 
 #: Time between two looks for messages, and for new topics, s.
@@ -61,9 +60,8 @@ def record(node: Node, stop: StopSignal) -> int:
             logger.warning(text)
 
     values = ParameterTable(node, SCHEMA)
-    topics = [str(topic) for topic in values.values["topics"]]  # type: ignore[union-attr]  # a list of texts
     recording = TopicRecording(
-        node, new_file(values.text("output")), topics, values.number("file_size") * MEGABYTE,
+        node, new_file(values.text("output")), values.names("topics"), values.number("file_size") * MEGABYTE,
         values.number("total_size") * MEGABYTE, log,
     )
     stop.defer()

@@ -13,6 +13,7 @@ from rne_dynamics.errors import ControlError, RneDynamicsError
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.mechanism import RigidRobot
 from rne_dynamics.ros.described_robot import load_robot
+from rne_dynamics.ros.effort_limits import smaller_limit
 from rne_dynamics.ros.running_nodes import RunningNode, RunningNodes
 
 #: Longest wait for a description on its topic, s.
@@ -80,14 +81,8 @@ def read_model(nodes: RunningNodes, controller: RunningNode) -> RunningModel:
     named = {"model": model} if model else {"robot_description": description}
     return RunningModel(
         robot, {**named, "joints": list(robot.joint_names)}, robot.lower + margin, robot.upper - margin,
-        _smaller(velocity, robot.velocity_limit), _smaller(effort, robot.effort_limit),
+        smaller_limit(velocity, robot.velocity_limit), smaller_limit(effort, robot.effort_limit),
     )
-
-
-def _smaller(given: Array, described: Array) -> Array:
-    """The smaller of two limits, of which 0 is none."""
-    limit: Array = np.minimum(np.where(given > 0.0, given, np.inf), np.where(described > 0.0, described, np.inf))
-    return limit
 
 
 def _parameters(nodes: RunningNodes, controller: RunningNode, *names: str) -> list[Any]:

@@ -11,7 +11,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from rclpy.serialization import deserialize_message
 from sensor_msgs.msg import JointState
 from trajectory_msgs.msg import JointTrajectory
 
@@ -19,7 +18,15 @@ from rne_dynamics.compiling.jit import in_place_kernel
 from rne_dynamics.control.streaming.problems import SetpointError, SetpointProblem
 from rne_dynamics.control.thresholds import NANOSECONDS
 from rne_dynamics.model.inertia import Array
-from rne_dynamics.ros.cdr import LEAD, JointStateLayout, joint_state_layout, one_point_layout, stamp_in, time_at
+from rne_dynamics.ros.cdr import (
+    LEAD,
+    JointStateLayout,
+    deserialised,
+    joint_state_layout,
+    one_point_layout,
+    stamp_in,
+    time_at,
+)
 
 #: Number of message layouts that are kept.
 _LAYOUTS = 4
@@ -78,12 +85,7 @@ class SetpointReader:
         self._read_anew(bytes(data), kind)
 
     def _read_anew(self, data: bytes, kind: type) -> None:
-        try:
-            message = deserialize_message(data, kind)
-        except (RuntimeError, UnicodeDecodeError) as error:  # rclpy's RMWError is a RuntimeError
-            raise SetpointError(
-                f"setpoint: its {len(data)} bytes are no {kind.__name__}: {error}", SetpointProblem.UNREADABLE
-            ) from None
+        message = deserialised(data, kind, lambda why: SetpointError(f"setpoint: {why}", SetpointProblem.UNREADABLE))
         names, q, qd, ahead = _content(message)
         places = self._places(names)
         for what, values in (("positions", q), ("velocities", qd)):

@@ -16,10 +16,8 @@ from rne_dynamics.control.thresholds import NANOSECONDS
 from rne_dynamics.errors import ControlError, ParameterError, RneDynamicsError
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.mechanism import RigidRobot
-from rne_dynamics.ros.answers import Answers
+from rne_dynamics.ros.answers import Answers, Followers
 from rne_dynamics.ros.applied_wrenches import WRENCHES, AppliedWrenches
-from rne_dynamics.ros.base_listener import BaseListener
-from rne_dynamics.ros.base_publisher import BasePublisher
 from rne_dynamics.ros.command_line import read_command_line
 from rne_dynamics.ros.common_parameters import payload
 from rne_dynamics.ros.deflections import BendingWatch, DeflectionsPublisher
@@ -27,18 +25,17 @@ from rne_dynamics.ros.description import description_text
 from rne_dynamics.ros.diagnostics import Diagnostics
 from rne_dynamics.ros.effort_limits import drive_limits
 from rne_dynamics.ros.effort_message import effort_reader, effort_type
-from rne_dynamics.ros.followers import Followers
 from rne_dynamics.ros.hot_loop import HotLoop
 from rne_dynamics.ros.lifecycle import ArmNode
 from rne_dynamics.ros.messages import EFFORT_TOPIC
 from rne_dynamics.ros.parameters import per_joint
 from rne_dynamics.ros.process import run
 from rne_dynamics.ros.qos import LATCHED, NEWEST, OFFERED
+from rne_dynamics.ros.simulated_base import BaseListener, BasePublisher
 from rne_dynamics.ros.simulator_outputs import SimulatorOutputs
 from rne_dynamics.ros.simulator_parameters import METHODS, REACTIONS, SCHEMA
-from rne_dynamics.ros.simulator_report import SimulatorReport
+from rne_dynamics.ros.simulator_report import SimulatorReport, WallTime
 from rne_dynamics.ros.topic_based import COMMANDS, JOINT_STATE, STATES, TopicBasedHardware
-from rne_dynamics.ros.wall_time import WallTime
 from rne_dynamics.simulation.plant.base_trajectory import BaseTrajectory
 from rne_dynamics.simulation.plant.plant import ArmPlant
 from rne_dynamics.simulation.plant.sampled_base import SampledBase
@@ -106,7 +103,7 @@ class SimulatorNode(ArmNode):
         self._make_interfaces(robot)
 
     def _start(self, robot: RigidRobot) -> Array:
-        asked = np.array(per_joint(self.parameters.values, "initial_position.{joint}", robot.joint_names))
+        asked = per_joint(self.parameters.values, "initial_position.{joint}", robot.joint_names)
         start: Array = np.clip(asked, robot.lower, robot.upper)
         for j in np.flatnonzero(start != asked):
             self.get_logger().info(
@@ -182,14 +179,15 @@ class SimulatorNode(ArmNode):
 
     def _listen(self, message: str) -> HotLoop:
         """Subscribe to commands of that type, and set the deadlines."""
-        if self._hardware is not None:
-            return self.listen(JointState, COMMANDS, self._on_joint_command, 1.0 / self._rate, self._tick, raw=True)
-        self._commands = effort_reader(message, self.commanded)
-        return self.listen(
-            effort_type(message), EFFORT_TOPIC, self._on_command, 1.0 / self._rate, self._tick, raw=True,
+        kind, topic, on_command, profile = JointState, COMMANDS, self._on_joint_command, NEWEST
+        if self._hardware is None:
+            self._commands = effort_reader(message, self.commanded)
+            kind, topic, on_command = effort_type(message), EFFORT_TOPIC, self._on_command
             # in lock-step no effort may be lost; best-effort senders are not matched then, and DDS logs that
-            profile=OFFERED if self._lockstep else NEWEST,
-        )
+            profile = OFFERED if self._lockstep else NEWEST
+        self.loop = HotLoop(self, kind, topic, profile, on_command, 1.0 / self._rate, self._tick, raw=True)
+        self.keep(self.loop.subscription)
+        return self.loop
 
     def begin(self) -> None:
         """Start the clock of the simulation at the present time; the arm is held until the first command."""

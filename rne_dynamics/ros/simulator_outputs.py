@@ -11,11 +11,11 @@ from sensor_msgs.msg import JointState
 from rne_dynamics.control.thresholds import NANOSECONDS
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.mechanism import RigidRobot
-from rne_dynamics.ros.base_publisher import BasePublisher
 from rne_dynamics.ros.cdr import PreparedMessage
 from rne_dynamics.ros.deflections import DeflectionsPublisher
 from rne_dynamics.ros.lifecycle import ArmNode
 from rne_dynamics.ros.qos import OFFERED
+from rne_dynamics.ros.simulated_base import BasePublisher
 from rne_dynamics.simulation.plant.state import State
 
 

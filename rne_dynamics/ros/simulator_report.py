@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+from rne_dynamics.control.thresholds import NANOSECONDS
 from rne_dynamics.ros.answers import Answers
 from rne_dynamics.ros.deflections import BendingWatch
 from rne_dynamics.ros.diagnostics import ERROR, OK, WARN, Diagnostics
 from rne_dynamics.ros.histogram import Recent, percentile
 from rne_dynamics.ros.lifecycle import ArmNode
-from rne_dynamics.ros.wall_time import NOTABLE, WallTime
 from rne_dynamics.simulation.plant.state import State
+
+#: Additional speed of a simulation that lags behind the wall clock: controllers in real time refuse stamps that gain
+#: more than 5 %, see `control.guards.state_time`.
+GAIN = 0.04
+#: Smallest lag that is reported, s.
+NOTABLE = 0.1
 
 
 class SimulatorReport:
@@ -101,3 +107,31 @@ class SimulatorReport:
         message = f"{lag:.2f} s behind the wall clock {way}"
         self._diagnostics.warn(message)
         return WARN, message
+
+
+class WallTime:
+    """The lag of a simulation behind the wall clock.
+
+    Parameters
+    ----------
+    period
+        Time between two joint states, s.
+    """
+
+    def __init__(self, period: float) -> None:
+        self._period = period
+        self._lag = self._paused = 0.0
+
+    def note(self, stamp: int, now: int) -> float:
+        """Note the stamp of a joint state published `now`, both ns; time by which the next one is due earlier, s."""
+        self._lag = (now - stamp) / NANOSECONDS - self._paused
+        return min(self._lag, GAIN * self._period) if self._lag > 0.0 else 0.0
+
+    def resume(self, stamp: int, now: int) -> None:
+        """Note that a pause ends `now`, after the last `stamp`, both ns: its time is not caught up."""
+        self._paused += max((now - stamp) / NANOSECONDS - self._paused - self._lag, 0.0)
+
+    @property
+    def lag(self) -> float:
+        """Lag of the stamps, without pauses, s."""
+        return max(self._lag, 0.0)

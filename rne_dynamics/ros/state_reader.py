@@ -7,13 +7,12 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from rclpy.serialization import deserialize_message
 from sensor_msgs.msg import JointState
 
 from rne_dynamics.control.locked_joints import Measured
 from rne_dynamics.errors import StateError, StateProblem
 from rne_dynamics.model.inertia import Array
-from rne_dynamics.ros.cdr import LEAD, JointStateLayout, joint_state_layout, stamp_in
+from rne_dynamics.ros.cdr import LEAD, JointStateLayout, deserialised, joint_state_layout, stamp_in
 from rne_dynamics.ros.joint_map import OTHER, WHOLE, JointMap, Reading, gather
 from rne_dynamics.ros.messages import stamp_of
 
@@ -95,12 +94,9 @@ class StateReader:
         return found
 
     def _read_anew(self, data: bytes, q: Array, qd: Array, effort: Array) -> Reading:
-        try:
-            message = deserialize_message(data, JointState)
-        except (RuntimeError, UnicodeDecodeError) as error:  # rclpy's RMWError is a RuntimeError
-            raise StateError(
-                f"joint state: its {len(data)} bytes are no sensor_msgs/JointState: {error}", StateProblem.UNREADABLE
-            ) from None
+        message = deserialised(
+            data, JointState, lambda why: StateError(f"joint state: {why}", StateProblem.UNREADABLE)
+        )
         reading = self._map.read(message, q, qd, effort)
         layout = joint_state_layout(data)
         if layout is not None and agrees(layout, data, message):

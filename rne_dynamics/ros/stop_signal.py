@@ -2,12 +2,20 @@
 
 from __future__ import annotations
 
+import ctypes
+import os
 import signal
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import FrameType, TracebackType
 
 from rne_dynamics.interrupted import EXIT_INTERRUPTED, report_interrupted
+
+#: 1 in the environment of a node that ends with its parent; set by the launch files.
+VARIABLE = "RNE_DYNAMICS_ENDS_WITH_PARENT"
+#: From linux/prctl.h.
+PR_SET_PDEATHSIG = 1
 
 
 class StopSignal:
@@ -91,3 +99,16 @@ def on_stop_signal(what: Callable[[], None]) -> Iterator[None]:
     finally:
         for which, handler in before.items():
             signal.signal(which, handler)
+
+
+def end_with_parent() -> None:
+    """If `VARIABLE` is 1, have the kernel send SIGINT to this process when its parent ends.
+
+    Linux only; elsewhere, and without the variable, nothing happens.
+    """
+    if os.environ.get(VARIABLE) != "1" or not sys.platform.startswith("linux"):
+        return
+    parent = os.getppid()
+    ctypes.CDLL(None, use_errno=True).prctl(PR_SET_PDEATHSIG, int(signal.SIGINT), 0, 0, 0)
+    if os.getppid() != parent:  # the parent ended before prctl
+        os.kill(os.getpid(), signal.SIGINT)

@@ -9,12 +9,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-from rclpy.serialization import deserialize_message
 from sensor_msgs.msg import JointState
 
 from rne_dynamics.errors import ControlError, ParameterError, RneDynamicsError
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.mechanism import RigidRobot
+from rne_dynamics.ros.cdr import deserialised
 from rne_dynamics.ros.parameters import Parameter
 from rne_dynamics.simulation.runs.servo_drives import ServoDrives
 from rne_dynamics.simulation.runs.simulator import Simulator
@@ -86,10 +86,7 @@ class TopicBasedHardware:
         ControlError, SimulationError
             The command is not valid; the former one stays in force.
         """
-        try:
-            message = deserialize_message(data, JointState)
-        except (RuntimeError, UnicodeDecodeError) as error:  # rclpy's RMWError is a RuntimeError
-            raise ControlError(f"{len(data)} bytes that are no {JOINT_STATE}") from error
+        message = deserialised(data, JointState, ControlError)
         names = list(message.name)
         if names != self._names:
             self._look_up(names)

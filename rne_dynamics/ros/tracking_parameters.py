@@ -84,14 +84,9 @@ def tracking_settings(robot: RigidRobot, values: Values) -> Settings:
     ParameterError, ControlError
         As `controller_settings`, and tolerances that do not fit.
     """
-
-    def column(pattern: str) -> Array:
-        return np.array(per_joint(values, pattern, robot.joint_names))
-
-    gains = Gains(
-        column("gains.{joint}.p"), column("gains.{joint}.i"), column("gains.{joint}.d"),
-        column("gains.{joint}.i_clamp"), robot.joint_names,
-    )
+    joints = robot.joint_names
+    p, i, d, clamp = (per_joint(values, f"gains.{{joint}}.{k}", joints) for k in ("p", "i", "d", "i_clamp"))
+    gains = Gains(p, i, d, clamp, joints)
     tolerances = tolerances_of(robot, values)
     plain = controller_settings(robot, values, gains=gains, damping="hand_guiding.{joint}.damping")
     stream, why_not = stream_limits(robot, values, plain.limits.effort)
@@ -105,8 +100,8 @@ def tolerances_of(robot: RigidRobot, values: Values) -> Tolerances:
     """Tolerances of trajectories that bring none of their own."""
     return Tolerances(
         robot.joint_names,
-        path=np.array(per_joint(values, "constraints.{joint}.trajectory", robot.joint_names)),
-        goal=np.array(per_joint(values, "constraints.{joint}.goal", robot.joint_names)),
+        path=per_joint(values, "constraints.{joint}.trajectory", robot.joint_names),
+        goal=per_joint(values, "constraints.{joint}.goal", robot.joint_names),
         stopped_velocity=number(values, "constraints.stopped_velocity"),
         goal_time=number(values, "constraints.goal_time"),
     )
@@ -114,7 +109,7 @@ def tolerances_of(robot: RigidRobot, values: Values) -> Tolerances:
 
 def motion_limits(robot: RigidRobot, values: Values) -> MotionLimits:
     """Limits of trajectories: the description's, narrowed by the parameters."""
-    margin = np.array(per_joint(values, "limits.{joint}.position_margin", robot.joint_names))
+    margin = per_joint(values, "limits.{joint}.position_margin", robot.joint_names)
     return MotionLimits(
         robot.joint_names, robot.lower + margin, robot.upper - margin, velocity_limits(robot, values),
         number(values, "constraints.start"), continuous=continuous(robot),
@@ -131,14 +126,10 @@ def stream_limits(robot: RigidRobot, values: Values, effort: Array) -> tuple[Str
         return None, (
             f"setpoints need a velocity limit of each joint; joint {name!r} has none: set limits.{name}.velocity"
         )
-    column = {
-        what: np.array(per_joint(values, f"limits.{{joint}}.{what}", robot.joint_names))
-        for what in ("acceleration", "jerk")
-    }
-    given = column["acceleration"]
+    given, jerk = (per_joint(values, f"limits.{{joint}}.{k}", robot.joint_names) for k in ("acceleration", "jerk"))
     acceleration = np.where(given > 0.0, given, default_acceleration(robot.open_tree, velocity, effort))
     return StreamLimits(
-        robot.joint_names, limits.lower, limits.upper, velocity, acceleration, column["jerk"],
+        robot.joint_names, limits.lower, limits.upper, velocity, acceleration, jerk,
         start=number(values, "constraints.start") or SMALLEST_START, timeout=number(values, "setpoints.timeout"),
         smoothing=number(values, "setpoints.smoothing"), continuous=limits.continuous,
     ), ""

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from builtin_interfaces.msg import Duration, Time
-from rclpy.serialization import deserialize_message
 from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 
 from rne_dynamics.control.motion.acceptance import Accepted, CurrentMotion, Rules, accept_points
@@ -13,7 +12,7 @@ from rne_dynamics.control.motion.points import MOST_POINTS
 from rne_dynamics.control.thresholds import NANOSECONDS
 from rne_dynamics.control.trajectory import Trajectory
 from rne_dynamics.errors import TrajectoryError
-from rne_dynamics.ros.cdr import trajectory_points
+from rne_dynamics.ros.cdr import deserialised, trajectory_points
 from rne_dynamics.ros.messages import write_stamp
 
 
@@ -46,12 +45,7 @@ def read_trajectory(data: bytes) -> JointTrajectory:
     points = trajectory_points(data)
     if points is not None and points > MOST_POINTS:
         raise TrajectoryError(f"it has {points} points; at most {MOST_POINTS} are accepted")
-    try:
-        message: JointTrajectory = deserialize_message(data, JointTrajectory)
-    except (RuntimeError, UnicodeDecodeError) as error:  # rclpy's RMWError is a RuntimeError
-        raise TrajectoryError(
-            f"its {len(data)} bytes are no trajectory_msgs/JointTrajectory: {error}"
-        ) from None
+    message: JointTrajectory = deserialised(data, JointTrajectory, TrajectoryError)
     return message
 
 

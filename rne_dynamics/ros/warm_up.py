@@ -12,7 +12,7 @@ from rne_dynamics.ros.computed_torque_controller import ComputedTorqueController
 from rne_dynamics.ros.effort_gate import EffortGateNode
 from rne_dynamics.ros.gravity_compensation import GravityCompensationNode
 from rne_dynamics.ros.lifecycle import ArmNode
-from rne_dynamics.ros.local_loop import LocalLoop
+from rne_dynamics.ros.loop_interface import LocalLoop
 from rne_dynamics.ros.simulator import SimulatorNode
 
 #: Constructors of the nodes that need kernels, by the name of the executable.

@@ -13,9 +13,8 @@ from rclpy.node import Node
 from std_msgs.msg import Int64MultiArray
 
 from rne_dynamics.ros import answers
-from rne_dynamics.ros.answers import Answers
+from rne_dynamics.ros.answers import Answers, Followers
 from rne_dynamics.ros.clock_seen import ClockSeen, number_of, seen_topic
-from rne_dynamics.ros.followers import Followers
 from rne_dynamics.ros.processes import wait_until
 from rne_dynamics.ros.qos import OFFERED
 

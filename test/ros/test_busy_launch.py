@@ -16,7 +16,7 @@ from trajectory_msgs.msg import JointTrajectory
 import rne_dynamics as rne
 from rne_dynamics.control.trajectory import Quintic
 from rne_dynamics.ros.demonstration import move_message
-from rne_dynamics.ros.launch_kinds import KINDS, SIMULATOR
+from rne_dynamics.ros.launch_arguments import KINDS, SIMULATOR
 from rne_dynamics.ros.launch_plan import plan
 from rne_dynamics.ros.messages import stamp_of
 from rne_dynamics.ros.processes import NodeProcess, wait_until

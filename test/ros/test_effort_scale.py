@@ -12,7 +12,7 @@ from std_msgs.msg import Float64MultiArray
 from rne_dynamics.control.guards.effort_limiter import EffortLimiter
 from rne_dynamics.errors import ModelError
 from rne_dynamics.ros.computed_torque_controller import ComputedTorqueController
-from rne_dynamics.ros.local_loop import LocalLoop
+from rne_dynamics.ros.loop_interface import LocalLoop
 from rne_dynamics.ros.messages import EFFORT_TOPIC, EffortPublisher
 from rne_dynamics.ros.processes import wait_until
 from rne_dynamics.ros.topic_recorder import TopicRecorder

@@ -73,7 +73,7 @@ def test_a_node_declares_them_with_descriptors(make_node):
     node = make_node(timeout=1, gains__a__p=5)
     table = ParameterTable(node, SCHEMA)
     table.declare_joints(["a", "b"])
-    assert per_joint(table.values, "gains.{joint}.p", ["b", "a"]) == [1.0, 5.0]
+    assert per_joint(table.values, "gains.{joint}.p", ["b", "a"]).tolist() == [1.0, 5.0]
     assert table.number("timeout") == 1.0
     descriptor = node.describe_parameter("gains.a.p")
     assert descriptor.floating_point_range[0].to_value == 100.0

@@ -10,8 +10,8 @@ import time
 import pytest
 from support.children import children, members
 
-from rne_dynamics.ros.parent import VARIABLE
 from rne_dynamics.ros.processes import wait_until
+from rne_dynamics.ros.stop_signal import VARIABLE
 
 from .conftest import PATIENCE
 
@@ -32,7 +32,7 @@ while True:
 """
 CHILD = """
 import sys, time
-from rne_dynamics.ros.parent import end_with_parent
+from rne_dynamics.ros.stop_signal import end_with_parent
 end_with_parent()
 print("ready", flush=True)
 try:

@@ -20,10 +20,9 @@ from std_msgs.msg import String
 
 from rne_dynamics.recording.mcap_file import McapFile
 from rne_dynamics.recording.reading import read_recording
-from rne_dynamics.ros.message_definition import definition
 from rne_dynamics.ros.processes import wait_until
 from rne_dynamics.ros.qos import LATCHED, OFFERED
-from rne_dynamics.ros.topic_recording import TopicRecording, pattern
+from rne_dynamics.ros.topic_recording import TopicRecording, definition, pattern
 
 from .conftest import AT_ONCE, FOLLOWING, IN_STEP, PATIENCE, START
 

@@ -12,8 +12,8 @@ from support.frozen import freeze, program, thaw
 from rne_dynamics.ros.messages import stamp_of
 from rne_dynamics.ros.move import StampClock
 from rne_dynamics.ros.processes import wait_until
+from rne_dynamics.ros.simulator_report import GAIN, WallTime
 from rne_dynamics.ros.topic_recorder import TopicRecorder
-from rne_dynamics.ros.wall_time import GAIN, WallTime
 
 from .conftest import PATIENCE, START, account
 

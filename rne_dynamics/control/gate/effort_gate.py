@@ -18,6 +18,7 @@ from collections.abc import Callable
 
 import numpy as np
 
+from rne_dynamics.control.gate.commands import CommandStream
 from rne_dynamics.control.gate.hold import GateHold
 from rne_dynamics.control.gate.settings import (
     FAULT,
@@ -27,7 +28,6 @@ from rne_dynamics.control.gate.settings import (
     STOPPING,
     UNCONFIGURED,
     WAITING,
-    CommandProblem,
     GateCounters,
     GateEffort,
     GateMode,
@@ -35,9 +35,9 @@ from rne_dynamics.control.gate.settings import (
 )
 from rne_dynamics.control.gate.states import GateStates
 from rne_dynamics.control.guards.effort_limiter import EFFORT, RATE, EffortLimiter, Limited
-from rne_dynamics.control.guards.velocity_in_force import VelocityInForce
+from rne_dynamics.control.guards.effort_limits import VelocityInForce
 from rne_dynamics.control.supervision.stop_plan import Stage, Stop
-from rne_dynamics.control.thresholds import BACK, INERTIA_PERIOD, LARGEST, LONGEST_STEP, OVERSPEED
+from rne_dynamics.control.thresholds import BACK, LONGEST_STEP, OVERSPEED
 from rne_dynamics.errors import ControlError, RneDynamicsError
 from rne_dynamics.model.inertia import Array
 
@@ -72,8 +72,7 @@ class EffortGate:
         self.q, self.qd = self.states.q, self.states.qd
         self.q[:] = settings.robot.neutral
         self._limiter, self._velocity = EffortLimiter(settings.limits), VelocityInForce(settings.limits.velocity)
-        self._hold = self._new_hold()
-        self._gravity, self._allowed = np.zeros(n), np.zeros(n)
+        self._hold, self._allowed = self._new_hold(), np.zeros(n)
         self._stop: Stop | None = None
         self._after = FAULT
         self._limited: tuple[Array, Limited] | None = None
@@ -89,8 +88,9 @@ class EffortGate:
         self._hold.restart()
         self.states.restart()
         self._limiter.start(np.zeros(self.settings.robot.n))
-        self._good_at = -math.inf
-        self._began, self._update_inertia_at, self._good = now, -math.inf, 0
+        self._hold.renew()
+        self.commands = CommandStream(self.settings.robot.joint_names, self.counters)
+        self._began = now
         self._stop, self._blend_from, self._support = None, math.nan, 1.0
         self._dead_reckoning = self._distrusted = self._dropped = self._asked = self._ending = False
 
@@ -107,9 +107,9 @@ class EffortGate:
         self._limiter.change(settings.limits)
         self._velocity.change(settings.limits.velocity, self.qd)
         self.states.change(settings.states)
-        self.settings = settings
+        self.settings, gravity = settings, self._hold.gravity
         self._hold = self._new_hold()
-        self._update_inertia_at = -math.inf
+        self._hold.gravity = gravity
 
     def warm_up(self) -> None:
         """Compile everything that a take-over needs; changes no state."""
@@ -197,44 +197,24 @@ class EffortGate:
         effort
             N·m or N in the model's order; anything but n finite numbers is refused.
         """
-        self.counters.commands += 1
-        n = self.settings.robot.n
-        if effort.shape != (n,):
-            self._refuse(CommandProblem.WRONG_LENGTH, f"{effort.size} efforts; the gate has {n} joints")
+        if not self.commands.take(now, effort, self.settings.command_timeout):
             return None
-        if not np.abs(effort).max(initial=0.0) <= LARGEST:  # also where one is NaN
-            j = int(np.argmin(np.abs(effort) <= LARGEST))
-            name = self.settings.robot.joint_names[j]
-            self._refuse(CommandProblem.NOT_FINITE, f"effort of joint {name!r} is {effort[j]}; it must be finite")
-            return None
-        self._good = self._good + 1 if self._alive(now) else 1
-        self._good_at = now
         if self.mode is WAITING and not self.states.stale(now):
             self._enter(PASSING, "efforts have come")
         elif self.mode in (STOPPING, FAULT) and self._recovers(now):
             if self.mode is FAULT:
-                self._limiter.start(np.zeros(n))
-            self._hand_back(now, f"{self._good} good efforts in a row")
+                self._limiter.start(np.zeros(len(effort)))
+            self._hand_back(now, f"{self.commands.good} good efforts in a row")
         return self._pass(now, effort) if self.mode is PASSING else None
 
-    def refuse(self, problem: CommandProblem, text: str) -> None:
-        """Count a message that is no effort command, or one that must not be passed; `text` says why."""
-        self.counters.commands += 1
-        self._refuse(problem, text)
-
-    def _refuse(self, problem: CommandProblem, text: str) -> None:
-        self.counters.refused[problem] += 1
-        self.counters.refusal = text
-        self._good = 0
-
     def _alive(self, now: float) -> bool:
-        return now - self._good_at < self.settings.command_timeout
+        return self.commands.alive(now, self.settings.command_timeout)
 
     def _recovers(self, now: float) -> bool:
         """Whether efforts are passed again unasked."""
         asked = self._asked or self._dropped or not self.settings.recover_automatically
         unmeasured = self._dead_reckoning or self.states.stale(now)
-        return not (asked or unmeasured) and self._good >= self.settings.recover_after
+        return not (asked or unmeasured) and self.commands.good >= self.settings.recover_after
 
     def _pass(self, now: float, effort: Array) -> GateEffort:
         limited = self._limiter.approach(self._blended(now, effort), min(now - self._sent_at, LONGEST_STEP))
@@ -257,7 +237,7 @@ class EffortGate:
         try:
             held = self._held(now)
         except RneDynamicsError as error:
-            self.counters.failure, held = str(error), self._gravity
+            self.counters.failure, held = str(error), self._hold.gravity
         mixed: Array = part * effort + (1.0 - part) * self._support * held
         return mixed
 
@@ -279,7 +259,7 @@ class EffortGate:
             except RneDynamicsError as error:  # the controller decides; a take-over would use the last gravity torque
                 self.counters.failure = str(error)
             if (np.abs(self.qd) > TAKE_OVER * self._velocity.now).any():
-                self._take_over(now, f"{self._fastest()}: the controller does not stop it")
+                self._take_over(now, f"{self.settings.limits.fastest(self.qd)}: the controller does not stop it")
         self._velocity.advance(min(now - self._sent_at, LONGEST_STEP))
         if self.mode is not STOPPING:
             return None
@@ -306,10 +286,6 @@ class EffortGate:
         """Whether the gate stops because it was asked to."""
         return self._asked and self._after is RELEASED
 
-    def states_missing(self, now: float) -> bool:
-        """Whether the gate is active without usable joint states."""
-        return self.mode not in (INACTIVE, UNCONFIGURED) and self.states.stale(now)
-
     # -- take-over ----------------------------------------------------------------------------------------------------
 
     def tick(self, now: float) -> GateEffort | None:
@@ -319,23 +295,24 @@ class EffortGate:
         if self.mode is PASSING and not self._alive(now):
             due = True
             timeout = self.settings.command_timeout
-            refused = f" (the last one was refused: {self.counters.refusal})" if self._good == 0 else ""
+            refused = f" (the last one was refused: {self.counters.refusal})" if self.commands.good == 0 else ""
             self._take_over(
-                now, f"no good effort for {now - self._good_at:.3f} s, command_timeout is {timeout:g}{refused}"
+                now, f"no good effort for {now - self.commands.arrival:.3f} s, command_timeout is {timeout:g}{refused}"
             )
         return self._drive(now) if self.mode is STOPPING and due else None
 
     def deadline(self, longest: float) -> float:
         """When `tick` is to be called next, monotonic s; `longest` where nothing is due before."""
         if self.mode is PASSING:
-            return min(longest, self._good_at + self.settings.command_timeout)
+            return min(longest, self.commands.arrival + self.settings.command_timeout)
         return min(longest, self._sent_at + DRIVE_PERIOD) if self.mode is STOPPING else longest
 
     def _take_over(self, now: float, why: str, after: GateMode = FAULT) -> None:
         self.counters.takeovers += 1
         self._stop = self.settings.stop.begin(now, braking=False, ending=self._ending)
         self._after, self._dropped, self._dead_reckoning = after, False, False
-        self._began, self._update_inertia_at, self._good = now, -math.inf, 0
+        self._hold.renew()
+        self._began, self.commands.good = now, 0
         self._blend_from, self._support = math.nan, 1.0
         self._allowed = np.maximum(OVERSPEED * self._velocity.now, FASTER * np.abs(self.qd))
         self._enter(STOPPING, why)
@@ -346,7 +323,7 @@ class EffortGate:
         """Go on with the gravity torque of the last posture; an arm that is not measured is released."""
         self._dead_reckoning, self._distrusted = True, for_good
         try:
-            self._gravity = self._hold.torque(self.q, np.zeros(len(self.q)))[0]
+            self._hold.gravity = self._hold.torque(self.q, np.zeros(len(self.q)))[0]
         except RneDynamicsError as error:  # the gravity torque of the posture before it stays
             self.counters.failure = str(error)
         if self._stop is not None:
@@ -355,13 +332,8 @@ class EffortGate:
     def _held(self, now: float) -> Array:
         """Gravity torque and damping of the last state; gravity torque alone where that is too old."""
         if self._dead_reckoning or self.states.stale(now):
-            return self._gravity
-        if now >= self._update_inertia_at:
-            self._hold.update_inertia(self.q, self.states.delay)
-            self._update_inertia_at = now + INERTIA_PERIOD
-        self._gravity, damping = self._hold.torque(self.q, self.qd)
-        held: Array = self._gravity + damping
-        return held
+            return self._hold.gravity
+        return self._hold.effort(now, self.q, self.qd, self.states.delay)
 
     def _drive(self, now: float) -> GateEffort:
         """The gate's own effort."""
@@ -377,7 +349,7 @@ class EffortGate:
             except RneDynamicsError as error:
                 self.counters.failure = str(error)
                 self._begin_dead_reckoning(now, for_good=True)
-                target = support * self._gravity
+                target = support * self._hold.gravity
         limited = self._limiter.approach(target, min(now - self._sent_at, LONGEST_STEP))
         self._sent_at, self._support, self.counters.own = now, support, self.counters.own + 1
         self.counters.dead_reckoned += self._dead_reckoning
@@ -396,13 +368,8 @@ class EffortGate:
         allowed = self._allowed if now - self._began < GRACE else limit
         if (np.abs(self.qd) > allowed).any():
             self._after = FAULT
-            self.let_go(now, f"{self._fastest()} although the gate damps it: the effort goes to zero")
-
-    def _fastest(self) -> str:
-        limit = self.settings.limits.velocity
-        j = int(np.argmax(np.abs(self.qd) / limit))
-        return f"joint {self.settings.robot.joint_names[j]!r} moves at {self.qd[j]:.4g} per second; its limit is " \
-            f"{limit[j]:.4g}"
+            fastest = self.settings.limits.fastest(self.qd)
+            self.let_go(now, f"{fastest} although the gate damps it: the effort goes to zero")
 
     def _hand_back(self, now: float, cause: str) -> None:
         """Pass efforts again; the gate's own effort fades out."""

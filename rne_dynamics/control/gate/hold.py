@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
 from rne_dynamics.control.damping_limits import stable_damping
 from rne_dynamics.control.gravity_compensation import GravityCompensation
 from rne_dynamics.control.guards.felt_inertia import joint_inertia
+from rne_dynamics.control.thresholds import INERTIA_PERIOD
 from rne_dynamics.dispatch import follower
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.mechanism import RigidRobot
@@ -29,6 +32,13 @@ class GateHold:
         self.robot, self.rate, self.weightless = robot, rate, weightless
         self._loops = follower(robot)
         self._law = GravityCompensation(robot, np.zeros(robot.n))
+        #: Gravity torque at the last `effort`, N·m or N; shape (n,).
+        self.gravity = np.zeros(robot.n)
+        self.renew()
+
+    def renew(self) -> None:
+        """Let the damping follow the posture at the next `effort`."""
+        self._update_at = -math.inf
 
     @property
     def _posture(self) -> Array | None:
@@ -47,6 +57,15 @@ class GateHold:
         """Update the damping for the posture `q`, (n,), and a delay, s; errors as for `joint_inertia`."""
         inertia = joint_inertia(self.robot, q, self._posture)
         self._law = GravityCompensation(self.robot, stable_damping(inertia, self.rate, delay))
+
+    def effort(self, now: float, q: Array, qd: Array, delay: float) -> Array:
+        """Gravity torque and damping at a state, (n,); errors as for the law and `joint_inertia`."""
+        if now >= self._update_at:
+            self.update_inertia(q, delay)
+            self._update_at = now + INERTIA_PERIOD
+        self.gravity, damping = self.torque(q, qd)
+        held: Array = self.gravity + damping
+        return held
 
     @property
     def damping(self) -> Array:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import math
 from collections import Counter
 from dataclasses import dataclass, field
 from enum import Enum
 from typing import NamedTuple
 
+from rne_dynamics.control.checks import check_number
 from rne_dynamics.control.guards.effort_limits import EffortLimits
 from rne_dynamics.control.guards.state_filter import StateLimits
 from rne_dynamics.control.supervision.settings import check_compensated
@@ -79,10 +79,8 @@ class GateSettings:
     blend_time: float = 0.5
 
     def __post_init__(self) -> None:
-        if not (math.isfinite(self.command_timeout) and self.command_timeout > 0.0):
-            raise ControlError(f"command_timeout is {self.command_timeout} s; it must be finite and greater than 0")
-        if not (math.isfinite(self.blend_time) and self.blend_time >= 0.0):
-            raise ControlError(f"blend_time is {self.blend_time} s; it must be finite and not negative")
+        check_number(self.command_timeout, "command_timeout", unit=" s")
+        check_number(self.blend_time, "blend_time", zero=True, unit=" s")
         if self.recover_after < 1:
             raise ControlError(f"recover_after is {self.recover_after}; it must be at least 1")
         check_compensated(self.compensated)

@@ -27,6 +27,8 @@ STOPPING = 2.5
 
 # rows of `EffortLimits.table`
 EFFORT, RATE, VELOCITY, LOWER, UPPER, MARGIN, FREQUENCY, DIRECTION, TABLE_ROWS = range(9)
+#: Time constant with which a limit falls, s. Overspeed dampers slow an arm down in a sixth of it, a path in its `RAMP`.
+SLOWING = 0.15
 
 
 @dataclass(frozen=True, eq=False)
@@ -125,6 +127,11 @@ class EffortLimits:
         """How many joints."""
         return len(self.effort)
 
+    def fastest(self, qd: Array) -> str:
+        """Which joint is fastest of its velocity limit at the velocity `qd`, (n,), for messages."""
+        j = int(np.argmax(np.abs(qd) / self.velocity))
+        return f"joint {self.joints[j]!r} moves at {qd[j]:.4g} per second; its limit is {self.velocity[j]:.4g}"
+
     @property
     def stopping_speed(self) -> Array:
         """Speed outwards at a margin's edge that a wall stops before the position limit, rad/s or m/s; shape (n,).
@@ -144,3 +151,29 @@ _VECTORS: dict[str, tuple[str, float, bool]] = {
     "upper": ("upper position limit", -np.inf, False),
     "margin": ("position margin", 0.0, True),
 }
+
+
+class VelocityInForce:
+    """Velocity limits, rad/s or m/s; shape (n,).
+
+    Parameters
+    ----------
+    limit
+        What they are.
+    """
+
+    def __init__(self, limit: Array) -> None:
+        self.limit = self.now = limit
+        #: Whether some are lower than they are in force.
+        self.slowing = False
+
+    def change(self, limit: Array, speed: Array) -> None:
+        """Other limits, for an arm with the velocity `speed`, (n,)."""
+        self.now = np.maximum(limit, np.where(np.isfinite(self.now), self.now, 2.0 * np.abs(speed)))
+        self.limit, self.slowing = limit, bool((self.now > limit).any())
+
+    def advance(self, dt: float, speed: Array | float = 0.0) -> None:
+        """Let `dt`, s, pass; a limit waits for a reference with the velocity `speed`, (n,), to keep it."""
+        if self.slowing:
+            self.now = np.maximum(self.limit, np.maximum((1.0 - dt / SLOWING) * self.now, np.abs(speed)))
+            self.slowing = bool((self.now > self.limit).any())

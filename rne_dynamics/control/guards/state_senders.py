@@ -14,26 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rne_dynamics.compiling.jit import helper
-from rne_dynamics.control.guards.state_memory import (
-    BEGAN,
-    CHANGES,
-    DUPLICATE,
-    FOLLOWED_AT,
-    GOOD,
-    KNOWN,
-    OTHER,
-    OTHER_AT,
-    OUT_OF_ORDER,
-    RUN,
-    SENDERS,
-    SEQUENCE,
-    STAMP,
-    STAMPED,
-    STEP,
-    STRAY,
-    STRAY_AT,
-    TURN,
-)
+from rne_dynamics.control.guards import state_memory as m
 from rne_dynamics.model.inertia import Array
 
 #: How long a sender must have been alone to be followed on when a second one comes, and how long a sender must be alone
@@ -54,39 +35,39 @@ NEW_STREAM = 5
 def same_sender(whole: NDArray[np.int64], clock: Array, sequence: int, stamp: int, arrival: float) -> int:
     """Whether a message continues the sequence of the sender followed, as far as its number says."""
     if sequence < 0:
-        return GOOD
-    followed, quiet = whole[SEQUENCE], arrival - clock[FOLLOWED_AT]
+        return m.GOOD
+    followed, quiet = whole[m.SEQUENCE], arrival - clock[m.FOLLOWED_AT]
     span = quiet
-    if whole[KNOWN] == 1 and whole[STAMPED] == 1 and stamp != 0:
-        span = max(span, min(1e-9 * (stamp - whole[STAMP]), STALL))
+    if whole[m.KNOWN] == 1 and whole[m.STAMPED] == 1 and stamp != 0:
+        span = max(span, min(1e-9 * (stamp - whole[m.STAMP]), STALL))
     if followed >= 0 and not continues(sequence - followed, span):
         if redelivered(whole, sequence, stamp):
-            clock[STEP] = 1e-9 * (stamp - whole[STAMP])
-            return DUPLICATE if stamp == whole[STAMP] else OUT_OF_ORDER
-        again = whole[OTHER] >= 0 and continues(sequence - whole[OTHER], arrival - clock[STRAY_AT])
-        whole[RUN] = whole[RUN] + 1 if again and whole[TURN] == 1 else 1
-        whole[CHANGES] += 1 - whole[TURN]
-        whole[TURN], whole[OTHER], clock[STRAY_AT] = 1, sequence, arrival
-        proved = whole[CHANGES] >= ALTERNATION
+            clock[m.STEP] = 1e-9 * (stamp - whole[m.STAMP])
+            return m.DUPLICATE if stamp == whole[m.STAMP] else m.OUT_OF_ORDER
+        again = whole[m.OTHER] >= 0 and continues(sequence - whole[m.OTHER], arrival - clock[m.STRAY_AT])
+        whole[m.RUN] = whole[m.RUN] + 1 if again and whole[m.TURN] == 1 else 1
+        whole[m.CHANGES] += 1 - whole[m.TURN]
+        whole[m.TURN], whole[m.OTHER], clock[m.STRAY_AT] = 1, sequence, arrival
+        proved = whole[m.CHANGES] >= ALTERNATION
         if proved:
-            clock[OTHER_AT] = arrival
-        if whole[KNOWN] == 1 and arrival - clock[BEGAN] >= ALONE and quiet < ALONE:
-            return SENDERS if proved else STRAY  # the sender that was here alone is followed on
-        if not proved and whole[RUN] < NEW_STREAM and quiet < ALONE:
-            return STRAY
+            clock[m.OTHER_AT] = arrival
+        if whole[m.KNOWN] == 1 and arrival - clock[m.BEGAN] >= ALONE and quiet < ALONE:
+            return m.SENDERS if proved else m.STRAY  # the sender that was here alone is followed on
+        if not proved and whole[m.RUN] < NEW_STREAM and quiet < ALONE:
+            return m.STRAY
         if proved or quiet >= ALONE:
-            whole[KNOWN] = 0  # which of the two is the arm is unknown, or there is a new one
-        whole[OTHER], clock[STRAY_AT] = followed, clock[FOLLOWED_AT]
-        whole[SEQUENCE], clock[FOLLOWED_AT], whole[TURN], whole[RUN] = sequence, arrival, 0, 0
-    elif whole[TURN] == 1:
-        whole[CHANGES] += 1
-        whole[TURN] = 0
-    elif arrival - clock[STRAY_AT] > ALONE:
-        whole[CHANGES] = 0
-    if whole[KNOWN] == 0 and arrival - clock[OTHER_AT] < SETTLED:
-        whole[SEQUENCE], clock[FOLLOWED_AT] = sequence, arrival
-        return SENDERS
-    return GOOD
+            whole[m.KNOWN] = 0  # which of the two is the arm is unknown, or there is a new one
+        whole[m.OTHER], clock[m.STRAY_AT] = followed, clock[m.FOLLOWED_AT]
+        whole[m.SEQUENCE], clock[m.FOLLOWED_AT], whole[m.TURN], whole[m.RUN] = sequence, arrival, 0, 0
+    elif whole[m.TURN] == 1:
+        whole[m.CHANGES] += 1
+        whole[m.TURN] = 0
+    elif arrival - clock[m.STRAY_AT] > ALONE:
+        whole[m.CHANGES] = 0
+    if whole[m.KNOWN] == 0 and arrival - clock[m.OTHER_AT] < SETTLED:
+        whole[m.SEQUENCE], clock[m.FOLLOWED_AT] = sequence, arrival
+        return m.SENDERS
+    return m.GOOD
 
 
 @helper
@@ -98,6 +79,6 @@ def continues(step: int, quiet: float) -> bool:
 @helper
 def redelivered(whole: NDArray[np.int64], sequence: int, stamp: int) -> bool:
     """Whether the message is one of the last of the sender followed, by number and stamp."""
-    if whole[KNOWN] == 0 or whole[STAMPED] == 0 or not 0 < stamp <= whole[STAMP]:
+    if whole[m.KNOWN] == 0 or whole[m.STAMPED] == 0 or not 0 < stamp <= whole[m.STAMP]:
         return False
-    return -LOST <= int(sequence - whole[SEQUENCE]) <= 0
+    return -LOST <= int(sequence - whole[m.SEQUENCE]) <= 0

@@ -22,46 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rne_dynamics.compiling.jit import helper
-from rne_dynamics.control.guards.state_memory import (
-    ALLOWED,
-    ARRIVAL,
-    BACK,
-    BACK_AT,
-    BACK_BY,
-    BACK_LATE,
-    BACK_PLACE,
-    BACK_STAMP,
-    BASED,
-    BEGAN,
-    CLOCKED,
-    CONTINUOUS,
-    DELAYED,
-    DRIFT,
-    DUPLICATE,
-    EARLIER,
-    EARLIER_AT,
-    FOUND,
-    GOOD,
-    KNOWN,
-    LATE,
-    LATER,
-    LEAST,
-    LEAST_AT,
-    LIMIT,
-    LOWEST,
-    NEW_BASE,
-    NO_STAMP,
-    OUT_OF_ORDER,
-    PACE,
-    RUSH,
-    RUSHES,
-    SLEWED,
-    SLOW,
-    STAMP,
-    STAMPED,
-    STEP,
-    STRICT,
-)
+from rne_dynamics.control.guards import state_memory as m
 from rne_dynamics.control.guards.state_motion import ARRIVAL_JITTER, MOVE_FACTOR, POSITION_SLACK
 from rne_dynamics.control.thresholds import STREAM_WINDOW
 from rne_dynamics.control.turns import turns_off_kernel
@@ -95,113 +56,114 @@ def set_back(whole: NDArray[np.int64], clock: Array, table: Array, q: Array, sta
 
     Where the stamps have passed the last good one meanwhile, time goes on; only the lateness is counted from there on.
     """
-    if stamp == 0 or whole[STAMPED] == 0 or whole[CLOCKED] == 0:
+    if stamp == 0 or whole[m.STAMPED] == 0 or whole[m.CLOCKED] == 0:
         return False
-    step, passed, early = 1e-9 * (stamp - whole[STAMP]), arrival - clock[ARRIVAL], EARLY * clock[PACE]
-    late = clock[LATE] + passed - step
-    if whole[BACK] > 0:
-        span, lasted = 1e-9 * (stamp - whole[BACK_STAMP]), arrival - clock[BACK_AT]
-        follows = late > clock[BACK_LATE] - 0.5 * clock[BACK_BY] and span > early * whole[BACK]
+    step, passed, early = 1e-9 * (stamp - whole[m.STAMP]), arrival - clock[m.ARRIVAL], EARLY * clock[m.PACE]
+    late = clock[m.LATE] + passed - step
+    if whole[m.BACK] > 0:
+        span, lasted = 1e-9 * (stamp - whole[m.BACK_STAMP]), arrival - clock[m.BACK_AT]
+        follows = late > clock[m.BACK_LATE] - 0.5 * clock[m.BACK_BY] and span > early * whole[m.BACK]
         for j in range(q.shape[0]):
-            turns = table[CONTINUOUS, j] * turns_off_kernel(q[j], table[BACK_PLACE, j])
-            allowed = MOVE_FACTOR * table[LIMIT, j] * (lasted + ARRIVAL_JITTER) + POSITION_SLACK
-            follows &= abs(q[j] - table[BACK_PLACE, j] - 2.0 * math.pi * turns) <= allowed
+            turns = table[m.CONTINUOUS, j] * turns_off_kernel(q[j], table[m.BACK_PLACE, j])
+            allowed = MOVE_FACTOR * table[m.LIMIT, j] * (lasted + ARRIVAL_JITTER) + POSITION_SLACK
+            follows &= abs(q[j] - table[m.BACK_PLACE, j] - 2.0 * math.pi * turns) <= allowed
         if follows:
-            whole[BACK] += 1
-            enough = whole[BACK] >= (SET_BACK_LEAST if lasted >= SET_BACK_TIME else SET_BACK)
+            whole[m.BACK] += 1
+            enough = whole[m.BACK] >= (SET_BACK_LEAST if lasted >= SET_BACK_TIME else SET_BACK)
             if enough and step > 0.0:
-                whole[BACK] = 0
-                for figure in (LOWEST, LEAST, EARLIER):
-                    clock[figure] += clock[BACK_BY]
+                whole[m.BACK] = 0
+                for figure in (m.LOWEST, m.LEAST, m.EARLIER):
+                    clock[figure] += clock[m.BACK_BY]
             return bool(enough and step <= 0.0 and 0.5 * span <= lasted <= 2.0 * span)
-    whole[BACK] = 0
+    whole[m.BACK] = 0
     if step < early and passed - step > early:
-        whole[BACK], whole[BACK_STAMP], clock[BACK_AT] = 1, stamp, arrival
-        clock[BACK_LATE], clock[BACK_BY] = late, passed - step
+        whole[m.BACK], whole[m.BACK_STAMP], clock[m.BACK_AT] = 1, stamp, arrival
+        clock[m.BACK_LATE], clock[m.BACK_BY] = late, passed - step
         for j in range(q.shape[0]):
-            table[BACK_PLACE, j] = q[j]
+            table[m.BACK_PLACE, j] = q[j]
     return False
 
 
 @helper
 def stamp_follows(whole: NDArray[np.int64], clock: Array, stamp: int, arrival: float, lateness: float) -> int:
     """GOOD, NEW_BASE, or what is wrong with the time of a state; 0 for a stamp that is not there."""
-    if whole[CLOCKED] == 0:
-        return NEW_BASE
+    if whole[m.CLOCKED] == 0:
+        return m.NEW_BASE
     if stamp == 0:
-        if whole[STAMPED] == 0:
-            return GOOD
-        return NO_STAMP if whole[KNOWN] == 1 else NEW_BASE
-    if whole[STAMPED] == 0:
-        return NEW_BASE
-    step, passed = 1e-9 * (stamp - whole[STAMP]), arrival - clock[ARRIVAL]
-    clock[STEP] = step
-    if stamp == whole[STAMP]:
-        return DUPLICATE
-    if whole[RUSHES] >= RUSHED:
-        return RUSH
+        if whole[m.STAMPED] == 0:
+            return m.GOOD
+        return m.NO_STAMP if whole[m.KNOWN] == 1 else m.NEW_BASE
+    if whole[m.STAMPED] == 0:
+        return m.NEW_BASE
+    step, passed = 1e-9 * (stamp - whole[m.STAMP]), arrival - clock[m.ARRIVAL]
+    clock[m.STEP] = step
+    if stamp == whole[m.STAMP]:
+        return m.DUPLICATE
+    if whole[m.RUSHES] >= RUSHED:
+        return m.RUSH
     if step < 0.0:
-        return OUT_OF_ORDER
-    drift = clock[DRIFT]
+        return m.OUT_OF_ORDER
+    drift = clock[m.DRIFT]
     judged = drift <= REAL_TIME
     if not judged and passed - step > PAUSE:
-        return GOOD  # a pause: nothing to compare with
-    now, least = clock[LATE] + passed - step, clock[LEAST]
+        return m.GOOD  # a pause: nothing to compare with
+    now, least = clock[m.LATE] + passed - step, clock[m.LEAST]
     if judged:
-        least = min(least + drift * (arrival - clock[LEAST_AT]),
-                    clock[EARLIER] + drift * (arrival - clock[EARLIER_AT]))
+        least = min(least + drift * (arrival - clock[m.LEAST_AT]),
+                    clock[m.EARLIER] + drift * (arrival - clock[m.EARLIER_AT]))
     # also where stamps gain on arrivals bit by bit; no comparison holds for an EARLIER_AT that is not known (NaN)
-    gained = clock[EARLIER] - now - REAL_TIME * (arrival - clock[EARLIER_AT])
-    ahead = AHEAD if arrival - clock[BEGAN] > FIRST_WINDOW else AHEAD_FIRST
+    gained = clock[m.EARLIER] - now - REAL_TIME * (arrival - clock[m.EARLIER_AT])
+    ahead = AHEAD if arrival - clock[m.BEGAN] > FIRST_WINDOW else AHEAD_FIRST
     if now - least < -ahead or gained > AHEAD_FIRST:
-        return NEW_BASE
+        return m.NEW_BASE
     if judged and now - least > lateness:
-        clock[FOUND], clock[ALLOWED] = now - least, lateness
-        return DELAYED
-    if clock[STRICT] != 0.0 and clock[SLOW] < SLOW_WINDOWS and now - clock[LOWEST] > lateness:
-        clock[FOUND], clock[ALLOWED] = now - clock[LOWEST], lateness
-        return DELAYED
-    return GOOD
+        clock[m.FOUND], clock[m.ALLOWED] = now - least, lateness
+        return m.DELAYED
+    if clock[m.STRICT] != 0.0 and clock[m.SLOW] < SLOW_WINDOWS and now - clock[m.LOWEST] > lateness:
+        clock[m.FOUND], clock[m.ALLOWED] = now - clock[m.LOWEST], lateness
+        return m.DELAYED
+    return m.GOOD
 
 
 @helper
 def remember_time(whole: NDArray[np.int64], clock: Array, stamp: int, arrival: float, verdict: int) -> None:
     """Stamp, arrival and lateness of a good state; without a stamp its arrival is its time."""
-    step, passed = 1e-9 * (stamp - whole[STAMP]), arrival - clock[ARRIVAL]
-    pause = clock[DRIFT] > REAL_TIME and passed - step > PAUSE  # nothing to compare with
-    if verdict == NEW_BASE or stamp == 0 or pause:
-        leapt = whole[CLOCKED] == 1 and whole[STAMPED] == 1 and stamp != 0 and step > 0.0 and not pause
-        lasted = clock[ARRIVAL] - clock[BASED]
-        steady = lasted > CATCH_UP and clock[LATE] > -REAL_TIME * lasted - 0.5 * CATCH_UP  # set ahead, not fast
-        whole[RUSHES] = whole[RUSHES] + 1 if leapt and not steady else 0
-        clock[LATE] = clock[LEAST] = clock[LOWEST] = clock[SLOW] = clock[SLEWED] = 0.0
-        clock[LEAST_AT], clock[EARLIER_AT], clock[DRIFT] = arrival, np.nan, np.inf
-        clock[BASED] = arrival
+    step, passed = 1e-9 * (stamp - whole[m.STAMP]), arrival - clock[m.ARRIVAL]
+    pause = clock[m.DRIFT] > REAL_TIME and passed - step > PAUSE  # nothing to compare with
+    if verdict == m.NEW_BASE or stamp == 0 or pause:
+        leapt = whole[m.CLOCKED] == 1 and whole[m.STAMPED] == 1 and stamp != 0 and step > 0.0 and not pause
+        lasted = clock[m.ARRIVAL] - clock[m.BASED]
+        steady = lasted > CATCH_UP and clock[m.LATE] > -REAL_TIME * lasted - 0.5 * CATCH_UP  # set ahead, not fast
+        whole[m.RUSHES] = whole[m.RUSHES] + 1 if leapt and not steady else 0
+        clock[m.LATE] = clock[m.LEAST] = clock[m.LOWEST] = clock[m.SLOW] = clock[m.SLEWED] = 0.0
+        clock[m.LEAST_AT], clock[m.EARLIER_AT], clock[m.DRIFT] = arrival, np.nan, np.inf
+        clock[m.BASED] = arrival
     else:
-        clock[LATE] += passed - step
-        clock[LOWEST] = min(clock[LOWEST] + (CREEP + clock[SLEWED]) * passed, clock[LATE])
-        if whole[BACK] == 0:
-            clock[PACE] = min(step, 1.02 * clock[PACE]) if clock[PACE] > 0.0 else step
-        window = STREAM_WINDOW if arrival - clock[BASED] > 2.0 * STREAM_WINDOW else FIRST_WINDOW
-        if arrival - clock[LEAST_AT] < window:
-            clock[LEAST] = min(clock[LEAST], clock[LATE])
+        clock[m.LATE] += passed - step
+        clock[m.LOWEST] = min(clock[m.LOWEST] + (CREEP + clock[m.SLEWED]) * passed, clock[m.LATE])
+        if whole[m.BACK] == 0:
+            clock[m.PACE] = min(step, 1.02 * clock[m.PACE]) if clock[m.PACE] > 0.0 else step
+        window = STREAM_WINDOW if arrival - clock[m.BASED] > 2.0 * STREAM_WINDOW else FIRST_WINDOW
+        if arrival - clock[m.LEAST_AT] < window:
+            clock[m.LEAST] = min(clock[m.LEAST], clock[m.LATE])
         else:
-            if not np.isnan(clock[EARLIER_AT]):
-                grown, span = clock[LEAST] - clock[EARLIER], clock[LEAST_AT] - clock[EARLIER_AT]
+            if not np.isnan(clock[m.EARLIER_AT]):
+                grown, span = clock[m.LEAST] - clock[m.EARLIER], clock[m.LEAST_AT] - clock[m.EARLIER_AT]
                 drift = max(grown / span, 0.0)
-                clock[SLEWED], clock[DRIFT] = min(clock[DRIFT], drift, SLEW), drift
-                clock[SLOW] = clock[SLOW] + 1.0 if clock[DRIFT] > REAL_TIME else 0.0
-                if clock[SLOW] >= SLOW_WINDOWS:
-                    clock[LOWEST] = clock[LATE]
-                whole[RUSHES] = whole[RUSHES] + 1 if grown < -REAL_TIME * span - CATCH_UP else 0
-            clock[EARLIER], clock[EARLIER_AT] = clock[LEAST], clock[LEAST_AT]
-            clock[LEAST], clock[LEAST_AT] = clock[LATE], arrival
-    clock[LATER] = 0.0 if clock[SLOW] >= SLOW_WINDOWS else clock[LATE] - clock[LOWEST]
+                clock[m.SLEWED], clock[m.DRIFT] = min(clock[m.DRIFT], drift, SLEW), drift
+                clock[m.SLOW] = clock[m.SLOW] + 1.0 if clock[m.DRIFT] > REAL_TIME else 0.0
+                if clock[m.SLOW] >= SLOW_WINDOWS:
+                    clock[m.LOWEST] = clock[m.LATE]
+                whole[m.RUSHES] = whole[m.RUSHES] + 1 if grown < -REAL_TIME * span - CATCH_UP else 0
+            clock[m.EARLIER], clock[m.EARLIER_AT] = clock[m.LEAST], clock[m.LEAST_AT]
+            clock[m.LEAST], clock[m.LEAST_AT] = clock[m.LATE], arrival
+    clock[m.LATER] = 0.0 if clock[m.SLOW] >= SLOW_WINDOWS else clock[m.LATE] - clock[m.LOWEST]
     if stamp != 0:
-        whole[STAMP] = stamp
+        whole[m.STAMP] = stamp
     else:
         # whole[STAMP] of another clock must not hold the arrivals back
         now = np.int64(1e9 * arrival)
-        whole[STAMP] = now if verdict == NEW_BASE else max(now, whole[STAMP] + 1)
-    whole[STAMPED], whole[CLOCKED], whole[BACK] = 1 if stamp != 0 else 0, 1, 0 if verdict == NEW_BASE else whole[BACK]
-    clock[ARRIVAL] = arrival
+        whole[m.STAMP] = now if verdict == m.NEW_BASE else max(now, whole[m.STAMP] + 1)
+    whole[m.STAMPED], whole[m.CLOCKED] = 1 if stamp != 0 else 0, 1
+    whole[m.BACK] = 0 if verdict == m.NEW_BASE else whole[m.BACK]
+    clock[m.ARRIVAL] = arrival

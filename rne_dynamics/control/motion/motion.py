@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import replace
 from typing import Literal
 
 import numpy as np
 
 from rne_dynamics.compiling.jit import in_place_kernel
+from rne_dynamics.control.checks import check_number
 from rne_dynamics.control.motion.limits import MotionLimits
 from rne_dynamics.control.motion.path import ORDER, Path
 from rne_dynamics.control.motion.path_check import PathCheck, check_start
@@ -61,8 +61,7 @@ class Motion:
         ramp: float = RAMP, limits: MotionLimits | None = None,
     ) -> None:
         for name, value in (("blend time", blend_time), ("ramp", ramp)):
-            if not (math.isfinite(value) and value > 0.0):
-                raise ControlError(f"the {name} is {value} s; it must be finite and above 0")
+            check_number(value, f"the {name}", unit=" s")
         base = trajectory if isinstance(trajectory, Path) else trajectory.path
         if len(tolerances.joints) != base.coefficients.shape[2]:
             raise ControlError(

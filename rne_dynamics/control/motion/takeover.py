@@ -183,10 +183,7 @@ def _samples(
 ) -> None:
     """`BlendedPath.samples`."""
     for r in range(times.shape[0]):
-        evaluate_path(coefficients, knots, times[r], 1.0, 0.0, out[r])
-        for k in range(until.shape[0]):
-            if times[r] < until[k]:
-                add_piece(offsets, k, times[r] - begin, 1.0, 0.0, out[r])
+        _sample(coefficients, knots, begin, offsets, until, times[r], 1.0, 0.0, out[r])
 
 
 @helper

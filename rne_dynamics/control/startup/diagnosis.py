@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
@@ -159,3 +160,29 @@ def not_seen(evidence: Evidence, missing: tuple[str, ...]) -> str:
             if most < HEAVIEST else f" (a payload at link {seen.flange.link!r} would not be seen in this posture)"
         )  # fmt: skip
     return notes
+
+
+@dataclass(frozen=True, eq=False)
+class LoadVerdict:
+    """What the check found. Motion is safe to allow where `agrees`, and is known to be so where `checked` too.
+
+    Parameters
+    ----------
+    agrees
+        Nothing contradicts the model. True as well where no effort is reported; False where the arm did not keep
+        still.
+    checked
+        Every joint reported its effort and kept still.
+    text
+        One to three sentences: which joints, what explains them, what to do.
+    causes
+        What explains a disagreement, likeliest first.
+    unreported
+        Joints without efforts.
+    """
+
+    agrees: bool
+    checked: bool
+    text: str
+    causes: tuple[Cause, ...] = ()
+    unreported: tuple[str, ...] = ()

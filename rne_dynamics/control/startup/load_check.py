@@ -15,12 +15,11 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from rne_dynamics.compiling.jit import kernel
-from rne_dynamics.control.checks import every_joint_driven, frozen_vector
+from rne_dynamics.control.checks import check_number, every_joint_driven, frozen_vector
 from rne_dynamics.control.rigid_terms import holding_terms
 from rne_dynamics.control.startup.causes import Evidence
-from rne_dynamics.control.startup.diagnosis import diagnose, diagnose_pattern, not_seen, worst_joints
+from rne_dynamics.control.startup.diagnosis import LoadVerdict, diagnose, diagnose_pattern, not_seen, worst_joints
 from rne_dynamics.control.startup.gravity_load import effort_units, gravity_load
-from rne_dynamics.control.startup.load_verdict import LoadVerdict
 from rne_dynamics.control.startup.payload_estimate import (
     BLOCKS,
     Doubt,
@@ -116,8 +115,7 @@ class LoadCheck:
             raise ControlError(
                 f"startup_check.tolerance of joint {robot.joint_names[j]!r} is {self._tolerance[j]}; it must be above 0"
             )
-        if not (np.isfinite(duration) and duration > 0.0):
-            raise ControlError(f"startup_check.duration is {duration} s; it must be finite and above 0")
+        check_number(duration, "startup_check.duration", unit=" s")
         self._robot, self._duration, self._compensated = robot, round(duration * 1e9), compensated
         self._posture = None if posture is None else np.array(posture)
         friction = joint_friction(robot)

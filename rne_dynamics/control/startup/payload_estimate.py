@@ -19,8 +19,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from rne_dynamics.control.checks import check_number
 from rne_dynamics.control.startup.gravity_load import Flange, GravityLoad
-from rne_dynamics.errors import ControlError
 from rne_dynamics.model.friction import joint_friction
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.mechanism import RigidRobot
@@ -59,11 +59,8 @@ class PayloadTest:
     model_error: float = 0.05
 
     def __post_init__(self) -> None:
-        for name, value in (
-            ("payload", self.least), ("friction", self.friction), ("model_error", self.model_error),
-        ):  # fmt: skip
-            if not (math.isfinite(value) and value >= 0.0):
-                raise ControlError(f"startup_check.{name} is {value}; it must be finite and not negative")
+        for name, value in (("payload", self.least), ("friction", self.friction), ("model_error", self.model_error)):
+            check_number(value, f"startup_check.{name}", zero=True)
 
 
 class Doubt(NamedTuple):

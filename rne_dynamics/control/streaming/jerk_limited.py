@@ -19,8 +19,6 @@ from __future__ import annotations
 import math
 from typing import NamedTuple
 
-import numpy as np
-
 from rne_dynamics.compiling.jit import helper, in_place_kernel
 from rne_dynamics.control.thresholds import HALVINGS, ROUNDING
 from rne_dynamics.model.inertia import Array
@@ -235,10 +233,3 @@ def _outcome(kind: int, x: State, A: float, J: float) -> float:
             return q - t * (v + t * (0.5 * a - t * J / 6.0))
         return q
     return q + sign * way
-
-
-def warm_up(n: int) -> None:
-    """Compile the step of `n` joints."""
-    limits = np.ones((JERK + 1, n))
-    limits[LOWER] = -1.0
-    follow_kernel(np.zeros((3, n)), np.zeros((3, n)), 0.0, 0.0, limits, 1.0, 0.02, 1e-3)

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from rne_dynamics.control.checks import frozen_vector
+from rne_dynamics.control.checks import check_number, frozen_vector
 from rne_dynamics.control.motion.limits import JointRanges
 from rne_dynamics.control.streaming.jerk_limited import ACCELERATION, JERK, LOWER, UPPER, VELOCITY
 from rne_dynamics.dynamics.composite.mass_matrix import mass_matrix
-from rne_dynamics.errors import ControlError
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.robot import RobotModel
 
@@ -90,9 +88,7 @@ class StreamLimits(JointRanges):
         jerk = frozen_vector(self.jerk, n, "the jerk limit", lowest=0.0, names=names)
         jerk = np.where(jerk > 0.0, jerk, acceleration / JERK_TIME)
         for name in ("start", "timeout", "smoothing"):
-            value = getattr(self, name)
-            if not (math.isfinite(value) and value > 0.0):
-                raise ControlError(f"{name} of setpoints is {value}; it must be finite and above 0")
+            check_number(getattr(self, name), f"{name} of setpoints")
         table = np.empty((5, n))
         table[LOWER], table[UPPER], table[VELOCITY] = self.lower, self.upper, velocity
         table[ACCELERATION], table[JERK] = acceleration, jerk

@@ -185,7 +185,7 @@ class Efforts(Transitions):
             return False
         self._allowed(runaway, now, self._command)
         if runaway.proved:
-            self._begin_stop(now, self._too_fast(), after=FAULT)
+            self._begin_stop(now, self.settings.limits.fastest(self.qd), after=FAULT)
             self._runaway = runaway
         return runaway.cut
 

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
-from rne_dynamics.control.checks import frozen_vector
+from rne_dynamics.control.checks import check_number, frozen_vector
 from rne_dynamics.control.command_delay import check_delay
 from rne_dynamics.control.control_law import ControlLaw, check_law
 from rne_dynamics.control.gravity_compensation import GravityCompensation
@@ -128,9 +127,7 @@ class Settings:
         check_compensated(self.compensated)
         self._check_laws()
         for name in ("feedback_ramp", "min_rate"):
-            value = getattr(self, name)
-            if not (math.isfinite(value) and value >= 0.0):
-                raise ControlError(f"{name} is {value}; it must be finite and not negative")
+            check_number(getattr(self, name), name, zero=True)
         if self.holding_error is not None:
             n, names = self.robot.n, self.robot.joint_names
             error = frozen_vector(self.holding_error, n, "holding error", lowest=0.0, finite=False, names=names)

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Literal
 
+from rne_dynamics.control.checks import check_number
 from rne_dynamics.errors import ControlError
 
 Policy = Literal["hold", "release", "ramp"]
@@ -54,9 +55,7 @@ class StopPlan:
 
     def __post_init__(self) -> None:
         for name in ("brake_time", "hold_time", "ramp_time", "damping"):
-            value = getattr(self, name)
-            if not (math.isfinite(value) and value >= 0.0):
-                raise ControlError(f"stop.{name} is {value}; it must be finite and not negative")
+            check_number(getattr(self, name), f"stop.{name}", zero=True)
         if self.policy not in POLICIES:
             raise ControlError(f"stop.policy is {self.policy!r}; it must be one of {', '.join(POLICIES)}")
         if self.after_cancel not in ("hold", "stop"):

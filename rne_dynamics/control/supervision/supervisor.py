@@ -19,9 +19,9 @@ from rne_dynamics.control.reference import Reference
 from rne_dynamics.control.streaming.problems import SetpointError, SetpointProblem
 from rne_dynamics.control.streaming.setpoints import Setpoints
 from rne_dynamics.control.streaming.setpoints import warm_up as warm_up_setpoints
-from rne_dynamics.control.supervision.counters import Counters
 from rne_dynamics.control.supervision.motion_queue import Ending, OnEnd
 from rne_dynamics.control.supervision.observation import Observation
+from rne_dynamics.control.supervision.output import Counters
 from rne_dynamics.control.supervision.settings import Settings
 from rne_dynamics.control.supervision.start_gate import StartGate
 from rne_dynamics.control.supervision.states import (

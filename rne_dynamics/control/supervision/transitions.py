@@ -11,11 +11,10 @@ from rne_dynamics.control.guards.base_filter import BaseFilter
 from rne_dynamics.control.guards.effort_limiter import Limited
 from rne_dynamics.control.guards.state_filter import StateFilter
 from rne_dynamics.control.reference import Reference
-from rne_dynamics.control.supervision.counters import Counters
 from rne_dynamics.control.supervision.holding import HoldingBound
 from rne_dynamics.control.supervision.loop_watch import LoopWatch
 from rne_dynamics.control.supervision.motion_queue import Ending, MotionQueue
-from rne_dynamics.control.supervision.output import Output
+from rne_dynamics.control.supervision.output import Counters, Output
 from rne_dynamics.control.supervision.runaway import Runaway
 from rne_dynamics.control.supervision.settings import Settings
 from rne_dynamics.control.supervision.start_gate import StartGate
@@ -174,16 +173,11 @@ class Transitions:
     def _stop_runaway(self, now: float, command: Array) -> None:
         """Brake a joint that is too fast; in hand guiding that may be the hand's doing, which is no fault."""
         if self.mode is STOPPING:
-            self.cause += f"; then {self._too_fast()}"
+            self.cause += f"; then {self.settings.limits.fastest(self.qd)}"
         elif self.mode is not FLOATING:
-            self._begin_stop(now, self._too_fast(), after=FAULT)
+            self._begin_stop(now, self.settings.limits.fastest(self.qd), after=FAULT)
         guided, limits = self.mode is FLOATING, self.settings.limits
         self._runaway = Runaway(now, self.qd, command, limits, self._torques.moving, guided)
-
-    def _too_fast(self) -> str:
-        limits, qd = self.settings.limits, self.qd
-        j = int(np.argmax(np.abs(qd) / limits.velocity))
-        return f"joint {limits.joints[j]!r} moves at {qd[j]:.4g} per second; its limit is {limits.velocity[j]:.4g}"
 
     def _fail(self, now: float, why: str) -> None:
         """A state for which there is no effort: stop by dead reckoning, without return."""

@@ -14,9 +14,9 @@ from numpy.typing import NDArray
 from rne_dynamics.compiling.jit import helper, in_place_helper, in_place_routine, routine, threaded_kernel
 from rne_dynamics.control import computed_torque as law
 from rne_dynamics.control.computed_torque import decay_rate_helper
-from rne_dynamics.control.feedback import feedback_kernel
 from rne_dynamics.control.friction_compensation import compensation_kernel
 from rne_dynamics.control.rigid_terms import gravity_only_kernel, rigid_terms_kernel
+from rne_dynamics.control.tracking_law import feedback_kernel
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.simulation.plant.arrays import OwnCode, PlantArrays
 from rne_dynamics.simulation.rollouts import block as at

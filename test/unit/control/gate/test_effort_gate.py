@@ -261,9 +261,9 @@ def test_lost_joint_states_do_not_stop_what_the_controller_sends():
     rig, controller = passing()
     rig.run(0.5, controller, states=lambda state: None)
     assert rig.mode is PASSING
-    assert rig.gate.states_missing(rig.now)
+    assert rig.gate.states.stale(rig.now)
     rig.run(0.01, controller)
-    assert not rig.gate.states_missing(rig.now)
+    assert not rig.gate.states.stale(rig.now)
 
 
 @pytest.mark.parametrize("policy", ["ramp", "hold"])

@@ -11,7 +11,7 @@ from support.streams import EPOCH, Followed, limits
 
 from rne_dynamics.compiling.jit import COMPILED
 from rne_dynamics.control.streaming.problems import SetpointError, SetpointProblem
-from rne_dynamics.control.streaming.send_times import SendTimes
+from rne_dynamics.control.streaming.setpoints import SendTimes
 from rne_dynamics.errors import ControlError
 
 Q = np.zeros(3)

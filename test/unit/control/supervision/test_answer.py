@@ -16,8 +16,7 @@ from rne_dynamics.control.friction_compensation import FrictionCompensation
 from rne_dynamics.control.gains import Gains
 from rne_dynamics.control.reference import Reference, rows_reference
 from rne_dynamics.control.supervision.answer import OVERSPEED
-from rne_dynamics.control.supervision.counters import Counters
-from rne_dynamics.control.supervision.output import Output
+from rne_dynamics.control.supervision.output import Counters, Output
 from rne_dynamics.control.supervision.torques import Torques
 from rne_dynamics.control.terms import named_terms
 from rne_dynamics.dynamics.declared import inertia_code
