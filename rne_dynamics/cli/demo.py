@@ -20,7 +20,7 @@ from rne_dynamics.cli.demo_vibration import evaluate_vibration
 from rne_dynamics.cli.numbers import positive, real, whole
 from rne_dynamics.cli.overview import require_ros
 from rne_dynamics.cli.reports import add_movie, add_report, check_files, draw_movie
-from rne_dynamics.cli.robot_argument import OneRobot, add_reading, check_size, robot_source, xacro_arguments
+from rne_dynamics.cli.robot_argument import MOST_CONTROLLED, OneRobot, add_reading, check_size, robot_source, xacro_arguments
 from rne_dynamics.cli.ros_nodes import node_parameters
 from rne_dynamics.cli.terminal import console, ended_by_sigterm, progress_bar
 from rne_dynamics.cli.verdict import Verdict, tracking_verdict, without_effort_limit
@@ -113,7 +113,8 @@ def run(args: argparse.Namespace) -> int:
     check_files(args, "out")
     record = new_mcap(args.record) if args.record else ""
     source = robot_source(args)
-    machine = closed(check_size(load_model(source, mappings=xacro_arguments(args) if is_model_file(source) else None)))
+    loaded = load_model(source, mappings=xacro_arguments(args) if is_model_file(source) else None)
+    machine = closed(check_size(loaded, MOST_CONTROLLED))
     config, configured = _configured(args.config, machine)
     if configured is not None:
         machine = configured.robot

@@ -17,7 +17,15 @@ from rne_dynamics.cli.guide_report import Guided, evaluate, figures, plot, print
 from rne_dynamics.cli.guide_verdict import verdict
 from rne_dynamics.cli.numbers import real
 from rne_dynamics.cli.overview import require_ros
-from rne_dynamics.cli.robot_argument import add_payload, add_robot, payload, positions, robot_source
+from rne_dynamics.cli.robot_argument import (
+    MOST_CONTROLLED,
+    add_payload,
+    add_robot,
+    check_size,
+    payload,
+    positions,
+    robot_source,
+)
 from rne_dynamics.cli.ros_nodes import node_parameters
 from rne_dynamics.cli.terminal import console, ended_by_sigterm, progress_bar
 from rne_dynamics.control.supervision.settings import Settings
@@ -129,6 +137,7 @@ def _guidance(args: argparse.Namespace) -> Guidance:
     robot = load_robot(
         given["model"], given["robot_description"], tuple(map(str, joints)), tuple(map(float, gravity))
     ).robot.rigid
+    check_size(robot, MOST_CONTROLLED)
     if not robot.n or robot.nq != robot.n:
         raise ModelError(f"robot {robot.name!r} has no joint or a floating one; guiding needs driven joints")
     values = config.values(robot, SCHEMA)
