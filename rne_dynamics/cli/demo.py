@@ -20,7 +20,14 @@ from rne_dynamics.cli.demo_vibration import evaluate_vibration
 from rne_dynamics.cli.numbers import positive, real, whole
 from rne_dynamics.cli.overview import require_ros
 from rne_dynamics.cli.reports import add_movie, add_report, check_files, draw_movie
-from rne_dynamics.cli.robot_argument import MOST_CONTROLLED, OneRobot, add_reading, check_size, robot_source, xacro_arguments
+from rne_dynamics.cli.robot_argument import (
+    MOST_CONTROLLED,
+    OneRobot,
+    add_reading,
+    check_size,
+    robot_source,
+    xacro_arguments,
+)
 from rne_dynamics.cli.ros_nodes import node_parameters
 from rne_dynamics.cli.terminal import console, ended_by_sigterm, progress_bar
 from rne_dynamics.cli.verdict import Verdict, tracking_verdict, without_effort_limit
