@@ -132,3 +132,8 @@ def no_inertia(joint: str, robot: str) -> SingularInertiaError:
         f"joint {joint!r} of robot {robot!r} moves no inertia of its own, so its acceleration is undefined; "
         "give the links behind it mass and inertia, give the joint a rotor inertia, or lock it"
     )
+
+
+def shortened(text: str, most: int) -> str:
+    """The text, without its middle where it is longer than `most` characters: a file may give names of any length."""
+    return text if len(text) <= most else f"{text[: most // 2]} ... {text[-most // 2 :]}"

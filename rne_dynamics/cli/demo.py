@@ -21,7 +21,7 @@ from rne_dynamics.cli.numbers import positive, real, whole
 from rne_dynamics.cli.overview import require_ros
 from rne_dynamics.cli.reports import add_movie, add_report, check_files, draw_movie
 from rne_dynamics.cli.robot_argument import (
-    MOST_CONTROLLED,
+    MOST_SAMPLED,
     OneRobot,
     add_reading,
     check_size,
@@ -121,7 +121,7 @@ def run(args: argparse.Namespace) -> int:
     record = new_mcap(args.record) if args.record else ""
     source = robot_source(args)
     loaded = load_model(source, mappings=xacro_arguments(args) if is_model_file(source) else None)
-    machine = closed(check_size(loaded, MOST_CONTROLLED))
+    machine = closed(check_size(loaded, MOST_SAMPLED))
     config, configured = _configured(args.config, machine)
     if configured is not None:
         machine = configured.robot

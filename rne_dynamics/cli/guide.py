@@ -18,7 +18,7 @@ from rne_dynamics.cli.guide_verdict import verdict
 from rne_dynamics.cli.numbers import real
 from rne_dynamics.cli.overview import require_ros
 from rne_dynamics.cli.robot_argument import (
-    MOST_CONTROLLED,
+    MOST_SAMPLED,
     add_payload,
     add_robot,
     check_size,
@@ -137,7 +137,7 @@ def _guidance(args: argparse.Namespace) -> Guidance:
     robot = load_robot(
         given["model"], given["robot_description"], tuple(map(str, joints)), tuple(map(float, gravity))
     ).robot.rigid
-    check_size(robot, MOST_CONTROLLED)
+    check_size(robot, MOST_SAMPLED)
     if not robot.n or robot.nq != robot.n:
         raise ModelError(f"robot {robot.name!r} has no joint or a floating one; guiding needs driven joints")
     values = config.values(robot, SCHEMA)

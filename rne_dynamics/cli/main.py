@@ -18,7 +18,7 @@ from rne_dynamics.cli.clean_stdout import clean_stdout
 from rne_dynamics.cli.interrupt import EXIT_INTERRUPTED, noted, report
 from rne_dynamics.cli.overview import NEEDS_ROS, fitted, overview, versions
 from rne_dynamics.compiling.meanwhile import compile_here
-from rne_dynamics.errors import ArgumentError, RneDynamicsError, unknown
+from rne_dynamics.errors import ArgumentError, RneDynamicsError, shortened, unknown
 
 if TYPE_CHECKING:
     from rne_dynamics.compiling.progress import Compiling
@@ -49,6 +49,8 @@ _DEGREES = re.compile(r"-[\d.]+deg")
 _BACK = "\r\x1b[K"
 EXIT_USAGE = 2
 EXIT_ERROR = 1
+#: Longest line of a message, characters.
+LONGEST_LINE = 1_800
 
 
 class Parser(argparse.ArgumentParser):
@@ -77,7 +79,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     try:
         return _uninterrupted(command, arguments[1:])
     except RneDynamicsError as error:
-        print(f"rne {command}: {error}", file=sys.stderr)
+        text = "\n".join(shortened(line, LONGEST_LINE) for line in str(error).splitlines())
+        print(f"rne {command}: {text}", file=sys.stderr)
     except KeyboardInterrupt:
         return report(f"rne {command}")
     except BrokenPipeError:

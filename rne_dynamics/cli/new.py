@@ -12,7 +12,7 @@ from rne_dynamics.advice import rne
 from rne_dynamics.cli.new_file import file_text
 from rne_dynamics.cli.new_settings import ArmSettings, settings_of
 from rne_dynamics.cli.numbers import real
-from rne_dynamics.cli.robot_argument import MOST_CONTROLLED, add_robot, load_robot
+from rne_dynamics.cli.robot_argument import MOST_SAMPLED, add_robot, load_robot
 from rne_dynamics.cli.terminal import console
 from rne_dynamics.control.thresholds import ASSUMED_RATE
 from rne_dynamics.description.sources import find, names_model_file
@@ -57,7 +57,7 @@ def run(args: argparse.Namespace) -> int:
         raise ArgumentError("ROBOT is -; the nodes need a file too, so give its path")
     path = _path(args)
     args.base = "fixed"
-    settings = settings_of(load_robot(args, MOST_CONTROLLED), args.rate)
+    settings = settings_of(load_robot(args, MOST_SAMPLED), args.rate)
     path.write_text(file_text(settings, args.robot), encoding="utf-8")
     steps = next_commands(args, path, settings)
     if args.json:

@@ -68,7 +68,7 @@ def run(args: argparse.Namespace) -> int:
     recording = read_recording(args.file, topic=args.topic, joints=None if robot is None else robot.joint_names)
     joints = [_number(recording, joint) for joint in args.joint] or list(range(recording.n))
     model = None if robot is None else _between(model_efforts(robot, recording, 0.5 * args.window), args)
-    shown = _cut(recording, args)
+    shown = _cut(recording, args) if args.begin > -math.inf or args.end < math.inf else recording
     draw(out, shown, joints, robot, model)
     figures = _figures(shown, joints, robot, model)
     if args.json:

@@ -20,6 +20,7 @@ from rne_dynamics.figures.tracking import (
     joint_units,
     panels,
     span_at_least,
+    thinned,
 )
 from rne_dynamics.model.mechanism import RigidRobot
 from rne_dynamics.recording.recording import Recording, Series
@@ -117,11 +118,13 @@ def _draw_terms(axes: Any, recording: Recording, j: int, model: Series | None) -
     for term, color in TERMS.items():
         if term in recording.torque:
             series = recording.torque[term]
-            axes.plot(series.t, series.values[:, j], color=color, linewidth=THIN, label=term)
+            axes.plot(*thinned(series.t, series.values[:, j]), color=color, linewidth=THIN, label=term)
     if recording.effort is not None:
-        axes.plot(recording.t, recording.effort[:, j], color=INK, linewidth=THIN, label="measured")
+        measured = thinned(recording.t, recording.effort[:, j])
+        axes.plot(*measured, color=INK, linewidth=THIN, label="measured")
     if model is not None:
-        axes.plot(model.t, model.values[:, j], linestyle=(0, (4, 3)), color=INK, linewidth=WIDE, label="model")
+        said = thinned(model.t, model.values[:, j])
+        axes.plot(*said, linestyle=(0, (4, 3)), color=INK, linewidth=WIDE, label="model")
     efforts = _efforts(recording)
     if efforts is not None and len(efforts.values):
         span_at_least(axes, ROUND_OFF * float(np.nanmax(np.abs(efforts.values), initial=0.0)))

@@ -20,8 +20,8 @@ from rne_dynamics.model.tree import Payload
 
 #: Most coordinates of a robot that commands move: more take minutes, and the Python functions take them.
 MOST_MOVED = 300
-#: Most coordinates of a robot whose formulations are compared, or whose damping is computed in 3000 postures and more.
-MOST_COMPARED, MOST_CONTROLLED = 60, 50
+#: Most coordinates of a robot for which a command computes dynamics in thousands of postures.
+MOST_SAMPLED = 50
 
 
 def add_robot(parser: argparse.ArgumentParser) -> None:

@@ -8,6 +8,7 @@ import sys
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -17,7 +18,7 @@ from rne_dynamics.cli.numbers import positive, real, whole
 from rne_dynamics.cli.reports import add_movie, add_report, check_files, draw_movie
 from rne_dynamics.cli.robot_argument import add_base, add_payload, add_robot, load_robot, payload
 from rne_dynamics.cli.simulate_move import DT, rollout, start_configuration
-from rne_dynamics.cli.simulate_options import SAVE, base_motion, outputs, refuse_unused
+from rne_dynamics.cli.simulate_options import SAVE, base_motion, check_recording, outputs, refuse_unused
 from rne_dynamics.cli.simulate_page import write_report
 from rne_dynamics.cli.simulate_plot import plot
 from rne_dynamics.cli.simulate_presets import apply_preset
@@ -166,9 +167,12 @@ def run(args: argparse.Namespace) -> int:
     with _progress(args.seconds, quiet=args.json) as progress, warnings.catch_warnings():
         warnings.simplefilter("ignore", BendingRangeWarning)  # reported below
         if args.free:
-            log = _free(args, plant, progress)
+            dt = args.dt or DT
+            check_recording(files, args.seconds / dt, lambda: _free(args, plant, progress, min(dt, args.seconds)))
+            log = _free(args, plant, progress, args.seconds)
         else:
             controlled, ended = rollout(args, robot, plant)
+            check_recording(files, controlled.clock.cycles, replace(controlled, seconds=0.0).run)
             law, log = controlled.controller, controlled.run(progress=progress)
     for path in files:
         SAVE[path.suffix](log, path)
@@ -251,13 +255,13 @@ def _robot(args: argparse.Namespace) -> AnyRobot:
     return robot
 
 
-def _free(args: argparse.Namespace, plant: ArmPlant, progress: Callable[[float], None]) -> Log:
+def _free(args: argparse.Namespace, plant: ArmPlant, progress: Callable[[float], None], seconds: float) -> Log:
     if args.to:
         raise ArgumentError("--to is for a controlled move; leave it out with --free")
     if args.dae:
-        return simulate_dae.simulate(args, plant.tree, progress)
+        return simulate_dae.simulate(args, plant.tree, progress, seconds)
     return free_motion(
-        plant, start_configuration(plant.robot.rigid, args.start), seconds=args.seconds, dt=args.dt or DT,
+        plant, start_configuration(plant.robot.rigid, args.start), seconds=seconds, dt=args.dt or DT,
         method=args.method, progress=progress,
     )  # fmt: skip
 

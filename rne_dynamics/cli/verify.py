@@ -8,7 +8,7 @@ from pathlib import Path
 
 from rne_dynamics.cli import verify_flexible, verify_rigid
 from rne_dynamics.cli.numbers import whole
-from rne_dynamics.cli.robot_argument import MOST_COMPARED, add_base, add_no_rotors, add_robot, load_robot
+from rne_dynamics.cli.robot_argument import MOST_SAMPLED, add_base, add_no_rotors, add_robot, load_robot
 from rne_dynamics.cli.terminal import console, progress_bar
 from rne_dynamics.figures.output_file import figure_file
 
@@ -43,7 +43,7 @@ def run(args: argparse.Namespace) -> int:
     """Compare and print; 0 if all agree."""
     if args.plot:
         figure_file(args.plot)
-    robot = load_robot(args, MOST_COMPARED)
+    robot = load_robot(args, MOST_SAMPLED)
     with progress_bar() as bar:
         task = bar.add_task("", total=1.0)
 

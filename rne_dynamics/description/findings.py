@@ -8,9 +8,11 @@ from enum import Enum
 from typing import TypeVar
 
 from rne_dynamics.advice import rne
-from rne_dynamics.errors import DescriptionError
+from rne_dynamics.errors import DescriptionError, shortened
 
 _T = TypeVar("_T")
+#: Longest element, message or fix, characters.
+LONGEST_TEXT = 500
 
 
 class Severity(Enum):
@@ -47,6 +49,11 @@ class Finding:
     element: str
     message: str
     fix: str
+
+    def __post_init__(self) -> None:
+        """Shorten what a file gives at any length."""
+        for name in ("element", "message", "fix"):
+            object.__setattr__(self, name, shortened(getattr(self, name), LONGEST_TEXT))
 
     def __str__(self) -> str:
         """Element, message and fix on one line."""

@@ -30,6 +30,8 @@ MIXED = Units(*(f"{a}, {b}" for a, b in zip(REVOLUTE, PRISMATIC, strict=True)))
 QUATERNION = Units("quaternion", "1/1000", "1/s", "N m")
 #: Part of the largest value below which differences are round-off: an axis is not scaled to them.
 ROUND_OFF = 1e-5
+#: Most points of a curve, several for each pixel's width: matplotlib takes 40 bytes and more for each point.
+MOST_POINTS = 20_000
 
 
 class Panel(NamedTuple):
@@ -69,6 +71,17 @@ def configuration(names: Sequence[str], units: Sequence[Units]) -> tuple[list[st
     return [name for name, _ in columns], [unit for _, unit in columns]
 
 
+def thinned(time: Array, values: Array) -> tuple[Array, Array]:
+    """The curve of at most `MOST_POINTS` points that looks the same: the least and largest of each part."""
+    size = -(-2 * len(time) // MOST_POINTS)
+    if size <= 2:
+        return time, values
+    parts = values[: len(values) // size * size].reshape(-1, size)
+    ends = np.sort(np.stack([parts.argmin(axis=1), parts.argmax(axis=1)], axis=1), axis=1)
+    kept = np.append((ends + size * np.arange(len(parts))[:, None]).ravel(), len(values) - 1)
+    return time[kept], values[kept]
+
+
 def draw_joints(
     axes: Any, names: Sequence[str], time: Array, values: Array, width: float = THIN,
     joints: Iterable[int] | None = None, least: float = 0.0,
@@ -91,7 +104,7 @@ def draw_joints(
         The axis spans at least this, so that round-off is not enlarged to a curve.
     """
     for j in range(len(names)) if joints is None else joints:
-        axes.plot(time, values[:, j], line_style(j), color=color_of(j), linewidth=width, label=names[j])
+        axes.plot(*thinned(time, values[:, j]), line_style(j), color=color_of(j), linewidth=width, label=names[j])
     span_at_least(axes, max(least, ROUND_OFF * _largest(values)))
     axes.margins(x=0.0)
 
@@ -100,7 +113,7 @@ def draw_references(axes: Any, time: Array, reference: Array, joints: Iterable[i
     """Draw desired positions, shape (samples, n), over the curves of these joints."""
     for k, j in enumerate(joints):
         label = None if k else "reference"
-        axes.plot(time, reference[:, j], linestyle=(0, (4, 3)), color=INK, linewidth=REFERENCE, label=label)
+        axes.plot(*thinned(time, reference[:, j]), linestyle=(0, (4, 3)), color=INK, linewidth=REFERENCE, label=label)
 
 
 def error_span(q: Array) -> float:

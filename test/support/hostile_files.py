@@ -91,7 +91,8 @@ def mesh_robot(mesh: str) -> str:
     )
 
 
-for size in (1_000, 3_000, 9_000, 20_000):
+#: 50 and 300 joints are what commands take at most that compute in thousands of postures, and that move a robot.
+for size in (50, 300, 1_000, 3_000, 9_000, 20_000):
     text(f"chain_{size}.urdf", lambda size=size: tree(size, lambda k: k - 1))
     text(f"wide_{size}.urdf", lambda size=size: tree(size, lambda k: 0))
     text(f"binary_{size}.urdf", lambda size=size: tree(size, lambda k: (k - 1) // 2))
@@ -110,6 +111,7 @@ text("attribute.urdf", lambda: f'<robot name="{"n" * 40_000_000}"><link name="l"
 text("attributes.urdf", lambda: "<robot><link " + " ".join(f"a{k}='0'" for k in range(2_000_000)) + "/></robot>")
 text("digits.urdf", lambda: mesh_robot("m.stl").replace('mass value="1"', f'mass value="{"9" * 40_000_000}"'))
 text("numbers.urdf", lambda: mesh_robot("m.stl").replace("0 0 0.1", "0 " * 20_000_000))
+text("name.urdf", lambda: tree(1, lambda k: 0).replace('"j1"', f'"{"n" * 90_000}"').replace("0 0 0.1", "0 0 x"))
 text("words.urdf", lambda: f'<robot name="r"><link name="l">{"some text " * 4_000_000}</link></robot>')
 text("comment.urdf", lambda: f'<robot name="r"><!--{"- " * 20_000_000}--><link name="l"/></robot>')
 text("blank.urdf", lambda: "\n" * 45_000_000)
@@ -296,7 +298,16 @@ def lie(path: Path) -> None:
     path.write_bytes(content)
 
 
-FILES |= {"bomb.npz": bomb, "lie.npz": lie}
+def largest(path: Path) -> None:
+    """A recording of nearly 400 MB of zeros in 400 kB, in order."""
+    rows = 1_600_000
+    packed(path, "joint_names.npy", [array(["a", "b"])])
+    packed(path, "time.npy", [declared((rows,), data=b""), *[bytes(1_600_000)] * 8])
+    for name in ("q", "qd", "effort", "reference_q", "reference_qd", *(f"torque_{k}" for k in range(10))):
+        packed(path, f"{name}.npy", [declared((rows, 2), data=b""), *[bytes(1_600_000)] * 16])
+
+
+FILES |= {"bomb.npz": bomb, "lie.npz": lie, "largest.npz": largest}
 text("rows.csv", lambda: "time,q/a,qd/a\n" + "0.0,0.0,0.0\n" * 2_000_000)
 text("columns.csv", lambda: f"time,{','.join(f'q/a{k}' for k in range(1_000_000))}\n{'0,' * 1_000_000}0\n")
 text("parts.csv", lambda: f"time,{','.join(f'p{k}/a' for k in range(300_000))},q/a\n{'0,' * 300_001}0\n")

@@ -55,7 +55,10 @@ FAST = [
     ("info {}", "binary_20000.urdf"), ("inertia composite {}", "aliases.yaml"),
     ("inertia mesh {} --density 1000", "header.stl"), ("simulate {} --free --seconds 0.1", "chain_3000.urdf"),
     ("plot {} --out plot.png", "shape.npz"), ("plot {} --out plot.png", "bomb.npz"),
-    ("plot {} --out plot.png", "bomb.mcap"), ("plot {} --out plot.png", "view.db3"),
+    ("plot {} --out plot.png", "bomb.mcap"), ("plot {} --out plot.png", "view.db3"), ("verify {}", "binary_50.urdf"),
+    ("verify {}", "binary_300.urdf"), ("new {} --out new.yaml --force", "chain_50.urdf"),
+    ("new {} --out new.yaml --force", "chain_300.urdf"), ("export {}", "scalar.yaml"),
+    ("info {}", "name.urdf"), ("plot {} --out plot.png", "largest.npz"),
 ]  # fmt: skip
 #: Runs a command and writes what it used: of a process that this one started, the memory of this one would count.
 MEASURE = """
@@ -125,6 +128,11 @@ def check(folder: Path, command: str, name: str) -> None:
 @pytest.mark.parametrize(("command", "name"), FAST)
 def test_one_file_of_each_kind(folder, command, name):
     check(folder, command, name)
+
+
+def test_a_finding_is_as_short_as_a_message(folder):
+    write(folder, "scalar.yaml")
+    assert len(run(["check", "scalar.yaml"], folder).output) < LONGEST_LINE
 
 
 @pytest.mark.soak

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -14,6 +15,7 @@ from rosbags.rosbag2 import Reader, StoragePlugin, Writer
 from rosbags.typesys import Stores, get_typestore
 
 from rne_dynamics.cli.main import main
+from rne_dynamics.cli.simulate_options import MOST_NUMBERS
 from rne_dynamics.errors import RecordingError
 from rne_dynamics.recording.mcap_file import McapFile
 from rne_dynamics.recording.messages import FLOATS, JOINT_STATE, definition, float_arrays, joint_states
@@ -22,6 +24,8 @@ from rne_dynamics.recording.recording import Recording, Series
 
 TYPES = get_typestore(Stores.ROS2_JAZZY)
 CONTROLLER = "/computed_torque_controller"
+#: Of a recording of planar2: time, positions, velocities, the reference, the effort and its five terms, two energies.
+COLUMNS = 25
 TERMS = ("inertia", "coriolis", "gravity", "friction", "feedback")
 
 
@@ -301,3 +305,26 @@ def test_the_error_is_left_out_where_states_are_missing():
     assert not ((found.t > 0.391) & (found.t < 0.599)).any()
     assert len(found.t) > 150
     assert np.abs(found.values).max() < 1e-4
+
+
+@pytest.mark.parametrize("arguments", [
+    ["puma560"], ["puma560", "--free"], ["puma560", "--dae"], ["pantograph"], ["pantograph", "--free"],
+    ["flexible_arm"], ["flexible_arm", "--free"],
+])
+@pytest.mark.parametrize("ending", ["csv", "npz"])
+def test_tables_that_would_be_too_large_to_read_are_not_begun(arguments, ending, capsys, tmp_path):
+    path = tmp_path / f"run.{ending}"
+    assert main(["simulate", *arguments, "--seconds", "3000", "--out", str(path)]) == 1
+    assert f"{path} would have " in (said := capsys.readouterr().err)
+    assert re.search(r"rows of \d+ numbers, and `\S*rne plot` reads at most \d+ such rows; simulate a shorter", said)
+    assert not path.exists()
+
+
+@pytest.mark.slow
+def test_the_largest_table_that_is_written_is_read(capsys, tmp_path):
+    path, rows = tmp_path / "run.npz", MOST_NUMBERS // COLUMNS
+    run = ["simulate", "planar2", "--to", "joint1=1", "--out", str(path), "--seconds"]
+    assert main([*run, f"{1e-3 * rows:.3f}"]) == 1
+    assert f"reads at most {rows} such rows" in capsys.readouterr().err
+    assert main([*run, f"{1e-3 * (rows - 1):.3f}"]) == 0
+    assert len(read_recording(path).t) == rows
