@@ -30,6 +30,7 @@ from rne_dynamics.control.motion.effort_demand import EffortDemand
 from rne_dynamics.control.supervision.motion_queue import Ending
 from rne_dynamics.control.supervision.settings import Settings
 from rne_dynamics.control.supervision.states import DRIVING, Mode
+from rne_dynamics.control.supervision.stop_plan import Stage
 from rne_dynamics.model.robot import RobotModel
 from rne_dynamics.ros.common_parameters import COMMON
 from rne_dynamics.ros.tracking_parameters import SCHEMA, motion_limits, tracking_settings
@@ -41,6 +42,8 @@ TICK = 5e-4
 WATCH = 4e-3
 #: Of a healthy arm, in velocity limits; and how slow its gears may swing, Hz.
 THROWN, STIFF = 1.5, 25.0
+#: Stages of a stop in which the arm is not being released.
+SUPPORTED = (Stage.BRAKE, Stage.HOLD)
 #: Causes of stops that `stop.after_cancel` and a tolerance of the request make.
 REQUESTED = (Ending.CANCELLED.value, Ending.PATH.value)
 
@@ -98,11 +101,12 @@ class ForeignRig(Rig):
         command: bool = True, wrenches: Any = None,
     ) -> None:
         """Let time pass; `corrupt` may change or swallow the states."""
+        simulator = self.simulator
         for _ in range(max(round(seconds / TICK), 1)):
-            efforts = self.simulator.applied_effort
-            self.simulator.advance(1, wrenches)
+            efforts = simulator.applied_effort
+            simulator.advance(1, wrenches)
             self.now += TICK
-            speed = getattr(self.simulator, "speed", self.simulator.state.qd)
+            speed = simulator.speed if isinstance(simulator, ForeignArm) else simulator.state.qd
             self.power.append(efforts * speed)
             self.speeds.append(speed)
             if self.now >= self.next_state - 1e-9:
@@ -141,10 +145,12 @@ class ForeignRig(Rig):
 class ForeignEpisode(Episode):
     """One run on a foreign arm."""
 
-    #: Largest speed of a driven arm in velocity limits, and why it was stopped without a request.
+    #: Largest speed of a driven arm until its release in velocity limits, and why it was stopped without a request.
     peak: float = 0.0
     stopped: str = ""
     delay: float = 0.0
+    calm: bool = False
+    cycle: float = 4 * TICK
 
     def new_rig(self) -> Rig:
         """An arm with its deviations, and messages that take their time."""
@@ -155,7 +161,8 @@ class ForeignEpisode(Episode):
         late = total * float(rng.choice([0.0, 0.5, 1.0]))
         period = float(rng.choice([1.0, 2.0, 4.0, 10.0])) * 1e-3
         self.line = Line(period, late, float(rng.choice([0.0, 0.2, 0.8])) * min(period, 4e-3))
-        self.delay, self.declared = total, bool(rng.random() < 0.5)
+        self.delay = self.late = total
+        self.jitter, self.declared = self.line.jitter, bool(rng.random() < 0.5)
         frequency = np.inf if rng.random() < 0.5 else float(rng.uniform(12.0, 60.0))
         self.deviation = Deviation(
             mass=tuple(rng.uniform(0.5, 1.5, len(self.robot.link_names) + 20) if rng.random() < 0.6 else ()),
@@ -206,13 +213,23 @@ class ForeignEpisode(Episode):
         return [self.does_move, self.does_move, self.does_cancel, self.does_speed, self.does_hand_guide]
 
     def _judge(self, before: Mode) -> None:
-        super()._judge(before)
-        if self.healthy and self.settled and self.rig.supervisor.mode in (*DRIVING, Mode.STOPPING):
-            fast = self.rig.speeds[-1] / self.rig.supervisor.settings.limits.velocity
-            self.peak = max(self.peak, float(np.abs(fast).max()))
-        cause = self.rig.supervisor.cause
-        if self.rig.mode is Mode.STOPPING and not (self.stop_requested or self.stopped or cause in REQUESTED):
+        supervisor = self.rig.supervisor
+        fast = np.abs(self.rig.speeds[-round(self.cycle / TICK):]).max(axis=0) / supervisor.settings.limits.velocity
+        stop, q = supervisor._stop, self.rig.simulator.state.q
+        held = supervisor.mode in DRIVING or (
+            supervisor.mode is Mode.STOPPING and stop is not None and stop.stage(self.rig.now) in SUPPORTED
+        )
+        # nobody leads a guided arm here: one of other masses falls, and what its mechanical stop does to it is no throw
+        struck = supervisor.mode is Mode.FLOATING and ((q < self.robot.lower) | (q > self.robot.upper)).any()
+        self.settled = self.settled and not struck
+        self.calm = held and not struck and (self.calm or bool((fast < 0.5).all()))
+        if self.healthy and self.calm:
+            self.peak = max(self.peak, float(fast.max()))
+        cause = supervisor.cause
+        requested = self.stop_requested or cause.partition(";")[0] in REQUESTED  # a released arm may become fast
+        if self.rig.mode is Mode.STOPPING and not (requested or self.stopped):
             self.stopped = cause or "?"
+        super()._judge(before)
 
     @property
     def judged(self) -> bool:
@@ -222,8 +239,8 @@ class ForeignEpisode(Episode):
 
 def kind_of(cause: str) -> str:
     """A stop's cause without names and numbers."""
-    for word, kind in (("moves at", "overspeed"), ("oscillates", "oscillation"), ("no usable", "states lost"),
-                       ("per second", "rate"), ("frozen", "frozen"), ("stands still", "frozen")):
+    for word, kind in (("frozen", "frozen"), ("stands still", "frozen"), ("moves at", "overspeed"),
+                       ("oscillates", "oscillation"), ("no usable", "states lost"), ("per second", "rate")):
         if word in cause:
             return kind
     return cause[:40]

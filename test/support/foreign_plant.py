@@ -9,6 +9,7 @@ import xml.etree.ElementTree as ET
 from collections import deque
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cache
 from typing import NamedTuple
 
 import pytest
@@ -93,7 +94,7 @@ class ForeignArm:
     def __init__(
         self, urdf: str, q: Array, dt: float, deviation: Deviation, command_timeout: float = 0.2
     ) -> None:
-        self.robot, self.deviation, self.dt = rne.load_urdf(urdf), deviation, dt
+        self.robot, self.deviation, self.dt = _model(urdf), deviation, dt
         self.elastic = np.isfinite(deviation.frequency)
         self.steps = int(np.ceil(dt / (ELASTIC_STEP if self.elastic else RIGID_STEP) - 1e-9))
         self.model = _links(self.robot, urdf, deviation, dt / self.steps, self.elastic)
@@ -123,7 +124,7 @@ class ForeignArm:
         q, qd = self.data.qpos.copy(), self.data.qvel.copy()
         if motors is not None and self.deviation.at_motor:
             q, qd = motors.position, motors.velocity
-        return Measured(self.data.time, step * np.round(q / step) if step > 0.0 else q, qd)
+        return Measured(self.data.time, step * np.rint(q / step) if step > 0.0 else q, qd)
 
     @property
     def speed(self) -> Array:
@@ -140,7 +141,7 @@ class ForeignArm:
         limit = self.robot.effort_limit
         self._commands.append((self.data.time + self.deviation.command_delay, np.clip(effort, -limit, limit)))
 
-    def advance(self, steps: int = 1, wrenches: Mapping[str, Array] | None = None) -> Measured:
+    def advance(self, steps: int = 1, wrenches: Mapping[str, Array] | None = None) -> None:
         """Let `steps` steps pass; wrenches by link, force and moment at its mass centre in the world's axes.
 
         A link that is fixed to another one is a part of that in MuJoCo: its wrench acts on the last body.
@@ -160,7 +161,6 @@ class ForeignArm:
                     self.model.opt.timestep, self._effort, data.qpos.copy(), data.qvel.copy()
                 )
             mujoco.mj_step(self.model, data)
-        return self.state
 
     def _take(self) -> None:
         """The commands that act by now."""
@@ -170,6 +170,11 @@ class ForeignArm:
             self.braked = False
         if now - self._given_at >= self._timeout:
             self._effort = np.zeros_like(self._effort)
+
+
+@cache
+def _model(urdf: str) -> RobotModel:
+    return rne.load_urdf(urdf)
 
 
 def friction_of(robot: RobotModel, deviation: Deviation) -> tuple[Array, Array]:

@@ -55,7 +55,7 @@ class Happenings:
     corrupt: list[tuple[float, Corrupt]]
     healthy: bool
     stop_requested: bool
-    #: Between two cycles, s.
+    #: Between two steps, s.
     period: float = PERIOD
 
     def new_settings(self) -> Settings:

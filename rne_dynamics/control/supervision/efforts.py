@@ -27,6 +27,8 @@ from rne_dynamics.model.inertia import Array
 #: Age of the last state up to which feedforward accelerates the arm, s: the arm must not stay behind in the gaps of a
 #: stream that comes in bursts; in a long one nothing may make it faster.
 BURST = 0.05
+#: Deviation from the reference's velocity, in velocity limits, at which all feedback acts: the arm has other masses.
+SLIP = 0.2
 
 
 class Efforts(Transitions):
@@ -104,7 +106,7 @@ class Efforts(Transitions):
                 self._note_motion(now, ended)
             if self.mode is HOLDING:
                 reference = self._near(stamp, reference)
-        feedback = self._grown(stamp) * self.loop.part(self._filter.late)
+        feedback = self._grown(stamp, reference.qd) * self.loop.part(self._filter.late)
         self._followed = True
         if torques.quick is None:
             terms = torques.tracking(q, qd, reference, feedback)
@@ -167,14 +169,12 @@ class Efforts(Transitions):
         self.loop.forget()
         return self.queue.advance(stamp, self.speed)
 
-    def _grown(self, stamp: int) -> float:
-        """Fraction of the feedback at `stamp`: it grows after every start and never falls but for a start."""
-        if self._feedback >= 1.0:
-            self._ramped = stamp
-            return 1.0
-        ramp = self.settings.feedback_ramp
-        step = min(max(stamp - self._ramped, 0) / NANOSECONDS, LONGEST_GAP)
-        self._feedback = min(self._feedback + step / ramp, 1.0) if ramp > 0.0 else 1.0
+    def _grown(self, stamp: int, speed: Array) -> float:
+        """Fraction of the feedback at `stamp`: it grows after every start, faster where the arm is off the `speed`."""
+        if self._feedback < 1.0:
+            ramp, step = self.settings.feedback_ramp, min(max(stamp - self._ramped, 0) / NANOSECONDS, LONGEST_GAP)
+            slip = float((np.abs(self.qd - speed) / self.settings.limits.velocity).max()) / SLIP
+            self._feedback = min(max(self._feedback + step / ramp, slip), 1.0) if ramp > 0.0 else 1.0
         self._ramped = stamp
         return self._feedback
 

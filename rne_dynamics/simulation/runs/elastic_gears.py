@@ -11,6 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.linalg import eigh
 
+from rne_dynamics.compiling.jit import in_place_kernel
 from rne_dynamics.model.inertia import Array
 
 #: Damping of a gear as a part of what is critical for its rotor and what its joint feels.
@@ -76,6 +77,7 @@ class Motors:
 
     def __init__(self, gears: Gears, q: Array, torque: Array) -> None:
         self.gears = gears
+        self._table = np.stack([gears.stiffness, gears.damping, gears.rotor, gears.viscous, gears.dry])
         #: Position and velocity of the motors as the joints see them, rad or m, rad/s or m/s; shape (n,).
         self.position = q + torque / gears.stiffness + 0.5 * np.sign(torque) * gears.play
         self.velocity = np.zeros(len(q))
@@ -90,12 +92,25 @@ class Motors:
         q, qd
             Of the links, rad or m and rad/s or m/s; shape (n,).
         """
-        gears, twist = self.gears, self.position - q
-        stretch = np.sign(twist) * np.maximum(np.abs(twist) - 0.5 * gears.play, 0.0)
-        damping = np.where(stretch != 0.0, gears.damping, 0.0)
-        resistance = gears.rotor + dt * (gears.viscous + damping)
-        free = (gears.rotor * self.velocity + dt * (effort - gears.stiffness * stretch + damping * qd)) / resistance
-        self.velocity = np.sign(free) * np.maximum(np.abs(free) - dt * gears.dry / resistance, 0.0)
-        self.position = self.position + dt * self.velocity
-        torque: Array = gears.stiffness * stretch + damping * (self.velocity - qd)
+        self.position, self.velocity, torque = self.position.copy(), self.velocity.copy(), np.array(effort)
+        _turn(self._table, self.gears.play, dt, np.array(q), np.array(qd), self.position, self.velocity, torque)
         return torque
+
+
+@in_place_kernel
+def _turn(
+    table: Array, play: float, dt: float, q: Array, qd: Array, position: Array, velocity: Array, torque: Array
+) -> None:
+    """As `Motors.turn`; `torque` holds the efforts of the motors at first."""
+    for j in range(q.shape[0]):
+        stiffness, damping, rotor, viscous, dry = table[0, j], table[1, j], table[2, j], table[3, j], table[4, j]
+        twist = position[j] - q[j]
+        stretch = max(twist - 0.5 * play, 0.0) + min(twist + 0.5 * play, 0.0)
+        if stretch == 0.0:
+            damping = 0.0
+        resistance = rotor + dt * (viscous + damping)
+        free = (rotor * velocity[j] + dt * (torque[j] - stiffness * stretch + damping * qd[j])) / resistance
+        slowed = dt * dry / resistance
+        velocity[j] = max(free - slowed, 0.0) + min(free + slowed, 0.0)
+        position[j] += dt * velocity[j]
+        torque[j] = stiffness * stretch + damping * (velocity[j] - qd[j])
