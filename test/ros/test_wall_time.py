@@ -75,11 +75,14 @@ def test_a_simulator_that_was_frozen_says_how_far_it_is_behind_publishes_every_s
     thaw(simulator)
     wait_until(lambda: "behind the wall clock" in simulator.output(), PATIENCE, "the warning", [simulator])
 
-    def lag():
-        return float(account(peer)["behind the wall clock (s)"])
+    lags = []
 
-    before = lag()
-    wait_until(lambda: lag() < before, PATIENCE, "a simulation that catches up", [simulator])
+    def catches_up() -> bool:
+        """Between two reports: a computer that stalls more than 4 % of the time never lets it catch up in all."""
+        lags.append(float(account(peer)["behind the wall clock (s)"]))
+        return len(lags) > 1 and lags[-1] < lags[-2]
+
+    wait_until(catches_up, PATIENCE, "a simulation that catches up", [simulator])
     states.drain()
     stamps = np.array([stamp_of(states.decode(sample)) for sample in states.samples])
     assert set(np.diff(stamps)) == {10_000_000}

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from rne_dynamics.control.gains import Gains
 from rne_dynamics.control.guards import effort_limiter
-from rne_dynamics.control.guards.effort_limiter import EFFORT, OVERSPEED, RATE, STOP, VELOCITY
+from rne_dynamics.control.guards.effort_limiter import EFFORT, EXCESS, RATE, STOP, VELOCITY
 from rne_dynamics.control.guards.effort_limiter import EffortLimiter as Limiter
 from rne_dynamics.control.guards.effort_limits import EffortLimits
 from rne_dynamics.control.integral import integrate_error
@@ -188,7 +188,7 @@ def test_nothing_jumps_at_a_margins_edge_or_at_the_velocity_limit(offset_, qd, m
             limit(made)
             moved = {"q": [where["q"] + offset, 0.0], "qd": [where["qd"] + offset, 0.0]}
             efforts.append(limit(made, motion=[motion, 0.0], **moved).command[0])
-        slope = 2.0 * 10.0 * (10.0 + 2.0 * 5.0 / 0.04 + 2.0) + 40.0 * (1.0 / 0.2 + 1.0 / (OVERSPEED * 2.0))
+        slope = 2.0 * 10.0 * (10.0 + 2.0 * 5.0 / 0.04 + 2.0) + 40.0 * (1.0 / 0.2 + 1.0 / (EXCESS * 2.0))
         assert abs(efforts[1] - efforts[0]) <= 2.0 * abs(offset_) * slope + 1e-9
 
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from support.arms import MASS, chain, slider
 
-from rne_dynamics.control.guards.effort_limiter import EFFORT, OVERSPEED, RATE, STOP, EffortLimiter
+from rne_dynamics.control.guards.effort_limiter import EFFORT, EXCESS, RATE, STOP, EffortLimiter
 from rne_dynamics.control.guards.effort_limits import STOPPING, EffortLimits
 from rne_dynamics.control.guards.felt_inertia import felt_inertia
 from rne_dynamics.description.urdf import load_urdf
@@ -156,8 +156,8 @@ def test_overspeed_stays_within_its_tolerance():
     robot = slider()
     limits = EffortLimits([500.0], np.inf, 1.5, -np.inf, np.inf, 0.0, FREQUENCY)
     _, qd, _, _ = drive(robot, limits, [0.0], [0.0], motion=lambda q, qd: np.array([80.0]))
-    assert qd.max() < 1.5 * (1.0 + OVERSPEED)
-    excess = 80.0 / (80.0 / (OVERSPEED * 1.5) + 2.0 * MASS * FREQUENCY)  # what still drives it against the damper
+    assert qd.max() < 1.5 * (1.0 + EXCESS)
+    excess = 80.0 / (80.0 / (EXCESS * 1.5) + 2.0 * MASS * FREQUENCY)  # what still drives it against the damper
     np.testing.assert_allclose(qd[-1, 0], 1.5 + excess, rtol=1e-9)
 
 
