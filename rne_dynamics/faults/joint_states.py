@@ -5,11 +5,13 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 
+import numpy as np
 from sensor_msgs.msg import JointState
 
 from rne_dynamics.faults.falsify import Change, every, moved, silence, value
 from rne_dynamics.faults.fault import Faults
 from rne_dynamics.faults.rig import Rig
+from rne_dynamics.faults.robots import ROBOTS
 from rne_dynamics.ros.qos import OFFERED
 
 FAULTS = Faults("joint states")
@@ -19,6 +21,8 @@ fault = FAULTS.fault
 WHILE = 0.4
 #: Number of joint states that a busy computer may delay so much that they are refused.
 FEW = 20
+#: Way of a slow joint, rad, and its time, s; and the time in which a stop brakes it, s.
+SLOW_WAY, SLOW_TIME, BRAKED = 0.1, 1.5, 0.3
 IGNORED = "those states are refused and counted; the arm is held with the others"
 LOST = "refused; the stream counts as lost: stopped by dead reckoning, released, fault"
 
@@ -67,6 +71,15 @@ def _one_position(message: JointState) -> None:
 
 def _swap(message: JointState) -> None:
     message.position = message.position[::-1]
+
+
+def _freeze(joint: str, place: float) -> Change:
+    """A position that does not change, and no velocity."""
+    def change(message: JointState) -> None:
+        j = message.name.index(joint)
+        message.position[j], message.velocity[j] = place, 0.0
+
+    return change
 
 
 def _to_degrees(message: JointState) -> None:
@@ -193,6 +206,33 @@ def encoder_wrap(rig: Rig) -> None:
     rig.driver.falsify = every(moved(0, -2.0 * math.pi), nth=2)
     goal = rig.move()
     rig.arrive(goal)
+
+
+@fault("stopped at once: that joint is braked by dead reckoning and stays below 1.2 times its velocity limit; fault",
+       arms=ROBOTS)
+def slow_joint_freezes(rig: Rig) -> None:
+    """The position of a joint freezes in slow motion, its velocity becomes zero; each joint in turn."""
+    limit = np.array(rig.robot.velocity_limit)
+    for j, name in enumerate(rig.robot.joint_names):
+        rig.rest()
+        rig.driver.restart()
+        rig.mark()
+        rig.activate()
+        to = np.array(rig.arm.home)
+        to[j] += math.copysign(SLOW_WAY, rig.arm.far[j])
+        rig.check(rig.send(rig.trajectory(to, SLOW_TIME)), "the slow motion is refused")
+        rig.reach("tracking")
+        rig.run(0.5 * SLOW_TIME)
+        place, first = float(rig.driver.q[j]), len(rig.driver.speeds)
+        rig.driver.falsify = every(_freeze(name, place))
+        rig.until(lambda: rig.controller.state not in ("tracking", "holding"), f"the stop of frozen {name!r}")
+        rig.run(BRAKED)
+        fastest = float((np.abs(np.array(rig.driver.speeds[first:])) / limit).max())
+        rig.check(fastest < 1.2, f"joint {name!r} froze, and a joint came to {fastest:.2f} times its velocity limit")
+        rig.reach("fault", seconds=5.0)
+        rig.silent()
+
+
 lost("joints-exchanged", "The positions of two joints are exchanged from now on", _swap, "position jump")
 lost("degrees", "Positions are in degrees from now on", _to_degrees, "position jump")
 ignored("absurd-velocity", "Every fourth state reports 1e6 rad/s", value("velocity", 1, 1e6), "too fast")

@@ -35,6 +35,12 @@ class JointFriction(NamedTuple):
     coulomb_forward: Array
     coulomb_backward: Array
 
+    @property
+    def coulomb(self) -> Array:
+        """Size of the Coulomb torque in the direction in which it is larger, N·m or N; shape (n,)."""
+        larger: Array = np.maximum(np.abs(self.coulomb_forward), np.abs(self.coulomb_backward))
+        return larger
+
 
 def joint_friction(robot: Robot) -> JointFriction:
     """The friction of a robot's coordinates, or of a mechanism's actuated joints; floating joints have none.

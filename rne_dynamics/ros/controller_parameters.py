@@ -12,8 +12,7 @@ from rne_dynamics.control.gains import Gains
 from rne_dynamics.control.gravity_compensation import GravityCompensation
 from rne_dynamics.control.guards.base_filter import ACCELERATIONS, BaseSensor
 from rne_dynamics.control.guards.effort_limits import EffortLimits
-from rne_dynamics.control.guards.state_filter import StateLimits
-from rne_dynamics.control.guards.stiction import stiction
+from rne_dynamics.control.guards.state_limits import StateLimits
 from rne_dynamics.control.startup.payload_estimate import PayloadTest
 from rne_dynamics.control.supervision.settings import COMPENSATED, Settings, StartCheck
 from rne_dynamics.control.supervision.stop_plan import POLICIES, StopPlan
@@ -21,6 +20,7 @@ from rne_dynamics.control.thresholds import ASSUMED_RATE
 from rne_dynamics.control.turns import continuous
 from rne_dynamics.description.urdf_tree import rotation_rpy
 from rne_dynamics.errors import ParameterError
+from rne_dynamics.model.friction import joint_friction
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.mechanism import RigidRobot
 from rne_dynamics.ros.effort_limits import effort_limits, smaller_limit
@@ -187,7 +187,7 @@ def controller_settings(robot: RigidRobot, values: Values, *, gains: Gains | Non
             velocity=described_velocity(robot), continuous=continuous(robot),
             timeout=number(values, "state_timeout"), lateness=number(values, "state_lateness") or np.inf,
             filter_frequency=number(values, "velocity_filter"),
-            joints=robot.joint_names, stiction=stiction(robot),
+            joints=robot.joint_names, coulomb=joint_friction(robot).coulomb,
         ),
         tracking=None if gains is None else ComputedTorque(robot, gains, friction),
         floating=GravityCompensation(robot, guiding.value, floating_friction),

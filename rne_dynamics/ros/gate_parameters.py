@@ -8,7 +8,7 @@ import numpy as np
 
 from rne_dynamics.control.gate.settings import GateSettings
 from rne_dynamics.control.guards.effort_limits import EffortLimits
-from rne_dynamics.control.guards.state_filter import StateLimits
+from rne_dynamics.control.guards.state_limits import StateLimits
 from rne_dynamics.control.supervision.stop_plan import StopPlan
 from rne_dynamics.control.turns import continuous
 from rne_dynamics.model.mechanism import RigidRobot

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import signal
+
 import numpy as np
 import pytest
 
@@ -33,6 +35,8 @@ class Hardware:
         urdf, self.robot = arms()[which]
         self.process, self.peer = process, peer
         self.arm = ForeignArm(urdf, start, STEP, deviation)
+        #: Joints whose position no longer changes, and what it is.
+        self.frozen: dict[int, float] = {}
         self.moves = peer.node.create_publisher(JointTrajectory, f"{NODE}/joint_trajectory", OFFERED)
 
     def turn(self, *, states: bool = True) -> float:
@@ -42,7 +46,10 @@ class Hardware:
         self.arm.advance()
         self.peer.pass_time(STEP)
         if states:
-            self.peer.state(self.arm.state.q, self.arm.state.qd)
+            q, qd = (part.copy() for part in self.arm.state[1:])
+            for j, place in self.frozen.items():
+                q[j], qd[j] = place, 0.0
+            self.peer.state(q, qd)
         return float((np.abs(self.arm.speed) / self.robot.velocity_limit).max())
 
     def until(self, mode: str, **how: bool) -> list[float]:
@@ -52,6 +59,11 @@ class Hardware:
             speeds.append(self.turn(**how))
             assert len(speeds) * STEP < 10.0, f"{mode} takes more than 10 s: {self.peer.mode(NODE)}"
         return speeds
+
+    def end(self) -> None:
+        """End the controller: another one of the same name would answer the next test as well."""
+        self.process.signal(signal.SIGINT)
+        assert self.peer.end(self.process) == 0
 
     def move(self, goal: Array, seconds: float) -> None:
         """Send a trajectory, wait until it is accepted, and go on until it has begun."""
@@ -85,3 +97,27 @@ def test_a_stop_without_states_makes_no_joint_faster(in_lockstep):
     assert max(speeds) < at + 0.05
     assert speeds[-1] < 0.5 * at
     hardware.until("fault", states=False)
+    hardware.end()
+
+
+@pytest.mark.parametrize("friction", [0.0, 3.0])
+def test_a_slow_joint_whose_reading_freezes_is_not_thrown(in_lockstep, friction):
+    """Joint 5 of a Panda: it reached seven times its limit while the controller tracked on."""
+    which, robot, j = 3, arms()[3][1], 4
+    start = np.array([0.0, -0.4, 0.0, -2.0, 0.0, 1.6, 0.4])
+    parameters = {"robot_description": "panda", "startup_check": {"duration": 0.0}, "start": {"ramp_time": 0.1}}
+    process, peer = in_lockstep(NODE, robot.joint_names, **parameters)
+    hardware = Hardware(process, peer, which, Deviation(friction=friction, resolution=2 * np.pi / 2**17), start)
+    hardware.until("holding")
+    for _ in range(round(0.3 / STEP)):
+        hardware.turn()
+    hardware.move(start + 0.15 * np.eye(7)[j], 2.0)
+    for _ in range(round(1.0 / STEP)):
+        hardware.turn()
+    assert 0.05 < hardware.arm.speed[j] < 0.15
+    hardware.frozen = {j: hardware.arm.state.q[j]}
+    speeds = hardware.until("stopping")
+    speeds += [hardware.turn() for _ in range(round(0.3 / STEP))]
+    assert max(speeds) < 1.2
+    hardware.until("fault")
+    hardware.end()

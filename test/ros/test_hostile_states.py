@@ -11,7 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sensor_msgs.msg import JointState
 
-from rne_dynamics.control.guards.state_filter import StateFilter, StateLimits
+from rne_dynamics.control.guards.state_filter import StateFilter
+from rne_dynamics.control.guards.state_limits import StateLimits
 from rne_dynamics.errors import StateError, StateProblem
 from rne_dynamics.ros.joint_map import JointMap, Reading
 from rne_dynamics.ros.messages import stamp_of

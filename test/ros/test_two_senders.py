@@ -9,7 +9,8 @@ import pytest
 import rclpy
 from sensor_msgs.msg import JointState
 
-from rne_dynamics.control.guards.state_filter import StateFilter, StateLimits
+from rne_dynamics.control.guards.state_filter import StateFilter
+from rne_dynamics.control.guards.state_limits import StateLimits
 from rne_dynamics.errors import StateError, StateProblem
 from rne_dynamics.ros.joint_map import JointMap, Reading
 from rne_dynamics.ros.processes import wait_until

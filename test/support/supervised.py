@@ -15,8 +15,7 @@ from rne_dynamics.control.gains import Gains
 from rne_dynamics.control.gravity_compensation import GravityCompensation
 from rne_dynamics.control.guards.base_filter import BaseReading
 from rne_dynamics.control.guards.effort_limits import EffortLimits
-from rne_dynamics.control.guards.state_filter import StateLimits
-from rne_dynamics.control.guards.stiction import stiction
+from rne_dynamics.control.guards.state_limits import StateLimits
 from rne_dynamics.control.motion.motion import Motion
 from rne_dynamics.control.motion.tolerances import Tolerances
 from rne_dynamics.control.sampled import SampledTrajectory
@@ -27,6 +26,7 @@ from rne_dynamics.control.supervision.states import Mode
 from rne_dynamics.control.supervision.stop_plan import StopPlan
 from rne_dynamics.control.supervision.supervisor import Supervisor
 from rne_dynamics.dynamics.kinematics.rotations import rotation_quaternions
+from rne_dynamics.model.friction import joint_friction
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.robot import RobotModel
 from rne_dynamics.simulation.plant.base_trajectory import BaseTrajectory
@@ -52,7 +52,8 @@ def settings(robot: RobotModel, *, tracking: bool = True, bandwidth: float = 20.
         ),
         states=StateLimits(
             robot.velocity_limit, np.zeros(n, dtype=bool), 0.1, 50.0, joints,
-            lateness=tolerated_delay(gains.p, gains.i, gains.d) if tracking else np.inf, stiction=stiction(robot),
+            lateness=tolerated_delay(gains.p, gains.i, gains.d) if tracking else np.inf,
+            coulomb=joint_friction(robot).coulomb,
         ),
         tracking=ComputedTorque(robot, gains, friction) if tracking else None,
         floating=GravityCompensation(robot, np.full(n, 0.5)),

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from rne_dynamics.control.checks import check_number
 from rne_dynamics.control.guards.effort_limits import EffortLimits
-from rne_dynamics.control.guards.state_filter import StateLimits
+from rne_dynamics.control.guards.state_limits import StateLimits
 from rne_dynamics.control.supervision.settings import check_compensated
 from rne_dynamics.control.supervision.stop_plan import StopPlan
 from rne_dynamics.errors import ControlError

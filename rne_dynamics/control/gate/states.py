@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 
-from rne_dynamics.control.guards.state_filter import StateFilter, StateLimits
+from rne_dynamics.control.guards.state_filter import StateFilter
+from rne_dynamics.control.guards.state_limits import StateLimits
 from rne_dynamics.control.guards.state_refusals import DOUBTED
 from rne_dynamics.control.thresholds import LONGEST_GAP
 from rne_dynamics.errors import StateError

@@ -16,6 +16,7 @@ from rne_dynamics.control.guards.state_memory import (
     ALLOWED,
     ARRIVAL,
     BEGAN,
+    DOUBTED_AT,
     EXCESSES,
     EXPECTED_AT,
     FOLLOWED_AT,
@@ -50,6 +51,8 @@ from rne_dynamics.model.inertia import Array
 FARTHEST = 1e6
 #: Age from which on what the law said of its reference is not used, s.
 OLD = 50e-3
+#: Time after an effort was limited in which joints catch up, and show little of what they need, s.
+RECOVERY = 0.5
 
 
 @in_place_kernel
@@ -87,18 +90,18 @@ def check_state(
         dt, jitter = 1e-9 * (stamp - whole[STAMP]), STAMP_JITTER
     dt = 0.0 if began else max(dt, 0.0)
     if not began:
-        leave_out(table, q, qd)
+        leave_out(table, q, qd, dt)
         code = place_follows(whole, clock, table, q, dt, dt + jitter)
         if code == JUMP and anew:  # a simulation that was reset: time and place are new
             began, expecting, code = True, False, GOOD
         elif code == GOOD:
-            code = not_frozen(whole, clock, table, q, dt, expecting)
+            code = not_frozen(whole, clock, table, q, expecting)
     if code == GOOD:
         apart = began or (anew and not missing)  # a reset may move a joint by less than shows
         code = velocity_usable(whole, clock, table, q, qd, dt, jitter, clock[RATE], missing, apart)
     if code != GOOD:
         return code
-    remember_motion(table, q, qd, dt, missing, began, expecting)
+    remember_motion(table, q, qd, dt, missing, began, expecting, arrival - clock[DOUBTED_AT] > RECOVERY)
     remember_time(whole, clock, stamp, arrival, verdict)
     if began:
         clock[BEGAN] = arrival

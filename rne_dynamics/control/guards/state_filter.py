@@ -22,7 +22,7 @@ more than 5 % and 20 ms a window    checked. Found after three windows: 0.3 s in
 further than 2 · velocity limit     refused, "position jump". A stream that stays where it jumped to is refused until
 · (dt + 2 ms) + 2 mrad (mm)         `reset`, which staleness leads to; one that comes back goes on
 position off by turns               of a continuous joint: unwrapped
-position frozen in motion           refused once, "frozen"; at rest until `restart`; see `state_motion`
+position frozen in motion           refused once, "frozen"; dead reckoning until `restart`; see `state_motion`
 velocity beyond 5 · its limit       refused, "too fast"; three in a row: estimated from then on until `restart`
 velocity against the positions      estimated from then on until `restart`; see `state_motion`
 velocity missing                    estimated, see `velocity_estimate`
@@ -42,81 +42,20 @@ jitter.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
-from dataclasses import dataclass
 from itertools import compress
 
 import numpy as np
-from numpy.typing import NDArray
 
-from rne_dynamics.control.checks import frozen_vector
 from rne_dynamics.control.guards import state_memory as memory
 from rne_dynamics.control.guards.state_checks import check_state
+from rne_dynamics.control.guards.state_limits import StateLimits
 from rne_dynamics.control.guards.state_refusals import refusal
+from rne_dynamics.control.reference import Reference
 from rne_dynamics.errors import ControlError, StateError, StateProblem
 from rne_dynamics.model.inertia import Array
 
 #: Stamps from here on are none, ns: int64 must hold their differences.
 _LAST = 2**62
-
-
-@dataclass(frozen=True, eq=False)
-class StateLimits:
-    """What joint states can be, for `StateFilter`.
-
-    Parameters
-    ----------
-    velocity
-        Velocity limit of each joint, rad/s or m/s, greater than 0; inf where it is not known, which leaves jumps and
-        velocities of that joint unjudged. Shape (n,).
-    continuous
-        Joints without position limits, whose positions may wrap; shape (n,).
-    timeout
-        Age at which a state is stale, s; 0 never.
-    filter_frequency
-        Corner frequency of the velocity estimate, Hz, greater than 0.
-    joints
-        Names for messages; n of them.
-    lateness
-        By how much a state may be later than others, s; greater than 0. What the gains tolerate, where that is less
-        than `timeout`.
-    stiction
-        Change of the effort of each joint that friction can withstand while the joint stands still, N·m or N, not
-        negative; inf where it is not known. Shape (n,).
-
-    Raises
-    ------
-    ControlError
-        A value outside these ranges, NaN, or a wrong shape.
-    """
-
-    velocity: Array
-    continuous: NDArray[np.bool_]
-    timeout: float
-    filter_frequency: float
-    joints: tuple[str, ...]
-    lateness: float = math.inf
-    stiction: Array | None = None
-
-    def __post_init__(self) -> None:
-        n, names = len(self.joints), self.joints
-        smallest = float(np.finfo(np.float64).tiny)
-        velocity = frozen_vector(self.velocity, n, "velocity limit", lowest=smallest, finite=False, names=names)
-        object.__setattr__(self, "velocity", velocity)
-        stiction = np.full(n, np.inf) if self.stiction is None else self.stiction
-        stiction = frozen_vector(stiction, n, "stiction", lowest=0.0, finite=False, names=names)
-        object.__setattr__(self, "stiction", stiction)
-        continuous = np.array(self.continuous, dtype=np.bool_)
-        if continuous.shape != (n,):
-            raise ControlError(f"continuous has shape {continuous.shape}; there are {n} joints")
-        continuous.flags.writeable = False
-        object.__setattr__(self, "continuous", continuous)
-        if not self.timeout >= 0.0:
-            raise ControlError(f"state timeout is {self.timeout} s; it must not be negative (0 is never)")
-        if not self.lateness > 0.0:
-            raise ControlError(f"tolerated lateness is {self.lateness} s; it must be greater than 0 (inf is any)")
-        if not (math.isfinite(self.filter_frequency) and self.filter_frequency > 0.0):
-            raise ControlError(f"velocity filter is {self.filter_frequency} Hz; it must be finite and greater than 0")
 
 
 class StateFilter:
@@ -132,11 +71,12 @@ class StateFilter:
         self._whole, self._clock = np.zeros(memory.WHOLE, dtype=np.int64), np.zeros(memory.SIZE)
         self._table = np.zeros((memory.TABLE, len(limits.joints)))
         #: `finest` is the smallest change of each position so far, rad or m; shape (n,).
-        self._expected, self._feedback, self._own, self.finest = (
-            self._table[row] for row in (memory.EXPECTED, memory.FEEDBACK, memory.OWN, memory.FINEST)
+        self._expected, self._asked, self._push, self.finest = (
+            self._table[row] for row in (memory.EXPECTED, memory.ASKED, memory.PUSH, memory.FINEST)
         )
+        self._inertia: Array = np.ones(len(limits.joints))
         self.limits = limits
-        self._noted: tuple[float, Array, Array, Callable[[Array], Array]] | None = None
+        self._noted: tuple[float, Reference | None, Array, Array, Array] | None = None
         self.change(limits)
         self.accept(1, 0.0, np.zeros(len(limits.joints)), np.zeros(len(limits.joints)))  # compiles before it matters
         self._clock[memory.OTHER_AT] = self._clock[memory.STRAY_AT] = -np.inf
@@ -170,6 +110,11 @@ class StateFilter:
         return unwrapped
 
     @property
+    def borne(self) -> Array:
+        """What joints whose reading is frozen needed on average in motion besides gravity, N·m or N; shape (n,)."""
+        return np.asarray(self._table[memory.DEAD] * self._table[memory.BORNE] * self._inertia)
+
+    @property
     def estimated(self) -> tuple[str, ...]:
         """Joints whose reported velocity contradicts their positions, so that it is estimated until `restart`."""
         return tuple(compress(self.limits.joints, self._table[memory.DISTRUSTED]))
@@ -190,7 +135,7 @@ class StateFilter:
         self._whole[memory.TURN] = self._whole[memory.RUN] = 0
         self._table[list(memory.MOTION)] = 0.0
         self._table[memory.JUMPED] = self._table[memory.REPORTED] = np.nan
-        self._clock[memory.EXPECTED_AT] = -np.inf
+        self._clock[memory.EXPECTED_AT] = self._clock[memory.DOUBTED_AT] = -np.inf
 
     def restart(self) -> None:
         """Take the next state as the first of all, whatever its time: for a restart by the operator.
@@ -201,7 +146,7 @@ class StateFilter:
         self._whole[memory.CLOCKED] = self._whole[memory.RUSHES] = 0
         self._table[memory.DISTRUSTED] = self._table[memory.DEAD] = 0.0
 
-    def expect(self, now: float, speed: Array, feedback: Array, own: Callable[[Array], Array]) -> None:
+    def expect(self, now: float, reference: Reference | None, friction: Array, feedback: Array, inertia: Array) -> None:
         """Note what the law expects, for readings that stand still; it counts for 50 ms.
 
         The arrays are kept until `settle`, or until the next state if nobody calls that.
@@ -210,23 +155,33 @@ class StateFilter:
         ----------
         now
             Time on the clock of arrivals, s.
-        speed
-            Velocity of the reference, rad/s or m/s; shape (n,).
-        feedback
-            Effort of the feedback, N·m or N; shape (n,).
-        own
-            Gives the part of such an effort that moves the joint itself, shape (n,).
+        reference
+            Desired motion; None where there is none: a reading that stands still is not judged then.
+        friction, feedback
+            Efforts of the friction compensation and of the feedback, N·m or N; shape (n,).
+        inertia
+            `JointInertia.held`, kg·m² or kg; shape (n,). Another inertia is another array.
         """
-        self._noted = now, speed, feedback, own
+        self._noted = now, reference, friction, feedback, inertia
+
+    def doubt(self, now: float) -> None:
+        """The joints do not get what `expect` has noted, at `now`, s: what they need is not learnt from that."""
+        self._clock[memory.DOUBTED_AT] = now
 
     def settle(self) -> None:
         """Take over what `expect` has noted: a microsecond that need not pass before the effort is sent."""
         if self._noted is None:
             return
-        now, speed, feedback, own = self._noted
+        now, reference, friction, feedback, inertia = self._noted
         self._noted = None
-        self._expected[:], self._feedback[:], self._own[:] = speed, feedback, own(feedback)
-        self._clock[memory.EXPECTED_AT] = now
+        np.add(friction, feedback, out=self._push)
+        self._push /= inertia
+        if inertia is not self._inertia:
+            self._inertia = inertia
+            self._table[memory.WITHSTOOD] = np.asarray(self.limits.coulomb) / inertia
+        self._clock[memory.EXPECTED_AT] = -np.inf if reference is None else now
+        if reference is not None:
+            self._expected[:], self._asked[:] = reference.qd, reference.qdd
 
     def change(self, limits: StateLimits) -> None:
         """Expect something else from the next state on; what is known of the stream stays.
@@ -244,7 +199,7 @@ class StateFilter:
         self._clock[memory.STRICT] = 1.0 if limits.lateness < timeout else 0.0
         self._clock[memory.RATE] = 2.0 * math.pi * limits.filter_frequency
         self._table[memory.LIMIT], self._table[memory.CONTINUOUS] = limits.velocity, limits.continuous
-        self._table[memory.STICTION] = limits.stiction
+        self._inertia = self._inertia.copy()  # another array, so that `settle` uses the new friction
 
     def accept(
         self,

@@ -21,28 +21,31 @@ from rne_dynamics.spatial.columns import columns
 # state was; the least lateness since LEAST_AT and since EARLIER_AT one window before, and how fast it grows (inf: not
 # known yet); the least of the whole time base, and windows in a row in which the clock was slow; how much later the
 # last state was than that least (0: not known); whether states are judged by that; when the law last said what it
-# expects; found, allowed and dt of a refusal; tolerated lateness (inf: any), and 1/T of the velocity estimate (1/s);
-# shortest step of the stamps of late (0: none); arrival of the first state since a stamp that was set back, how late
-# it is, and by how much it is later than the one before; how fast the sender's clock is being slowed down
+# expects, and when an effort was last limited; found, allowed and dt of a refusal; tolerated lateness (inf: any), and
+# 1/T of the velocity estimate (1/s); shortest step of the stamps of late (0: none); arrival of the first state since a
+# stamp that was set back, how late it is, and by how much it is later than the one before; how fast the sender's clock
+# is being slowed down
 (
     ARRIVAL, BEGAN, BASED, FOLLOWED_AT, STRAY_AT, OTHER_AT, LATE, LEAST, LEAST_AT, EARLIER, EARLIER_AT, DRIFT,
-    LOWEST, SLOW, LATER, STRICT, EXPECTED_AT, FOUND, ALLOWED, STEP, LATENESS, RATE, PACE, BACK_AT, BACK_LATE, BACK_BY,
-    SLEWED, SIZE,
-) = columns(*[1] * 27)  # fmt: skip
-# table: velocity limit, whether continuous, change of effort that friction may withstand; position and velocity of the
-# last good state, velocity reported in it (NaN: none), estimate from positions; where a refused jump led to (NaN:
+    LOWEST, SLOW, LATER, STRICT, EXPECTED_AT, DOUBTED_AT, FOUND, ALLOWED, STEP, LATENESS, RATE, PACE, BACK_AT,
+    BACK_LATE, BACK_BY, SLEWED, SIZE,
+) = columns(*[1] * 28)  # fmt: skip
+# table: velocity limit, whether continuous, acceleration that Coulomb friction can withstand; position and velocity of
+# the last good state, velocity reported in it (NaN: none), estimate from positions; where a refused jump led to (NaN:
 # nowhere); mismatch of velocity and positions, distance travelled, whether the reported velocity is not used any more
-LIMIT, CONTINUOUS, STICTION, PLACE, SPEED, REPORTED, ESTIMATE, JUMPED, MISMATCH, TRAVEL, DISTRUSTED = range(11)
-# smallest step of the position, speed at its last step; since then: states, time (s), whether the stop was sudden,
-# distance of the reference, feedback effort at the stop and the part of it that moves the joint itself; whether the
-# joint moved with its reference; how many states a reading of the moving joint usually stays; what the law last said:
-# velocity of the reference, effort of the feedback and that part of it; whether the reading is frozen;
-# what unwrapping has added to the position that is reported, rad;
-# of the state at hand: mismatch, travel, estimate, the velocity used and what unwrapping adds;
-# position in the first state since a stamp that was set back
-FINEST, RAW, STILL, STILL_TIME, SUDDEN, ASKED, FEEDBACK_THEN, OWN_THEN, MOVED = range(11, 20)
-HABIT, EXPECTED, FEEDBACK, OWN, DEAD, UNWRAPPED = range(20, 26)
-NEXT_MISMATCH, NEXT_TRAVEL, NEXT_ESTIMATE, USED, NEXT_UNWRAPPED, BACK_PLACE, TABLE = range(26, 33)
+LIMIT, CONTINUOUS, WITHSTOOD, PLACE, SPEED, REPORTED, ESTIMATE, JUMPED, MISMATCH, TRAVEL, DISTRUSTED = range(11)
+# smallest step of the position; states and time (s) since its last step, how many states a reading of the moving joint
+# usually stays; what the law last said: velocity and acceleration of the reference, and acceleration by feedback and
+# friction compensation; direction of the reference (0: at rest) and how far the joint has come in it
+FINEST, STILL, STILL_TIME, HABIT, EXPECTED, ASKED, PUSH, SIDE, ALONG = range(11, 20)
+# in that direction: what PUSH usually is while the joint moves, and the most of it since the last step of the reading;
+# the speed at that step, the speed that the joint likely has, and what PUSH was on average while it moved; the least
+# speed and distance that PUSH must have caused since the last step; whether the reading is frozen; what unwrapping has
+# added to the position that is reported, rad
+USUAL, MOST, BEFORE, LIKELY, BORNE, GAINED, DISTANCE, DEAD, UNWRAPPED = range(20, 29)
+# of the state at hand: mismatch, travel, estimate, the velocity used and what unwrapping adds; position in the first
+# state since a stamp that was set back
+NEXT_MISMATCH, NEXT_TRAVEL, NEXT_ESTIMATE, USED, NEXT_UNWRAPPED, BACK_PLACE, TABLE = range(29, 36)
 
 #: Answers of `check_state`; from NOT_FINITE on the state is refused.
 GOOD, NEW_BASE, WRONG_SHAPE = 0, 1, 2
@@ -52,6 +55,6 @@ NOT_FINITE, OUT_OF_RANGE, NO_STAMP, DUPLICATE, OUT_OF_ORDER, DELAYED, JUMP, FAST
 
 #: Columns of `table` that are forgotten with the place.
 MOTION = (
-    MISMATCH, TRAVEL, RAW, STILL, STILL_TIME, SUDDEN, ASKED, MOVED, HABIT, EXPECTED, FEEDBACK, OWN, UNWRAPPED,
-    NEXT_UNWRAPPED,
+    MISMATCH, TRAVEL, STILL, STILL_TIME, HABIT, EXPECTED, ASKED, PUSH, SIDE, ALONG, USUAL, MOST, BEFORE, LIKELY, BORNE,
+    GAINED, DISTANCE, UNWRAPPED, NEXT_UNWRAPPED,
 )  # fmt: skip

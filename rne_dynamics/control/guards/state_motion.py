@@ -19,19 +19,28 @@ offset, dead band                 20 ms times it   from 0.1 rad/s on
 ================================  ===============  ====================================================================
 
 **A reading that stands still**, to the last bit, is what encoders at rest show, coarse ones at slow speed, and joints
-that friction holds. It is a frozen one if all of these hold:
+that friction holds. It is a frozen one if the efforts must have moved the joint by more than a reading can hide:
 
-- It stands still for 3 states, and twice as many as a reading of this joint usually stays (a sensor may be slower than
-  the states), while the reference moved on by more than 5 mrad (mm) and 10 of the reading's steps.
-- The joint was in motion, and either
-  - stopped within one state from a speed that takes more than 100 rad/s² to lose, or
-  - it moved with its reference, and the feedback effort has since changed by more than what friction can withstand;
-    so has, but for a factor of 5, the part of it that moves the joint itself and not its neighbours.
+    a = (feedback + friction compensation) / M_jj(q), in the last direction of the reference
+    u' = q̈_d + a − usual − `CHANGED` |usual − f| − `UNEVEN` f − `UNSURE`,    u >= 0,    f = Coulomb friction / M_jj
+    least distance = ∫ u dt > `HIDDEN` + `STEPS` · the finest step of the reading
 
-The first such state is refused, and the Supervisor stops the arm. Until `restart` the joint then counts as at rest
-where it was last seen, so that the others keep their damping.
+- `usual` is what the joint needed while it moved in this direction: a + q̈_d less its own acceleration. So it contains
+  the friction that the joint really has and the errors of the model. It begins with the model's Coulomb friction,
+  follows with `FADING`, and is at least a. Nothing is judged before the joint has come `BEGUN` far with its reference.
+- All begins anew where the reference turns, or comes to rest before there is evidence; for joints that move also 0.5 s
+  after an effort, wall or overspeed limit has acted on any joint. Of a reference at rest a does not grow.
+- Both integrals begin anew with each step of the reading: u with `KEPT` of the speed of that step and of the
+  reference, because a joint that moves is not at rest all at once.
+- Besides, the reading stands still for 3 states, and twice as many as a reading of this joint usually stays (a sensor
+  may be slower than the states).
 
-A reading that froze before the motion cannot be distinguished from a stuck joint: a path tolerance ends that.
+The first such state is refused, and the Supervisor stops the arm. Until `restart` this joint and all others that stand
+still like it have place and speed of dead reckoning: from the speed that they likely had, on with the acceleration that
+the damping gives them. So the damping of the stop brakes them. The average of a while they moved stays.
+
+A reading that froze before the motion cannot be distinguished from a stuck joint, nor can one in a motion so slow that
+the feedback stays within the friction's changes: a path tolerance ends those.
 """
 
 from __future__ import annotations
@@ -44,45 +53,48 @@ from numpy.typing import NDArray
 from rne_dynamics.compiling.jit import helper
 from rne_dynamics.control.guards.state_memory import (
     ALLOWED,
+    ALONG,
     ASKED,
+    BEFORE,
+    BORNE,
     CONTINUOUS,
     DEAD,
+    DISTANCE,
     DISTRUSTED,
     ESTIMATE,
     EXCESSES,
     EXPECTED,
     FAST,
-    FEEDBACK,
-    FEEDBACK_THEN,
     FINEST,
     FOUND,
     FROZEN,
+    GAINED,
     GOOD,
     HABIT,
     JOINT,
     JUMP,
     JUMPED,
+    LIKELY,
     LIMIT,
     MISMATCH,
-    MOVED,
+    MOST,
     NEXT_ESTIMATE,
     NEXT_MISMATCH,
     NEXT_TRAVEL,
     NEXT_UNWRAPPED,
-    OWN,
-    OWN_THEN,
     PLACE,
-    RAW,
+    PUSH,
     REPORTED,
+    SIDE,
     SPEED,
     STEP,
-    STICTION,
     STILL,
     STILL_TIME,
-    SUDDEN,
     TRAVEL,
     UNWRAPPED,
     USED,
+    USUAL,
+    WITHSTOOD,
 )
 from rne_dynamics.control.guards.velocity_estimate import low_passed, weights
 from rne_dynamics.control.turns import turns_off_kernel
@@ -96,23 +108,31 @@ POSITION_SLACK = 2e-3
 SPIKES = 2
 #: Of the comparison of velocity and positions: s; rad or m; a fraction; and steps beyond which nothing is compared, s.
 MEMORY, MISFIT, FRACTION, LONGEST = 20e-3, 2e-3, 0.4, 30e-3
-#: Of a reading that stands still: states; rad or m; steps of the reading; rad/s² (m/s²); rad/s (m/s).
-STILL_STATES, STILL_TRAVEL, STEPS, SUDDEN_BRAKE, SLOW = 3, 5e-3, 10.0, 100.0, 0.05
-#: How many times what the feedback asks of the joint itself counts. Friction that holds one joint withstands no more
-#: than that, even if its neighbours need more of it, which may be 30 times as much.
-COUPLED = 5.0
-#: Steps of time too short for a speed, s.
-SHORTEST = 1e-4
+#: Of a reading that stands still: states; rad or m that play and elastic gears hide, and steps of the reading.
+STILL_STATES, HIDDEN, STEPS = 3, 3e-3, 5.0
+#: Distance, rad or m, and time, s, from which on a reading stays suspected when the reference comes to rest.
+EVIDENCE, SUSPECT = 1e-3, 0.1
+#: Acceleration that may be missing before a joint moves: a part of what it needs beyond the model's friction, because
+#: friction and gravity differ from place to place; a part of the model's friction; rad/s² (m/s²), for noise.
+CHANGED, UNEVEN, UNSURE = 0.1, 0.1, 1.0
+#: Part of its speed that a joint keeps at least within a state; steps of time too short for a speed, s.
+KEPT, SHORTEST = 0.5, 1e-4
+#: When a joint moves with its reference: rad or m and steps of the reading that it has come along, and the part of the
+#: reference's speed that it has. Then what it needs is known, and forgotten with a time constant, s.
+BEGUN, BEGUN_STEPS, SLIDING, FADING = 1e-3, 4.0, 0.2, 0.3
 #: How exact stamps are, and arrivals where there are none, s.
 STAMP_JITTER, ARRIVAL_JITTER = 2e-3, 10e-3
 
 
 @helper
-def leave_out(table: Array, q: Array, qd: Array) -> None:
-    """Put joints whose reading is frozen to rest."""
+def leave_out(table: Array, q: Array, qd: Array, dt: float) -> None:
+    """Dead reckoning of joints whose reading is frozen, from the acceleration that their effort gives them."""
     for j in range(q.shape[0]):
         if table[DEAD, j] != 0.0:
-            q[j], qd[j] = table[PLACE, j], 0.0
+            fastest = table[LIMIT, j]
+            speed = min(max(table[SPEED, j] + table[PUSH, j] * dt, -fastest), fastest)
+            qd[j] = speed if speed * table[SPEED, j] > 0.0 else 0.0  # damping brakes, and turns no joint
+            q[j] = table[PLACE, j] + qd[j] * dt
 
 
 @helper
@@ -137,24 +157,69 @@ def place_follows(whole: NDArray[np.int64], clock: Array, table: Array, q: Array
 
 
 @helper
-def not_frozen(whole: NDArray[np.int64], clock: Array, table: Array, q: Array, dt: float, expecting: bool) -> int:
+def not_frozen(whole: NDArray[np.int64], clock: Array, table: Array, q: Array, expecting: bool) -> int:
     """Whether every reading that stands still may do so."""
     if not expecting:
         return GOOD
+    found = False
     for j in range(q.shape[0]):
-        enough = STILL_STATES + 2.0 * table[HABIT, j]
-        if q[j] != table[PLACE, j] or table[STILL, j] + 1.0 < enough or table[DEAD, j] != 0.0:
-            continue
-        asked = table[ASKED, j] + abs(table[EXPECTED, j]) * dt
-        if asked <= STILL_TRAVEL + STEPS * table[FINEST, j]:
-            continue
-        change, own = table[FEEDBACK, j] - table[FEEDBACK_THEN, j], table[OWN, j] - table[OWN_THEN, j]
-        pulled = min(abs(change), COUPLED * abs(own)) > table[STICTION, j]
-        if table[SUDDEN, j] != 0.0 or (table[MOVED, j] != 0.0 and pulled):
-            whole[JOINT], clock[FOUND], clock[ALLOWED] = j, asked, table[RAW, j]
-            clock[STEP], table[DEAD, j] = table[STILL_TIME, j] + dt, 1.0
-            return FROZEN
-    return GOOD
+        if stands_still(table, j, q[j]) and table[DISTANCE, j] > HIDDEN + STEPS * table[FINEST, j] and not found:
+            whole[JOINT], clock[FOUND], clock[STEP], found = j, table[DISTANCE, j], table[STILL_TIME, j], True
+    for j in range(q.shape[0]):
+        if found and stands_still(table, j, q[j]):  # where one reading is frozen, the others that stand still are too
+            table[DEAD, j], table[SPEED, j] = 1.0, table[SIDE, j] * table[LIKELY, j]
+    return FROZEN if found else GOOD
+
+
+@helper
+def stands_still(table: Array, j: int, q: float) -> bool:
+    """Whether the reading of a joint that has moved with its reference stands still for longer than usual."""
+    enough, begun = STILL_STATES + 2.0 * table[HABIT, j], BEGUN + BEGUN_STEPS * table[FINEST, j]
+    still = q == table[PLACE, j] and table[STILL, j] + 1.0 >= enough and table[ALONG, j] > begun
+    return bool(still and table[DEAD, j] == 0.0)
+
+
+@helper
+def weigh_efforts(table: Array, j: int, moved: float, dt: float, expecting: bool, learning: bool) -> None:
+    """How far the efforts must have moved a joint since the last step of its reading, which is `moved` now."""
+    side = np.sign(table[EXPECTED, j]) if expecting else 0.0
+    suspect = table[DISTANCE, j] > EVIDENCE or table[STILL_TIME, j] > SUSPECT
+    resting = expecting and side == 0.0 and moved == 0.0 and suspect
+    if resting:
+        side = table[SIDE, j]
+    push, asked = side * table[PUSH, j], side * table[ASKED, j]
+    if side != table[SIDE, j]:
+        table[SIDE, j], table[USUAL, j], table[MOST, j] = side, table[WITHSTOOD, j], push
+        table[ALONG, j] = table[GAINED, j] = table[DISTANCE, j] = 0.0
+    if resting:  # the error of this joint stays the same: what is added comes from others, which a hand may push
+        push = min(push, table[MOST, j])
+    usual, most = table[USUAL, j], max(table[MOST, j], push)
+    begun = table[ALONG, j] > BEGUN + BEGUN_STEPS * table[FINEST, j]
+    if moved == 0.0:
+        table[STILL, j] += 1.0
+        table[STILL_TIME, j] += dt
+        table[MOST, j] = most
+        if begun:  # of a joint that moves, what is asked goes into its acceleration
+            excess = push + asked - usual
+            doubt = CHANGED * abs(usual - table[WITHSTOOD, j]) + UNEVEN * table[WITHSTOOD, j] + UNSURE
+            table[LIKELY, j] = max(table[LIKELY, j] + excess * dt, 0.0)  # as friction brakes
+            table[GAINED, j] = max(table[GAINED, j] + (excess - doubt) * dt, 0.0)
+            table[DISTANCE, j] += table[GAINED, j] * dt
+        return
+    passed, expected = table[STILL_TIME, j] + dt, abs(table[EXPECTED, j])
+    speed, weight = side * moved / max(passed, SHORTEST), min(passed / FADING, 1.0)
+    table[HABIT, j] = max(0.5 * table[HABIT, j], table[STILL, j])
+    table[FINEST, j] = min(table[FINEST, j], abs(moved))
+    table[BORNE, j] += (table[PUSH, j] - table[BORNE, j]) * weight
+    # a reading that goes to and fro between two steps has come nowhere
+    table[ALONG, j] = max(table[ALONG, j] + side * moved, 0.0) if learning else 0.0
+    if speed > SLIDING * expected:  # on average, less what goes into the joint's acceleration
+        usual += (push + asked - usual) * weight - (speed - table[BEFORE, j]) / FADING
+    table[USUAL, j], table[MOST, j], table[BEFORE, j] = max(usual, most), push, speed
+    table[STILL, j] = table[STILL_TIME, j] = table[DISTANCE, j] = 0.0
+    # not more than the reference: of stamps close to each other a step of the reading is no speed
+    table[LIKELY, j] = min(max(speed, 0.0), expected)
+    table[GAINED, j] = KEPT * table[LIKELY, j] if begun else 0.0
 
 
 @helper
@@ -198,30 +263,14 @@ def velocity_usable(
 
 
 @helper
-def remember_motion(table: Array, q: Array, qd: Array, dt: float, missing: bool, began: bool, expecting: bool) -> None:
+def remember_motion(
+    table: Array, q: Array, qd: Array, dt: float, missing: bool, began: bool, expecting: bool, learning: bool
+) -> None:
     """Positions and velocities of a good state; fills in qd where it is not the reported one."""
     for j in range(q.shape[0]):
         moved = 0.0 if began else q[j] - table[PLACE, j]
-        if moved == 0.0:
-            if table[STILL, j] == 0.0:
-                speed = abs(table[RAW, j])
-                sudden = speed > SUDDEN_BRAKE * dt + SLOW and speed * dt > 4.0 * table[FINEST, j]
-                table[SUDDEN, j] = 1.0 if sudden else 0.0
-                table[FEEDBACK_THEN, j] = table[FEEDBACK, j] if expecting else np.nan
-                table[OWN_THEN, j] = table[OWN, j]
-            table[STILL, j] += 1.0
-            table[STILL_TIME, j] += dt
-            table[ASKED, j] += abs(table[EXPECTED, j]) * dt if expecting else 0.0
-        else:
-            if dt > SHORTEST:
-                table[RAW, j] = moved / dt
-            table[HABIT, j] = max(0.5 * table[HABIT, j], table[STILL, j])
-            table[FINEST, j] = min(table[FINEST, j], abs(moved))
-            table[STILL, j] = table[STILL_TIME, j] = table[ASKED, j] = 0.0
-            if expecting and moved * table[EXPECTED, j] > 0.0:
-                table[MOVED, j] = 1.0
-        if expecting and table[EXPECTED, j] == 0.0:
-            table[MOVED, j] = 0.0
+        if table[DEAD, j] == 0.0:
+            weigh_efforts(table, j, moved, dt, expecting, learning)
         table[MISMATCH, j], table[TRAVEL, j] = table[NEXT_MISMATCH, j], table[NEXT_TRAVEL, j]
         table[ESTIMATE, j] = table[NEXT_ESTIMATE, j]
         table[REPORTED, j] = np.nan if missing else qd[j]

@@ -72,8 +72,8 @@ def _reason(code: int, clock: Array, joint: int, joints: Sequence[str], velocity
         )
     if code == memory.FROZEN:
         return (
-            f"position of {name} has stood still for {step:.3f} s after {allowed:.4g} per second, while its "
-            f"reference moved on by {found:.3g}. Is the encoder's reading frozen, or the brake closed?"
+            f"position of {name} has stood still for {step:.3f} s, in which its effort must have moved it by "
+            f"{found:.2g} or more. Is the encoder's reading frozen, the brake closed, or the joint held by something?"
         )
     if code == memory.JUMP:
         return (

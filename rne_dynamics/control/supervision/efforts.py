@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from rne_dynamics.control.guards.effort_limiter import Limited
+from rne_dynamics.control.guards.effort_limiter import EFFORT, STOP, VELOCITY, Limited
 from rne_dynamics.control.reference import Reference
 from rne_dynamics.control.supervision.motion_queue import Ending
 from rne_dynamics.control.supervision.output import Effort
@@ -19,7 +19,7 @@ from rne_dynamics.control.supervision.states import (
 )
 from rne_dynamics.control.supervision.stop_plan import Stage, Stop
 from rne_dynamics.control.supervision.transitions import Transitions
-from rne_dynamics.control.terms import FEEDBACK, GRAVITY, TorqueTerms
+from rne_dynamics.control.terms import FEEDBACK, FRICTION, GRAVITY, TorqueTerms
 from rne_dynamics.control.thresholds import GAP, INERTIA_PERIOD, LONGEST_GAP, NANOSECONDS, OVERSPEED, ROUNDING
 from rne_dynamics.errors import RneDynamicsError
 from rne_dynamics.model.inertia import Array
@@ -95,8 +95,7 @@ class Efforts(Transitions):
         if self.mode is FLOATING:
             return self._limited(torques.floating(q, qd), now)
         if self.mode is STOPPING and self._at_rest(now):
-            support = self._support(now)
-            return self._limited(torques.damped(q, qd, support), now, support)
+            return self._limited(self._damped(now), now, self._support(now))
         reference = self.queue.advance(stamp, self.speed)
         ended = self.queue.judge(stamp, q, qd)
         if ended is not None and ended is Ending.PATH:
@@ -110,7 +109,7 @@ class Efforts(Transitions):
         self._followed = True
         if torques.quick is None:
             terms = torques.tracking(q, qd, reference, feedback)
-            self._filter.expect(now, reference.qd, terms.feedback, torques.own)
+            self._filter.expect(now, reference, terms.friction, terms.feedback, torques.held)
             return self._limited(terms, now)
         expected = None
         if torques.predictor is not None:
@@ -119,7 +118,7 @@ class Efforts(Transitions):
         rows, limited, runaway = self._output.track(
             torques, torques.quick, q, qd, reference, feedback, now, counters, expected
         )
-        self._filter.expect(now, reference.qd, rows[FEEDBACK], torques.own)
+        self._filter.expect(now, reference, rows[FRICTION], rows[FEEDBACK], torques.held)
         return self._answered(rows, rows[GRAVITY], limited, runaway, now)
 
     def _limited(self, terms: TorqueTerms, now: float, fade: float = 1.0) -> Effort:
@@ -133,6 +132,8 @@ class Efforts(Transitions):
         self._gravity = gravity
         if self.mode is not FLOATING and self._filter.late < GAP:  # feedback to an old state says nothing of the model
             self._torques.missed.note(now, terms, limited.command)
+        if limited.any and (limited.flags & (EFFORT | STOP | VELOCITY)).any():
+            self._filter.doubt(now)
         if self._torques.predictor is not None:
             self._torques.predictor.note(self._acting, limited.command)
         self._torques.integrate((self.stamp - self._integrated) / NANOSECONDS, self._filter.late, limited)
@@ -143,6 +144,15 @@ class Efforts(Transitions):
             self._stop_runaway(now, limited.command)
         self._command = limited.command
         return Effort(limited.command, terms, self.mode is STOPPING and self._through(now, limited))
+
+    def _damped(self, now: float) -> TorqueTerms:
+        """Gravity and damping of a stop, as far as it still supports the arm."""
+        support, torques = self._support(now), self._torques
+        terms = torques.damped(self.q, self.qd, support)
+        # for dead reckoning of joints whose reading is frozen: the damping of the others moves them too
+        own = torques.held * torques.inverse.dot(terms.feedback)
+        self._filter.expect(now, None, terms.friction, own, torques.held)
+        return terms._replace(feedback=terms.feedback + support * self._filter.borne)
 
     def _note_motion(self, now: float, ended: Ending | None) -> None:
         """The mode that belongs to the state of the queue."""

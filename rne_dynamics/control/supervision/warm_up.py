@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from rne_dynamics.control.guards.state_filter import StateFilter, StateLimits
+from rne_dynamics.control.guards.state_filter import StateFilter
+from rne_dynamics.control.guards.state_limits import StateLimits
 from rne_dynamics.control.motion.motion import warm_up as warm_up_motion
 from rne_dynamics.control.streaming.setpoints import warm_up as warm_up_setpoints
 

@@ -13,7 +13,7 @@ from rne_dynamics.control.damping_limits import LIGHT as LIGHT_DAMPING
 from rne_dynamics.control.damping_limits import lowered
 from rne_dynamics.control.gravity_compensation import GravityCompensation
 from rne_dynamics.control.guards.felt_inertia import joint_inertia
-from rne_dynamics.control.guards.state_filter import StateLimits
+from rne_dynamics.control.guards.state_limits import StateLimits
 from rne_dynamics.control.supervision.settings import Settings
 from rne_dynamics.control.thresholds import ASSUMED_RATE, CALM
 from rne_dynamics.dispatch import closed

@@ -15,7 +15,7 @@ from rne_dynamics.control.gate.settings import CommandProblem, GateMode, GateSet
 from rne_dynamics.control.gravity_compensation import GravityCompensation
 from rne_dynamics.control.guards.effort_limits import EffortLimits
 from rne_dynamics.control.guards.felt_inertia import of_mass_matrix
-from rne_dynamics.control.guards.state_filter import StateLimits
+from rne_dynamics.control.guards.state_limits import StateLimits
 from rne_dynamics.control.supervision.stop_plan import StopPlan
 from rne_dynamics.control.thresholds import CALM
 from rne_dynamics.errors import ControlError

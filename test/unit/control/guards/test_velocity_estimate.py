@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 from scipy.integrate import solve_ivp
 
-from rne_dynamics.control.guards.state_filter import StateFilter, StateLimits
+from rne_dynamics.control.guards.state_filter import StateFilter
+from rne_dynamics.control.guards.state_limits import StateLimits
 
 DT = 1e-3
 

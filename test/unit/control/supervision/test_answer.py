@@ -121,7 +121,7 @@ def test_another_payload_is_in_force_with_the_next_effort_and_makes_no_new_code(
         """All that a controller computes with a model while it is active."""
         torques.update_inertia(q)
         terms = torques.tracking(q, qd, reference, 1.0)
-        return [*terms, torques.damped(q, qd).total, torques.gravity(q), torques.explaining(q, qd, qd), torques.own(q)]
+        return [*terms, torques.damped(q, qd).total, torques.gravity(q), torques.explaining(q, qd, qd), torques.held]
 
     everything(torques)
     torques.warm_up(q)

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from support.supervised import Rig, settings
 
-from rne_dynamics.control.guards.state_filter import StateLimits
+from rne_dynamics.control.guards.state_limits import StateLimits
 from rne_dynamics.control.motion.acceptance import CurrentMotion, Rules, accept_points
 from rne_dynamics.control.motion.limits import MotionLimits
 from rne_dynamics.control.motion.tolerances import Tolerances

@@ -7,7 +7,7 @@ import pytest
 from support.supervised import Rig, settings
 
 import rne_dynamics as rne
-from rne_dynamics.control.guards.state_filter import StateLimits
+from rne_dynamics.control.guards.state_limits import StateLimits
 from rne_dynamics.control.supervision.states import Mode
 from rne_dynamics.control.thresholds import LONGEST_GAP
 
