@@ -30,7 +30,7 @@ that friction holds. It is a frozen one if the efforts must have moved the joint
   follows with `FADING`, and is at least a. Nothing is judged before the joint has come `BEGUN` far with its reference.
 - All begins anew where the reference turns, or comes to rest before there is evidence; for joints that move also 0.5 s
   after an effort, wall or overspeed limit has acted on any joint. Of a reference at rest a does not grow.
-- Both integrals begin anew with each step of the reading: u with `KEPT` of the speed of that step and of the
+- Both integrals begin anew with each step of the reading: u with `KEPT_SPEED` of the speed of that step and of the
   reference, because a joint that moves is not at rest all at once.
 - Besides, the reading stands still for 3 states, and twice as many as a reading of this joint usually stays (a sensor
   may be slower than the states).
@@ -116,7 +116,7 @@ EVIDENCE, SUSPECT = 1e-3, 0.1
 #: friction and gravity differ from place to place; a part of the model's friction; rad/s² (m/s²), for noise.
 CHANGED, UNEVEN, UNSURE = 0.1, 0.1, 1.0
 #: Part of its speed that a joint keeps at least within a state; steps of time too short for a speed, s.
-KEPT, SHORTEST = 0.5, 1e-4
+KEPT_SPEED, SHORTEST = 0.5, 1e-4
 #: When a joint moves with its reference: rad or m and steps of the reading that it has come along, and the part of the
 #: reference's speed that it has. Then what it needs is known, and forgotten with a time constant, s.
 BEGUN, BEGUN_STEPS, SLIDING, FADING = 1e-3, 4.0, 0.2, 0.3
@@ -219,7 +219,7 @@ def weigh_efforts(table: Array, j: int, moved: float, dt: float, expecting: bool
     table[STILL, j] = table[STILL_TIME, j] = table[DISTANCE, j] = 0.0
     # not more than the reference: of stamps close to each other a step of the reading is no speed
     table[LIKELY, j] = min(max(speed, 0.0), expected)
-    table[GAINED, j] = KEPT * table[LIKELY, j] if begun else 0.0
+    table[GAINED, j] = KEPT_SPEED * table[LIKELY, j] if begun else 0.0
 
 
 @helper
