@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import signal
+from collections.abc import Callable, Iterator
 
 import numpy as np
 import pytest
@@ -24,6 +25,8 @@ from .conftest import PATIENCE, STEP, SteppedPeer
 NODE = "computed_torque_controller"
 #: A move that is long enough to be fast, rad and s.
 FAR, LONG = 0.8, 0.9
+#: The arm, and where it is held, rad.
+PANDA, PLACE = 3, np.array([0.0, -0.4, 0.0, -2.0, 0.0, 1.6, 0.4])
 
 
 class Hardware:
@@ -60,11 +63,6 @@ class Hardware:
             assert len(speeds) * STEP < 10.0, f"{mode} takes more than 10 s: {self.peer.mode(NODE)}"
         return speeds
 
-    def end(self) -> None:
-        """End the controller: another one of the same name would answer the next test as well."""
-        self.process.signal(signal.SIGINT)
-        assert self.peer.end(self.process) == 0
-
     def move(self, goal: Array, seconds: float) -> None:
         """Send a trajectory, wait until it is accepted, and go on until it has begun."""
         wait_until(self.moves.get_subscription_count, PATIENCE, "the controller's trajectory topic", [self.process])
@@ -73,21 +71,47 @@ class Hardware:
             positions=goal.tolist(), velocities=zero, accelerations=zero, time_from_start=duration_message(seconds)
         )
         self.moves.publish(JointTrajectory(joint_names=list(self.robot.joint_names), points=[point]))
-        wait_until(lambda: "following a trajectory of" in self.process.output(), PATIENCE, "it", [self.process])
+        accepted, refused = "following a trajectory of", "trajectory refused"
+        wait_until(
+            lambda: accepted in self.process.output() or refused in self.process.output(), PATIENCE,
+            "the trajectory to be accepted or refused", [self.process],
+        )
+        assert accepted in self.process.output(), self.process.output()
         self.until("tracking")
 
 
-def test_a_stop_without_states_makes_no_joint_faster(in_lockstep):
+@pytest.fixture
+def held_panda(in_lockstep) -> Iterator[Callable[[Deviation], Hardware]]:
+    """Start a controller and its arm, and let it hold.
+
+    The controller ends with the test, also with one that fails: it would answer the next test as well.
+    """
+    begun = []
+
+    def begin(deviation: Deviation) -> Hardware:
+        robot = arms()[PANDA][1]
+        parameters = {"robot_description": "panda", "startup_check": {"duration": 0.0}, "start": {"ramp_time": 0.1}}
+        process, peer = in_lockstep(NODE, robot.joint_names, connect=False, **parameters)
+        begun.append((process, peer))
+        peer.connect(process)
+        hardware = Hardware(process, peer, PANDA, deviation, PLACE)
+        hardware.until("holding")
+        for _ in range(round(0.3 / STEP)):
+            hardware.turn()
+        return hardware
+
+    yield begin
+    for process, peer in begun:
+        process.signal(signal.SIGINT)
+        peer.end(process)
+        process.stop()
+
+
+def test_a_stop_without_states_makes_no_joint_faster(held_panda):
     """A Panda's wrist has little inertia: friction that it does not have must not be compensated."""
-    which, robot = 3, arms()[3][1]
-    start = np.array([0.0, -0.4, 0.0, -2.0, 0.0, 1.6, 0.4])
-    parameters = {"robot_description": "panda", "startup_check": {"duration": 0.0}, "start": {"ramp_time": 0.1}}
-    process, peer = in_lockstep(NODE, robot.joint_names, **parameters)
-    hardware = Hardware(process, peer, which, Deviation(friction=0.3), start)
-    hardware.until("holding")
-    for _ in range(round(0.3 / STEP)):
-        hardware.turn()
-    hardware.move(start + FAR * np.array([1.0, 0.0, 0.0, 0.0, 0.5, 0.0, 1.2]), LONG)
+    hardware = held_panda(Deviation(friction=0.3))
+    peer = hardware.peer
+    hardware.move(PLACE + FAR * np.array([1.0, 0.0, 0.0, 0.0, 0.5, 0.0, 1.2]), LONG)
     at = max(hardware.turn() for _ in range(round(0.4 * LONG / STEP)))
     # up to BURST it goes on along the path
     at = max(at, *(hardware.turn(states=False) for _ in range(round(BURST / STEP))))
@@ -97,21 +121,14 @@ def test_a_stop_without_states_makes_no_joint_faster(in_lockstep):
     assert max(speeds) < at + 0.05
     assert speeds[-1] < 0.5 * at
     hardware.until("fault", states=False)
-    hardware.end()
 
 
 @pytest.mark.parametrize("friction", [0.0, 3.0])
-def test_a_slow_joint_whose_reading_freezes_is_not_thrown(in_lockstep, friction):
+def test_a_slow_joint_whose_reading_freezes_is_not_thrown(held_panda, friction):
     """Joint 5 of a Panda: it reached seven times its limit while the controller tracked on."""
-    which, robot, j = 3, arms()[3][1], 4
-    start = np.array([0.0, -0.4, 0.0, -2.0, 0.0, 1.6, 0.4])
-    parameters = {"robot_description": "panda", "startup_check": {"duration": 0.0}, "start": {"ramp_time": 0.1}}
-    process, peer = in_lockstep(NODE, robot.joint_names, **parameters)
-    hardware = Hardware(process, peer, which, Deviation(friction=friction, resolution=2 * np.pi / 2**17), start)
-    hardware.until("holding")
-    for _ in range(round(0.3 / STEP)):
-        hardware.turn()
-    hardware.move(start + 0.15 * np.eye(7)[j], 2.0)
+    j = 4
+    hardware = held_panda(Deviation(friction=friction, resolution=2 * np.pi / 2**17))
+    hardware.move(PLACE + 0.15 * np.eye(7)[j], 2.0)
     for _ in range(round(1.0 / STEP)):
         hardware.turn()
     assert 0.05 < hardware.arm.speed[j] < 0.15
@@ -120,4 +137,3 @@ def test_a_slow_joint_whose_reading_freezes_is_not_thrown(in_lockstep, friction)
     speeds += [hardware.turn() for _ in range(round(0.3 / STEP))]
     assert max(speeds) < 1.2
     hardware.until("fault")
-    hardware.end()
