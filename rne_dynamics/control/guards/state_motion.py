@@ -180,7 +180,7 @@ def stands_still(table: Array, j: int, q: float) -> bool:
 
 
 @helper
-def weigh_efforts(table: Array, j: int, moved: float, dt: float, expecting: bool, learning: bool) -> None:
+def integrate_efforts(table: Array, j: int, moved: float, dt: float, expecting: bool, learning: bool) -> None:
     """How far the efforts must have moved a joint since the last step of its reading, which is `moved` now."""
     side = np.sign(table[EXPECTED, j]) if expecting else 0.0
     suspect = table[DISTANCE, j] > EVIDENCE or table[STILL_TIME, j] > SUSPECT
@@ -199,7 +199,7 @@ def weigh_efforts(table: Array, j: int, moved: float, dt: float, expecting: bool
         table[STILL, j] += 1.0
         table[STILL_TIME, j] += dt
         table[MOST, j] = most
-        if begun:  # of a joint that moves, what is asked goes into its acceleration
+        if begun:  # the acceleration of the reference is commanded besides
             excess = push + asked - usual
             doubt = CHANGED * abs(usual - table[WITHSTOOD, j]) + UNEVEN * table[WITHSTOOD, j] + UNSURE
             table[LIKELY, j] = max(table[LIKELY, j] + excess * dt, 0.0)  # as friction brakes
@@ -213,7 +213,7 @@ def weigh_efforts(table: Array, j: int, moved: float, dt: float, expecting: bool
     table[BORNE, j] += (table[PUSH, j] - table[BORNE, j]) * weight
     # a reading that goes to and fro between two steps has come nowhere
     table[ALONG, j] = max(table[ALONG, j] + side * moved, 0.0) if learning else 0.0
-    if speed > SLIDING * expected:  # on average, less what goes into the joint's acceleration
+    if speed > SLIDING * expected:  # on average, without the joint's acceleration
         usual += (push + asked - usual) * weight - (speed - table[BEFORE, j]) / FADING
     table[USUAL, j], table[MOST, j], table[BEFORE, j] = max(usual, most), push, speed
     table[STILL, j] = table[STILL_TIME, j] = table[DISTANCE, j] = 0.0
@@ -270,7 +270,7 @@ def remember_motion(
     for j in range(q.shape[0]):
         moved = 0.0 if began else q[j] - table[PLACE, j]
         if table[DEAD, j] == 0.0:
-            weigh_efforts(table, j, moved, dt, expecting, learning)
+            integrate_efforts(table, j, moved, dt, expecting, learning)
         table[MISMATCH, j], table[TRAVEL, j] = table[NEXT_MISMATCH, j], table[NEXT_TRAVEL, j]
         table[ESTIMATE, j] = table[NEXT_ESTIMATE, j]
         table[REPORTED, j] = np.nan if missing else qd[j]
