@@ -32,11 +32,11 @@ PRESENTATION = {"cli/info.py", "cli/simulate_report.py"}
 #: Files over 300 lines and their ceilings. A ceiling goes down with its file; no file is added.
 LONG_FILES = {
     "control/gate/effort_gate.py": 398,
-    "control/guards/effort_limiter.py": 348,
+    "control/guards/effort_limiter.py": 340,
     "model/flexible/modal_file.py": 309,
     "model/tree.py": 303,
-    "ros/effort_gate.py": 313,
-    "ros/simulator.py": 345,
+    "ros/effort_gate.py": 310,
+    "ros/simulator.py": 340,
 }
 
 

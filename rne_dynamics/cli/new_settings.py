@@ -8,7 +8,7 @@ import numpy as np
 
 from rne_dynamics.cli.demo_moves import start_posture
 from rne_dynamics.control.damping_limits import checked_damping
-from rne_dynamics.control.gain_check import advised_bandwidth
+from rne_dynamics.control.gains import advised_bandwidth
 from rne_dynamics.control.guards.felt_inertia import joint_inertia
 from rne_dynamics.dispatch import closed, gravity_torque
 from rne_dynamics.errors import ModelError

@@ -9,8 +9,10 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from rne_dynamics.control.computed_torque import ComputedTorque
 from rne_dynamics.control.reference import Reference
 from rne_dynamics.control.terms import TorqueTerms
+from rne_dynamics.control.thresholds import LONGEST_DELAY
 from rne_dynamics.dynamics.declared.base_motion import BaseMotion
 from rne_dynamics.errors import ControlError, RneDynamicsError
 from rne_dynamics.model.inertia import Array
@@ -153,3 +155,19 @@ def next_integral(
             f"it must be {integral.shape}"
         )
     return after
+
+
+def check_delay(law: ControlLaw | None, delay: float) -> None:
+    """`ControlError` where `delay`, s, cannot be compensated with a law; 0 always can."""
+    if not 0.0 <= delay <= LONGEST_DELAY:
+        raise ControlError(f"command_delay is {delay} s; it must lie between 0 and {LONGEST_DELAY:g}")
+    if delay > 0.0 and law is not None and not isinstance(law, ComputedTorque):
+        raise ControlError(
+            f"command_delay is {delay:g} s, but delays are compensated with ComputedTorque only, and the law is "
+            f"{type(law).__name__}. Set it to 0"
+        )
+    if delay > 0.0 and law is not None and law.robot.loops:
+        raise ControlError(
+            f"command_delay is {delay:g} s, but robot {law.robot.name!r} has closed loops: delays are "
+            "compensated for open arms only. Set it to 0"
+        )

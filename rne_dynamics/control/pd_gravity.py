@@ -9,8 +9,7 @@ from typing import ClassVar
 import numpy as np
 
 from rne_dynamics.control.checks import measured
-from rne_dynamics.control.gain_check import lowest_rate
-from rne_dynamics.control.gains import Gains
+from rne_dynamics.control.gains import Gains, lowest_rate
 from rne_dynamics.control.posture_inertia import posture_inertia
 from rne_dynamics.control.reference import Reference
 from rne_dynamics.control.rigid_terms import holding_terms

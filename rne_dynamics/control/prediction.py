@@ -9,8 +9,8 @@ from numpy.typing import NDArray
 
 from rne_dynamics.compiling.jit import kernel
 from rne_dynamics.control import computed_torque
-from rne_dynamics.control.command_delay import check_delay
 from rne_dynamics.control.computed_torque import ComputedTorque
+from rne_dynamics.control.control_law import check_delay
 from rne_dynamics.control.friction_compensation import joint_compensation
 from rne_dynamics.control.thresholds import LONGEST_DELAY, NANOSECONDS
 from rne_dynamics.dynamics.compiled import OK, pack

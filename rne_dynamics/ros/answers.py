@@ -1,4 +1,4 @@
-"""Replies to a simulator's joint states; a simulation in lock-step waits for them."""
+"""Replies to a simulator's joint states, and acknowledgements of them; a simulation in lock-step waits for both."""
 
 from __future__ import annotations
 

@@ -1,10 +1,14 @@
-"""Parameters of every node: the robot, its payload, start and scheduling."""
+"""Parameters of every node: the robot, its payload, start and scheduling; and limits by parameters and description."""
 
 from __future__ import annotations
 
+import numpy as np
+
 from rne_dynamics.errors import ParameterError
+from rne_dynamics.model.inertia import Array
+from rne_dynamics.model.mechanism import RigidRobot
 from rne_dynamics.model.tree import Payload
-from rne_dynamics.ros.parameters import Parameter, Values, number, numbers
+from rne_dynamics.ros.parameters import Parameter, Values, number, numbers, per_joint
 from rne_dynamics.ros.scheduling import SCHEDULING
 
 COMMON: tuple[Parameter, ...] = (
@@ -51,3 +55,36 @@ def payload(values: Values) -> Payload | None:
     xx, xy, xz, yy, yz, zz = numbers(values, "payload.inertia")
     inertia = ((xx, xy, xz), (xy, yy, yz), (xz, yz, zz))
     return Payload(link, mass, numbers(values, "payload.com"), inertia)
+
+
+def smaller_limit(given: Array, described: Array) -> Array:
+    """The smaller of two limits, (n,), of which 0 means none; infinite where there is neither."""
+    return np.minimum(*(np.where(limit > 0.0, limit, np.inf) for limit in (given, described)))
+
+
+def described_velocity(robot: RigidRobot) -> Array:
+    """The description's limit, infinite where it gives none; shape (n,)."""
+    return np.where(robot.velocity_limit > 0.0, robot.velocity_limit, np.inf)
+
+
+def drive_limits(robot: RigidRobot, values: Values) -> Array:
+    """The smaller of the parameter's limit and the description's, N·m or N, shape (n,); see `smaller_limit`.
+    """
+    return smaller_limit(per_joint(values, "limits.{joint}.effort", robot.joint_names), robot.effort_limit)
+
+
+def effort_limits(robot: RigidRobot, values: Values) -> Array:
+    """As `drive_limits`, but every joint must have a limit.
+
+    Raises
+    ------
+    ParameterError
+        A joint that has none.
+    """
+    limit = drive_limits(robot, values)
+    if not np.isfinite(limit).all():
+        name = robot.joint_names[int(np.argmin(np.isfinite(limit)))]
+        raise ParameterError(
+            f"joint {name!r} has no effort limit: the description gives none (or 0); set limits.{name}.effort"
+        )
+    return limit

@@ -33,17 +33,15 @@ from rne_dynamics.ros.cdr import one_point_layout, time_at
 from rne_dynamics.ros.command_line import read_command_line
 from rne_dynamics.ros.effort_node import SETTINGS_PERIOD, EffortNode
 from rne_dynamics.ros.follow_action import Begin, FollowAction, follow_action
-from rne_dynamics.ros.jtc_aliases import JTC
 from rne_dynamics.ros.loop_cycle import SNAPSHOT_PERIOD
-from rne_dynamics.ros.loop_interface import Loop
+from rne_dynamics.ros.loop_interface import Loop, Throttle
 from rne_dynamics.ros.loop_messages import Ended, Follow, Present, Snapshot
 from rne_dynamics.ros.loop_process import control_process
+from rne_dynamics.ros.parameter_aliases import JTC
 from rne_dynamics.ros.parameters import Values, number
 from rne_dynamics.ros.process import run
 from rne_dynamics.ros.qos import NEWEST
-from rne_dynamics.ros.speed_unit import SpeedUnit
-from rne_dynamics.ros.throttle import Throttle
-from rne_dynamics.ros.tracking_parameters import SCHEMA, motion_limits, tolerances_of, tracking_settings
+from rne_dynamics.ros.tracking_parameters import SCHEMA, SpeedUnit, motion_limits, tolerances_of, tracking_settings
 from rne_dynamics.ros.trajectory_message import (
     accept,
     duration_message,
@@ -94,7 +92,8 @@ class ComputedTorqueController(EffortNode):
     def adopted(self, robot: RigidRobot, values: Values, before: Values) -> None:
         """Tolerances, motion limits, and the speed if it has changed: other changes must not resume a paused arm."""
         self._robot = robot
-        self._tolerances = tolerances_of(robot, values)
+        #: Tolerances of trajectories without their own.
+        self.tolerances = tolerances_of(robot, values)
         self._limits = motion_limits(robot, values)
         self._blend_time = number(values, "constraints.blend_time")
         self._moving_end = bool(values["allow_nonzero_velocity_at_trajectory_end"])
@@ -102,11 +101,6 @@ class ComputedTorqueController(EffortNode):
             self._set_speed(number(values, "speed_scaling"))
 
     # -- trajectories -------------------------------------------------------------------------------------------------
-
-    @property
-    def tolerances(self) -> Tolerances:
-        """Tolerances of trajectories without their own."""
-        return self._tolerances
 
     def prepare(self, message: JointTrajectory, tolerances: Tolerances | None = None) -> Begin:
         """Check `message`, which has points; the function returned follows it from its header's stamp, if called at
@@ -133,7 +127,7 @@ class ComputedTorqueController(EffortNode):
         accepted = accept(message, moving, rules)
         if mechanism is not None and posture is not None:
             check_loops(accepted.path, mechanism, posture, accepted.begin)
-        motion = accepted.motion(self._tolerances if tolerances is None else tolerances)
+        motion = accepted.motion(self.tolerances if tolerances is None else tolerances)
 
         def begin(on_end: OnEnd) -> None:
             following = next(self._numbers)

@@ -7,8 +7,7 @@ import numpy as np
 from rne_dynamics.control.computed_torque import ComputedTorque
 from rne_dynamics.control.damping_limits import checked_damping
 from rne_dynamics.control.friction_compensation import FrictionCompensation
-from rne_dynamics.control.gain_check import check_gains
-from rne_dynamics.control.gains import Gains
+from rne_dynamics.control.gains import Gains, check_gains
 from rne_dynamics.control.gravity_compensation import GravityCompensation
 from rne_dynamics.control.guards.base_filter import ACCELERATIONS, BaseSensor
 from rne_dynamics.control.guards.effort_limits import EffortLimits
@@ -23,7 +22,7 @@ from rne_dynamics.errors import ParameterError
 from rne_dynamics.model.friction import joint_friction
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.mechanism import RigidRobot
-from rne_dynamics.ros.effort_limits import effort_limits, smaller_limit
+from rne_dynamics.ros.common_parameters import described_velocity, effort_limits, smaller_limit
 from rne_dynamics.ros.effort_message import COMMAND_MESSAGE
 from rne_dynamics.ros.parameters import Parameter, Values, names, number, numbers, per_joint
 
@@ -247,11 +246,6 @@ def holding_error(robot: RigidRobot, values: Values) -> Array:
 def velocity_limits(robot: RigidRobot, values: Values) -> Array:
     """The smaller of the parameter's limit and the description's, infinite if there is neither; shape (n,)."""
     return smaller_limit(per_joint(values, "limits.{joint}.velocity", robot.joint_names), robot.velocity_limit)
-
-
-def described_velocity(robot: RigidRobot) -> Array:
-    """The description's limit, infinite where it gives none; shape (n,)."""
-    return np.where(robot.velocity_limit > 0.0, robot.velocity_limit, np.inf)
 
 
 def effort_scales(robot: RigidRobot, values: Values) -> Array:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from rne_dynamics.closed_chain.coordinates import NEAR_SINGULAR
-from rne_dynamics.control.streaming.problems import SetpointProblem
+from rne_dynamics.control.streaming.limits import SetpointProblem
 from rne_dynamics.control.supervision.states import Mode
 from rne_dynamics.control.supervision.supervisor import Supervisor
 from rne_dynamics.errors import StateProblem

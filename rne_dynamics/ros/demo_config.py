@@ -12,9 +12,8 @@ from rne_dynamics.errors import ArgumentError, ParameterError
 from rne_dynamics.model.flexible.arm import AnyRobot
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.mechanism import RigidRobot
-from rne_dynamics.ros.common_parameters import COMMON, payload
+from rne_dynamics.ros.common_parameters import COMMON, effort_limits, payload
 from rne_dynamics.ros.controller_parameters import velocity_limits
-from rne_dynamics.ros.effort_limits import effort_limits
 from rne_dynamics.ros.parameter_files import settings_for, simulated
 from rne_dynamics.ros.parameters import Parameter, Values, number, per_joint
 from rne_dynamics.ros.tracking_parameters import SCHEMA

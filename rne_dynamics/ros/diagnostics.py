@@ -1,14 +1,18 @@
-"""Publisher of a node's status on /diagnostics."""
+"""Reports of a node: its status on /diagnostics, its mode on ``~/state``, other publishers of its efforts."""
 
 from __future__ import annotations
 
 import re
 import time
 from collections.abc import Mapping
+from enum import Enum
 
 from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus, KeyValue
+from rclpy.publisher import Publisher
+from std_msgs.msg import String
 
 from rne_dynamics.ros.lifecycle import ArmNode
+from rne_dynamics.ros.qos import LATCHED
 
 OK, WARN, ERROR = DiagnosticStatus.OK, DiagnosticStatus.WARN, DiagnosticStatus.ERROR
 
@@ -99,3 +103,37 @@ class TopicPeers:
     def values(self) -> dict[str, object]:
         """For the diagnostics."""
         return {"publishers of efforts": self.publishers, "listeners to efforts": self.subscribers}
+
+
+class ModeTopic:
+    """Publishes and logs modes; before `open` and after `close` it only logs.
+
+    Parameters
+    ----------
+    node
+        The node.
+    """
+
+    def __init__(self, node: ArmNode) -> None:
+        self._node = node
+        self._publisher: Publisher | None = None
+
+    def open(self) -> None:
+        """Make the topic."""
+        self._publisher = self._node.keep(self._node.create_publisher(String, "~/state", LATCHED))
+
+    def close(self, mode: Enum) -> None:
+        """Publish the last mode; the node then destroys the topic."""
+        self.publish(mode)
+        self._publisher = None
+
+    def publish(self, mode: Enum) -> None:
+        """Publish a mode."""
+        if self._publisher is not None:
+            self._publisher.publish(String(data=mode.value))
+
+    def enter(self, mode: Enum, cause: str, *, error: bool, warning: bool) -> None:
+        """Log and publish a mode that was entered, or a cause to stay in it, as an error or a warning if it is one."""
+        level = "error" if error else "warning" if warning else "info"
+        self._node.log(level, f"{mode.value}: {cause}" if cause else mode.value)
+        self.publish(mode)

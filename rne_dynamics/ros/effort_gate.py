@@ -33,7 +33,7 @@ from rne_dynamics.ros.clock_seen import MODES, ClockSeen, SeenPublisher, number_
 from rne_dynamics.ros.command_line import read_command_line
 from rne_dynamics.ros.common_parameters import payload
 from rne_dynamics.ros.controller_parameters import effort_scales
-from rne_dynamics.ros.diagnostics import LOG_PERIOD, WARN, Diagnostics
+from rne_dynamics.ros.diagnostics import LOG_PERIOD, WARN, Diagnostics, ModeTopic
 from rne_dynamics.ros.effort_message import effort_reader, effort_type
 from rne_dynamics.ros.gate_parameters import SCHEMA, gate_settings
 from rne_dynamics.ros.gate_report import GateReport, Neighbours
@@ -43,7 +43,6 @@ from rne_dynamics.ros.joint_map import Reading
 from rne_dynamics.ros.lifecycle import ArmNode
 from rne_dynamics.ros.loop_clock import LoopClock
 from rne_dynamics.ros.messages import EffortPublisher
-from rne_dynamics.ros.mode_topic import ModeTopic
 from rne_dynamics.ros.node_executor import NodeExecutor
 from rne_dynamics.ros.parameters import Values
 from rne_dynamics.ros.process import run

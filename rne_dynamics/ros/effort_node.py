@@ -26,19 +26,17 @@ from rne_dynamics.errors import ModelError, RneDynamicsError
 from rne_dynamics.model.mechanism import RigidRobot
 from rne_dynamics.ros.common_parameters import payload
 from rne_dynamics.ros.controller_parameters import refuse_prediction
-from rne_dynamics.ros.diagnostics import ERROR, OK, WARN, Diagnostics, TopicPeers
+from rne_dynamics.ros.diagnostics import ERROR, OK, WARN, Diagnostics, ModeTopic, TopicPeers
 from rne_dynamics.ros.first_use import prepare_logging
 from rne_dynamics.ros.lifecycle import ArmNode
 from rne_dynamics.ros.loop_clock import USE_SIM_TIME, end_time_source
-from rne_dynamics.ros.loop_interface import Loop
+from rne_dynamics.ros.loop_interface import Loop, Throttle
 from rne_dynamics.ros.loop_messages import Entered, Said
 from rne_dynamics.ros.loop_node import loop_setup
 from rne_dynamics.ros.loop_process import LoopEndedError
 from rne_dynamics.ros.messages import EFFORT_TOPIC
-from rne_dynamics.ros.mode_topic import ModeTopic
 from rne_dynamics.ros.node_executor import NodeExecutor
 from rne_dynamics.ros.parameters import Parameter, Values
-from rne_dynamics.ros.throttle import Throttle
 
 #: Time by which a stop may exceed its plan before the efforts are brought to zero at once, and time for that before the
 #: loop's process is killed, s.

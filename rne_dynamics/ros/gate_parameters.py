@@ -12,13 +12,12 @@ from rne_dynamics.control.guards.state_limits import StateLimits
 from rne_dynamics.control.supervision.stop_plan import StopPlan
 from rne_dynamics.control.turns import continuous
 from rne_dynamics.model.mechanism import RigidRobot
+from rne_dynamics.ros.common_parameters import described_velocity, effort_limits
 from rne_dynamics.ros.controller_parameters import (
     CONTROLLER,
     RATE_TIME,
-    described_velocity,
     velocity_limits,
 )
-from rne_dynamics.ros.effort_limits import effort_limits
 from rne_dynamics.ros.effort_message import COMMAND_MESSAGE
 from rne_dynamics.ros.parameters import Parameter, Values, names, number, per_joint
 

@@ -1,4 +1,4 @@
-"""Loop that waits for one topic and one deadline, without the cost of an executor for each message.
+"""Loops that wait for one or two topics and one deadline, without the cost of an executor for each message.
 
 rclpy's executor makes a new wait set of all the node's entities for every message, which costs more than the control
 law. Here the one topic is waited for with a wait set that is made once (`TopicWait`). Services, parameters, timers and
@@ -135,7 +135,7 @@ class HotLoop:
 
 
 class GateLoop:
-    """Waits for commands and joint states, both serialised.
+    """Waits for commands and joint states, both serialised. Commands first: they must not wait for a joint state.
 
     Parameters
     ----------

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from enum import Enum
 from typing import Protocol
 
@@ -133,22 +133,25 @@ class JointMap:
 
     def _places_in(self, names: list[str]) -> NDArray[np.intp] | None:
         """Indices of the controlled joints among `names`; None if there are none."""
-        missing = [j for j in self.joints if j not in names]
-        if len(missing) == len(self.joints):
+        if not any(joint in names for joint in self.joints):
             return None
-        if missing:
-            raise StateError(
-                f"joint state: no joint named {', '.join(map(repr, missing))}; the message has "
-                f"{', '.join(names[:20])}. One message must have all joints",
-                StateProblem.JOINT_MISSING,
-            )
-        twice = [j for j in self.joints if names.count(j) > 1]
-        if twice:
-            raise StateError(
-                f"joint state: {', '.join(map(repr, twice))} is named twice; names must be unique",
-                StateProblem.NAMED_TWICE,
-            )
-        return np.array([names.index(j) for j in self.joints], dtype=np.intp)
+        return places_of(self.joints, names, lambda why, problem: StateError(f"joint state: {why}", problem))
+
+
+def places_of(
+    joints: Sequence[str], names: Sequence[str], refused: Callable[[str, StateProblem], Exception]
+) -> NDArray[np.intp]:
+    """Indices of all `joints` among `names`, (n,); the exception that `refused` makes where one is not there once."""
+    missing = [joint for joint in joints if joint not in names]
+    if missing:
+        raise refused(
+            f"no joint named {', '.join(map(repr, missing))}; the message has {', '.join(names[:20]) or 'none'}. One "
+            "message must have all joints", StateProblem.JOINT_MISSING,
+        )
+    twice = [joint for joint in joints if names.count(joint) > 1]
+    if twice:
+        raise refused(f"{', '.join(map(repr, twice))} is named twice; names must be unique", StateProblem.NAMED_TWICE)
+    return np.array([names.index(joint) for joint in joints], np.intp)
 
 
 @kernel

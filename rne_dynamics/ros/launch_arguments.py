@@ -1,4 +1,4 @@
-"""Arguments of the launch files, as a table that does not need ROS's launch."""
+"""Launch files, their nodes, arguments and known drivers, as tables that do not need ROS's launch."""
 
 from __future__ import annotations
 
@@ -10,7 +10,6 @@ from typing import Any
 
 from rne_dynamics.description.share import shipped_models, shipped_robots
 from rne_dynamics.errors import ArgumentError, unknown
-from rne_dynamics.ros.drivers import DRIVERS
 
 SIMULATOR, GATE, MOVE = "simulator", "effort_gate", "move"
 VIEWER, RECORDER = "viewer", "recorder"
@@ -25,6 +24,37 @@ class LaunchArgument:
     text: str
     choices: tuple[str, ...] = ()
 
+
+@dataclass(frozen=True)
+class Driver:
+    """Topics of one driver, relative to the namespace of the nodes.
+
+    Parameters
+    ----------
+    joint_states
+        Where it publishes sensor_msgs/JointState at its full rate.
+    efforts
+        Where its effort controller takes std_msgs/Float64MultiArray.
+    drives
+        Where it reports whether its drives act, std_msgs/Bool; empty if it has no such topic.
+    """
+
+    joint_states: str = "joint_states"
+    efforts: str = "effort_controller/commands"
+    drives: str = ""
+
+
+#: A driver without remappings, like our simulator.
+PLAIN = Driver()
+DRIVERS: dict[str, Driver] = {
+    "franka": Driver(joint_states="franka/joint_states", efforts="forward_effort_controller/commands"),
+    "kinova_gen3": PLAIN,
+    "kuka_lbr": PLAIN,
+    "ros2_control": PLAIN,
+    "ur": Driver(
+        efforts="forward_effort_controller/commands", drives="io_and_status_controller/robot_program_running"
+    ),
+}
 
 BOOLEAN = ("true", "false")
 #: Values of the argument `gate`.

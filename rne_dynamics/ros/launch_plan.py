@@ -11,15 +11,17 @@ from rne_dynamics.description.share import share_file, shipped_models, shipped_r
 from rne_dynamics.description.sources import names_model_file
 from rne_dynamics.errors import ArgumentError, DescriptionError
 from rne_dynamics.ros.description import description_text
-from rne_dynamics.ros.drivers import DRIVERS, PLAIN, Driver
 from rne_dynamics.ros.launch_arguments import (
+    DRIVERS,
     GATE,
     MOVE,
     NONE,
+    PLAIN,
     RECORDER,
     SIMULATOR,
     START,
     VIEWER,
+    Driver,
     Kind,
     NodePlan,
     check_time,

@@ -20,12 +20,12 @@ from rne_dynamics.ros.base_imu import read_imu
 from rne_dynamics.ros.cdr import stamp_in
 from rne_dynamics.ros.clock_seen import MODES, ClockSeen, SeenPublisher, number_of
 from rne_dynamics.ros.controller_state import ControllerState, ReferencePublisher
+from rne_dynamics.ros.histogram import LoopStatistics
 from rne_dynamics.ros.hot_loop import LONGEST_WAIT, HotLoop
 from rne_dynamics.ros.joint_map import Reading
 from rne_dynamics.ros.loop_clock import LoopClock
 from rne_dynamics.ros.loop_messages import Said, Setup, Snapshot
 from rne_dynamics.ros.loop_node import BASE, CLOCK_SEEN, DRIVES, LoopNode
-from rne_dynamics.ros.loop_statistics import LoopStatistics
 from rne_dynamics.ros.messages import EffortPublisher, TermsPublisher
 from rne_dynamics.ros.qos import LATCHED, NEWEST
 from rne_dynamics.ros.setpoint_input import ReceiveLossy, SetpointInput

@@ -1,11 +1,14 @@
-"""Interface of a control loop for the controller's node, in another process or in its own."""
+"""Interface of a control loop for the controller's node, a loop in the node's own process, and a throttle for both."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
-from typing import Any, Protocol
+from typing import Any, Generic, Protocol, TypeVar
 
 from rne_dynamics.ros.control_loop import ControlLoop
+
+T = TypeVar("T")
 
 
 class Loop(Protocol):
@@ -34,7 +37,7 @@ class Loop(Protocol):
 
 
 class LocalLoop:
-    """Interface of `LoopProcess` without a process."""
+    """The loop in the process of its node: for nodes that are only configured, and for timing parts of the loop."""
 
     def __init__(self) -> None:
         self._on_message: Callable[[Any], None] = lambda message: None
@@ -66,3 +69,31 @@ class LocalLoop:
     def wait(self, seconds: float = 0.0) -> str:
         """Nothing to wait for: the loop ends with this process."""
         return "not ended"
+
+
+class Throttle(Generic[T]):
+    """Passes a value on at once; of those that come within `period` after it, only the newest, at its end.
+
+    Parameters
+    ----------
+    pass_on
+        Called with a value.
+    period
+        Shortest time between two calls, s.
+    """
+
+    def __init__(self, pass_on: Callable[[T], None], period: float) -> None:
+        self._pass_on, self._period = pass_on, period
+        self._newest: list[T] = []
+        self._at = -math.inf
+
+    def put(self, value: T, now: float) -> None:
+        """A new value at monotonic time `now`, s."""
+        self._newest = [value]
+        self.flush(now)
+
+    def flush(self, now: float, *, always: bool = False) -> None:
+        """Pass on the waiting value, if the period is over or `always`."""
+        if self._newest and (always or now - self._at >= self._period):
+            (value,), self._newest, self._at = self._newest, [], now
+            self._pass_on(value)

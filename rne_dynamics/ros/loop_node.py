@@ -1,4 +1,4 @@
-"""The node of a control loop: it has topics alone, named as the controller's own node names them."""
+"""The node of a control loop, and what a controller sends at configure so that the loop is built from it."""
 
 from __future__ import annotations
 

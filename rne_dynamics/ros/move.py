@@ -21,6 +21,7 @@ from rne_dynamics.errors import RneDynamicsError, StateError
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.mechanism import RigidRobot
 from rne_dynamics.ros.command_line import own_words
+from rne_dynamics.ros.common_parameters import described_velocity
 from rne_dynamics.ros.joint_map import JointMap, Reading
 from rne_dynamics.ros.lifecycle import ArmNode
 from rne_dynamics.ros.messages import stamp_of
@@ -208,9 +209,7 @@ class MoveNode(ArmNode):
 
     def velocity_limit(self) -> Array:
         """Speed of which `velocity_scale` is a fraction, (n,), infinite for none."""
-        limit = self.robot.velocity_limit
-        fastest: Array = np.where(limit > 0.0, limit, np.inf)
-        return fastest
+        return described_velocity(self.robot)
 
     def say(self, text: str, *, error: bool = False) -> None:
         """Report to the user: in the log."""

@@ -21,9 +21,8 @@ from rne_dynamics.ros import (
 from rne_dynamics.ros.computed_torque_controller import ComputedTorqueController
 from rne_dynamics.ros.effort_gate import EffortGateNode
 from rne_dynamics.ros.gravity_compensation import GravityCompensationNode
-from rne_dynamics.ros.jtc_aliases import JTC
 from rne_dynamics.ros.move import MoveNode
-from rne_dynamics.ros.parameter_aliases import any_value
+from rne_dynamics.ros.parameter_aliases import JTC, any_value
 from rne_dynamics.ros.parameters import JOINT, Parameter
 from rne_dynamics.ros.simulator import SimulatorNode
 from rne_dynamics.ros.viewer import ViewerNode

@@ -12,8 +12,8 @@ from rclpy.parameter import parameter_value_to_python
 from rne_dynamics.errors import ControlError, RneDynamicsError
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.mechanism import RigidRobot
+from rne_dynamics.ros.common_parameters import smaller_limit
 from rne_dynamics.ros.described_robot import load_robot
-from rne_dynamics.ros.effort_limits import smaller_limit
 from rne_dynamics.ros.running_nodes import RunningNode, RunningNodes
 
 #: Longest wait for a description on its topic, s.

@@ -1,4 +1,4 @@
-"""Scheduling of a node's process: real-time priority, CPUs, memory that is never swapped out.
+"""Scheduling and age of a node's process: real-time priority, CPUs, memory that is never swapped out.
 
 What is not permitted is logged and left unchanged: a controller with a longer latency is better than none.
 """

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from sensor_msgs.msg import JointState
 from trajectory_msgs.msg import JointTrajectory
 
-from rne_dynamics.control.streaming.problems import SetpointError, SetpointProblem
+from rne_dynamics.control.streaming.limits import SetpointError, SetpointProblem
 from rne_dynamics.control.supervision.supervisor import Supervisor
 from rne_dynamics.ros.loop_clock import LoopClock
 from rne_dynamics.ros.loop_node import SETPOINTS, LoopNode

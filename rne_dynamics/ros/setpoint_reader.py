@@ -15,7 +15,7 @@ from sensor_msgs.msg import JointState
 from trajectory_msgs.msg import JointTrajectory
 
 from rne_dynamics.compiling.jit import in_place_kernel
-from rne_dynamics.control.streaming.problems import SetpointError, SetpointProblem
+from rne_dynamics.control.streaming.limits import SetpointError, SetpointProblem
 from rne_dynamics.control.thresholds import NANOSECONDS
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.ros.cdr import (
@@ -27,6 +27,7 @@ from rne_dynamics.ros.cdr import (
     stamp_in,
     time_at,
 )
+from rne_dynamics.ros.joint_map import places_of
 
 #: Number of message layouts that are kept.
 _LAYOUTS = 4
@@ -87,7 +88,9 @@ class SetpointReader:
     def _read_anew(self, data: bytes, kind: type) -> None:
         message = deserialised(data, kind, lambda why: SetpointError(f"setpoint: {why}", SetpointProblem.UNREADABLE))
         names, q, qd, ahead = _content(message)
-        places = self._places(names)
+        places = places_of(
+            self._joints, names, lambda why, _: SetpointError(f"setpoint: {why}", SetpointProblem.WRONG_JOINTS)
+        )
         for what, values in (("positions", q), ("velocities", qd)):
             if len(values) not in (0, len(names)):
                 raise SetpointError(
@@ -106,21 +109,6 @@ class SetpointReader:
             not duration or time_at(data, duration) == ahead
         ):
             self._known = [self._learned(layout, data, kind, places, duration), *self._known[: _LAYOUTS - 1]]
-
-    def _places(self, names: Sequence[str]) -> NDArray[np.intp]:
-        missing = [joint for joint in self._joints if joint not in names]
-        if missing:
-            raise SetpointError(
-                f"setpoint: no joint named {', '.join(map(repr, missing))}; it has {', '.join(names[:20]) or 'none'}. "
-                "One message must have all joints", SetpointProblem.WRONG_JOINTS,
-            )
-        twice = [joint for joint in self._joints if names.count(joint) > 1]
-        if twice:
-            raise SetpointError(
-                f"setpoint: {', '.join(map(repr, twice))} is named twice; names must be unique",
-                SetpointProblem.WRONG_JOINTS,
-            )
-        return np.array([names.index(joint) for joint in self._joints], np.intp)
 
     def _learned(
         self, layout: JointStateLayout, data: bytes, kind: type, places: NDArray[np.intp], duration: int

@@ -1,4 +1,4 @@
-"""Simulated sensor on the base: publishes its motion as sensor_msgs/Imu."""
+"""Motion of a simulated base: published as a sensor on it measures it, or taken from a topic."""
 
 from __future__ import annotations
 

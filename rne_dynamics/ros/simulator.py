@@ -19,11 +19,10 @@ from rne_dynamics.model.mechanism import RigidRobot
 from rne_dynamics.ros.answers import Answers, Followers
 from rne_dynamics.ros.applied_wrenches import WRENCHES, AppliedWrenches
 from rne_dynamics.ros.command_line import read_command_line
-from rne_dynamics.ros.common_parameters import payload
+from rne_dynamics.ros.common_parameters import drive_limits, payload
 from rne_dynamics.ros.deflections import BendingWatch, DeflectionsPublisher
 from rne_dynamics.ros.description import description_text
 from rne_dynamics.ros.diagnostics import Diagnostics
-from rne_dynamics.ros.effort_limits import drive_limits
 from rne_dynamics.ros.effort_message import effort_reader, effort_type
 from rne_dynamics.ros.hot_loop import HotLoop
 from rne_dynamics.ros.lifecycle import ArmNode

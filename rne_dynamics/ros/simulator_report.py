@@ -1,4 +1,4 @@
-"""Status of the simulator for /diagnostics."""
+"""Status of the simulator for /diagnostics, and its lag behind the wall clock."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""SIGINT and SIGTERM of a node's process: noted, so that the arm is stopped first."""
+"""SIGINT and SIGTERM of a node's process: noted, so that the arm is stopped first; and sent when its parent ends."""
 
 from __future__ import annotations
 
@@ -103,6 +103,9 @@ def on_stop_signal(what: Callable[[], None]) -> Iterator[None]:
 
 def end_with_parent() -> None:
     """If `VARIABLE` is 1, have the kernel send SIGINT to this process when its parent ends.
+
+    `ros2 launch` passes SIGINT on, but SIGTERM (from systemd and docker) and SIGKILL end it silently, without its
+    nodes: https://github.com/ros2/launch/issues/666. A controller would go on driving the arm unattended.
 
     Linux only; elsewhere, and without the variable, nothing happens.
     """

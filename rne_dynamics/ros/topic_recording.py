@@ -180,7 +180,8 @@ def message_class(kind: str) -> Any:
 def definition(kind: str) -> str:
     """The definition of a type and of all that it contains, as MCAP's schema encoding ``ros2msg``.
 
-    Fields only: constants, defaults and comments are not in the class.
+    From the Python class, as the package of the type may have no files. Fields only: constants, defaults and comments
+    are not in the class.
 
     Raises
     ------

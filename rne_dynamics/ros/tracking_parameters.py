@@ -1,4 +1,4 @@
-"""The parameters of the computed torque controller, and the settings and limits that they make."""
+"""The parameters of the computed torque controller, and what they make: settings, limits, units."""
 
 from __future__ import annotations
 
@@ -19,6 +19,7 @@ from rne_dynamics.control.streaming.limits import (
 from rne_dynamics.control.supervision.settings import Settings
 from rne_dynamics.control.thresholds import LONGEST_DELAY
 from rne_dynamics.control.turns import continuous
+from rne_dynamics.errors import ControlError
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.mechanism import RigidRobot
 from rne_dynamics.ros.controller_parameters import (
@@ -28,10 +29,12 @@ from rne_dynamics.ros.controller_parameters import (
     velocity_limits,
 )
 from rne_dynamics.ros.parameters import Parameter, Values, number, per_joint
-from rne_dynamics.ros.speed_unit import FULL_SPEED
 
 #: Largest distance of the first setpoint from the arm if constraints.start is 0, rad or m.
 SMALLEST_START = 1e-6
+
+#: Value of full speed, by the value of the parameter `speed_scaling_unit`.
+FULL_SPEED = {"fraction": 1.0, "percent": 100.0}
 
 SCHEMA: tuple[Parameter, ...] = (
     *CONTROLLER,
@@ -74,8 +77,6 @@ SCHEMA: tuple[Parameter, ...] = (
     Parameter("constraints.{joint}.goal", 0.01, "Error within which the goal counts as reached; 0 any.", "rad or m",
               0.0, 10.0),
 )
-
-
 def tracking_settings(robot: RigidRobot, values: Values) -> Settings:
     """Settings of the computed torque controller.
 
@@ -133,3 +134,49 @@ def stream_limits(robot: RigidRobot, values: Values, effort: Array) -> tuple[Str
         start=number(values, "constraints.start") or SMALLEST_START, timeout=number(values, "setpoints.timeout"),
         smoothing=number(values, "setpoints.smoothing"), continuous=limits.continuous,
     ), ""
+
+
+class SpeedUnit:
+    """Converts numbers from a topic to fractions of full speed.
+
+    Parameters
+    ----------
+    unit
+        A key of `FULL_SPEED`.
+    """
+
+    def __init__(self, unit: str) -> None:
+        self._unit, self._full = unit, FULL_SPEED[unit]
+        self._largest, self._warned = 0.0, False
+
+    def fraction(self, value: float) -> float:
+        """The fraction, 0 to 1, that `value` means.
+
+        Raises
+        ------
+        ControlError
+            It is out of range, or not a number.
+        """
+        if not 0.0 <= value <= self._full:
+            hint = ""
+            if self._unit == "fraction" and 1.0 < value <= FULL_SPEED["percent"]:
+                hint = ". If the sender means percent, as ur_robot_driver does, set speed_scaling_unit to percent"
+            raise ControlError(
+                f"speed scaling is {value:g}; it must lie between 0 and {self._full:g} (speed_scaling_unit is "
+                f"{self._unit}){hint}"
+            )
+        self._largest = max(self._largest, value)
+        return value / self._full
+
+    def suspicion(self) -> str:
+        """A warning, once, if all numbers since the start are plausible in the other unit; otherwise empty.
+
+        Percent that never exceed 1 may be fractions: the arm then moves at 1 % of the intended speed.
+        """
+        if self._unit != "percent" or self._warned or not 0.0 < self._largest <= 1.0:
+            return ""
+        self._warned = True
+        return (
+            f"speed scaling is {self._largest:g} percent and was never more: the arm moves that slowly. If the sender "
+            "means a fraction, set speed_scaling_unit to fraction"
+        )

@@ -11,8 +11,7 @@ import yaml
 
 from rne_dynamics.description.share import share_file
 from rne_dynamics.errors import ArgumentError
-from rne_dynamics.ros.drivers import DRIVERS
-from rne_dynamics.ros.launch_arguments import GATE, KINDS, SIMULATOR, VIEWER, check_names
+from rne_dynamics.ros.launch_arguments import DRIVERS, GATE, KINDS, SIMULATOR, VIEWER, check_names
 from rne_dynamics.ros.launch_plan import GATE_TOPIC, STATE_PUBLISHER, plan
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -16,7 +16,7 @@ from std_msgs.msg import Bool, String
 from support.children import children, members
 from support.hardware_files import ARMS, POSTURES, stand_in
 
-from rne_dynamics.ros.drivers import DRIVERS
+from rne_dynamics.ros.launch_arguments import DRIVERS
 from rne_dynamics.ros.processes import NodeProcess, wait_until
 from rne_dynamics.ros.qos import LATCHED
 from rne_dynamics.ros.topic_recorder import TopicRecorder

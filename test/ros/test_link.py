@@ -14,7 +14,7 @@ from rne_dynamics.control.sampled import SampledTrajectory
 from rne_dynamics.errors import TrajectoryError
 from rne_dynamics.ros.cdr import trajectory_points
 from rne_dynamics.ros.link import LARGEST_MESSAGE, Link, LinkClosedError
-from rne_dynamics.ros.throttle import Throttle
+from rne_dynamics.ros.loop_interface import Throttle
 from rne_dynamics.ros.trajectory_message import read_trajectory
 
 

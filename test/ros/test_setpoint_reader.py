@@ -13,7 +13,7 @@ from rclpy.serialization import serialize_message
 from sensor_msgs.msg import JointState
 from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 
-from rne_dynamics.control.streaming.problems import SetpointError, SetpointProblem
+from rne_dynamics.control.streaming.limits import SetpointError, SetpointProblem
 from rne_dynamics.ros.setpoint_reader import SetpointReader
 from rne_dynamics.ros.trajectory_message import duration_message
 

@@ -10,7 +10,7 @@ from std_msgs.msg import Float64
 
 from rne_dynamics.errors import ControlError
 from rne_dynamics.ros.processes import wait_until
-from rne_dynamics.ros.speed_unit import SpeedUnit
+from rne_dynamics.ros.tracking_parameters import SpeedUnit
 
 from .conftest import START
 

@@ -10,8 +10,7 @@ import numpy as np
 
 from rne_dynamics.control.computed_torque import ComputedTorque
 from rne_dynamics.control.friction_compensation import FrictionCompensation
-from rne_dynamics.control.gain_check import tolerated_delay
-from rne_dynamics.control.gains import Gains
+from rne_dynamics.control.gains import Gains, tolerated_delay
 from rne_dynamics.control.gravity_compensation import GravityCompensation
 from rne_dynamics.control.guards.base_filter import BaseReading
 from rne_dynamics.control.guards.effort_limits import EffortLimits

@@ -202,20 +202,17 @@ class EffortLimiter:
     """
 
     def __init__(self, limits: EffortLimits) -> None:
-        self._memory = np.zeros((_ROWS, limits.n))
+        #: For a kernel that fills the inputs and calls `limit_kernel` itself; `judge` then takes its answer.
+        self.memory = np.zeros((_ROWS, limits.n))
         self._shape = (limits.n,)
-        self._limits = limits
+        #: What is kept at present.
+        self.limits = limits
         self._take(limits)
-
-    @property
-    def limits(self) -> EffortLimits:
-        """What is kept at present."""
-        return self._limits
 
     @property
     def last(self) -> Array:
         """The last command, N·m or N; shape (n,), a copy."""
-        last: Array = self._memory[_LAST].copy()
+        last: Array = self.memory[_LAST].copy()
         return last
 
     def start(self, effort: Array) -> None:
@@ -228,9 +225,9 @@ class EffortLimiter:
         ControlError
             An effort that is not finite.
         """
-        given = frozen_vector(effort, self._limits.n, "present effort", names=self._limits.joints or None)
-        np.clip(given, -self._limits.effort, self._limits.effort, out=self._memory[_LAST])
-        self._memory[_FRESH] = 1.0
+        given = frozen_vector(effort, self.limits.n, "present effort", names=self.limits.joints or None)
+        np.clip(given, -self.limits.effort, self.limits.effort, out=self.memory[_LAST])
+        self.memory[_FRESH] = 1.0
 
     def update_inertia(self, inertia: Array) -> None:
         """Take the inertia that each joint feels, kg·m² or kg, shape (n,), for walls and dampers.
@@ -242,8 +239,8 @@ class EffortLimiter:
         ControlError
             An inertia that is negative or not finite.
         """
-        self._memory[_INERTIA] = frozen_vector(
-            inertia, self._limits.n, "inertia", lowest=0.0, highest=LARGEST, names=self._limits.joints or None
+        self.memory[_INERTIA] = frozen_vector(
+            inertia, self.limits.n, "inertia", lowest=0.0, highest=LARGEST, names=self.limits.joints or None
         )
 
     def change(self, limits: EffortLimits) -> None:
@@ -254,17 +251,17 @@ class EffortLimiter:
         ControlError
             Limits for another number of joints.
         """
-        if limits.n != self._limits.n:
-            raise ControlError(f"limits are for {limits.n} joints; the limiter has {self._limits.n}")
+        if limits.n != self.limits.n:
+            raise ControlError(f"limits are for {limits.n} joints; the limiter has {self.limits.n}")
         self._take(limits)
 
     def _take(self, limits: EffortLimits) -> None:
-        above = np.abs(self._memory[_LAST]) > self._limits.effort  # still on the way down from limits before these
-        before = np.where(above, np.maximum(self._memory[_RATE_ABOVE], self._limits.rate), self._limits.rate)
-        self._memory[_RATE_ABOVE] = np.maximum(before, limits.rate)
-        self._limits = limits
-        self._memory[: rows.TABLE_ROWS] = limits.table
-        self._memory[_FRESH] = 1.0  # margins may have moved over a joint
+        above = np.abs(self.memory[_LAST]) > self.limits.effort  # still on the way down from limits before these
+        before = np.where(above, np.maximum(self.memory[_RATE_ABOVE], self.limits.rate), self.limits.rate)
+        self.memory[_RATE_ABOVE] = np.maximum(before, limits.rate)
+        self.limits = limits
+        self.memory[: rows.TABLE_ROWS] = limits.table
+        self.memory[_FRESH] = 1.0  # margins may have moved over a joint
 
     def limit(self, support: Array, motion: Array, q: Array, qd: Array, dt: float, fade: float = 1.0) -> Limited:
         """The effort to send, where a law asks for `support` + `motion`.
@@ -300,24 +297,19 @@ class EffortLimiter:
         ControlError
             As for `limit`.
         """
-        zero = np.zeros(self._limits.n)
+        zero = np.zeros(self.limits.n)
         return self._run(effort, zero, zero, zero, dt, False)
 
     def _run(
         self, support: Array, motion: Array, q: Array, qd: Array, dt: float, walls: bool, fade: float = 1.0
     ) -> Limited:
-        memory, shape = self._memory, self._shape
+        memory, shape = self.memory, self._shape
         if not support.shape == motion.shape == q.shape == qd.shape == shape:
             raise self._misshapen(support, motion, q, qd)
         # copied: a kernel would be compiled anew for read-only or strided arrays, in the middle of a motion
         memory[SUPPORT], memory[MOTION], memory[POSITION], memory[SPEED] = support, motion, q, qd
         command, flags = np.empty(shape), np.empty(shape, dtype=np.uint8)
         return self.judge(limit_kernel(memory, float(dt), walls, float(fade), command, flags), dt, command, flags)
-
-    @property
-    def memory(self) -> Array:
-        """For a kernel that fills the inputs and calls `limit_kernel` itself; `judge` then takes its answer."""
-        return self._memory
 
     def judge(self, together: int, dt: float, command: Array, flags: NDArray[np.uint8]) -> Limited:
         """What `limit` would have given where `limit_kernel` has answered `together`; errors as there."""
@@ -332,17 +324,17 @@ class EffortLimiter:
     def _refusal(self, dt: float) -> ControlError:
         if not abs(dt) < np.inf:
             return ControlError(f"time since the last effort is {dt} s; it must be finite, so no effort was passed on")
-        good = np.abs(self._memory[_INPUT_ROWS]) <= LARGEST
+        good = np.abs(self.memory[_INPUT_ROWS]) <= LARGEST
         row, j = np.unravel_index(int(np.argmin(good)), good.shape)
-        name = joint_name(int(j), self._limits.joints or None)
+        name = joint_name(int(j), self.limits.joints or None)
         return ControlError(
-            f"{_INPUTS[row]} of {name} is {self._memory[SUPPORT + row, j]}; it must be finite, so no effort was passed "
+            f"{_INPUTS[row]} of {name} is {self.memory[SUPPORT + row, j]}; it must be finite, so no effort was passed "
             "on. Look for a state, reference or model parameter that is not finite"
         )
 
     def warm_up(self) -> None:
         """Compile the kernel, so that no later call stalls. Changes nothing."""
-        n = self._limits.n
-        memory, command, flags = self._memory.copy(), np.empty(n), np.empty(n, dtype=np.uint8)
+        n = self.limits.n
+        memory, command, flags = self.memory.copy(), np.empty(n), np.empty(n, dtype=np.uint8)
         memory[_INPUT_ROWS] = 0.0
         limit_kernel(memory, 0.0, True, 1.0, command, flags)

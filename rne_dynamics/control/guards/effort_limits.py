@@ -1,4 +1,4 @@
-"""Limits of each joint: effort, effort rate, velocity, position and the soft walls before the stops."""
+"""Limits of each joint: effort, effort rate, velocity, position, soft walls before the stops; and velocity in force."""
 
 from __future__ import annotations
 

@@ -113,10 +113,7 @@ class _LoopPath:
         """Position, velocity and acceleration of the actuated joints at time t where the leading ones are; (3, n)."""
         q, qd, qdd = (row[self._leading] for row in wanted)
         follower, mechanism = self._follower, self._mechanism
-        try:
-            follower.follow(q, qd)
-        except ModelError as error:
-            raise TrajectoryError(f"it cannot be followed beyond {t:.3f} s: {error}") from error
+        _follow(follower, q, qd, t)
         evaluated(self._packed, self._work, follower.posture, follower.velocity)
         acceleration = np.zeros(mechanism.robot.n)
         acceleration[mechanism.actuated[self._leading]] = qdd
@@ -166,10 +163,7 @@ def check_loops(trajectory: Trajectory, mechanism: Mechanism, posture: Array, be
     checks = int(np.clip((trajectory.duration - begin) / CHECK_EVERY, LEAST_CHECKS, MOST_CHECKS))
     for t in np.linspace(begin, trajectory.duration, checks + 1).tolist():
         now = trajectory.sample(t)
-        try:
-            follower.follow(now.q, now.qd)
-        except ModelError as error:
-            raise TrajectoryError(f"it cannot be followed beyond {t:.3f} s: {error}") from error
+        _follow(follower, now.q, now.qd, t)
         if t == begin:
             allowed = min(allowed, follower.smallest * (1.0 - 1e-6))
         if follower.smallest < allowed:
@@ -185,3 +179,11 @@ def check_loops(trajectory: Trajectory, mechanism: Mechanism, posture: Array, be
                 f"[{tree.lower[j]:.6g}, {tree.upper[j]:.6g}]"
             )
     return np.array(follower.posture)
+
+
+def _follow(follower: Follower, q: Array, qd: Array, t: float) -> None:
+    """`TrajectoryError` where the loops cannot be followed to the path time `t`, s."""
+    try:
+        follower.follow(q, qd)
+    except ModelError as error:
+        raise TrajectoryError(f"it cannot be followed beyond {t:.3f} s: {error}") from error

@@ -71,12 +71,16 @@ class Motion:
         self.start, self.tolerances, self.limits = start, tolerances, limits
         self._blend_time, self._ramp = blend_time, ramp
         self._base = base
-        self._path = _alone(self._base, self._base.begin)
+        #: What is followed, in path time: the trajectory with the blend from what was followed before.
+        self.path = _alone(self._base, self._base.begin)
         self._check: PathCheck | None = None
         self._limited, self._fastest = False, 1.0  # whether the limits have changed, and the rate that keeps them
         self._rate = PathRate(start, 0.0, 1.0, ramp=ramp)
-        self._stamp, self._s, self._braking, self._stopped = start, 0.0, False, False
-        self._reference = self._base.sample(0.0)
+        #: Whether it was braked and has come to rest.
+        self.stopped = False
+        self._stamp, self._s, self._braking = start, 0.0, False
+        #: What was last advanced to.
+        self.reference = self._base.sample(0.0)
         self._due: float | None = None  # stamp by which the goal must be reached; None before the end
         self._largest = np.zeros(1)  # error of a position while it was judged
 
@@ -106,18 +110,18 @@ class Motion:
         if self.limits is not None:
             check_start(self._base.sample(begin).q, now.q, self.limits)
         moving, rate, slope = in_path_time(now, rate, slope)
-        self._path, self._fastest = takeover(self._base, begin, moving, self._blend_time), 1.0
+        self.path, self._fastest = takeover(self._base, begin, moving, self._blend_time), 1.0
         if self.limits is not None:
             new = self._limited
             now = now._replace(qd=np.zeros_like(now.qd)) if new else now  # it may be too fast for them by now
-            self._check = PathCheck(self._path, now, self.limits, self._blend_time, rest_known=not new, slows=new)
+            self._check = PathCheck(self.path, now, self.limits, self._blend_time, rest_known=not new, slows=new)
             self._check.cycle(begin)
             self._fastest = self._check.rate
             rate = rate if moving.qd.any() else min(rate, self._fastest)
         self._rate = PathRate(stamp, begin, rate, slope, self._ramp)
-        self._stamp, self._s, self._braking, self._stopped, self._due = stamp, begin, False, False, None
+        self._stamp, self._s, self._braking, self.stopped, self._due = stamp, begin, False, False, None
         self._largest = np.zeros(1)
-        self._reference = self._path.sample(begin, rate, slope)
+        self.reference = self.path.sample(begin, rate, slope)
 
     def advance(self, stamp: int, speed: float = 1.0) -> Reference:
         """The reference at `stamp`, ns; the rate follows `speed`, 0 to 1 (NaN and what lies below 0 count as 0).
@@ -142,16 +146,16 @@ class Motion:
             if self._check.over:
                 self._check = None
         self._s = s
-        self._stopped = self._braking and rate == 0.0
-        self._reference = self._path.sample(self._s, rate, slope)
-        if self._due is None and self._s >= self._path.end:
+        self.stopped = self._braking and rate == 0.0
+        self.reference = self.path.sample(self._s, rate, slope)
+        if self._due is None and self._s >= self.path.end:
             self._due = stamp + self.tolerances.goal_time * NANOSECONDS
-        return self._reference
+        return self.reference
 
     def ahead(self, stamp: int) -> Reference:
         """The reference at a later `stamp`, ns, if the speed stays; changes nothing."""
         s, rate, slope = self._rate.at(max(stamp, self._stamp))
-        return self._path.sample(s, rate, slope)
+        return self.path.sample(s, rate, slope)
 
     def limit(self, limits: MotionLimits, *, begun: bool) -> None:
         """Keep other limits: what lies ahead is checked again, and slowed down along the path where it is too fast.
@@ -165,7 +169,7 @@ class Motion:
             limits = replace(limits, start=self.limits.start)
         self.limits, self._limited = limits, True
         if begun and not (self._braking or self.over):
-            self._take_over(self._stamp, self._s, self._reference, self.rate, self.slope)
+            self._take_over(self._stamp, self._s, self.reference, self.rate, self.slope)
 
     def brake(self, duration: float) -> None:
         """Come to rest on the path within `duration`, s, from the stamp last advanced to; then stay there.
@@ -174,11 +178,6 @@ class Motion:
         """
         self._rate.brake(self._stamp, duration)
         self._braking = True
-
-    @property
-    def path(self) -> BlendedPath:
-        """What is followed, in path time: the trajectory with the blend from what was followed before."""
-        return self._path
 
     @property
     def rate(self) -> float:
@@ -191,24 +190,14 @@ class Motion:
         return self._rate.at(self._stamp)[2]
 
     @property
-    def reference(self) -> Reference:
-        """What was last advanced to."""
-        return self._reference
-
-    @property
     def over(self) -> bool:
         """Whether the path's end is reached: the reference rests in the trajectory's last point."""
-        return self._s >= self._path.end
-
-    @property
-    def stopped(self) -> bool:
-        """Whether it was braked and has come to rest."""
-        return self._stopped
+        return self._s >= self.path.end
 
     @property
     def remaining(self) -> float:
         """Path time to the end, s: at full speed as much time."""
-        return max(self._path.end - self._s, 0.0)
+        return max(self.path.end - self._s, 0.0)
 
     def judge(self, stamp: int, q: Array, qd: Array) -> Outcome | None:
         """Whether the motion has ended with the arm at `q`, `qd`, each (n,), at `stamp`, ns; None while it goes on.
@@ -216,7 +205,7 @@ class Motion:
         Against the reference last advanced to. The path's tolerances hold until the goal is reached, those of the
         goal from the end of the path on. A motion that is braked has no goal any more.
         """
-        reference, tolerances = self._reference, self.tolerances
+        reference, tolerances = self.reference, self.tolerances
         j = _beyond(q, qd, reference.q, reference.qd, tolerances.path, tolerances.path_velocity, self._largest)
         if j >= 0:
             return Outcome("path", f"{self._text(j, q, qd, 'path')}. The motion is aborted")
@@ -241,7 +230,7 @@ class Motion:
 
     def _text(self, j: int, q: Array, qd: Array, what: Literal["path", "goal"]) -> str:
         """Which joint is off what, by how much, and what is allowed."""
-        tolerances, reference, on_path = self.tolerances, self._reference, what == "path"
+        tolerances, reference, on_path = self.tolerances, self.reference, what == "path"
         aim = "trajectory" if on_path else "goal"
         position, velocity = (
             (tolerances.path, tolerances.path_velocity) if on_path else (tolerances.goal, tolerances.goal_velocity)

@@ -1,8 +1,9 @@
-"""Limits and times of a stream of setpoints."""
+"""Limits and times of a stream of setpoints, and reasons to refuse one."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from enum import Enum
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -11,6 +12,7 @@ from rne_dynamics.control.checks import check_number, frozen_vector
 from rne_dynamics.control.motion.limits import JointRanges
 from rne_dynamics.control.streaming.jerk_limited import ACCELERATION, JERK, LOWER, UPPER, VELOCITY
 from rne_dynamics.dynamics.composite.mass_matrix import mass_matrix
+from rne_dynamics.errors import ControlError
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.robot import RobotModel
 
@@ -94,3 +96,35 @@ class StreamLimits(JointRanges):
         table[ACCELERATION], table[JERK] = acceleration, jerk
         object.__setattr__(self, "table", table)
         object.__setattr__(self, "reach", self.start + self.timeout * velocity)
+
+
+class SetpointProblem(Enum):
+    """Why a setpoint is refused; the values are keys of diagnostics."""
+
+    UNREADABLE = "unreadable"
+    WRONG_JOINTS = "wrong joints"
+    NOT_FINITE = "not finite"
+    TOO_OLD = "too old"
+    TOO_EARLY = "too far in the future"
+    OUT_OF_ORDER = "out of order"
+    TOO_FAR = "too far away"
+    TWO_SENDERS = "two senders"
+    NOT_READY = "not ready"
+    CALLED_OFF = "called off"
+
+
+class SetpointError(ControlError):
+    """A setpoint that is not followed.
+
+    Attributes
+    ----------
+    problem : SetpointProblem
+        What is wrong with it, for counting.
+    """
+
+    def __init__(self, message: str, problem: SetpointProblem) -> None:
+        super().__init__(message, problem)  # both, so that it can be pickled
+        self.problem = problem
+
+    def __str__(self) -> str:
+        return str(self.args[0])

@@ -13,8 +13,7 @@ from rne_dynamics.compiling.jit import in_place_kernel
 from rne_dynamics.control.motion.tolerances import Tolerances
 from rne_dynamics.control.reference import Reference
 from rne_dynamics.control.streaming.jerk_limited import JERK, LOWER, follow_kernel
-from rne_dynamics.control.streaming.limits import StreamLimits
-from rne_dynamics.control.streaming.problems import SetpointError, SetpointProblem
+from rne_dynamics.control.streaming.limits import SetpointError, SetpointProblem, StreamLimits
 from rne_dynamics.control.streaming.stream import Stream, aim_kernel
 from rne_dynamics.control.thresholds import NANOSECONDS
 from rne_dynamics.control.turns import turns_off_kernel

@@ -1,4 +1,13 @@
-"""Fraction of the feedback that the loop tolerates: its delay is measured after a start, oscillations are detected."""
+"""Fraction of the feedback that the loop tolerates: its delay is measured after a start, oscillations are detected.
+
+**Delay.** The efforts sent are found again in those that the arm reports: the effort that answers the state of stamp s
+is reported with the stamp s + delay. While the arm is taken over, and its feedback grows, efforts change; the shift at
+which the commands explain the reports best is the delay.
+
+**Oscillation.** Position errors swing to and fro fast, and do not decay. After `LEAST_SWINGS` such swings in a row the
+loop itself feeds them: delay, elastic gears or wrong inertia are more than its gains tolerate. Swings that elastic
+gears make by themselves decay.
+"""
 
 from __future__ import annotations
 
@@ -6,19 +15,9 @@ import math
 
 import numpy as np
 
+from rne_dynamics.compiling.jit import in_place_kernel
 from rne_dynamics.control.computed_torque import ComputedTorque
-from rne_dynamics.control.gain_check import tolerated_delay
-from rne_dynamics.control.gains import Gains
-from rne_dynamics.control.guards.oscillation import (
-    COUNT,
-    LIMIT,
-    LONGEST,
-    SLOWEST,
-    SWING_PAUSE,
-    SWING_ROWS,
-    swing_kernel,
-)
-from rne_dynamics.control.startup.loop_delay import LoopDelay
+from rne_dynamics.control.gains import Gains, tolerated_delay
 from rne_dynamics.control.supervision.settings import Settings
 from rne_dynamics.model.inertia import Array
 
@@ -30,6 +29,98 @@ UNKNOWN = 0.5
 LOWERED, LEAST_PART = 0.25, 0.05
 #: Difference of declared and measured delay that is reported, s.
 DIFFERENCE = 0.002
+#: Longest swing, in 1/ω with ω = √p or d / 2: a late loop swings no slower. Shortest one, s: noise is faster.
+SLOWEST, SHORTEST_SWING = 3.0, 0.0025
+#: Smallest swing, in the way at the velocity limit in this time, s, in steps of the encoder, and in the way at the
+#: velocity limit in the time that it takes: neither encoders nor friction and play of gears make larger ones.
+LEAST_TIME, ENCODER_STEPS, LEAST_SPEED = 1.5e-4, 3.0, 0.02
+#: Part of the last swing the same way that is left of one that does not decay; and growth that counts twice.
+KEPT, GROWN = 0.8, 1.8
+#: Swings in a row that show an oscillation, and that must pass after the feedback was lowered.
+LEAST_SWINGS, SWING_PAUSE = 4.0, 2.0
+
+# rows of the memory: direction, where it turned last and when, the extreme since and when, the last swing and the one
+# before, how many in a row; longest swing, s, and velocity limit
+_WAY, _FROM, _FROM_AT, _EXTREME, _EXTREME_AT, _LAST, _BEFORE, COUNT, LONGEST, LIMIT, SWING_ROWS = range(11)
+#: Time over which efforts are compared, s, states at most, and longest delay that is looked for, s.
+SPAN, MOST_STATES, LONGEST_SHIFT = 0.12, 200, 0.06
+#: Part of the reports' variance that may stay unexplained; and the factor by which it
+#: must be larger at other shifts.
+UNEXPLAINED, WORSE = 0.3, 1.5
+#: Smallest standard deviation of the reports that says something, in effort limits.
+LEAST_SCATTER = 1e-4
+
+
+class LoopDelay:
+    """From a state's stamp until the effort that answers it acts.
+
+    Parameters
+    ----------
+    limit
+        Effort limits, N·m or N; shape (n,).
+    """
+
+    def __init__(self, limit: Array) -> None:
+        self._limit = limit
+        self._stamps = np.zeros(MOST_STATES)
+        self._sent, self._reported = np.zeros((2, MOST_STATES, len(limit)))
+        self._rows = 0
+        self._scores: list[float] = []  # unexplained variance: without commands, and for each shift from 1 on
+        #: Result, s; NaN until it is found, and where it is not.
+        self.delay = math.nan
+
+    def note(self, stamp: int, sent: Array, reported: Array) -> bool:
+        """Take the effort that answers the state of `stamp`, ns, and those reported with it; whether that was the end.
+
+        After the last state one shift is compared in each call, in less than 20 us.
+        """
+        k, t = self._rows, 1e-9 * stamp
+        if not self._scores and k < MOST_STATES and (k == 0 or t < self._stamps[0] + SPAN):
+            if k == 0 or t > self._stamps[k - 1]:
+                self._stamps[k], self._sent[k], self._reported[k] = t, sent / self._limit, reported / self._limit
+                self._rows += 1
+            return False
+        shift, seen = len(self._scores), self._reported[:k]
+        commands = np.concatenate([np.tile(seen[0], (shift, 1)), self._sent])[:k] if shift else 0.0
+        self._scores.append(float(np.nansum(np.var(seen - commands, axis=0))))
+        period = float(self._stamps[k - 1] - self._stamps[0]) / max(k - 1, 1)
+        if shift < min(LONGEST_SHIFT / max(period, 1e-4), k // 2):
+            return False
+        all_, scores = self._scores[0], np.array(self._scores[1:])
+        if scores.size and all_ > LEAST_SCATTER**2 and scores.min() < UNEXPLAINED * all_:
+            alike = np.flatnonzero(scores <= WORSE * scores.min() + (0.1 * LEAST_SCATTER) ** 2)
+            if alike[-1] - alike[0] <= 2:  # one sent `shift` states before acts within the period before the report
+                self.delay = float(alike.mean() + 0.5) * period
+        return True
+
+
+@in_place_kernel
+def swing_kernel(memory: Array, aim: Array, q: Array, finest: Array, t: float) -> int:
+    """Take the state of the time `t`, s; the joint that oscillates, or −1.
+
+    `memory` (`SWING_ROWS`, n), zero at first but for its last rows; `finest`, (n,), are steps of the encoders.
+    """
+    found = -1
+    for j in range(q.shape[0]):
+        e, way, limit = aim[j] - q[j], memory[_WAY, j], memory[LIMIT, j]
+        if way == 0.0:
+            memory[_WAY, j], memory[_FROM, j], memory[_EXTREME, j] = 1.0, e, e
+            memory[_FROM_AT, j] = memory[_EXTREME_AT, j] = t
+        elif way * (e - memory[_EXTREME, j]) >= 0.0:
+            memory[_EXTREME, j], memory[_EXTREME_AT, j] = e, t
+        elif abs(e - memory[_EXTREME, j]) > max(LEAST_TIME * limit, ENCODER_STEPS * finest[j]):
+            swing, lasted = abs(memory[_EXTREME, j] - memory[_FROM, j]), memory[_EXTREME_AT, j] - memory[_FROM_AT, j]
+            before = memory[_BEFORE, j]
+            least = max(LEAST_SPEED * limit * lasted, KEPT * before)
+            fed = SHORTEST_SWING <= lasted <= memory[LONGEST, j] and swing >= least
+            more = 2.0 if swing > GROWN * before > 0.0 else 1.0
+            memory[COUNT, j] = memory[COUNT, j] + more if fed else min(memory[COUNT, j], 0.0)
+            memory[_BEFORE, j], memory[_LAST, j], memory[_WAY, j] = memory[_LAST, j], swing, -way
+            memory[_FROM, j], memory[_FROM_AT, j] = memory[_EXTREME, j], memory[_EXTREME_AT, j]
+            memory[_EXTREME, j], memory[_EXTREME_AT, j] = e, t
+            if memory[COUNT, j] >= LEAST_SWINGS:
+                found = j
+    return found
 
 
 class LoopWatch:

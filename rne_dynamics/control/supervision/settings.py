@@ -6,8 +6,7 @@ from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from rne_dynamics.control.checks import check_number, frozen_vector
-from rne_dynamics.control.command_delay import check_delay
-from rne_dynamics.control.control_law import ControlLaw, check_law
+from rne_dynamics.control.control_law import ControlLaw, check_delay, check_law
 from rne_dynamics.control.gravity_compensation import GravityCompensation
 from rne_dynamics.control.guards.base_filter import BaseSensor
 from rne_dynamics.control.guards.effort_limits import EffortLimits

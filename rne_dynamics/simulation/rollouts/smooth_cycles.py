@@ -11,7 +11,7 @@ from rne_dynamics.compiling.addresses import call, call_rows
 from rne_dynamics.compiling.jit import in_place_helper, in_place_routine
 from rne_dynamics.control import computed_torque as law
 from rne_dynamics.control.friction_compensation import joint_compensation
-from rne_dynamics.control.integral import after_cycle
+from rne_dynamics.control.tracking_law import after_cycle
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.simulation.plant.arrays import EFFORT, OwnCode
 from rne_dynamics.simulation.rollouts import block as at

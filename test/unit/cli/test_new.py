@@ -15,8 +15,7 @@ from support.urdf_text import arm
 
 import rne_dynamics as rne
 from rne_dynamics.cli.main import main
-from rne_dynamics.control.gain_check import check_gains
-from rne_dynamics.control.gains import Gains
+from rne_dynamics.control.gains import Gains, check_gains
 from rne_dynamics.errors import ParameterError
 from rne_dynamics.model.tree import JointKind
 from rne_dynamics.ros.common_parameters import COMMON

@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pytest
 
-from rne_dynamics.control.gain_check import DELAY_SAFETY, critical_delays, tolerated_delay
+from rne_dynamics.control.gains import DELAY_SAFETY, critical_delays, tolerated_delay
 
 GAINS = [
     (1600.0, 0.0, 80.0),  # the package's gains

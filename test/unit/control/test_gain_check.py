@@ -5,14 +5,14 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from rne_dynamics.control.gain_check import (
+from rne_dynamics.control.gains import (
     RATE_SAFETY,
+    Gains,
     check_gains,
     damping_ratio,
     lowest_rate,
     sampled_poles,
 )
-from rne_dynamics.control.gains import Gains
 from rne_dynamics.errors import ControlError
 
 

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rne_dynamics.control.gains import Gains
-from rne_dynamics.control.integral import integrate_error
+from rne_dynamics.control.tracking_law import integrate_error
 from rne_dynamics.errors import ControlError
 
 numbers = st.floats(-1e3, 1e3)

@@ -14,8 +14,7 @@ import rne_dynamics as rne
 from rne_dynamics.closed_chain.assembly import assemble as assemble_loops
 from rne_dynamics.control.computed_torque import ComputedTorque
 from rne_dynamics.control.friction_compensation import FrictionCompensation
-from rne_dynamics.control.gain_check import advised_bandwidth
-from rne_dynamics.control.gains import Gains
+from rne_dynamics.control.gains import Gains, advised_bandwidth
 from rne_dynamics.control.gravity_compensation import GravityCompensation
 from rne_dynamics.control.pd_gravity import PdGravity
 from rne_dynamics.control.reference import Reference

@@ -10,8 +10,8 @@ from rne_dynamics.control.guards import effort_limiter
 from rne_dynamics.control.guards.effort_limiter import EFFORT, EXCESS, RATE, STOP, VELOCITY
 from rne_dynamics.control.guards.effort_limiter import EffortLimiter as Limiter
 from rne_dynamics.control.guards.effort_limits import EffortLimits
-from rne_dynamics.control.integral import integrate_error
 from rne_dynamics.control.thresholds import LONGEST_STEP
+from rne_dynamics.control.tracking_law import integrate_error
 from rne_dynamics.errors import ControlError
 
 ZERO = np.zeros(2)

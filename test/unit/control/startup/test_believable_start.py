@@ -8,7 +8,7 @@ from support.supervised import Rig, settings
 from support.wheel import wheel_urdf
 
 import rne_dynamics as rne
-from rne_dynamics.control.startup.believable_start import FRICTION, MODEL_ERROR, believable_start, start_tolerance
+from rne_dynamics.control.supervision.output import FRICTION, MODEL_ERROR, believable_start, start_tolerance
 from rne_dynamics.model.friction import joint_friction
 
 GRAVITY = np.array([0.0, -50.0, -20.0, 1.0])

@@ -10,7 +10,7 @@ import pytest
 from support.streams import EPOCH, Followed, limits
 
 from rne_dynamics.compiling.jit import COMPILED
-from rne_dynamics.control.streaming.problems import SetpointError, SetpointProblem
+from rne_dynamics.control.streaming.limits import SetpointError, SetpointProblem
 from rne_dynamics.control.streaming.setpoints import SendTimes
 from rne_dynamics.errors import ControlError
 

@@ -14,8 +14,7 @@ from support.wheel import wheel_urdf
 
 import rne_dynamics as rne
 from rne_dynamics.control.guards.base_filter import BaseSensor
-from rne_dynamics.control.streaming.limits import StreamLimits
-from rne_dynamics.control.streaming.problems import SetpointError
+from rne_dynamics.control.streaming.limits import SetpointError, StreamLimits
 from rne_dynamics.control.supervision.motion_queue import Ending
 from rne_dynamics.control.supervision.settings import StartCheck
 from rne_dynamics.control.supervision.states import DRIVING, Mode

@@ -10,8 +10,7 @@ from support.supervised import Rig, settings
 
 import rne_dynamics as rne
 from rne_dynamics.control.motion.tolerances import Tolerances
-from rne_dynamics.control.streaming.limits import StreamLimits
-from rne_dynamics.control.streaming.problems import SetpointError, SetpointProblem
+from rne_dynamics.control.streaming.limits import SetpointError, SetpointProblem, StreamLimits
 from rne_dynamics.control.supervision.motion_queue import Ending
 from rne_dynamics.control.supervision.settings import Settings, StartCheck
 from rne_dynamics.control.supervision.states import Mode
