@@ -145,8 +145,8 @@ def places_of(
     missing = [joint for joint in joints if joint not in names]
     if missing:
         raise refused(
-            f"no joint named {', '.join(map(repr, missing))}; the message has {', '.join(names[:20]) or 'none'}. One "
-            "message must have all joints", StateProblem.JOINT_MISSING,
+            f"no joint named {', '.join(map(repr, missing))}; it has {', '.join(names[:20]) or 'none'}. One message "
+            "must have all joints", StateProblem.JOINT_MISSING,
         )
     twice = [joint for joint in joints if names.count(joint) > 1]
     if twice:
