@@ -87,6 +87,12 @@ class Arm:
         """Largest efforts, N·m; (n,)."""
         return np.array(self.effort) if self.effort else np.array(self.robot.effort_limit)
 
+    @cached_property
+    def damping(self) -> Array:
+        """Damping of the arm where it floats, N·m·s/rad; (n,)."""
+        damping: Array = DAMPING * felt_inertia(self.robot, np.array(self.home))
+        return damping
+
     @property
     def promised(self) -> PromisedLimits:
         """Limits that every effort must keep."""
@@ -105,8 +111,7 @@ class Arm:
         }
         if node == GATE:
             return every | {"limits": limits, "stop": {k: STOP[k] for k in ("hold_time", "ramp_time")}}
-        damping = (DAMPING * felt_inertia(self.robot, np.array(self.home))).tolist()
-        damped = {joint: damping[j] for j, joint in enumerate(joints)}
+        damped = dict(zip(joints, self.damping.tolist(), strict=True))
         law = (
             {"hand_guiding": {joint: {"damping": damped[joint]} for joint in joints}} if node == COMPUTED_TORQUE
             else {"gains": {joint: {"d": damped[joint]} for joint in joints}}

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import contextlib
+import os
+import signal
 import tempfile
 import time
 from collections.abc import Callable, Iterable, Mapping
@@ -22,6 +24,7 @@ from rclpy.node import Node
 from rclpy.parameter import parameter_value_to_python
 
 from rne_dynamics.errors import RneDynamicsError
+from rne_dynamics.faults.driver import RATE
 from rne_dynamics.faults.reaction import ReactionError
 from rne_dynamics.ros.processes import NodeProcess
 from rne_dynamics.ros.topic_wait import polled_subscription, take
@@ -59,7 +62,7 @@ class Controller:
         self.report: dict[str, str] = {}
         self.reports = 0
         self.message, self.warns = "", False
-        self._turn, self._ready = turn, False
+        self._turn, self._ready, self._orphan = turn, False, 0
         self._before: dict[str, ParameterValue] = {}
         self._stack = contextlib.ExitStack()
         self.caller = rclpy.create_node("caller", namespace=node.get_namespace(), context=node.context)
@@ -94,6 +97,18 @@ class Controller:
                     self.reports += 1
 
     @property
+    def lives(self) -> bool:
+        """Whether its node runs, or, where that alone was killed, the process of its loop."""
+        return self.process.exit_code is None or (self._orphan != 0 and _runs(self._orphan))
+
+    def kill_node(self) -> None:
+        """End the node's own process by SIGKILL; that of its loop goes on."""
+        children = Path(f"/proc/{self.process.pid}/task/{self.process.pid}/children").read_text(encoding="ascii")
+        self._orphan = int(children)
+        os.kill(self.process.pid, signal.SIGKILL)
+        self.process.wait(PATIENCE)
+
+    @property
     def state(self) -> str:
         """Its last acknowledged mode."""
         return self.states[-1] if self.states else "unknown"
@@ -106,7 +121,7 @@ class Controller:
         """The response of a service of the controller.
 
         Simulated time stands still until it comes, so that its delay does not matter; for `STILL` at most, and only
-        with `still`: a controller answers some requests only after a stop.
+        with `still`: a controller answers some requests only after a stop. From then on `seconds` are simulated ones.
 
         Raises
         ------
@@ -114,16 +129,20 @@ class Controller:
             None came in time.
         """
         client = self.client(kind, name)
-        began = time.monotonic()
+        began, turns = time.monotonic(), 0
         seconds = seconds if self._ready else max(seconds, START)  # a new process may still compile
         deadline = began + seconds
         while (left := deadline - time.monotonic()) > 0.0:
             future = client.call_async(request)
             patience = time.monotonic() + (min(ANSWER, left) if again else left)
             while not future.done() and time.monotonic() < patience:
-                if not still or time.monotonic() > began + STILL:
+                if (not still or time.monotonic() > began + STILL) and turns < seconds * RATE:
+                    turned = time.monotonic()
                     self._turn()
                     self._executor.spin_once(timeout_sec=0.0)
+                    turns, lasted = turns + 1, time.monotonic() - turned
+                    deadline += lasted  # a slow computer needs longer
+                    patience += 0.0 if again else lasted
                 else:
                     self._executor.spin_once(timeout_sec=0.01)
             if future.done():
@@ -193,6 +212,14 @@ class Controller:
         parameters = [Parameter(name=name, value=value) for name, value in values.items()]
         request = SetParametersAtomically.Request(parameters=parameters)
         return self.call(SetParametersAtomically, "set_parameters_atomically", request).result
+
+
+def _runs(process: int) -> bool:
+    """Whether a process runs and is no zombie."""
+    try:
+        return Path(f"/proc/{process}/stat").read_text(encoding="ascii").rpartition(")")[2].split()[0] != "Z"
+    except OSError:
+        return False
 
 
 def parameter(name: str, value: object) -> Parameter:

@@ -52,6 +52,12 @@ def _scaled(link: TreeLink, factor: float) -> TreeLink:
     )
 
 
+def drift(robot: RobotModel, q: Array, damping: Array) -> Array:
+    """Speed to which the weight that the model lacks drives a floating arm at `q`, (n,), rad/s; damping (n,)."""
+    speed: Array = np.abs(gravity_torque(deviating(robot), q) - gravity_torque(robot, q)) / damping
+    return speed
+
+
 def sag(robot: RobotModel, q: Array, gain: float) -> float:
     """How far the arm may hang from where a position gain without integral holds it at `q`, (n,), rad."""
     mobility = np.linalg.inv(mass_matrix(robot, q))

@@ -16,7 +16,7 @@ from rne_dynamics.faults.arm import COMPUTED_TORQUE, GATE, STOP, Arm
 from rne_dynamics.faults.controller import PATIENCE, Controller
 from rne_dynamics.faults.driver import RATE, Driver
 from rne_dynamics.faults.effort_checks import violations
-from rne_dynamics.faults.foreign import sag
+from rne_dynamics.faults.foreign import drift, sag
 from rne_dynamics.faults.reaction import ReactionError
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.robot import RobotModel
@@ -84,7 +84,7 @@ class Observer:
         """Raise if everything is to end; wait no more for a controller whose process has ended."""
         if self._halted():
             raise ReactionError("stopped before its end")
-        if self.controller.process.exit_code is not None:
+        if not self.controller.lives:
             self.driver.unlink()
 
     def _entered(self, mode: str) -> None:
@@ -146,6 +146,11 @@ class Observer:
     def deviation(self) -> float:
         """Largest distance of any joint from its position at the mark, since then, rad."""
         return float(np.abs(np.array(self.driver.positions[self._first_position:]) - self._position).max())
+
+    def drift(self) -> Array:
+        """Speed to which the weight that its model lacks drives the arm where it floats, rad/s; (n,)."""
+        floats = self.steady == "floating" and self.slack > 0.0
+        return drift(self.robot, self.driver.q, self.arm.damping) if floats else np.zeros(self.robot.n)
 
     def violations(self) -> list[str]:
         """Violations of the effort limits so far, by the efforts that reached the topic."""

@@ -81,6 +81,15 @@ for chance in SEEDS:
            seed=chance)
 
 
+@fault("its loop process decelerates, holds, releases: zeros", own=True)
+def node_killed_in_motion(rig: Rig) -> None:
+    """SIGKILL of the node's own process in motion; the process of its control loop is left."""
+    rig.move(seconds=MOTION)
+    rig.controller.kill_node()
+    rig.until(lambda: not rig.controller.lives, "the end of its loop")
+    rig.check_released_by_end()
+
+
 @fault("the drives drop the effort meanwhile; then no stale motion is caught up: within the effort rate, held")
 def frozen(rig: Rig) -> None:
     """The process is frozen for 0.6 s in motion (SIGSTOP, SIGCONT)."""
