@@ -14,7 +14,10 @@ from support.hardware_files import sections as hardware_sections
 from support.wheel import wheel_urdf
 
 import rne_dynamics as rne
+from rne_dynamics.control.damping_limits import LIGHT, lowered_everywhere
+from rne_dynamics.control.posture_inertia import posture_inertia
 from rne_dynamics.control.supervision.states import Mode
+from rne_dynamics.control.thresholds import CALM
 from rne_dynamics.description.model_file import load_model
 from rne_dynamics.description.share import shipped_models, shipped_robots
 from rne_dynamics.errors import ControlError, ParameterError
@@ -95,8 +98,11 @@ def test_every_robot_floats_and_can_be_pushed(name: str, node: str, rate: float,
 
 @pytest.mark.parametrize("rate", [60.0, 30.0])
 def test_a_stream_slower_than_promised_takes_damping_back(rate: float) -> None:
-    """Chosen for 500 Hz: without that M⁻¹D T is 2 and 4, where 1 is the limit."""
-    loop = Guided("gravity compensation", robot("kinova.urdf"), rate, False, {"rate": 500.0})
+    """The largest that is calm at 500 Hz: without that M⁻¹D T is 2 and 4, where 1 is the limit."""
+    arm = robot("kinova.urdf")
+    calm = lowered_everywhere(posture_inertia(arm), np.full(arm.n, LIGHT), 500.0 / CALM)
+    given = {f"gains.{joint}.d": float(d) for joint, d in zip(arm.joint_names, calm, strict=True)}
+    loop = Guided("gravity compensation", arm, rate, False, {"rate": 500.0, **given})
     loop.start()
     lead_and_let_go(loop, 2.0)
 
@@ -146,11 +152,10 @@ def test_no_damping_remains_possible() -> None:
 
 
 def test_a_rate_that_is_promised_allows_more() -> None:
-    arm = robot("ur10_robot.urdf")
-    at_250, at_1000 = (
-        node_settings("hand guiding", arm, min_rate=rate).floating.damping[5] for rate in (250.0, 1000.0)
-    )
-    assert at_1000 == pytest.approx(4.0 * at_250, rel=0.2)
+    arm, given = robot("ur10_robot.urdf"), {"hand_guiding__wrist_3_joint__damping": 0.2}
+    with pytest.raises(ControlError, match=r"at most 0\.06"):
+        node_settings("hand guiding", arm, min_rate=250.0, **given)
+    assert node_settings("hand guiding", arm, min_rate=1000.0, **given).warnings == ()
 
 
 def test_gains_that_are_not_stable_at_the_rate_are_refused() -> None:
