@@ -40,8 +40,8 @@ SCHEMA: tuple[Parameter, ...] = (
     Parameter("port", PORT, "Port of the page; if it is in use, the next free one. The log has the URL.", "", 1, 65535,
               read_only=True),
     Parameter("rate", FRAMES, "Pictures per second.", "Hz", 1.0, FRAMES, read_only=True),
-    Parameter("niceness", 10, "Niceness of the process, so that controllers on the same computer come first.", "", 0,
-              19, read_only=True),
+    Parameter("niceness", 10, "Niceness of the process, so that controllers on the same computer come first; above 0 "
+              "also SCHED_IDLE on Linux: no page on a computer that is never idle.", "", 0, 19, read_only=True),
     Parameter("controller", "computed_torque_controller", "Node whose ~/torque/* and ~/reference are shown; "
               "empty for none.", read_only=True),
     Parameter("simulator", "simulator", "Simulator that is paused, reset and pushed from the page; empty for a real "
@@ -80,8 +80,9 @@ class ViewerNode(ArmNode):
     def __init__(self) -> None:
         super().__init__("viewer", SCHEMA)
         values = self.parameters
-        os.nice(int(values.number("niceness")))
-        if sys.platform == "linux":  # any other process that wakes up takes the core at once; threads inherit it
+        niceness = int(values.number("niceness"))
+        os.nice(niceness)
+        if niceness > 0 and sys.platform == "linux":  # any other process that wakes up takes the core at once; threads inherit it
             os.sched_setscheduler(0, os.SCHED_IDLE, os.sched_param(0))
         self.page = Page(values.text("host"), int(values.number("port")))
         self.get_logger().info(f"the arm is shown on {self.page.url}")

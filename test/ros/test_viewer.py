@@ -24,7 +24,7 @@ from support.viser_client import ViserClient
 
 def test_the_page_waits_for_states_and_then_follows_them(start, make_peer):
     robot = rne.load_urdf("puma560")
-    viewer = start("viewer", robot_description="puma560", port=18080)
+    viewer = start("viewer", robot_description="puma560", port=18080, niceness=0)
     wait_until(lambda: "ready: robot" in viewer.output(), START, "the viewer", [viewer])
     url = re.search(r"http://\S+", viewer.output())[0]
     peer = make_peer(robot.joint_names)
@@ -58,7 +58,7 @@ def test_the_page_waits_for_states_and_then_follows_them(start, make_peer):
 @pytest.mark.slow
 def test_buttons_reach_the_simulator(start, make_peer):
     robot = rne.load_urdf("puma560")
-    viewer = start("viewer", robot_description="puma560", port=18090)
+    viewer = start("viewer", robot_description="puma560", port=18090, niceness=0)
     simulator = start("simulator", robot_description="puma560", rate=200.0)
     wait_until(lambda: "ready: robot" in viewer.output(), START, "the viewer", [viewer, simulator])
     peer = make_peer(robot.joint_names)
