@@ -82,7 +82,7 @@ class ViewerNode(ArmNode):
         values = self.parameters
         niceness = int(values.number("niceness"))
         os.nice(niceness)
-        if niceness > 0 and sys.platform == "linux":  # any other process that wakes up takes the core at once; threads inherit it
+        if niceness > 0 and sys.platform == "linux":  # all others take the core at once; threads inherit it
             os.sched_setscheduler(0, os.SCHED_IDLE, os.sched_param(0))
         self.page = Page(values.text("host"), int(values.number("port")))
         self.get_logger().info(f"the arm is shown on {self.page.url}")
