@@ -223,8 +223,9 @@ def imu_numbers(data: bytes) -> Array | None:
 
 
 class NumbersReader:
-    """Reads std_msgs/Float64MultiArray messages, from the offsets of the message before; as `EffortReader`."""
+    """Reads std_msgs/Float64MultiArray messages, from the offsets of the message before."""
 
+    #: Such messages have no stamp.
     stamp = 0
 
     def __init__(self) -> None:

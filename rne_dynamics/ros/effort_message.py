@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from struct import error
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from std_msgs.msg import Float64MultiArray, MultiArrayDimension, MultiArrayLayout
@@ -75,23 +75,7 @@ def prepared_effort(message: str, joints: Sequence[str]) -> PreparedMessage:
     return PreparedMessage(kind(joint_names=list(joints), interface_name=INTERFACE, values=[0.0] * n), "values")
 
 
-class EffortReader(Protocol):
-    """Efforts from the bytes of messages."""
-
-    #: Time stamp of the last message, ns; 0 if it has none.
-    stamp: int
-
-    def read(self, data: bytes) -> Array:
-        """Efforts in the order of the joints; shape (n,). Neither values nor their number in a list are checked.
-
-        Raises
-        ------
-        ControlError
-            The bytes are no such message, or its names are not those of the joints.
-        """
-
-
-def effort_reader(message: str, joints: Sequence[str]) -> EffortReader:
+def effort_reader(message: str, joints: Sequence[str]) -> NumbersReader | JointCommandReader:
     """The reader of messages of type `message` for `joints`."""
     return NumbersReader() if message == FLOATS else JointCommandReader(joints)
 
@@ -104,13 +88,14 @@ class JointCommandReader:
 
     def __init__(self, joints: Sequence[str]) -> None:
         self._joints = tuple(joints)
+        #: Time stamp of the last message, ns.
         self.stamp = 0
         self._begin = self._size = -1
         self._known = b""
         self._order: list[int] = []
 
     def read(self, data: bytes) -> Array:
-        """As `EffortReader`."""
+        """Efforts in the order of the joints, (n,), unchecked; `ControlError` for other bytes, or other names."""
         begin = self._begin
         if len(data) != self._size or data[:ENCAPSULATION] + data[ENCAPSULATION + STAMP_SIZE : begin] != self._known:
             begin = self._look_up(data)

@@ -59,10 +59,6 @@ class Histogram:
         counts: Counts = self._view.copy()
         return counts
 
-    def percentile(self, percent: float) -> float:
-        """Upper edge of the bin below which `percent` % of the durations lie, s; NaN where none was counted."""
-        return percentile(self._view, percent)
-
 
 class Recent:
     """Counts of a histogram since the last call."""

@@ -1,43 +1,19 @@
-"""Interface of a control loop for the controller's node, a loop in the node's own process, and a throttle for both."""
+"""A control loop as the controller's node has it: in another process or in its own; and a throttle for both."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import Any, Generic, Protocol, TypeVar
+from typing import Any, Generic, TypeVar
 
 from rne_dynamics.ros.control_loop import ControlLoop
+from rne_dynamics.ros.loop_process import LoopProcess
 
 T = TypeVar("T")
 
 
-class Loop(Protocol):
-    """Interface of a control loop; see `LoopProcess`."""
-
-    def start_listening(self, on_message: Callable[[Any], None], wake: Callable[[], None]) -> None:
-        """Call `on_message` with each report, from `receive`; call `wake` in a thread when reports wait."""
-
-    def stop_listening(self) -> None:
-        """Drop reports from now on."""
-
-    def receive(self) -> None:
-        """Take all reports of the loop."""
-
-    def send(self, name: str, *arguments: object) -> None:
-        """Send a command, without an answer."""
-
-    def call(self, name: str, *arguments: object, seconds: float = ...) -> Any:
-        """Send a command and wait for its result."""
-
-    def pass_on(self, number: int, data: bytes) -> None:
-        """Pass on a setpoint from the trajectory topic, with the sender's running number."""
-
-    def wait(self, seconds: float = ...) -> str:
-        """Wait for the end of the loop, kill it after `seconds`; how it ended."""
-
-
 class LocalLoop:
-    """The loop in the process of its node: for nodes that are only configured, and for timing parts of the loop."""
+    """As `LoopProcess`, in the node's own process: for nodes that are only configured, and for timing its parts."""
 
     def __init__(self) -> None:
         self._on_message: Callable[[Any], None] = lambda message: None
@@ -69,6 +45,10 @@ class LocalLoop:
     def wait(self, seconds: float = 0.0) -> str:
         """Nothing to wait for: the loop ends with this process."""
         return "not ended"
+
+
+#: What a controller's node has.
+Loop = LoopProcess | LocalLoop
 
 
 class Throttle(Generic[T]):

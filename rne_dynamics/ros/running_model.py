@@ -32,8 +32,6 @@ class RunningModel:
         The parameters that describe it to another node.
     lower, upper, velocity, effort
         Limits in force, infinite for none; (n,), rad or m, rad/s or m/s, N·m or N.
-    home
-        The zero position, or the nearest one inside the limits; of a mechanism its posture; (n,).
     """
 
     robot: RigidRobot
