@@ -12,28 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rne_dynamics.compiling.jit import helper, in_place_kernel
-from rne_dynamics.control.guards.state_memory import (
-    ALLOWED,
-    ARRIVAL,
-    BEGAN,
-    DOUBTED_AT,
-    EXCESSES,
-    EXPECTED_AT,
-    FOLLOWED_AT,
-    FOUND,
-    GOOD,
-    JOINT,
-    JUMP,
-    KNOWN,
-    LATENESS,
-    NEW_BASE,
-    NOT_FINITE,
-    OUT_OF_RANGE,
-    RATE,
-    SEQUENCE,
-    STAMP,
-    WRONG_SHAPE,
-)
+from rne_dynamics.control.guards import state_memory as m
 from rne_dynamics.control.guards.state_motion import (
     ARRIVAL_JITTER,
     STAMP_JITTER,
@@ -45,10 +24,9 @@ from rne_dynamics.control.guards.state_motion import (
 )
 from rne_dynamics.control.guards.state_senders import same_sender
 from rne_dynamics.control.guards.state_time import remember_time, set_back, stamp_follows
+from rne_dynamics.control.thresholds import ABSURD
 from rne_dynamics.model.inertia import Array
 
-#: Positions and velocities beyond this are no arm's, rad or m, rad/s or m/s.
-FARTHEST = 1e6
 #: Age from which on what the law said of its reference is not used, s.
 OLD = 50e-3
 #: Time after an effort was limited in which joints catch up, and show little of what they need, s.
@@ -73,55 +51,55 @@ def check_state(
     for `StateFilter.accept`.
     """
     if q.shape[0] != table.shape[1] or qd.shape[0] != table.shape[1]:
-        return WRONG_SHAPE
+        return m.WRONG_SHAPE
     code = values_usable(whole, clock, q, qd, missing, arrival)
-    if code == GOOD:
+    if code == m.GOOD:
         code = same_sender(whole, clock, sequence, stamp, arrival)
-    if code != GOOD:
+    if code != m.GOOD:
         return code
     anew = set_back(whole, clock, table, q, stamp, arrival)
-    verdict = NEW_BASE if anew else stamp_follows(whole, clock, stamp, arrival, clock[LATENESS])
-    if verdict > NEW_BASE:
+    verdict = m.NEW_BASE if anew else stamp_follows(whole, clock, stamp, arrival, clock[m.LATENESS])
+    if verdict > m.NEW_BASE:
         return verdict
-    began = whole[KNOWN] == 0
-    expecting = arrival - clock[EXPECTED_AT] < OLD and not began
-    dt, jitter = arrival - clock[ARRIVAL], ARRIVAL_JITTER
-    if verdict == GOOD and stamp != 0:
-        dt, jitter = 1e-9 * (stamp - whole[STAMP]), STAMP_JITTER
+    began = whole[m.KNOWN] == 0
+    expecting = arrival - clock[m.EXPECTED_AT] < OLD and not began
+    dt, jitter = arrival - clock[m.ARRIVAL], ARRIVAL_JITTER
+    if verdict == m.GOOD and stamp != 0:
+        dt, jitter = 1e-9 * (stamp - whole[m.STAMP]), STAMP_JITTER
     dt = 0.0 if began else max(dt, 0.0)
     if not began:
         leave_out(table, q, qd, dt)
         code = place_follows(whole, clock, table, q, dt, dt + jitter)
-        if code == JUMP and anew:  # a simulation that was reset: time and place are new
-            began, expecting, code = True, False, GOOD
-        elif code == GOOD:
+        if code == m.JUMP and anew:  # a simulation that was reset: time and place are new
+            began, expecting, code = True, False, m.GOOD
+        elif code == m.GOOD:
             code = not_frozen(whole, clock, table, q, expecting)
-    if code == GOOD:
+    if code == m.GOOD:
         apart = began or (anew and not missing)  # a reset may move a joint by less than shows
-        code = velocity_usable(whole, clock, table, q, qd, dt, jitter, clock[RATE], missing, apart)
-    if code != GOOD:
+        code = velocity_usable(whole, clock, table, q, qd, dt, jitter, clock[m.RATE], missing, apart)
+    if code != m.GOOD:
         return code
-    remember_motion(table, q, qd, dt, missing, began, expecting, arrival - clock[DOUBTED_AT] > RECOVERY)
+    remember_motion(table, q, qd, dt, missing, began, expecting, arrival - clock[m.DOUBTED_AT] > RECOVERY)
     remember_time(whole, clock, stamp, arrival, verdict)
     if began:
-        clock[BEGAN] = arrival
+        clock[m.BEGAN] = arrival
     if sequence >= 0:
-        whole[SEQUENCE], clock[FOLLOWED_AT] = sequence, arrival
-    whole[KNOWN], whole[EXCESSES] = 1, 0
-    return NEW_BASE if began else verdict
+        whole[m.SEQUENCE], clock[m.FOLLOWED_AT] = sequence, arrival
+    whole[m.KNOWN], whole[m.EXCESSES] = 1, 0
+    return m.NEW_BASE if began else verdict
 
 
 @helper
 def values_usable(whole: NDArray[np.int64], clock: Array, q: Array, qd: Array, missing: bool, arrival: float) -> int:
     """Finite, and not beyond anything that an arm can do."""
     if not math.isfinite(arrival):
-        whole[JOINT], clock[FOUND] = -1, arrival
-        return NOT_FINITE
+        whole[m.JOINT], clock[m.FOUND] = -1, arrival
+        return m.NOT_FINITE
     for j in range(q.shape[0]):
         value = q[j]
-        if abs(value) <= FARTHEST and not missing:
+        if abs(value) <= ABSURD and not missing:
             value = qd[j]
-        if not abs(value) <= FARTHEST:  # also where it is NaN
-            whole[JOINT], clock[FOUND], clock[ALLOWED] = j, value, FARTHEST
-            return OUT_OF_RANGE if math.isfinite(value) else NOT_FINITE
-    return GOOD
+        if not abs(value) <= ABSURD:  # also where it is NaN
+            whole[m.JOINT], clock[m.FOUND], clock[m.ALLOWED] = j, value, ABSURD
+            return m.OUT_OF_RANGE if math.isfinite(value) else m.NOT_FINITE
+    return m.GOOD

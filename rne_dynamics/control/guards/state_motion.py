@@ -51,51 +51,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rne_dynamics.compiling.jit import helper
-from rne_dynamics.control.guards.state_memory import (
-    ALLOWED,
-    ALONG,
-    ASKED,
-    BEFORE,
-    BORNE,
-    CONTINUOUS,
-    DEAD,
-    DISTANCE,
-    DISTRUSTED,
-    ESTIMATE,
-    EXCESSES,
-    EXPECTED,
-    FAST,
-    FINEST,
-    FOUND,
-    FROZEN,
-    GAINED,
-    GOOD,
-    HABIT,
-    JOINT,
-    JUMP,
-    JUMPED,
-    LIKELY,
-    LIMIT,
-    MISMATCH,
-    MOST,
-    NEXT_ESTIMATE,
-    NEXT_MISMATCH,
-    NEXT_TRAVEL,
-    NEXT_UNWRAPPED,
-    PLACE,
-    PUSH,
-    REPORTED,
-    SIDE,
-    SPEED,
-    STEP,
-    STILL,
-    STILL_TIME,
-    TRAVEL,
-    UNWRAPPED,
-    USED,
-    USUAL,
-    WITHSTOOD,
-)
+from rne_dynamics.control.guards import state_memory as m
 from rne_dynamics.control.guards.velocity_estimate import low_passed, weights
 from rne_dynamics.control.turns import turns_off_kernel
 from rne_dynamics.model.inertia import Array
@@ -128,31 +84,31 @@ STAMP_JITTER, ARRIVAL_JITTER = 2e-3, 10e-3
 def leave_out(table: Array, q: Array, qd: Array, dt: float) -> None:
     """Dead reckoning of joints whose reading is frozen, from the acceleration that their effort gives them."""
     for j in range(q.shape[0]):
-        if table[DEAD, j] != 0.0:
-            fastest = table[LIMIT, j]
-            speed = min(max(table[SPEED, j] + table[PUSH, j] * dt, -fastest), fastest)
-            qd[j] = speed if speed * table[SPEED, j] > 0.0 else 0.0  # damping brakes, and turns no joint
-            q[j] = table[PLACE, j] + qd[j] * dt
+        if table[m.DEAD, j] != 0.0:
+            fastest = table[m.LIMIT, j]
+            speed = min(max(table[m.SPEED, j] + table[m.PUSH, j] * dt, -fastest), fastest)
+            qd[j] = speed if speed * table[m.SPEED, j] > 0.0 else 0.0  # damping brakes, and turns no joint
+            q[j] = table[m.PLACE, j] + qd[j] * dt
 
 
 @helper
 def place_follows(whole: NDArray[np.int64], clock: Array, table: Array, q: Array, dt: float, reach: float) -> int:
     """Unwrap q, and see whether every joint can have come from its last place; `reach` is dt and the jitter, s."""
-    code = GOOD
+    code = m.GOOD
     for j in range(q.shape[0]):
-        before = table[PLACE, j]
-        if table[CONTINUOUS, j] != 0.0 and table[DEAD, j] == 0.0:
-            table[NEXT_UNWRAPPED, j] = -2.0 * math.pi * turns_off_kernel(q[j], before)
-            q[j] += table[NEXT_UNWRAPPED, j]
+        before = table[m.PLACE, j]
+        if table[m.CONTINUOUS, j] != 0.0 and table[m.DEAD, j] == 0.0:
+            table[m.NEXT_UNWRAPPED, j] = -2.0 * math.pi * turns_off_kernel(q[j], before)
+            q[j] += table[m.NEXT_UNWRAPPED, j]
         moved = abs(q[j] - before)
         # a hand may push a joint beyond its limit, and further with what it was measured to have
-        allowed = MOVE_FACTOR * max(table[LIMIT, j], abs(table[SPEED, j])) * reach + POSITION_SLACK
+        allowed = MOVE_FACTOR * max(table[m.LIMIT, j], abs(table[m.SPEED, j])) * reach + POSITION_SLACK
         # after a jump `allowed` grows with dt, but a place nearer to where that led is still the jump
-        if moved > allowed or moved > abs(q[j] - table[JUMPED, j]):
-            table[JUMPED, j] = q[j]
-            if code == GOOD:
-                whole[JOINT], clock[FOUND], clock[ALLOWED], clock[STEP] = j, q[j] - before, allowed, dt
-                code = JUMP
+        if moved > allowed or moved > abs(q[j] - table[m.JUMPED, j]):
+            table[m.JUMPED, j] = q[j]
+            if code == m.GOOD:
+                whole[m.JOINT], clock[m.FOUND], clock[m.ALLOWED], clock[m.STEP] = j, q[j] - before, allowed, dt
+                code = m.JUMP
     return code
 
 
@@ -160,66 +116,66 @@ def place_follows(whole: NDArray[np.int64], clock: Array, table: Array, q: Array
 def not_frozen(whole: NDArray[np.int64], clock: Array, table: Array, q: Array, expecting: bool) -> int:
     """Whether every reading that stands still may do so."""
     if not expecting:
-        return GOOD
+        return m.GOOD
     found = False
     for j in range(q.shape[0]):
-        if stands_still(table, j, q[j]) and table[DISTANCE, j] > HIDDEN + STEPS * table[FINEST, j] and not found:
-            whole[JOINT], clock[FOUND], clock[STEP], found = j, table[DISTANCE, j], table[STILL_TIME, j], True
+        if stands_still(table, j, q[j]) and table[m.DISTANCE, j] > HIDDEN + STEPS * table[m.FINEST, j] and not found:
+            whole[m.JOINT], clock[m.FOUND], clock[m.STEP], found = j, table[m.DISTANCE, j], table[m.STILL_TIME, j], True
     for j in range(q.shape[0]):
         if found and stands_still(table, j, q[j]):  # where one reading is frozen, the others that stand still are too
-            table[DEAD, j], table[SPEED, j] = 1.0, table[SIDE, j] * table[LIKELY, j]
-    return FROZEN if found else GOOD
+            table[m.DEAD, j], table[m.SPEED, j] = 1.0, table[m.SIDE, j] * table[m.LIKELY, j]
+    return m.FROZEN if found else m.GOOD
 
 
 @helper
 def stands_still(table: Array, j: int, q: float) -> bool:
     """Whether the reading of a joint that has moved with its reference stands still for longer than usual."""
-    enough, begun = STILL_STATES + 2.0 * table[HABIT, j], BEGUN + BEGUN_STEPS * table[FINEST, j]
-    still = q == table[PLACE, j] and table[STILL, j] + 1.0 >= enough and table[ALONG, j] > begun
-    return bool(still and table[DEAD, j] == 0.0)
+    enough, begun = STILL_STATES + 2.0 * table[m.HABIT, j], BEGUN + BEGUN_STEPS * table[m.FINEST, j]
+    still = q == table[m.PLACE, j] and table[m.STILL, j] + 1.0 >= enough and table[m.ALONG, j] > begun
+    return bool(still and table[m.DEAD, j] == 0.0)
 
 
 @helper
 def integrate_efforts(table: Array, j: int, moved: float, dt: float, expecting: bool, learning: bool) -> None:
     """How far the efforts must have moved a joint since the last step of its reading, which is `moved` now."""
-    side = np.sign(table[EXPECTED, j]) if expecting else 0.0
-    suspect = table[DISTANCE, j] > EVIDENCE or table[STILL_TIME, j] > SUSPECT
+    side = np.sign(table[m.EXPECTED, j]) if expecting else 0.0
+    suspect = table[m.DISTANCE, j] > EVIDENCE or table[m.STILL_TIME, j] > SUSPECT
     resting = expecting and side == 0.0 and moved == 0.0 and suspect
     if resting:
-        side = table[SIDE, j]
-    push, asked = side * table[PUSH, j], side * table[ASKED, j]
-    if side != table[SIDE, j]:
-        table[SIDE, j], table[USUAL, j], table[MOST, j] = side, table[WITHSTOOD, j], push
-        table[ALONG, j] = table[GAINED, j] = table[DISTANCE, j] = 0.0
+        side = table[m.SIDE, j]
+    push, asked = side * table[m.PUSH, j], side * table[m.ASKED, j]
+    if side != table[m.SIDE, j]:
+        table[m.SIDE, j], table[m.USUAL, j], table[m.MOST, j] = side, table[m.WITHSTOOD, j], push
+        table[m.ALONG, j] = table[m.GAINED, j] = table[m.DISTANCE, j] = 0.0
     if resting:  # the error of this joint stays the same: what is added comes from others, which a hand may push
-        push = min(push, table[MOST, j])
-    usual, most = table[USUAL, j], max(table[MOST, j], push)
-    begun = table[ALONG, j] > BEGUN + BEGUN_STEPS * table[FINEST, j]
+        push = min(push, table[m.MOST, j])
+    usual, most = table[m.USUAL, j], max(table[m.MOST, j], push)
+    begun = table[m.ALONG, j] > BEGUN + BEGUN_STEPS * table[m.FINEST, j]
     if moved == 0.0:
-        table[STILL, j] += 1.0
-        table[STILL_TIME, j] += dt
-        table[MOST, j] = most
+        table[m.STILL, j] += 1.0
+        table[m.STILL_TIME, j] += dt
+        table[m.MOST, j] = most
         if begun:  # the acceleration of the reference is commanded besides
             excess = push + asked - usual
-            doubt = CHANGED * abs(usual - table[WITHSTOOD, j]) + UNEVEN * table[WITHSTOOD, j] + UNSURE
-            table[LIKELY, j] = max(table[LIKELY, j] + excess * dt, 0.0)  # as friction brakes
-            table[GAINED, j] = max(table[GAINED, j] + (excess - doubt) * dt, 0.0)
-            table[DISTANCE, j] += table[GAINED, j] * dt
+            doubt = CHANGED * abs(usual - table[m.WITHSTOOD, j]) + UNEVEN * table[m.WITHSTOOD, j] + UNSURE
+            table[m.LIKELY, j] = max(table[m.LIKELY, j] + excess * dt, 0.0)  # as friction brakes
+            table[m.GAINED, j] = max(table[m.GAINED, j] + (excess - doubt) * dt, 0.0)
+            table[m.DISTANCE, j] += table[m.GAINED, j] * dt
         return
-    passed, expected = table[STILL_TIME, j] + dt, abs(table[EXPECTED, j])
+    passed, expected = table[m.STILL_TIME, j] + dt, abs(table[m.EXPECTED, j])
     speed, weight = side * moved / max(passed, SHORTEST), min(passed / FADING, 1.0)
-    table[HABIT, j] = max(0.5 * table[HABIT, j], table[STILL, j])
-    table[FINEST, j] = min(table[FINEST, j], abs(moved))
-    table[BORNE, j] += (table[PUSH, j] - table[BORNE, j]) * weight
+    table[m.HABIT, j] = max(0.5 * table[m.HABIT, j], table[m.STILL, j])
+    table[m.FINEST, j] = min(table[m.FINEST, j], abs(moved))
+    table[m.BORNE, j] += (table[m.PUSH, j] - table[m.BORNE, j]) * weight
     # a reading that goes to and fro between two steps has come nowhere
-    table[ALONG, j] = max(table[ALONG, j] + side * moved, 0.0) if learning else 0.0
+    table[m.ALONG, j] = max(table[m.ALONG, j] + side * moved, 0.0) if learning else 0.0
     if speed > SLIDING * expected:  # on average, without the joint's acceleration
-        usual += (push + asked - usual) * weight - (speed - table[BEFORE, j]) / FADING
-    table[USUAL, j], table[MOST, j], table[BEFORE, j] = max(usual, most), push, speed
-    table[STILL, j] = table[STILL_TIME, j] = table[DISTANCE, j] = 0.0
+        usual += (push + asked - usual) * weight - (speed - table[m.BEFORE, j]) / FADING
+    table[m.USUAL, j], table[m.MOST, j], table[m.BEFORE, j] = max(usual, most), push, speed
+    table[m.STILL, j] = table[m.STILL_TIME, j] = table[m.DISTANCE, j] = 0.0
     # not more than the reference: of stamps close to each other a step of the reading is no speed
-    table[LIKELY, j] = min(max(speed, 0.0), expected)
-    table[GAINED, j] = KEPT_SPEED * table[LIKELY, j] if begun else 0.0
+    table[m.LIKELY, j] = min(max(speed, 0.0), expected)
+    table[m.GAINED, j] = KEPT_SPEED * table[m.LIKELY, j] if begun else 0.0
 
 
 @helper
@@ -234,32 +190,32 @@ def velocity_usable(
     n = q.shape[0]
     if not missing:
         for j in range(n):
-            fast = abs(qd[j]) > SPEED_FACTOR * table[LIMIT, j] and table[DISTRUSTED, j] == 0.0
-            if fast and whole[EXCESSES] >= SPIKES:
-                table[DISTRUSTED, j] = 1.0
+            fast = abs(qd[j]) > SPEED_FACTOR * table[m.LIMIT, j] and table[m.DISTRUSTED, j] == 0.0
+            if fast and whole[m.EXCESSES] >= SPIKES:
+                table[m.DISTRUSTED, j] = 1.0
             elif fast:
-                whole[EXCESSES] += 1
-                whole[JOINT], clock[FOUND], clock[ALLOWED] = j, qd[j], SPEED_FACTOR * table[LIMIT, j]
-                return FAST
+                whole[m.EXCESSES] += 1
+                whole[m.JOINT], clock[m.FOUND], clock[m.ALLOWED] = j, qd[j], SPEED_FACTOR * table[m.LIMIT, j]
+                return m.FAST
     fade, gain = weights(dt, rate)
     kept = 1.0 / (1.0 + dt / MEMORY)
     for j in range(n):
-        moved = q[j] - table[PLACE, j]
+        moved = q[j] - table[m.PLACE, j]
         if began:
-            estimate = 0.0 if missing or table[DISTRUSTED, j] != 0.0 else qd[j]
+            estimate = 0.0 if missing or table[m.DISTRUSTED, j] != 0.0 else qd[j]
             mismatch = travel = 0.0
         else:
-            estimate = low_passed(table[ESTIMATE, j], moved, fade, gain)
-            mismatch, travel = kept * table[MISMATCH, j], kept * table[TRAVEL, j]
-            integral = 0.5 * (qd[j] + table[REPORTED, j]) * dt - moved
-            if dt <= LONGEST and not missing and table[DEAD, j] == 0.0 and not math.isnan(integral):
+            estimate = low_passed(table[m.ESTIMATE, j], moved, fade, gain)
+            mismatch, travel = kept * table[m.MISMATCH, j], kept * table[m.TRAVEL, j]
+            integral = 0.5 * (qd[j] + table[m.REPORTED, j]) * dt - moved
+            if dt <= LONGEST and not missing and table[m.DEAD, j] == 0.0 and not math.isnan(integral):
                 mismatch, travel = mismatch + integral, travel + abs(moved)
-        table[NEXT_MISMATCH, j], table[NEXT_TRAVEL, j], table[NEXT_ESTIMATE, j] = mismatch, travel, estimate
+        table[m.NEXT_MISMATCH, j], table[m.NEXT_TRAVEL, j], table[m.NEXT_ESTIMATE, j] = mismatch, travel, estimate
         doubted = abs(mismatch) > MISFIT + FRACTION * travel + 0.5 * jitter * abs(estimate)
         if doubted:
-            table[DISTRUSTED, j] = 1.0  # nothing refuses this state any more
-        table[USED, j] = estimate if (missing or table[DISTRUSTED, j] != 0.0) and table[DEAD, j] == 0.0 else qd[j]
-    return GOOD
+            table[m.DISTRUSTED, j] = 1.0  # nothing refuses this state any more
+        table[m.USED, j] = estimate if (missing or table[m.DISTRUSTED, j] != 0.0) and table[m.DEAD, j] == 0.0 else qd[j]
+    return m.GOOD
 
 
 @helper
@@ -268,12 +224,12 @@ def remember_motion(
 ) -> None:
     """Positions and velocities of a good state; fills in qd where it is not the reported one."""
     for j in range(q.shape[0]):
-        moved = 0.0 if began else q[j] - table[PLACE, j]
-        if table[DEAD, j] == 0.0:
+        moved = 0.0 if began else q[j] - table[m.PLACE, j]
+        if table[m.DEAD, j] == 0.0:
             integrate_efforts(table, j, moved, dt, expecting, learning)
-        table[MISMATCH, j], table[TRAVEL, j] = table[NEXT_MISMATCH, j], table[NEXT_TRAVEL, j]
-        table[ESTIMATE, j] = table[NEXT_ESTIMATE, j]
-        table[REPORTED, j] = np.nan if missing else qd[j]
-        table[UNWRAPPED, j] = table[NEXT_UNWRAPPED, j]
-        qd[j] = table[USED, j]
-        table[PLACE, j], table[SPEED, j], table[JUMPED, j] = q[j], qd[j], np.nan
+        table[m.MISMATCH, j], table[m.TRAVEL, j] = table[m.NEXT_MISMATCH, j], table[m.NEXT_TRAVEL, j]
+        table[m.ESTIMATE, j] = table[m.NEXT_ESTIMATE, j]
+        table[m.REPORTED, j] = np.nan if missing else qd[j]
+        table[m.UNWRAPPED, j] = table[m.NEXT_UNWRAPPED, j]
+        qd[j] = table[m.USED, j]
+        table[m.PLACE, j], table[m.SPEED, j], table[m.JUMPED, j] = q[j], qd[j], np.nan
