@@ -1,0 +1,527 @@
+"""Every row of the tables of docs/safety.md, on arms that are not the model.
+
+The tables of faults below "Tests" are the campaign's: `rne faults --foreign`, in test/ros/test_faults.py.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+from support.deviations import LATE, NAMES, STOP, Arm, foreign
+from support.foreign_episodes import TICK, Line, arms, controller_values
+from support.foreign_plant import Deviation, ForeignArm
+from support.lost_states import altered
+from support.moving_bases import Swell
+from support.supervised import Rig
+
+import rne_dynamics as rne
+from rne_dynamics.control.guards.base_filter import BaseSensor
+from rne_dynamics.control.motion.tolerances import Tolerances
+from rne_dynamics.control.supervision.motion_queue import Ending
+from rne_dynamics.control.supervision.runaway import CUT, OVERSPEED
+from rne_dynamics.control.supervision.states import Mode
+from rne_dynamics.errors import ControlError
+from rne_dynamics.ros.tracking_parameters import tracking_settings
+from rne_dynamics.simulation.plant.plant import ArmPlant
+from rne_dynamics.simulation.runs.simulator import Simulator
+
+# -- efforts and stops -------------------------------------------------------------------------------------------------
+
+
+def efforts_are_finite_and_within_limit_and_rate(name: str) -> None:
+    rig = foreign(name).hold().off()
+    rig.run(0.05, corrupt=lambda state: state | {"q": state["q"] * np.nan})
+    rig.run(0.3, wrenches={rig.robot.link_names[-1]: np.array([0.0, 8.0, 0.0, 0.0, 0.0, 0.0])})
+    rig.silent(0.6)
+    rig.until(Mode.FAULT, Mode.HOLDING)
+    assert len(rig.check()) > 300
+
+
+def the_first_effort_is_the_reported_one(name: str) -> None:
+    robot = arms()[2 + NAMES.index(name)][1]
+    for reported in (True, False):
+        rig = foreign(name)
+        held = rne.gravity_torque(robot, rig.start) if reported else np.full(robot.n, np.nan)
+        rig.run(0.02, corrupt=lambda state, held=held: state | {"reported": held})
+        step = 0.01 * rig.settings.limits.rate + 1e-9
+        begins = [held] if reported else [np.zeros(robot.n), rne.gravity_torque(robot, rig.start)]
+        assert min(float((np.abs(rig.sent[0] - begin) / step).max()) for begin in begins) <= 1.0
+
+
+def every_stop_ends_at_zero_in_time(name: str) -> None:
+    for lost in (False, True):
+        rig = foreign(name).hold().off()
+        rig.supervisor.stop(rig.now, "a request")
+        how = {"corrupt": lambda state: None} if lost else {}
+        assert rig.until(Mode.RELEASED, Mode.FAULT, seconds=sum(STOP.values()) + LATE, **how) > 0.3
+        assert not rig.sent[-1].any()
+        rig.check()
+
+
+def refused_input_changes_no_effort(name: str) -> None:
+    sent = []
+    for hostile in (False, True):
+        rig = foreign(name).hold().off()
+        for _ in range(20):
+            rig.run(0.005)
+            if hostile:
+                n, stamp = rig.robot.n, rig.supervisor.stamp
+                assert not rig.supervisor.observe(stamp, rig.now, np.ones(n), np.ones(n), np.ones(n))
+                with pytest.raises(ControlError):
+                    rig.supervisor.scale_speed(np.nan)
+        sent.append(rig.check())
+    np.testing.assert_array_equal(*sent)
+
+
+def a_second_signal_is_faster(name: str) -> None:
+    rig = foreign(name).hold().off()
+    rig.supervisor.hurry(rig.now, "SIGINT again")
+    rig.until(Mode.RELEASED, seconds=0.2)
+    assert not rig.check()[-1].any()
+
+
+def a_requested_stop_is_final(name: str) -> None:
+    rig = foreign(name, recover_automatically=True).hold()
+    rig.supervisor.stop(rig.now, "a request")
+    rig.until(Mode.RELEASED)
+    first = len(rig.sent)
+    rig.silent(0.6)
+    rig.run(0.3)
+    assert rig.mode is Mode.RELEASED
+    assert not np.array(rig.sent[first:]).any()
+    rig.supervisor.recover(rig.now)
+    rig.until(Mode.HOLDING)
+
+
+def without_states_an_arm_is_released(name: str) -> None:
+    rig = foreign(name, stop__policy="hold").hold()
+    rig.silent(0.6 + sum(STOP.values()))
+    assert rig.mode is Mode.FAULT
+    assert not rig.check()[-1].any()
+
+
+# -- joint states ------------------------------------------------------------------------------------------------------
+
+
+def broken_states_are_refused_alone(name: str) -> None:
+    rig, number = foreign(name).hold(), iter(range(10**6))
+    rig.off().run(1.5, corrupt=lambda state: state if next(number) % 5 else state | {"q": state["q"] * np.nan})
+    rig.arrives()
+    rig.ends()
+
+
+def a_gap_is_bridged_along_the_reference(name: str) -> None:
+    rig = foreign(name).hold().off()
+    sent = len(rig.sent)
+    rig.silent(0.05)
+    assert len(rig.sent) - sent >= 5, "efforts go on"
+    rig.run(1.5)
+    rig.arrives()
+    rig.ends()
+
+
+def lost_states_are_a_stop(name: str) -> None:
+    rig = foreign(name).hold().off()
+    at, first = rig.peak(len(rig.speeds) - 20), len(rig.speeds)
+    rig.until(Mode.STOPPING, corrupt=lambda state: None)
+    rig.silent(STOP["stop.brake_time"])
+    assert rig.peak(first) < at + 0.25
+    rig.until(Mode.FAULT, corrupt=lambda state: None)
+    assert not rig.check()[-1].any()
+
+
+def states_that_return_hold_the_arm(name: str) -> None:
+    rig = foreign(name).hold().off()
+    rig.until(Mode.STOPPING, corrupt=lambda state: None)
+    rig.silent(0.05)
+    rig.until(Mode.HOLDING, seconds=0.3)
+    rig.run(0.3)
+    assert rig.endings[0][0] is not Ending.SUCCEEDED
+    rig.ends()
+
+
+def states_that_return_elsewhere_are_refused(name: str) -> None:
+    rig = foreign(name).hold()
+    rig.until(Mode.STOPPING, corrupt=lambda state: None)
+    rig.run(1.2, corrupt=lambda state: state | {"q": state["q"] + rig.robot.velocity_limit})
+    assert rig.mode is Mode.FAULT
+    rig.check()
+
+
+def late_states_are_refused(name: str) -> None:
+    rig = foreign(name).hold().off()
+    rig.line = rig.line._replace(delay=0.3)
+    rig.until(Mode.FAULT)
+    rig.ends(Mode.FAULT)
+
+
+def contradicting_velocities_are_estimated(name: str) -> None:
+    for factor in (-1.0, 57.3):
+        rig = foreign(name).hold().off()
+        j = rig.fastest
+
+        def wrong(state: dict[str, Any], j: int = j, factor: float = factor) -> dict[str, Any]:
+            state["qd"][j] *= factor
+            return state
+
+        rig.run(2.0, corrupt=wrong)
+        rig.ends()
+
+
+def a_frozen_reading_stops_the_arm(name: str) -> None:
+    rig = foreign(name).hold()
+    rig.off()
+    j = rig.fastest
+    q = rig.simulator.state.q[j]
+
+    def frozen(state: dict[str, Any]) -> dict[str, Any]:
+        state["q"][j], state["qd"][j] = q, 0.0
+        return state
+
+    rig.until(Mode.STOPPING, seconds=0.5, corrupt=frozen)
+    rig.until(Mode.FAULT, corrupt=frozen)
+    rig.check()
+
+
+def fast_stamps_are_refused(name: str) -> None:
+    rig = foreign(name).hold()
+    first = len(rig.modes)
+    rig.go(0.25, rate=0.1)
+    assert Mode.STOPPING not in rig.modes[first:]
+    rig.go(3.5, rate=0.1)
+    rig.ends(Mode.FAULT)
+
+
+# -- clocks ------------------------------------------------------------------------------------------------------------
+
+
+def a_clock_that_is_set_holds_the_arm(name: str) -> None:
+    for seconds in (-1.0, -0.2, -0.05, 0.05, 0.45):
+        rig = foreign(name).hold().off()
+        rig.clock += seconds
+        rig.go(0.6)
+        assert [ending for ending, _ in rig.endings] == [Ending.STOPPED], (seconds, rig.endings)
+        assert Mode.STOPPING not in rig.modes, rig.supervisor.cause
+        rig.ends()
+        rig.supervisor.stop(rig.now, "a request")
+        rig.go(0.05)
+        rig.clock += seconds
+        rig.go(sum(STOP.values()) + LATE)
+        rig.ends(Mode.RELEASED)
+
+
+def a_clock_that_is_set_back_is_believed_after_five_states(name: str) -> None:
+    rig = foreign(name).hold()
+    before, rig.clock = rig.supervisor.stamp, -1.0
+    states = 0
+    while rig.supervisor.stamp >= before:
+        rig.go(rig.line.period)
+        states += 1
+    assert 3 <= states <= 8
+
+
+def stamps_that_do_not_follow_each_other_are_refused(name: str) -> None:
+    rig = foreign(name).hold()
+    rng = np.random.default_rng(0)
+    rig.run(2.5, corrupt=lambda state: state | {"stamp": state["stamp"] - round(1e9 * rng.uniform(1.0, 9.0))})
+    rig.ends(Mode.FAULT)
+
+
+def a_reset_holds_the_arm_at_its_new_position(name: str) -> None:
+    rig = foreign(name).hold().off()
+    rig.run(1.5)
+    rig.simulator = ForeignArm(rig.urdf, rig.start, TICK, rig.unlike)
+    rig.run(0.6)
+    assert Mode.STOPPING not in rig.modes, rig.supervisor.cause
+    assert np.abs(rig.simulator.state.q - rig.start).max() < 0.1
+    rig.ends()
+
+
+def a_small_step_back_interrupts_nothing(name: str) -> None:
+    rig = foreign(name).hold().off()
+    rig.clock -= 1.5 * rig.line.period
+    rig.go(1.5)
+    rig.arrives()
+    rig.ends()
+
+
+def a_small_step_ahead_interrupts_nothing(name: str) -> None:
+    rig = foreign(name).hold().off()
+    rig.clock += 0.02
+    rig.go(1.5)
+    rig.arrives()
+    rig.ends()
+
+
+def a_slewed_clock_has_no_effect(name: str) -> None:
+    for rate in (-1e-3, 1e-3):
+        rig = foreign(name).hold()
+        rig.off()
+        rig.go(1.5, rate=rate)
+        rig.arrives()
+        rig.ends()
+
+
+def a_clock_slewed_further_back_is_a_delay(name: str) -> None:
+    rig = foreign(name).hold()
+    rig.go(2.0, rate=-0.02)
+    assert rig.supervisor._filter.late > 0.005
+    assert rig.peak() < 0.5
+    rig.check()
+
+
+# -- the arm -----------------------------------------------------------------------------------------------------------
+
+
+def a_left_path_ends_the_motion(name: str) -> None:
+    rig = foreign(name).hold()
+    rig.off(duration=2.0, tolerances=Tolerances(rig.robot.joint_names, path=0.1))
+    push = np.zeros(6)
+    while not rig.endings:
+        push[:3] += 1.0 if name == "four_joint_arm" else 10.0
+        rig.run(0.01, wrenches={rig.robot.link_names[-1]: push})
+    assert rig.endings[0][0] is Ending.PATH, rig.endings
+    rig.run(1.0)
+    rig.ends()
+
+
+def a_pushed_reference_follows_the_arm(name: str) -> None:
+    rig = foreign(name, **{"limits.{joint}.holding_error": 0.1}).hold()
+    q, push = rig.supervisor.queue.reference.q.copy(), np.zeros(6)
+    while np.abs(rig.simulator.state.q - q).max() < 0.2:
+        push[:3] += 1.0
+        rig.run(0.02, wrenches={rig.robot.link_names[-1]: push})
+    first = len(rig.speeds)
+    away = np.abs(rig.simulator.state.q - q).max()
+    rig.run(1.0)
+    assert np.abs(rig.supervisor.queue.reference.q - q).max() > 0.5 * away - 0.1
+    assert rig.peak(first) < 1.0
+    rig.ends()
+
+
+def drives_that_return_hold_the_arm(name: str) -> None:
+    rig = foreign(name).hold().off()
+    rig.supervisor.drives(rig.now, False)
+    with pytest.raises(ControlError, match="drives do not act"):
+        rig.supervisor.ready()
+    rig.run(0.5, command=False)
+    first = len(rig.speeds)
+    rig.supervisor.drives(rig.now, True)
+    rig.run(0.5)
+    assert rig.peak(first) < 1.0
+    assert rig.mode is Mode.HOLDING
+    rig.check()
+
+
+def an_unknown_base_motion_releases_the_arm(name: str) -> None:
+    robot = arms()[2 + NAMES.index(name)][1]
+    start, base = foreign(name).start, Swell()
+    made = tracking_settings(robot, controller_values(robot, {"startup_check.duration": 0.0, "start.ramp_time": 0.1}))
+    rig = Rig(robot, start, replace(made, base=BaseSensor()), base=base)
+    arm = altered(robot, np.random.default_rng(0).uniform(0.8, 1.2, 40), 2.0)
+    rig.simulator = Simulator(ArmPlant(arm, base_motion=base), start, dt=rig.period, command_timeout=0.2)
+    rig.run(0.4)
+    assert rig.mode is Mode.HOLDING
+    rig.base_message = lambda reading: None
+    rig.run(2.5)
+    assert rig.mode is Mode.FAULT
+    assert not rig.check()[-1].any()
+
+
+def a_delay_beyond_the_gains_refuses_motions(name: str) -> None:
+    rig = foreign(name, Line(1e-3, 6e-3), bandwidth=40.0, deviation=Deviation((1.2,) * 40, command_delay=6e-3))
+    rig.run(1.0)
+    with pytest.raises(ControlError, match="gains tolerate"):
+        rig.supervisor.ready()
+    rig.ends()
+
+
+def oscillations_lower_the_feedback(name: str) -> None:
+    soft = Deviation(friction=0.0, frequency=12.0, rotor=0.4, command_delay=8e-3)
+    rig = foreign(name, Line(1e-3, 2e-3), deviation=soft, stop__policy="hold", command_delay=0.0)
+    lowest = 1.0
+    for _ in range(60):
+        rig.run(0.05)
+        if rig.mode is Mode.HOLDING and not rig.endings and not rig.supervisor.queue.moving:
+            rig.move(rig.supervisor.queue.reference.q + 0.2, 0.8)
+        lowest = min(lowest, rig.supervisor.loop.part(rig.now))
+    assert lowest < 1.0 or Mode.STOPPING in rig.modes, "nothing oscillates"
+    assert rig.peak() < 1.5
+    rig.check()
+
+
+def driven_on(rig: Arm, first: int) -> float:
+    """Longest time for which a motor drives a joint faster than its limit, from a step on, s."""
+    limits = rig.settings.limits
+    fast = np.abs(np.array(rig.speeds[first:])) > limits.velocity
+    driving = (np.array(rig.power[first:]) > 0.02 * limits.effort * limits.velocity) & fast
+    longest = run = np.zeros(driving.shape[1])
+    for row in driving:
+        run = np.where(row, run + 1, 0)
+        longest = np.maximum(longest, run)
+    return float(longest.max() * TICK)
+
+
+def a_reversed_motor_is_cut(name: str) -> None:
+    runaways = 0
+    for j in range(arms()[2 + NAMES.index(name)][1].n):
+        rig = foreign(name)
+        sign = np.where(np.arange(rig.robot.n) == j, -1.0, 1.0)
+        rig.motors = lambda command, sign=sign: sign * command
+        rig.run(0.4)
+        if rig.mode is Mode.HOLDING:
+            rig.move(rig.supervisor.queue.reference.q + 0.2, 0.8)
+        rig.run(1.5)
+        fast = (np.abs(np.array(rig.speeds)) > OVERSPEED * rig.settings.limits.velocity).any(axis=1)
+        if not fast.any() or Mode.STOPPING not in rig.modes:
+            continue  # friction holds it, or other checks stop it first
+        runaways += 1
+        fading = (rig.settings.limits.effort / rig.settings.limits.rate).max()
+        late = rig.line.delay + rig.line.period + rig.unlike.command_delay
+        assert driven_on(rig, int(np.argmax(fast))) <= CUT + fading + late + 0.02, (j, rig.supervisor.cause)
+        assert rig.mode in (Mode.FAULT, Mode.RELEASED, Mode.STOPPING)
+        rig.check()
+    assert runaways, "no joint runs away"
+
+
+def a_pushed_arm_is_guided_on(name: str) -> None:
+    rig = foreign(name, deviation=Deviation((1.2,) * 40, friction=2.0, command_delay=2e-3)).hold()
+    rig.supervisor.hand_guide(True)
+    push = np.zeros(6)
+    push[:3] = 8.0 if name == "four_joint_arm" else 30.0
+    for _ in range(3):
+        rig.run(0.3, wrenches={rig.robot.link_names[-1]: push})
+        rig.run(0.3)
+        push[:3] = -push[:3]
+    assert Mode.STOPPING not in rig.modes, rig.supervisor.cause
+    rig.ends(Mode.FLOATING, 4.0)
+
+
+def a_lowered_velocity_limit_slows_the_arm(name: str) -> None:
+    rig = foreign(name).hold().off()
+    limit = 0.4 * np.abs(rig.speeds[-1]).max() * np.ones(rig.robot.n)
+    rig.supervisor.adopt(replace(rig.settings, limits=replace(rig.settings.limits, velocity=limit)))
+    rig.run(0.5)
+    first = len(rig.speeds)
+    rig.run(3.0)
+    assert (np.abs(np.array(rig.speeds[first:])) < 1.3 * limit).all()
+    rig.arrives()
+    rig.ends()
+
+
+def efforts_that_do_not_fit_refuse_motions(name: str) -> None:
+    rig = foreign(name, startup_check__duration=0.3)
+    rig.run(1.0, corrupt=lambda state: state | {"reported": -state["reported"]})
+    with pytest.raises(ControlError, match="no motion is allowed"):
+        rig.supervisor.ready()
+    rig.ends()
+
+
+def an_exception_stops_the_arm(name: str) -> None:
+    rig = foreign(name).hold().off()
+    rig.supervisor.fail(rig.now, "ZeroDivisionError")
+    rig.until(Mode.FAULT, seconds=sum(STOP.values()) + LATE)
+    rig.run(0.3)
+    assert not rig.check()[-1].any()
+    assert rig.mode is Mode.FAULT
+
+
+Case = Callable[[str], None]
+#: What shows each row: a function of the arm, or faults of the campaign where processes are needed.
+ROWS: dict[str, Case | tuple[str, ...]] = {
+    # guarantees of efforts
+    "is finite": efforts_are_finite_and_within_limit_and_rate,
+    "is within its limit": efforts_are_finite_and_within_limit_and_rate,
+    "changes at a limited rate": efforts_are_finite_and_within_limit_and_rate,
+    "starts from the arm's present effort": the_first_effort_is_the_reported_one,
+    "ends at zero": every_stop_ends_at_zero_in_time,
+    "does not depend on refused input": refused_input_changes_no_effort,
+    # guarantees of stops
+    "ends": every_stop_ends_at_zero_in_time,
+    "is faster after a second signal": a_second_signal_is_faster,
+    "is final": a_requested_stop_is_final,
+    "releases the arm without joint states": without_states_an_arm_is_released,
+    # reactions
+    "one joint state is broken": broken_states_are_refused_alone,
+    "none is usable for 10 ms and three usual periods": a_gap_is_bridged_along_the_reference,
+    "none is usable for `state_timeout`": lost_states_are_a_stop,
+    "usable ones return during that stop": states_that_return_hold_the_arm,
+    "they return with a position that no motion can have reached": states_that_return_elsewhere_are_refused,
+    "they are late by more than `state_lateness` (default `state_timeout`)": late_states_are_refused,
+    "a joint's velocity contradicts its positions (sign, unit, zero)": contradicting_velocities_are_estimated,
+    "a joint's reading freezes in motion": a_frozen_reading_stops_the_arm,
+    "stamps run faster than real time, by more than 5 %": fast_stamps_are_refused,
+    "the clock of the joint states is set back, or ahead by 30 ms or more": a_clock_that_is_set_holds_the_arm,
+    "clock and positions of the joint states jump together, as by `~/reset` of the simulator":
+        a_reset_holds_the_arm_at_its_new_position,
+    "a motion leaves its path tolerance": a_left_path_ends_the_motion,
+    "a held arm is further than `limits.<joint>.holding_error` from its reference (drives off, a strong push)":
+        a_pushed_reference_follows_the_arm,
+    "the drives report that they are inactive (`drives.topic`)": drives_that_return_hold_the_arm,
+    "no usable base motion for `base_motion.timeout`": an_unknown_base_motion_releases_the_arm,
+    "the delay measured twice after a start is longer than the gains tolerate":
+        a_delay_beyond_the_gains_refuses_motions,
+    "a joint's error swings and does not decay": oscillations_lower_the_feedback,
+    "a joint is faster than 1.5 times its velocity limit": a_reversed_motor_is_cut,
+    "the same in hand guiding": a_pushed_arm_is_guided_on,
+    "a velocity limit is lowered below the speed of the arm": a_lowered_velocity_limit_slows_the_arm,
+    "reported efforts do not fit the model, or an unknown payload": efforts_that_do_not_fit_refuse_motions,
+    "an unexpected exception": an_exception_stops_the_arm,
+    "the node is stopped: service, lifecycle, SIGINT, SIGTERM":
+        ("stop-in-motion", "deactivated-in-motion", "sigint-while-held", "sigterm-in-motion"),
+    "the node's own process is killed": ("node-killed-in-motion",),
+    # clocks
+    "states in a row": a_clock_that_is_set_back_is_believed_after_five_states,
+    "their stamps": stamps_that_do_not_follow_each_other_are_refused,
+    "their positions": a_reset_holds_the_arm_at_its_new_position,
+    "back, or ahead by 30 ms or more": a_clock_that_is_set_holds_the_arm,
+    "back, by less than the time of the states in a row": a_small_step_back_interrupts_nothing,
+    "ahead by less than 30 ms (100 ms in the first 0.1 s of a stream)": a_small_step_ahead_interrupts_nothing,
+    "ahead by more than 5 % of real time, bit by bit": fast_stamps_are_refused,
+    "slewed, up to 0.1 % (NTP: 0.05 %)": a_slewed_clock_has_no_effect,
+    "slewed further back": a_clock_slewed_further_back_is_a_delay,
+    # runaway
+    "0 to 10 ms": a_reversed_motor_is_cut,
+    "at 10 ms, then every 20 ms": a_reversed_motor_is_cut,
+    "after 20 ms at zero": ("hand-pushes-hard", "motor-reversed"),
+    "otherwise": ("overspeed", "hand-pushes-hard"),
+}
+CASES = tuple(dict.fromkeys(case for case in ROWS.values() if callable(case)))
+#: Tables of figures, which `docs/safety.md` says how to measure, by their first column.
+FIGURES = ("arm", "deviation", "what", "see also", "fault")
+
+
+def rows(page: str) -> list[str]:
+    """First cells of the rows of all tables but those of figures, in order."""
+    found, table = [], ""
+    for line in page.splitlines():
+        if not line.startswith("|"):
+            table = ""
+            continue
+        first = re.split(r"(?<!\\)\|", line)[1].strip()
+        if not table:
+            table = first
+        elif not set(first) <= set("-:") and table not in FIGURES:
+            found.append(first)
+    return found
+
+
+def test_every_row_of_the_page_is_shown(root):
+    found = rows((root / "docs" / "safety.md").read_text(encoding="utf-8"))
+    assert sorted(found) == sorted(ROWS), set(found) ^ set(ROWS)
+    faults = pytest.importorskip("rne_dynamics.faults.campaign", reason="ROS 2 is not installed").FAULTS
+    named = {name for case in ROWS.values() if isinstance(case, tuple) for name in case}
+    assert named <= {fault.name for fault in faults}
+
+
+@pytest.mark.parametrize(("case", "name"), [
+    pytest.param(case, name, id=f"{case.__name__}-{name}", marks=[] if k % len(NAMES) == i else [pytest.mark.slow])
+    for k, case in enumerate(CASES) for i, name in enumerate(NAMES)
+])
+def test_row(case, name):
+    case(name)
