@@ -454,7 +454,7 @@ ROWS: dict[str, Case | tuple[str, ...]] = {
     "they return with a position that no motion can have reached": states_that_return_elsewhere_are_refused,
     "they are late by more than `state_lateness` (default `state_timeout`)": late_states_are_refused,
     "a joint's velocity contradicts its positions (sign, unit, zero)": contradicting_velocities_are_estimated,
-    "a joint's reading freezes in motion": a_frozen_reading_stops_the_arm,
+    "a joint's reading freezes in motion, see [Frozen readings](#frozen-readings)": a_frozen_reading_stops_the_arm,
     "stamps run faster than real time, by more than 5 %": fast_stamps_are_refused,
     "the clock of the joint states is set back, or ahead by 30 ms or more": a_clock_that_is_set_holds_the_arm,
     "clock and positions of the joint states jump together, as by `~/reset` of the simulator":
