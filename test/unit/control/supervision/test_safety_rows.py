@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from support.deviations import LATE, NAMES, STOP, Arm, foreign
+from support.deviations import LATE, NAMES, STOP, foreign
 from support.foreign_episodes import TICK, Line, arms, controller_values
 from support.foreign_plant import Deviation, ForeignArm
 from support.lost_states import altered
@@ -23,8 +23,8 @@ import rne_dynamics as rne
 from rne_dynamics.control.guards.base_filter import BaseSensor
 from rne_dynamics.control.motion.tolerances import Tolerances
 from rne_dynamics.control.supervision.motion_queue import Ending
-from rne_dynamics.control.supervision.runaway import CUT, OVERSPEED
 from rne_dynamics.control.supervision.states import Mode
+from rne_dynamics.control.thresholds import OVERSPEED
 from rne_dynamics.errors import ControlError
 from rne_dynamics.ros.tracking_parameters import tracking_settings
 from rne_dynamics.simulation.plant.plant import ArmPlant
@@ -280,13 +280,10 @@ def a_clock_slewed_further_back_is_a_delay(name: str) -> None:
 
 def a_left_path_ends_the_motion(name: str) -> None:
     rig = foreign(name).hold()
-    rig.off(duration=2.0, tolerances=Tolerances(rig.robot.joint_names, path=0.1))
-    push = np.zeros(6)
-    while not rig.endings:
-        push[:3] += 1.0 if name == "four_joint_arm" else 10.0
-        rig.run(0.01, wrenches={rig.robot.link_names[-1]: push})
-    assert rig.endings[0][0] is Ending.PATH, rig.endings
-    rig.run(1.0)
+    tight = Tolerances(rig.robot.joint_names, path=2e-3)  # an arm that is not the model is further off
+    rig.move(rig.supervisor.queue.reference.q + 0.1, 0.5, tolerances=tight)
+    rig.run(1.5)
+    assert [ending for ending, _ in rig.endings] == [Ending.PATH], rig.endings
     rig.ends()
 
 
@@ -355,20 +352,9 @@ def oscillations_lower_the_feedback(name: str) -> None:
     rig.check()
 
 
-def driven_on(rig: Arm, first: int) -> float:
-    """Longest time for which a motor drives a joint faster than its limit, from a step on, s."""
-    limits = rig.settings.limits
-    fast = np.abs(np.array(rig.speeds[first:])) > limits.velocity
-    driving = (np.array(rig.power[first:]) > 0.02 * limits.effort * limits.velocity) & fast
-    longest = run = np.zeros(driving.shape[1])
-    for row in driving:
-        run = np.where(row, run + 1, 0)
-        longest = np.maximum(longest, run)
-    return float(longest.max() * TICK)
-
-
-def a_reversed_motor_is_cut(name: str) -> None:
-    runaways = 0
+def a_reversed_motor_stops_the_arm(name: str) -> None:
+    """How fast it is cut is what the campaign's motor-reversed checks."""
+    stopped = 0
     for j in range(arms()[2 + NAMES.index(name)][1].n):
         rig = foreign(name)
         sign = np.where(np.arange(rig.robot.n) == j, -1.0, 1.0)
@@ -377,16 +363,11 @@ def a_reversed_motor_is_cut(name: str) -> None:
         if rig.mode is Mode.HOLDING:
             rig.move(rig.supervisor.queue.reference.q + 0.2, 0.8)
         rig.run(1.5)
-        fast = (np.abs(np.array(rig.speeds)) > OVERSPEED * rig.settings.limits.velocity).any(axis=1)
-        if not fast.any() or Mode.STOPPING not in rig.modes:
-            continue  # friction holds it, or other checks stop it first
-        runaways += 1
-        fading = (rig.settings.limits.effort / rig.settings.limits.rate).max()
-        late = rig.line.delay + rig.line.period + rig.unlike.command_delay
-        assert driven_on(rig, int(np.argmax(fast))) <= CUT + fading + late + 0.02, (j, rig.supervisor.cause)
-        assert rig.mode in (Mode.FAULT, Mode.RELEASED, Mode.STOPPING)
         rig.check()
-    assert runaways, "no joint runs away"
+        fast = (np.abs(np.array(rig.speeds)) > OVERSPEED * rig.settings.limits.velocity).any()
+        assert not fast or Mode.STOPPING in rig.modes, j
+        stopped += Mode.STOPPING in rig.modes
+    assert stopped, "friction holds all joints"
 
 
 def a_pushed_arm_is_guided_on(name: str) -> None:
@@ -467,7 +448,7 @@ ROWS: dict[str, Case | tuple[str, ...]] = {
     "the delay measured twice after a start is longer than the gains tolerate":
         a_delay_beyond_the_gains_refuses_motions,
     "a joint's error swings and does not decay": oscillations_lower_the_feedback,
-    "a joint is faster than 1.5 times its velocity limit": a_reversed_motor_is_cut,
+    "a joint is faster than 1.5 times its velocity limit": a_reversed_motor_stops_the_arm,
     "the same in hand guiding": a_pushed_arm_is_guided_on,
     "a velocity limit is lowered below the speed of the arm": a_lowered_velocity_limit_slows_the_arm,
     "reported efforts do not fit the model, or an unknown payload": efforts_that_do_not_fit_refuse_motions,
@@ -486,8 +467,8 @@ ROWS: dict[str, Case | tuple[str, ...]] = {
     "slewed, up to 0.1 % (NTP: 0.05 %)": a_slewed_clock_has_no_effect,
     "slewed further back": a_clock_slewed_further_back_is_a_delay,
     # runaway
-    "0 to 10 ms": a_reversed_motor_is_cut,
-    "at 10 ms, then every 20 ms": a_reversed_motor_is_cut,
+    "0 to 10 ms": ("motor-reversed", "motors-swapped"),
+    "at 10 ms, then every 20 ms": ("motor-reversed", "motors-swapped"),
     "after 20 ms at zero": ("hand-pushes-hard", "motor-reversed"),
     "otherwise": ("overspeed", "hand-pushes-hard"),
 }
