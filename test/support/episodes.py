@@ -48,8 +48,7 @@ class Episode(Happenings):
     story: list[str] = field(default_factory=list)
     #: Between two checks of what must hold, s; 0 for each step.
     cycle: float = 0.0
-    #: How late efforts act, and joint states come after each other at most, s.
-    late: float = 0.0
+    #: Largest lateness of a joint state compared with others, s.
     jitter: float = 0.0
 
     def __post_init__(self) -> None:

@@ -31,6 +31,7 @@ from rne_dynamics.control.supervision.motion_queue import Ending
 from rne_dynamics.control.supervision.settings import Settings
 from rne_dynamics.control.supervision.states import DRIVING, Mode
 from rne_dynamics.control.supervision.stop_plan import Stage
+from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.robot import RobotModel
 from rne_dynamics.ros.common_parameters import COMMON
 from rne_dynamics.ros.tracking_parameters import SCHEMA, motion_limits, tracking_settings
@@ -141,6 +142,32 @@ class ForeignRig(Rig):
         self.take(effort if effort is not None else self.supervisor.tick(self.now), command)
 
 
+class Wave(NamedTuple):
+    """Setpoints of a sender: each joint to `way` and back, from where it was when they began.
+
+    Parameters
+    ----------
+    began, end, period
+        Times of the first and after the last one, and between two, s.
+    place, way
+        Rad or m; shape (n,).
+    rate
+        Angular frequency, 1/s.
+    """
+
+    began: float
+    end: float
+    period: float
+    place: Array
+    way: Array
+    rate: float
+
+    def at(self, t: float) -> tuple[Array, Array]:
+        """Position and velocity at a time."""
+        phase = self.rate * (t - self.began)
+        return self.place + 0.5 * self.way * (1.0 - np.cos(phase)), 0.5 * self.rate * self.way * np.sin(phase)
+
+
 @dataclass
 class ForeignEpisode(Episode):
     """One run on a foreign arm."""
@@ -150,6 +177,7 @@ class ForeignEpisode(Episode):
     stopped: str = ""
     delay: float = 0.0
     calm: bool = False
+    wave: Wave | None = None
     cycle: float = 4 * TICK
 
     def new_rig(self) -> Rig:
@@ -162,7 +190,7 @@ class ForeignEpisode(Episode):
         period = float(rng.choice([1.0, 2.0, 4.0, 10.0])) * 1e-3
         self.line = Line(period, late, float(rng.choice([0.0, 0.2, 0.8])) * min(period, 4e-3))
         self.delay = self.late = total
-        self.jitter, self.declared = self.line.jitter, bool(rng.random() < 0.5)
+        self.jitter, self.interval, self.declared = self.line.jitter, period, bool(rng.random() < 0.5)
         frequency = np.inf if rng.random() < 0.5 else float(rng.uniform(12.0, 60.0))
         self.deviation = Deviation(
             mass=tuple(rng.uniform(0.5, 1.5, len(self.robot.link_names) + 20) if rng.random() < 0.6 else ()),
@@ -210,7 +238,30 @@ class ForeignEpisode(Episode):
         """Requests alone where the arm is to stay healthy."""
         if not self.requests_only:
             return super().happenings()
-        return [self.does_move, self.does_move, self.does_cancel, self.does_speed, self.does_hand_guide]
+        wanted = [self.does_move, self.does_move, self.does_stream, self.does_cancel, self.does_speed]
+        return [*wanted, self.does_hand_guide]
+
+    def does_stream(self) -> None:
+        """Setpoints for a while, almost as fast as the limits allow; half of the senders leave velocities out."""
+        rng, supervisor, robot = self.rng, self.rig.supervisor, self.robot
+        supervisor.ready()
+        place, rate = supervisor.queue.reference.q.copy(), rng.uniform(1.0, 8.0)
+        way = 2.0 / rate * rng.uniform(-0.95, 0.95, robot.n) * supervisor.settings.limits.velocity
+        lower, upper = np.maximum(robot.lower, -2.8) + 0.1, np.minimum(robot.upper, 2.8) - 0.1
+        way = np.clip(place + way, np.minimum(lower, place), np.maximum(upper, place)) - place
+        period, now = float(rng.choice([0.002, 0.01, 0.02])), self.rig.now
+        self.positions_only, self.setpoints = bool(rng.random() < 0.5), 0
+        self.wave = Wave(now, now + rng.uniform(0.3, 1.5), period, place, way, rate)
+
+    def _cycle(self) -> None:
+        wave, now = self.wave, self.rig.now
+        if wave is not None and now >= wave.began + self.setpoints * wave.period - 1e-9:
+            q, qd = wave.at(now)
+            qd = np.full_like(qd, np.nan) if self.positions_only else qd
+            self.setpoints += 1
+            taken = self._request(lambda: self.rig.supervisor.setpoint(0, q, qd, now, sequence=self.setpoints))
+            self.wave = wave if taken and now < wave.end else None
+        super()._cycle()
 
     def _judge(self, before: Mode) -> None:
         supervisor = self.rig.supervisor

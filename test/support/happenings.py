@@ -57,6 +57,10 @@ class Happenings:
     stop_requested: bool
     #: Between two steps, s.
     period: float = PERIOD
+    #: Between two joint states, s.
+    interval: float = PERIOD
+    #: How late the controller sees what its efforts do, s.
+    late: float = 0.0
 
     def new_settings(self) -> Settings:
         """Random settings of the controller."""
@@ -148,6 +152,7 @@ class Happenings:
 
     def does_delay(self) -> None:
         length, queue = int(self.rng.choice([5, 20, 75])), []
+        self.late += length * self.interval
         self.healthy = self.healthy and not self.corrupt  # of states without a true time nobody knows how late they are
 
         def late(state: State) -> State | None:
