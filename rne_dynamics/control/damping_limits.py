@@ -146,7 +146,6 @@ def checked_damping(robot: RigidRobot, given: Array, rate: float, parameter: str
     if not len(affected):
         return Damping(value, ())
     decay = fastest_decay(study.inverse, explicit)
-    least = study.postures[decay.argmax()]
     where = "in any posture" if decay.min() > safe else "in every posture"
     each = [
         f"{parameter.replace('{joint}', robot.joint_names[j])} is {explicit[j]:.4g}, at most "
@@ -159,7 +158,7 @@ def checked_damping(robot: RigidRobot, given: Array, rate: float, parameter: str
     )
     if decay.min() > safe:
         raise ControlError(text)
-    near = ", ".join(f"{x:.2f}" for x in least)
+    near = ", ".join(f"{x:.2f}" for x in study.postures[decay.argmax()])
     return Damping(value, (f"{text}. It is lowered in such postures, for example near q = [{near}]",))
 
 

@@ -174,8 +174,7 @@ class Efforts(Transitions):
         if cause:
             self.counters.held_anew += 1
             self.cause = cause
-        rest = np.zeros(len(self.q))
-        self.queue.anchor(self.stamp, Reference(place, rest, rest), self.cause)
+        self.queue.anchor(self.stamp, Reference(place, *np.zeros((2, len(place)))), self.cause)
         self.loop.forget()
         return self.queue.advance(stamp, self.speed)
 
@@ -200,7 +199,8 @@ class Efforts(Transitions):
         return runaway.cut
 
     def _allowed(self, runaway: Runaway, now: float, effort: Array) -> Array:
-        return runaway.allow(now, self.qd, effort, lambda qdd: self._torques.explaining(self.q, self.qd, qdd))
+        late, q, qd = self._filter.late, self.q, self.qd
+        return runaway.allow(now, late, qd, effort, lambda qdd: self._torques.explaining(q, qd, qdd))
 
     def _take_energy(self, runaway: Runaway, now: float) -> Effort:
         """The effort of a stop after a joint was too fast, and while the motors of a guided arm are tested."""
@@ -221,8 +221,7 @@ class Efforts(Transitions):
             terms = self._torques.only_support(self._gravity, self._support(now))
         else:
             try:
-                passed = round((now - self.arrival) * NANOSECONDS)
-                ahead = self.queue.ahead(self.stamp + passed)
+                ahead = self.queue.ahead(self.stamp + round((now - self.arrival) * NANOSECONDS))
                 terms = self._torques.along(ahead, braking=False, faster=now - self.arrival < BURST)
             except RneDynamicsError:  # loops that do not close there: the last effort stays
                 return None

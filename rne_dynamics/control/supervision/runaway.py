@@ -79,23 +79,23 @@ class Runaway:
         self._along, self._drive, self._suspects = np.sign(qd), np.zeros(len(qd)), np.zeros(len(qd), dtype=bool)
         self._restart(now, qd)
 
-    def allow(self, now: float, qd: Array, effort: Array, explaining: Callable[[Array], Array]) -> Array:
+    def allow(
+        self, now: float, late: float, qd: Array, effort: Array, explaining: Callable[[Array], Array]
+    ) -> Array:
         """The part of `effort` that may be sent, N·m or N; shape (n,).
 
         Parameters
         ----------
-        now
-            Present time, monotonic s.
-        qd
-            Measured velocity, rad/s or m/s; shape (n,).
-        effort
-            Gravity and damping.
+        now, late
+            Present time, monotonic s, and how much later than usual the measurement came, s.
+        qd, effort
+            Measured velocity, rad/s or m/s; gravity and damping; shape (n,).
         explaining
             Efforts of the motors that explain an acceleration at the measured state; both (n,).
         """
         self._impulse += (now - self._last_at) * self._command
         self._last_at = now
-        if self.cut and (self._command.any() or now - self._zero_from < TRIAL):
+        if self.cut and (self._command.any() or now - late - self._zero_from < TRIAL):
             self._zero_from = now if self._command.any() else self._zero_from
             self._restart(now, qd)  # efforts may still act
         elif now - self._from >= (TRIAL if self.cut or not self._tried else INTERVAL):

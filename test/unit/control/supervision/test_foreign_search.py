@@ -30,6 +30,11 @@ def test_no_healthy_arm_is_thrown_or_stopped():
     assert not stopped
 
 
+def test_swapped_motors_are_cut_for_good_though_states_come_late():
+    """Before: what had driven the arm 75 ms ago counted as a hand, and joint 2 was driven on for 0.13 s and more."""
+    ForeignEpisode(104).run()
+
+
 @pytest.mark.soak
 def test_few_healthy_arms_are_stopped():
     healthy, stopped = search(1000, 1300)
