@@ -36,7 +36,7 @@ ROBOT = rne.load_urdf("puma560")
 Q = np.array([0.2, -0.4, 0.3, 0.1, 0.5, 0.0])
 HELD = rne.gravity_torque(ROBOT, Q)
 #: Patient, so that a pause of this machine is no silent controller.
-TIMEOUT = 0.4
+TIMEOUT = 2.0
 STOP = {"hold_time": 0.2, "ramp_time": 0.2}
 _numbers = itertools.count()
 
@@ -51,7 +51,7 @@ class Bench:
         self.simulator = NodeProcess("simulator", [
             *self.arguments(), *drives, "-p", "rate:=250.0", "-p", "command_timeout:=0.0", *start,
         ])  # fmt: skip
-        given = {"command_timeout": TIMEOUT, "state_timeout": 1.0, "diagnostics_period": 0.5, **parameters}
+        given = {"command_timeout": TIMEOUT, "state_timeout": 2.0 * TIMEOUT, "diagnostics_period": 0.5, **parameters}
         given |= {f"stop.{name}": value for name, value in STOP.items()}
         self.gate = NodeProcess("effort_gate", [
             *self.arguments(), *drives, *(w for name, value in given.items() for w in ("-p", f"{name}:={value}")),
@@ -71,7 +71,7 @@ class Bench:
         self.processes.append(process)
         return process
 
-    def await_mode(self, mode: str, seconds: float = 20.0) -> None:
+    def await_mode(self, mode: str, seconds: float = PATIENCE) -> None:
         wait_until(lambda: self.peer.mode("effort_gate") == mode, seconds, f"{mode}; {self.gate.output()}",
                    [self.simulator])
 
@@ -87,7 +87,7 @@ class Bench:
             time.sleep(0.004)
 
     def feed_until(self, mode: str, effort: np.ndarray = HELD) -> None:
-        until = time.monotonic() + 20.0
+        until = time.monotonic() + PATIENCE
         while self.peer.mode("effort_gate") != mode and time.monotonic() < until:
             self.feed(effort, 0.02)
         assert self.peer.mode("effort_gate") == mode, self.gate.output()
@@ -95,7 +95,7 @@ class Bench:
     def feed_until_sent(self, expected: np.ndarray, joints: slice = slice(None)) -> None:
         """Feed `HELD` until the gate sends `expected` to these joints."""
         sent: list[np.ndarray] = []
-        until = time.monotonic() + 20.0
+        until = time.monotonic() + PATIENCE
         while not (sent and np.allclose(sent[-1][joints], expected, rtol=0.0, atol=1e-12)) and time.monotonic() < until:
             self.feed(HELD, 0.02)
             sent += self.peer.efforts()
@@ -180,7 +180,7 @@ def test_the_gate_takes_over_from_a_silent_controller_and_hands_back_on_request(
 def test_what_is_no_effort_is_refused_and_said(bench):
     arm = bench(recover_automatically="true", recover_after=20)
     arm.feed_until("passing")
-    until = time.monotonic() + 20.0
+    until = time.monotonic() + PATIENCE
     while not arm.said(b"\x01", "efforts refused") and time.monotonic() < until:
         arm.feed(np.full(6, np.nan), 0.05)  # of which a gate that waits for its turn sees only the last, or none
         arm.feed(HELD, 0.6)
