@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from dataclasses import replace
 
 import numpy as np
 
@@ -37,7 +38,7 @@ from rne_dynamics.control.gate.states import GateStates
 from rne_dynamics.control.guards.effort_limiter import EFFORT, RATE, EffortLimiter, Limited
 from rne_dynamics.control.guards.effort_limits import VelocityInForce
 from rne_dynamics.control.supervision.stop_plan import Stage, Stop
-from rne_dynamics.control.thresholds import BACK, LONGEST_STEP, OVERSPEED
+from rne_dynamics.control.thresholds import BACK, GAP, LONGEST_STEP, OVERSPEED
 from rne_dynamics.errors import ControlError, RneDynamicsError
 from rne_dynamics.model.inertia import Array
 
@@ -88,7 +89,6 @@ class EffortGate:
         self._hold.restart()
         self.states.restart()
         self._limiter.start(np.zeros(self.settings.robot.n))
-        self._hold.renew()
         self.commands = CommandStream(self.settings.robot.joint_names, self.counters)
         self._began = now
         self._stop, self._blend_from, self._support = None, math.nan, 1.0
@@ -113,8 +113,8 @@ class EffortGate:
 
     def warm_up(self) -> None:
         """Compile everything that a take-over needs; changes no state."""
-        robot, timeout = self.settings.robot, self.settings.command_timeout
-        other = EffortGate(self.settings)
+        robot, timeout = self.settings.robot, min(self.settings.command_timeout, GAP)  # in which states may be missing
+        other = EffortGate(replace(self.settings, command_timeout=timeout))
         other.activate(0.0)
         q = np.clip(np.array(robot.neutral), self.settings.limits.lower, self.settings.limits.upper)
         for k in range(1, 4):

@@ -50,8 +50,9 @@ class GateHold:
             self._loops.follow(q, qd)
 
     def restart(self) -> None:
-        """Loops in the posture of the model."""
+        """Loops in the posture of the model, and new damping at the next `effort`."""
         self._loops = follower(self.robot)
+        self.renew()
 
     def update_inertia(self, q: Array, delay: float) -> None:
         """Update the damping for the posture `q`, (n,), and a delay, s; errors as for `joint_inertia`."""
