@@ -501,7 +501,7 @@ def test_every_row_of_the_page_is_shown(root):
 
 
 @pytest.mark.parametrize(("case", "name"), [
-    pytest.param(case, name, id=f"{case.__name__}-{name}", marks=[] if k % len(NAMES) == i else [pytest.mark.slow])
+    pytest.param(case, name, id=f"{case.__name__}-{name}", marks=[] if k % len(NAMES) == i else [pytest.mark.soak])
     for k, case in enumerate(CASES) for i, name in enumerate(NAMES)
 ])
 def test_row(case, name):
