@@ -68,7 +68,7 @@ def freezes(name, j, speed, rate, how):
 
 
 @pytest.mark.parametrize("how", WAYS)
-@pytest.mark.parametrize("name", ARMS)
+@pytest.mark.parametrize("name", [*ARMS, "cylindrical"])
 def test_a_slow_joint_whose_reading_freezes_is_not_thrown(name, how):
     j = model(name).n - 2 if name == "panda" else model(name).n - 1
     fastest, found = freezes(name, j, 0.1, 500, how)
