@@ -469,7 +469,7 @@ ROWS: dict[str, Case | tuple[str, ...]] = {
     # runaway
     "0 to 10 ms": ("motor-reversed", "motors-swapped"),
     "at 10 ms, then every 20 ms": ("motor-reversed", "motors-swapped"),
-    "after 20 ms at zero": ("hand-pushes-hard", "motor-reversed"),
+    "after 20 ms at zero, and as much longer as the joint states come late": ("hand-pushes-hard", "motor-reversed"),
     "otherwise": ("overspeed", "hand-pushes-hard"),
 }
 CASES = tuple(dict.fromkeys(case for case in ROWS.values() if callable(case)))
