@@ -241,6 +241,12 @@ class ForeignEpisode(Episode):
         wanted = [self.does_move, self.does_move, self.does_stream, self.does_cancel, self.does_speed]
         return [*wanted, self.does_hand_guide]
 
+    def does_stall(self) -> None:
+        """As there; messages that were under way are read as much later."""
+        before = self.rig.now
+        super().does_stall()
+        self.jitter += self.rig.now - before
+
     def does_stream(self) -> None:
         """Setpoints for a while, almost as fast as the limits allow; half of the senders leave velocities out."""
         rng, supervisor, robot = self.rng, self.rig.supervisor, self.robot
