@@ -23,8 +23,6 @@ from rne_dynamics.errors import ControlError
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.mechanism import RigidRobot
 
-#: Largest decay rate of the default damping, 1/s: behind a delay, faster ones feed the swinging of gears from 25 Hz on.
-GEARED = 25.0
 #: Largest damping chosen by default, N·m·s/rad or N·s/m: what a hand feels as light on a large joint.
 LIGHT = 1.0
 
@@ -119,8 +117,8 @@ def checked_damping(robot: RigidRobot, given: Array, rate: float, parameter: str
     robot
         The model.
     given
-        N·m·s/rad or N·s/m; a negative number for the largest that is calm in every posture, but at most `LIGHT` and
-        as fast as `GEARED`. Shape (n,).
+        N·m·s/rad or N·s/m; a negative number for the largest that is calm in every posture, but at most `LIGHT`.
+        Shape (n,).
     rate
         Efforts per second, at least.
     parameter
@@ -140,7 +138,7 @@ def checked_damping(robot: RigidRobot, given: Array, rate: float, parameter: str
     study, chosen, safe = posture_inertia(robot), given < 0.0, rate / SAFETY
     explicit = np.where(chosen, 0.0, given)
     allowed = lowered_everywhere(study, explicit, safe)
-    light = lowered_everywhere(study, np.where(chosen, LIGHT, allowed), min(rate / CALM, GEARED))
+    light = lowered_everywhere(study, np.where(chosen, LIGHT, allowed), rate / CALM)
     value = np.where(chosen, light, explicit)
     affected = np.flatnonzero(allowed < explicit * (1.0 - _NOTICED))
     if not len(affected):

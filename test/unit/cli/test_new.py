@@ -70,7 +70,7 @@ def test_a_file_passes_the_checks_of_the_nodes(name, tmp_path, monkeypatch, caps
 def test_gains_and_damping_follow_the_rate(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     robot, damping = rne.load_urdf(HOMEMADE), []
-    for rate in (50.0, 250.0, 1000.0):
+    for rate in (100.0, 250.0, 1000.0):
         assert main(["new", HOMEMADE, "--out", "my_arm.yaml", "--force", "--rate", str(rate)]) == 0
         found = parsed("my_arm.yaml", robot)
         given = found["computed_torque_controller"]
@@ -79,7 +79,7 @@ def test_gains_and_damping_follow_the_rate(tmp_path, monkeypatch, capsys):
         assert gains[0][0] == pytest.approx(min(40.0, rate / 6.0) ** 2, rel=0.01)
         assert given.get("min_rate", 250.0) == rate
         damping.append(found["gravity_compensation"]["gains.wrist.d"])
-    assert damping[0] < damping[1] == damping[2], "from 100 Hz on elastic gears bound it"
+    assert damping[0] < damping[1] < damping[2]
     capsys.readouterr()
 
 

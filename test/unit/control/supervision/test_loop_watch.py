@@ -133,15 +133,3 @@ def test_a_healthy_arm_keeps_all_of_its_feedback(which, deviation):
     rig.run(1.5)
     assert rig.supervisor.loop.text == ""
     assert rig.supervisor.loop.part(0.0) == 1.0
-
-
-@pytest.mark.parametrize("which", ARMS)
-def test_a_guided_arm_on_elastic_gears_does_not_swing_behind_a_delay(which):
-    """Before: its damping fed the swinging of the Panda's gears to 2.8 velocity limits."""
-    deviation = Deviation(friction=0.0, frequency=25.0, rotor=0.3, command_delay=0.003)
-    rig = rig_of(which, Line(0.001), deviation, bandwidth=10.0)
-    rig.run(0.4)
-    rig.supervisor.hand_guide(True)
-    rig.run(0.02, wrenches={rig.robot.link_names[-1]: np.array([1.0, 1.0, 1.0, 0.1, 0.1, 0.1])})
-    assert driven(rig, 0.6) < 0.5
-    assert rig.mode is Mode.FLOATING
