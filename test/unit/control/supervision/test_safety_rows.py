@@ -292,6 +292,7 @@ def a_pushed_reference_follows_the_arm(name: str) -> None:
     q, push = rig.supervisor.queue.reference.q.copy(), np.zeros(6)
     while np.abs(rig.simulator.state.q - q).max() < 0.2:
         push[:3] += 1.0
+        assert push[0] < 1000.0, "no push moves the arm away"
         rig.run(0.02, wrenches={rig.robot.link_names[-1]: push})
     first = len(rig.speeds)
     away = np.abs(rig.simulator.state.q - q).max()
