@@ -94,6 +94,8 @@ def a_requested_stop_is_final(name: str) -> None:
     rig.run(0.3)
     assert rig.mode is Mode.RELEASED
     assert not np.array(rig.sent[first:]).any()
+    rig.simulator = ForeignArm(rig.urdf, rig.simulator.state.q, TICK, rig.unlike)  # brakes have caught the arm
+    rig.run(0.05)
     rig.supervisor.recover(rig.now)
     rig.until(Mode.HOLDING)
 
@@ -148,7 +150,8 @@ def states_that_return_hold_the_arm(name: str) -> None:
 def states_that_return_elsewhere_are_refused(name: str) -> None:
     rig = foreign(name).hold()
     rig.until(Mode.STOPPING, corrupt=lambda state: None)
-    rig.run(1.2, corrupt=lambda state: state | {"q": state["q"] + rig.robot.velocity_limit})
+    away = 4.0 * rig.robot.velocity_limit  # twice the speed limit would take 2 s for it
+    rig.run(1.2, corrupt=lambda state: state | {"q": state["q"] + away})
     assert rig.mode is Mode.FAULT
     rig.check()
 
