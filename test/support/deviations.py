@@ -72,6 +72,10 @@ class Arm(ForeignRig):
         assert self.mode is Mode.TRACKING, self.supervisor.cause
         return self
 
+    def caught(self) -> None:
+        """Brakes have caught the arm where it is, and let go."""
+        self.simulator = ForeignArm(self.urdf, self.simulator.state.q, TICK, self.unlike)
+
     def go(self, seconds: float, *, rate: float = 0.0, **how: Any) -> None:
         """Run with the stamps of that clock, which gains `rate`."""
 

@@ -17,6 +17,7 @@ from support.foreign_episodes import TICK, ForeignRig, Line, arms, controller_va
 from support.foreign_plant import Deviation, ForeignArm
 from support.supervised import Rig
 
+from rne_dynamics.c_export.export import end_links
 from rne_dynamics.control.motion.motion import Motion
 from rne_dynamics.control.motion.tolerances import Tolerances
 from rne_dynamics.control.sampled import SampledTrajectory
@@ -135,7 +136,7 @@ class SlowArm:
         except ControlError:  # stopped, for another reason
             return not rig.supervisor.counters.refused[StateProblem.FROZEN]
         rig.run(passed + 0.4, corrupt=sensor)
-        push = {self.robot.link_names[-1]: np.append(rng.normal(size=3) * 10.0, np.zeros(3))}
+        push = {end_links(self.robot)[-1]: np.append(rng.normal(size=3) * 10.0, np.zeros(3))}
         rig.run(0.2, corrupt=sensor, wrenches=push)  # held meanwhile
         rig.run(0.2, corrupt=sensor)
         return not rig.supervisor.counters.refused[StateProblem.FROZEN]

@@ -10,6 +10,7 @@ import numpy as np
 from support.supervised import Rig
 
 import rne_dynamics as rne
+from rne_dynamics.c_export.export import end_links
 from rne_dynamics.control.motion.acceptance import CurrentMotion, Rules, accept_points
 from rne_dynamics.control.motion.limits import MotionLimits
 from rne_dynamics.control.motion.motion import Motion
@@ -271,7 +272,7 @@ class Happenings:
     def does_push(self) -> None:
         self.healthy = False
         force = self.rng.uniform(-1.0, 1.0, 6) * np.array([60.0] * 3 + [5.0] * 3) * self.rng.random()
-        self.wrenches = {self.robot.link_names[-1]: force}
+        self.wrenches = {end_links(self.robot)[-1]: force}
 
     def does_let_go(self) -> None:
         self.wrenches = None

@@ -17,6 +17,7 @@ from support.foreign_plant import Deviation, ForeignArm
 from support.moving_bases import Swell
 
 import rne_dynamics as rne
+from rne_dynamics.c_export.export import end_links
 from rne_dynamics.control.supervision.settings import Settings
 from rne_dynamics.control.supervision.states import DRIVING, FLOATING, STOPPING
 from rne_dynamics.control.supervision.stop_plan import Stage
@@ -144,7 +145,7 @@ class LostStates(ForeignEpisode):
         kind = rng.choice(["held", "moving", "guided"], p=[0.15, 0.75, 0.1])
         if kind == "guided" and supervisor.mode in DRIVING:
             supervisor.hand_guide(True)
-            rig.run(rng.uniform(0.1, 0.5), wrenches={self.robot.open_tree.link_names[-1]: rng.uniform(-10.0, 10.0, 6)})
+            rig.run(rng.uniform(0.1, 0.5), wrenches={end_links(self.robot.open_tree)[-1]: rng.uniform(-10.0, 10.0, 6)})
         elif kind == "moving":
             while not self._request(self.does_move):
                 pass

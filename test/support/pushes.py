@@ -18,6 +18,7 @@ from support.supervised import Rig
 from support.wheel import wheel_urdf
 
 import rne_dynamics as rne
+from rne_dynamics.c_export.export import end_links
 from rne_dynamics.control.guards.base_filter import BaseSensor
 from rne_dynamics.control.supervision.settings import Settings
 from rne_dynamics.control.supervision.states import Mode
@@ -105,7 +106,7 @@ def push(name: str, number: int, *, guided: bool = True, twist: bool = True) -> 
     size, time = rng.uniform(*FORCE), rng.uniform(*TIME)
     along, about = (v / np.linalg.norm(v) for v in rng.normal(size=(2, 3)))
     moment = LEVER * size * about if twist and rng.random() < 0.5 else np.zeros(3)
-    link = "wrist" if name == PANTOGRAPH else rig.robot.link_names[-1]
+    link = "wrist" if name == PANTOGRAPH else end_links(rig.robot)[-1]
     first = len(rig.speeds)
     rig.run(time, wrenches={link: np.concatenate([size * along, moment])})
     rig.run(AFTER)

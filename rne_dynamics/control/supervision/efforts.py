@@ -199,7 +199,7 @@ class Efforts(Transitions):
         return runaway.cut
 
     def _allowed(self, runaway: Runaway, now: float, effort: Array) -> Array:
-        late, q, qd = self._filter.late, self.q, self.qd
+        late, q, qd = self.loop.acts_after + self._filter.late, self.q, self.qd
         return runaway.allow(now, late, qd, effort, lambda qdd: self._torques.explaining(q, qd, qdd))
 
     def _take_energy(self, runaway: Runaway, now: float) -> Effort:

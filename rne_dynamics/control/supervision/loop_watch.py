@@ -161,6 +161,11 @@ class LoopWatch:
         part = self._lowered * min(self._tolerated / max(total, 1e-9), 1.0)
         return part if self._measured else min(part, UNKNOWN)
 
+    @property
+    def acts_after(self) -> float:
+        """Delay until an effort acts: as measured, or as declared where that is not known, s."""
+        return self._settings.command_delay if math.isnan(self.delay) else self.delay
+
     def measure(self, stamp: int, sent: Array, reported: Array) -> str:
         """Take an effort sent and those reported with the state of `stamp`, ns; why motion is locked from now on.
 

@@ -87,7 +87,7 @@ class Runaway:
         Parameters
         ----------
         now, late
-            Present time, monotonic s, and how much later than usual the measurement came, s.
+            Present time, monotonic s, and how old the efforts are that the measurement shows, s.
         qd, effort
             Measured velocity, rad/s or m/s; gravity and damping; shape (n,).
         explaining

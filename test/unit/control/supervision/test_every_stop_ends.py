@@ -12,6 +12,7 @@ import pytest
 from support.supervised import Rig, settings
 
 import rne_dynamics as rne
+from rne_dynamics.c_export.export import end_links
 from rne_dynamics.control.supervision.states import Mode
 from rne_dynamics.control.supervision.stop_plan import StopPlan
 
@@ -210,7 +211,7 @@ def stops_in_time(seed: int) -> None:
     rig, stop = random_situation(seed)
     rng = np.random.default_rng(seed + 10**6)
     rig.run(0.3)
-    pushed = {rig.robot.link_names[-1]: rng.uniform(-40.0, 40.0, 6)} if rng.random() < 0.5 else None
+    pushed = {end_links(rig.robot.open_tree)[-1]: rng.uniform(-40.0, 40.0, 6)} if rng.random() < 0.5 else None
     if rng.random() < 0.5:
         rig.move(rig.supervisor.q + rng.uniform(-0.4, 0.4, rig.robot.n), rng.uniform(0.4, 1.0))
     rig.run(rng.uniform(0.0, 0.4), wrenches=pushed)

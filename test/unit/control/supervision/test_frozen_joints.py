@@ -16,6 +16,7 @@ from support.supervised import Rig
 from support.wheel import wheel_urdf
 
 import rne_dynamics as rne
+from rne_dynamics.c_export.export import end_links
 from rne_dynamics.control.supervision.states import Mode
 from rne_dynamics.errors import StateProblem
 from rne_dynamics.ros.tracking_parameters import tracking_settings
@@ -146,7 +147,7 @@ def test_a_hand_may_push_an_arm_that_friction_holds_after_a_slow_motion(number):
     rig.run(passed + 0.2)
     for _ in range(2):
         force = rng.normal(size=3) * rng.choice([10, 25])
-        rig.run(0.3, wrenches={robot.link_names[-1]: np.append(force, np.zeros(3))})
+        rig.run(0.3, wrenches={end_links(robot)[-1]: np.append(force, np.zeros(3))})
         rig.run(0.1)
     assert not rig.supervisor.counters.refused, rig.supervisor.cause
 

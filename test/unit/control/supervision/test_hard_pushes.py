@@ -8,9 +8,9 @@ from support.pushes import ARMS, push
 
 from rne_dynamics.control.supervision.states import Mode
 
-#: Largest speed in velocity limits. The wrists of the Panda's and the four-joint arm's models have no motor inertia: a
-#: constant force that is more than their motors give spins them up, whatever brakes.
-FASTEST = {"puma560": 1.6, "panda": 4.0, "ur10": 1.6, "puma560 on a moving base": 1.6, "pantograph": 2.5}
+#: Largest speed in velocity limits. The wrists of Panda, UR10 and the four-joint arm have no motor inertia in their
+#: models: a constant force that is more than their motors give spins them up, whatever brakes.
+FASTEST = {"puma560": 1.6, "panda": 4.0, "ur10": 6.5, "puma560 on a moving base": 1.6, "pantograph": 2.5}
 #: Numbers of pushes: fast, and slow.
 FEW, MANY = 3, 40
 

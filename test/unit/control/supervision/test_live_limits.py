@@ -15,6 +15,7 @@ from support.supervised import Rig
 from support.wheel import wheel_urdf
 
 import rne_dynamics as rne
+from rne_dynamics.c_export.export import end_links
 from rne_dynamics.control.guards.base_filter import BaseSensor
 from rne_dynamics.control.motion.tolerances import Tolerances
 from rne_dynamics.control.supervision.motion_queue import Ending
@@ -159,7 +160,7 @@ def test_a_guided_arm_is_slowed_too(name):
     rig = rig_of(name)
     rig.supervisor.hand_guide(True)
     limit = rig.settings.limits.velocity
-    hand = {rig.robot.link_names[-1]: np.array([4.0, -6.0, 3.0, 0.0, 0.0, 0.0])}
+    hand = {end_links(rig.robot.open_tree)[-1]: np.array([4.0, -6.0, 3.0, 0.0, 0.0, 0.0])}
     for _ in range(20):
         rig.run(0.02, wrenches=hand)
         if (np.abs(rig.speeds[-1]) > 0.5 * limit).any():
