@@ -224,7 +224,9 @@ class Episode(Happenings):
                 np.abs(rig.speeds[-1]) > 0.1 * limits.velocity
             )
             self.driven = np.where(drives, self.driven + self.cycle, 0.0)
-            longest = (GUIDED if supervisor.mode is Mode.FLOATING else DRIVEN) + self.late
+            # what is seen in k checks in a row has lasted for k − 1 cycles
+            longest = GUIDED if supervisor.mode is Mode.FLOATING else DRIVEN
+            longest += self.late + self.jitter + self.cycle
             if (self.driven > longest + 1e-9).any():
                 j = int(np.argmax(self.driven))
                 self._fail(f"after overspeed joint {j} is driven on for {self.driven[j]:.3f} s")

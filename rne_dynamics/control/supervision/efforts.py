@@ -6,6 +6,7 @@ import numpy as np
 
 from rne_dynamics.control.guards.effort_limiter import EFFORT, STOP, VELOCITY, Limited
 from rne_dynamics.control.reference import Reference
+from rne_dynamics.control.supervision.loop_watch import Measured
 from rne_dynamics.control.supervision.motion_queue import Ending
 from rne_dynamics.control.supervision.output import Effort
 from rne_dynamics.control.supervision.runaway import Runaway
@@ -44,7 +45,7 @@ class Efforts(Transitions):
             return self._bridge(now)
         try:
             if now >= self._update_inertia_at:
-                self._output.update_inertia(self._torques.update_inertia(self.q))
+                self._output.update_inertia(self._torques.update_inertia(self.q, self.loop.acts_after))
                 self._update_inertia_at = now + INERTIA_PERIOD
             if self._torques.loops is not None:
                 self._torques.follow(self.q, self.qd)
@@ -62,9 +63,10 @@ class Efforts(Transitions):
 
     def _watch_loop(self) -> None:
         """Measure the delay of the loop, and look for oscillations."""
-        loop = self.loop
-        locked = loop.measure(self.stamp, self._command, self._reported)
-        cause = loop.oscillates(self.stamp, self.queue.reference.q, self.q, self._filter.finest)
+        loop, guided = self.loop, self.mode is FLOATING
+        locked = "" if guided else loop.measure(self.stamp, self._command, self._reported)
+        state = Measured(self.stamp, self.q, self.qd, self._filter.finest)
+        cause = loop.oscillates(self.queue.reference, state, guided=guided)
         if self.mode not in DRIVING:
             return
         if locked:
@@ -93,7 +95,8 @@ class Efforts(Transitions):
         if not self._drives and self.mode is not STOPPING:
             return self._limited(torques.supporting(q, qd), now)
         if self.mode is FLOATING:
-            return self._limited(torques.floating(q, qd), now)
+            self._followed = True
+            return self._limited(torques.floating(q, qd, self.loop.damping), now)
         if self.mode is STOPPING and self._at_rest(now):
             return self._limited(self._damped(now), now, self._support(now))
         reference = self.queue.advance(stamp, self.speed)
@@ -174,8 +177,9 @@ class Efforts(Transitions):
         if cause:
             self.counters.held_anew += 1
             self.cause = cause
-        self.queue.anchor(self.stamp, Reference(place, *np.zeros((2, len(place)))), self.cause)
-        self.loop.forget()
+        there = Reference(place, *np.zeros((2, len(place))))
+        self.loop.shift(self.queue.reference, there)
+        self.queue.anchor(self.stamp, there, self.cause)
         return self.queue.advance(stamp, self.speed)
 
     def _grown(self, stamp: int, speed: Array) -> float:

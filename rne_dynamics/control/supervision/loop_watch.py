@@ -4,21 +4,24 @@
 is reported with the stamp s + delay. While the arm is taken over, and its feedback grows, efforts change; the shift at
 which the commands explain the reports best is the delay.
 
-**Oscillation.** Position errors swing to and fro fast, and do not decay. After `LEAST_SWINGS` such swings in a row the
-loop itself feeds them: delay, elastic gears or wrong inertia are more than its gains tolerate. Swings that elastic
-gears make by themselves decay.
+**Oscillation.** Position errors swing to and fro fast, or velocity errors do so far, and do not decay. After
+`LEAST_SWINGS` such swings in a row the loop itself feeds them: delay, elastic gears or wrong inertia are more than its
+gains tolerate. Swings that elastic gears make by themselves decay. So it is with the damping of hand guiding.
 """
 
 from __future__ import annotations
 
 import math
+from typing import NamedTuple
 
 import numpy as np
 
 from rne_dynamics.compiling.jit import in_place_kernel
 from rne_dynamics.control.computed_torque import ComputedTorque
 from rne_dynamics.control.gains import Gains, tolerated_delay
+from rne_dynamics.control.reference import Reference
 from rne_dynamics.control.supervision.settings import Settings
+from rne_dynamics.control.thresholds import NANOSECONDS
 from rne_dynamics.model.inertia import Array
 
 #: Part of a compensated delay that still counts, since the model's inertia is not exact.
@@ -31,11 +34,17 @@ LOWERED, LEAST_PART = 0.25, 0.05
 DIFFERENCE = 0.002
 #: Longest swing, in 1/ω with ω = √p or d / 2: a late loop swings no slower. Shortest one, s: noise is faster.
 SLOWEST, SHORTEST_SWING = 3.0, 0.0025
+#: Longest swing of a guided arm that no hand makes, s.
+SHAKEN = 0.05
 #: Smallest swing, in the way at the velocity limit in this time, s, in steps of the encoder, and in the way at the
 #: velocity limit in the time that it takes: neither encoders nor friction and play of gears make larger ones.
 LEAST_TIME, ENCODER_STEPS, LEAST_SPEED = 1.5e-4, 3.0, 0.02
-#: Part of the last swing the same way that is left of one that does not decay; and growth that counts twice.
-KEPT, GROWN = 0.8, 1.8
+#: Smallest swing of a velocity error that counts too, in velocity limits, and in steps of the encoder in a period: it
+#: shows before the positions do where the arm drifts meanwhile, or has a coarse encoder.
+FAST, SPEED_STEPS = 0.3, 1.5
+#: Part of the last swing the same way that is left of one that does not decay; growth that counts twice; the part that
+#: counts while gears come to rest after the feedback was lowered, and for how long, s.
+KEPT, GROWN, GROWING, CALMING = 0.8, 1.8, 1.0, 0.12
 #: Swings in a row that show an oscillation, and that must pass after the feedback was lowered.
 LEAST_SWINGS, SWING_PAUSE = 4.0, 2.0
 
@@ -74,7 +83,7 @@ class LoopDelay:
 
         After the last state one shift is compared in each call, in less than 20 us.
         """
-        k, t = self._rows, 1e-9 * stamp
+        k, t = self._rows, stamp / NANOSECONDS
         if not self._scores and k < MOST_STATES and (k == 0 or t < self._stamps[0] + SPAN):
             if k == 0 or t > self._stamps[k - 1]:
                 self._stamps[k], self._sent[k], self._reported[k] = t, sent / self._limit, reported / self._limit
@@ -95,10 +104,11 @@ class LoopDelay:
 
 
 @in_place_kernel
-def swing_kernel(memory: Array, aim: Array, q: Array, finest: Array, t: float) -> int:
+def swing_kernel(memory: Array, aim: Array, q: Array, finest: Array, kept: float, t: float) -> int:
     """Take the state of the time `t`, s; the joint that oscillates, or −1.
 
-    `memory` (`SWING_ROWS`, n), zero at first but for its last rows; `finest`, (n,), are steps of the encoders.
+    `memory` (`SWING_ROWS`, n), zero at first but for its last rows; `finest`, (n,), are steps of the encoders; swings
+    count that are `kept` times as large as the last one the same way.
     """
     found = -1
     for j in range(q.shape[0]):
@@ -111,7 +121,7 @@ def swing_kernel(memory: Array, aim: Array, q: Array, finest: Array, t: float) -
         elif abs(e - memory[_EXTREME, j]) > max(LEAST_TIME * limit, ENCODER_STEPS * finest[j]):
             swing, lasted = abs(memory[_EXTREME, j] - memory[_FROM, j]), memory[_EXTREME_AT, j] - memory[_FROM_AT, j]
             before = memory[_BEFORE, j]
-            least = max(LEAST_SPEED * limit * lasted, KEPT * before)
+            least = max(LEAST_SPEED * limit * lasted, kept * before)
             fed = SHORTEST_SWING <= lasted <= memory[LONGEST, j] and swing >= least
             more = 2.0 if swing > GROWN * before > 0.0 else 1.0
             memory[COUNT, j] = memory[COUNT, j] + more if fed else min(memory[COUNT, j], 0.0)
@@ -123,17 +133,28 @@ def swing_kernel(memory: Array, aim: Array, q: Array, finest: Array, t: float) -
     return found
 
 
+class Measured(NamedTuple):
+    """A joint state: its stamp, ns; positions, velocities and steps of the encoders, (n,)."""
+
+    stamp: int
+    q: Array
+    qd: Array
+    finest: Array
+
+
 class LoopWatch:
     """Watches the loop of computed torque; other laws, whose gains have other units, get all of their feedback."""
 
     def __init__(self, settings: Settings) -> None:
-        self._memory = np.zeros((SWING_ROWS, settings.robot.n))
+        self._places, self._speeds = self._memory = np.zeros((2, SWING_ROWS, settings.robot.n))
         self._gains: Gains | None = None
         self._settings, self._delay = settings, LoopDelay(settings.limits.effort)
-        self._measured, self._once = False, True
+        self._measured, self._once, self._at, self._lowered_at = False, True, -math.inf, -math.inf
         #: From a state's stamp until the effort that answers it acts, as measured, s; NaN where it is not known.
         self.delay = math.nan
         self._lowered, self.text, self.spent = 1.0, "", False
+        #: Fraction of the damping of hand guiding.
+        self.damping = 1.0
         self.adopt(settings)
 
     def adopt(self, settings: Settings) -> None:
@@ -143,15 +164,21 @@ class LoopWatch:
         if gains is not self._gains:
             self._lowered, self.text = 1.0, ""
         self._settings, self._gains, self._tolerated = settings, gains, math.inf
-        self._memory[LIMIT], self._memory[LONGEST] = settings.limits.velocity, 0.0
+        self._places[LIMIT], self._longest = settings.limits.velocity, np.zeros(settings.robot.n)
         if gains is not None:
             self._tolerated = tolerated_delay(gains.p, gains.i, gains.d)
-            self._memory[LONGEST] = SLOWEST / np.maximum(np.maximum(np.sqrt(gains.p), 0.5 * gains.d), SLOWEST)
+            self._longest = SLOWEST / np.maximum(np.maximum(np.sqrt(gains.p), 0.5 * gains.d), SLOWEST)
         self._judge()
 
-    def forget(self) -> None:
-        """The reference has jumped."""
-        self._memory[:LONGEST] = 0.0
+    def shift(self, before: Reference, after: Reference) -> None:
+        """The reference has jumped: the arm swings on about another one."""
+        for memory, way in ((self._places, after.q - before.q), (self._speeds, after.qd - before.qd)):
+            memory[[_FROM, _EXTREME]] += way
+
+    def begin_guiding(self) -> None:
+        """A hand moves the arm from now on, with all of the damping."""
+        self.damping = 1.0
+        self._memory[:, :LONGEST] = 0.0
 
     def part(self, late: float) -> float:
         """Fraction of the feedback for a state that came `late`, s, compared with others."""
@@ -182,19 +209,34 @@ class LoopWatch:
         self._judge()
         return self.locked
 
-    def oscillates(self, stamp: int, aim: Array, q: Array, finest: Array) -> str:
-        """Take a reference and a state, (n,); what is said where the feedback is lowered for an oscillation.
+    def oscillates(self, aim: Reference, state: Measured, *, guided: bool = False) -> str:
+        """Take a reference and the state that it is for; what is said where feedback or damping are lowered.
 
         The arm is to be stopped then if `spent`: it oscillates with as little feedback as is useful.
         """
-        j = swing_kernel(self._memory, np.array(aim), q, finest, 1e-9 * stamp)  # `aim` may be read-only
+        self._memory[:, LONGEST] = SHAKEN if guided else self._longest
+        t, finest = state.stamp / NANOSECONDS, state.finest
+        passed, self._at = t - self._at, t
+        if not 0.0 < passed < math.inf:
+            return ""
+        coarse = np.maximum(FAST * self._places[LIMIT], SPEED_STEPS * finest / passed)
+        # copies: the reference's arrays may be read-only
+        kept = GROWING if t < self._lowered_at + CALMING else KEPT
+        j = swing_kernel(self._places, np.array(aim.q), state.q, finest, kept, t)
+        j = max(j, swing_kernel(self._speeds, np.array(aim.qd), state.qd, coarse / ENCODER_STEPS, kept, t))
         if j < 0:
             return ""
-        self._lowered *= LOWERED
-        self._memory[COUNT] = -SWING_PAUSE
-        self._memory[LIMIT] *= 2.0  # what lasts must be larger to count again
-        self.spent = self._lowered < LEAST_PART
+        self._memory[:, COUNT], self._lowered_at = -SWING_PAUSE, t
         name = self._settings.robot.joint_names[j]
+        if guided:
+            self.damping *= LOWERED
+            return (
+                f"joint {name!r} oscillates: the damping of hand guiding is lowered to {self.damping:.0%} until it "
+                "ends. Lower it, or look for a delay, a wrong inertia or elastic gears"
+            )
+        self._lowered *= LOWERED
+        self._places[LIMIT] *= 2.0  # what lasts must be larger to count again
+        self.spent = self._lowered < LEAST_PART
         self.text = (
             f"joint {name!r} oscillates: the feedback is lowered to {self._lowered:.0%} until ~/recover or other "
             f"gains. Lower gains.{name}.p and d, or look for a delay, a wrong inertia or elastic gears"

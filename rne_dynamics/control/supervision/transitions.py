@@ -93,6 +93,8 @@ class Transitions:
         assert (self.mode, mode) in ALLOWED, f"{self.mode} to {mode}"
         self.mode, self.cause = mode, cause
         self._runaway = self._runaway if mode is STOPPING else None
+        if mode is FLOATING:
+            self.loop.begin_guiding()
         self._on_change(mode, cause)
 
     def _wait(self, now: float, cause: str, needed: int = 1) -> None:
@@ -115,8 +117,8 @@ class Transitions:
         """Come to rest from what was measured `late` s ago; if `soft`, the feedback grows from nothing."""
         self._torques.forget()
         now = Reference(self.q + late * self.qd, self.qd.copy(), np.zeros(len(self.q)))
+        self.loop.shift(self.queue.reference, now)
         self.queue.anchor(self.stamp + round(late * NANOSECONDS), now, why)
-        self.loop.forget()
         self._ramped = self._integrated = self.stamp
         if soft:
             self._feedback = 0.0

@@ -7,6 +7,7 @@ import pytest
 from support.foreign_episodes import TICK, ForeignRig, Line, arms, controller_values
 from support.foreign_plant import Deviation, ForeignArm
 
+from rne_dynamics.c_export.export import end_links
 from rne_dynamics.control.supervision.states import Mode
 from rne_dynamics.errors import ControlError
 from rne_dynamics.ros.tracking_parameters import tracking_settings
@@ -133,3 +134,29 @@ def test_a_healthy_arm_keeps_all_of_its_feedback(which, deviation):
     rig.run(1.5)
     assert rig.supervisor.loop.text == ""
     assert rig.supervisor.loop.part(0.0) == 1.0
+
+
+@pytest.mark.parametrize(("deviation", "line"), [
+    (Deviation(friction=0.0, frequency=25.0, rotor=0.3, command_delay=0.003), Line(0.001)),
+    (Deviation(friction=1.73, frequency=32.3, rotor=0.83), Line(0.002, 0.0056)),
+])
+@pytest.mark.parametrize("which", ARMS)
+def test_a_guided_arm_on_elastic_gears_does_not_swing_behind_a_delay(which, deviation, line):
+    """Before: its damping fed the swinging of gears, to 2.8 velocity limits."""
+    rig = rig_of(which, line, deviation, bandwidth=10.0)
+    rig.run(0.4)
+    rig.supervisor.hand_guide(True)
+    rig.run(0.02, wrenches={end_links(rig.robot)[-1]: np.array([1.0, 1.0, 1.0, 0.1, 0.1, 0.1])})
+    assert driven(rig, 1.5) < 0.6
+    assert rig.mode is Mode.FLOATING
+
+
+@pytest.mark.parametrize("which", ARMS)
+def test_a_hand_that_shakes_a_guided_arm_keeps_its_damping(which):
+    rig = rig_of(which, Line(0.002), Deviation())
+    rig.run(0.4)
+    rig.supervisor.hand_guide(True)
+    link = end_links(rig.robot)[-1]
+    for k in range(12):  # at 6 Hz
+        rig.run(1.0 / 12.0, wrenches={link: (-1.0) ** k * np.array([20.0, 20.0, 20.0, 1.0, 1.0, 1.0])})
+    assert rig.supervisor.loop.damping == 1.0
