@@ -93,8 +93,11 @@ def test_a_reset_in_motion_is_held_at_the_start(start, make_peer):
     trajectories = peer.node.create_publisher(JointTrajectory, f"{CONTROLLER}/joint_trajectory", OFFERED)
     wait_until(lambda: "agree" in process.output() or "not checked" in process.output(), START, "the check", [process])
     wait_until(trajectories.get_subscription_count, PATIENCE, "its subscription", [process])
-    point = JointTrajectoryPoint(positions=[0.9, 0.4], time_from_start=duration_message(1.0))
-    trajectories.publish(JointTrajectory(joint_names=JOINTS, points=[point]))
+    points = [  # the second one, slow: the motion is under way however long the call takes
+        JointTrajectoryPoint(positions=[0.9, 0.4], time_from_start=duration_message(1.0)),
+        JointTrajectoryPoint(positions=[1.0, 0.4], time_from_start=duration_message(2.0 * PATIENCE)),
+    ]
+    trajectories.publish(JointTrajectory(joint_names=JOINTS, points=points))
     wait_until(lambda: states.latest() and states.latest().position[0] > 0.85, PATIENCE, "the motion", [process])
     assert peer.call(Trigger, "simulator/reset", Trigger.Request(), once=True).success
     wait_until(lambda: "as by a reset" in process.output(), PATIENCE, "the controller to notice", [process])

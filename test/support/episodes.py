@@ -220,12 +220,13 @@ class Episode(Happenings):
             self.overspeed_step = -1.0
             self.driven = np.zeros(self.robot.n)
         else:
+            guided = supervisor.mode is Mode.FLOATING  # its other joints float on against gravity, at any speed
             drives = (rig.power[-1] > NEGLIGIBLE * limits.effort * limits.velocity) & (
-                np.abs(rig.speeds[-1]) > 0.1 * limits.velocity
+                np.abs(rig.speeds[-1]) > (1.0 if guided else 0.1) * limits.velocity
             )
             self.driven = np.where(drives, self.driven + self.cycle, 0.0)
             # what is seen in k checks in a row has lasted for k − 1 cycles
-            longest = GUIDED if supervisor.mode is Mode.FLOATING else DRIVEN
+            longest = GUIDED if guided else DRIVEN
             longest += self.late + self.jitter + self.cycle
             if (self.driven > longest + 1e-9).any():
                 j = int(np.argmax(self.driven))

@@ -45,7 +45,7 @@ class Efforts(Transitions):
             return self._bridge(now)
         try:
             if now >= self._update_inertia_at:
-                self._output.update_inertia(self._torques.update_inertia(self.q, self.loop.acts_after))
+                self._output.update_inertia(self._torques.update_inertia(self.q))
                 self._update_inertia_at = now + INERTIA_PERIOD
             if self._torques.loops is not None:
                 self._torques.follow(self.q, self.qd)
@@ -133,7 +133,8 @@ class Efforts(Transitions):
         self, terms: TorqueTerms | Array, gravity: Array, limited: Limited, runaway: bool, now: float
     ) -> Effort:
         self._gravity = gravity
-        if self.mode is not FLOATING and self._filter.late < GAP:  # feedback to an old state says nothing of the model
+        follows = self._followed and self.mode is not FLOATING
+        if follows and self._filter.late < GAP:  # feedback to an old state says nothing of the model
             self._torques.missed.note(now, terms, limited.command)
         if limited.any and (limited.flags & (EFFORT | STOP | VELOCITY)).any():
             self._filter.doubt(now)
@@ -155,7 +156,8 @@ class Efforts(Transitions):
         # for dead reckoning of joints whose reading is frozen: the damping of the others moves them too
         own = torques.held * torques.inverse.dot(terms.feedback)
         self._filter.expect(now, None, terms.friction, own, torques.held)
-        return terms._replace(feedback=terms.feedback + support * self._filter.borne)
+        missed = torques.missed.weight(terms.gravity)
+        return terms._replace(feedback=terms.feedback + support * self._filter.borne + missed)
 
     def _note_motion(self, now: float, ended: Ending | None) -> None:
         """The mode that belongs to the state of the queue."""

@@ -34,8 +34,8 @@ LOWERED, LEAST_PART = 0.25, 0.05
 DIFFERENCE = 0.002
 #: Longest swing, in 1/ω with ω = √p or d / 2: a late loop swings no slower. Shortest one, s: noise is faster.
 SLOWEST, SHORTEST_SWING = 3.0, 0.0025
-#: Longest swing of a guided arm that no hand makes, s.
-SHAKEN = 0.05
+#: Longest swing of a velocity, and of a guided arm, s: gears and late loops swing faster, hands and motions slower.
+QUICK = 0.05
 #: Smallest swing, in the way at the velocity limit in this time, s, in steps of the encoder, and in the way at the
 #: velocity limit in the time that it takes: neither encoders nor friction and play of gears make larger ones.
 LEAST_TIME, ENCODER_STEPS, LEAST_SPEED = 1.5e-4, 3.0, 0.02
@@ -123,7 +123,7 @@ def swing_kernel(memory: Array, aim: Array, q: Array, finest: Array, kept: float
             before = memory[_BEFORE, j]
             least = max(LEAST_SPEED * limit * lasted, kept * before)
             fed = SHORTEST_SWING <= lasted <= memory[LONGEST, j] and swing >= least
-            more = 2.0 if swing > GROWN * before > 0.0 else 1.0
+            more = 2.0 if memory[COUNT, j] >= 1.0 and swing > GROWN * before > 0.0 else 1.0  # not what sets it off
             memory[COUNT, j] = memory[COUNT, j] + more if fed else min(memory[COUNT, j], 0.0)
             memory[_BEFORE, j], memory[_LAST, j], memory[_WAY, j] = memory[_LAST, j], swing, -way
             memory[_FROM, j], memory[_FROM_AT, j] = memory[_EXTREME, j], memory[_EXTREME_AT, j]
@@ -214,7 +214,8 @@ class LoopWatch:
 
         The arm is to be stopped then if `spent`: it oscillates with as little feedback as is useful.
         """
-        self._memory[:, LONGEST] = SHAKEN if guided else self._longest
+        self._places[LONGEST] = QUICK if guided else self._longest
+        self._speeds[LONGEST] = QUICK if guided else np.minimum(self._longest, QUICK)
         t, finest = state.stamp / NANOSECONDS, state.finest
         passed, self._at = t - self._at, t
         if not 0.0 < passed < math.inf:

@@ -14,6 +14,8 @@ from rne_dynamics.model.inertia import Array
 FITTED, NEWEST, FIT_PERIOD = 50, 10, 0.01
 #: Deviations of a model that are believed, as parts of its inertia and of its friction: least and most.
 BELIEVED = np.array([[[-0.5], [0.0]], [[0.5], [3.0]]])
+#: Part of the model's gravity that a support may have which stays in a stop: more is a hand's, or a wall's.
+HEAVIER = 0.5
 #: Scatter of a term that proves nothing, in effort limits: what it explains is counted as support.
 SCATTER = 0.003
 
@@ -35,6 +37,12 @@ class MissedEffort:
         if now - self._at >= FIT_PERIOD:
             self._at, self._fit = now, np.zeros(0)
             self._efforts.append((terms, command))
+
+    def weight(self, gravity: Array) -> Array:
+        """Support that an arm of other masses needs besides the model's `gravity`, N·m or N; shape (n,)."""
+        most = HEAVIER * np.abs(gravity)
+        weight: Array = np.clip(self.fit()[0], -most, most)
+        return weight
 
     def fit(self) -> Array:
         """Support, factor of the inertia term, factor of the friction term, (3, n): least squares, each joint alone.

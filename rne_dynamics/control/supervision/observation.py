@@ -59,6 +59,7 @@ class Observation(Efforts):
             self._good, self._doubted = 0, error.problem in DOUBTED
             if error.problem is StateProblem.FROZEN and self.mode in DRIVING:
                 self._begin_stop(now, str(error), after=FAULT)
+                self._torques.missed.forget()  # feedback to a frozen reading says nothing of the model
                 # at once with damping alone: nothing corrects how that joint brakes along a path
                 self._stop = self.settings.stop.begin(now, braking=False, ending=False)
             return False
@@ -97,7 +98,10 @@ class Observation(Efforts):
                 self._anchor(self.cause, soft=False)
             else:  # without a reset the arm has not jumped, and may be in motion
                 what = "clock and positions have jumped, as by a reset" if moved else "clock has jumped"
+                held = self.mode is HOLDING
                 self._hold(f"the joint states' {what}", soft=moved)
+                if held and moved:
+                    self._on_change(self.mode, self.cause)
                 if moved or self.gate.checking:  # the check's time is that of before
                     self._begin_check()
                 self._go_on()

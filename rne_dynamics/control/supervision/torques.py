@@ -116,18 +116,17 @@ class Torques:
         if self.loops is not None:
             self.loops.follow(q, qd)
 
-    def update_inertia(self, q: Array, delay: float) -> Array:
+    def update_inertia(self, q: Array) -> Array:
         """The inertia of walls and overspeed dampers, (n,); dampers of `damped` and `floating` from now on.
 
-        All are as large as is stable here at the rate at which states come, and with efforts that act after `delay`, s.
-        Walls and overspeed dampers, which may act at the same time as damping and each other, get half as much as that
-        has.
+        All are as large as is stable here at the rate at which states come. Walls and overspeed dampers, which may act
+        at the same time as damping and each other, get half as much as that has.
         """
         settings, robot = self._settings, self._settings.robot
         inertia = joint_inertia(robot, q, self.posture)
         felt, inverse = inertia.felt, inertia.inverse
         self.held, self.moving, self.inverse = inertia.held, inertia.moving, inertia.inverse
-        rate = 1.0 / max(self.period.longest, delay)
+        rate = 1.0 / self.period.longest
         self._inertia_period = self.period.longest
         self._damped = GravityCompensation(robot, lowered(inverse, settings.stop.damping * felt, rate / SAFETY))
         wanted = settings.floating.damping
@@ -186,11 +185,11 @@ class Torques:
     def floating(self, q: Array, qd: Array, damped: float) -> TorqueTerms:
         """Hand guiding with a part of its damping, which the motors resist as a joint comes near its velocity limit."""
         terms = self._floating.law(q, qd, posture=self.posture, base_motion=self._base)
-        if damped < 1.0:
-            terms = terms._replace(feedback=damped * terms.feedback)
         fast = np.maximum(np.abs(qd) - RESISTED * self._settings.limits.velocity, 0.0)
         if fast.any():
             terms = terms._replace(feedback=terms.feedback - self._braked.damping * np.copysign(fast, qd))
+        if damped < 1.0:
+            terms = terms._replace(feedback=damped * terms.feedback)
         return self._own(self._slowed(terms))
 
     def damped(self, q: Array, qd: Array, support: float = 1.0, *, hard: bool = False) -> TorqueTerms:

