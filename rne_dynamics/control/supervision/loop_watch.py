@@ -41,7 +41,7 @@ QUICK = 0.05
 LEAST_TIME, ENCODER_STEPS, LEAST_SPEED = 1.5e-4, 3.0, 0.02
 #: Smallest swing of a velocity error that counts too, in velocity limits, and in steps of the encoder in a period: it
 #: shows before the positions do where the arm drifts meanwhile, or has a coarse encoder.
-FAST, SPEED_STEPS = 0.3, 1.5
+LEAST_SWAY, SWAY_STEPS = 0.3, 1.5
 #: Part of the last swing the same way that is left of one that does not decay; growth that counts twice; the part that
 #: counts while gears come to rest after the feedback was lowered, and for how long, s.
 KEPT, GROWN, GROWING, CALMING = 0.8, 1.8, 1.0, 0.12
@@ -220,7 +220,7 @@ class LoopWatch:
         passed, self._at = t - self._at, t
         if not 0.0 < passed < math.inf:
             return ""
-        coarse = np.maximum(FAST * self._places[LIMIT], SPEED_STEPS * finest / passed)
+        coarse = np.maximum(LEAST_SWAY * self._places[LIMIT], SWAY_STEPS * finest / passed)
         # copies: the reference's arrays may be read-only
         kept = GROWING if t < self._lowered_at + CALMING else KEPT
         j = swing_kernel(self._places, np.array(aim.q), state.q, finest, kept, t)
