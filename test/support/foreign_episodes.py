@@ -200,6 +200,7 @@ class ForeignEpisode(Episode):
             resolution=float(rng.choice([0.0, 2 * np.pi / 2**17, 2 * np.pi / 2**12])), command_delay=total - late,
         )  # fmt: skip
         self.stiff = frequency >= STIFF
+        self.hidden = 0.0 if self.stiff else 0.5 / frequency
         self.story.append(f"{self.robot.name} {self.line} {self.deviation} declared {self.declared}")
         start = self.start()
         return ForeignRig(

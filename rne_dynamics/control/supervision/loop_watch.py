@@ -145,7 +145,9 @@ class Measured(NamedTuple):
 class LoopWatch:
     """Watches the loop of computed torque; other laws, whose gains have other units, get all of their feedback."""
 
-    def __init__(self, settings: Settings) -> None:
+    def __init__(self, settings: Settings, before: float = 0.0) -> None:
+        """`before`: what was known of the delay before this start, s."""
+        self._before = before
         self._places, self._speeds = self._memory = np.zeros((2, SWING_ROWS, settings.robot.n))
         self._gains: Gains | None = None
         self._settings, self._delay = settings, LoopDelay(settings.limits.effort)
@@ -190,8 +192,8 @@ class LoopWatch:
 
     @property
     def acts_after(self) -> float:
-        """Delay until an effort acts: as measured, or as declared where that is not known, s."""
-        return self._settings.command_delay if math.isnan(self.delay) else self.delay
+        """Delay until an effort acts, s: as measured; where that is not known as declared, or as before this start."""
+        return max(self._settings.command_delay, self._before) if math.isnan(self.delay) else self.delay
 
     def measure(self, stamp: int, sent: Array, reported: Array) -> str:
         """Take an effort sent and those reported with the state of `stamp`, ns; why motion is locked from now on.

@@ -38,8 +38,9 @@ HELD, FAST = 0.05, 1.0
 #: the second although nothing was sent to it gets the effort of another joint.
 LEAST_BRAKING, STRAY = 2e-4, 0.05
 #: Part of what has driven a joint on that must stay without efforts to be a hand's: it would grow, since the brake is
-#: gone, but the hand's lever changes. Efforts may act late by `TRIAL`. It is then trusted up to so much more speed.
-EXTERNAL, TRUSTED = 0.5, 3.0
+#: gone, but the hand's lever changes. Efforts may act late by `TRIAL`. It is then trusted up to so much more
+#: speed, in a stop up to less: soft gears drive a joint on for a moment too.
+EXTERNAL, TRUSTED, TRUSTED_IN_STOP = 0.5, 3.0, 1.25
 #: Multiple of a braking effort that drives a joint of a guided arm on, for which a hand alone is not believed; a motor
 #: with the wrong sign makes it 2.
 GUIDED = 1.5
@@ -74,7 +75,7 @@ class Runaway:
         self._tried = False
         #: Whether all efforts are zero; whether that is for good, because motors do not brake.
         self.cut = self.proved = False
-        self._zero_from, self._trusted = now, np.full(len(qd), FAST if guided else 0.0)
+        self._zero_from, self._trusted, self._hand = now, np.full(len(qd), FAST if guided else 0.0), np.zeros(len(qd))
         self._guided = self._doubted = guided
         self._along, self._drive, self._suspects = np.sign(qd), np.zeros(len(qd)), np.zeros(len(qd), dtype=bool)
         self._restart(now, qd)
@@ -128,7 +129,9 @@ class Runaway:
             found = self.proved or not external[self._suspects].all()
             self.cut = self.proved = found and not self._doubted  # a hand may have let go meanwhile: once
             self._doubted = False
-            self._trusted = self._trusted if found else TRUSTED * np.maximum(speed, OVERSPEED)
+            if not found:
+                most = TRUSTED if self._guided else TRUSTED_IN_STOP
+                self._trusted, self._hand = most * np.maximum(speed, OVERSPEED), self._along
         else:
             braked = (commanded * self._qd < 0.0) & (np.abs(commanded) > LEAST_BRAKING * limits.effort)
             bound = np.where(braked, np.abs(commanded), STRAY * limits.effort)
@@ -136,8 +139,10 @@ class Runaway:
                 bound = np.maximum(GUIDED * np.abs(commanded), STRAY * limits.effort)
             driven = (before > HELD) & ((acting - commanded) * along > bound)
             grown = self._tried & (speed > np.maximum(GROWTH * np.maximum(before, self._first), FAST))
-            self._suspects = (driven if self._guided else driven | grown) & (speed > self._trusted)
+            # nobody leads the arm of a stop: what has pushed it does not pull it back
+            trusted = np.where(self._guided | (along == self._hand), self._trusted, 0.0)
+            self._suspects = (driven if self._guided else driven | grown) & (speed > trusted)
             self._along, self._drive = along, acting * along
-            self.cut = bool(self._suspects.any())
+            self.cut, self._zero_from = bool(self._suspects.any()), now
         self._tried = True
         self._restart(now, qd)

@@ -104,7 +104,7 @@ class Transitions:
         self._rates.restart()
         self._stop, self._runaway, self._dead_reckoning, self._lost = None, None, False, False
         self.gate = StartGate(self.settings)
-        self.loop = LoopWatch(self.settings)
+        self.loop = LoopWatch(self.settings, self.loop.acts_after)
         self.arrival, self._period = now, math.inf
         self._enter(WAITING, cause)
 
