@@ -30,6 +30,8 @@ COMPENSATED = 0.5
 UNKNOWN = 0.5
 #: Factor of the feedback after each oscillation; an arm that oscillates with less than the least fraction is stopped.
 LOWERED, LEAST_PART = 0.25, 0.05
+#: Time in which the damping of hand guiding grows e-fold again, s: a push may look like an oscillation.
+REGAINED = 1.0
 #: Difference of declared and measured delay that is reported, s.
 DIFFERENCE = 0.002
 #: Longest swing, in 1/ω with ω = √p or d / 2: a late loop swings no slower. Shortest one, s: noise is faster.
@@ -222,9 +224,10 @@ class LoopWatch:
         passed, self._at = t - self._at, t
         if not 0.0 < passed < math.inf:
             return ""
+        self.damping = min(self.damping * math.exp(min(passed / REGAINED, 1.0)), 1.0)
         coarse = np.maximum(LEAST_SWAY * self._places[LIMIT], SWAY_STEPS * finest / passed)
         # copies: the reference's arrays may be read-only
-        kept = GROWING if t < self._lowered_at + CALMING else KEPT
+        kept = GROWING if guided or t < self._lowered_at + CALMING else KEPT  # pushes make gears swing too
         j = swing_kernel(self._places, np.array(aim.q), state.q, finest, kept, t)
         j = max(j, swing_kernel(self._speeds, np.array(aim.qd), state.qd, coarse / ENCODER_STEPS, kept, t))
         if j < 0:
@@ -234,8 +237,8 @@ class LoopWatch:
         if guided:
             self.damping *= LOWERED
             return (
-                f"joint {name!r} oscillates: the damping of hand guiding is lowered to {self.damping:.0%} until it "
-                "ends. Lower it, or look for a delay, a wrong inertia or elastic gears"
+                f"joint {name!r} oscillates: the damping of hand guiding is lowered to {self.damping:.0%} for a while. "
+                "Lower it, or look for a delay, a wrong inertia or elastic gears"
             )
         self._lowered *= LOWERED
         self._places[LIMIT] *= 2.0  # what lasts must be larger to count again
