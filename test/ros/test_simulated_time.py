@@ -168,6 +168,7 @@ def test_after_the_timeout_it_goes_on_without_waiting_until_the_next_command(sta
         states.drain()
         states.samples.clear()
         wait_until(lambda: states.drain() or len(states.samples) > 10, PATIENCE, why, [simulator])
+        return len({stamp_of(states.decode(sample)) for sample in states.samples}) > 10
 
     def timed_out():
         if next(polls) % 100 == 0:  # a command may be lost before the simulator has seen who sends it
@@ -175,9 +176,9 @@ def test_after_the_timeout_it_goes_on_without_waiting_until_the_next_command(sta
         return "lockstep_timeout" in simulator.output()
 
     polls = itertools.count()
-    goes_on("states before the first command, for which nothing waits")
+    assert goes_on("states before the first command, for which nothing waits")
     wait_until(timed_out, PATIENCE, "the end of the wait for a command", [simulator])
-    goes_on("states after the wait")
+    assert goes_on("states after the wait")
     simulator.stop()
 
 

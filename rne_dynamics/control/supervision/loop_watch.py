@@ -168,10 +168,11 @@ class LoopWatch:
         if gains is not self._gains:
             self._lowered, self.text = 1.0, ""
         self._settings, self._gains, self._tolerated = settings, gains, math.inf
-        self._places[LIMIT], self._longest = settings.limits.velocity, np.zeros(settings.robot.n)
+        self._places[LIMIT], self._longest = settings.limits.velocity, np.zeros((2, settings.robot.n))
         if gains is not None:
             self._tolerated = tolerated_delay(gains.p, gains.i, gains.d)
-            self._longest = SLOWEST / np.maximum(np.maximum(np.sqrt(gains.p), 0.5 * gains.d), SLOWEST)
+            longest = SLOWEST / np.maximum(np.maximum(np.sqrt(gains.p), 0.5 * gains.d), SLOWEST)
+            self._longest = np.stack([longest, np.minimum(longest, QUICK)])  # of positions, of velocities
         self._judge()
 
     def shift(self, before: Reference, after: Reference) -> None:
@@ -218,16 +219,15 @@ class LoopWatch:
 
         The arm is to be stopped then if `spent`: it oscillates with as little feedback as is useful.
         """
-        self._places[LONGEST] = QUICK if guided else self._longest
-        self._speeds[LONGEST] = QUICK if guided else np.minimum(self._longest, QUICK)
+        self._memory[:, LONGEST] = QUICK if guided else self._longest
         t, finest = state.stamp / NANOSECONDS, state.finest
         passed, self._at = t - self._at, t
         if not 0.0 < passed < math.inf:
             return ""
         self.damping = min(self.damping * math.exp(min(passed / REGAINED, 1.0)), 1.0)
         coarse = np.maximum(LEAST_SWAY * self._places[LIMIT], SWAY_STEPS * finest / passed)
-        # copies: the reference's arrays may be read-only
         kept = GROWING if guided or t < self._lowered_at + CALMING else KEPT  # pushes make gears swing too
+        # copies: the reference's arrays may be read-only
         j = swing_kernel(self._places, np.array(aim.q), state.q, finest, kept, t)
         j = max(j, swing_kernel(self._speeds, np.array(aim.qd), state.qd, coarse / ENCODER_STEPS, kept, t))
         if j < 0:
@@ -238,7 +238,7 @@ class LoopWatch:
             self.damping *= LOWERED
             return (
                 f"joint {name!r} oscillates: the damping of hand guiding is lowered to {self.damping:.0%} for a while. "
-                "Lower it, or look for a delay, a wrong inertia or elastic gears"
+                "Set less damping, or look for a delay, a wrong inertia or elastic gears"
             )
         self._lowered *= LOWERED
         self._places[LIMIT] *= 2.0  # what lasts must be larger to count again

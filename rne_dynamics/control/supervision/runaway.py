@@ -12,8 +12,9 @@ time from detection   effort of each joint
 at `TRIAL`, and       zero for all joints, where an effort should brake a joint, and more than that effort has driven
 every `INTERVAL` later  the joint on
 every `INTERVAL` later  the same, if a fast joint is faster than ever since, whatever explains it
-two `TRIAL` of zero   as before for good, if the joint is driven on without its motor: a hand pushes harder than the
-efforts later         motors brake. Otherwise the motors are at fault, and the efforts stay zero
+two `TRIAL` of zero   as before, if the joint is driven on without its motor: a hand pushes harder than the motors
+efforts later         brake. That is believed up to `TRUSTED` times the speed, in a stop up to `TRUSTED_IN_STOP` times
+                      and one way. Otherwise the motors are at fault, and the efforts stay zero
 otherwise             gravity and damping that take energy; slow joints are held
 ====================  ==================================================================================================
 

@@ -15,20 +15,21 @@ FASTEST = {"puma560": 1.6, "panda": 4.0, "ur10": 9.0, "puma560 on a moving base"
 FEW, MANY = 3, 40
 
 
-def judged(name: str, numbers: range, guided: bool) -> None:
-    pushed = [push(name, k, guided=guided, twist=False) for k in numbers]
+def wrong(name: str, numbers: range) -> list[str]:
+    """The pushes of a guided arm after which it does not float, or that made it too fast."""
+    pushed = [push(name, k, twist=False) for k in numbers]
     if name == "four_joint_arm":  # half of these forces are more than its motors can hold
-        assert sum(one.stopped for one in pushed) <= 0.3 * len(pushed), [one.words for one in pushed if one.stopped]
-        return
-    for one in pushed:
-        assert not one.stopped, one.words
-        assert one.peak < FASTEST[name], one.words
-        assert one.rig.mode is (Mode.FLOATING if guided else Mode.HOLDING)
+        stopped = [one.words for one in pushed if one.stopped]
+        return stopped if len(stopped) > 0.3 * len(pushed) else []
+    return [
+        one.words for one in pushed
+        if one.stopped or one.peak >= FASTEST[name] or one.rig.mode is not Mode.FLOATING
+    ]  # fmt: skip
 
 
 @pytest.mark.parametrize("name", [name for name in ARMS if name != "four_joint_arm"])
 def test_a_guided_arm_that_is_pushed_hard_goes_on_floating(name):
-    judged(name, range(FEW), guided=True)
+    assert not wrong(name, range(FEW))
 
 
 @pytest.mark.parametrize("name", [
@@ -36,13 +37,13 @@ def test_a_guided_arm_that_is_pushed_hard_goes_on_floating(name):
     for name in ARMS
 ])
 def test_forty_pushes_of_a_guided_arm(name):
-    judged(name, range(MANY), guided=True)
+    assert not wrong(name, range(MANY))
 
 
 @pytest.mark.soak
 @pytest.mark.parametrize("name", [name for name in ARMS if name != "four_joint_arm"])
 def test_hundreds_of_pushes(name):
-    judged(name, range(MANY, 10 * MANY), guided=True)
+    assert not wrong(name, range(MANY, 10 * MANY))
 
 
 @pytest.mark.parametrize("number", [0, 11, 17])
