@@ -31,7 +31,7 @@ from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.mechanism import RigidRobot
 from rne_dynamics.ros.cdr import one_point_layout, time_at
 from rne_dynamics.ros.command_line import read_command_line
-from rne_dynamics.ros.effort_node import SETTINGS_PERIOD, EffortNode
+from rne_dynamics.ros.effort_node import EffortNode
 from rne_dynamics.ros.follow_action import Begin, FollowAction, follow_action
 from rne_dynamics.ros.loop_cycle import SNAPSHOT_PERIOD
 from rne_dynamics.ros.loop_interface import Loop, Throttle
@@ -72,7 +72,7 @@ class ComputedTorqueController(EffortNode):
         self._refused, self._refusal, self._failed = 0, "", ""
         self._followed: dict[int, OnEnd] = {}
         self._numbers = itertools.count(1)
-        self._speeds: Throttle[float] = Throttle(lambda speed: self.control.send("scale_speed", speed), SETTINGS_PERIOD)
+        self._speeds: Throttle[float] = self.throttled("scale_speed")
         self._speed, self._unit = number(values, "speed_scaling"), SpeedUnit(str(values["speed_scaling_unit"]))
         self.adopted(robot, values, {})
         self.keep(self.create_subscription(JointTrajectory, "~/joint_trajectory", self._on_trajectory, 1, raw=True))

@@ -98,7 +98,7 @@ class EffortNode(ArmNode):
         prepare_logging()
         self.control.call("build", setup, seconds=math.inf)
         self.mode, self._locked = Mode.INACTIVE, False
-        self._newest: Throttle[Settings] = Throttle(lambda newest: self.control.send("adopt", newest), SETTINGS_PERIOD)
+        self._newest: Throttle[Settings] = self.throttled("adopt")
         self._mode_topic.open()
         self.diagnostics = Diagnostics(self)
         self._peers = TopicPeers(self, EFFORT_TOPIC)
@@ -111,6 +111,12 @@ class EffortNode(ArmNode):
         values.enable_changes(self._changed)
         self._mode_topic.publish(self.mode)
         self._await_loop()
+
+    def throttled(self, command: str) -> Throttle[Any]:
+        """Passes values on to the loop; in simulated time each at once, so that the next step finds it in force."""
+        if self._simulated:
+            return Throttle(lambda newest: self.control.call(command, newest), 0.0)
+        return Throttle(lambda newest: self.control.send(command, newest), SETTINGS_PERIOD)
 
     def _await_loop(self) -> None:
         """Wait until the loop has discovered the same nodes: its first messages must not be lost."""

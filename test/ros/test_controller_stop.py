@@ -56,6 +56,7 @@ def test_it_does_not_react_before_the_first_state_nor_need_one_to_stop(in_lockst
     process, peer = in_lockstep(NODE, ROBOT.joint_names, robot_description="puma560", stop=STOP)
     peer.pass_time(1.0)
     assert peer.efforts() == []
+    assert peer.lifecycle_state(NODE) == "active"  # its loop speaks earlier, and a signal would then end the start
     process.signal(signal.SIGINT)
     assert peer.end(process) == 0
     assert all(e == [0.0] * 6 for e in peer.efforts())

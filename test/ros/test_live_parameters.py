@@ -72,6 +72,16 @@ def test_it_declares_what_the_page_says(peer):
     assert set(listed) - {"use_sim_time", "start_type_description_service"} == wanted  # but for rclpy's own
 
 
+def test_every_change_is_in_force_at_the_next_step(peer):
+    held(peer, ROBOT)
+    weight = rne.gravity_torque(ROBOT, np.array(HOME))
+    for limit in (2.0, 60.0, 1.0, 3.0, 60.0):  # as fast as they come: none is left out
+        changes = [("limits.joint1.effort", value(limit)), ("limits.joint1.effort_rate", value(1e6))]
+        assert together(peer, changes).successful
+        assert peer.answer(HOME)[0] == pytest.approx(np.clip(weight[0], -limit, limit), rel=1e-9)
+    assert together(peer, [("limits.joint1.effort_rate", value(0.0))]).successful
+
+
 def test_a_change_takes_effect_at_once_and_whole(peer):
     held(peer, ROBOT)
     loaded = rne.load_urdf("planar2", gravity=GRAVITY, payload=rne.Payload("tool0", 1.5))
