@@ -164,12 +164,14 @@ class MoveNode(ArmNode):
             )
 
     def _what_is_missing(self) -> str:
-        where = "is it running, and in this namespace?"
+        missing = []
         if not self._seen:
             refusal = f" ({self._refusal})" if self._refusal else ""
-            return f"no usable joint state on {self.resolve_topic_name('joint_states')}{refusal}; {where}"
+            missing.append(f"no usable joint state on {self.resolve_topic_name('joint_states')}{refusal}")
         if not self._trajectories.get_subscription_count():
-            return f"the controller does not listen on {self._trajectories.topic_name}; {where}"
+            missing.append(f"the controller does not listen on {self._trajectories.topic_name}")
+        if missing:
+            return f"{', and '.join(missing)}; is it running, and in this namespace?"
         return f"the controller accepts no motion: {self._report or '/diagnostics has no reason'}"
 
     def _send(self) -> None:

@@ -13,7 +13,6 @@ import rne_dynamics as rne
 from rne_dynamics.c_export.export import end_links
 from rne_dynamics.control.motion.acceptance import CurrentMotion, Rules, accept_points
 from rne_dynamics.control.motion.limits import MotionLimits
-from rne_dynamics.control.motion.motion import Motion
 from rne_dynamics.control.motion.tolerances import Tolerances
 from rne_dynamics.control.supervision.settings import Settings
 from rne_dynamics.control.supervision.states import Mode
@@ -103,8 +102,10 @@ class Happenings:
         accepted = accept_points(robot.joint_names, points, header, moving, self.rules(blend))
         path = float(rng.choice([np.inf, 0.1]))
         tolerances = Tolerances(robot.joint_names, path=path, goal=0.02, goal_time=0.3)
-        motion = Motion(accepted.trajectory, accepted.start, tolerances, blend_time=blend)
-        supervisor.follow(motion, lambda ending, text: self.story.append(f"    motion {ending.value}: {text[:120]}"))
+        supervisor.follow(
+            accepted.motion(tolerances),
+            lambda ending, text: self.story.append(f"    motion {ending.value}: {text[:120]}"),
+        )
 
     def does_stop(self) -> None:
         self.rig.supervisor.stop(self.rig.now, "~/stop", ending=bool(self.rng.random() < 0.3))

@@ -58,6 +58,8 @@ SPAN, MOST_STATES, LONGEST_SHIFT = 0.12, 200, 0.06
 #: Part of the reports' variance that may stay unexplained; and the factor by which it
 #: must be larger at other shifts.
 UNEXPLAINED, WORSE = 0.3, 1.5
+#: Shifts, and part of a shift, over which those may be spread that explain the reports alike: slow efforts show less.
+SPREAD, SPREAD_PART = 2.0, 0.4
 #: Smallest standard deviation of the reports that says something, in effort limits.
 LEAST_SCATTER = 1e-4
 
@@ -69,10 +71,13 @@ class LoopDelay:
     ----------
     limit
         Effort limits, N·m or N; shape (n,).
+    changing
+        Whether efforts changed before the first one that is noted. Reports are then compared in the second half of the
+        time only: the effort that each of them shows has been noted, whatever the delay.
     """
 
-    def __init__(self, limit: Array) -> None:
-        self._limit = limit
+    def __init__(self, limit: Array, changing: bool = False) -> None:
+        self._limit, self._changing = limit, changing
         self._stamps = np.zeros(MOST_STATES)
         self._sent, self._reported = np.zeros((2, MOST_STATES, len(limit)))
         self._rows = 0
@@ -92,15 +97,17 @@ class LoopDelay:
                 self._rows += 1
             return False
         shift, seen = len(self._scores), self._reported[:k]
-        commands = np.concatenate([np.tile(seen[0], (shift, 1)), self._sent])[:k] if shift else 0.0
-        self._scores.append(float(np.nansum(np.var(seen - commands, axis=0))))
+        commands = np.concatenate([np.tile(seen[0], (shift, 1)), self._sent])[:k] if shift else np.zeros_like(seen)
+        first = k // 2 if self._changing else 0
+        self._scores.append(float(np.nansum(np.var(seen[first:] - commands[first:], axis=0))))
         period = float(self._stamps[k - 1] - self._stamps[0]) / max(k - 1, 1)
         if shift < min(LONGEST_SHIFT / max(period, 1e-4), k // 2):
             return False
         all_, scores = self._scores[0], np.array(self._scores[1:])
         if scores.size and all_ > LEAST_SCATTER**2 and scores.min() < UNEXPLAINED * all_:
             alike = np.flatnonzero(scores <= WORSE * scores.min() + (0.1 * LEAST_SCATTER) ** 2)
-            if alike[-1] - alike[0] <= 2:  # one sent `shift` states before acts within the period before the report
+            if alike[-1] - alike[0] <= max(SPREAD, SPREAD_PART * alike.mean()):
+                # one sent `shift` states before acts within the period before the report
                 self.delay = float(alike.mean() + 0.5) * period
         return True
 
@@ -206,7 +213,7 @@ class LoopWatch:
         """
         if (self._measured and not self.doubt) or not self._delay.note(stamp, sent, reported):
             return ""
-        found, self._delay = self._delay.delay, LoopDelay(self._settings.limits.effort)
+        found, self._delay = self._delay.delay, LoopDelay(self._settings.limits.effort, changing=True)
         if not self._measured:
             self._measured, self.delay = True, found
         elif not math.isnan(found):

@@ -116,27 +116,29 @@ class Torques:
         if self.loops is not None:
             self.loops.follow(q, qd)
 
-    def update_inertia(self, q: Array) -> Array:
+    def update_inertia(self, q: Array, acts_after: float = 0.0) -> Array:
         """The inertia of walls and overspeed dampers, (n,); dampers of `damped` and `floating` from now on.
 
-        All are as large as is stable here at the rate at which states come. Walls and overspeed dampers, which may act
-        at the same time as damping and each other, get half as much as that has.
+        All are as large as is stable here at the rate at which states come, and where an effort acts `acts_after` s
+        after its state. Walls and overspeed dampers, which may act at the same time as damping and each other, get half
+        as much as that has for the rate.
         """
         settings, robot = self._settings, self._settings.robot
         inertia = joint_inertia(robot, q, self.posture)
         felt, inverse = inertia.felt, inertia.inverse
         self.held, self.moving, self.inverse = inertia.held, inertia.moving, inertia.inverse
-        rate = 1.0 / self.period.longest
         self._inertia_period = self.period.longest
-        self._damped = GravityCompensation(robot, lowered(inverse, settings.stop.damping * felt, rate / SAFETY))
+        safe = 1.0 / (SAFETY * max(self._inertia_period, acts_after))
+        calm = min(1.0 / (CALM * self._inertia_period), safe)
+        self._damped = GravityCompensation(robot, lowered(inverse, settings.stop.damping * felt, safe))
         wanted = settings.floating.damping
-        allowed = lowered(inverse, wanted, rate / SAFETY)
-        viscous = self._viscous_part(q, inverse, rate / SAFETY)
+        allowed = lowered(inverse, wanted, safe)
+        viscous = self._viscous_part(q, inverse, safe)
         self._floating = settings.floating
         if allowed is not wanted or viscous.min() < 1.0:
             self._floating = replace(settings.floating, damping=allowed, viscous_part=viscous)
         frequency = 2.0 * settings.limits.stop_frequency
-        damper = lowered(inverse, frequency * felt, rate / CALM)
+        damper = lowered(inverse, frequency * felt, calm)
         self._braked = GravityCompensation(robot, np.maximum(damper, self._damped.damping))
         walls: Array = damper / frequency
         return walls
