@@ -45,7 +45,7 @@ class Efforts(Transitions):
             return self._bridge(now)
         try:
             if now >= self._update_inertia_at:
-                self._output.update_inertia(self._torques.update_inertia(self.q, self.loop.acts_after))
+                self._output.update_inertia(self._torques.update_inertia(self.q, self.loop.known_delay))
                 self._update_inertia_at = now + INERTIA_PERIOD
             if self._torques.loops is not None:
                 self._torques.follow(self.q, self.qd)

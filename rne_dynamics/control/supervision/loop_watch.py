@@ -203,7 +203,12 @@ class LoopWatch:
     @property
     def acts_after(self) -> float:
         """Delay until an effort acts, s: as measured; where that is not known as declared, or as before this start."""
-        return max(self._settings.command_delay, self._before) if math.isnan(self.delay) else self.delay
+        return max(self.known_delay, self._before) if math.isnan(self.delay) else self.delay
+
+    @property
+    def known_delay(self) -> float:
+        """As measured since this start, else as declared, s: states that came late before it may come in time now."""
+        return self._settings.command_delay if math.isnan(self.delay) else self.delay
 
     def measure(self, stamp: int, sent: Array, reported: Array) -> str:
         """Take an effort sent and those reported with the state of `stamp`, ns; why motion is locked from now on.
