@@ -171,7 +171,8 @@ class MoveNode(ArmNode):
         if not self._trajectories.get_subscription_count():
             missing.append(f"the controller does not listen on {self._trajectories.topic_name}")
         if missing:
-            return f"{', and '.join(missing)}; is it running, and in this namespace?"
+            are = "is it" if len(missing) == 1 else "are they"
+            return f"{', and '.join(missing)}; {are} running, and in this namespace?"
         return f"the controller accepts no motion: {self._report or '/diagnostics has no reason'}"
 
     def _send(self) -> None:

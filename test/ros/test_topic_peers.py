@@ -78,8 +78,8 @@ def refused(process, since: int, text: str) -> bool:
     return any("trajectory refused" in line and text in line for line in process.output()[since:].splitlines())
 
 
-def drives(in_lockstep, make_peer, profile) -> None:
-    """Motions are refused until the drives are said to act, and when they are said not to any more."""
+@pytest.mark.parametrize("profile", [LATCHED, QoSProfile(depth=1)], ids=["latched", "not latched"])
+def test_motions_are_refused_unless_the_drives_are_said_to_act(in_lockstep, make_peer, profile):
     latched = profile is LATCHED
     driver = make_peer(ROBOT.joint_names).node
     says = driver.create_publisher(Bool, "robot/ready", profile)
@@ -106,16 +106,9 @@ def drives(in_lockstep, make_peer, profile) -> None:
     since = len(process.output())
     trajectories.publish(move)
     stream(peer, lambda: refused(process, since, "drives"), "the refusal", process)
+    assert peer.mode(NODE) == "holding"
     end(process, peer)
     driver.destroy_publisher(says)
-
-
-def test_drives_that_latch_what_they_say(in_lockstep, make_peer):
-    drives(in_lockstep, make_peer, LATCHED)
-
-
-def test_drives_that_latch_nothing(in_lockstep, make_peer):
-    drives(in_lockstep, make_peer, QoSProfile(depth=1))
 
 
 @pytest.mark.slow

@@ -13,9 +13,9 @@ at `TRIAL`, and       zero for all joints, where an effort should brake a joint,
 every `INTERVAL` later  the joint on
 every `INTERVAL` later  the same, if a fast joint is faster than ever since, whatever explains it
 two `TRIAL` of zero   as before, if the joint is driven on without its motor: a hand pushes harder than the motors
-efforts later         brake. That is believed up to `TRUSTED` times the speed. In a stop it is believed once of a joint,
-                      up to `TRUSTED_IN_STOP` times, one way, and as long as no more drives the joint on than did
-                      without efforts. Otherwise the motors are at fault, and the efforts stay zero
+efforts later         brake. That is believed up to `TRUSTED` times the speed, in a stop up to `TRUSTED_IN_STOP` times
+                      and one way, and until more drives the joint on than did without efforts. Otherwise the motors
+                      are at fault, and the efforts stay zero
 otherwise             gravity and damping that take energy; slow joints are held
 ====================  ==================================================================================================
 
@@ -78,8 +78,8 @@ class Runaway:
         #: Whether all efforts are zero; whether that is for good, because motors do not brake.
         self.cut = self.proved = False
         self._zero_from, self._trusted, self._hand = now, np.full(len(qd), FAST if guided else 0.0), np.zeros(len(qd))
-        # what has driven joints on without efforts, and joints of which a hand's push was believed
-        self._push, self._believed = np.zeros(len(qd)), np.zeros(len(qd), dtype=bool)
+        # what has driven joints on without efforts, and whether more does so with them at a trusted speed: no hand
+        self._push, self._refuted = np.zeros(len(qd)), False
         self._guided = self._doubted = guided
         self._along, self._drive, self._suspects = np.sign(qd), np.zeros(len(qd)), np.zeros(len(qd), dtype=bool)
         self._restart(now, qd)
@@ -130,14 +130,13 @@ class Runaway:
         speed, before = np.abs(qd) / limits.velocity, np.abs(self._qd) / limits.velocity
         if self.cut:
             external = acting * self._along >= EXTERNAL * self._drive
-            again = not self._guided and bool((self._suspects & self._believed).any())
-            found = self.proved or again or not external[self._suspects].all()
+            found = self.proved or self._refuted or not external[self._suspects].all()
             self.cut = self.proved = found and not self._doubted  # a hand may have let go meanwhile: once
             self._doubted = False
             if not found:
                 most = TRUSTED if self._guided else TRUSTED_IN_STOP
                 self._trusted, self._hand = most * np.maximum(speed, OVERSPEED), self._along
-                self._push, self._believed = np.maximum(acting * self._along, 0.0), self._believed | self._suspects
+                self._push = np.maximum(acting * self._along, 0.0)
         else:
             braked = (commanded * self._qd < 0.0) & (np.abs(commanded) > LEAST_BRAKING * limits.effort)
             bound = np.where(braked, np.abs(commanded), STRAY * limits.effort)
@@ -146,9 +145,10 @@ class Runaway:
             driven = (before > HELD) & ((acting - commanded) * along > bound)
             grown = self._tried & (speed > np.maximum(GROWTH * np.maximum(before, self._first), FAST))
             # nobody leads the arm of a stop: what has pushed it does not pull it back
-            same = (along == self._hand) & ((acting - commanded) * along <= bound + self._push)
-            trusted = np.where(self._guided | same, self._trusted, 0.0)
-            self._suspects = (driven if self._guided else driven | grown) & (speed > trusted)
+            same = self._guided | (along == self._hand)
+            more = same & (not self._guided) & ((acting - commanded) * along > bound + self._push)
+            self._suspects = (driven if self._guided else driven | grown) & (more | (speed > self._trusted * same))
+            self._refuted = bool((self._suspects & more & (speed <= self._trusted)).any())
             self._along, self._drive = along, acting * along
             self.cut, self._zero_from = bool(self._suspects.any()), now
         self._tried = True
