@@ -26,7 +26,7 @@ from rne_dynamics.model.inertia import Array
 
 #: Part of a compensated delay that still counts, since the model's inertia is not exact.
 COMPENSATED = 0.5
-#: Fraction of the feedback until the delay is known.
+#: Fraction of the feedback until the delay is measured, where none is declared.
 UNKNOWN = 0.5
 #: Factor of the feedback after each oscillation; an arm that oscillates with less than the least fraction is stopped.
 LOWERED, LEAST_PART = 0.25, 0.05
@@ -198,7 +198,7 @@ class LoopWatch:
             return 1.0
         total = self._known + late
         part = self._lowered * min(self._tolerated / max(total, 1e-9), 1.0)
-        return part if self._measured else min(part, UNKNOWN)
+        return part if self._measured or self._settings.command_delay > 0.0 else min(part, UNKNOWN)
 
     @property
     def acts_after(self) -> float:

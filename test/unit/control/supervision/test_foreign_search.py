@@ -64,6 +64,14 @@ def test_oscillations_are_calmed_without_a_stop(number):
     assert not episode.stopped
 
 
+def test_a_declared_delay_allows_all_of_the_feedback_from_the_start_on():
+    """Before: 1.6 velocity limits of a light wrist of half its mass, held at 100 Hz with half of the feedback."""
+    episode = ForeignEpisode(9001)
+    episode.run()
+    assert episode.peak < THROWN
+    assert not episode.stopped
+
+
 @pytest.mark.soak
 def test_few_healthy_arms_are_stopped():
     healthy, stopped = search(1000, 1300)

@@ -73,6 +73,15 @@ def test_a_delay_beyond_what_the_gains_tolerate_locks_motion_and_the_arm_is_held
 
 
 @pytest.mark.parametrize("which", ARMS)
+def test_a_declared_delay_that_is_a_third_of_the_real_one_throws_nothing(which):
+    """A declared delay allows all of the feedback before it is measured: a wrong one must be survived as well."""
+    deviation = Deviation(mass=(0.5,) * 30, command_delay=0.006)
+    rig = rig_of(which, Line(0.001, 0.006), deviation, bandwidth=40.0, command_delay=0.004)
+    assert driven(rig, 1.0) < 0.7
+    assert rig.mode is Mode.HOLDING
+
+
+@pytest.mark.parametrize("which", ARMS)
 def test_a_delay_of_one_moment_locks_nothing(which):
     """A computer that was busy while the arm was taken over: the delay is measured once more when the arm moves."""
     rig = rig_of(which, Line(0.002, 0.044), Deviation())
