@@ -6,6 +6,7 @@ import time
 from collections.abc import Sequence
 
 import numpy as np
+from rclpy.duration import Duration
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Header
 
@@ -21,6 +22,8 @@ from rne_dynamics.ros.qos import OFFERED
 EFFORT_TOPIC = "effort_controller/commands"
 #: Number of the zero efforts that release the arm, and the time between two, s.
 RELEASES, RELEASE_PERIOD = 5, 0.01
+#: Longest wait for reliable subscribers to have the zeros, s: longer than a busy computer stops a process.
+RECEIPT = 2.0
 
 
 def stamp_of(message: JointState) -> int:
@@ -82,15 +85,16 @@ class EffortPublisher:
         self._publish()
 
     def release(self) -> None:
-        """Send zeros, `RELEASES` times.
+        """Send zeros, `RELEASES` times, until reliable subscribers have them, for `RECEIPT` s at most.
 
-        A message to a best-effort subscriber may be lost, also with the process that sends it. If all zeros were lost,
-        the effort before them would stay applied.
+        A message to a best-effort subscriber may be lost, and what a reliable one that stood still has not taken is
+        lost with the process that sent it. If all zeros were lost, the effort before them would stay applied.
         """
         self._values[:] = 0.0
         for _ in range(RELEASES):
             self._publish()
             time.sleep(RELEASE_PERIOD)
+        self._publisher.wait_for_all_acked(Duration(seconds=RECEIPT))
 
     def _publish(self) -> None:
         self.count += 1

@@ -35,13 +35,19 @@ class TopicRecorder:
         Largest number of waiting messages.
     latched
         Whether to receive the last message from before the subscription too, of a latched topic.
+    reliable
+        Whether a sender that ends waits until its last message was received; it must offer that.
     """
 
-    def __init__(self, node: Node, kind: type, topic: str, depth: int = 2000, *, latched: bool = False) -> None:
+    def __init__(
+        self, node: Node, kind: type, topic: str, depth: int = 2000, *, latched: bool = False, reliable: bool = False
+    ) -> None:
         self.kind = kind
         profile = QoSProfile(depth=depth, reliability=ReliabilityPolicy.BEST_EFFORT)
+        if reliable or latched:
+            profile.reliability = ReliabilityPolicy.RELIABLE
         if latched:
-            profile.reliability, profile.durability = ReliabilityPolicy.RELIABLE, DurabilityPolicy.TRANSIENT_LOCAL
+            profile.durability = DurabilityPolicy.TRANSIENT_LOCAL
         self._subscription = polled_subscription(node, kind, topic, profile, raw=True)
         self.topic = self._subscription.topic_name
         self.samples: list[Sample] = []

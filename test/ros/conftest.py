@@ -106,7 +106,7 @@ class Peer:
         self.executor = SingleThreadedExecutor()
         self.executor.add_node(self.caller)
         self.states = self.node.create_publisher(JointState, "joint_states", OFFERED)
-        self.commands = TopicRecorder(self.node, Float64MultiArray, "effort_controller/commands")
+        self.commands = TopicRecorder(self.node, Float64MultiArray, "effort_controller/commands", reliable=True)
 
     def close(self) -> None:
         self.executor.shutdown()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import subprocess
 import time
 from pathlib import Path
 
@@ -115,6 +116,17 @@ def test_killing_the_node_releases_the_arm(held):
     efforts = stream(peer, 20.0, until=lambda: not lives(loop))
     assert not lives(loop)
     assert_released(efforts)
+
+
+def test_the_zeros_reach_a_receiver_that_stands_still_while_the_loop_ends(held):
+    """Before: the process was gone after 0.05 s, and with it all that the receiver, stopped for 1 s, had not read."""
+    process, peer = held()
+    loop = loop_of(process)
+    stop_and_go_on = f"sleep 0.3; kill -STOP {os.getpid()}; sleep 1.2; kill -CONT {os.getpid()}"
+    os.kill(process.pid, signal.SIGKILL)
+    with subprocess.Popen(["sh", "-c", stop_and_go_on]):
+        efforts = stream(peer, 20.0, until=lambda: not lives(loop))
+    assert (efforts[-1] == 0.0).all()
 
 
 def test_killing_the_loop_ends_the_node_with_a_message(held):
