@@ -99,12 +99,20 @@ class Controller:
     @property
     def lives(self) -> bool:
         """Whether its node runs, or, where that alone was killed, the process of its loop."""
-        return self.process.exit_code is None or (self._orphan != 0 and _runs(self._orphan))
+        return self.process.exit_code is None or (self._orphan != 0 and _state(self._orphan) not in ("", "Z"))
+
+    @property
+    def frozen(self) -> bool:
+        """Whether a signal has stopped the process of its node, and that of its loop."""
+        return _state(self.process.pid) == _state(self._loop()) == "T"
+
+    def _loop(self) -> int:
+        """Number of the loop's process."""
+        return int(Path(f"/proc/{self.process.pid}/task/{self.process.pid}/children").read_text(encoding="ascii"))
 
     def kill_node(self) -> None:
         """End the node's own process by SIGKILL; that of its loop goes on."""
-        children = Path(f"/proc/{self.process.pid}/task/{self.process.pid}/children").read_text(encoding="ascii")
-        self._orphan = int(children)
+        self._orphan = self._loop()
         os.kill(self.process.pid, signal.SIGKILL)
         self.process.wait(PATIENCE)
 
@@ -214,12 +222,12 @@ class Controller:
         return self.call(SetParametersAtomically, "set_parameters_atomically", request).result
 
 
-def _runs(process: int) -> bool:
-    """Whether a process runs and is no zombie."""
+def _state(process: int) -> str:
+    """The kernel's letter for the state of a process: Z for a zombie, T for one that is stopped; none if it is gone."""
     try:
-        return Path(f"/proc/{process}/stat").read_text(encoding="ascii").rpartition(")")[2].split()[0] != "Z"
+        return Path(f"/proc/{process}/stat").read_text(encoding="ascii").rpartition(")")[2].split()[0]
     except OSError:
-        return False
+        return ""
 
 
 def parameter(name: str, value: object) -> Parameter:

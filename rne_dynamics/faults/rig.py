@@ -29,6 +29,8 @@ __all__ = ["HELD", "SETTLE", "Rig"]
 
 #: Time until an arm that has just been activated is at rest, s.
 SETTLE = 0.16
+#: Time after which a frozen process is looked at, s.
+FREEZE_STEP = 0.02
 #: Bandwidth of the controller before the gate, 1/s.
 FEED = 20.0
 #: Longest delivery time of a large message, some parts of which are lost and sent again every 3 s, s.
@@ -79,10 +81,16 @@ class Rig(Observer):
         self.controller.process.wait(PATIENCE)
 
     def freeze(self, seconds: float) -> None:
-        """Let the arm's time pass while the controller's process is frozen."""
+        """Let the arm's time pass while the controller's process is frozen; from the start if another lets it go on."""
         self.driver.unlink()
-        self.controller.process.signal(signal.SIGSTOP)
-        self.run(seconds)
+        left = seconds
+        while left > 0.0:
+            if not self.controller.frozen:
+                self.controller.process.signal(signal.SIGSTOP)
+                self.wait(lambda: self.controller.frozen, "its process to freeze")
+                left = seconds
+            self.run(FREEZE_STEP)
+            left -= FREEZE_STEP
 
     def thaw(self) -> None:
         """Let a frozen controller go on."""
