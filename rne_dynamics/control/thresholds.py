@@ -32,8 +32,9 @@ RAMP = 0.3
 SAFETY, CALM = 2.0, 4.0
 #: Rate of the loop where nothing is known about it, 1/s: the slowest that an arm under effort control is driven at.
 ASSUMED_RATE = 250.0
-#: How often the inertia of walls and dampers follows the posture, s: it changes little meanwhile, and takes 30 us.
-INERTIA_PERIOD = 0.2
+#: How often the inertia of walls and dampers follows the posture, s: it takes 30 us, and an arm that falls together
+#: about one axis changes it by a third meanwhile.
+INERTIA_PERIOD = 0.05
 
 # -- time between efforts and states ----------------------------------------------------------------------------------
 #: Largest time since the last effort that counts for a step of it, s: a pause allows no jump.

@@ -5,12 +5,15 @@ from __future__ import annotations
 import numpy as np
 
 from rne_dynamics.dynamics.composite.mass_matrix import mass_matrix
+from rne_dynamics.dynamics.kinematics.jacobian import jacobian
+from rne_dynamics.dynamics.kinematics.kinematics import forward_kinematics
 from rne_dynamics.dynamics.newton_euler.gravity import gravity_torque
 from rne_dynamics.faults.arm import COMPUTED_TORQUE, GRAVITY_COMPENSATION
-from rne_dynamics.faults.driver import COMMAND_TIMEOUT
+from rne_dynamics.faults.driver import COMMAND_TIMEOUT, RATE
 from rne_dynamics.faults.fault import Faults
 from rne_dynamics.faults.rig import HELD, Rig
 from rne_dynamics.faults.robots import ROBOTS
+from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.tree import Payload
 
 FAULTS = Faults("hand")
@@ -18,8 +21,11 @@ fault = FAULTS.fault
 
 ARMS = ("panda", "small", "puma560", "ur10")
 assert set(ARMS) == set(ROBOTS)
-#: Speed of an arm at rest, rad/s.
-REST = 0.1
+#: Speed of an arm at rest, rad/s, and the time that a floating one may take to come to rest, s. Its damping is that of
+#: the inertia felt at home: of the stretched Panda's first joint the time constant is 10 s, of 20 times `REST` on.
+REST, RESTING = 0.1, 40.0
+#: Speed at which a hand pushes no more, m/s: it goes no faster.
+HAND = 1.5
 
 
 @fault("held, sunk as far as the feedback allows; back when the load is lost. Displaced further than "
@@ -44,20 +50,28 @@ def load_picked_up_and_lost(rig: Rig) -> None:
     rig.check(not fast.any(), f"a joint was faster than its limit: {fast.any(axis=0).tolist()}")
 
 
+def push(rig: Rig, way: Array, seconds: float) -> None:
+    """A hand pushes the tool in a direction of the world, a unit vector (3,); the less, the faster that goes there."""
+    for _ in range(round(seconds * RATE)):
+        q, tool = rig.driver.q, rig.arm.tool
+        speed = float(way @ jacobian(rig.robot, q, tool)[:3] @ rig.driver.qd)
+        force = rig.arm.push * min(max(1.0 - speed / HAND, 0.0), 1.0) * way
+        rotation = forward_kinematics(rig.robot, q)[tool][:3, :3]
+        rig.driver.wrenches = {tool: np.concatenate((rotation.T @ force, np.zeros(3)))}
+        rig.turn()
+    rig.driver.wrenches = {}
+
+
 @fault("held again at rest, or stopped for overspeed: zeros, fault. An arm that floats does so again at rest",
        arms=ARMS, nodes=(COMPUTED_TORQUE, GRAVITY_COMPENSATION))
 def hand_pushes_hard(rig: Rig) -> None:
     """A hand pushes the tool hard for 0.3 s, along each axis in turn."""
     for axis in range(3):
-        wrench = np.zeros(6)
-        wrench[axis] = rig.arm.push
-        rig.driver.wrenches = {rig.arm.tool: wrench}
-        rig.run(0.3)
-        rig.driver.wrenches = {}
+        push(rig, np.eye(3)[axis], 0.3)
         rig.until(
             lambda: rig.controller.state == "fault"
             or (rig.controller.state == rig.steady and bool(np.abs(rig.driver.qd).max() < REST)),
-            "an arm at rest, held, floating or released", seconds=6.0,
+            "an arm at rest, held, floating or released", seconds=RESTING,
         )
         if rig.controller.state == "fault":
             rig.check(rig.module != GRAVITY_COMPENSATION, "a hand's push is a fault of an arm that floats")
@@ -74,11 +88,9 @@ def guided_arm_pushed_hard(rig: Rig) -> None:
     answer = rig.hand_guide(True)
     rig.check(answer.success, f"hand guiding is refused: {answer.message}")
     rig.reach("floating")
-    for push in (*np.eye(6)[:3], *-np.eye(6)[:3]):
-        rig.driver.wrenches = {rig.arm.tool: rig.arm.push * push}
-        rig.run(0.5)
-        rig.driver.wrenches = {}
-        rig.until(lambda: np.abs(rig.driver.qd).max() < REST, "an arm at rest", seconds=6.0)
+    for way in (*np.eye(3), *-np.eye(3)):
+        push(rig, way, 0.5)
+        rig.until(lambda: np.abs(rig.driver.qd).max() < REST, "an arm at rest", seconds=RESTING)
         rig.check(rig.controller.state == "floating", "the arm does not float any more")
     rig.hand_guide(False)
     rig.stays(0.3)

@@ -76,10 +76,14 @@ def _reason(code: int, clock: Array, joint: int, joints: Sequence[str], velocity
             f"{found:.2g} or more. Is the encoder's reading frozen, the brake closed, or the joint held by something?"
         )
     if code == memory.JUMP:
+        way = (
+            f"is {found:.6g} from its last good place after {step:.6f} s; at most {allowed:.4g} is possible"
+            if abs(found) > allowed else
+            f"has jumped, and stays {found:.6g} from its last good place: the first state there came too soon"
+        )
         return (
-            f"{name} is {found:.6g} from its last good place after {step:.6f} s; at most {allowed:.4g} is possible "
-            f"at its velocity limit {velocity[joint]:g}. Is there a second sender, has an encoder "
-            "slipped, is the limit too low?"
+            f"{name} {way} at its velocity limit {velocity[joint]:g}. Is there a second sender, has an encoder "
+            "slipped, is the limit too low, was the arm hit?"
         )
     if code == memory.FAST:
         return f"velocity of {name} is {found:.4g}, far beyond its limit {velocity[joint]:g}"

@@ -332,6 +332,8 @@ def test_a_stream_that_stays_where_it_jumped_to_is_refused_until_reset():
     for k in range(1, 3000):
         place += 1e-4  # it moves on as an arm would; twice the velocity limit would be there after 0.13 s
         assert stream.refused(0.001 * k, (place, 0.0)) is StateProblem.POSITION_JUMP
+    assert "joint 'a' has jumped, and stays 0.7999 from its last good place: the first state there" in stream.text
+    assert "possible" not in stream.text, "an arm can be there by now"
     stream.filter.reset()
     assert stream.state(3.0, (place, 0.0)) is True
     assert stream.state(3.001, (place, 0.0)) is False

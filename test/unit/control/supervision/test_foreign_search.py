@@ -72,6 +72,13 @@ def test_a_declared_delay_allows_all_of_the_feedback_from_the_start_on():
     assert not episode.stopped
 
 
+def test_an_arm_that_falls_together_about_one_axis_is_braked_as_its_inertia_is_now():
+    """Before: a UR10 that nobody holds in hand guiding reached 1.67, with dampers of its inertia 0.2 s ago."""
+    episode = ForeignEpisode(8463)
+    episode.run()
+    assert episode.peak < THROWN
+
+
 @pytest.mark.soak
 def test_few_healthy_arms_are_stopped():
     healthy, stopped = search(1000, 1300)
