@@ -32,8 +32,8 @@ RAMP = 0.3
 SAFETY, CALM = 2.0, 4.0
 #: Rate of the loop where nothing is known about it, 1/s: the slowest that an arm under effort control is driven at.
 ASSUMED_RATE = 250.0
-#: How often the inertia of walls and dampers follows the posture, s: it takes 30 us, and an arm that falls together
-#: about one axis changes it by a third meanwhile.
+#: How often the inertia of walls and dampers follows the posture, s: it takes 30 us, and an arm that nobody holds folds
+#: to its first axis within 0.1 s.
 INERTIA_PERIOD = 0.05
 
 # -- time between efforts and states ----------------------------------------------------------------------------------
