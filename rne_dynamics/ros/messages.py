@@ -73,6 +73,7 @@ class EffortPublisher:
         self.count = 0
         self._message = prepared_effort(message, joints)
         self._values = self._message.numbers[0]
+        self._logger = node.get_logger()
         self._clock = node.get_clock() if message == NAMED else None
         self._publisher = node.keep(node.create_publisher(effort_type(message), EFFORT_TOPIC, OFFERED))
         #: The topic after remapping.
@@ -96,7 +97,11 @@ class EffortPublisher:
             self._publish()
             time.sleep(RELEASE_PERIOD)
         with suppress(RuntimeError):  # rclpy's RCLError: some middleware has no acknowledgements
-            self._publisher.wait_for_all_acked(Duration(seconds=RECEIPT))
+            if not self._publisher.wait_for_all_acked(Duration(seconds=RECEIPT)):
+                self._logger.error(
+                    f"a reliable subscriber of {self.topic} has not taken the zeros within {RECEIPT:g} s: it stands "
+                    "still, and may go on with the effort before; stop the drives"
+                )
 
     def _publish(self) -> None:
         self.count += 1

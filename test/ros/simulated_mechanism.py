@@ -13,7 +13,7 @@ from rne_dynamics.ros.qos import OFFERED
 from rne_dynamics.ros.topic_recorder import TopicRecorder
 from rne_dynamics.ros.trajectory_message import duration_message
 
-from .conftest import IN_STEP, PATIENCE, START
+from .peer import IN_STEP, PATIENCE, START
 
 CONTROLLER = "computed_torque_controller"
 #: With a cold numba cache the loops are compiled into the simulator's step too.

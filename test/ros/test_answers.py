@@ -18,7 +18,7 @@ from rne_dynamics.ros.clock_seen import ClockSeen, number_of, seen_topic
 from rne_dynamics.ros.processes import wait_until
 from rne_dynamics.ros.qos import OFFERED
 
-from .conftest import PATIENCE
+from .peer import PATIENCE
 
 DRIVE, GATE = "/arm/effort_controller/commands", "/arm/effort_gate/commands"
 TIMEOUT, POLL = 0.4, 0.005

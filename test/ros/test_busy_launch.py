@@ -23,7 +23,7 @@ from rne_dynamics.ros.processes import NodeProcess, wait_until
 from rne_dynamics.ros.qos import OFFERED
 from rne_dynamics.ros.topic_recorder import TopicRecorder
 
-from .conftest import Peer, account
+from .peer import Peer, account
 
 CONTROLLER, PATIENCE = "computed_torque_controller", 300.0
 ROBOT = rne.load_urdf("puma560")

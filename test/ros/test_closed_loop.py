@@ -17,7 +17,7 @@ from rne_dynamics.ros.qos import OFFERED
 from rne_dynamics.ros.topic_recorder import TopicRecorder
 from rne_dynamics.ros.trajectory_message import duration_message
 
-from .conftest import AT_ONCE, FOLLOWING, IN_STEP, PATIENCE, START
+from .peer import AT_ONCE, FOLLOWING, IN_STEP, PATIENCE, START
 
 ROBOT = rne.load_urdf("scara")
 JOINTS = list(ROBOT.joint_names)

@@ -15,7 +15,7 @@ from std_srvs.srv import SetBool, Trigger
 import rne_dynamics as rne
 from rne_dynamics.ros.processes import NodeProcess, wait_until
 
-from .conftest import PATIENCE, SEES_AGAIN, START
+from .peer import PATIENCE, SEES_AGAIN, START
 
 ROBOT = rne.load_urdf("puma560")
 Q = [0.1, 0.2, -0.3, 0.1, 0.2, 0.3]
@@ -129,6 +129,17 @@ def test_the_zeros_reach_a_receiver_that_stands_still_while_the_loop_ends(held):
     assert (efforts[-1] == 0.0).all()
 
 
+@pytest.mark.slow
+def test_a_receiver_that_has_not_taken_the_zeros_is_reported(held):
+    process, peer = held()
+    loop = loop_of(process)
+    process.signal(signal.SIGINT)
+    stop_and_go_on = f"kill -STOP {os.getpid()}; while kill -0 {loop}; do sleep 0.2; done; kill -CONT {os.getpid()}"
+    with subprocess.Popen(["sh", "-c", stop_and_go_on]):
+        stream(peer, 20.0, until=lambda: not lives(loop))
+    assert "has not taken the zeros within 2 s" in process.output()
+
+
 def test_killing_the_loop_ends_the_node_with_a_message(held):
     process, peer = held()
     os.kill(loop_of(process), signal.SIGKILL)
@@ -210,7 +221,7 @@ def _ask_for_change(peer, name: str) -> None:
     from rcl_interfaces.msg import Parameter
     from rcl_interfaces.srv import SetParametersAtomically
 
-    from .conftest import parameter_value
+    from .peer import parameter_value
 
     request = SetParametersAtomically.Request(parameters=[Parameter(name=name, value=parameter_value(100.0))])
     peer.client(SetParametersAtomically, f"{NODE}/set_parameters_atomically").call_async(request)

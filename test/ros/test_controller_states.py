@@ -14,7 +14,7 @@ import rne_dynamics as rne
 from rne_dynamics.ros.processes import wait_until
 from rne_dynamics.ros.topic_recorder import TopicRecorder
 
-from .conftest import PATIENCE, SEES_AGAIN, START, STEP
+from .peer import PATIENCE, SEES_AGAIN, START, STEP
 
 ROBOT = rne.load_urdf("planar2")
 JOINTS = ["joint2", "joint1"]  # not the model's order, on purpose

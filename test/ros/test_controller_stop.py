@@ -12,7 +12,7 @@ from lifecycle_msgs.srv import ChangeState
 import rne_dynamics as rne
 from rne_dynamics.ros.processes import wait_until
 
-from .conftest import PATIENCE, SEES_AGAIN, START
+from .peer import PATIENCE, SEES_AGAIN, START
 
 ROBOT = rne.load_urdf("puma560")
 Q = [0.1, 0.2, -0.3, 0.1, 0.2, 0.3]

@@ -24,7 +24,7 @@ from rne_dynamics.recording.reading import read_recording
 from rne_dynamics.ros.processes import wait_until
 from rne_dynamics.ros.session_recorder import STREAMS, SessionRecorder
 
-from .conftest import PATIENCE
+from .peer import PATIENCE
 
 
 @pytest.mark.parametrize("robot", ["panda.urdf", *(

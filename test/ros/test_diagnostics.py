@@ -10,7 +10,7 @@ from diagnostic_msgs.msg import DiagnosticArray
 from rne_dynamics.ros.processes import wait_until
 from rne_dynamics.ros.topic_recorder import TopicRecorder
 
-from .conftest import PATIENCE
+from .peer import PATIENCE
 
 NODES = ("computed_torque_controller", "gravity_compensation", "simulator")
 #: Of mechanisms with closed loops only; test_mechanism.py reads it.

@@ -30,7 +30,7 @@ from rne_dynamics.ros.processes import NodeProcess, wait_until
 from rne_dynamics.ros.qos import OFFERED
 from rne_dynamics.ros.topic_recorder import TopicRecorder
 
-from .conftest import PATIENCE, START
+from .peer import PATIENCE, START
 
 ROBOT = rne.load_urdf("puma560")
 Q = np.array([0.2, -0.4, 0.3, 0.1, 0.5, 0.0])

@@ -17,7 +17,7 @@ from rne_dynamics.ros.effort_message import FLOATS, NAMED, JointCommandReader, e
 from rne_dynamics.ros.processes import NodeProcess, wait_until
 from rne_dynamics.ros.topic_recorder import TopicRecorder
 
-from .conftest import START
+from .peer import START
 
 JOINTS = ("a", "wrist", "b")
 HAS_IT = hasattr(effort_message.control_messages, "JointCommand")

@@ -17,7 +17,7 @@ from rne_dynamics.ros.messages import EFFORT_TOPIC, EffortPublisher
 from rne_dynamics.ros.processes import wait_until
 from rne_dynamics.ros.topic_recorder import TopicRecorder
 
-from .conftest import PATIENCE
+from .peer import PATIENCE
 
 DT = 1e-3
 

@@ -7,7 +7,7 @@ import pytest
 
 import rne_dynamics as rne
 
-from .conftest import SEES_AGAIN
+from .peer import SEES_AGAIN
 
 ROBOT = rne.load_urdf("planar2")
 Q = [-0.7, 0.4]

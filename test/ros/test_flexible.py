@@ -24,7 +24,7 @@ from rne_dynamics.ros.described_robot import load_robot
 from rne_dynamics.ros.processes import wait_until
 from rne_dynamics.ros.topic_recorder import TopicRecorder
 
-from .conftest import PATIENCE, START
+from .peer import PATIENCE, START
 
 #: Kernels of their own are compiled for a minute.
 pytestmark = pytest.mark.slow

@@ -36,7 +36,7 @@ from rne_dynamics.ros.qos import OFFERED
 from rne_dynamics.ros.topic_recorder import TopicRecorder
 from rne_dynamics.ros.trajectory_message import duration_message
 
-from .conftest import PATIENCE, START
+from .peer import PATIENCE, START
 
 NODE = "computed_torque_controller"
 ACTION = f"{NODE}/follow_joint_trajectory"

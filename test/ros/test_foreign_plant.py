@@ -20,7 +20,7 @@ from rne_dynamics.ros.processes import NodeProcess, wait_until
 from rne_dynamics.ros.qos import OFFERED
 from rne_dynamics.ros.trajectory_message import duration_message
 
-from .conftest import PATIENCE, STEP, SteppedPeer
+from .peer import PATIENCE, STEP, SteppedPeer
 
 NODE = "computed_torque_controller"
 #: A move that is long enough to be fast, rad and s.

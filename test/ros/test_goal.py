@@ -11,7 +11,7 @@ from rne_dynamics.ros.qos import OFFERED
 from rne_dynamics.ros.topic_recorder import TopicRecorder
 from rne_dynamics.ros.trajectory_message import duration_message
 
-from .conftest import PATIENCE, SEES_AGAIN, STEP
+from .peer import PATIENCE, SEES_AGAIN, STEP
 
 JOINTS = ["joint1", "joint2"]
 HOME = [-0.7, 0.4]

@@ -13,7 +13,7 @@ import rne_dynamics as rne
 from rne_dynamics.ros.processes import wait_until
 from rne_dynamics.ros.topic_recorder import TopicRecorder
 
-from .conftest import AT_ONCE, FOLLOWING, IN_STEP, PATIENCE, START
+from .peer import AT_ONCE, FOLLOWING, IN_STEP, PATIENCE, START
 
 ROBOT = rne.load_urdf("panda")
 START_AT = {"panda_joint2": -0.5, "panda_joint4": -2.0, "panda_joint6": 1.5}

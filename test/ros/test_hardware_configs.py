@@ -19,7 +19,7 @@ from rne_dynamics.ros.common_parameters import COMMON
 from rne_dynamics.ros.processes import NodeProcess, wait_until
 from rne_dynamics.ros.topic_recorder import TopicRecorder
 
-from .conftest import START, seen
+from .peer import START, seen
 
 NODES = ("computed_torque_controller", "gravity_compensation")
 GATE = "effort_gate"

@@ -16,7 +16,7 @@ pytest.importorskip("rclpy", reason="ROS 2's client library is not installed: pi
 from rne_dynamics.ros import EXECUTABLES
 from rne_dynamics.ros.processes import wait_until
 
-from .conftest import START
+from .peer import START
 
 #: Instants of the sweep.
 INSTANTS = 24

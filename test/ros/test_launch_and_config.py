@@ -13,7 +13,7 @@ from rne_dynamics.description.share import share_file, shipped_models, shipped_r
 from rne_dynamics.ros.common_parameters import COMMON
 from rne_dynamics.ros.processes import NodeProcess, wait_until
 
-from .conftest import START
+from .peer import START
 
 
 @pytest.mark.parametrize("name", [*shipped_robots(), *shipped_models()])

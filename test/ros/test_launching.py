@@ -21,7 +21,7 @@ from rne_dynamics.ros.processes import NodeProcess, wait_until
 from rne_dynamics.ros.qos import LATCHED
 from rne_dynamics.ros.topic_recorder import TopicRecorder
 
-from .conftest import PATIENCE, START, seen
+from .peer import PATIENCE, START, seen
 
 pytest.importorskip("launch_ros", reason="ROS's launch is not installed; it comes with a ROS 2 installation")
 

@@ -15,7 +15,7 @@ from rne_dynamics.ros.parameter_page import NODES
 from rne_dynamics.ros.parameters import JOINT
 from rne_dynamics.ros.processes import wait_until
 
-from .conftest import PATIENCE
+from .peer import PATIENCE
 
 NODE = "computed_torque_controller"
 JOINTS = ["joint1", "joint2"]

@@ -19,7 +19,7 @@ from rne_dynamics.ros.processes import wait_until
 from rne_dynamics.ros.state_reader import StateReader
 from rne_dynamics.ros.topic_recorder import TopicRecorder
 
-from .conftest import AT_ONCE, PATIENCE
+from .peer import AT_ONCE, PATIENCE
 
 #: Two arm joints on a torso that pitches, and a head that turns without end.
 TORSO = """<robot name="torso_arm">

@@ -18,7 +18,7 @@ from rne_dynamics.ros.loop_clock import LEAP, LoopClock
 from rne_dynamics.ros.processes import wait_until
 from rne_dynamics.ros.qos import OFFERED
 
-from .conftest import PATIENCE
+from .peer import PATIENCE
 
 START = 1_700_000_000_000_000_000
 MS = 1_000_000

@@ -9,7 +9,7 @@ from rcl_interfaces.srv import SetParameters
 
 from rne_dynamics.ros.processes import NodeProcess, wait_until
 
-from .conftest import AT_ONCE, START, parameter_value
+from .peer import AT_ONCE, START, parameter_value
 
 CTC = "computed_torque_controller"
 

@@ -18,7 +18,7 @@ from rne_dynamics.ros.messages import stamp_of
 from rne_dynamics.ros.processes import wait_until
 from rne_dynamics.ros.topic_recorder import TopicRecorder
 
-from .conftest import AT_ONCE, FOLLOWING, PATIENCE
+from .peer import AT_ONCE, FOLLOWING, PATIENCE
 from .simulated_mechanism import COLD, CONTROLLER, SimulatedMechanism
 
 #: Kernels of their own are compiled for a minute.

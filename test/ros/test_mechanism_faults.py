@@ -23,7 +23,7 @@ from rne_dynamics.ros.processes import wait_until
 from rne_dynamics.ros.qos import OFFERED
 from rne_dynamics.ros.topic_recorder import TopicRecorder
 
-from .conftest import AT_ONCE, PATIENCE, START
+from .peer import AT_ONCE, PATIENCE, START
 
 FIVE_BAR = rne.load_model("five_bar")
 JOINTS = list(FIVE_BAR.joint_names)

@@ -19,7 +19,7 @@ from rne_dynamics.ros.processes import wait_until
 from rne_dynamics.ros.qos import OFFERED
 from rne_dynamics.ros.topic_recorder import TopicRecorder
 
-from .conftest import AT_ONCE, FOLLOWING, IN_STEP, START
+from .peer import AT_ONCE, FOLLOWING, IN_STEP, START
 
 ROBOT = rne.load_urdf("puma560")
 Q = np.array([0.3, -0.6, 0.5, 0.2, 0.4, -0.1])

@@ -12,7 +12,7 @@ from rne_dynamics.ros.node_executor import NodeExecutor
 from rne_dynamics.ros.processes import wait_until
 from rne_dynamics.ros.topic_wait import polled_subscription, take
 
-from .conftest import PATIENCE
+from .peer import PATIENCE
 
 
 @pytest.fixture

@@ -13,7 +13,7 @@ from support.children import children, members
 from rne_dynamics.ros.processes import wait_until
 from rne_dynamics.ros.stop_signal import VARIABLE
 
-from .conftest import PATIENCE
+from .peer import PATIENCE
 
 PARENT = """
 import subprocess, sys, time

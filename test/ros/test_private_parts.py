@@ -28,7 +28,7 @@ from rne_dynamics.ros.processes import wait_until
 from rne_dynamics.ros.simulator import SimulatorNode
 from rne_dynamics.ros.topic_recorder import TopicRecorder
 
-from .conftest import PATIENCE, SEES_AGAIN, START
+from .peer import PATIENCE, SEES_AGAIN, START
 
 ROOT = Path(__file__).resolve().parents[2]
 #: Runs a node on an rclpy with other names; see test/support/renamed_rclpy.py.

@@ -24,7 +24,7 @@ from rne_dynamics.ros.processes import wait_until
 from rne_dynamics.ros.qos import LATCHED, OFFERED
 from rne_dynamics.ros.topic_recording import TopicRecording, definition, pattern
 
-from .conftest import AT_ONCE, FOLLOWING, IN_STEP, PATIENCE, START
+from .peer import AT_ONCE, FOLLOWING, IN_STEP, PATIENCE, START
 
 COUNT = 400
 #: Runs the node where no file may be larger than this, as on a disk that is full.

@@ -18,7 +18,7 @@ from rne_dynamics.control.trajectory import Quintic
 from rne_dynamics.ros.messages import stamp_of
 from rne_dynamics.ros.processes import wait_until
 
-from .conftest import FOLLOWING, PATIENCE
+from .peer import FOLLOWING, PATIENCE
 from .simulated_mechanism import COLD, CONTROLLER, SimulatedMechanism
 
 pytestmark = pytest.mark.slow

@@ -26,7 +26,7 @@ from rne_dynamics.ros.arm_processes import session_node
 from rne_dynamics.ros.processes import NodeProcess, wait_until
 from rne_dynamics.ros.running_nodes import RunningNode
 
-from .conftest import PATIENCE
+from .peer import PATIENCE
 
 ROOT = Path(__file__).resolve().parents[2]
 #: No other test uses it: `rne stop` stops every controller that it finds.

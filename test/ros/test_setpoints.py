@@ -19,7 +19,7 @@ from rne_dynamics.ros.trajectory_message import duration_message
 from rne_dynamics.simulation.plant.plant import ArmPlant
 from rne_dynamics.simulation.runs.simulator import Simulator
 
-from .conftest import AT_ONCE, START
+from .peer import AT_ONCE, START
 
 ROBOT = rne.load_urdf("planar2")
 JOINTS = list(ROBOT.joint_names)

@@ -19,7 +19,7 @@ from rne_dynamics.ros.processes import NodeProcess, wait_until
 from rne_dynamics.ros.qos import LATCHED, OFFERED
 from rne_dynamics.ros.topic_recorder import TopicRecorder
 
-from .conftest import PATIENCE, START, Peer
+from .peer import PATIENCE, START, Peer
 
 ROBOT = rne.load_urdf("puma560")
 JOINTS = ["joint3", "joint1", "joint2", "joint4", "joint5", "joint6"]  # not the model's order, on purpose

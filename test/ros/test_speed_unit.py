@@ -12,7 +12,7 @@ from rne_dynamics.errors import ControlError
 from rne_dynamics.ros.processes import wait_until
 from rne_dynamics.ros.tracking_parameters import SpeedUnit
 
-from .conftest import START
+from .peer import START
 
 
 @pytest.mark.parametrize(("unit", "given", "fraction"), [

@@ -19,7 +19,7 @@ import rne_dynamics as rne
 from rne_dynamics.ros.processes import wait_until
 from rne_dynamics.ros.trajectory_message import duration_message
 
-from .conftest import PATIENCE, SEES_AGAIN, START, STEP, parameter_value
+from .peer import PATIENCE, SEES_AGAIN, START, STEP, parameter_value
 
 ROBOT = rne.load_urdf("planar2")
 Q = [0.3, -0.5]

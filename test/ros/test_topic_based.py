@@ -16,7 +16,7 @@ from rne_dynamics.errors import ParameterError
 from rne_dynamics.ros.processes import NodeProcess, wait_until
 from rne_dynamics.ros.topic_based import TopicBasedHardware
 
-from .conftest import START
+from .peer import START
 from .ros2_control_stand_in import TopicBasedSystem
 
 ROBOT = rne.load_urdf("puma560")

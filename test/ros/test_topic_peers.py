@@ -19,7 +19,7 @@ from rne_dynamics.ros.diagnostics import ERROR, WARN
 from rne_dynamics.ros.processes import wait_until
 from rne_dynamics.ros.qos import LATCHED
 
-from .conftest import SEES_AGAIN, START, STEP
+from .peer import SEES_AGAIN, START, STEP
 
 ROBOT = rne.load_urdf("planar2")
 TURNED = replace(ROBOT, gravity=np.array([0.0, 0.0, -5.0]))

@@ -25,7 +25,7 @@ from support.wheel import wheel_urdf
 
 from rne_dynamics.ros.processes import NodeProcess, wait_until
 
-from .conftest import START
+from .peer import START
 from .ros2_control_stand_in import TopicBasedSystem
 
 CONFIG = Path(__file__).resolve().parents[2] / "config"

@@ -11,7 +11,7 @@ import pytest
 
 from rne_dynamics.ros.processes import NodeProcess, wait_until
 
-from .conftest import START
+from .peer import START
 
 BENCHMARK = Path(__file__).resolve().parents[2] / "benchmarks" / "two_arms.py"
 SECONDS, RATE = 2.0, 500.0

@@ -15,7 +15,7 @@ from rne_dynamics.errors import StateError, StateProblem
 from rne_dynamics.ros.joint_map import JointMap, Reading
 from rne_dynamics.ros.processes import wait_until
 
-from .conftest import PATIENCE
+from .peer import PATIENCE
 
 MS = 1_000_000
 

@@ -15,7 +15,7 @@ from rne_dynamics.ros.processes import wait_until
 from rne_dynamics.ros.qos import OFFERED
 from rne_dynamics.ros.topic_recorder import TopicRecorder
 
-from .conftest import START
+from .peer import START
 
 pytest.importorskip("viser", reason="the viewer's library is not installed: pip install '.[test]'")
 

@@ -15,7 +15,7 @@ from rne_dynamics.ros.processes import wait_until
 from rne_dynamics.ros.simulator_report import GAIN, WallTime
 from rne_dynamics.ros.topic_recorder import TopicRecorder
 
-from .conftest import PATIENCE, START, account
+from .peer import PATIENCE, START, account
 
 SECOND, PERIOD = 1_000_000_000, 0.01
 

@@ -12,7 +12,7 @@ from rne_dynamics.compiling.first_start import EXPECTED
 from rne_dynamics.compiling.jit import COMPILED
 from rne_dynamics.ros.processes import NodeProcess, wait_until
 
-from .conftest import PATIENCE, START, STEP, SteppedPeer
+from .peer import PATIENCE, START, STEP, SteppedPeer
 
 if not COMPILED:
     pytest.skip("numba is not installed", allow_module_level=True)

@@ -10,7 +10,7 @@ import pytest
 import rne_dynamics as rne
 from rne_dynamics.ros.processes import NodeProcess, wait_until
 
-from .conftest import START
+from .peer import START
 
 Q = (0.3, -0.8)
 AT_ONCE = ("-p", "startup_check.duration:=0.0", "-p", "start.ramp_time:=0.0")
