@@ -99,8 +99,8 @@ class EffortPublisher:
         with suppress(RuntimeError):  # rclpy's RCLError: some middleware has no acknowledgements
             if not self._publisher.wait_for_all_acked(Duration(seconds=RECEIPT)):
                 self._logger.error(
-                    f"a reliable subscriber of {self.topic} has not taken the zeros within {RECEIPT:g} s: it stands "
-                    "still, and may go on with the effort before; stop the drives"
+                    f"a reliable subscriber of {self.topic} has not taken the zeros within {RECEIPT:g} s: it "
+                    "may go on with the effort before; stop the drives"
                 )
 
     def _publish(self) -> None:
