@@ -195,8 +195,9 @@ class Transitions:
         self.counters.lost += 1
         self._filter.reset()
         if self.mode is not STOPPING:
+            runaway = self._runaway
             self._begin_stop(now, why, after=FAULT)
-            self._stopped_by_loss = True
+            self._stopped_by_loss, self._runaway = True, runaway
         self._begin_dead_reckoning(now, lost=not self._doubted)
 
     def _begin_dead_reckoning(self, now: float, *, lost: bool) -> None:
@@ -212,9 +213,9 @@ class Transitions:
 
     def _stale(self, now: float) -> bool:
         timeout = self.settings.states.timeout or math.inf
-        if self.mode is STOPPING:
+        if self.mode is STOPPING or self._runaway is not None:
             unseen = CUT if math.isinf(self._period) else max(TRIAL, 2.0 * self._period)  # of an arm that was too fast
-            timeout = min(timeout, LONGEST_GAP if self._runaway is None else unseen)
+            timeout = min(timeout, LONGEST_GAP if self._runaway is None or self.mode is FLOATING else unseen)
         seeing = not self._dead_reckoning and (self.mode in DRIVING or self.mode is STOPPING)
         return seeing and now - self.arrival >= timeout
 

@@ -119,6 +119,26 @@ def test_a_motor_that_reverses_while_a_hand_guides_is_cut(robot):
         r.check()
 
 
+def test_a_guided_arm_that_is_too_fast_and_then_unseen_gets_no_efforts():
+    """Before: its states were waited for as long as those of any arm, and the stop then held the weight by its motors.
+
+    A joint that swapped motors threw against its end: no state after that was believed.
+    """
+    order = np.array([0, 1, 2, 4, 3, 5, 6])
+    r = rig(PANDA, lambda command: command[order], tracking=False)
+    for _ in range(300):
+        r.run(0.001)
+        if (np.abs(r.speeds[-1]) > 1.1 * OVERSPEED * r.settings.limits.velocity).any():
+            break
+    assert r.mode is Mode.FLOATING
+    r.run(0.2, corrupt=lambda state: None)
+    assert not r.sent[-1].any()
+    assert r.mode is Mode.FAULT
+    unseen = np.array(r.sent[-199:])
+    assert not unseen[150:].any(), "the stop holds no weight"
+    r.check()
+
+
 def test_a_runaway_in_a_stop_is_cut_too():
     sign = np.array([1.0, -1.0, 1.0, 1.0, 1.0, 1.0])
     r = rig(PUMA, lambda command: command)
