@@ -21,8 +21,8 @@ fault = FAULTS.fault
 
 ARMS = ("panda", "small", "puma560", "ur10")
 assert set(ARMS) == set(ROBOTS)
-#: Speed of an arm at rest, rad/s, and the time that a floating one may take to come to rest, s. Its damping is that of
-#: the inertia felt at home: of the stretched Panda's first joint the time constant is 10 s, of 20 times `REST` on.
+#: Speed of an arm at rest, rad/s, and the time that a floating one may take to come to rest, s: stretched, the Panda's
+#: first joint slows down with a time constant of up to 10 s, because the damping is that for the inertia felt at home.
 REST, RESTING = 0.1, 40.0
 #: Speed at which a hand pushes no more, m/s: it goes no faster.
 HAND = 1.5
