@@ -21,9 +21,9 @@ from rcl_interfaces.srv import GetParameters, SetParametersAtomically
 from rclpy.client import Client
 from rclpy.executors import SingleThreadedExecutor
 from rclpy.node import Node
+from rclpy.parameter import Parameter as NodeParameter
 from rclpy.parameter import parameter_value_to_python
 
-from rne_dynamics.errors import RneDynamicsError
 from rne_dynamics.faults.driver import RATE
 from rne_dynamics.faults.reaction import ReactionError
 from rne_dynamics.ros.processes import NodeProcess
@@ -198,7 +198,7 @@ class Controller:
         if unknown:
             answer = self.call(GetParameters, "get_parameters", GetParameters.Request(names=unknown))
             self._before.update(zip(unknown, answer.values, strict=False))  # none if a name is unknown
-        return self._set({name: _value(value) for name, value in values.items()})
+        return self._set({n: NodeParameter(n, value=v).get_parameter_value() for n, v in values.items()})
 
     def get(self, name: str) -> object:
         """The value of a parameter; a list as a tuple."""
@@ -228,20 +228,3 @@ def _state(process: int) -> str:
         return Path(f"/proc/{process}/stat").read_text(encoding="ascii").rpartition(")")[2].split()[0]
     except OSError:
         return ""
-
-
-def parameter(name: str, value: object) -> Parameter:
-    """A parameter's message."""
-    return Parameter(name=name, value=_value(value))
-
-
-def _value(value: object) -> ParameterValue:
-    if isinstance(value, bool):
-        return ParameterValue(type=ParameterType.PARAMETER_BOOL, bool_value=value)
-    if isinstance(value, int):
-        return ParameterValue(type=ParameterType.PARAMETER_INTEGER, integer_value=value)
-    if isinstance(value, float):
-        return ParameterValue(type=ParameterType.PARAMETER_DOUBLE, double_value=value)
-    if isinstance(value, str):
-        return ParameterValue(type=ParameterType.PARAMETER_STRING, string_value=value)
-    raise RneDynamicsError(f"no parameter can be set to {value!r}")

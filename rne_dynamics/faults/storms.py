@@ -10,11 +10,11 @@ from typing import Any
 import numpy as np
 from rcl_interfaces.srv import GetParameters, SetParametersAtomically
 from rclpy.action import ActionClient
+from rclpy.parameter import Parameter
 from std_msgs.msg import Float64
 from std_srvs.srv import SetBool, Trigger
 from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 
-from rne_dynamics.faults.controller import parameter
 from rne_dynamics.faults.fault import Faults
 from rne_dynamics.faults.rig import Rig
 from rne_dynamics.ros.trajectory_message import duration_message
@@ -76,8 +76,8 @@ def parameter_storm(rig: Rig) -> None:
     def send(number: int) -> Any:
         if number % 2:
             return get.call_async(GetParameters.Request(names=[name]))
-        value = 0.01 + 1e-4 * (number % 10)
-        return change.call_async(SetParametersAtomically.Request(parameters=[parameter(name, value)]))
+        value = Parameter(name, value=0.01 + 1e-4 * (number % 10)).to_parameter_msg()
+        return change.call_async(SetParametersAtomically.Request(parameters=[value]))
 
     rig.change(**{name.replace(".", "__"): 0.01})  # so that it is set back
     storm(rig, send)

@@ -12,10 +12,11 @@ import rclpy
 from diagnostic_msgs.msg import DiagnosticArray
 from lifecycle_msgs.msg import Transition
 from lifecycle_msgs.srv import ChangeState, GetState
-from rcl_interfaces.msg import Parameter, ParameterType, ParameterValue, SetParametersResult
+from rcl_interfaces.msg import SetParametersResult
 from rcl_interfaces.srv import GetParameters, SetParametersAtomically
 from rclpy.client import Client
 from rclpy.executors import SingleThreadedExecutor
+from rclpy.parameter import Parameter
 from rclpy.task import Future
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray, String
@@ -223,7 +224,7 @@ class Peer:
 
     def set_parameters(self, node: str, **values: object) -> SetParametersResult:
         """Set several parameters at once; `__` in a name stands for a dot."""
-        parameters = [Parameter(name=n.replace("__", "."), value=parameter_value(v)) for n, v in values.items()]
+        parameters = [Parameter(n.replace("__", "."), value=v).to_parameter_msg() for n, v in values.items()]
         request = SetParametersAtomically.Request(parameters=parameters)
         return self.call(SetParametersAtomically, f"{node}/set_parameters_atomically", request).result
 
@@ -328,16 +329,6 @@ def account(peer: Peer) -> dict[str, str]:
     wait_until(of_simulator, PATIENCE, "the simulator's report")
     peer.caller.destroy_subscription(subscription)
     return {v.key: v.value for v in of_simulator()[-1].status[0].values}
-
-
-def parameter_value(value: object) -> ParameterValue:
-    if isinstance(value, bool):
-        return ParameterValue(type=ParameterType.PARAMETER_BOOL, bool_value=value)
-    if isinstance(value, int):
-        return ParameterValue(type=ParameterType.PARAMETER_INTEGER, integer_value=value)
-    if isinstance(value, float):
-        return ParameterValue(type=ParameterType.PARAMETER_DOUBLE, double_value=value)
-    return ParameterValue(type=ParameterType.PARAMETER_STRING, string_value=str(value))
 
 
 def seen(texts: TopicRecorder) -> list[str]:

@@ -218,12 +218,10 @@ def test_an_error_of_ours_is_logged_and_the_arm_released(held, tmp_path, what):
 
 
 def _ask_for_change(peer, name: str) -> None:
-    from rcl_interfaces.msg import Parameter
     from rcl_interfaces.srv import SetParametersAtomically
+    from rclpy.parameter import Parameter
 
-    from .peer import parameter_value
-
-    request = SetParametersAtomically.Request(parameters=[Parameter(name=name, value=parameter_value(100.0))])
+    request = SetParametersAtomically.Request(parameters=[Parameter(name, value=100.0).to_parameter_msg()])
     peer.client(SetParametersAtomically, f"{NODE}/set_parameters_atomically").call_async(request)
     peer.executor.spin_once(0.01)
 

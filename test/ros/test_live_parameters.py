@@ -7,8 +7,9 @@ import random
 
 import numpy as np
 import pytest
-from rcl_interfaces.msg import Parameter, ParameterType, ParameterValue
+from rcl_interfaces.msg import Parameter, ParameterValue
 from rcl_interfaces.srv import ListParameters, SetParameters, SetParametersAtomically
+from rclpy.parameter import Parameter as NodeParameter
 
 import rne_dynamics as rne
 from rne_dynamics.ros.parameter_page import NODES
@@ -30,16 +31,8 @@ def peer(in_lockstep):
 
 
 def value(content: object) -> ParameterValue:
-    """As it goes over the wire, whatever it is."""
-    if isinstance(content, list):
-        return ParameterValue(type=ParameterType.PARAMETER_DOUBLE_ARRAY, double_array_value=content)
-    if isinstance(content, bool):
-        return ParameterValue(type=ParameterType.PARAMETER_BOOL, bool_value=content)
-    if isinstance(content, int):
-        return ParameterValue(type=ParameterType.PARAMETER_INTEGER, integer_value=content)
-    if isinstance(content, float):
-        return ParameterValue(type=ParameterType.PARAMETER_DOUBLE, double_value=content)
-    return ParameterValue(type=ParameterType.PARAMETER_STRING, string_value=str(content))
+    """As it goes over the wire."""
+    return NodeParameter("", value=content).get_parameter_value()
 
 
 def each(peer, changes):

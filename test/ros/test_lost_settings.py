@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import pytest
 import yaml
-from rcl_interfaces.msg import Parameter
 from rcl_interfaces.srv import SetParameters
+from rclpy.parameter import Parameter
 
 from rne_dynamics.ros.processes import NodeProcess, wait_until
 
-from .peer import AT_ONCE, START, parameter_value
+from .peer import AT_ONCE, START
 
 CTC = "computed_torque_controller"
 
@@ -43,7 +43,7 @@ def test_a_controller_says_what_of_its_settings_is_not_used(namespace, tmp_path,
         assert peer.get_double(CTC, "gains.joint1.i_clamp") == 4.0
         changes = {"limits.joint1.efort": 3.0, "effort_scale.joint1": 3.0, "limits.joint1.effort": 3.0}
         request = SetParameters.Request(parameters=[
-            Parameter(name=name, value=parameter_value(value)) for name, value in changes.items()
+            Parameter(name, value=value).to_parameter_msg() for name, value in changes.items()
         ])
         results = peer.call(SetParameters, f"{CTC}/set_parameters", request).results
         assert [result.successful for result in results] == [False, False, True]

@@ -9,8 +9,8 @@ import time
 
 import numpy as np
 import pytest
-from rcl_interfaces.msg import Parameter
 from rcl_interfaces.srv import SetParameters
+from rclpy.parameter import Parameter
 from rclpy.serialization import serialize_message
 from std_srvs.srv import Trigger
 from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
@@ -19,7 +19,7 @@ import rne_dynamics as rne
 from rne_dynamics.ros.processes import wait_until
 from rne_dynamics.ros.trajectory_message import duration_message
 
-from .peer import PATIENCE, SEES_AGAIN, START, STEP, parameter_value
+from .peer import PATIENCE, SEES_AGAIN, START, STEP
 
 ROBOT = rne.load_urdf("planar2")
 Q = [0.3, -0.5]
@@ -72,7 +72,7 @@ def test_nothing_in_a_storm_stops_the_arm(in_lockstep):
     cancel, recover = (peer.client(Trigger, f"{NODE}/{name}") for name in ("cancel", "recover"))
     futures = []
     for k in range(200):
-        change = Parameter(name="gains.joint1.p", value=parameter_value(300.0 + k))
+        change = Parameter("gains.joint1.p", value=300.0 + k).to_parameter_msg()
         futures.append(setter.call_async(SetParameters.Request(parameters=[change])))
         futures += [client.call_async(Trigger.Request()) for client in (cancel, recover)]
         turn()
