@@ -88,7 +88,7 @@ setup(
     cmdclass={"install_data": InstallData},
     python_requires=">=3.10",
     install_requires=[
-        "setuptools", "numpy>=1.21", "scipy>=1.8", "numba>=0.55", "urdf-parser-py>=0.0.4", "PyYAML>=5.4", "rich>=10",
+        "setuptools", "numpy>=1.21", "scipy>=1.8", "llvmlite>=0.41", "urdf-parser-py>=0.0.4", "PyYAML>=5.4", "rich>=10",
     ],
     extras_require={
         "ros": wheels("jazzy"),
@@ -104,7 +104,7 @@ setup(
         "test": [
             "pytest>=7", "pytest-xdist>=3", "hypothesis>=6", "catkin-pkg", "ruff", "mypy", "ruckig",
             "types-PyYAML", "setuptools", "wheel", "build", "twine", *BENCH, *DOCS, *XACRO, *MESH, *SWEEP, *VIEW,
-            *RECORD, "mcap-ros2-support",
+            *RECORD, "mcap-ros2-support", "numba",
         ],
     },
     entry_points={

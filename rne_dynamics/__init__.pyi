@@ -1,4 +1,6 @@
 # The one list of public names: type checkers read it, and __init__.py at run time. One import a line.
+from rne_dynamics.c_functions import CFunction as CFunction
+from rne_dynamics.c_functions import c_function as c_function
 from rne_dynamics.control.computed_torque import ComputedTorque as ComputedTorque
 from rne_dynamics.control.control_law import ControlLaw as ControlLaw
 from rne_dynamics.control.friction_compensation import FrictionCompensation as FrictionCompensation
@@ -22,7 +24,6 @@ from rne_dynamics.description.share import shipped_models as shipped_models
 from rne_dynamics.description.share import shipped_robots as shipped_robots
 from rne_dynamics.description.urdf import load_urdf as load_urdf
 from rne_dynamics.description.urdf_writer import to_urdf as to_urdf
-from rne_dynamics.dynamics import compiled as compiled
 from rne_dynamics.dynamics.block_operators.operator_matrices import OperatorMatrices as OperatorMatrices
 from rne_dynamics.dynamics.block_operators.operator_matrices import operator_matrices as operator_matrices
 from rne_dynamics.bound import bind as bind

@@ -2,7 +2,8 @@
 
 What a plain function does in every call is done here once: finding the kernel, compiling it, packing the robot. What is
 left is one call of compiled code, which checks shapes and that the output is an array of its own. It does not look for
-NaN and infinity, which go through to the answer.
+NaN and infinity, which go through to the answer. Machine code for the robot alone is compiled here however long it
+takes, and kept on disk; plain functions use it if it is there or is compiled in about half a second.
 """
 
 from __future__ import annotations
@@ -16,7 +17,6 @@ from numpy.typing import ArrayLike
 from rne_dynamics.closed_chain.quantities import CLOSED_QUANTITIES
 from rne_dynamics.closed_chain.specialised import code_of
 from rne_dynamics.dispatch import mechanism_of
-from rne_dynamics.dynamics.compiled import pack
 from rne_dynamics.dynamics.declared.base_motion import BaseMotion, packed_base
 from rne_dynamics.dynamics.declared.bound_forms import BOUND_FORMS, BoundParts, filled
 from rne_dynamics.dynamics.quantities import QUANTITIES
@@ -135,8 +135,8 @@ def bind(
             return answer
         return filled(np.asarray(answer), out, inputs)
 
-    name, open_arm = f"bound_{quantity}", cast("RobotModel", robot)  # `pack` refuses what else is no mechanism
-    arm = pack(open_arm, base_motion=base_motion) if closed is None else np.empty(0)
+    name, open_arm = f"bound_{quantity}", cast("RobotModel", robot)  # `_packed` refuses what else is no mechanism
+    arm = _packed(open_arm, base_motion) if closed is None else np.empty(0)
     base = None if base_motion is None else packed_base(robot.open_tree, base_motion, ())[0]
     if mechanism is not None and closed is not None:
         code = code_of(mechanism, quantity, base)
@@ -156,6 +156,16 @@ def bind(
     bound = declared.bound(BoundParts(call, arm, declared.shape(robot), long_way, open_arm))
     bound.__name__ = bound.__qualname__ = name
     return bound
+
+
+def _packed(robot: RobotModel, base_motion: BaseMotion | None) -> Array:
+    """An open arm in one array; `ArgumentError` for what else is no mechanism."""
+    if not isinstance(robot, RobotModel):
+        raise ArgumentError(
+            f"robot is a {type(robot).__name__}; only an open rigid arm (RobotModel) can be packed. "
+            "rne.inverse_dynamics and its like take mechanisms too"
+        )
+    return robot.pack(packed_base(robot, base_motion, ())[0], checked=False)
 
 
 def _not_taken(*arguments: Any) -> int:

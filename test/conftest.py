@@ -30,8 +30,6 @@ NICE = 5
 #: Of pytest-xdist's processes "gw0", "gw1" or "gw2"; empty in the one that starts them, and where there is no other.
 WORKER = os.environ.get("PYTEST_XDIST_WORKER", "")
 
-# what is tested are the kernels, not what answers until they are compiled; but see test_meanwhile.py
-os.environ.setdefault("RNE_DYNAMICS_COMPILE_HERE", "1")
 # pytest-xdist gives its processes the terminal's width, which tables of commands would follow
 os.environ.pop("COLUMNS", None)
 # before rclpy is imported anywhere: one domain for each test process, and no discovery beyond this machine

@@ -12,7 +12,7 @@ LAYER = {
     "advice": 0, "errors": 0, "interrupted": 0, "compiling": 0, "input_file": 0, "spatial": 0,
     "model": 1,
     "description": 2, "dynamics": 2, "straight_line": 2,
-    "bound": 3, "bound_batch": 3, "c_export": 3, "closed_chain": 3, "flexible": 3, "dispatch": 3,
+    "bound": 3, "bound_batch": 3, "c_export": 3, "c_functions": 3, "closed_chain": 3, "flexible": 3, "dispatch": 3,
     "control": 4, "figures": 4, "simulation": 4, "verification": 4,
     "benchmarking": 5, "cli": 5, "faults": 5, "recording": 5, "ros": 5, "viewer": 5,
 }  # fmt: skip
@@ -24,6 +24,7 @@ SAME_LAYER = {
     ("cli", "recording"), ("ros", "recording"), ("viewer", "recording"),
     ("bound", "bound_batch"), ("bound", "dispatch"), ("bound", "closed_chain"),
     ("bound_batch", "closed_chain"), ("bound_batch", "dispatch"), ("dynamics", "straight_line"),
+    ("c_functions", "closed_chain"), ("c_functions", "flexible"),
     ("dispatch", "closed_chain"), ("dispatch", "flexible"),
 }  # fmt: skip
 WITHOUT_DESCRIPTION = {package for package, layer in LAYER.items() if layer in (3, 4)}
@@ -32,11 +33,6 @@ WITH_ROS = {"ros", "faults"}
 #: First names of ROS packages: a module outside WITH_ROS that imports one does not run without ROS.
 ROS = {
     "rclpy", "launch", "launch_ros", "ament_index_python", "tf2_ros", "rcl_interfaces", "builtin_interfaces",
-}  # fmt: skip
-#: Modules that may import numba.
-WITH_NUMBA = {
-    "addresses.py", "apart.py", "jit.py", "kernel_bytes.py", "kernel_cache.py", "numba_parts.py", "pipelines.py",
-    "progress.py", "views.py",
 }  # fmt: skip
 
 
@@ -75,12 +71,13 @@ def test_other_packages_import_ros_inside_functions_only() -> None:
             assert late or not nodes, f"{path.name}:{entry.line}: import {entry.name} inside the function"
 
 
-def test_numba_is_imported_where_kernels_are_compiled() -> None:
+def test_llvm_is_imported_where_machine_code_is_made() -> None:
     for path in MODULES:
-        if path.name in WITH_NUMBA and subpackage(path) == "compiling":
-            continue
         for entry in source(path).imports:
-            assert entry.name.split(".")[0] != "numba", f"{path.name}:{entry.line}: use compiling/jit.py"
+            first = entry.name.split(".")[0]
+            assert first != "numba", f"{path.name}:{entry.line}: use compiling/jit.py"
+            allowed = subpackage(path) == "compiling" or entry.late
+            assert allowed or first != "llvmlite", f"{path.name}:{entry.line}: use compiling/native.py"
 
 
 def test_packages_do_not_import_each_other_in_a_circle() -> None:
@@ -122,3 +119,10 @@ def test_no_test_module_imports_another_one() -> None:
         modules = [str(node.module) for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)]
         found += [(path.name, m) for m in modules if m.rpartition(".")[2].startswith("test_")]
     assert not found
+
+
+def test_the_page_shows_an_algorithm_as_it_is():
+    source = (PACKAGE / "dynamics/newton_euler/newton_euler.py").read_text(encoding="utf-8")
+    page = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
+    (shown,) = re.findall(r"```py\n(@helper\n.*?)```", page, re.S)
+    assert shown in source

@@ -14,7 +14,7 @@ from typing import Any
 from rne_dynamics.compiling.jit import COMPILED
 
 #: Packages whose versions are in reports, by their names for pip.
-PACKAGES = ("numpy", "numba", "llvmlite", "pin", "mujoco")
+PACKAGES = ("numpy", "llvmlite", "pin", "mujoco")
 
 
 def cores() -> tuple[int, ...]:

@@ -12,16 +12,12 @@ import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from decimal import Decimal
-from typing import TYPE_CHECKING, NoReturn
+from typing import NoReturn
 
 from rne_dynamics.cli.clean_stdout import clean_stdout
 from rne_dynamics.cli.interrupt import EXIT_INTERRUPTED, noted, report
 from rne_dynamics.cli.overview import NEEDS_ROS, fitted, overview, versions
-from rne_dynamics.compiling.meanwhile import compile_here
 from rne_dynamics.errors import ArgumentError, RneDynamicsError, shortened, unknown
-
-if TYPE_CHECKING:
-    from rne_dynamics.compiling.progress import Compiling
 
 #: Subcommands and their help; the module of the same name is imported only when it is used. Groups are in `overview`.
 COMMANDS = {
@@ -46,7 +42,6 @@ COMMANDS = {
 }
 _NEGATIVE = re.compile(r"-(\d+\.?\d*|\.\d+)[eE][+-]?\d{1,3}")
 _DEGREES = re.compile(r"-[\d.]+deg")
-_BACK = "\r\x1b[K"
 EXIT_USAGE = 2
 EXIT_ERROR = 1
 #: Longest line of a message, characters.
@@ -106,7 +101,6 @@ def _uninterrupted(command: str, words: Sequence[str]) -> int:
 
 def _run(command: str, words: Sequence[str]) -> int:
     """Import the module of a command and run it."""
-    compile_here()  # with a line that says so
     module = importlib.import_module(f"rne_dynamics.cli.{command}")
     about = COMMANDS[command] + (f". {NEEDS_ROS[command]}" if command in NEEDS_ROS else "")
     sub = Parser(
@@ -119,7 +113,7 @@ def _run(command: str, words: Sequence[str]) -> int:
     parsed = sub.parse_args([_plain(word) for word in words])
     parsed.given = {name for name, value in vars(parsed).items() if value != sub.get_default(name)}
     parsed.command_line = shlex.join(["rne", command, *words])
-    with clean_stdout(), _compile_status(command), _shown_repairs(parsed):
+    with clean_stdout(), _shown_repairs(parsed):
         code: int = module.run(parsed)
     return code
 
@@ -133,26 +127,6 @@ def _plain(word: str) -> str:
     if _DEGREES.fullmatch(word):
         return f" {word}"
     return f"{Decimal(word):f}" if _NEGATIVE.fullmatch(word) else word
-
-
-@contextmanager
-def _compile_status(command: str) -> Iterator[None]:
-    """Within the context, show on a terminal what a command compiles; files and pipes get no output."""
-    stream = sys.stderr
-    if not stream.isatty():
-        yield
-        return
-    from rne_dynamics.compiling.first_start import StatusLine
-    from rne_dynamics.compiling.progress import watch_compiling
-
-    line = StatusLine(command)
-
-    def show(now: Compiling) -> None:
-        stream.write(_BACK + line.text(now)[: shutil.get_terminal_size().columns - 1])
-        stream.flush()
-
-    with watch_compiling(show):
-        yield
 
 
 @contextmanager

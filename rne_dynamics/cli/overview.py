@@ -72,11 +72,11 @@ def fitted(examples: str, width: int) -> str:
 
 
 def versions() -> str:
-    """The text of `rne --version`: this package, Python, numpy, numba, ROS."""
+    """The text of `rne --version`: this package, Python, numpy, llvmlite, ROS."""
     import platform
 
     lines = [f"rne {__version__}", f"Python {platform.python_version()}, {platform.system()} {platform.machine()}"]
-    lines += [f"{name} {_version(name)}" for name in ("numpy", "numba", "matplotlib")]
+    lines += [f"{name} {_version(name)}" for name in ("numpy", "llvmlite", "matplotlib")]
     return "\n".join([*lines, *_ros_versions()])
 
 

@@ -164,7 +164,7 @@ def closed_forward(
     open_torque(packed, work, base, posture, work.qdd, np.zeros((0, 6)))
     closed_mass_matrix_helper(packed, work, posture, T, M)
     projected(T, work.tau, out)
-    inertia_scale_kernel(packed.topology, packed.parameters, posture, work.masses, work.tau)
+    inertia_scale_kernel(packed.topology, packed.parameters, posture, work.tau)
     for k in range(n):
         out[k] = tau[k] - out[k]
         for i in range(tree):

@@ -12,7 +12,7 @@ import numpy as np
 from rne_dynamics.closed_chain.constraints import constraints_kernel
 from rne_dynamics.closed_chain.packed import ACTUATED, CONSTRAINT, PASSIVE, Packed, Work
 from rne_dynamics.compiling.apart import apart
-from rne_dynamics.compiling.jit import in_place_helper, separate_kernel
+from rne_dynamics.compiling.jit import helper, kernel
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.spatial.arrays import copy_into
 from rne_dynamics.spatial.householder import (
@@ -44,7 +44,7 @@ DEPENDENT = 1e-4
 _TRIALS, _SMALLEST_PART, _STRIDES = 80, 1e-3, 20000
 
 
-@in_place_helper
+@helper
 def factor_clusters(packed: Packed, work: Work) -> None:
     """Fill and factor `work.block`."""
     for c in range(packed.clusters.shape[0] - 1):
@@ -64,7 +64,7 @@ def factor_clusters(packed: Packed, work: Work) -> None:
         factor(work.block, r0, r1 - r0, p1 - p0, width, work.pivots, work.factors, p0)
 
 
-@in_place_helper
+@helper
 def _rank(work: Work, r0: int, m: int, n: int) -> int:
     """Rank of the factored cluster, read off its triangle."""
     rank = 0
@@ -73,7 +73,7 @@ def _rank(work: Work, r0: int, m: int, n: int) -> int:
     return rank
 
 
-@in_place_helper
+@helper
 def passive_answer(packed: Packed, work: Work, values: Array, out: Array) -> float:
     """The passive joints' part of K x = −values in the sense of least squares; out (tree n,), other places zero.
 
@@ -98,7 +98,7 @@ def passive_answer(packed: Packed, work: Work, values: Array, out: Array) -> flo
     return float(np.sqrt(square))
 
 
-@in_place_helper
+@helper
 def merit(packed: Packed, work: Work) -> float:
     """Square of the residual's norm, lengths in the mechanism's own."""
     square = 0.0
@@ -108,7 +108,7 @@ def merit(packed: Packed, work: Work) -> float:
     return square
 
 
-@in_place_helper
+@helper
 def largest_change(packed: Packed, change: Array) -> float:
     """The largest change of a joint, rad or lengths of the mechanism."""
     largest = 0.0
@@ -117,7 +117,7 @@ def largest_change(packed: Packed, change: Array) -> float:
     return largest
 
 
-@in_place_helper
+@helper
 def _close(packed: Packed, work: Work, q: Array, reach: float) -> int:
     """Move the passive joints of q, by no more than `reach`, until the loops close.
 
@@ -152,7 +152,7 @@ def _close(packed: Packed, work: Work, q: Array, reach: float) -> int:
     return NOT_CLOSED
 
 
-@in_place_helper
+@helper
 def tangent(packed: Packed, work: Work, target: Array, q: Array) -> float:
     """Fill `work.way`: rates of all joints when the actuated ones start towards `target`; returns the largest."""
     for r in range(work.residual.shape[0]):
@@ -167,7 +167,7 @@ def tangent(packed: Packed, work: Work, target: Array, q: Array) -> float:
     return largest_change(packed, work.way)
 
 
-@in_place_helper
+@helper
 def clusters_distance(packed: Packed, work: Work) -> float:
     """Lower bound of the smallest singular value of the factored blocks, whose rank is full."""
     smallest = np.inf
@@ -177,7 +177,7 @@ def clusters_distance(packed: Packed, work: Work) -> float:
     return smallest
 
 
-@in_place_helper
+@helper
 def _branches_meet(packed: Packed, work: Work) -> bool:
     """Whether the posture found is so near a singular one that Newton's method may have taken another branch to it.
 
@@ -191,7 +191,7 @@ def _branches_meet(packed: Packed, work: Work) -> bool:
     return False
 
 
-@separate_kernel
+@kernel
 def assemble_kernel(packed: Packed, work: Work, target: Array, q: Array) -> int:
     """All joints of the tree for given actuated ones, on the branch of the posture given.
 
@@ -246,7 +246,7 @@ def assemble_kernel(packed: Packed, work: Work, target: Array, q: Array) -> int:
     return NOT_CLOSED
 
 
-@separate_kernel
+@kernel
 def motion_map_kernel(packed: Packed, work: Work, T: Array) -> tuple[int, float]:
     """Fill T, (tree n, n): how the tree's joints move with the actuated ones; `work` as `_close` leaves it.
 
@@ -283,7 +283,7 @@ def motion_map_kernel(packed: Packed, work: Work, T: Array) -> tuple[int, float]
     return status, smallest
 
 
-@separate_kernel
+@kernel
 def drift_kernel(packed: Packed, work: Work, T: Array, q: Array, qd: Array) -> None:
     """Fill `work.qd` with the tree's velocities and `work.qdd` with its accelerations at q̈ = 0 of the actuated ones."""
     for i in range(work.qd.shape[0]):

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rne_dynamics.closed_chain.packed import MOTION, WRENCH, Packed, Work
-from rne_dynamics.compiling.jit import in_place_helper, in_place_kernel
+from rne_dynamics.compiling.jit import helper, kernel
 from rne_dynamics.dynamics.kinematics.world_motion import world_motion
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.layout import KIND as JOINT_KIND
@@ -53,7 +53,7 @@ _SERIES = tuple(math.factorial(n) / math.prod(range(3, 2 * n + 2, 2)) for n in r
 _ARCSINE = tuple(math.comb(2 * n, n) / (4.0**n * (2 * n + 1)) for n in range(9, -1, -1))
 
 
-@in_place_helper
+@helper
 def _tree_motion(topology: NDArray[np.int64], parameters: Array, q: Array, qd: Array, motion: Array) -> None:
     """Fill `motion`, shape (bodies + 1, columns of `MOTION`)."""
     bodies = topology.shape[0]
@@ -63,12 +63,12 @@ def _tree_motion(topology: NDArray[np.int64], parameters: Array, q: Array, qd: A
     world_motion(topology, parameters, q, qd, motion, True)
 
 
-@in_place_helper
+@helper
 def _unit(axis: int) -> Vector:
     return 1.0 if axis == 0 else 0.0, 1.0 if axis == 1 else 0.0, 1.0 if axis == 2 else 0.0
 
 
-@in_place_helper
+@helper
 def _angle_over_sine(square: float, c: float) -> tuple[float, float, float]:
     """h = θ / sin θ as a function of c = cos θ, with dh/dc and d²h/dc²; `square` is sin² θ.
 
@@ -102,7 +102,7 @@ def _angle_over_sine(square: float, c: float) -> tuple[float, float, float]:
     return h, dh, (h + 3.0 * c * dh) / square
 
 
-@in_place_helper
+@helper
 def _half_turn_axis(E: Matrix) -> Vector:
     """Axis of a turn by nearly 180°, where E + 1 = 2 n nᵀ: its longest column."""
     k = 0
@@ -113,7 +113,7 @@ def _half_turn_axis(E: Matrix) -> Vector:
     return scale(1.0 / math.sqrt(dot(n, n)), n)
 
 
-@in_place_helper
+@helper
 def _turn_back(E: Matrix, axis: int, free: int, w: Vector) -> tuple[float, Vector, float]:
     """One component of the turn θ n that B has to make to close; two blocked turns (one `free`), or three (−1).
 
@@ -149,7 +149,7 @@ def _turn_back(E: Matrix, axis: int, free: int, w: Vector) -> tuple[float, Vecto
     return exact * h * u[axis], subtract(scale(h, gradient), scale(dh * u[axis], u)), drift
 
 
-@in_place_helper
+@helper
 def _square_axes(E: Matrix, of_a: int, of_b: int, w: Vector) -> tuple[float, Vector, float]:
     """The angle by which B's axis j misses being square to A's axis i, for one blocked turn.
 
@@ -174,7 +174,7 @@ def _square_axes(E: Matrix, of_a: int, of_b: int, w: Vector) -> tuple[float, Vec
     return angle, scale(1.0 / k, gradient), drift
 
 
-@in_place_helper
+@helper
 def _turning(E: Matrix, blocked: tuple[bool, bool, bool], axis: int, w: Vector) -> tuple[float, Vector, float]:
     """Residual, its gradient by the relative turn, and its drift for one blocked turn; all in A's axes.
 
@@ -191,7 +191,7 @@ def _turning(E: Matrix, blocked: tuple[bool, bool, bool], axis: int, w: Vector) 
     return _square_axes(E, last, after, w)
 
 
-@in_place_kernel
+@kernel
 def constraints_kernel(packed: Packed, work: Work, q: Array, qd: Array) -> None:
     """Fill `motion`, `residual`, `K`, `drift` and `rows` of `work` with all constraints of one state.
 

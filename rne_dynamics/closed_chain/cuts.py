@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from rne_dynamics.closed_chain.constraints import BODY_POSITION, BODY_ROTATION, FORCE
 from rne_dynamics.closed_chain.packed import CONSTRAINT, PASSIVE, Packed, Work
-from rne_dynamics.compiling.jit import in_place_helper
+from rne_dynamics.compiling.jit import helper
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.mechanism import BLOCKED, POSITION_A, POSITION_B, ROTATION_A, ROTATION_B
 from rne_dynamics.spatial.columns import columns
@@ -27,7 +27,7 @@ from rne_dynamics.spatial.vector import Vector, add, compose, rotate, rotate_bac
 FORCE_ON_B, MOMENT_ON_B, TURN_OF_B, PLACE_OF_B, CUT_COLUMNS = columns(3, 3, 9, 3)
 
 
-@in_place_helper
+@helper
 def cut_forces(packed: Packed, work: Work, tau: Array, force: Array) -> None:
     """The loops' forces, (constraints,), that leave the passive joints without effort: K_pᵀ force = tau_p.
 
@@ -48,7 +48,7 @@ def cut_forces(packed: Packed, work: Work, tau: Array, force: Array) -> None:
             force[row] = packed.row_scale[row] * work.side[r]
 
 
-@in_place_helper
+@helper
 def _load(work: Work, body: int, sign: float, place: Vector, F: Pair) -> None:
     """Add a wrench about a place, both in world axes, to a body's loads; not to the base's."""
     if body < 0:
@@ -58,7 +58,7 @@ def _load(work: Work, body: int, sign: float, place: Vector, F: Pair) -> None:
     add_pair(work.cut, body, 0, scaled(sign, there))
 
 
-@in_place_helper
+@helper
 def cut_loads(packed: Packed, work: Work, force: Array, wrenches: Array, cuts: Array) -> None:
     """Fill `work.cut` with the bodies' loads, the external ones and the loops', and `cuts`, (loops, CUT_COLUMNS).
 

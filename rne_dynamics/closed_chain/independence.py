@@ -15,7 +15,6 @@ import numpy as np
 from rne_dynamics.closed_chain.closing import DEPENDENT, SINGULAR_BELOW
 from rne_dynamics.closed_chain.constraints import constraints_kernel
 from rne_dynamics.closed_chain.packed import Packed, Work, pack, workspace
-from rne_dynamics.compiling.unwaiting import unwaiting
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.mechanism import Mechanism
 
@@ -29,7 +28,7 @@ def evaluated(packed: Packed, work: Work, q_tree: Array, velocity: Array | None 
     """`work` with the constraints of one posture in it."""
     velocities = work.rest if velocity is None else velocity
     # a read-only array would have it compiled anew
-    unwaiting(constraints_kernel)(1, packed, work, np.array(q_tree), velocities)
+    constraints_kernel(packed, work, np.array(q_tree), velocities)
     return work
 
 

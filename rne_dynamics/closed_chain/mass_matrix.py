@@ -104,7 +104,7 @@ def closed_kinetic_energy(mechanism: Mechanism, q: ArrayLike, qd: ArrayLike, *, 
 
     Freedoms that the actuated joints leave open have the velocities of least energy.
     """
-    if start is None and mechanism.specialised and code_of(mechanism, "mass_matrix") is not None:
+    if start is None and mechanism.specialised and code_of(mechanism, "mass_matrix", quick=True) is not None:
         lead, (positions, velocities) = state_arrays(mechanism, q=q, qd=qd)
         M = closed_mass_matrix(mechanism, positions)
         return np.asarray(0.5 * np.einsum("bi,bij,bj->b", velocities, M, velocities)).reshape(lead)

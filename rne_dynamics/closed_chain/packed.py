@@ -16,8 +16,6 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from rne_dynamics.dynamics.composite.mass_matrix import WORK_COLUMNS as MASS_COLUMNS
-from rne_dynamics.dynamics.newton_euler.newton_euler import WORK_COLUMNS as FORCE_COLUMNS
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.layout import KIND, PARENT, PLACEMENT, PRISMATIC, VELOCITY_INDEX
 from rne_dynamics.model.mechanism import BLOCKED, POSITION_A, POSITION_B, Mechanism
@@ -117,8 +115,6 @@ class Work(NamedTuple):
     tau: Array
     scratch: Array
     cut: Array
-    forces: Array
-    masses: Array
     M: Array
     MT: Array
 
@@ -180,8 +176,6 @@ def workspace(packed: Packed) -> Work:
         tau=tau,
         scratch=np.zeros(max(n, m)),
         cut=np.zeros((bodies, 6)),
-        forces=np.zeros((bodies, FORCE_COLUMNS)),
-        masses=np.zeros((bodies, MASS_COLUMNS)),
         M=np.zeros((n, n)),
         MT=np.zeros((n, actuated)),
     )

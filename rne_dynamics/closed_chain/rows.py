@@ -27,8 +27,7 @@ from rne_dynamics.closed_chain.packed import Packed, Work, pack, workspace
 from rne_dynamics.closed_chain.refusals import refusal
 from rne_dynamics.closed_chain.terms import closed_mass_matrix_helper, open_torque, projected
 from rne_dynamics.compiling.apart import apart
-from rne_dynamics.compiling.jit import in_place_kernel
-from rne_dynamics.compiling.unwaiting import unwaiting
+from rne_dynamics.compiling.jit import kernel
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.mechanism import Mechanism
 from rne_dynamics.spatial.arrays import copy_into
@@ -94,7 +93,7 @@ class States(NamedTuple):
     wrenches: Array
 
 
-@in_place_kernel
+@kernel
 def rows_kernel(packed: Packed, work: Work, task: int, follow: bool, states: States, rows: Rows) -> tuple[int, int]:
     """Do a task for every row of the states.
 
@@ -187,7 +186,7 @@ def run(
     wrenches = np.empty((1, 0, 6)) if wrenches is None else wrenches
     found = empty_rows(mechanism, rows)
     states = States(starts, base, q, qd, qdd, wrenches)
-    status, row = unwaiting(rows_kernel, task)(rows, packed, work, task, follow, states, found)
+    status, row = rows_kernel(packed, work, task, follow, states, found)
     if status == NOT_CLOSED and postures is None:
         others = dependent_postures(mechanism, q, start, lead)
         if others is not None:

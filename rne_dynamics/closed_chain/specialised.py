@@ -55,7 +55,7 @@ def _joints(mechanism: Mechanism) -> tuple[int, ...]:
     return (mechanism.n,)
 
 
-_QUANTITIES = {
+WITH_CODE = {
     "inverse_dynamics": _Quantity(closed_inverse, ("q", "qd", "qdd"), _joints),
     "forward_dynamics": _Quantity(closed_forward, ("q", "qd", "tau"), _joints),
     "bias_torque": _Quantity(closed_bias, ("q", "qd"), _joints),
@@ -65,7 +65,9 @@ _QUANTITIES = {
 }
 
 
-def code_of(mechanism: Mechanism, quantity: str, base: Array | None = None) -> StateCode | None:
+def code_of(
+    mechanism: Mechanism, quantity: str, base: Array | None = None, *, quick: bool = False
+) -> StateCode | None:
     """Machine code for one state, made at the first call and kept with the mechanism; None where there is none.
 
     There is none for actuated joints that are no coordinates, and for a mechanism that is singular at its posture.
@@ -76,11 +78,13 @@ def code_of(mechanism: Mechanism, quantity: str, base: Array | None = None) -> S
         What to compute, and of what; without loads.
     base
         Motion of the base (12,), as `BaseMotion.packed`; at rest by default.
+    quick
+        As of `kept_code`.
     """
-    if quantity not in _QUANTITIES:
+    if quantity not in WITH_CODE:
         return None
     key = quantity, b"" if base is None else base.tobytes()
-    return kept_code(mechanism, key, lambda: recipe_of(mechanism, quantity, base))
+    return kept_code(mechanism, key, lambda: recipe_of(mechanism, quantity, base), quick=quick)
 
 
 def own_call(mechanism: Mechanism, quantity: str, otherwise: Callable[..., Any]) -> Callable[..., Any]:
@@ -89,7 +93,7 @@ def own_call(mechanism: Mechanism, quantity: str, otherwise: Callable[..., Any])
     `otherwise` is called with inputs that are not one state in contiguous arrays of finite numbers, and for states that
     the code refuses.
     """
-    code = code_of(mechanism, quantity) if mechanism.specialised else None
+    code = code_of(mechanism, quantity, quick=True) if mechanism.specialised else None
     call = otherwise if code is None else code.checked(quantity, "", otherwise)
     mechanism.own_code[quantity] = call
     return call
@@ -100,13 +104,13 @@ def by_own_code(quantity: str) -> Callable[[F], F]:
 
     The function itself, which is ``__wrapped__``, computes states that the code refuses.
     """
-    declared, kept = _QUANTITIES[quantity], f"closed {quantity}"
+    declared, kept = WITH_CODE[quantity], f"closed {quantity}"
 
     def decorate(general: F) -> F:
         defaults: dict[str, Any] = general.__kwdefaults__ or {}
 
         def own(mechanism: Mechanism) -> Callable[..., Array] | None:
-            code = code_of(mechanism, quantity) if mechanism.specialised else None
+            code = code_of(mechanism, quantity, quick=True) if mechanism.specialised else None
             if code is None:
                 return None
 
@@ -142,7 +146,7 @@ def recipe_of(mechanism: Mechanism, quantity: str, base: Array | None = None) ->
     if found is None:
         return None
     start, here, there, straight = found
-    declared, rng, actuated = _QUANTITIES[quantity], np.random.default_rng(2), mechanism.actuated
+    declared, rng, actuated = WITH_CODE[quantity], np.random.default_rng(2), mechanism.actuated
     on_the_way = there + 1e-3 * pack(mechanism).column_scale * rng.normal(size=len(there))
     packed = sparse_order(_rounded(pack(mechanism)), on_the_way)
     return Recipe(

@@ -18,21 +18,21 @@ from rne_dynamics.closed_chain.closing import (
 )
 from rne_dynamics.closed_chain.packed import Packed, Work
 from rne_dynamics.compiling.apart import apart
-from rne_dynamics.compiling.jit import in_place_helper, in_place_kernel
+from rne_dynamics.compiling.jit import helper, kernel
 from rne_dynamics.dynamics.composite.mass_matrix import mass_matrix_kernel
 from rne_dynamics.dynamics.declared.arm import Arm
 from rne_dynamics.dynamics.newton_euler.newton_euler import inverse_dynamics_kernel
 from rne_dynamics.model.inertia import Array
 
 
-@in_place_helper
+@helper
 def open_torque(packed: Packed, work: Work, base: Array, q: Array, qdd: Array, wrenches: Array) -> None:
     """`work.tau`: inverse dynamics of the open tree at velocities `work.qd`."""
-    arm = Arm(packed.topology, packed.parameters, base, wrenches, work.forces)
+    arm = Arm(packed.topology, packed.parameters, base, wrenches, ())
     apart(inverse_dynamics_kernel, (arm, q, work.qd, qdd, work.tau))
 
 
-@in_place_helper
+@helper
 def projected(T: Array, tau: Array, out: Array) -> None:
     """out = Tᵀ tau."""
     for k in range(out.shape[0]):
@@ -42,10 +42,10 @@ def projected(T: Array, tau: Array, out: Array) -> None:
         out[k] = x
 
 
-@in_place_helper
+@helper
 def closed_mass_matrix_helper(packed: Packed, work: Work, q: Array, T: Array, M: Array) -> None:
     """M = Tᵀ M_tree T, with the zeros of T (joints of other loops) left out."""
-    apart(mass_matrix_kernel, (Arm(packed.topology, packed.parameters, None, None, work.masses), q, work.M))
+    apart(mass_matrix_kernel, (Arm(packed.topology, packed.parameters, None, None, ()), q, work.M))
     n, actuated = T.shape
     for i in range(n):
         for k in range(actuated):
@@ -68,7 +68,7 @@ def closed_mass_matrix_helper(packed: Packed, work: Work, q: Array, T: Array, M:
             M[c, k] = M[k, c]
 
 
-@in_place_kernel
+@kernel
 def closed_terms_kernel(
     packed: Packed,
     work: Work,

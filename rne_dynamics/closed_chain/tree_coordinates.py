@@ -24,7 +24,7 @@ from rne_dynamics.closed_chain.constraints import constraints_kernel
 from rne_dynamics.closed_chain.packed import Packed, Work
 from rne_dynamics.closed_chain.tree_work import Tree, TreeWork
 from rne_dynamics.compiling.apart import apart
-from rne_dynamics.compiling.jit import in_place_helper, in_place_kernel, in_place_routine
+from rne_dynamics.compiling.jit import helper, kernel, routine
 from rne_dynamics.dynamics.composite.inertia_scale import inertia_scale_kernel
 from rne_dynamics.dynamics.composite.mass_matrix import mass_matrix_kernel
 from rne_dynamics.dynamics.declared.arm import Arm
@@ -48,7 +48,7 @@ ASIDE = 1e-3
 _CORRECTIONS = 12
 
 
-@in_place_routine
+@routine
 def tangent(packed: Packed, work: Work, tree: TreeWork, rank: int, q: Array, v: Array) -> tuple[int, float]:
     """Evaluate the constraints and the metric at a state; fill T, MT and G.
 
@@ -79,13 +79,13 @@ def tangent(packed: Packed, work: Work, tree: TreeWork, rank: int, q: Array, v: 
             j = pivots[k]
             tree.T[j, c] = -scales[j] * tree.right[k] if k < rank else 0.0
         tree.T[pivots[rank + c], c] = scales[pivots[rank + c]]
-    apart(mass_matrix_kernel, (Arm(packed.topology, packed.parameters, None, None, work.masses), q, work.M))
-    apart(inertia_scale_kernel, (packed.topology, packed.parameters, q, work.masses, tree.scale))
+    apart(mass_matrix_kernel, (Arm(packed.topology, packed.parameters, None, None, ()), q, work.M))
+    apart(inertia_scale_kernel, (packed.topology, packed.parameters, q, tree.scale))
     _metric(work, tree, rank)
     return rank, last
 
 
-@in_place_helper
+@helper
 def _metric(work: Work, tree: TreeWork, rank: int) -> None:
     """Fill MT and G from T, `work.M` and `extra`."""
     n, freedoms = tree.T.shape[0], tree.T.shape[0] - rank
@@ -104,7 +104,7 @@ def _metric(work: Work, tree: TreeWork, rank: int) -> None:
             tree.G[e, c] = x
 
 
-@in_place_routine
+@routine
 def solve_free(tree: TreeWork, rank: int, right: Array, out: Array) -> int:
     """Solve G x = right[: freedoms] and add T x to `out`; DETERMINED, or the joint that moves no inertia."""
     n = tree.T.shape[0]
@@ -124,7 +124,7 @@ def solve_free(tree: TreeWork, rank: int, right: Array, out: Array) -> int:
     return DETERMINED
 
 
-@in_place_routine
+@routine
 def least(packed: Packed, work: Work, tree: TreeWork, rank: int, values: Array, out: Array) -> tuple[int, float]:
     """Fill `out` with the x of least xᵀ (M + extra) x for K x = −values; also the norm of what it answers."""
     m, n = tree.block.shape
@@ -145,7 +145,7 @@ def least(packed: Packed, work: Work, tree: TreeWork, rank: int, values: Array, 
     return solve_free(tree, rank, tree.right, out), np.sqrt(square)
 
 
-@in_place_routine
+@routine
 def settle(packed: Packed, work: Work, tree: TreeWork, rank: int, q: Array, v: Array) -> tuple[int, int, float]:
     """Put a state on the loops in place, by the least change in the metric; `tangent` is evaluated there.
 
@@ -175,13 +175,13 @@ def settle(packed: Packed, work: Work, tree: TreeWork, rank: int, q: Array, v: A
     return status, used, last
 
 
-@in_place_routine
+@routine
 def _accelerations_there(
     packed: Packed, work: Work, tree: TreeWork, rank: int, base: Array, wrenches: Array, viscous: Array, drive: Array,
     out: Array,
 ) -> int:  # fmt: skip
     """q̈ at the state `tree.q`, `tree.v`, whose `tangent` is evaluated."""
-    arm = Arm(packed.topology, packed.parameters, base, wrenches, work.forces)
+    arm = Arm(packed.topology, packed.parameters, base, wrenches, ())
     apart(inverse_dynamics_kernel, (arm, tree.q, tree.v, tree.rest, work.tau))
     status, _ = least(packed, work, tree, rank, work.drift, out)
     if status != DETERMINED:
@@ -195,7 +195,7 @@ def _accelerations_there(
     return solve_free(tree, rank, tree.right, out)
 
 
-@in_place_kernel
+@kernel
 def tree_accelerations(
     tree: Tree, base: Array, wrenches: Array, viscous: Array, off: bool, q: Array, v: Array, drive: Array, out: Array
 ) -> int:
@@ -244,7 +244,7 @@ def tree_accelerations(
     return status
 
 
-@in_place_kernel
+@kernel
 def settle_kernel(packed: Packed, work: Work, tree: TreeWork, rank: int, q: Array, v: Array) -> tuple[int, float]:
     """`settle` for callers outside: DETERMINED or a joint, and the last pivot."""
     status, _, last = settle(packed, work, tree, rank, q, v)

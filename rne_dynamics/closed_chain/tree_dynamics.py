@@ -28,7 +28,7 @@ from rne_dynamics.closed_chain.terms import open_torque
 from rne_dynamics.closed_chain.tree_coordinates import DETERMINED, tree_accelerations
 from rne_dynamics.closed_chain.tree_motion import least_velocity, no_motion
 from rne_dynamics.closed_chain.tree_work import Tree, tree_workspace
-from rne_dynamics.compiling.jit import in_place_kernel
+from rne_dynamics.compiling.jit import kernel
 from rne_dynamics.dynamics.composite.mass_matrix import mass_matrix
 from rne_dynamics.dynamics.declared.arguments import Wrenches, as_floats, bodies_wrenches
 from rne_dynamics.dynamics.declared.base_motion import BaseMotion, packed_base
@@ -120,7 +120,7 @@ class TreeMotion(NamedTuple):
     cuts: Array
 
 
-@in_place_kernel
+@kernel
 def open_efforts(
     packed: Packed, work: Work, base: Array, q: Array, v: Array, a: Array, loads: Array, out: Array
 ) -> None:
@@ -130,7 +130,7 @@ def open_efforts(
     copy_into(out, work.tau)
 
 
-@in_place_kernel
+@kernel
 def _closed_efforts(
     packed: Packed, work: Work, base: Array, q: Array, v: Array, a: Array, force: Array, loads: Array, cuts: Array,
     out: Array,

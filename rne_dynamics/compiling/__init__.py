@@ -1,1 +1,1 @@
-"""Layer 0: compilation of kernels by numba, and kernels on disk."""
+"""Layer 0: compilation of kernels, and machine code on disk."""

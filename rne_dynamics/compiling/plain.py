@@ -12,8 +12,6 @@ from typing import Any
 
 import numpy as np
 
-from rne_dynamics.compiling.apart import apart, apart_from_python
-
 _PACKAGE = __name__.partition(".")[0]
 
 
@@ -45,7 +43,6 @@ class PlainKernels:
             id(np): _Replaced(np, {**functions, "empty": array, "zeros": array}),
         }
         self._plain: dict[int, Callable[..., Any]] = {}
-        self._plain[id(apart)] = apart_from_python
         for helper, function in (instead or {}).items():
             self._plain[id(getattr(helper, "py_func", helper))] = self(function)
 
@@ -74,8 +71,8 @@ class PlainKernels:
         if id(value) in self._plain:
             return self._plain[id(value)]
         ours = isinstance(value, FunctionType) and value.__module__.partition(".")[0] == _PACKAGE
-        # where numba is missing, kernels are ordinary functions
-        return self(value) if ours or (callable(value) and hasattr(value, "py_func")) else value
+        # without LLVM, kernels are ordinary functions
+        return self(value) if ours or hasattr(value, "attributes") else value
 
 
 class _Replaced:

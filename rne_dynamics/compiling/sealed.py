@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from rne_dynamics.compiling.jit import COMPILED, another
-from rne_dynamics.compiling.ready import is_ready
+from rne_dynamics.compiling.jit import COMPILED
+from rne_dynamics.compiling.kinds import INT, ArrayKind
 
-#: What numba raises for arguments that a `Sealed` function does not take; `ValueError` for an empty list.
+#: What is raised for arguments that a `Sealed` function does not take.
 ODD_ARGUMENTS = (TypeError, ValueError)
 #: One thread prepares at a time.
 _PREPARING = threading.Lock()
@@ -20,8 +20,7 @@ _PREPARING = threading.Lock()
 class Sealed:
     """A kernel that raises `TypeError` for arguments of other types, where `kernel` would compile again.
 
-    Compiling takes a second and more: too long for a caller that passes a strided array or one of float32 once. Nothing
-    is compiled on import either: before `prepare` every call raises `TypeError`, so that calls need not check
+    Nothing is compiled on import: before `prepare` every call raises `TypeError`, so that calls need not check
     whether the kernel is compiled.
 
     Parameters
@@ -42,36 +41,26 @@ class Sealed:
     def __init__(self, function: Callable[..., int], *dimensions: int) -> None:
         self._function, self._dimensions = function, dimensions
         self._ready = not COMPILED
-        self.call: Callable[..., int] = _guarded(function, dimensions)
-        if COMPILED:
-            dispatcher: Any = another(function)
-            dispatcher._can_compile = False
-            self.call = dispatcher
-
-    def is_ready(self) -> bool:
-        """Whether nothing is left to compile: it has been, or the machine code is on disk."""
-        sample = (np.empty((1,) * d) if d else 0 for d in self._dimensions)
-        return self._ready or is_ready(another(self._function), *sample)
+        self.call: Callable[..., int] = _odd if COMPILED else _guarded(function, dimensions)
 
     def prepare(self) -> bool:
-        """Compile, or load from disk; False if that was done before, so that a `TypeError` is the arguments' fault.
-
-        Other threads may call meanwhile: they get the new dispatcher after it has compiled.
-        """
+        """Compile, or load from disk; False if that was done before, so that a `TypeError` is the arguments' fault."""
         if self._ready:
             return False
         with _PREPARING:
             if not self._ready:
-                kinds = ("i8" if d == 0 else f"f8[{':, ' * (d - 1)}::1]" for d in self._dimensions)
-                dispatcher: Any = another(self._function)
-                dispatcher.compile(f"({', '.join(kinds)})")
-                dispatcher._can_compile = False
-                self.call, self._ready = dispatcher, True
+                kernel: Any = self._function
+                kinds = tuple(INT if d == 0 else ArrayKind("<f8", d) for d in self._dimensions)
+                self.call, self._ready = kernel.entry(kinds, _odd, writable=True), True
         return True
 
 
+def _odd(*arguments: Any) -> int:
+    raise TypeError(f"no such arguments are taken: {[type(x).__name__ for x in arguments]}")
+
+
 def _guarded(function: Callable[..., Any], dimensions: tuple[int, ...]) -> Callable[..., Any]:
-    """`function` with the argument checks of a compiled kernel, for machines without numba."""
+    """`function` with the argument checks of a compiled kernel, for machines without LLVM."""
 
     def call(*arguments: Any) -> Any:
         for k, (value, d) in enumerate(zip(arguments, dimensions, strict=True)):

@@ -1,19 +1,20 @@
-"""Views of arrays inside kernels, without reference counts.
+"""Views of arrays inside kernels: parts of one buffer, other shapes of an array.
 
-A slice made by numba counts references of its base array, and a reshape calls the library. These views are three loads
-and a few multiplications, and `in_place_kernel` allows them. They must not outlive the array: they never leave the
-kernel that makes them. numba refuses to compile them for an array that is not C-contiguous float64.
+They must not outlive the array.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from rne_dynamics.compiling.jit import COMPILED, helper
+from rne_dynamics.compiling.kinds import INT, Number, View
+
+if TYPE_CHECKING:
+    from rne_dynamics.compiling.expressions import Expressions
 
 Array = NDArray[np.float64]
 
@@ -24,138 +25,85 @@ class Slot(NamedTuple):
     place: int
 
 
-if COMPILED:
-    from numba import errors, types
-    from numba.extending import intrinsic as _intrinsic
+class _Number:
+    """`number(buffer, slot)`: a number of the head."""
 
-    intrinsic: Any = _intrinsic  # numba's type says that such a function never returns
-
-    def _refuse_unless_plain(array: Any, written: bool = False) -> None:
-        plain = isinstance(array, types.Array) and array.layout == "C" and array.dtype == types.float64
-        if not plain or not array.aligned or (written and not array.mutable):
-            raise errors.NumbaTypeError(
-                f"found {array}; it must be a {'writable ' if written else ''}C-contiguous array of float64"
-            )
-
-    def _head(context: Any, builder: Any, buffer: Any) -> Any:
-        return builder.bitcast(buffer.data, context.get_value_type(types.int64).as_pointer())
-
-    def _array_at(context: Any, builder: Any, kind: Any, data: Any, shape: list[Any]) -> Any:
-        from numba.np import arrayobj  # loads numba's compiler
-
-        library: Any = arrayobj  # numba is typed in parts
-        array = context.make_array(kind)(context, builder)
-        size = context.get_constant(types.intp, 8)
-        strides = [size]
-        for dimension in reversed(shape[1:]):
-            strides.insert(0, builder.mul(strides[0], dimension))
-        library.populate_array(array, builder.bitcast(data, array.data.type), shape, strides, size, None)
-        return array._getvalue()
-
-    def _number(_context: Any, buffer: Any, slot: Any) -> Any:
-        _refuse_unless_plain(buffer)
-
-        def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-            source = context.make_array(signature.args[0])(context, builder, arguments[0])
-            return builder.load(builder.gep(_head(context, builder, source), [arguments[1]]))
-
-        return types.int64(buffer, types.intp), generate
-
-    #: `number(buffer, slot)`: a number of the head.
-    number: Callable[[Array, int], int] = intrinsic(_number)
-
-    def part(start: Slot, *shape: int | Slot, integers: bool = False) -> Callable[[Array], Any]:
-        """A function for kernels that returns a view of a part of a buffer; the head holds its start and shape.
-
-        Parameters
-        ----------
-        start
-            Where the head holds the index of the first element.
-        shape
-            The dimensions, or where the head holds them.
-        integers
-            Whether the elements are 64-bit integers instead of floats.
-        """
-
-        def definition(_context: Any, buffer: Any) -> Any:
-            _refuse_unless_plain(buffer, written=not integers)
-            kind = types.Array(types.int64 if integers else types.float64, len(shape), "C")
-
-            def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-                source = context.make_array(signature.args[0])(context, builder, arguments[0])
-                head = _head(context, builder, source)
-
-                def value(k: int | Slot) -> Any:
-                    if not isinstance(k, Slot):
-                        return context.get_constant(types.intp, int(k))
-                    return builder.load(builder.gep(head, [context.get_constant(types.intp, int(k.place))]))
-
-                return _array_at(context, builder, kind, builder.gep(source.data, [value(start)]), [*map(value, shape)])
-
-            return kind(buffer), generate
-
-        made: Callable[[Array], Any] = intrinsic(definition)
-        return made
-
-    def _shaped(_context: Any, array: Any, shape: Any) -> Any:
-        _refuse_unless_plain(array)
-        kind = types.Array(types.float64, len(shape), "C")
-
-        def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-            source = context.make_array(signature.args[0])(context, builder, arguments[0])
-            dimensions = [
-                context.cast(builder, builder.extract_value(arguments[1], k), of, types.intp)
-                for k, of in enumerate(signature.args[1])
-            ]
-            return _array_at(context, builder, kind, source.data, dimensions)
-
-        return kind(array, shape), generate
-
-    #: `shaped(array, shape)`: a whole array in another shape of the same size.
-    shaped: Callable[[Array, tuple[int, ...]], Array] = intrinsic(_shaped)
-
-    def _address(written: bool) -> Callable[[Array], int]:
-        def definition(_context: Any, array: Any) -> Any:
-            _refuse_unless_plain(array, written)
-
-            def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-                source = context.make_array(signature.args[0])(context, builder, arguments[0])
-                return builder.ptrtoint(source.data, context.get_value_type(types.intp))
-
-            return types.intp(array), generate
-
-        made: Callable[[Array], int] = intrinsic(definition)
-        return made
-
-    _place, _place_to_write = _address(written=False), _address(written=True)
-
-    @helper
-    def overlaps(out: Array, given: Array) -> bool:
-        """Whether `out`, which will be written to, shares memory with `given`."""
-        start, other = _place_to_write(out), _place(given)
-        return start < other + 8 * given.size and other < start + 8 * out.size
-
-else:
-
-    def number(buffer: Array, slot: int) -> int:
-        """A number of the head."""
+    def __call__(self, buffer: Array, slot: int) -> int:
         return int(buffer[slot : slot + 1].view(np.int64)[0])
 
-    def part(start: Slot, *shape: int | Slot, integers: bool = False) -> Callable[[Array], Any]:
-        """A function that returns a view of a part of a buffer; the head holds its start and shape."""
+    @staticmethod
+    def in_code(code: Expressions, buffer: View, slot: Any) -> Number:
+        """The number, in compiled code."""
+        return code.load("<i8", code.moved(buffer, slot))
 
-        def of(buffer: Array) -> Any:
-            dimensions = [number(buffer, k.place) if isinstance(k, Slot) else int(k) for k in shape]
-            first = number(buffer, start.place)
-            flat = buffer[first : first + int(np.prod(dimensions))]
-            return (flat.view(np.int64) if integers else flat).reshape(dimensions)
 
-        return of
+number = _Number()
 
-    def shaped(array: Array, shape: tuple[int, ...]) -> Array:
-        """A whole array in another shape of the same size."""
+
+class Part:
+    """A function that returns a view of a part of a buffer; the head holds its start and shape.
+
+    Parameters
+    ----------
+    start
+        Where the head holds the index of the first element.
+    shape
+        The dimensions, or where the head holds them.
+    integers
+        Whether the elements are 64-bit integers instead of floats.
+    """
+
+    def __init__(self, start: Slot, *shape: int | Slot, integers: bool = False) -> None:
+        self._start, self._shape, self._integers = start, shape, integers
+
+    def __call__(self, buffer: Array) -> Any:
+        """The view."""
+        dimensions = [number(buffer, k.place) if isinstance(k, Slot) else int(k) for k in self._shape]
+        first = number(buffer, self._start.place)
+        flat = buffer[first : first + int(np.prod(dimensions))]
+        return (flat.view(np.int64) if self._integers else flat).reshape(dimensions)
+
+    def in_code(self, code: Expressions, buffer: View) -> View:
+        """The view, in compiled code."""
+        lengths = tuple(
+            number.in_code(code, buffer, int(k.place)) if isinstance(k, Slot) else int(k) for k in self._shape
+        )
+        data = code.moved(buffer, number.in_code(code, buffer, int(self._start.place)))
+        return View("<i8" if self._integers else "<f8", data, lengths)
+
+
+def part(start: Slot, *shape: int | Slot, integers: bool = False) -> Callable[[Array], Any]:
+    """See `Part`."""
+    return Part(start, *shape, integers=integers)
+
+
+class _Shaped:
+    """`shaped(array, shape)`: a whole array in another shape of the same size."""
+
+    def __call__(self, array: Array, shape: tuple[int, ...]) -> Array:
         return array.reshape(shape)
 
-    def overlaps(out: Array, given: Array) -> bool:
-        """Whether `out`, which will be written to, shares memory with `given`."""
+    @staticmethod
+    def in_code(_code: Expressions, array: View, shape: tuple[Any, ...]) -> View:
+        """The view, in compiled code."""
+        return View(array.element, array.data, shape)
+
+
+class _Overlaps:
+    """`overlaps(out, given)`: whether `out`, which will be written to, shares memory with `given`."""
+
+    def __call__(self, out: Array, given: Array) -> bool:
         return np.shares_memory(out, given)
+
+    @staticmethod
+    def in_code(code: Expressions, out: View, given: View) -> Any:
+        """Whether they do, in compiled code."""
+        ends = []
+        for view in (out, given):
+            start = Number(INT, code.let(f"ptrtoint ptr {view.data} to i64"))
+            ends.append((start, code.binary("Add", start, code.product((8, *view.shape)))))
+        (start, end), (other, other_end) = ends
+        return code.both(code.compare("Lt", start, other_end), code.compare("Lt", other, end))
+
+
+shaped, overlaps = _Shaped(), _Overlaps()

@@ -17,7 +17,6 @@ from rne_dynamics.compiling.apart import apart
 from rne_dynamics.compiling.jit import helper, kernel
 from rne_dynamics.dynamics.declared.arm import Arm
 from rne_dynamics.dynamics.declared.base_motion import BaseMotion
-from rne_dynamics.dynamics.newton_euler.gravity import WORK_COLUMNS as _GRAVITY_COLUMNS
 from rne_dynamics.dynamics.newton_euler.gravity import gravity_torque_kernel
 from rne_dynamics.model.friction import passive_viscous
 from rne_dynamics.model.inertia import Array
@@ -27,8 +26,7 @@ from rne_dynamics.model.mechanism import Mechanism
 @helper
 def _projected_gravity(packed: Packed, work: Work, base: Array, posture: Array, T: Array, out: Array) -> None:
     """out = Tᵀ g of the tree."""
-    weights = np.empty((packed.topology.shape[0], _GRAVITY_COLUMNS))
-    apart(gravity_torque_kernel, (Arm(packed.topology, packed.parameters, base, None, weights), posture, work.tau))
+    apart(gravity_torque_kernel, (Arm(packed.topology, packed.parameters, base, None, ()), posture, work.tau))
     projected(T, work.tau, out)
 
 

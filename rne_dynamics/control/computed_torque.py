@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rne_dynamics.compiling.addresses import in_python
-from rne_dynamics.compiling.jit import helper, in_place_helper, kernel
+from rne_dynamics.compiling.jit import helper, kernel
 from rne_dynamics.control.checks import measured
 from rne_dynamics.control.closed_terms import closed_terms
 from rne_dynamics.control.friction_compensation import joint_compensation
@@ -41,7 +41,7 @@ def decay_rate(p: float, d: float) -> float:
 decay_rate_helper = helper(decay_rate)
 
 
-@in_place_helper
+@helper
 def put_correction(
     table: Array, q: Array, qd: Array, reference: Reference, integral: Array, correction: Array
 ) -> None:
@@ -53,7 +53,7 @@ def put_correction(
         )  # fmt: skip
 
 
-@in_place_helper
+@helper
 def put_friction(table: Array, q: Array, reference: Reference, terms: Array) -> None:
     """`TorqueTerms` in the rows of `terms` after the four of `rigid_terms_kernel`: friction before feedback."""
     for j in range(q.shape[0]):
@@ -91,7 +91,7 @@ def computed_torque_kernel(
     )
 
 
-@in_place_helper
+@helper
 def own_computed_torque_terms(
     own: Array, table: Array, q: Array, qd: Array, aim: Array, aim_qd: Array, aim_qdd: Array, integral: Array,
     terms: Array,

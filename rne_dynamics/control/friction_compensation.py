@@ -6,14 +6,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from rne_dynamics.compiling.jit import in_place_helper, in_place_kernel
+from rne_dynamics.compiling.jit import helper, kernel
 from rne_dynamics.control.checks import check_number, measured
 from rne_dynamics.errors import ControlError
 from rne_dynamics.model.friction import JointFriction
 from rne_dynamics.model.inertia import Array
 
 
-@in_place_helper
+@helper
 def joint_compensation(
     scale: float, steepness: float, viscous: float, forward: float, backward: float, velocity: float
 ) -> float:
@@ -22,7 +22,7 @@ def joint_compensation(
     return scale * (viscous * velocity + (forward if x > 0.0 else backward) * x * (1.5 - 0.5 * x * x))
 
 
-@in_place_kernel
+@kernel
 def compensation_kernel(
     scale: float,
     steepness: float,

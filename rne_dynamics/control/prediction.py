@@ -13,13 +13,12 @@ from rne_dynamics.control.computed_torque import ComputedTorque
 from rne_dynamics.control.control_law import check_delay
 from rne_dynamics.control.friction_compensation import joint_compensation
 from rne_dynamics.control.thresholds import LONGEST_DELAY, NANOSECONDS
-from rne_dynamics.dynamics.compiled import OK, pack
-from rne_dynamics.dynamics.declared.base_motion import BaseMotion
+from rne_dynamics.dynamics.declared.base_motion import BaseMotion, packed_base
 from rne_dynamics.dynamics.forward_dynamics import FORWARD_DYNAMICS
 from rne_dynamics.errors import ControlError
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.layout import ROTOR, VELOCITY_INDEX
-from rne_dynamics.model.packed_arm import parameters_of
+from rne_dynamics.model.packed_arm import OK, parameters_of
 from rne_dynamics.model.robot import RobotModel
 from rne_dynamics.spatial.columns import columns
 
@@ -76,7 +75,8 @@ class Predictor:
         #: ns
         self.delay = round(delay * NANOSECONDS)
         falling = BaseMotion(linear_acceleration=robot.gravity) if "gravity" in compensated else None
-        self._arm, self._coriolis = pack(robot, base_motion=falling), "coriolis" not in compensated
+        self._arm = robot.pack(packed_base(robot, falling, ())[0], checked=False)
+        self._coriolis = "coriolis" not in compensated
         self._joints = _joint_rows(robot, law.table, friction="friction" not in compensated)
         self._times, self._efforts = np.zeros(REMEMBERED, np.int64), np.zeros((REMEMBERED, n))
         self._newest, self._count, self._stamp, self._period = 0, 0, 0, 0.0

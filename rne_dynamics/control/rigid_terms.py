@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rne_dynamics.compiling.addresses import call
-from rne_dynamics.compiling.jit import in_place_helper, kernel
+from rne_dynamics.compiling.jit import helper, kernel
 from rne_dynamics.control.closed_terms import closed_holding_terms
 from rne_dynamics.dispatch import mechanism_of
 from rne_dynamics.dynamics.declared.arm import Arm
@@ -16,9 +16,7 @@ from rne_dynamics.dynamics.declared.base_motion import BaseMotion
 from rne_dynamics.dynamics.declared.inertia_code import inertia_of, shared_code
 from rne_dynamics.dynamics.declared.specialised import efforts_parameters
 from rne_dynamics.dynamics.kinematics.random_configuration import random_configuration
-from rne_dynamics.dynamics.newton_euler.gravity import WORK_COLUMNS as _GRAVITY_COLUMNS
 from rne_dynamics.dynamics.newton_euler.gravity import gravity_torque, gravity_torque_kernel
-from rne_dynamics.dynamics.newton_euler.newton_euler import WORK_COLUMNS as _FORCE_COLUMNS
 from rne_dynamics.dynamics.newton_euler.newton_euler import inverse_dynamics, inverse_dynamics_kernel
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.mechanism import RigidRobot
@@ -50,17 +48,15 @@ def rigid_terms_kernel(
     ID(q, q̇, desired + correction).
     """
     n = qd.shape[0]
-    work = np.empty((topology.shape[0], _FORCE_COLUMNS))
-    weights = np.empty((topology.shape[0], _GRAVITY_COLUMNS))
     none = np.zeros((0, 6))
     weightless, turning = np.zeros(12), np.zeros(12)
     for k in range(3):
         turning[3 + k], turning[9 + k] = base[3 + k], base[9 + k]
     rest = np.zeros(n)
-    weightless_arm = Arm(topology, parameters, weightless, none, work)
+    weightless_arm = Arm(topology, parameters, weightless, none, ())
     inverse_dynamics_kernel(weightless_arm, q, rest, desired, terms[0])
-    inverse_dynamics_kernel(Arm(topology, parameters, turning, none, work), q, qd, rest, terms[1])
-    gravity_torque_kernel(Arm(topology, parameters, base, none, weights), q, terms[2])
+    inverse_dynamics_kernel(Arm(topology, parameters, turning, none, ()), q, qd, rest, terms[1])
+    gravity_torque_kernel(Arm(topology, parameters, base, none, ()), q, terms[2])
     inverse_dynamics_kernel(weightless_arm, q, rest, correction, terms[3])
 
 
@@ -96,7 +92,7 @@ def own_base_view(own: Array) -> Array:
     return own[1:_INERTIA]
 
 
-@in_place_helper
+@helper
 def own_rigid_terms(own: Array, q: Array, qd: Array, desired: Array, correction: Array, terms: Array) -> None:
     """As `rigid_terms_kernel`, of `OwnTerms.packed`; NaN for a state that the machine code refuses.
 
@@ -140,8 +136,7 @@ def _terms_rows(
 @kernel
 def gravity_only_kernel(topology: NDArray[np.int64], parameters: Array, base: Array, q: Array, tau: Array) -> None:
     """g(q) into `tau`, shape (n,)."""
-    weights = np.empty((topology.shape[0], _GRAVITY_COLUMNS))
-    gravity_torque_kernel(Arm(topology, parameters, base, None, weights), q, tau)
+    gravity_torque_kernel(Arm(topology, parameters, base, None, ()), q, tau)
 
 
 def gravity_on_bases(robot: RobotModel, q: Array, bases: Array) -> Array:

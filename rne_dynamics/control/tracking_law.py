@@ -9,7 +9,7 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from rne_dynamics.compiling.jit import in_place_helper, in_place_kernel
+from rne_dynamics.compiling.jit import helper, kernel
 from rne_dynamics.control.checks import every_joint_driven, measured
 from rne_dynamics.control.friction_compensation import FrictionCompensation
 from rne_dynamics.control.gains import Gains, lowest_rate
@@ -20,7 +20,7 @@ from rne_dynamics.model.mechanism import RigidRobot
 from rne_dynamics.model.rebuilt import Rebuilt
 
 
-@in_place_helper
+@helper
 def after_cycle(gain: float, clamp: float, before: float, error: float, dt: float, saturated: bool) -> float:
     """∫e dt of one joint one cycle later."""
     if not gain > 0.0:
@@ -34,7 +34,7 @@ def after_cycle(gain: float, clamp: float, before: float, error: float, dt: floa
     return bound if x > bound else (-bound if x < -bound else x)
 
 
-@in_place_kernel
+@kernel
 def integral_kernel(
     gain: Array,
     clamp: Array,
@@ -82,7 +82,7 @@ def integrate_error(
     return after
 
 
-@in_place_kernel
+@kernel
 def feedback_kernel(
     p: Array,
     i: Array,

@@ -1,6 +1,6 @@
 """All quantities that are declared, by name.
 
-`bind`, `compiled`, warm-up and benchmarks read this list, and a test compares the reference pages with it. A new
+`bind`, `c_function`, warm-up and benchmarks read this list, and a test compares the reference pages with it. A new
 quantity is its own file and an entry here.
 """
 

@@ -20,7 +20,7 @@ FORMATS = (".html", ".htm")
 LARGE = 1_500_000
 _MEDIA = {".svg": "image/svg+xml", ".png": "image/png", ".gif": "image/gif"}
 _BAD, _LEFT = ' class="bad"', ' class="left"'
-_PACKAGES = ("numpy", "numba", "rclpy", "matplotlib")
+_PACKAGES = ("numpy", "llvmlite", "rclpy", "matplotlib")
 
 _CSS = """
 :root { color-scheme: light }

@@ -7,7 +7,6 @@ from numpy.typing import ArrayLike
 
 from rne_dynamics.compiling.apart import apart
 from rne_dynamics.compiling.jit import kernel
-from rne_dynamics.compiling.unwaiting import unwaiting
 from rne_dynamics.flexible.arguments import coordinates
 from rne_dynamics.flexible.equations import equations_of_motion
 from rne_dynamics.flexible.inertia import first_moment, modal_terms_kernel
@@ -83,7 +82,7 @@ def flexible_moving_base_energies(
     """
     packed, n = pack(arm), arm.n
     twice, moments = np.empty(len(z)), np.empty((len(z), 3))
-    unwaiting(moving_base_energy_batch)(len(z), packed, workspace(packed), base, z, zd, twice, moments)
+    moving_base_energy_batch(packed, workspace(packed), base, z, zd, twice, moments)
     rotors = np.array([packed.rotor[packed.topology[:, COORDINATE] == k].sum() for k in range(n)])
     kinetic: Array = 0.5 * (twice + zd[:, :n] ** 2 @ rotors)
     mass = float(packed.moments[:, 0, 0].sum())
@@ -97,7 +96,7 @@ def _first_moment(arm: FlexibleArm, q: Array, delta: Array) -> Array:
 
     def general(positions: Array, amplitudes: Array) -> Array:
         packed, moments, z = pack(arm), np.empty((len(positions), 3)), np.hstack([positions, amplitudes])
-        unwaiting(first_moments_batch)(len(z), packed, workspace(packed), z, moments)
+        first_moments_batch(packed, workspace(packed), z, moments)
         return moments
 
     whole: Array = of_posture(arm, moment_rows, (q, delta), general) + arm.body_model.root_inertia.first_moment

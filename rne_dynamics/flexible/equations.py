@@ -8,8 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from rne_dynamics.compiling.apart import apart
-from rne_dynamics.compiling.jit import in_place_kernel
-from rne_dynamics.compiling.unwaiting import unwaiting
+from rne_dynamics.compiling.jit import kernel
 from rne_dynamics.dynamics.declared.arguments import Wrenches, bodies_wrenches
 from rne_dynamics.dynamics.declared.base_motion import BaseMotion, packed_base
 from rne_dynamics.flexible.arguments import coordinates
@@ -17,7 +16,7 @@ from rne_dynamics.flexible.inertia import inertia_kernel, modal_terms_kernel
 from rne_dynamics.flexible.motion import motion_kernel
 from rne_dynamics.flexible.packed import Packed, Work, pack, workspace
 from rne_dynamics.flexible.remaining import bias_kernel
-from rne_dynamics.flexible.specialised import by_own_code, equations_rows
+from rne_dynamics.flexible.specialised import by_own_code
 from rne_dynamics.model.flexible.arm import FlexibleArm
 from rne_dynamics.model.inertia import Array
 
@@ -38,7 +37,7 @@ class EquationsOfMotion(NamedTuple):
     bias: Array
 
 
-@in_place_kernel
+@kernel
 def flexible_terms_kernel(
     packed: Packed, work: Work, base: Array, z: Array, zd: Array, wrenches: Array, J: Array, bias: Array
 ) -> None:
@@ -61,7 +60,7 @@ def flexible_terms_kernel(
     apart(inertia_kernel, (packed, work, J))
 
 
-@in_place_kernel
+@kernel
 def flexible_forces_kernel(
     packed: Packed, work: Work, base: Array, z: Array, zd: Array, zdd: Array, wrenches: Array, forces: Array
 ) -> None:
@@ -71,7 +70,7 @@ def flexible_forces_kernel(
     apart(bias_kernel, (packed, work, z, zd, zdd, wrenches, forces))
 
 
-@in_place_kernel
+@kernel
 def flexible_terms_batch(
     packed: Packed, work: Work, base: Array, z: Array, zd: Array, wrenches: Array, J: Array, bias: Array
 ) -> None:
@@ -81,7 +80,7 @@ def flexible_terms_batch(
         apart(flexible_terms_kernel, (packed, work, at, z[b], zd[b], loads, J[b], bias[b]))
 
 
-@by_own_code(equations_rows, EquationsOfMotion)
+@by_own_code(EquationsOfMotion)
 def equations_of_motion(
     arm: FlexibleArm,
     q: ArrayLike,
@@ -122,5 +121,5 @@ def equations_of_motion(
     loads = bodies_wrenches(arm.body_model, wrenches, lead)
     J, bias = np.empty((len(z), arm.nz, arm.nz)), np.empty((len(z), arm.nz))
     packed = pack(arm)
-    unwaiting(flexible_terms_batch)(len(z), packed, workspace(packed), base, z, zd, loads, J, bias)
+    flexible_terms_batch(packed, workspace(packed), base, z, zd, loads, J, bias)
     return EquationsOfMotion(J.reshape((*lead, arm.nz, arm.nz)), bias.reshape((*lead, arm.nz)))

@@ -9,7 +9,6 @@ from numpy.typing import ArrayLike
 
 from rne_dynamics.compiling.apart import apart
 from rne_dynamics.compiling.jit import kernel
-from rne_dynamics.compiling.unwaiting import unwaiting
 from rne_dynamics.dynamics.composite.inertia_scale import inertia_scale
 from rne_dynamics.dynamics.declared.arguments import Wrenches, bodies_wrenches
 from rne_dynamics.dynamics.declared.base_motion import BaseMotion, packed_base
@@ -17,7 +16,7 @@ from rne_dynamics.errors import no_inertia
 from rne_dynamics.flexible.arguments import coordinates
 from rne_dynamics.flexible.equations import flexible_terms_kernel
 from rne_dynamics.flexible.packed import Packed, Work, pack, workspace
-from rne_dynamics.flexible.specialised import by_own_code, forward_rows
+from rne_dynamics.flexible.specialised import by_own_code
 from rne_dynamics.model.flexible.arm import FlexibleArm
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.spatial.cholesky import scaled_cholesky_solve
@@ -52,7 +51,7 @@ def flexible_forward_batch(
     return -1
 
 
-@by_own_code(forward_rows, Accelerations, "tau")
+@by_own_code(Accelerations)
 def flexible_forward_dynamics(
     arm: FlexibleArm,
     q: ArrayLike,
@@ -86,8 +85,8 @@ def flexible_forward_dynamics(
     z, zd = np.hstack([positions, amplitudes]), np.hstack([velocities, rates])
     zdd, packed, scale = np.empty_like(z), pack(arm), np.zeros_like(z)
     scale[:, : arm.n] = inertia_scale(arm.robot, positions)
-    singular = unwaiting(flexible_forward_batch)(
-        len(z), packed, workspace(packed), packed_base(arm.body_model, base_motion, lead), z, zd, efforts,
+    singular = flexible_forward_batch(
+        packed, workspace(packed), packed_base(arm.body_model, base_motion, lead), z, zd, efforts,
         bodies_wrenches(arm.body_model, wrenches, lead), scale, zdd,
     )  # fmt: skip
     if singular >= 0:

@@ -7,13 +7,13 @@ joints and modes nearer to the base: twelve numbers instead of sixteen, and the 
 
 from __future__ import annotations
 
-from rne_dynamics.compiling.jit import in_place_helper, separate_kernel
+from rne_dynamics.compiling.jit import helper, kernel
 from rne_dynamics.flexible.packed import COORDINATE, FIRST_MODE, FIXED, KIND, MODES, PARENT, Packed, Work
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.layout import PRISMATIC
 
 
-@separate_kernel
+@kernel
 def modal_terms_kernel(packed: Packed, work: Work, z: Array) -> None:
     """Fill `work.D` (36) and `work.G` (37).
 
@@ -50,7 +50,7 @@ def modal_terms_kernel(packed: Packed, work: Work, z: Array) -> None:
                     G[s + 1, r] += half
 
 
-@in_place_helper
+@helper
 def first_moment(packed: Packed, work: Work, out: Array) -> None:
     """Σ W_i r_i (50), the sum of mass times mass centre of all bodies, shape (3,)."""
     for x in range(3):
@@ -60,7 +60,7 @@ def first_moment(packed: Packed, work: Work, out: Array) -> None:
                 out[x] += work.G[i, 0, r] * work.W[i, r, x]
 
 
-@separate_kernel
+@kernel
 def inertia_kernel(packed: Packed, work: Work, J: Array) -> None:
     """Fill J (n + modes, n + modes), both halves, and sum `work.G` inwards."""
     for a in range(J.shape[0]):
@@ -114,7 +114,7 @@ def inertia_kernel(packed: Packed, work: Work, J: Array) -> None:
             J[b, a] = known
 
 
-@in_place_helper
+@helper
 def _joint_column(slides: bool, G: Array, W: Array, Y: Array) -> None:
     """ᶦF̃_i times the transpose of ∂W_i/∂q: of Ŵ U (66)."""
     for r in range(4):
@@ -122,7 +122,7 @@ def _joint_column(slides: bool, G: Array, W: Array, Y: Array) -> None:
             Y[r, x] = G[r, 0] * W[3, x] if slides else G[r, 1] * W[2, x] - G[r, 2] * W[1, x]
 
 
-@in_place_helper
+@helper
 def _along_joint(packed: Packed, work: Work, i: int, Y: Array) -> float:
     """The trace of ∂W_i/∂q Y."""
     W = work.W[i]
@@ -134,7 +134,7 @@ def _along_joint(packed: Packed, work: Work, i: int, Y: Array) -> float:
     )  # fmt: skip
 
 
-@in_place_helper
+@helper
 def _parent_modes(packed: Packed, work: Work, i: int, a: int, Y: Array, J: Array) -> None:
     """Coefficients of coordinate a in the equations of the modes of body i's parent."""
     parent = packed.topology[i, PARENT]
@@ -144,7 +144,7 @@ def _parent_modes(packed: Packed, work: Work, i: int, a: int, Y: Array, J: Array
             J[start + k, a] = _product(work.lever[i, k], Y)
 
 
-@in_place_helper
+@helper
 def _carry(packed: Packed, work: Work, i: int, a: int, Y: Array, J: Array) -> None:
     """Take the column of coordinate a from body i to all joints and modes nearer to the base (78)."""
     while True:
@@ -158,7 +158,7 @@ def _carry(packed: Packed, work: Work, i: int, a: int, Y: Array, J: Array) -> No
         _parent_modes(packed, work, i, a, Y, J)
 
 
-@in_place_helper
+@helper
 def _times(G: Array, L: Array, out: Array) -> None:
     """G Lᵀ for a symmetric G (4, 4)."""
     for r in range(4):
@@ -166,7 +166,7 @@ def _times(G: Array, L: Array, out: Array) -> None:
             out[r, x] = G[r, 0] * L[0, x] + G[r, 1] * L[1, x] + G[r, 2] * L[2, x] + G[r, 3] * L[3, x]
 
 
-@in_place_helper
+@helper
 def _product(L: Array, Y: Array) -> float:
     """Tr{L Y}: the sum of the products of their elements."""
     total = 0.0
@@ -175,7 +175,7 @@ def _product(L: Array, Y: Array) -> float:
     return total
 
 
-@in_place_helper
+@helper
 def _inwards(X: Array, Y: Array) -> None:
     """E A Y in place, for X = E_i A_i."""
     for x in range(3):
@@ -184,7 +184,7 @@ def _inwards(X: Array, Y: Array) -> None:
             Y[r + 1, x] = X[0, r] * y0 + X[1, r] * y1 + X[2, r] * y2 + X[3, r] * y3
 
 
-@in_place_helper
+@helper
 def _add_inwards(X: Array, Y: Array, out: Array) -> None:
     """Add E A Y to `out`."""
     for x in range(3):
@@ -193,7 +193,7 @@ def _add_inwards(X: Array, Y: Array, out: Array) -> None:
             out[r + 1, x] += X[0, r] * Y[0, x] + X[1, r] * Y[1, x] + X[2, r] * Y[2, x] + X[3, r] * Y[3, x]
 
 
-@in_place_helper
+@helper
 def _add_mass(X: Array, G: Array, out: Array) -> None:
     """Add (E A) G (E A)ᵀ to `out` (79)."""
     out[0, 0] += G[0, 0]

@@ -14,7 +14,7 @@ from rne_dynamics.dynamics.declared.base_motion import BaseMotion
 from rne_dynamics.errors import ArgumentError, ModelError
 from rne_dynamics.flexible.arguments import check_flexible, coordinates
 from rne_dynamics.flexible.equations import equations_of_motion
-from rne_dynamics.flexible.specialised import by_own_code, inverse_rows
+from rne_dynamics.flexible.specialised import by_own_code
 from rne_dynamics.flexible.static import balance
 from rne_dynamics.flexible.theory_range import DIVERGED, deflections, divergence, reported_findings
 from rne_dynamics.model.flexible.arm import FlexibleArm
@@ -28,7 +28,7 @@ class JointEffort(NamedTuple):
     deltadd: Array
 
 
-@by_own_code(inverse_rows, JointEffort, "qdd")
+@by_own_code(JointEffort)
 def flexible_inverse_dynamics(
     arm: FlexibleArm,
     q: ArrayLike,

@@ -7,13 +7,13 @@ from __future__ import annotations
 
 import math
 
-from rne_dynamics.compiling.jit import in_place_helper, separate_kernel
+from rne_dynamics.compiling.jit import helper, kernel
 from rne_dynamics.flexible.packed import COORDINATE, FIRST_MODE, FIXED, KIND, MODES, PARENT, Packed, Work
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.layout import PRISMATIC
 
 
-@in_place_helper
+@helper
 def _times_link(V: Array, X: Array, out: Array) -> None:
     """V X for the top row [0 0 0 0] in V and [1 0 0 0] in X: (4, 3) arrays each."""
     for x in range(3):
@@ -22,7 +22,7 @@ def _times_link(V: Array, X: Array, out: Array) -> None:
             out[b, x] = X[b, 0] * V[1, x] + X[b, 1] * V[2, x] + X[b, 2] * V[3, x]
 
 
-@in_place_helper
+@helper
 def _add_times_rate(scale: float, V: Array, X: Array, out: Array) -> None:
     """Add `scale` V X where the top rows of V and X are zero."""
     for b in range(4):
@@ -30,7 +30,7 @@ def _add_times_rate(scale: float, V: Array, X: Array, out: Array) -> None:
             out[b, x] += scale * (X[b, 0] * V[1, x] + X[b, 1] * V[2, x] + X[b, 2] * V[3, x])
 
 
-@in_place_helper
+@helper
 def _deflected_placement(packed: Packed, i: int, parent: int, z: Array, zd: Array, E: Array, dE: Array) -> None:
     """E (5) of body i's joint on its parent, and its rate (16)."""
     u0, u1, u2 = packed.position[i, 0], packed.position[i, 1], packed.position[i, 2]
@@ -82,7 +82,7 @@ def _deflected_placement(packed: Packed, i: int, parent: int, z: Array, zd: Arra
             dE[b + 1, 2] += 0.5 * (da2 * along + a2 * rate) - change * w
 
 
-@in_place_helper
+@helper
 def _placement(packed: Packed, i: int, E: Array) -> None:
     """E of a joint on a parent that does not bend."""
     for x in range(3):
@@ -91,7 +91,7 @@ def _placement(packed: Packed, i: int, E: Array) -> None:
             E[b + 1, x] = packed.rotation[i, x, b]
 
 
-@in_place_helper
+@helper
 def _turn_columns(V: Array, c: float, s: float) -> None:
     """V A for a turn about z, in place."""
     for x in range(3):
@@ -100,7 +100,7 @@ def _turn_columns(V: Array, c: float, s: float) -> None:
         V[2, x] = c * second - s * first
 
 
-@in_place_helper
+@helper
 def _levers(packed: Packed, i: int, parent: int, z: Array, c: float, s: float, slide: float, work: Work) -> None:
     """∂W_i/∂δ = W_λ M_λk A_i (60), (63) for the parent's modes."""
     start = packed.joints + packed.topology[parent, FIRST_MODE]
@@ -141,7 +141,7 @@ def _levers(packed: Packed, i: int, parent: int, z: Array, c: float, s: float, s
             _turn_columns(lever, c, s)
 
 
-@separate_kernel
+@kernel
 def motion_kernel(packed: Packed, work: Work, base: Array, z: Array, zd: Array, zdd: Array | None) -> None:
     """Fill `link`, `W`, `dW`, `ddW` and `lever` of `work` for one state.
 
@@ -207,7 +207,7 @@ def motion_kernel(packed: Packed, work: Work, base: Array, z: Array, zd: Array, 
             _add_accelerations(packed, i, parent, zdd, work)
 
 
-@in_place_helper
+@helper
 def _add_accelerations(packed: Packed, i: int, parent: int, zdd: Array, work: Work) -> None:
     """Add to Ẅ of body i what its own joint and its parent's modes accelerate: of (60), (63) the last terms."""
     W, ddW = work.W[i], work.ddW[i]
@@ -228,7 +228,7 @@ def _add_accelerations(packed: Packed, i: int, parent: int, zdd: Array, work: Wo
                     ddW[b, x] += acceleration * work.lever[i, k, b, x]
 
 
-@in_place_helper
+@helper
 def _add_shortening(packed: Packed, i: int, parent: int, zd: Array, W: Array, ddW: Array) -> None:
     """Add W Ë where Ë has no second derivatives in it: the shortening grows with the square of the rates."""
     start = packed.joints + packed.topology[parent, FIRST_MODE]
@@ -255,7 +255,7 @@ def _add_shortening(packed: Packed, i: int, parent: int, zd: Array, W: Array, dd
                 )  # fmt: skip
 
 
-@in_place_helper
+@helper
 def _base_motion(base: Array, W: Array, dW: Array, ddW: Array) -> None:
     """W, Ẇ and Ẅ of the base's own frame, in its axes: 1, ω̃ and ω̇̃ + ω̃ ω̃, with its velocity and acceleration."""
     w0, w1, w2 = base[3], base[4], base[5]

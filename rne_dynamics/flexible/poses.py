@@ -7,7 +7,6 @@ from numpy.typing import ArrayLike
 
 from rne_dynamics.compiling.apart import apart
 from rne_dynamics.compiling.jit import kernel
-from rne_dynamics.compiling.unwaiting import unwaiting
 from rne_dynamics.dynamics.kinematics.kinematics import LinkPoses
 from rne_dynamics.flexible.arguments import coordinates
 from rne_dynamics.flexible.motion import motion_kernel
@@ -53,7 +52,7 @@ def flexible_forward_kinematics(arm: FlexibleArm, q: ArrayLike, delta: ArrayLike
 
     def general(q: Array, delta: Array) -> Array:
         packed, W = pack(arm), np.empty((len(q), arm.body_model.bodies, 4, 3))
-        unwaiting(transformations_batch)(len(q), packed, workspace(packed), np.hstack([q, delta]), W)
+        transformations_batch(packed, workspace(packed), np.hstack([q, delta]), W)
         return W
 
     W = of_posture(arm, bodies_rows, (positions, amplitudes), general)

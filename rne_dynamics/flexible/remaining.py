@@ -5,13 +5,13 @@ Gravity is in Ẅ_v already (see `motion_kernel`), so there is no P (89), (90).
 
 from __future__ import annotations
 
-from rne_dynamics.compiling.jit import in_place_helper, separate_kernel
+from rne_dynamics.compiling.jit import helper, kernel
 from rne_dynamics.flexible.packed import COORDINATE, FIRST_MODE, KIND, MODES, PARENT, Packed, Work
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.layout import PRISMATIC
 
 
-@separate_kernel
+@kernel
 def bias_kernel(
     packed: Packed, work: Work, z: Array, zd: Array, zdd: Array | None, wrenches: Array, bias: Array
 ) -> None:
@@ -60,7 +60,7 @@ def bias_kernel(
                     inner[r + 1, x] += X[0, r] * Q[0, x] + X[1, r] * Q[1, x] + X[2, r] * Q[2, x] + X[3, r] * Q[3, x]
 
 
-@in_place_helper
+@helper
 def _changed_by(work: Work, first: int, m: int, rates: Array, start: int) -> None:
     """`work.T` = Σ rates_k D_k over the m modes of a body, the first of them at `first` in D and `start` in `rates`."""
     S = work.T
@@ -73,7 +73,7 @@ def _changed_by(work: Work, first: int, m: int, rates: Array, start: int) -> Non
                 S[r, s] += rates[start + k] * work.D[first + k, r, s]
 
 
-@in_place_helper
+@helper
 def _own_terms(packed: Packed, work: Work, i: int, zd: Array, zdd: Array | None) -> None:
     """Q of body i alone (87): G Ẅᵀ + 2 (Σ δ̇ D) Ẇᵀ, and −(Σ Σ δ̇ δ̇ shortening) Wᵀ; with accelerations (Σ δ̈ D) Wᵀ."""
     G, W, dW, ddW, Q = work.G[i], work.W[i], work.dW[i], work.ddW[i], work.Q[i]
@@ -103,7 +103,7 @@ def _own_terms(packed: Packed, work: Work, i: int, zd: Array, zdd: Array | None)
                         Q[r, x] -= square * (s[r, 0] * W[1, x] + s[r, 1] * W[2, x] + s[r, 2] * W[3, x])
 
 
-@in_place_helper
+@helper
 def _modal_equations(
     packed: Packed, work: Work, i: int, z: Array, zd: Array, zdd: Array | None, bias: Array
 ) -> None:
@@ -162,7 +162,7 @@ def _modal_equations(
                     bias[start + f] += lever[r, 0] * Q[r, 0] + lever[r, 1] * Q[r, 1] + lever[r, 2] * Q[r, 2]
 
 
-@in_place_helper
+@helper
 def _add_wrench(W: Array, wrench: Array, Q: Array) -> None:
     """Take from Q an array whose trace with ∂W/∂z is the work that a force and a moment do.
 

@@ -78,8 +78,7 @@ def forward_rows(
     _terms(packed, base, q, delta, qd, deltad, J, rest)
     for k in range(nz):
         rest[k] = (tau[0, k] if k < n else 0.0) - rest[k]
-    work = np.zeros((rigid.topology.shape[0], 2))
-    inertia_scale_kernel(rigid.topology, rigid.parameters, q[0], work, scale[:n])
+    inertia_scale_kernel(rigid.topology, rigid.parameters, q[0], scale[:n])
     return scaled_cholesky_solve(J, rest, scale, out[0])
 
 
@@ -113,24 +112,30 @@ def _moved(packed: Packed, q: Any, delta: Any) -> Work:
     return work
 
 
-def by_own_code(kernel: Callable[..., Any], parts: type[Any], *more: str) -> Callable[[F], F]:
+#: The public functions that have machine code: kernel and inputs.
+WITH_CODE: dict[str, tuple[Callable[..., Any], tuple[str, ...]]] = {
+    "equations_of_motion": (equations_rows, _STATE),
+    "flexible_inverse_dynamics": (inverse_rows, (*_STATE, "qdd")),
+    "flexible_forward_dynamics": (forward_rows, (*_STATE, "tau")),
+}
+
+
+def by_own_code(parts: type[Any]) -> Callable[[F], F]:
     """Decorator of a function of an arm and its state: without an option, machine code computes it where there is any.
 
     The function itself, which is ``__wrapped__``, computes what the code refuses.
 
     Parameters
     ----------
-    kernel
-        One of the functions above.
     parts
         The named tuple of the two parts that the function returns.
-    more
-        What the function takes besides the state.
     """
-    name, inputs = kernel.__name__, (*_STATE, *more)
-    split, joined = (_rows_apart, _rows_joined) if kernel is equations_rows else (_numbers_apart, _numbers_joined)
 
     def decorate(general: F) -> F:
+        kernel, inputs = WITH_CODE[general.__name__]
+        split, joined = (_rows_apart, _rows_joined) if kernel is equations_rows else (_numbers_apart, _numbers_joined)
+        name = kernel.__name__
+
         def own_call(arm: FlexibleArm) -> Callable[..., Any] | None:
             code = _code_of(arm, kernel, inputs) if getattr(arm, "specialised", False) else None
             if code is None:
@@ -210,12 +215,22 @@ def _shape(arm: FlexibleArm, kernel: Callable[..., Any]) -> tuple[int, ...]:
     return (arm.nz + 1, arm.nz) if kernel is equations_rows else (arm.nz,)
 
 
-def _code_of(arm: FlexibleArm, kernel: Callable[..., Any], inputs: tuple[str, ...]) -> StateCode | None:
-    return kept_code(arm, (kernel,), lambda: recipe_of(arm, kernel, inputs))
+def arm_code(arm: FlexibleArm, quantity: str, base: Array | None = None) -> StateCode | None:
+    """Code of one of `WITH_CODE`, whatever the arm was made from, for a base at rest or of this motion (12,)."""
+    return _code_of(arm, *WITH_CODE[quantity], base)
 
 
-def recipe_of(arm: FlexibleArm, kernel: Callable[..., Any], inputs: tuple[str, ...]) -> Recipe:
-    """What straight-line code is made from; without loads and with the base at rest."""
+def _code_of(
+    arm: FlexibleArm, kernel: Callable[..., Any], inputs: tuple[str, ...], base: Array | None = None
+) -> StateCode | None:
+    key = kernel, b"" if base is None else base.tobytes()
+    return kept_code(arm, key, lambda: recipe_of(arm, kernel, inputs, base))
+
+
+def recipe_of(
+    arm: FlexibleArm, kernel: Callable[..., Any], inputs: tuple[str, ...], base: Array | None = None
+) -> Recipe:
+    """What straight-line code is made from; without loads, for a base at rest or of this motion (12,)."""
     packed, rng = pack(arm), np.random.default_rng(1)
     sample = tuple(
         _AMPLITUDE * rng.normal(size=arm.modes) if name.startswith("delta") else rng.normal(size=arm.n)
@@ -223,5 +238,5 @@ def recipe_of(arm: FlexibleArm, kernel: Callable[..., Any], inputs: tuple[str, .
     )
     rigid = Rigid(arm.robot.topology, arm.robot.parameters)
     rounded = packed._replace(rotation=rounded_turns(packed.rotation.reshape(-1, 9), 0).reshape(-1, 3, 3))
-    model = (rounded, rigid, arm.body_model.base_at_rest)
+    model = (rounded, rigid, arm.body_model.base_at_rest if base is None else base)
     return Recipe(kernel.__name__, arm.name, kernel, model, (), sample, _shape(arm, kernel))

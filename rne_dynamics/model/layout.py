@@ -13,11 +13,14 @@ from numpy.typing import NDArray
 from rne_dynamics.spatial.columns import columns
 
 # columns of `topology`
-PARENT = 0  # λ(i), −1 for the base
+PARENT = 0  # λ(i), BASE for those on the base
 KIND = 1  # REVOLUTE, PRISMATIC or FLOATING
 POSITION_INDEX = 2  # where the joint's position starts in q
 VELOCITY_INDEX = 3  # where the joint's velocity starts in qd; mimic joints share their leader's
 TOPOLOGY_COLUMNS = 4
+
+#: Parent of the bodies on the base, and the base's place in tables of bodies (`compiling.tables`): the last one.
+BASE = -1
 
 REVOLUTE = 0
 PRISMATIC = 1

@@ -12,7 +12,7 @@ EXECUTABLES = (
 if executable(EXECUTABLES, __name__):
     end_when_interrupted()  # until `stop_signal` takes over
 
-# numba is missing: nodes log it instead, once, in `process.run`
+# llvmlite is missing: nodes log it instead, once, in `process.run`
 warnings.filterwarnings("ignore", message=".*the dynamics kernels run as plain Python", category=RuntimeWarning)
 
 # An arm's matrices are too small for several threads of BLAS. Making them, when numpy is imported, takes 0.03 s of CPU

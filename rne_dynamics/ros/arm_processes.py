@@ -19,7 +19,7 @@ from rne_dynamics.model.inertia import Array
 from rne_dynamics.ros.own_context import own_context
 from rne_dynamics.ros.processes import NodeProcess, wait_until
 
-#: With a cold numba cache each process compiles for half a minute.
+#: Longest wait for both processes to be ready, s.
 START_PATIENCE = 180.0
 #: Longest wait of the simulation for the controller, s: the computer may be busy.
 LOCKSTEP_TIMEOUT = 60.0

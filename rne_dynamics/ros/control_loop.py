@@ -15,7 +15,6 @@ from typing import Any
 
 import numpy as np
 
-from rne_dynamics.compiling.progress import Compiling, watch_compiling
 from rne_dynamics.control.locked_joints import Measured
 from rne_dynamics.control.supervision.motion_queue import Ending
 from rne_dynamics.control.supervision.settings import Settings
@@ -77,21 +76,19 @@ class ControlLoop:
 
     def warm_up(self) -> None:
         """Compile or load what is the same for every robot, while the controller's own node is made."""
-        with watch_compiling(self._compiling):
-            warm_up_general()
+        warm_up_general()
 
     def prepare(self, settings: Settings) -> None:
         """Compile or load what `build` will need, while the controller's own node does so too."""
-        with watch_compiling(self._compiling), contextlib.suppress(RneDynamicsError):  # `build` will report it
+        with contextlib.suppress(RneDynamicsError):  # `build` will report it
             Supervisor(settings).warm_up()
 
     def build(self, setup: Setup) -> None:
         """Do everything that can be done before the first state."""
         self.release()
-        with watch_compiling(self._compiling):
-            self.supervisor = Supervisor(setup.settings, self._entered)
-            self.supervisor.warm_up()
-            reader = StateReader(setup.settings.robot.joint_names, setup.others)
+        self.supervisor = Supervisor(setup.settings, self._entered)
+        self.supervisor.warm_up()
+        reader = StateReader(setup.settings.robot.joint_names, setup.others)
         self._account = ControllerReport(self.supervisor)
         self._node = LoopNode(setup)
         self.cycle = LoopCycle(setup, self._node, self.supervisor, reader, self._send, self._receive)
@@ -242,9 +239,6 @@ class ControlLoop:
             self.clock.ending = False
             self.active_cycle.release()
         self._send(Entered(mode, cause, self.supervisor.gate.failed), False)
-
-    def _compiling(self, now: Compiling) -> None:
-        self._send(now, True)
 
     def _log(self, level: str, text: str) -> None:
         self._send(Said(level, text), False)

@@ -16,7 +16,6 @@ from rclpy.clock import ClockType
 from rclpy.time import Time
 from std_srvs.srv import Trigger
 
-from rne_dynamics.compiling.progress import Compiling
 from rne_dynamics.control.locked_joints import LockedJoints
 from rne_dynamics.control.supervision.settings import Settings
 from rne_dynamics.control.supervision.states import DRIVING, Mode
@@ -211,8 +210,6 @@ class EffortNode(ArmNode):
             self._entered(message)
         elif isinstance(message, Said):
             self.log(message.level, message.text)
-        elif isinstance(message, Compiling):
-            self.first_start.note(message)
 
     def _entered(self, message: Entered) -> None:
         self.mode, cause, self._locked = message

@@ -10,9 +10,8 @@ from rne_dynamics.compiling.jit import COMPILED
 
 #: The code generator of ROS messages, with its parsers. Nodes generate nothing.
 GENERATOR = "rosidl_generator_py.generate_py_impl"
-#: Modules that compiled code needs and programs without it do not: for the machine code of an arm, and what numba
-#: imports at the first call of a kernel.
-LATE = ("numpy.ma", "rne_dynamics.straight_line.state_code")
+#: What the machine code of an arm needs; programs without it do not.
+LATE = "rne_dynamics.straight_line.state_code"
 
 
 def import_type_support() -> None:
@@ -35,8 +34,8 @@ def import_type_support() -> None:
 def import_shared() -> None:
     """Import what both processes of a controller need, before the fork: once, into memory that they share."""
     import_type_support()
-    for name in LATE if COMPILED else ():
-        import_module(name)
+    if COMPILED:
+        import_module(LATE)
 
 
 def prepare_logging() -> None:

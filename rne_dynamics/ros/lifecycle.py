@@ -16,8 +16,6 @@ from rclpy.parameter import Parameter as RosParameter
 from rclpy.wait_for_message import wait_for_message
 from std_msgs.msg import String
 
-from rne_dynamics.compiling.first_start import EXPECTED, FirstStart
-from rne_dynamics.compiling.progress import watch_compiling
 from rne_dynamics.errors import ModelError, RneDynamicsError
 from rne_dynamics.model.mechanism import RigidRobot
 from rne_dynamics.ros.common_parameters import COMMON, payload
@@ -73,8 +71,6 @@ class ArmNode(EntityNode, ABC):
         self.signalled_again: Callable[[], bool] = lambda: False
         #: Called before the node may drive the arm for the first time: from then on a signal stops the arm first.
         self.about_to_drive: Callable[[], None] = lambda: None
-        #: Logs the progress of compilation; the name of the executable is this node's before remapping.
-        self._program, self.first_start = name, FirstStart(self.get_logger().info, None)
         self.model = self.parameters.text("model")
         self.description = self.parameters.text("robot_description")
         self._lifecycle = {service.srv_type: service.callback for service in self.services}
@@ -173,13 +169,7 @@ class ArmNode(EntityNode, ABC):
             self._await_description(DESCRIPTION_TIMEOUT)
             self.load()
             robot = self.bare_robot.with_payload(payload(self.parameters.values))
-            expected = EXPECTED.get((self._program, self.described.kind))
-            self.first_start = FirstStart(self.get_logger().info, expected)
-            try:
-                with watch_compiling(self.first_start.note):
-                    self.build(robot)
-            finally:
-                self.first_start.end()
+            self.build(robot)
             self.get_logger().info(
                 f"ready: robot {robot.name!r}, {robot.n} joints ({', '.join(robot.joint_names)}); configured in "
                 f"{time.monotonic() - began:.2f} s, {seconds_since_start():.2f} s after the process started"

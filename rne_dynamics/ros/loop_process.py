@@ -20,7 +20,6 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-from rne_dynamics.compiling.meanwhile import compile_here
 from rne_dynamics.errors import ControlError, RneDynamicsError
 from rne_dynamics.ros.first_use import import_shared
 from rne_dynamics.ros.link import Link, LinkClosedError
@@ -179,7 +178,6 @@ def control_process(argv: Sequence[str] | None = None) -> Iterator[LoopProcess]:
         As for `process.run`.
     """
     ours, theirs = Link.pair(ANSWER_TIMEOUT)
-    compile_here()  # in both processes, before the arm is driven
     import_shared()
     gc.freeze()  # collections do not write to the memory that both share; imports leave little garbage
     number = os.fork()

@@ -16,7 +16,6 @@ from rclpy.signals import SignalHandlerOptions
 
 from rne_dynamics.compiling.compiler_pages import drop_compiler_pages
 from rne_dynamics.compiling.jit import UNCOMPILED
-from rne_dynamics.compiling.meanwhile import compile_here
 from rne_dynamics.errors import RneDynamicsError
 from rne_dynamics.ros.first_use import import_type_support
 from rne_dynamics.ros.node_executor import NodeExecutor
@@ -51,7 +50,6 @@ def run(
         The node's exit code after SIGINT, SIGTERM, a shutdown transition or when it has finished; 1 where it could
         not start (one line has the reason); 130 after SIGINT before it had started, 0 after SIGTERM.
     """
-    compile_here()  # what drives an arm is compiled before it does
     with signals or StopSignal() as stop:
         node: ArmNode | None = None
         executor: NodeExecutor | None = None

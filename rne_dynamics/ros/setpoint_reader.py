@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from sensor_msgs.msg import JointState
 from trajectory_msgs.msg import JointTrajectory
 
-from rne_dynamics.compiling.jit import in_place_kernel
+from rne_dynamics.compiling.jit import kernel
 from rne_dynamics.control.streaming.limits import SetpointError, SetpointProblem
 from rne_dynamics.control.thresholds import NANOSECONDS
 from rne_dynamics.model.inertia import Array
@@ -141,7 +141,7 @@ def _content(message: Any) -> tuple[list[str], Array, Array, int]:
     return list(message.name), np.array(message.position, np.float64), np.array(message.velocity, np.float64), 0
 
 
-@in_place_kernel
+@kernel
 def gather_kernel(
     words: NDArray[np.int64], values: Array, pattern: NDArray[np.int64], places: NDArray[np.int64], q: Array, qd: Array
 ) -> bool:

@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from rne_dynamics.compiling.jit import in_place_helper
+from rne_dynamics.compiling.jit import helper
 
 
-@in_place_helper
+@helper
 def copy_into(target: NDArray[np.float64], source: NDArray[np.float64]) -> None:
     """target ← source, of equal length; `target[:] = source` takes numba seconds to compile."""
     for k in range(source.shape[0]):

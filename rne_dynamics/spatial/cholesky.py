@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from rne_dynamics.compiling.jit import in_place_helper, in_place_kernel
+from rne_dynamics.compiling.jit import helper, kernel
 
 Array = NDArray[np.float64]
 
@@ -13,7 +13,7 @@ Array = NDArray[np.float64]
 SINGULAR = 1e-13
 
 
-@in_place_helper
+@helper
 def _pivot(M: Array, j: int) -> float:
     """The diagonal entry j after elimination of the columns before it."""
     s: float = M[j, j]
@@ -22,7 +22,7 @@ def _pivot(M: Array, j: int) -> float:
     return s
 
 
-@in_place_helper
+@helper
 def _column(M: Array, j: int, pivot: float) -> None:
     """Column j of L in place of M's."""
     root = np.sqrt(pivot)
@@ -34,7 +34,7 @@ def _column(M: Array, j: int, pivot: float) -> None:
         M[i, j] = t / root
 
 
-@in_place_helper
+@helper
 def _substitute(L: Array, b: Array, x: Array) -> None:
     """L Lᵀ x = b; x may be b."""
     n = b.shape[0]
@@ -50,7 +50,7 @@ def _substitute(L: Array, b: Array, x: Array) -> None:
         x[i] = t / L[i, i]
 
 
-@in_place_kernel
+@kernel
 def cholesky_solve(M: Array, b: Array, x: Array) -> int:
     """Solve M x = b in place of M's lower half; −1, or the coordinate at which M is not positive definite."""
     for j in range(b.shape[0]):
@@ -62,7 +62,7 @@ def cholesky_solve(M: Array, b: Array, x: Array) -> int:
     return -1
 
 
-@in_place_kernel
+@kernel
 def scaled_cholesky_solve(M: Array, b: Array, scale: Array, x: Array) -> int:
     """As `cholesky_solve`; `scale` (n,) is the size of the terms summed in each diagonal entry, x may be `scale`."""
     for j in range(b.shape[0]):

@@ -12,7 +12,7 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from rne_dynamics.compiling.jit import in_place_helper
+from rne_dynamics.compiling.jit import helper
 
 Array = NDArray[np.float64]
 
@@ -20,7 +20,7 @@ Array = NDArray[np.float64]
 RANK = 1e-10
 
 
-@in_place_helper
+@helper
 def to_front(A: Array, top: int, m: int, n: int, j: int, pivots: NDArray[np.int64], place: int) -> float:
     """Move the column with the largest remainder below row j to place j; return that remainder's square."""
     best, largest = j, -1.0
@@ -37,7 +37,7 @@ def to_front(A: Array, top: int, m: int, n: int, j: int, pivots: NDArray[np.int6
     return largest
 
 
-@in_place_helper
+@helper
 def factor(
     A: Array, top: int, m: int, n: int, width: int, pivots: NDArray[np.int64], factors: Array, place: int
 ) -> int:
@@ -77,7 +77,7 @@ def factor(
     return min(m, n)
 
 
-@in_place_helper
+@helper
 def _reflect(A: Array, top: int, m: int, j: int, tau: float, b: Array) -> None:
     s = b[top + j]
     for i in range(j + 1, m):
@@ -88,21 +88,21 @@ def _reflect(A: Array, top: int, m: int, j: int, tau: float, b: Array) -> None:
         b[top + i] -= s * A[top + i, j]
 
 
-@in_place_helper
+@helper
 def apply_transpose(A: Array, top: int, m: int, rank: int, factors: Array, place: int, b: Array) -> None:
     """b ← Qᵀ b in rows `top` … `top` + m − 1 of b."""
     for j in range(rank):
         _reflect(A, top, m, j, factors[place + j], b)
 
 
-@in_place_helper
+@helper
 def apply(A: Array, top: int, m: int, rank: int, factors: Array, place: int, b: Array) -> None:
     """b ← Q b in rows `top` … `top` + m − 1 of b."""
     for j in range(rank - 1, -1, -1):
         _reflect(A, top, m, j, factors[place + j], b)
 
 
-@in_place_helper
+@helper
 def solve_upper(A: Array, top: int, rank: int, b: Array, start: int) -> None:
     """R x = b in place of b[start : start + rank]."""
     for j in range(rank - 1, -1, -1):
@@ -112,7 +112,7 @@ def solve_upper(A: Array, top: int, rank: int, b: Array, start: int) -> None:
         b[start + j] = x / A[top + j, j]
 
 
-@in_place_helper
+@helper
 def solve_transposed(A: Array, top: int, rank: int, b: Array, start: int) -> None:
     """Rᵀ x = b in place of b[start : start + rank]."""
     for j in range(rank):
@@ -122,7 +122,7 @@ def solve_transposed(A: Array, top: int, rank: int, b: Array, start: int) -> Non
         b[start + j] = x / A[top + j, j]
 
 
-@in_place_helper
+@helper
 def smallest_bound(A: Array, top: int, n: int, scratch: Array) -> float:
     """1 / ‖R⁻¹‖ (Frobenius): at most the smallest singular value of R, at least that over √n; scratch (n,)."""
     total = 0.0

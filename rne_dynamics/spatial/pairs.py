@@ -74,9 +74,22 @@ def add_pair(a: Array, i: int, k: int, P: Pair) -> None:
 
 
 @helper
+def minus_load(F: Pair, loads: Array, i: int) -> Pair:
+    """F less the wrench in row i of `loads`, which may have no rows."""
+    return minus(F, pair_at(loads, i, 0)) if loads.shape[0] > 0 else F
+
+
+@helper
 def slice_pair(a: Array, k: int) -> Pair:
     """Elements k … k+5 of a one-dimensional array."""
     return slice_vector(a, k), slice_vector(a, k + 3)
+
+
+@helper
+def put_slice_pair(a: Array, k: int, P: Pair) -> None:
+    """Store a pair in elements k … k+5 of a one-dimensional array."""
+    for c in range(3):
+        a[k + c], a[k + 3 + c] = P[0][c], P[1][c]
 
 
 @helper

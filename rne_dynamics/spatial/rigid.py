@@ -14,6 +14,7 @@ from rne_dynamics.spatial.vector import (
     Symmetric,
     Vector,
     add,
+    add_symmetric,
     cross,
     dot,
     rotate,
@@ -49,6 +50,12 @@ def add_rigid(a: Array, i: int, k: int, body: Rigid) -> None:
     put(a, i, k + _H, add(vector_at(a, i, k + _H), body[1]))
     for c in range(6):
         a[i, k + _J + c] += body[2][c]
+
+
+@helper
+def plus_rigid(a: Rigid, b: Rigid) -> Rigid:
+    """Two bodies as one, about the same origin."""
+    return a[0] + b[0], add(a[1], b[1]), add_symmetric(a[2], b[2])
 
 
 @helper

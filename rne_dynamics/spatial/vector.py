@@ -152,6 +152,22 @@ def from_quaternion(x: float, y: float, z: float, w: float) -> Matrix:
 
 
 @helper
+def add_matrix(A: Matrix, B: Matrix) -> Matrix:
+    """A + B."""
+    return (
+        A[0] + B[0], A[1] + B[1], A[2] + B[2],
+        A[3] + B[3], A[4] + B[4], A[5] + B[5],
+        A[6] + B[6], A[7] + B[7], A[8] + B[8],
+    )  # fmt: skip
+
+
+@helper
+def add_symmetric(A: Symmetric, B: Symmetric) -> Symmetric:
+    """A + B for symmetric matrices."""
+    return A[0] + B[0], A[1] + B[1], A[2] + B[2], A[3] + B[3], A[4] + B[4], A[5] + B[5]
+
+
+@helper
 def times(S: Symmetric, v: Vector) -> Vector:
     """S v for a symmetric matrix S."""
     return (

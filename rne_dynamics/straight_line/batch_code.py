@@ -9,11 +9,10 @@ from typing import Any
 
 import numpy as np
 
+from rne_dynamics.compiling.native import Processor, c_function
 from rne_dynamics.straight_line.batch_ir import module_text
 from rne_dynamics.straight_line.machine_code import (
     Form,
-    Processor,
-    c_function,
     is_right,
     machine_code,
     processor,

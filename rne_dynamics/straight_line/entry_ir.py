@@ -4,19 +4,26 @@ CPython's protocol METH_FASTCALL | METH_KEYWORDS: (self, arguments, their number
 reads NumPy's array objects itself, which takes 10 % of the time of NumPy's and Python's own functions. It accepts one
 state in C-contiguous aligned arrays of float64 of exactly the right shape, and an `out` of that kind that is writable
 and apart from them in memory. `self` is a Python function that is called with everything else, and for states that the
-code refuses. Where fields lie in the objects is checked by `entry.array_layout`.
+code refuses. Where fields lie in the objects is checked by `objects.lie_as_expected`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-#: Where the fields of CPython's and NumPy's objects begin, bytes.
-TYPE, DATA, DIMENSIONS, SHAPE, DTYPE, FLAGS = 8, 16, 24, 32, 56, 64
-#: Of a tuple: where its length and its first item are.
-NAMES, FIRST_NAME = 16, 24
-#: NumPy's flags: C-contiguous and aligned; and writable too.
-READABLE, WRITABLE = 0x101, 0x501
+from rne_dynamics.compiling.objects import (
+    DATA,
+    DIMENSIONS,
+    DTYPE,
+    FLAGS,
+    ITEMS,
+    LENGTH,
+    READABLE,
+    SHAPE,
+    TYPE,
+    WRITABLE,
+)
+
 #: What the entry refers to by address, see `entry.addresses`.
 SYMBOLS = ("array_type", "double_dtype", "out_name", "new_array", "increment", "decrement", "call_python")
 _NUMBER_OF_DOUBLE = 12
@@ -119,10 +126,10 @@ class _Entry:
         self._do(f"%one_more = icmp eq i64 %count, {count + 1}")
         self._do("br i1 %one_more, label %inputs, label %odd")
         self._label("named")
-        one = self._equal(self._field("%names", NAMES, "i64"), "1", "i64")
+        one = self._equal(self._field("%names", LENGTH, "i64"), "1", "i64")
         self._do(f"%inputs_only = icmp eq i64 %count, {count}")
         self._require(self._both(one, "%inputs_only"))
-        self._require(self._equal(self._field("%names", FIRST_NAME, "ptr"), "@out_name", "ptr"))
+        self._require(self._equal(self._field("%names", ITEMS, "ptr"), "@out_name", "ptr"))
         self._do("br label %named_out")
         self._label("named_out")
         self._do("br label %inputs")

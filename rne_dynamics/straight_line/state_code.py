@@ -12,12 +12,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from rne_dynamics.compiling.native import c_function
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.straight_line import entry
 from rne_dynamics.straight_line.columns_ir import columns_text
 from rne_dynamics.straight_line.entry_ir import declarations, entry_text
 from rne_dynamics.straight_line.graph import LARGEST
-from rne_dynamics.straight_line.machine_code import Form, Loaded, c_function, is_right, machine_code, warn_of_wrong_code
+from rne_dynamics.straight_line.machine_code import Form, Loaded, is_right, machine_code, warn_of_wrong_code
 from rne_dynamics.straight_line.recipe import Recipe
 from rne_dynamics.straight_line.state_ir import iterated_text, rows_text, state_text
 from rne_dynamics.straight_line.status import NOT_FINITE, REFUSED, VALID
@@ -35,11 +36,14 @@ class StateCode:
     ----------
     address
         Of ``i32 state(a0, …, out)``, pointers to doubles; returns `VALID`, or why not.
+    widths, shape
+        Numbers of each input, and the shape of the output.
     """
 
     address: int
+    widths: tuple[int, ...]
+    shape: tuple[int, ...]
     _loaded: Loaded
-    _inputs: int
 
     def checked(self, name: str, doc: str, otherwise: Callable[..., Any]) -> Any:
         """``f(a0, …, out=None)`` of Python, which leaves NaN and infinity to `otherwise` too."""
@@ -58,7 +62,7 @@ class StateCode:
 
     @cached_property
     def _rows(self) -> Callable[..., None]:
-        return c_function(self._loaded.addresses["rows"], ctypes.c_int64, *[ctypes.c_void_p] * (self._inputs + 2))
+        return c_function(self._loaded.addresses["rows"], ctypes.c_int64, *[ctypes.c_void_p] * (len(self.widths) + 2))
 
     def _function(self, kind: str, name: str, doc: str, otherwise: Callable[..., Any]) -> Any:
         return entry.python_function(self._loaded.addresses[kind], name, doc, otherwise, self._loaded.keep)
@@ -79,13 +83,13 @@ def _text(program: Program, recipe: Recipe, width: int) -> str:
 STATE = Form("state", _text, ("state", "rows", "checked", "bound"), 2 * LARGEST)
 
 
-def state_code(recipe: Recipe) -> StateCode | None:
-    """The functions, if there is machine code, and Python's objects are as it expects them."""
+def state_code(recipe: Recipe, *, quick: bool = False) -> StateCode | None:
+    """The functions, if there is machine code (see `machine_code`), and Python's objects are as it expects them."""
     imports = entry.addresses()
-    loaded = None if imports is None else machine_code(recipe, STATE, imports)
+    loaded = None if imports is None else machine_code(recipe, STATE, imports, quick=quick)
     if loaded is None:
         return None
-    code = StateCode(loaded.addresses["state"], loaded, len(recipe.widths))
+    code = StateCode(loaded.addresses["state"], recipe.widths, recipe.shape, loaded)
     if _is_right(code, recipe, loaded):
         return code
     warn_of_wrong_code(recipe)

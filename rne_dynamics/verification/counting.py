@@ -16,7 +16,8 @@ from rne_dynamics.closed_chain.packed import pack, workspace
 from rne_dynamics.closed_chain.rows import ASSEMBLE, INVERSE, TERMS, States, empty_rows, rows_kernel, run
 from rne_dynamics.dynamics.block_operators.blocks import matrix_operations, transfer_kernel, velocity_terms_kernel
 from rne_dynamics.dynamics.composite.mass_matrix import mass_matrix_kernel
-from rne_dynamics.dynamics.composite.walker_orin import WORK_COLUMNS, mass_matrix_solve, put_mass_matrix_by_columns
+from rne_dynamics.dynamics.composite.mass_matrix_columns import mass_matrix_columns_kernel
+from rne_dynamics.dynamics.composite.walker_orin import mass_matrix_solve
 from rne_dynamics.dynamics.declared.arm import Arm
 from rne_dynamics.dynamics.forward_dynamics import FORWARD_DYNAMICS
 from rne_dynamics.dynamics.free_bodies.blocks import MOTION_COLUMNS, free_body_kernel, joint_motion_kernel
@@ -91,15 +92,10 @@ def _nasser(state: _State) -> Operations:
 
 
 def _walker_orin(state: _State, by_columns: bool) -> Operations:
-    n, work = state.robot.n, state.zeros(state.robot.bodies, WORK_COLUMNS)
-    M, q = state.zeros(n, n), state.q[0]
-    place = Arm(*state.model, state.base[0], state.unloaded[0], work)
-    arm = place._replace(work=((work, state.zeros(n), state.zeros(12)), M, state.zeros(2, n)))
-    if by_columns:
-        state.counter.run(put_mass_matrix_by_columns, arm, q)
-    else:
-        state.counter.run(mass_matrix_kernel, place, q, M)
-    state.counter.run(mass_matrix_solve, arm, q, state.qd[0], state.tau[0], state.zeros(n))
+    n, q = state.robot.n, state.q[0]
+    M, arm = state.zeros(n, n), Arm(*state.model, state.base[0], state.unloaded[0], ())
+    state.counter.run(mass_matrix_columns_kernel if by_columns else mass_matrix_kernel, arm, q, M)
+    state.counter.run(mass_matrix_solve, arm, M, q, state.qd[0], state.tau[0], state.zeros(n))
     return state.operations
 
 

@@ -29,7 +29,7 @@ from rne_dynamics.ros.topic_recorder import TopicRecorder
 
 #: Longest wait for something that must come, s: no verdict on its speed, and only a test that fails takes so long.
 PATIENCE = 180.0
-#: The same for a node's start, where a cold numba cache compiles first, s.
+#: The same for a node's start, s.
 START = PATIENCE
 #: Time after which a service is called again, s.
 AGAIN = 5.0

@@ -16,8 +16,6 @@ from rne_dynamics.ros.trajectory_message import duration_message
 from .peer import IN_STEP, PATIENCE, START
 
 CONTROLLER = "computed_torque_controller"
-#: With a cold numba cache the loops are compiled into the simulator's step too.
-COLD = 3 * START
 
 
 class SimulatedMechanism:
@@ -29,7 +27,7 @@ class SimulatedMechanism:
         self.processes: list[NodeProcess] = [self.simulator]
         self.states = TopicRecorder(peer.node, JointState, "joint_states", 20000)
         self.trajectories = peer.node.create_publisher(JointTrajectory, f"{CONTROLLER}/joint_trajectory", OFFERED)
-        wait_until(lambda: self.states.latest() is not None, COLD, "joint states", self.processes)
+        wait_until(lambda: self.states.latest() is not None, START, "joint states", self.processes)
 
     def now(self) -> JointState:
         """The next joint state."""

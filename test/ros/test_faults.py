@@ -21,7 +21,7 @@ USUAL = tuple(case for case in tried(FAULTS) if case.name in NAMES)
 OTHERS = tuple(case for case in tried(FAULTS, ALL) if case.name not in NAMES)
 #: Kinds of faults that every run injects; in the others more of an arm's motion is simulated, or a process restarted.
 SHORT = ("joint states", "time", "trajectory", "process", "gate")
-#: For one fault behind all others, with a cold numba cache, s.
+#: For one fault behind all others, s.
 LONGEST = 900.0
 
 

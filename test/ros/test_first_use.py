@@ -10,7 +10,7 @@ import sys
 #: parsers, tables for terminals.
 UNUSED = (
     "em", "lark", "rich", "rosidl_generator_py.generate_py_impl", "rosidl_parser.parser",
-    "rne_dynamics.control.prediction", "rne_dynamics.dynamics.block_operators", "rne_dynamics.dynamics.compiled",
+    "rne_dynamics.control.prediction", "rne_dynamics.dynamics.block_operators", "rne_dynamics.c_functions",
     "rne_dynamics.dynamics.free_bodies", "rne_dynamics.dynamics.lagrange", "rne_dynamics.model.flexible",
     "rne_dynamics.simulation",
 )  # fmt: skip

@@ -31,8 +31,6 @@ pytestmark = pytest.mark.slow
 
 ARM = rne.load_model("flexible_arm")
 START_AT = np.array([0.2, 0.9])
-#: A cold numba cache compiles the flexible links into the simulator's step too.
-COLD = 4 * START
 
 
 class Rig:
@@ -47,7 +45,7 @@ class Rig:
         self.states = TopicRecorder(peer.node, JointState, "joint_states")
         self.tips = TopicRecorder(peer.node, JointState, "simulator/deflections")
         self.wrenches = peer.node.create_publisher(WrenchStamped, "simulator/wrench", 10)
-        wait_until(lambda: self.tips.latest() is not None, COLD, "deflections", [self.simulator])
+        wait_until(lambda: self.tips.latest() is not None, START, "deflections", [self.simulator])
 
     def now(self, recorder: TopicRecorder) -> JointState:
         recorder.drain()

@@ -18,8 +18,8 @@ from rne_dynamics.ros.messages import stamp_of
 from rne_dynamics.ros.processes import wait_until
 from rne_dynamics.ros.topic_recorder import TopicRecorder
 
-from .peer import AT_ONCE, FOLLOWING, PATIENCE
-from .simulated_mechanism import COLD, CONTROLLER, SimulatedMechanism
+from .peer import AT_ONCE, FOLLOWING, PATIENCE, START
+from .simulated_mechanism import CONTROLLER, SimulatedMechanism
 
 #: Kernels of their own are compiled for a minute.
 pytestmark = pytest.mark.slow
@@ -69,7 +69,7 @@ def gravity(rig):
     process = rig.start(
         "gravity_compensation", model="pantograph", stop={"hold_time": 0.1, "ramp_time": 0.1}, **FOLLOWING, **AT_ONCE,
     )
-    wait_until(lambda: any(rig.now().effort), COLD, "efforts", [process, rig.simulator])
+    wait_until(lambda: any(rig.now().effort), START, "efforts", [process, rig.simulator])
     return process
 
 
@@ -93,7 +93,7 @@ def tracking(rig, gravity):
         CONTROLLER, model="pantograph", gains={j: {"p": 2500.0, "d": 100.0} for j in JOINTS},
         stop={"brake_time": 0.1}, **FOLLOWING, **AT_ONCE,
     )
-    wait_until(lambda: "ready: " in process.output() and rig.trajectories.get_subscription_count(), COLD,
+    wait_until(lambda: "ready: " in process.output() and rig.trajectories.get_subscription_count(), START,
                "the controller", [process, rig.simulator])
     rig.processes.append(process)
     wait_until(lambda: np.abs(rig.now().velocity).max() < 1e-3 and any(rig.now().effort), PATIENCE, "rest",

@@ -28,7 +28,6 @@ from .peer import AT_ONCE, PATIENCE, START
 FIVE_BAR = rne.load_model("five_bar")
 JOINTS = list(FIVE_BAR.joint_names)
 HOME = FIVE_BAR.neutral.tolist()
-COLD = 3 * START
 
 
 @pytest.mark.parametrize(("model", "description", "joints", "error", "said"), [
@@ -84,7 +83,7 @@ def test_positions_where_the_loops_cannot_close_let_the_arm_down(in_lockstep, no
         node, JOINTS, connect=False, model=model, stop={"brake_time": 0.1, "hold_time": 0.1, "ramp_time": 0.2},
         **AT_ONCE,
     )
-    wait_until(lambda: "ready: " in process.output(), COLD, "the node", [process])
+    wait_until(lambda: "ready: " in process.output(), START, "the node", [process])
     peer.connect(process)
     np.testing.assert_allclose(peer.answer(HOME), rne.gravity_torque(machine, HOME), atol=1e-9)
     efforts = peer.lead(HOME, [math.pi, 0.0], 0.04)
@@ -107,7 +106,7 @@ def test_the_simulator_passes_postures_in_which_the_motors_do_not_hold_it(start,
     process = start("simulator", model="five_bar", rate=200.0, stops=False, limit_effort=False, command_timeout=0.0)
     states = TopicRecorder(peer.node, JointState, "joint_states", 20000)
     commands = peer.node.create_publisher(Float64MultiArray, "effort_controller/commands", OFFERED)
-    wait_until(lambda: states.latest() is not None and commands.get_subscription_count(), COLD, "states", [process])
+    wait_until(lambda: states.latest() is not None and commands.get_subscription_count(), START, "states", [process])
     order = [list(states.latest().name).index(name) for name in machine.robot.joint_names]
     work, distances = workspace(pack(machine)), []
 

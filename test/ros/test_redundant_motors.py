@@ -18,8 +18,8 @@ from rne_dynamics.control.trajectory import Quintic
 from rne_dynamics.ros.messages import stamp_of
 from rne_dynamics.ros.processes import wait_until
 
-from .peer import FOLLOWING, PATIENCE
-from .simulated_mechanism import COLD, CONTROLLER, SimulatedMechanism
+from .peer import FOLLOWING, PATIENCE, START
+from .simulated_mechanism import CONTROLLER, SimulatedMechanism
 
 pytestmark = pytest.mark.slow
 
@@ -54,9 +54,9 @@ def tracking(rig):
         stop={"brake_time": 0.2, "hold_time": 0.3, "ramp_time": 0.3},
         startup_check={"duration": 0.5, "required": True}, **FOLLOWING,
     )
-    wait_until(lambda: "ready: " in process.output() and rig.trajectories.get_subscription_count(), COLD,
+    wait_until(lambda: "ready: " in process.output() and rig.trajectories.get_subscription_count(), START,
                "the controller", [process, rig.simulator])
-    wait_until(lambda: "agree with the model's gravity" in process.output(), COLD, "the start-up check",
+    wait_until(lambda: "agree with the model's gravity" in process.output(), START, "the start-up check",
                [process, rig.simulator])
     rig.processes.append(process)
     return process
@@ -133,7 +133,7 @@ def test_gravity_compensation_holds_it(rig, tracking):
         "gravity_compensation", model=MODEL, limits=LIMITS, startup_check={"duration": 0.5, "required": True},
         stop={"hold_time": 0.1, "ramp_time": 0.1}, **FOLLOWING,
     )
-    wait_until(lambda: "agree with the model's gravity" in process.output(), COLD, "the start-up check",
+    wait_until(lambda: "agree with the model's gravity" in process.output(), START, "the start-up check",
                [process, rig.simulator])
     time.sleep(0.5)
     message = rig.now()

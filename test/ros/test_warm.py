@@ -1,4 +1,4 @@
-"""Nothing is compiled, or loaded from numba's cache, once a controller is active: the arm would hang meanwhile."""
+"""Nothing is compiled, or loaded from disk, once a controller is active: the arm would hang meanwhile."""
 
 from __future__ import annotations
 
@@ -8,18 +8,17 @@ from lifecycle_msgs.msg import Transition
 from std_srvs.srv import SetBool, Trigger
 from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 
-from rne_dynamics.compiling.first_start import EXPECTED
 from rne_dynamics.compiling.jit import COMPILED
 from rne_dynamics.ros.processes import NodeProcess, wait_until
 
 from .peer import PATIENCE, START, STEP, SteppedPeer
 
 if not COMPILED:
-    pytest.skip("numba is not installed", allow_module_level=True)
+    pytest.skip("llvmlite is not installed", allow_module_level=True)
 
 JOINTS = ["joint1", "joint2"]
-#: numba says what it loads and compiles, and at once.
-TALKATIVE = {"NUMBA_DEBUG_CACHE": "1", "PYTHONUNBUFFERED": "1"}
+#: A node prints what it loads and compiles, and at once.
+TALKATIVE = {"RNE_DYNAMICS_SHOW_CACHE": "1", "PYTHONUNBUFFERED": "1"}
 
 
 def run(module: str, namespace: str) -> NodeProcess:
@@ -89,23 +88,5 @@ def test_an_active_controller_compiles_nothing(module, namespace):
     assert " moves at " in said, said
     seen = ("holding", "stopping", "released") + (("tracking", "floating") if module != "gravity_compensation" else ())
     assert all(f"{mode}: " in said for mode in seen), said
-    assert "[cache]" in text[:ready], "numba no longer logs its cache"
+    assert "[cache]" in text[:ready]
     assert "[cache]" not in said, said
-
-
-@pytest.mark.soak
-def test_a_first_start_logs_two_lines(namespace, tmp_path):
-    module = "computed_torque_controller"
-    words = ["--ros-args", "-r", f"__ns:={namespace}", "-p", "robot_description:=puma560"]
-    # the package's own folder is looked into as well: no kernel there is for a processor of this name
-    cold = {"NUMBA_CACHE_DIR": str(tmp_path), "NUMBA_CPU_NAME": "generic", "NUMBA_CPU_FEATURES": ""}
-    with NodeProcess(module, words, cold) as process:
-        wait_until(lambda: "waiting: activated" in process.output(), START, "the node", [process])
-        said = [line.partition("]: ")[2] for line in process.output().splitlines() if "compil" in line]
-        assert process.stop() == 0
-    kernels, seconds = EXPECTED[module, "arm"]
-    first, last = said
-    total = f"compiling up to {kernels} functions, up to about {seconds:.0f} s"
-    assert first.startswith(f"{total}, only at the first start")
-    count = int(last.removeprefix("compiled ").partition(" ")[0])
-    assert 0.5 * kernels <= count <= kernels, "benchmarks/first_start.py measures the table anew"

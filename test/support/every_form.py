@@ -12,11 +12,12 @@ import numpy as np
 
 import rne_dynamics as rne
 from rne_dynamics.dynamics.forward_dynamics import FORWARD_ENGINES
+from rne_dynamics.dynamics.quantities import QUANTITIES
 from rne_dynamics.errors import RneDynamicsError, SingularInertiaError
 from rne_dynamics.model.inertia import Array, Inertia
 from rne_dynamics.model.robot import RobotModel
 
-#: States of a batch: more than plain Python answers while something is compiled.
+#: States of a batch.
 STATES = 20
 #: Largest difference of two forms over the size of the state's terms.
 ROUND_OFF = 1e-9
@@ -121,9 +122,7 @@ def states_of(robot: RobotModel, rng: np.random.Generator) -> Inputs:
     return {"q": rne.random_configuration(robot, rng, STATES), **vectors}
 
 
-def forms(
-    robot: RobotModel, what: Asked, inputs: Inputs, most_rows: int = 0
-) -> Iterator[tuple[str, Callable[[], Array]]]:
+def forms(robot: RobotModel, what: Asked, inputs: Inputs) -> Iterator[tuple[str, Callable[[], Array]]]:
     """Forms by name, each of which computes rows for the first states; see `problems`."""
 
     def rows(count: int) -> Array:
@@ -144,10 +143,9 @@ def forms(
     yield "lists", lists
     yield "a grid", grid
     for count in (1, 5, STATES):
-        if count <= (most_rows or STATES):
-            yield f"{count} rows", partial(rows, count)
+        yield f"{count} rows", partial(rows, count)
     yield "0 rows", partial(_nothing, robot, what, inputs)
-    if what.bound and not most_rows:
+    if what.bound:
         yield from _bound_forms(robot, what, inputs)
 
 
@@ -179,23 +177,17 @@ def _bound_forms(robot: RobotModel, what: Asked, inputs: Inputs) -> Iterator[tup
         out = np.empty((3, *function.shape))
         return flat(function(*given, out=out), 3)
 
-    def compiled() -> Array:
-        n, links, arm = robot.n, len(robot.links), rne.compiled.pack(robot)
-        given = [inputs[x][0].copy() for x in what.vectors]
-        one = (rne.bind(robot, what.name, batch="general").shape,) if what.batches else ((6, n),)
-        more = {
-            "forward_kinematics": ((links, 3, 3), (links, 3)), "forward_dynamics_derivatives": ((n,), (3, n, n))
-        }  # fmt: skip
-        shapes = more.get(what.name, one)
-        out, link = [np.empty(shape) for shape in shapes], what.options(0).get("link")
-        number = () if link is None else (robot.link_index(link),)
-        code = getattr(rne.compiled, what.name)(arm, *number, *given, *out)
-        if code == rne.compiled.NO_INERTIA:
-            raise SingularInertiaError("compiled.NO_INERTIA")
-        assert code == rne.compiled.OK
-        return flat(out[-1] if "derivatives" in what.name else tuple(out), 1)
+    def of_c() -> Array:
+        function = rne.c_function(robot, what.name, **what.options(0))
+        given, out = [inputs[x][0].copy() for x in what.vectors], np.empty(function.output)
+        status = function.ctypes(*(np.ctypeslib.as_ctypes(x.reshape(-1)) for x in (*given, out)))
+        if status != function.DONE:
+            return bound(False)
+        return out.reshape(1, -1)
 
-    yield "compiled", compiled
+    code = QUANTITIES[what.name].code(robot, what.options(0).get("link", ""))
+    if code is not None:
+        yield "function of C", of_c
     yield "bind", partial(bound, False)
     yield "bind with out", partial(bound, True)
     if what.batches:
@@ -215,31 +207,31 @@ def runs(robot: RobotModel, inputs: Inputs) -> Iterator[tuple[str, Callable[[], 
     yield "description", lambda: rne.load_urdf(rne.to_urdf(robot), base=robot.base).mass
 
 
-def problems(robots: dict[str, RobotModel], seed: int, share: float = 1.0, most_rows: int = 0) -> Iterator[str]:
+def problems(robots: dict[str, RobotModel], seed: int, share: float = 1.0) -> Iterator[str]:
     """What is wrong with any form of any quantity of a robot, given as it is computed in several ways by name.
 
     These are raw exceptions, numbers that are not finite, answers where another form refuses, and differences beyond
     round-off; of accelerations beyond that of the efforts that they need. A random `share` of all quantities is asked
-    for; of the public functions alone and not of more than `most_rows` states, if that is given.
+    for.
     """
     reference, *_ = robots.values()
-    rng, most = np.random.default_rng(seed), most_rows or STATES
+    rng = np.random.default_rng(seed)
     inputs = states_of(reference, rng)
-    M = rne.mass_matrix(reference, inputs["q"][:most])
+    M = rne.mass_matrix(reference, inputs["q"][:STATES])
     ill = bool(reference.n and (np.linalg.cond(M, 2) > NEARLY_SINGULAR).any())
     for what in asked(reference, rng):
         chosen = [way for way in robots if rng.random() < share]
         if not chosen:
             continue
         try:
-            expected = flat(what.of(reference, inputs, slice(0, most)), most)
+            expected = flat(what.of(reference, inputs, slice(0, STATES)), STATES)
         except RneDynamicsError:
             expected = None
         except Exception as error:  # noqa: BLE001 - what is looked for
-            yield f"{reference.name}, {what.name} {sorted(what.options(0))}, {most} rows: {_said(error)}"
+            yield f"{reference.name}, {what.name} {sorted(what.options(0))}, {STATES} rows: {_said(error)}"
             continue
         for way in chosen:
-            for form, compute in forms(robots[way], what, inputs, most_rows):
+            for form, compute in forms(robots[way], what, inputs):
                 where = f"{reference.name}, {way}, {what.name} {sorted(what.options(0))}, {form}"
                 try:
                     answer = compute()
@@ -258,7 +250,7 @@ def problems(robots: dict[str, RobotModel], seed: int, share: float = 1.0, most_
                     error = _difference(reference, what, inputs, answer, expected[: len(answer)])
                     if not error < ROUND_OFF:
                         yield f"{where}: differs by {error:.2g}"
-    for way in (way for way in robots if rng.random() < share and not most_rows):
+    for way in (way for way in robots if rng.random() < share):
         for name, run in runs(robots[way], inputs):
             try:
                 run()

@@ -51,13 +51,13 @@ def test_rne_is_named_as_it_can_be_typed(bare, monkeypatch):
 
 def test_pip_is_named_where_it_is_allowed(bare, monkeypatch):
     monkeypatch.setattr(sys, "prefix", str(bare / "venv"))
-    assert advice.install("numba", "python3-numba") == "pip install numba"
+    assert advice.install("llvmlite", "python3-llvmlite") == "pip install llvmlite"
     monkeypatch.setattr(sys, "prefix", sys.base_prefix)
     monkeypatch.setattr(advice.sysconfig, "get_path", lambda name: str(bare))
-    assert advice.install("numba", "python3-numba") == "pip install numba"
+    assert advice.install("llvmlite", "python3-llvmlite") == "pip install llvmlite"
     (bare / "EXTERNALLY-MANAGED").touch()
     program(bare / "bin" / "apt")
-    assert advice.install("numba", "python3-numba") == "sudo apt install python3-numba"
+    assert advice.install("llvmlite", "python3-llvmlite") == "sudo apt install python3-llvmlite"
     assert advice.install_ros("xacro", "xacro") == "sudo apt install python3-xacro"
     monkeypatch.setenv("ROS_DISTRO", "jazzy")
     assert advice.install_ros("xacro", "xacro") == "sudo apt install ros-jazzy-xacro"
@@ -76,7 +76,7 @@ def test_no_message_names_rne_by_hand():
         for node in ast.walk(tree):
             if isinstance(node, ast.Constant) and isinstance(node.value, str) and node.value not in docstrings:
                 assert "`rne " not in node.value, f"{path}:{node.lineno}: use advice.rne"
-                assert "pip install numba" not in node.value, f"{path}:{node.lineno}: use advice.install"
+                assert "pip install llvmlite" not in node.value, f"{path}:{node.lineno}: use advice.install"
 
 
 def test_extras_that_are_recommended_exist_and_need_a_checkout(root):

@@ -11,7 +11,7 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from rne_dynamics.compiling.jit import helper, in_place_kernel
+from rne_dynamics.compiling.jit import helper, kernel
 from rne_dynamics.control.guards import state_memory as m
 from rne_dynamics.control.guards.state_motion import (
     ARRIVAL_JITTER,
@@ -33,7 +33,7 @@ OLD = 50e-3
 RECOVERY = 0.5
 
 
-@in_place_kernel
+@kernel
 def check_state(
     whole: NDArray[np.int64],
     clock: Array,

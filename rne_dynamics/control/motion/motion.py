@@ -7,7 +7,7 @@ from typing import Literal
 
 import numpy as np
 
-from rne_dynamics.compiling.jit import in_place_kernel
+from rne_dynamics.compiling.jit import kernel
 from rne_dynamics.control.checks import check_number
 from rne_dynamics.control.motion.limits import MotionLimits
 from rne_dynamics.control.motion.path import ORDER, Path
@@ -262,7 +262,7 @@ def warm_up(n: int) -> None:
     trajectory.sample(trajectory.duration)  # of its last piece: the rest after a motion ends with it
 
 
-@in_place_kernel
+@kernel
 def _beyond(
     q: Array, qd: Array, aim_q: Array, aim_qd: Array, position: Array, velocity: Array, largest: Array
 ) -> int:

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from rne_dynamics.compiling.jit import helper, in_place_kernel
+from rne_dynamics.compiling.jit import helper, kernel
 from rne_dynamics.control.reference import Reference, rows_reference
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.rebuilt import Rebuilt
@@ -132,19 +132,19 @@ def evaluate_path(coefficients: Array, knots: Array, s: float, rate: float, slop
         evaluate(coefficients, piece, s - knots[piece] if piece < last else 0.0, rate, slope, out)
 
 
-@in_place_kernel
+@kernel
 def _evaluate(coefficients: Array, piece: int, x: float, rate: float, slope: float, out: Array) -> None:
     """`Path.in_piece`."""
     evaluate(coefficients, piece, x, rate, slope, out)
 
 
-@in_place_kernel
+@kernel
 def _evaluate_at(coefficients: Array, knots: Array, s: float, rate: float, slope: float, out: Array) -> None:
     """`Path.sample`."""
     evaluate_path(coefficients, knots, s, rate, slope, out)
 
 
-@in_place_kernel
+@kernel
 def _evaluate_rows(coefficients: Array, knots: Array, times: Array, out: Array) -> None:
     """`Path.sample` at many times; out (rows, 3, n)."""
     for r in range(times.shape[0]):

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from rne_dynamics.compiling.jit import helper, in_place_kernel, kernel
+from rne_dynamics.compiling.jit import helper, kernel
 from rne_dynamics.control.bounds import Departure, leaves
 from rne_dynamics.control.motion.path import ORDER, Path, add_piece, distinct, evaluate_path
 from rne_dynamics.control.reference import Reference, rows_reference
@@ -165,7 +165,7 @@ def _dying(e: Array, v: Array, a: Array, T: float) -> Array:
     ])
 
 
-@in_place_kernel
+@kernel
 def _sample(
     coefficients: Array, knots: Array, begin: float, offsets: Array, until: Array, s: float, rate: float, slope: float,
     out: Array,
@@ -177,7 +177,7 @@ def _sample(
             add_piece(offsets, k, s - begin, rate, slope, out)
 
 
-@in_place_kernel
+@kernel
 def _samples(
     coefficients: Array, knots: Array, begin: float, offsets: Array, until: Array, times: Array, out: Array
 ) -> None:

@@ -19,7 +19,7 @@ from __future__ import annotations
 import math
 from typing import NamedTuple
 
-from rne_dynamics.compiling.jit import helper, in_place_kernel
+from rne_dynamics.compiling.jit import helper, kernel
 from rne_dynamics.control.thresholds import HALVINGS, ROUNDING
 from rne_dynamics.model.inertia import Array
 
@@ -55,7 +55,7 @@ class Bounds(NamedTuple):
     J: float
 
 
-@in_place_kernel
+@kernel
 def follow_kernel(
     state: Array, aim: Array, since: float, bend: float, limits: Array, speed: float, horizon: float, dt: float
 ) -> None:

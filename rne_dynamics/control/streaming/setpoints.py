@@ -9,7 +9,7 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
-from rne_dynamics.compiling.jit import in_place_kernel
+from rne_dynamics.compiling.jit import kernel
 from rne_dynamics.control.motion.tolerances import Tolerances
 from rne_dynamics.control.reference import Reference
 from rne_dynamics.control.streaming.jerk_limited import JERK, LOWER, follow_kernel
@@ -177,7 +177,7 @@ class Setpoints:
         )
 
 
-@in_place_kernel
+@kernel
 def check_kernel(q: Array, qd: Array, now: Array, allowed: Array, continuous: NDArray[np.bool_]) -> int:
     """-1 for a good setpoint; j, n + j, 2 n + j where position or velocity of joint j is not finite, or it is too far.
 

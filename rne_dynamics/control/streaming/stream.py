@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 
-from rne_dynamics.compiling.jit import in_place_kernel
+from rne_dynamics.compiling.jit import kernel
 from rne_dynamics.control.motion.rest import rest
 from rne_dynamics.control.motion.tolerances import Outcome, Tolerances
 from rne_dynamics.control.reference import Reference
@@ -34,7 +34,7 @@ REST_PART = 1e-4
 LEAST_STEP = 0.25
 
 
-@in_place_kernel
+@kernel
 def aim_kernel(
     aim: Array, q: Array, qd: Array, elapsed: float, settled: bool, smoothing: float, limits: Array
 ) -> int:

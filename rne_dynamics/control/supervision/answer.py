@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from rne_dynamics.compiling.jit import in_place_helper, in_place_kernel, kernel
+from rne_dynamics.compiling.jit import helper, kernel
 from rne_dynamics.control.computed_torque import (
     TABLE_ROWS,
     ComputedTorque,
@@ -59,7 +59,7 @@ def answer_kernel(
     return _limited(law, place, speed, memory, answer, flags)
 
 
-@in_place_kernel
+@kernel
 def own_answer_kernel(
     own: Array, law: Array, aim: Array, q: Array, qd: Array, place: Array, speed: Array, memory: Array, answer: Array,
     flags: NDArray[np.uint8],
@@ -69,7 +69,7 @@ def own_answer_kernel(
     return _limited(law, place, speed, memory, answer, flags)
 
 
-@in_place_helper
+@helper
 def _limited(
     law: Array, place: Array, speed: Array, memory: Array, answer: Array, flags: NDArray[np.uint8]
 ) -> int:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from rne_dynamics.compiling.jit import in_place_kernel
+from rne_dynamics.compiling.jit import kernel
 from rne_dynamics.control.supervision.settings import Settings
 from rne_dynamics.model.inertia import Array
 
@@ -54,7 +54,7 @@ class HoldingBound:
         return q + np.clip(error, -LEASH * bound, LEASH * bound), cause
 
 
-@in_place_kernel
+@kernel
 def _within(held: Array, q: Array, bound: Array) -> bool:
     """Whether no joint is beyond its bound. One call instead of five of NumPy's."""
     beyond = 0

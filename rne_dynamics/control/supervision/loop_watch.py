@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from rne_dynamics.compiling.jit import in_place_kernel
+from rne_dynamics.compiling.jit import kernel
 from rne_dynamics.control.computed_torque import ComputedTorque
 from rne_dynamics.control.gains import Gains, tolerated_delay
 from rne_dynamics.control.reference import Reference
@@ -112,7 +112,7 @@ class LoopDelay:
         return True
 
 
-@in_place_kernel
+@kernel
 def swing_kernel(memory: Array, aim: Array, q: Array, finest: Array, kept: float, t: float) -> int:
     """Take the state of the time `t`, s; the joint that oscillates, or −1.
 

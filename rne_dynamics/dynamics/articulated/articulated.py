@@ -7,16 +7,15 @@ f = M v̇ + C ω̇, n = Cᵀ v̇ + J ω̇, with M and J symmetric: 21 numbers in
 from __future__ import annotations
 
 from rne_dynamics.compiling.jit import helper
-from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.layout import PRISMATIC
-from rne_dynamics.spatial.columns import columns
 from rne_dynamics.spatial.pairs import Pair
 from rne_dynamics.spatial.rigid import Rigid
-from rne_dynamics.spatial.rows import matrix_at, put_matrix, put_symmetric, symmetric_at
 from rne_dynamics.spatial.vector import (
     Matrix,
     Symmetric,
     Vector,
+    add_matrix,
+    add_symmetric,
     compose,
     compose_back,
     dot,
@@ -30,34 +29,14 @@ from rne_dynamics.spatial.vector import (
 
 Articulated = tuple[Symmetric, Matrix, Symmetric]
 
-# columns of A* in a row of a work array: M, C, J
-_M, _C, _J, ARTICULATED_COLUMNS = columns(6, 9, 6)
 #: An inertia along a motion below this part of A*'s own size is round-off.
 SINGULAR = 1e-13
 
 
 @helper
-def articulated_at(a: Array, i: int, k: int) -> Articulated:
-    """A* from column k of row i on."""
-    return symmetric_at(a, i, k + _M), matrix_at(a, i, k + _C), symmetric_at(a, i, k + _J)
-
-
-@helper
-def put_articulated(a: Array, i: int, k: int, A: Articulated) -> None:
-    """Store A* from column k of row i on."""
-    put_symmetric(a, i, k + _M, A[0])
-    put_matrix(a, i, k + _C, A[1])
-    put_symmetric(a, i, k + _J, A[2])
-
-
-@helper
-def add_articulated(a: Array, i: int, k: int, A: Articulated) -> None:
-    """(2.1.19.3), (2.3.3): add a branch's A* to the one from column k of row i on."""
-    for c in range(6):
-        a[i, k + _M + c] += A[0][c]
-        a[i, k + _J + c] += A[2][c]
-    for c in range(9):
-        a[i, k + _C + c] += A[1][c]
+def plus_articulated(A: Articulated, branch: Articulated) -> Articulated:
+    """(2.1.19.3), (2.3.3): A* and that of a branch."""
+    return add_symmetric(A[0], branch[0]), add_matrix(A[1], branch[1]), add_symmetric(A[2], branch[2])
 
 
 @helper

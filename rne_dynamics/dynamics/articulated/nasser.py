@@ -18,22 +18,17 @@ six accelerations follow from A* alone. Mimic joints it does not have either (`f
 
 from __future__ import annotations
 
-import numpy as np
-from numpy.typing import NDArray
-
-from rne_dynamics.compiling.jit import in_place_helper, in_place_kernel
+from rne_dynamics.compiling.jit import kernel
+from rne_dynamics.compiling.tables import per_body
 from rne_dynamics.dynamics.articulated.articulated import (
-    ARTICULATED_COLUMNS,
     SINGULAR,
-    add_articulated,
-    articulated_at,
     is_singular,
     minus_outer,
     of_rigid_body,
     on_axis,
     on_joint,
     on_linear,
-    put_articulated,
+    plus_articulated,
     seen_from_parent,
     size_along,
     solve,
@@ -43,119 +38,80 @@ from rne_dynamics.dynamics.kinematics.joint_motion import (
     along,
     inertia_of,
     joint_speed,
+    joint_turns,
     placement_at_turn,
     plus_along,
-    put_joint_turns,
 )
 from rne_dynamics.model.inertia import Array
-from rne_dynamics.model.layout import FLOATING, KIND, PARENT, ROTOR, VELOCITY_INDEX
-from rne_dynamics.spatial.columns import columns
+from rne_dynamics.model.layout import BASE, FLOATING, KIND, PARENT, ROTOR, VELOCITY_INDEX
 from rne_dynamics.spatial.pairs import (
-    add_pair,
     into_child,
     minus,
+    minus_load,
     onto_parent,
-    pair_at,
     plus,
     power,
-    put_pair,
+    put_slice_pair,
     scaled,
     slice_pair,
 )
 from rne_dynamics.spatial.rigid import gyroscopic
-from rne_dynamics.spatial.rows import matrix_at, put, put_matrix, slice_vector, vector_at
+from rne_dynamics.spatial.rows import slice_vector
 from rne_dynamics.spatial.vector import add, cross, rotate_back
 
-# columns of the work array, one row a body: R, p, ω; σ*, as the joint's part and the centripetal one κ; A*, B*; A* Z,
-# what is left of the effort, the effective inertia; a = (v̇, ω̇)
-_R, _P, _W, _SIGMA, _KAPPA, _A, _B, _AZ, _U, _D, _MOTION, WORK_COLUMNS = columns(
-    9, 3, 3, 6, 3, ARTICULATED_COLUMNS, 6, 6, 1, 1, 6
-)
 
-
-@in_place_helper
-def _links(
-    topology: NDArray[np.int64], parameters: Array, base: Array, q: Array, qd: Array, wrenches: Array, work: Array
-) -> None:
-    """R, p, ω, σ*, A and B of every link by itself, from the base to the free ends."""
-    put_joint_turns(topology, parameters, q, work, _KAPPA)  # columns free until κ is stored
-    for i in range(topology.shape[0]):
-        parent = topology[i, PARENT]
-        R, p = placement_at_turn(topology, parameters, i, q, (work[i, _KAPPA], work[i, _KAPPA + 1]))
-        w_parent = slice_vector(base, 3) if parent < 0 else vector_at(work, parent, _W)
-        w, sigma = joint_speed(topology, parameters, i, qd, rotate_back(R, w_parent))
-        body = inertia_of(parameters, i)
-        B = gyroscopic(body, w)  # β and β* of (2.1.3.2), (2.1.6.2) with all accelerations zero
-        if wrenches.shape[0] > 0:
-            B = minus(B, pair_at(wrenches, i, 0))
-        put_matrix(work, i, _R, R)
-        put(work, i, _P, p)
-        put(work, i, _W, w)
-        put_pair(work, i, _SIGMA, sigma)
-        put(work, i, _KAPPA, rotate_back(R, cross(w_parent, cross(w_parent, p))))
-        put_articulated(work, i, _A, of_rigid_body(body))
-        put_pair(work, i, _B, B)
-
-
-@in_place_helper
-def _inbound(topology: NDArray[np.int64], parameters: Array, tau: Array, work: Array) -> int:
-    """A* and B* of every link from the free ends to the base; −1, or the body whose motion has no inertia."""
-    for i in range(topology.shape[0] - 1, -1, -1):
-        parent = topology[i, PARENT]
-        kind = topology[i, KIND]
-        iv = topology[i, VELOCITY_INDEX]
-        A, B = articulated_at(work, i, _A), pair_at(work, i, _B)
-        if kind == FLOATING:
-            if is_singular(A):
-                return i
-            if parent >= 0:  # the reaction is the actuators' effort, whatever the motion
-                R, p = matrix_at(work, i, _R), vector_at(work, i, _P)
-                add_pair(work, parent, _B, onto_parent(R, p, slice_pair(tau, iv)))
-            continue
-        AZ = on_axis(A, kind)
-        B = plus(B, on_joint(A, kind, pair_at(work, i, _SIGMA)))  # B* + A* σ*
-        d = along(kind, AZ) + parameters[i, ROTOR]  # −L's joint column of (2.1.19.1), the actuator's J^a included
-        if not d > SINGULAR * size_along(A, kind):
-            return i
-        u = tau[iv] - along(kind, B)
-        put_pair(work, i, _AZ, AZ)
-        work[i, _U], work[i, _D] = u, d
-        if parent >= 0:
-            R, p = matrix_at(work, i, _R), vector_at(work, i, _P)
-            GA = minus_outer(A, AZ, 1.0 / d)  # γ G A*
-            GB = plus(plus(B, on_linear(GA, vector_at(work, i, _KAPPA))), scaled(u / d, AZ))  # γ G B* + γ G A* κ
-            add_articulated(work, parent, _A, seen_from_parent(R, p, GA))  # (2.1.19.3), (2.1.19.4), (2.3.3)
-            add_pair(work, parent, _B, onto_parent(R, p, GB))  # (2.1.19.5)–(2.1.19.7), (2.3.4)
-    return -1
-
-
-@in_place_kernel
+@kernel
 def nasser_kernel(arm: Arm, q: Array, qd: Array, tau: Array, qdd: Array) -> int:
-    """Joint accelerations for one state, without mimic joints; `arm.work` is (bodies, WORK_COLUMNS).
+    """Joint accelerations for one state, without mimic joints.
 
     Fills `qdd` (n,) from q (nq,), qd and tau (n,). Returns −1, or the number of the body whose joint moves no inertia
     (then `qdd` is not filled).
     """
-    topology, parameters, base, wrenches, work = arm
-    _links(topology, parameters, base, q, qd, wrenches, work)
-    singular = _inbound(topology, parameters, tau, work)
-    if singular >= 0:
-        return singular
-    for i in range(topology.shape[0]):
-        parent = topology[i, PARENT]
-        kind = topology[i, KIND]
-        iv = topology[i, VELOCITY_INDEX]
-        R, p, sigma = matrix_at(work, i, _R), vector_at(work, i, _P), pair_at(work, i, _SIGMA)
-        dv, dw = into_child(R, p, slice_pair(base, 6) if parent < 0 else pair_at(work, parent, _MOTION))
-        a = add(dv, vector_at(work, i, _KAPPA)), dw
+    topology, parameters, base, loads, _ = arm
+    bodies = topology.shape[0]
+    X, w, sigma, kappa = per_body(topology), per_body(topology), per_body(topology), per_body(topology)
+    A, B, AZ, u, d, a = (
+        per_body(topology), per_body(topology), per_body(topology), per_body(topology), per_body(topology),
+        per_body(topology),
+    )  # fmt: skip
+    w[BASE], a[BASE] = slice_vector(base, 3), slice_pair(base, 6)
+    turns = joint_turns(topology, parameters, q)
+    for i in range(bodies):
+        turning, body = w[topology[i, PARENT]], inertia_of(parameters, i)
+        R, p = X[i] = placement_at_turn(topology, parameters, i, q, turns[i])
+        w[i], sigma[i] = joint_speed(topology, parameters, i, qd, rotate_back(R, turning))
+        kappa[i] = rotate_back(R, cross(turning, cross(turning, p)))  # the centripetal part of σ*
+        A[i] = of_rigid_body(body)
+        B[i] = minus_load(gyroscopic(body, w[i]), loads, i)  # β, β* of (2.1.3.2), (2.1.6.2) without accelerations
+    for i in range(bodies - 1, -1, -1):
+        parent, kind, iv = topology[i, PARENT], topology[i, KIND], topology[i, VELOCITY_INDEX]
+        R, p = X[i]
         if kind == FLOATING:
-            moved = solve(articulated_at(work, i, _A), minus(slice_pair(tau, iv), pair_at(work, i, _B)))
-            put_pair(work, i, _MOTION, moved)
-            v, w = minus(minus(moved, a), sigma)
-            for k in range(3):
-                qdd[iv + k], qdd[iv + 3 + k] = v[k], w[k]
+            if is_singular(A[i]):
+                return i
+            if parent != BASE:  # the reaction is the actuators' effort, whatever the motion
+                B[parent] = plus(B[parent], onto_parent(R, p, slice_pair(tau, iv)))
+            continue
+        AZ[i] = on_axis(A[i], kind)
+        with_joint = plus(B[i], on_joint(A[i], kind, sigma[i]))  # B* + A* σ*
+        d[i] = along(kind, AZ[i]) + parameters[i, ROTOR]  # −L's joint column of (2.1.19.1), with the actuator's J^a
+        if not d[i] > SINGULAR * size_along(A[i], kind):
+            return i
+        u[i] = tau[iv] - along(kind, with_joint)
+        if parent != BASE:
+            GA = minus_outer(A[i], AZ[i], 1.0 / d[i])  # γ G A*
+            GB = plus(plus(with_joint, on_linear(GA, kappa[i])), scaled(u[i] / d[i], AZ[i]))  # γ G B* + γ G A* κ
+            A[parent] = plus_articulated(A[parent], seen_from_parent(R, p, GA))  # (2.1.19.3), (2.1.19.4), (2.3.3)
+            B[parent] = plus(B[parent], onto_parent(R, p, GB))  # (2.1.19.5)–(2.1.19.7), (2.3.4)
+    for i in range(bodies):
+        kind, iv = topology[i, KIND], topology[i, VELOCITY_INDEX]
+        R, p = X[i]
+        dv, dw = into_child(R, p, a[topology[i, PARENT]])
+        before = add(dv, kappa[i]), dw
+        if kind == FLOATING:
+            a[i] = solve(A[i], minus(slice_pair(tau, iv), B[i]))
+            put_slice_pair(qdd, iv, minus(minus(a[i], before), sigma[i]))
         else:
-            acceleration = (work[i, _U] - power(pair_at(work, i, _AZ), a)) / work[i, _D]  # (2.1.20): q̈ = Zᵀ G F
-            qdd[iv] = acceleration
-            put_pair(work, i, _MOTION, plus(a, plus_along(kind, sigma, acceleration)))  # (2.1.13)
+            qdd[iv] = (u[i] - power(AZ[i], before)) / d[i]  # (2.1.20): q̈ = Zᵀ G F
+            a[i] = plus(before, plus_along(kind, sigma[i], qdd[iv]))  # (2.1.13)
     return -1

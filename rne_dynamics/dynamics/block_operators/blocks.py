@@ -7,7 +7,7 @@ from typing import Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from rne_dynamics.compiling.jit import in_place_kernel
+from rne_dynamics.compiling.jit import kernel
 from rne_dynamics.dynamics.kinematics.joint_motion import inertia_of, joint_placement
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.layout import (
@@ -24,7 +24,7 @@ from rne_dynamics.spatial.rows import slice_vector
 from rne_dynamics.spatial.vector import ZERO, add, cross, rotate_back, scale
 
 
-@in_place_kernel
+@kernel
 def transfer_kernel(topology: NDArray[np.int64], parameters: Array, q: Array, transfer: Array, arm: Array) -> None:
     """The blocks X_i for one state.
 
@@ -43,7 +43,7 @@ def transfer_kernel(topology: NDArray[np.int64], parameters: Array, q: Array, tr
                 transfer[i, row + 3, k + 3] = axis[k]
 
 
-@in_place_kernel
+@kernel
 def velocity_terms_kernel(
     topology: NDArray[np.int64],
     parameters: Array,

@@ -32,7 +32,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from rne_dynamics.compiling.unwaiting import unwaiting
 from rne_dynamics.dynamics.block_operators.blocks import (
     inward,
     joint_map,
@@ -118,9 +117,8 @@ def operator_form(robot: RobotModel, base: Array, q: Array, qd: Array, wrenches:
     """The operator form over checked rows, shapes as for the engines: base (1 or B, 12), wrenches (1 or B, …, 6)."""
     rows, bodies = q.shape[0], robot.bodies
     transfer, arm = np.empty((rows, bodies, 6, 6)), np.empty((rows, bodies, 3))
-    transfers, velocity_terms = unwaiting(transfer_kernel), unwaiting(velocity_terms_kernel)
     for b in range(rows):
-        transfers(rows, robot.topology, robot.parameters, q[b], transfer[b], arm[b])
+        transfer_kernel(robot.topology, robot.parameters, q[b], transfer[b], arm[b])
     parents = robot.topology[:, PARENT]
     on_base = parents < 0
     right = joint_map(robot).times(qd, bodies)
@@ -128,8 +126,7 @@ def operator_form(robot: RobotModel, base: Array, q: Array, qd: Array, wrenches:
     velocity = np.ascontiguousarray(outward(parents, transfer, right[..., None])[..., 0])
     acceleration, force = np.empty((rows, bodies, 6)), np.empty((rows, bodies, 6))
     for b in range(rows):
-        velocity_terms(
-            rows,
+        velocity_terms_kernel(
             robot.topology,
             robot.parameters,
             base[b if base.shape[0] > 1 else 0],
@@ -150,9 +147,8 @@ def operator_forward(robot: RobotModel, base: Array, q: Array, qd: Array, tau: A
     """Joint accelerations (B, n) over checked rows; `SingularInertiaError` names a joint that moves no inertia."""
     form = operator_form(robot, base, q, qd, wrenches)
     left, qdd, scale = tau - form.bias, np.empty_like(tau), inertia_scale(robot, q)
-    solve = unwaiting(scaled_cholesky_solve)
     for b, M in enumerate(form.mass_matrix):
-        coordinate = solve(len(tau), M, left[b], scale[b], qdd[b])
+        coordinate = scaled_cholesky_solve(M, left[b], scale[b], qdd[b])
         if coordinate >= 0:
             raise no_inertia(robot.joint_names[coordinate], robot.name)
     return qdd

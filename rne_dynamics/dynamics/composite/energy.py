@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike
 
-from rne_dynamics.compiling.jit import in_place_kernel
+from rne_dynamics.compiling.jit import kernel
 from rne_dynamics.dynamics.declared.arm import Arm, body_rows
 from rne_dynamics.dynamics.declared.quantity import Quantity
 from rne_dynamics.dynamics.kinematics.joint_motion import inertia_of, joint_placement
@@ -33,7 +33,7 @@ from rne_dynamics.spatial.vector import add, cross, dot, rotate, rotate_back, sc
 _V, _W, WORK_COLUMNS = columns(3, 3)
 
 
-@in_place_kernel
+@kernel
 def kinetic_energy_kernel(arm: Arm, q: Array, qd: Array, energy: Array) -> None:
     """Kinetic energy of one state: q (nq,), qd (n,); fills energy (1,). `arm.work` is (bodies, WORK_COLUMNS)."""
     topology, parameters, _, _, work = arm
@@ -120,7 +120,7 @@ def moving_base_energies(
     return kinetic[:, 0], potential
 
 
-@in_place_kernel
+@kernel
 def first_moment_kernel(arm: Arm, q: Array, moment: Array) -> None:
     """Σ m c of the moving bodies in world axes, of one state; fills moment (3,). `arm.work`: (bodies, POSE_COLUMNS)."""
     topology, parameters, _, _, poses = arm

@@ -11,10 +11,11 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from rne_dynamics.compiling.jit import in_place_kernel, threaded_kernel
-from rne_dynamics.compiling.unwaiting import unwaiting
+from rne_dynamics.compiling.jit import kernel, threaded_kernel
+from rne_dynamics.compiling.tables import per_body
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.layout import (
+    BASE,
     FLOATING,
     INERTIA,
     KIND,
@@ -31,27 +32,25 @@ from rne_dynamics.model.layout import (
 from rne_dynamics.model.robot import RobotModel
 
 
-@in_place_kernel
-def inertia_scale_kernel(topology: NDArray[np.int64], parameters: Array, q: Array, work: Array, scale: Array) -> None:
-    """Fill `scale` (n,) for one state; work has shape (bodies, at least 2).
+@kernel
+def inertia_scale_kernel(topology: NDArray[np.int64], parameters: Array, q: Array, scale: Array) -> None:
+    """Fill `scale` (n,) for one state.
 
     For a composite body of mass m, the trace of its inertia about the joint's origin, or 3 m; rotors included, joints
     that share a coordinate together. The trace is an upper bound: with g² = ∫ r² dm, moving the point of reference by p
     gives at most g + |p| √m (Minkowski's inequality), whatever the directions.
     """
-    bodies = topology.shape[0]
-    for j in range(scale.shape[0]):
-        scale[j] = 0.0
+    bodies, mass, squares = topology.shape[0], per_body(topology), per_body(topology)
+    scale[:] = 0.0
     for i in range(bodies):
-        work[i, 0] = parameters[i, MASS]
         trace = parameters[i, INERTIA] + parameters[i, INERTIA + 3] + parameters[i, INERTIA + 5]
-        work[i, 1] = 0.5 * max(trace, 0.0)
+        mass[i], squares[i] = parameters[i, MASS], 0.5 * max(trace, 0.0)
     for i in range(bodies - 1, -1, -1):
         parent = topology[i, PARENT]
         kind = topology[i, KIND]
         iq = topology[i, POSITION_INDEX]
         iv = topology[i, VELOCITY_INDEX]
-        m, square = work[i, 0], work[i, 1]
+        m, square = mass[i], squares[i]
         travel = 0.0
         if kind == FLOATING:
             for k in range(3):
@@ -64,24 +63,22 @@ def inertia_scale_kernel(topology: NDArray[np.int64], parameters: Array, q: Arra
             scale[iv] += gear * gear * (size + parameters[i, ROTOR])
             if kind == PRISMATIC:
                 travel = abs(gear * q[iq] + parameters[i, OFFSET])
-        if parent >= 0:
+        if parent != BASE:
             for k in range(3):
                 travel += abs(parameters[i, PLACEMENT + k])
             moved = np.sqrt(square) + travel * np.sqrt(m)
-            work[parent, 0] += m
-            work[parent, 1] += moved * moved
+            mass[parent], squares[parent] = mass[parent] + m, squares[parent] + moved * moved
 
 
 @threaded_kernel
 def inertia_scale_batch(topology: NDArray[np.int64], parameters: Array, q: Array, scale: Array) -> None:
     """`inertia_scale_kernel` over rows: q (B, nq), scale (B, n)."""
-    work = np.empty((topology.shape[0], 2))
     for b in range(q.shape[0]):
-        inertia_scale_kernel(topology, parameters, q[b], work, scale[b])
+        inertia_scale_kernel(topology, parameters, q[b], scale[b])
 
 
 def inertia_scale(robot: RobotModel, q: Array) -> Array:
     """`inertia_scale_kernel` for checked rows q (B, nq); shape (B, n)."""
     scale = np.empty((len(q), robot.n))
-    unwaiting(inertia_scale_batch)(len(q), robot.topology, robot.parameters, q, scale)
+    inertia_scale_batch(robot.topology, robot.parameters, q, scale)
     return scale

@@ -11,52 +11,32 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from types import MappingProxyType
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from rne_dynamics.compiling.jit import in_place_helper, in_place_kernel
+from rne_dynamics.compiling.jit import helper, kernel
+from rne_dynamics.compiling.tables import per_body
 from rne_dynamics.dynamics.composite.mass_matrix_columns import mass_matrix_columns
-from rne_dynamics.dynamics.declared.arm import Arm, body_rows
+from rne_dynamics.dynamics.declared.arm import NO_WORK, Arm
 from rne_dynamics.dynamics.declared.forms import N
 from rne_dynamics.dynamics.declared.quantity import Engine, Quantity
 from rne_dynamics.dynamics.kinematics.joint_axes import axes_of, component, gear, place_of, unit_motion
-from rne_dynamics.dynamics.kinematics.joint_motion import inertia_of, placement_at_turn, put_joint_turns
+from rne_dynamics.dynamics.kinematics.joint_motion import inertia_of, joint_turns, placement_at_turn
 from rne_dynamics.errors import ArgumentError
 from rne_dynamics.model.inertia import Array
-from rne_dynamics.model.layout import (
-    FLOATING,
-    KIND,
-    MULTIPLIER,
-    PARENT,
-    ROTOR,
-    VELOCITY_INDEX,
-)
+from rne_dynamics.model.layout import BASE, FLOATING, KIND, MULTIPLIER, PARENT, ROTOR, VELOCITY_INDEX
 from rne_dynamics.model.robot import RobotModel
-from rne_dynamics.spatial.columns import columns
 from rne_dynamics.spatial.pairs import Pair, onto_parent, scaled
-from rne_dynamics.spatial.rigid import (
-    RIGID_COLUMNS,
-    add_rigid,
-    momentum_of,
-    put_rigid,
-    rigid_at,
-    rigid_seen_from_parent,
-)
-from rne_dynamics.spatial.rows import matrix_at, put, put_matrix, vector_at
-
-# columns of the work array, one row a body: R, p, composite body (m, h, J)
-_R, _P, _BODY, WORK_COLUMNS = columns(9, 3, RIGID_COLUMNS)
+from rne_dynamics.spatial.rigid import momentum_of, plus_rigid, rigid_seen_from_parent
 
 
-@in_place_helper
-def _add_column(
-    topology: NDArray[np.int64], parameters: Array, i: int, column: int, F: Pair, work: Array, M: Array
-) -> None:
+@helper
+def _add_column(topology: NDArray[np.int64], parameters: Array, i: int, column: int, F: Pair, X: Any, M: Array) -> None:
     """Row and column of a coordinate of joint i, from the wrench at its origin that accelerates it by one."""
     j = i
-    while j >= 0:
+    while j != BASE:
         kind, ratio = topology[j, KIND], gear(topology, parameters, j)
         for k in range(axes_of(kind)):
             row = topology[j, VELOCITY_INDEX] + k
@@ -65,40 +45,36 @@ def _add_column(
                 M[row, column] += entry
                 if j != i or row != column:
                     M[column, row] += entry
-        F = onto_parent(matrix_at(work, j, _R), vector_at(work, j, _P), F)
+        R, p = X[j]
+        F = onto_parent(R, p, F)
         j = topology[j, PARENT]
 
 
-@in_place_kernel
+@kernel
 def mass_matrix_kernel(arm: Arm, q: Array, M: Array) -> None:
-    """Fill M, shape (n, n), for one state: q (nq,). `arm.work` is (bodies, WORK_COLUMNS)."""
-    topology, parameters, _, _, work = arm
-    bodies = topology.shape[0]
-    for row in range(M.shape[0]):
-        for k in range(M.shape[1]):
-            M[row, k] = 0.0
-    put_joint_turns(topology, parameters, q, work, _BODY)  # columns free until the body is stored
+    """Fill M, shape (n, n), for one state: q (nq,)."""
+    topology, parameters, bodies = arm.topology, arm.parameters, arm.topology.shape[0]
+    X, composite = per_body(topology), per_body(topology)
+    M[:, :] = 0.0
+    turns = joint_turns(topology, parameters, q)
     for i in range(bodies):
-        R, p = placement_at_turn(topology, parameters, i, q, (work[i, _BODY], work[i, _BODY + 1]))
-        put_matrix(work, i, _R, R)
-        put(work, i, _P, p)
-        put_rigid(work, i, _BODY, inertia_of(parameters, i))
+        X[i] = placement_at_turn(topology, parameters, i, q, turns[i])
+        composite[i] = inertia_of(parameters, i)
         if topology[i, KIND] != FLOATING:
             iv = topology[i, VELOCITY_INDEX]
             M[iv, iv] += parameters[i, MULTIPLIER] * parameters[i, MULTIPLIER] * parameters[i, ROTOR]
     for i in range(bodies - 1, -1, -1):
-        parent, kind = topology[i, PARENT], topology[i, KIND]
-        body, ratio = rigid_at(work, i, _BODY), gear(topology, parameters, i)
+        parent, kind, ratio = topology[i, PARENT], topology[i, KIND], gear(topology, parameters, i)
         for k in range(axes_of(kind)):
-            F = scaled(ratio, momentum_of(body, unit_motion(place_of(kind, k))))  # for a unit acceleration
-            _add_column(topology, parameters, i, topology[i, VELOCITY_INDEX] + k, F, work, M)
-        if parent >= 0:
-            R, p = matrix_at(work, i, _R), vector_at(work, i, _P)
-            add_rigid(work, parent, _BODY, rigid_seen_from_parent(R, p, body))
+            F = scaled(ratio, momentum_of(composite[i], unit_motion(place_of(kind, k))))  # for a unit acceleration
+            _add_column(topology, parameters, i, topology[i, VELOCITY_INDEX] + k, F, X, M)
+        if parent != BASE:
+            R, p = X[i]
+            composite[parent] = plus_rigid(composite[parent], rigid_seen_from_parent(R, p, composite[i]))
 
 
 Method = Literal["composite", "columns"]
-MASS_MATRIX = Quantity("mass_matrix", mass_matrix_kernel, ("q",), (N, N), body_rows(WORK_COLUMNS))
+MASS_MATRIX = Quantity("mass_matrix", mass_matrix_kernel, ("q",), (N, N), NO_WORK)
 _ENGINES: Mapping[Method, Engine] = MappingProxyType({"composite": MASS_MATRIX.compute, "columns": mass_matrix_columns})
 
 

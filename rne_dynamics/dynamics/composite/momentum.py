@@ -16,7 +16,6 @@ from typing import Literal, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from rne_dynamics.compiling.unwaiting import unwaiting
 from rne_dynamics.dynamics.declared.arguments import as_floats, state_arrays
 from rne_dynamics.dynamics.kinematics.kinematics import POSE_COLUMNS, POSITION, ROTATION, body_poses_batch
 from rne_dynamics.dynamics.kinematics.world_motion import ANGULAR, LINEAR, body_motions
@@ -241,7 +240,7 @@ def centroidal_momentum_matrix(robot: RobotModel, q: ArrayLike) -> Array:
 def _composites(robot: RobotModel, q: Array) -> tuple[Array, Array, Array, Array, Array]:
     """Poses R, p of all bodies, and of each with its subtree m, m c and inertia; from and about the mass centre."""
     poses = np.empty((len(q), robot.bodies, POSE_COLUMNS))
-    unwaiting(body_poses_batch)(len(q), robot.topology, robot.parameters, q, poses)
+    body_poses_batch(robot.topology, robot.parameters, q, poses)
     R, p = poses[..., ROTATION:POSITION].reshape(*poses.shape[:2], 3, 3), poses[..., POSITION:]
     bodies = chosen_links(robot, None)
     m, inertia = bodies.mass[:-1].copy(), bodies.inertia[:-1]

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 import numpy as np
 from numpy.typing import ArrayLike
 
-from rne_dynamics.compiling.jit import in_place_kernel
+from rne_dynamics.compiling.jit import kernel
 from rne_dynamics.compiling.sealed import ODD_ARGUMENTS, Sealed
 from rne_dynamics.errors import ArgumentError
 from rne_dynamics.model.inertia import Array
@@ -83,7 +83,7 @@ def _plain_row(value: ArrayLike, width: int) -> Array | None:
     return value.reshape(1, width) if value.flags.carray and _all_finite(value) else None
 
 
-@in_place_kernel
+@kernel
 def _all_finite(values: Array) -> bool:
     finite = True
     for k in range(values.shape[0]):

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from rne_dynamics.compiling.jit import helper, in_place_helper
+from rne_dynamics.compiling.jit import helper
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.packed_arm import no_motion_of, rest_of, work_part
 
@@ -51,6 +51,15 @@ class Workspace(NamedTuple):
     new: Callable[[NDArray[np.int64]], Any]
 
 
+@helper
+def _nothing(_: Any) -> tuple[()]:
+    return ()
+
+
+#: Of kernels that need no scratch memory.
+NO_WORK = Workspace(_nothing, _nothing)
+
+
 def body_rows(columns: int) -> Workspace:
     """Scratch memory of shape (at least bodies, columns)."""
 
@@ -65,7 +74,7 @@ def with_rest(work: Workspace) -> Workspace:
     """Scratch memory, zeros for all velocities or accelerations, and a base at rest without gravity (12,)."""
     part_of, new_of = work
 
-    @in_place_helper
+    @helper
     def part(array: Array) -> tuple[Any, Array, Array]:
         return part_of(array), rest_of(array), no_motion_of(array)
 

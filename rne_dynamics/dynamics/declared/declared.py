@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING, Any, cast
 
@@ -12,15 +12,6 @@ from rne_dynamics.compiling.sealed import Sealed
 from rne_dynamics.dynamics.declared.bound_forms import BOUND_FORMS, Bound, BoundParts, in_parts
 from rne_dynamics.dynamics.declared.forms import Compiled, Shape, Size
 from rne_dynamics.dynamics.declared.inertia_code import InertiaCode, inertia_of, shared_code
-from rne_dynamics.dynamics.declared.meanwhile import (
-    call_first_row,
-    compiles_elsewhere,
-    compiles_quickly,
-    has_machine_code,
-    is_on_disk,
-    may_take_long,
-    plain_rows,
-)
 from rne_dynamics.dynamics.declared.specialised import (
     Output,
     RowsForm,
@@ -106,9 +97,12 @@ class Declared:
         output = Output(self.name, self.inputs, self.shape(robot), 0 if self.parts is None else 1)
         return None if form is None else recipe_of(output, form, robot, base)
 
-    def code(self, robot: RobotModel, link: str = "", base: Array | None = None) -> StateCode | None:
+    def code(
+        self, robot: RobotModel, link: str = "", base: Array | None = None, *, quick: bool = False
+    ) -> StateCode | None:
         """Machine code for one state of this robot alone, for a base at rest or of this motion; None without one.
 
+        Plain functions ask with `quick`, see `kept_code`.
         So have `MOST_LINKS` links: to ask for all links of a robot once would take longer by machine code.
         """
         if self.rows_form(robot, link) is None:
@@ -118,15 +112,15 @@ class Declared:
             return None
         if link and key not in robot.own_code:
             robot.own_code[self.name] = robot.own_code.get(self.name, 0) + 1
-        return kept_code(robot, key, lambda: cast("Recipe", self.recipe(robot, link, base)))
+        return kept_code(robot, key, lambda: cast("Recipe", self.recipe(robot, link, base)), quick=quick)
 
     def has_code(self, robot: RobotModel, link: str = "") -> bool:
-        """Whether the plain function of a robot has machine code, which is made if need be."""
-        return robot.specialised and self.code(robot, link) is not None
+        """Whether the plain function of a robot has machine code, which is made if that is quick."""
+        return robot.specialised and self.code(robot, link, quick=True) is not None
 
-    def array(self, robot: RobotModel, base: Array | None, *, checked: bool) -> Array:
+    def array(self, robot: RobotModel, base: Array | None, *, checked: bool, quick: bool = False) -> Array:
         """The robot as one array for `packed`, see `RobotModel.pack`, with machine code of what this is made of."""
-        found = {part.name: part.code(robot, base=base) for part in self.made_of}
+        found = {part.name: part.code(robot, base=base, quick=quick) for part in self.made_of}
         arm = robot.pack(robot.base_at_rest if base is None else base, checked=checked)
         put_own_code(arm, {name: code.address for name, code in found.items() if code is not None})
         return arm
@@ -137,14 +131,16 @@ class Declared:
         def made() -> Recipe:
             return loaded_recipe(cast("Recipe", self.recipe(robot)), robot.bodies)
 
-        return kept_code(robot, (self.name, "loaded"), made) if "base_motion" in self.options else None
+        if "base_motion" not in self.options:
+            return None
+        return kept_code(robot, (self.name, "loaded"), made, quick=True)
 
     def call_code(
         self, robot: RobotModel, link: str = "", *, loaded: bool = False
     ) -> StateCode | InertiaCode | None:
         """The code of a robot's plain functions: `code`, `loaded_code` or what models share; None without one."""
         if not robot.shares_code:
-            exact = self.loaded_code if loaded else partial(self.code, link=link)
+            exact = self.loaded_code if loaded else partial(self.code, link=link, quick=True)
             return exact(robot) if robot.specialised else None
         form = self.rows_form(robot, link)
         if form is None or (loaded and "base_motion" not in self.options):
@@ -160,28 +156,6 @@ class Declared:
         code = shared_code(robot, name, made, moves_masses=moves)
         return None if code is None else InertiaCode(code, inertia_of(robot, moves_masses=moves))
 
-    def compiles_elsewhere(
-        self, robot: RobotModel, rows: Sequence[Array] | None = None, link: str = "", **options: Any
-    ) -> bool:
-        """As of `meanwhile`, for checked rows, or a sample of them, and options of the public function or None."""
-        if compiles_quickly(robot):
-            return False
-        options = {k: v for k, v in options.items() if v is not None}
-        own = has_machine_code(robot)
-        name = f"{self.name} {link * own} {'loaded' * bool(options)} {'mimic' * robot.has_mimic}"
-        if not may_take_long(robot, name) or self.rows_form(robot, link) is None:
-            return False
-        recipe = cast("Recipe", self.recipe(robot, link))
-        made_of = loaded_recipe(recipe, robot.bodies) if options else recipe
-        given = tuple(rows or (x[None] for x in recipe.sample))
-        call = partial(call_first_row, self.plain, robot, given, {**options, **({"link": link} if link else {})})
-        ready = partial(is_on_disk, made_of) if own else partial(self.general_is_ready, robot)
-        return compiles_elsewhere(robot, name, len(given[0]), ready, call)
-
-    def general_is_ready(self, robot: RobotModel) -> bool:
-        """Whether nothing of the general kernels for a robot is left to compile."""
-        return self.function(robot).is_ready()
-
     def own_call(self, robot: RobotModel, long_way: Callable[..., Any], link: str = "") -> Callable[..., Any] | None:
         """The checked function of the vectors by machine code for this robot alone; None where there is none.
 
@@ -195,8 +169,6 @@ class Declared:
 
     def kept_call(self, robot: RobotModel, long_way: Callable[..., Any], link: str = "") -> Callable[..., Any]:
         """`own_call`, or else the long way itself, kept with the robot by the quantity's name and the link."""
-        if self.compiles_elsewhere(robot, None, link):
-            return long_way  # for this call
         call = self.own_call(robot, long_way, link) or long_way
         robot.own_code[self.name, link] = call
         return call
@@ -208,8 +180,6 @@ class Declared:
 
         `more` is the base's motion and the loads, as kernels take them, where they are not rest and none.
         """
-        if more is None and self.compiles_elsewhere(robot, inputs, link):
-            return plain_rows(cast("Recipe", self.recipe(robot, link)), inputs)
         code = self.call_code(robot, link, loaded=more is not None)
         if more is not None:
             inputs = *inputs, *with_base_and_loads(robot, len(inputs[0]), *more)

@@ -12,8 +12,8 @@ from typing import Any, NamedTuple
 
 from numpy.typing import NDArray
 
-from rne_dynamics.compiling.addresses import call, unfailing
-from rne_dynamics.compiling.jit import helper, in_place_helper, in_place_routine, inlined_kernel, threaded_kernel
+from rne_dynamics.compiling.addresses import call
+from rne_dynamics.compiling.jit import helper, inlined_kernel, routine, threaded_kernel
 from rne_dynamics.dynamics.declared.arm import Arm, Workspace
 from rne_dynamics.model import packed_arm
 from rne_dynamics.model.inertia import Array
@@ -151,7 +151,7 @@ def _fits(output: Shape) -> Compiled:
 def _of_one(parts: _Parts) -> tuple[Compiled, Compiled]:
     kernel, _, _, fits, (work_of, new_work), named, own = parts
 
-    @in_place_routine
+    @routine
     @named
     def general(array: Array, q: Array, out: Array) -> None:
         arm = Arm(topology_of(array), parameters_of(array), base_of(array), no_loads_of(array), work_of(array))
@@ -168,10 +168,10 @@ def _of_one(parts: _Parts) -> tuple[Compiled, Compiled]:
         address = own_code(array, own)
         if address != 0 and call(address, (q, out)) & REFUSED == 0:
             return OK
-        unfailing(general, (array, q, out))
+        general(array, q, out)
         return OK
 
-    @in_place_helper
+    @helper
     @named
     def rows(arm: Arm, q: Array, out: Array) -> None:
         topology, parameters, base, wrenches, work = arm
@@ -188,7 +188,7 @@ def _of_one(parts: _Parts) -> tuple[Compiled, Compiled]:
 def _of_two(parts: _Parts) -> tuple[Compiled, Compiled]:
     kernel, _, _, fits, (work_of, new_work), named, own = parts
 
-    @in_place_routine
+    @routine
     @named
     def general(array: Array, q: Array, qd: Array, out: Array) -> None:
         arm = Arm(topology_of(array), parameters_of(array), base_of(array), no_loads_of(array), work_of(array))
@@ -205,10 +205,10 @@ def _of_two(parts: _Parts) -> tuple[Compiled, Compiled]:
         address = own_code(array, own)
         if address != 0 and call(address, (q, qd, out)) & REFUSED == 0:
             return OK
-        unfailing(general, (array, q, qd, out))
+        general(array, q, qd, out)
         return OK
 
-    @in_place_helper
+    @helper
     @named
     def rows(arm: Arm, q: Array, qd: Array, out: Array) -> None:
         topology, parameters, base, wrenches, work = arm
@@ -231,9 +231,9 @@ def _of_three(parts: _Parts) -> tuple[Compiled, Compiled]:
         kernel(arm, q, qd, x, out)
         return -1
 
-    one = kernel if fails else in_place_helper(named(succeeds))
+    one = kernel if fails else helper(named(succeeds))
 
-    @in_place_routine
+    @routine
     @named
     def general(array: Array, q: Array, qd: Array, x: Array, out: Array) -> int:
         arm = Arm(topology_of(array), parameters_of(array), base_of(array), no_loads_of(array), work_of(array))
@@ -252,9 +252,9 @@ def _of_three(parts: _Parts) -> tuple[Compiled, Compiled]:
         address = own_code(array, own)
         if address != 0 and call(address, (q, qd, x, out)) & REFUSED == 0:
             return OK
-        return int(unfailing(general, (array, q, qd, x, out)))
+        return int(general(array, q, qd, x, out))
 
-    @in_place_helper
+    @helper
     @named
     def rows(arm: Arm, q: Array, qd: Array, x: Array, out: Array) -> int:
         topology, parameters, base, wrenches, work = arm
@@ -288,8 +288,8 @@ def either_form(name: str, kernel: Compiled, plain: Compiled, mimic: Compiled) -
         if code != OK:
             return code
         if head_of(array, MIMIC) != 0:
-            return int(unfailing(mimic, (array, q, qd, x, out)))
-        return int(unfailing(plain, (array, q, qd, x, out)))
+            return int(mimic(array, q, qd, x, out))
+        return int(plain(array, q, qd, x, out))
 
     packed.__module__, packed.__qualname__ = kernel.__module__, f"{name}_either"
     return inlined_kernel(packed)

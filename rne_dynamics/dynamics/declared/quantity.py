@@ -1,7 +1,7 @@
 """A quantity of an open arm, declared once: its kernel, inputs and output.
 
 From the declaration come the compiled forms (`forms`), the checked function that users call, and what `bind`,
-`compiled`, batches, warm-up and benchmarks need to know.
+`c_function`, batches, warm-up and benchmarks need to know.
 """
 
 from __future__ import annotations
@@ -13,8 +13,6 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 import numpy as np
 from numpy.typing import ArrayLike
 
-from rne_dynamics.compiling.addresses import in_python
-from rne_dynamics.compiling.ready import is_ready
 from rne_dynamics.compiling.sealed import Sealed
 from rne_dynamics.dynamics.declared.arguments import Wrenches, bodies_wrenches, check_open_arm, state_arrays
 from rne_dynamics.dynamics.declared.arm import Workspace
@@ -24,14 +22,10 @@ from rne_dynamics.dynamics.declared.declared import Declared
 from rne_dynamics.dynamics.declared.forms import Compiled, Shape, compiled_forms, either_form
 from rne_dynamics.dynamics.declared.inertia_code import InertiaCode
 from rne_dynamics.dynamics.declared.quick_forms import GENERAL_FORMS, public_form
-from rne_dynamics.dynamics.declared.specialised import (
-    RowsForm,
-    with_base_and_loads,
-)
+from rne_dynamics.dynamics.declared.specialised import RowsForm, with_base_and_loads
 from rne_dynamics.errors import no_inertia
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.robot import RobotModel
-from rne_dynamics.straight_line.recipe import Recipe
 
 if TYPE_CHECKING:
     from rne_dynamics.straight_line.state_code import StateCode
@@ -90,7 +84,7 @@ class Quantity(Declared):
         packed, self.batch = compiled_forms(name, kernel, len(inputs), output, work, bool(fault), parts is not None)
         options = ("base_motion",) if base_motion else ()
         super().__init__(name, inputs, output, packed, self.answer, options, parts)
-        if mimic is not None:  # `sealed` is a half of it: each takes seconds to compile
+        if mimic is not None:  # `sealed` is a half of it
             self.packed = either_form(name, kernel, packed, mimic.packed)
         self._fault, self.mimic, self._every_mass = fault, mimic, every_mass
         self._checked: Callable[..., Any] = self.answer
@@ -112,29 +106,19 @@ class Quantity(Declared):
         kernel, model = self.for_robot(robot).batch, (robot.topology, robot.parameters, base)
         return RowsForm(kernel, model, (no_loads,), moves_masses=not self._every_mass)
 
-    def general_is_ready(self, robot: RobotModel) -> bool:
-        """As of `Declared`, of both forms."""
-        recipe = cast("Recipe", self.recipe(robot))
-        first = 0 if self.parts is None else 1
-        out = np.empty((*self.shape(robot)[:first], 1, *self.shape(robot)[first:]))
-        rows = (*recipe.model, *(x[None] for x in recipe.sample), *recipe.loads, out)
-        return super().general_is_ready(robot) and is_ready(recipe.kernel, *rows)
-
-    def fill(self, robot: RobotModel, base: Array, *rows: Array, plainly: bool = False) -> None:
+    def fill(self, robot: RobotModel, base: Array, *rows: Array) -> None:
         """Fill the last of checked rows from the others by the batch form; `SingularInertiaError` where it fails."""
         chosen = self.for_robot(robot)
-        batch = in_python(chosen.batch) if plainly else chosen.batch
-        fault = batch(robot.topology, robot.parameters, base, *rows)
+        fault = chosen.batch(robot.topology, robot.parameters, base, *rows)
         if fault >= 0:
             raise no_inertia(getattr(robot, chosen._fault)[fault], robot.name)
 
-    def compute(self, robot: RobotModel, base: Array, *rows: Array, plainly: bool = False) -> Array:
-        """The outputs of checked rows by the batch form, compiled or as plain Python: an `Engine`."""
+    def compute(self, robot: RobotModel, base: Array, *rows: Array) -> Array:
+        """The outputs of checked rows by the batch form: an `Engine`."""
         first = 0 if self.parts is None else 1
         out = np.empty((*self.shape(robot)[:first], len(rows[0]), *self.shape(robot)[first:]))
-        self.fill(robot, base, *rows, out, plainly=plainly)
+        self.fill(robot, base, *rows, out)
         return out
-
 
     def answer(
         self,
@@ -157,10 +141,6 @@ class Quantity(Declared):
         lead, rows = state_arrays(robot, **dict(zip(self.inputs, vectors, strict=True)))
         base, loads = packed_base(robot, base_motion, lead), bodies_wrenches(robot, wrenches, lead)
         code, inputs = None, rows
-        if engine in (None, self.compute) and self.compiles_elsewhere(
-            robot, rows, wrenches=wrenches, base_motion=base_motion
-        ):
-            engine = partial(self.compute, plainly=True)
         if engine in (None, self.compute):
             loaded = bool(wrenches) or base_motion is not None
             code = self.call_code(robot, loaded=loaded)
@@ -201,13 +181,10 @@ class Quantity(Declared):
         self, robot: RobotModel, function: Callable[..., Any], others: Others | None = None
     ) -> Callable[..., Any]:
         """The function of the vectors alone for a robot, which is kept with it."""
-
         if type(robot) is not RobotModel:
             other_way = partial(function, robot)
             return other_way if others is None else others(robot, self.name, other_way) or other_way
         long_way = partial(self._checked, robot)  # not `function`, which may call the quick one again
-        if self.compiles_elsewhere(robot):
-            return long_way  # for this call
         general = GENERAL_FORMS[len(self.inputs)]
         call = self.own_call(robot, long_way) or general(
             self.function(robot), robot, self.shape(robot), self.parts, long_way

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import numpy as np
 
-from rne_dynamics.dynamics.declared.meanwhile import compiles_elsewhere, has_machine_code, is_on_disk, plain_rows
 from rne_dynamics.dynamics.kinematics.random_configuration import random_configuration
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.layout import ROTATION
@@ -102,32 +101,35 @@ def with_base_and_loads(robot: RobotModel, count: int, base: Array, loads: Array
 
 
 def kept_code(
-    robot: RobotModel | OnTree, key: tuple[Any, ...], recipe: Callable[[], Recipe | None]
+    robot: RobotModel | OnTree, key: tuple[Any, ...], recipe: Callable[[], Recipe | None], *, quick: bool = False
 ) -> StateCode | None:
-    """Machine code for one state, made at the first call and kept with the robot; None where there is none."""
+    """Machine code for one state, made at the first call and kept with the robot; None where there is none.
+
+    With `quick` only what is on disk, or compiled in about half a second.
+    """
 
     def make() -> StateCode | None:
         from rne_dynamics.straight_line.state_code import state_code  # with LLVM
 
         made = recipe()
-        return None if made is None else state_code(made)
+        return None if made is None else state_code(made, quick=quick)
 
-    return _kept(robot, key, make)
+    if not quick or key in robot.own_code:
+        return _kept(robot, key, make)
+    found = _kept(robot, (*key, "quick"), make)
+    if found is not None:
+        robot.own_code.setdefault(key, found)
+    return found
 
 
 def own_rows(
-    robot: RobotModel, name: str, recipe: Callable[[], Recipe], inputs: tuple[Array, ...], shape: tuple[int, ...],
-    again: Callable[[], Any], is_ready: Callable[[], bool],
+    robot: RobotModel, name: str, recipe: Callable[[], Recipe], inputs: tuple[Array, ...], shape: tuple[int, ...]
 ) -> Array | None:
     """Outputs of checked rows by machine code for the robot alone, (B, …); None where there is none for all of them.
 
-    For what is no quantity of `bind`. The recipe is made at the first call. Plain Python computes them while another
-    process compiles the code, or the general kernel if that is not ready, by the call `again`.
+    For what is no quantity of `bind`. The recipe is made at the first call.
     """
-    ready = (lambda: is_on_disk(recipe())) if has_machine_code(robot) else is_ready
-    if compiles_elsewhere(robot, name, len(inputs[0]), ready, again):
-        return plain_rows(recipe(), inputs)
-    code = kept_code(robot, (name,), recipe) if robot.specialised else None
+    code = kept_code(robot, (name,), recipe, quick=True) if robot.specialised else None
     if code is None:
         return None
     out, refused = code.rows(inputs, shape)

@@ -18,7 +18,7 @@ from typing import Any
 
 from numpy.typing import NDArray
 
-from rne_dynamics.compiling.jit import helper, in_place_helper
+from rne_dynamics.compiling.jit import helper
 from rne_dynamics.dynamics.kinematics.joint_axes import axes_of, gear, place_of, unit_motion
 from rne_dynamics.dynamics.kinematics.joint_motion import inertia_of, placement_at_turn, put_joint_turns
 from rne_dynamics.model.inertia import Array
@@ -70,7 +70,7 @@ ROTATION, OFFSET, PARENT_MOTION, PARENT_RATE, MOTION, RATE, BODY, MOMENTUM, FLOW
 )
 
 
-@in_place_helper
+@helper
 def put_motions(
     topology: NDArray[Any], parameters: Array, base: Array, q: Array, qd: Array, qdd: Array, work: Array
 ) -> None:
@@ -129,7 +129,7 @@ def flow_back(P: Vector, T: Matrix, S: Pair) -> Vector:
     return add(cross(P, S[0]), rotate_back(T, S[1]))
 
 
-@in_place_helper
+@helper
 def put_body(parameters: Array, i: int, work: Array) -> None:
     """(m, h, J), P and T of body i alone."""
     V, body = pair_at(work, i, MOTION), inertia_of(parameters, i)
@@ -144,7 +144,7 @@ def composite_at(work: Array, i: int) -> tuple[Rigid, Vector, Matrix]:
     return rigid_at(work, i, BODY), vector_at(work, i, MOMENTUM), matrix_at(work, i, FLOW)
 
 
-@in_place_helper
+@helper
 def put_force(wrenches: Array, i: int, work: Array) -> None:
     """The wrench that body i needs to move as it does, I a + B V, less its external load, after `put_body`."""
     body, P, T = composite_at(work, i)
@@ -154,7 +154,7 @@ def put_force(wrenches: Array, i: int, work: Array) -> None:
     put_pair(work, i, WRENCH, F)
 
 
-@in_place_helper
+@helper
 def add_to_parent(parent: int, i: int, work: Array) -> None:
     """Add the composite body behind joint i to its parent's."""
     R, d = matrix_at(work, i, ROTATION), vector_at(work, i, OFFSET)

@@ -13,7 +13,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from rne_dynamics.compiling.jit import in_place_helper
+from rne_dynamics.compiling.jit import helper
 from rne_dynamics.dynamics.declared.arm import Arm, body_rows, with_rest
 from rne_dynamics.dynamics.declared.forms import N
 from rne_dynamics.dynamics.declared.quantity import Quantity
@@ -39,7 +39,7 @@ from rne_dynamics.spatial.rows import matrix_at, vector_at
 from rne_dynamics.spatial.vector import ZERO, rotate
 
 
-@in_place_helper
+@helper
 def _pairs(topology: NDArray[np.int64], parameters: Array, i: int, work: Array, C: Array) -> None:
     """Entries of C between the axes of joint i, whose composite is complete, and its ancestors' and its own."""
     body, P, T = composite_at(work, i)
@@ -65,7 +65,7 @@ def _pairs(topology: NDArray[np.int64], parameters: Array, i: int, work: Array, 
             j = topology[j, PARENT]
 
 
-@in_place_helper
+@helper
 def coriolis_kernel(arm: Arm, q: Array, qd: Array, C: Array) -> None:
     """Fill C (n, n) for one state: q (nq,), qd (n,). The base rests, whatever `arm.base` says."""
     topology, parameters, _, _, (work, no_acceleration, still) = arm

@@ -15,9 +15,7 @@ from typing import Any, NamedTuple, cast
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from rne_dynamics.compiling.addresses import in_python
 from rne_dynamics.compiling.jit import kernel
-from rne_dynamics.compiling.meanwhile import MOST_ROWS
 from rne_dynamics.compiling.sealed import ODD_ARGUMENTS, Sealed
 from rne_dynamics.compiling.views import shaped
 from rne_dynamics.dynamics.composite.inertia_scale import inertia_scale_kernel
@@ -109,7 +107,7 @@ def derivatives_at_acceleration(arm: Array, q: Array, qd: Array, qdd: Array, out
 
 @kernel
 def forward_derivatives_packed(arm: Array, q: Array, qd: Array, tau: Array, qdd: Array, out: Array) -> int:
-    """Fill `qdd` (n,), and `out` (3, n, n) with ∂q̈/∂q, ∂q̈/∂q̇, M⁻¹; otherwise as other `compiled` functions."""
+    """Fill `qdd` (n,), and `out` (3, n, n) with ∂q̈/∂q, ∂q̈/∂q̇, M⁻¹; otherwise as `compiled_forms`."""
     code: int = _forward_dynamics(arm, q, qd, tau, qdd)
     if code != OK:
         return code
@@ -175,8 +173,7 @@ def _checked(
     base_motion: BaseMotion | None = None,
 ) -> ForwardDynamicsDerivatives:
     simple = wrenches is None and base_motion is None
-    plainly = FORWARD_DYNAMICS_DERIVATIVES.compiles_elsewhere(robot, wrenches=wrenches, base_motion=base_motion)
-    if simple and not plainly and not FORWARD_DYNAMICS_DERIVATIVES.has_code(robot):
+    if simple and not FORWARD_DYNAMICS_DERIVATIVES.has_code(robot):
         qdd, out = np.empty(robot.n), np.empty((3, robot.n, robot.n))
         arm = _array(robot)
         found = quick(FORWARD_DYNAMICS.function(robot), arm, q, qd, tau, qdd)
@@ -186,18 +183,12 @@ def _checked(
     base = packed_base(robot, base_motion, lead)
     loads = bodies_wrenches(robot, wrenches, lead)
     rows = positions, velocities, efforts
-    plainly = plainly and len(positions) <= MOST_ROWS
-    own = None
-    if not plainly:
-        own = FORWARD_DYNAMICS_DERIVATIVES.own_rows(robot, rows, more=None if simple else (base, loads))
+    own = FORWARD_DYNAMICS_DERIVATIVES.own_rows(robot, rows, more=None if simple else (base, loads))
     if own is not None:
         return ForwardDynamicsDerivatives(*np.moveaxis(own, 1, 0).reshape((3, *lead, robot.n, robot.n)))
-    accelerations = FORWARD_DYNAMICS.compute(robot, base, *rows, loads, plainly=plainly)
-    out = INVERSE_DYNAMICS_DERIVATIVES.compute(
-        robot, base, positions, velocities, accelerations, loads, plainly=plainly
-    )
-    solve = in_python(accelerations_from_efforts) if plainly else accelerations_from_efforts
-    coordinate = solve(robot.topology, out)
+    accelerations = FORWARD_DYNAMICS.compute(robot, base, *rows, loads)
+    out = INVERSE_DYNAMICS_DERIVATIVES.compute(robot, base, positions, velocities, accelerations, loads)
+    coordinate = accelerations_from_efforts(robot.topology, out)
     if coordinate >= 0:
         raise no_inertia(robot.joint_names[coordinate], robot.name)
     return ForwardDynamicsDerivatives(*out.reshape((3, *lead, robot.n, robot.n)))
@@ -209,7 +200,7 @@ def _array(robot: RobotModel) -> Array:
         return robot.packed
     key = "forward_dynamics_derivatives", "array"
     if key not in robot.own_code:
-        robot.own_code[key] = FORWARD_DYNAMICS_DERIVATIVES.array(robot, None, checked=True)
+        robot.own_code[key] = FORWARD_DYNAMICS_DERIVATIVES.array(robot, None, checked=True, quick=True)
     return cast("Array", robot.own_code[key])
 
 
@@ -245,7 +236,7 @@ def _rows(
     n = out.shape[2]
     work, before = new_work(topology), np.empty(n, np.int64)
     elimination_tree(topology, before)
-    zero, bias, qdd, size, rows = np.zeros(n), np.empty(n), np.empty(n), np.empty(n), np.empty((topology.shape[0], 2))
+    zero, bias, qdd, size = np.zeros(n), np.empty(n), np.empty(n), np.empty(n)
     for b in range(out.shape[1]):
         arm = Arm(topology, parameters, base[0], wrenches[0], work)
         inverse_derivatives_kernel(arm, q[b], qd[b], zero, (out[0, b], out[1, b], out[2, b]))
@@ -254,7 +245,7 @@ def _rows(
             qdd[i] = tau[b, i] - bias[i]
             for k in range(i + 1):
                 out[3, b, i, k] = out[2, b, i, k]
-        inertia_scale_kernel(topology, parameters, q[b], rows, size)
+        inertia_scale_kernel(topology, parameters, q[b], size)
         singular = factor(out[3, b], before, size)
         if singular >= 0:
             return singular
@@ -285,9 +276,6 @@ class _ForwardDerivatives(Declared):
     """Two compiled functions, one after the other; `function` is the first."""
 
     made_of = FORWARD_DYNAMICS, INVERSE_DYNAMICS_DERIVATIVES
-
-    def general_is_ready(self, robot: RobotModel) -> bool:
-        return DERIVATIVES_AT_ACCELERATION.is_ready() and FORWARD_DYNAMICS.general_is_ready(robot)
 
     def function(self, robot: RobotModel) -> Sealed:
         return FORWARD_DYNAMICS.function(robot)

@@ -22,7 +22,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from rne_dynamics.compiling.jit import helper, in_place_helper
+from rne_dynamics.compiling.jit import helper
 from rne_dynamics.dynamics.declared.arguments import Wrenches
 from rne_dynamics.dynamics.declared.arm import Arm
 from rne_dynamics.dynamics.declared.base_motion import BaseMotion
@@ -77,7 +77,7 @@ class InverseDynamicsDerivatives(NamedTuple):
     qdd: Array
 
 
-@in_place_helper
+@helper
 def _put_axis_rates(kind: int, i: int, first: int, work: Array, axes: Array) -> None:
     """ψ̇, ψ̈ and ψ̇ + Ṡ of the axes of joint i into the rows from `first` on."""
     V, V_parent, rate_parent = pair_at(work, i, MOTION), pair_at(work, i, PARENT_MOTION), pair_at(work, i, PARENT_RATE)
@@ -89,7 +89,7 @@ def _put_axis_rates(kind: int, i: int, first: int, work: Array, axes: Array) -> 
         put_pair(axes, first + a, _RATES, plus(d_psi, motion_cross(V, S)))
 
 
-@in_place_helper
+@helper
 def _pairs(
     topology: NDArray[np.int64],
     parameters: Array,
@@ -134,7 +134,7 @@ def _pairs(
             j = topology[j, PARENT]
 
 
-@in_place_helper
+@helper
 def inverse_derivatives_kernel(arm: Arm, q: Array, qd: Array, qdd: Array, out: tuple[Array, Array, Array]) -> None:
     """Fill `out` with ∂τ/∂q, ∂τ/∂q̇ and M, each (n, n), for one state: q (nq,), qd and qdd (n,)."""
     topology, parameters, base, wrenches, (first, work, axes) = arm

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from numpy.typing import ArrayLike
 
-from rne_dynamics.compiling.jit import helper, in_place_helper
+from rne_dynamics.compiling.jit import helper
 from rne_dynamics.dynamics.declared.arm import Arm, body_rows
 from rne_dynamics.dynamics.declared.base_motion import BaseMotion
 from rne_dynamics.dynamics.declared.forms import BODIES, N
@@ -51,7 +51,7 @@ def _add_powers(s: float, S: Pair, acceleration: Pair, w: Vector, Y: Array, row:
     Y[row, column + 9] += s * (b[2] * dw[2] + c[2] * w[2])
 
 
-@in_place_helper
+@helper
 def regressor_kernel(arm: Arm, q: Array, qd: Array, qdd: Array, Y: Array) -> None:
     """Fill Y (n, 10·bodies) for one state: q (nq,), qd and qdd (n,)."""
     topology, parameters, base, _, work = arm

@@ -20,7 +20,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from rne_dynamics.compiling.jit import in_place_kernel
+from rne_dynamics.compiling.jit import kernel
 from rne_dynamics.dynamics.kinematics.joint_motion import inertia_of, joint_placement
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.layout import FLOATING, KIND, MULTIPLIER, PARENT, PRISMATIC, VELOCITY_INDEX
@@ -35,7 +35,7 @@ ROTATION, POSITION, ANGULAR, RELATIVE_LINEAR, RELATIVE_ANGULAR, MOTION_COLUMNS =
 RELATIVE = RELATIVE_LINEAR
 
 
-@in_place_kernel
+@kernel
 def joint_motion_kernel(
     topology: NDArray[np.int64], parameters: Array, base: Array, q: Array, qd: Array, motion: Array
 ) -> None:
@@ -62,7 +62,7 @@ def joint_motion_kernel(
         put(motion, i, ANGULAR, w)
 
 
-@in_place_kernel
+@kernel
 def free_body_kernel(
     topology: NDArray[np.int64],
     parameters: Array,

@@ -13,7 +13,6 @@ from typing import Literal, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from rne_dynamics.compiling.unwaiting import unwaiting
 from rne_dynamics.dynamics.composite.momentum import check_mass, check_point, chosen_links, momentum, world_vectors
 from rne_dynamics.dynamics.declared.arguments import Wrenches, as_floats, bodies_wrenches, state_arrays
 from rne_dynamics.dynamics.declared.base_motion import packed_base
@@ -24,8 +23,7 @@ from rne_dynamics.dynamics.kinematics.kinematics import (
     body_poses_batch,
     forward_kinematics,
 )
-from rne_dynamics.dynamics.newton_euler.joint_reactions import bodies_work, joint_reactions
-from rne_dynamics.dynamics.newton_euler.newton_euler import MOTION
+from rne_dynamics.dynamics.newton_euler.joint_reactions import MOTION, bodies_work, joint_reactions
 from rne_dynamics.model.inertia import Array, Inertia
 from rne_dynamics.model.robot import RobotModel
 
@@ -221,7 +219,7 @@ def free_body(
 def _body_poses(robot: RobotModel, q: Array, lead: tuple[int, ...]) -> tuple[Array, Array]:
     """Rotation (…, bodies, 3, 3) and position (…, bodies, 3) of every moving body in the world."""
     poses = np.empty((len(q), robot.bodies, POSE_COLUMNS))
-    unwaiting(body_poses_batch)(len(q), robot.topology, robot.parameters, q, poses)
+    body_poses_batch(robot.topology, robot.parameters, q, poses)
     R = poses[..., ROTATION:POSITION].reshape(*lead, robot.bodies, 3, 3)
     return R, poses[..., POSITION:POSE_COLUMNS].reshape(*lead, robot.bodies, 3)
 

@@ -9,7 +9,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from rne_dynamics.compiling.unwaiting import unwaiting
 from rne_dynamics.dynamics.composite.inertia_scale import inertia_scale
 from rne_dynamics.dynamics.free_bodies.blocks import MOTION_COLUMNS, free_body_kernel, joint_motion_kernel
 from rne_dynamics.dynamics.free_bodies.pattern import (
@@ -99,14 +98,14 @@ class MaximalSystem:
     def blocks(self, base: Array, q: Array, qd: Array, wrenches: Array) -> Blocks:
         """The blocks of one state of the joints: base (12,), q (nq,), qd (n,), wrenches (bodies or 0, 6)."""
         motion = np.empty((self.robot.bodies, MOTION_COLUMNS))
-        unwaiting(joint_motion_kernel)(1, self.robot.topology, self.robot.parameters, base, q, qd, motion)
+        joint_motion_kernel(self.robot.topology, self.robot.parameters, base, q, qd, motion)
         return self.blocks_of_motion(base, motion, wrenches)
 
     def blocks_of_motion(self, base: Array, motion: Array, wrenches: Array) -> Blocks:
         """The blocks where every joint's placement and velocity are known; motion (bodies, MOTION_COLUMNS)."""
         bodies = self.robot.bodies
         blocks = Blocks(np.empty((bodies, 18)), np.empty((bodies, 6)), np.empty((bodies, 6)))
-        unwaiting(free_body_kernel)(1, self.robot.topology, self.robot.parameters, base, motion, wrenches, *blocks)
+        free_body_kernel(self.robot.topology, self.robot.parameters, base, motion, wrenches, *blocks)
         return blocks
 
     def matrix(self, transfer: Array) -> Any:

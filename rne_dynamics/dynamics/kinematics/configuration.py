@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from rne_dynamics.compiling.jit import in_place_kernel
+from rne_dynamics.compiling.jit import kernel
 from rne_dynamics.dynamics.declared.arm import Arm, body_rows
 from rne_dynamics.dynamics.declared.forms import NQ
 from rne_dynamics.dynamics.declared.quantity import Quantity
@@ -16,7 +16,7 @@ from rne_dynamics.spatial.rows import slice_vector
 from rne_dynamics.spatial.vector import add, cross, dot, from_quaternion, rotate, scale
 
 
-@in_place_kernel
+@kernel
 def integrate_configuration_kernel(topology: NDArray[np.int64], q: Array, step: Array, out: Array) -> None:
     """One state: q (nq,), step (n,), out (nq,), which must not be q."""
     for i in range(topology.shape[0]):
@@ -51,7 +51,7 @@ def integrate_configuration_kernel(topology: NDArray[np.int64], q: Array, step: 
         out[iq + 3], out[iq + 4], out[iq + 5], out[iq + 6] = X / norm, Y / norm, Z / norm, W / norm
 
 
-@in_place_kernel
+@kernel
 def _integrate(arm: Arm, q: Array, step: Array, out: Array) -> None:
     integrate_configuration_kernel(arm.topology, q, step, out)
 

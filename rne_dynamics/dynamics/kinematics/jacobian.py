@@ -11,7 +11,7 @@ from typing import cast
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from rne_dynamics.compiling.jit import helper, in_place_helper, in_place_kernel, kernel
+from rne_dynamics.compiling.jit import helper, kernel
 from rne_dynamics.compiling.sealed import Sealed
 from rne_dynamics.compiling.views import shaped
 from rne_dynamics.dynamics.declared.arguments import check_open_arm, quick, state_arrays
@@ -63,7 +63,7 @@ def add_column(J: Array, column: int, s: float, linear: Vector, angular: Vector)
         J[3 + k, column] += s * angular[k]
 
 
-@in_place_helper
+@helper
 def _rows(
     topology: NDArray[np.int64],
     parameters: Array,
@@ -129,9 +129,9 @@ def refusal_of_link(arm: Array, link: int, J: Array) -> int:
 _poses_of = work_part(POSE_COLUMNS)
 
 
-@in_place_kernel
+@kernel
 def jacobian_packed(arm: Array, link: int, q: Array, J: Array) -> int:
-    """Fill J (6, n) of the link of that number; otherwise as other `compiled` functions."""
+    """Fill J (6, n) of the link of that number; otherwise as `compiled_forms`."""
     code = refusal_of_position(arm, q)
     if code == OK:
         code = refusal_of_link(arm, link, J)
@@ -185,8 +185,7 @@ def jacobian(robot: RobotModel, q: ArrayLike, link: str) -> Array:
 def _jacobian(robot: RobotModel, link: str, q: ArrayLike) -> Array:
     frame = robot.link(link)
     J = np.empty((6, robot.n))
-    general = not JACOBIAN.compiles_elsewhere(robot, None, link) and not JACOBIAN.has_code(robot, link)
-    if general and quick(JACOBIAN.sealed, robot.packed, robot.link_index(link), q, J):
+    if not JACOBIAN.has_code(robot, link) and quick(JACOBIAN.sealed, robot.packed, robot.link_index(link), q, J):
         return J
     lead, (positions,) = state_arrays(robot, q=q)
     own = JACOBIAN.own_rows(robot, (positions,), link)

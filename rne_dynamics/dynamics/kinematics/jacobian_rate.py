@@ -8,7 +8,7 @@ from typing import cast
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from rne_dynamics.compiling.jit import in_place_helper, in_place_kernel, kernel
+from rne_dynamics.compiling.jit import helper, kernel
 from rne_dynamics.compiling.sealed import Sealed
 from rne_dynamics.compiling.views import shaped
 from rne_dynamics.dynamics.declared.arguments import check_open_arm, quick, state_arrays
@@ -45,7 +45,7 @@ from rne_dynamics.spatial.vector import (
 _work_of = work_part(WORK_COLUMNS)
 
 
-@in_place_helper
+@helper
 def _rate_rows(
     topology: NDArray[np.int64],
     parameters: Array,
@@ -94,7 +94,7 @@ def jacobian_rate_batch(
     _rate_rows(topology, parameters, body, point, q, qd, J, work)
 
 
-@in_place_kernel
+@kernel
 def jacobian_rate_packed(arm: Array, link: int, q: Array, qd: Array, J: Array) -> int:
     """`jacobian_packed` for the Jacobian's time derivative."""
     code = refusal(arm, q, qd, qd)
@@ -133,8 +133,7 @@ def _jacobian_rate(robot: RobotModel, link: str, q: ArrayLike, qd: ArrayLike) ->
     frame = robot.link(link)
     J = np.empty((6, robot.n))
     index = robot.link_index(link)
-    general = not JACOBIAN_RATE.compiles_elsewhere(robot, None, link) and not JACOBIAN_RATE.has_code(robot, link)
-    if general and quick(JACOBIAN_RATE.sealed, robot.packed, index, q, qd, J):
+    if not JACOBIAN_RATE.has_code(robot, link) and quick(JACOBIAN_RATE.sealed, robot.packed, index, q, qd, J):
         return J
     lead, (positions, velocities) = state_arrays(robot, q=q, qd=qd)
     own = JACOBIAN_RATE.own_rows(robot, (positions, velocities), link)

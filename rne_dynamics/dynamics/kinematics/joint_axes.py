@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from rne_dynamics.compiling.jit import helper, in_place_helper
+from rne_dynamics.compiling.jit import helper
 from rne_dynamics.dynamics.declared.arm import Workspace
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.layout import FLOATING, KIND, MULTIPLIER, PRISMATIC
@@ -35,7 +35,7 @@ def axes_work(columns: int, axes_columns: int) -> Workspace:
     """Scratch memory: `first_axes`, (bodies + 1, columns), and (axes, axes_columns)."""
     work_of, rows_of = work_part(columns), axes_part(axes_columns)
 
-    @in_place_helper
+    @helper
     def part(array: Array) -> AxesWork:
         return first_of(array), work_of(array), rows_of(array)
 

@@ -6,7 +6,8 @@ from typing import Any
 
 from numpy.typing import NDArray
 
-from rne_dynamics.compiling.jit import helper, in_place_helper
+from rne_dynamics.compiling.jit import helper
+from rne_dynamics.compiling.tables import per_body
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.layout import (
     FLOATING,
@@ -18,9 +19,10 @@ from rne_dynamics.model.layout import (
     POSITION_INDEX,
     PRISMATIC,
     ROTATION,
+    ROTOR,
     VELOCITY_INDEX,
 )
-from rne_dynamics.spatial.pairs import Pair, plus, slice_pair
+from rne_dynamics.spatial.pairs import Pair, plus, put_slice_pair, slice_pair
 from rne_dynamics.spatial.rigid import Rigid, rigid_at
 from rne_dynamics.spatial.rows import matrix_at, slice_vector, vector_at
 from rne_dynamics.spatial.vector import (
@@ -57,7 +59,7 @@ def joint_turn(topology: NDArray[Any], parameters: Array, i: int, q: Array) -> t
     return cos_sin(x)
 
 
-@in_place_helper
+@helper
 def put_joint_turns(topology: NDArray[Any], parameters: Array, q: Array, work: Array, k: int) -> None:
     """`joint_turn` of every joint into columns k, k + 1 of its row.
 
@@ -65,6 +67,18 @@ def put_joint_turns(topology: NDArray[Any], parameters: Array, q: Array, work: A
     """
     for i in range(topology.shape[0]):
         work[i, k], work[i, k + 1] = joint_turn(topology, parameters, i, q)
+
+
+@helper
+def joint_turns(topology: NDArray[Any], parameters: Array, q: Array) -> Any:
+    """`joint_turn` of every joint, by body.
+
+    In a loop of its own, because the library's sine, called amid a recursion, empties all registers into memory.
+    """
+    turns = per_body(topology)
+    for i in range(topology.shape[0]):
+        turns[i] = joint_turn(topology, parameters, i, q)
+    return turns
 
 
 @helper
@@ -139,3 +153,13 @@ def joint_acceleration(
     if kind == PRISMATIC:
         return (dv[0] + sv[0], dv[1] + sv[1], dv[2] + acceleration), dw
     return dv, (dw[0] + sw[0], dw[1] + sw[1], dw[2] + acceleration)
+
+
+@helper
+def add_effort(topology: NDArray[Any], parameters: Array, i: int, F: Pair, qdd: Array, tau: Array) -> None:
+    """Add the effort at joint i to `tau`: the component of the wrench F along its axes, and what its rotor needs."""
+    kind, iv, multiplier = topology[i, KIND], topology[i, VELOCITY_INDEX], parameters[i, MULTIPLIER]
+    if kind == FLOATING:
+        put_slice_pair(tau, iv, F)
+    else:
+        tau[iv] += multiplier * (along(kind, F) + parameters[i, ROTOR] * multiplier * qdd[iv])

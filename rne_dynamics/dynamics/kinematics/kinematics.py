@@ -10,9 +10,8 @@ from typing import Any, cast
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from rne_dynamics.compiling.jit import in_place_helper, in_place_kernel
+from rne_dynamics.compiling.jit import helper, kernel
 from rne_dynamics.compiling.sealed import ODD_ARGUMENTS, Sealed
-from rne_dynamics.compiling.unwaiting import unwaiting
 from rne_dynamics.compiling.views import shaped
 from rne_dynamics.dynamics.declared.arguments import check_open_arm, quick, state_arrays
 from rne_dynamics.dynamics.declared.bound_forms import Bound, BoundParts, filled
@@ -49,7 +48,7 @@ ROTATION, POSITION, POSE_COLUMNS = columns(9, 3)
 _poses_of = work_part(POSE_COLUMNS)
 
 
-@in_place_kernel
+@kernel
 def body_poses_kernel(topology: NDArray[np.int64], parameters: Array, q: Array, poses: Array) -> None:
     """Fill the pose of every body in the world for one state; `poses` has shape (bodies, POSE_COLUMNS)."""
     put_joint_turns(topology, parameters, q, poses, POSITION)  # where the positions will be
@@ -64,16 +63,16 @@ def body_poses_kernel(topology: NDArray[np.int64], parameters: Array, q: Array, 
         put(poses, i, POSITION, p)
 
 
-@in_place_kernel
+@kernel
 def body_poses_batch(topology: NDArray[np.int64], parameters: Array, q: Array, poses: Array) -> None:
     """`body_poses_kernel` over rows: q (B, nq), poses (B, bodies, POSE_COLUMNS)."""
     for b in range(q.shape[0]):
         body_poses_kernel(topology, parameters, q[b], poses[b])
 
 
-@in_place_kernel
+@kernel
 def forward_kinematics_packed(arm: Array, q: Array, rotation: Array, position: Array) -> int:
-    """Fill rotation (links, 3, 3) and position (links, 3) of all links as `compiled` says."""
+    """Fill rotation (links, 3, 3) and position (links, 3) of all links; otherwise as `compiled_forms`."""
     code = refusal_of_position(arm, q)
     if code != OK:
         return code
@@ -88,7 +87,7 @@ def forward_kinematics_packed(arm: Array, q: Array, rotation: Array, position: A
     return OK
 
 
-@in_place_helper
+@helper
 def _put_link_poses(
     bodies: NDArray[np.int64], frames: Array, poses: Array, turns: Array, position: Array
 ) -> None:
@@ -172,8 +171,7 @@ def _checked(robot: RobotModel, q: ArrayLike) -> LinkPoses:
     """`forward_kinematics` of states of any leading shape."""
     count = len(robot.links)
     rotation, position = np.empty((count, 3, 3)), np.empty((count, 3))
-    general = not FORWARD_KINEMATICS.compiles_elsewhere(robot) and not FORWARD_KINEMATICS.has_code(robot)
-    if general and quick(FORWARD_KINEMATICS.sealed, robot.packed, q, rotation, position):
+    if not FORWARD_KINEMATICS.has_code(robot) and quick(FORWARD_KINEMATICS.sealed, robot.packed, q, rotation, position):
         return LinkPoses(robot, rotation, position)
     lead, (positions,) = state_arrays(robot, q=q)
     own = FORWARD_KINEMATICS.own_rows(robot, (positions,))
@@ -181,7 +179,7 @@ def _checked(robot: RobotModel, q: ArrayLike) -> LinkPoses:
         return _poses_of_links(robot, own.reshape((*lead, 12 * count)))
     batch = positions.shape[0]
     poses = np.empty((batch, robot.bodies, POSE_COLUMNS))
-    unwaiting(body_poses_batch)(batch, robot.topology, robot.parameters, positions, poses)
+    body_poses_batch(robot.topology, robot.parameters, positions, poses)
     # a body −1 at the end stands for the world, which python's indexing finds by itself
     turns = poses[:, :, :9].reshape(batch, robot.bodies, 3, 3)
     R = np.concatenate([turns, np.broadcast_to(np.eye(3), (batch, 1, 3, 3))], axis=1)
@@ -244,10 +242,8 @@ class _Poses(Declared):
         return (12 * len(robot.links),)
 
     def first_call(self, robot: RobotModel) -> Callable[[ArrayLike], LinkPoses]:
-        """The function of q for a robot, which is kept with it unless another process compiles the code."""
+        """The function of q for a robot, which is kept with it."""
         long_way = partial(_checked, robot)
-        if self.compiles_elsewhere(robot):
-            return long_way
         flat = self.own_call(robot, long_way)
         call = long_way if flat is None else self.finished(flat, robot)
         robot.own_code[self.name] = call

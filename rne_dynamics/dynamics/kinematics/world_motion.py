@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from functools import partial
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from rne_dynamics.compiling.jit import helper, in_place_helper, in_place_kernel
-from rne_dynamics.compiling.ready import is_ready
+from rne_dynamics.compiling.jit import helper, kernel
 from rne_dynamics.dynamics.declared.specialised import Output, RowsForm, own_rows, recipe_of
 from rne_dynamics.dynamics.kinematics.joint_motion import placement_at_turn, put_joint_turns
 from rne_dynamics.dynamics.kinematics.kinematics import POSE_COLUMNS, POSITION, ROTATION
@@ -51,7 +49,7 @@ def _joint_velocity(topology: NDArray[np.int64], parameters: Array, i: int, qd: 
     return (axis, ZERO) if kind == PRISMATIC else (ZERO, axis)
 
 
-@in_place_helper
+@helper
 def world_motion(
     topology: NDArray[np.int64], parameters: Array, q: Array, qd: Array, work: Array, drift: Any
 ) -> None:
@@ -81,13 +79,13 @@ def world_motion(
         put_pair(work, i, VELOCITY, plus(V, joint))
 
 
-@in_place_helper
+@helper
 def body_motions_kernel(topology: NDArray[np.int64], parameters: Array, q: Array, qd: Array, work: Array) -> None:
     """Pose, velocity of the origin and angular velocity of every body in world axes; work (bodies, WORK_COLUMNS)."""
     world_motion(topology, parameters, q, qd, work, None)
 
 
-@in_place_kernel
+@kernel
 def body_motions_batch(topology: NDArray[np.int64], parameters: Array, q: Array, qd: Array, work: Array) -> None:
     """`body_motions_kernel` over rows: q (B, nq), qd (B, n), work (B, bodies, WORK_COLUMNS)."""
     for b in range(q.shape[0]):
@@ -102,10 +100,9 @@ def body_motions(robot: RobotModel, q: Array, qd: Array) -> Array:
         output = Output("body motions", ("q", "qd"), shape, 0)
         return recipe_of(output, RowsForm(body_motions_batch, model), robot, None)
 
+    own = own_rows(robot, "body motions", recipe, (q, qd), shape)
+    if own is not None:
+        return own
     out = np.empty((len(q), *shape))
-    again, ready = partial(body_motions, robot, q, qd), partial(is_ready, body_motions_batch, *model, q, qd, out)
-    work = own_rows(robot, "body motions", recipe, (q, qd), shape, again, ready)
-    if work is not None:
-        return work
     body_motions_batch(*model, q, qd, out)
     return out

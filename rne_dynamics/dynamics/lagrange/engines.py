@@ -11,7 +11,6 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from rne_dynamics.compiling.unwaiting import unwaiting
 from rne_dynamics.dynamics.composite.inertia_scale import inertia_scale
 from rne_dynamics.dynamics.lagrange.terms import form_terms, form_terms_on_moving_base
 from rne_dynamics.errors import no_inertia
@@ -26,10 +25,9 @@ ENTRIES = 2**20
 def lagrange_forward(robot: RobotModel, base: Array, q: Array, qd: Array, tau: Array, wrenches: Array) -> Array:
     """Joint accelerations (B, n) over checked rows; `SingularInertiaError` names a joint that moves no inertia."""
     qdd, scale = np.empty_like(tau), inertia_scale(robot, q)
-    solve = unwaiting(scaled_cholesky_solve)
     for piece, W, V in _pieces(robot, base, q, qd, wrenches):
         for matrix, left, size, solution in zip(W, tau[piece] + V, scale[piece], qdd[piece], strict=True):
-            coordinate = solve(len(tau), matrix, left, size, solution)
+            coordinate = scaled_cholesky_solve(matrix, left, size, solution)
             if coordinate >= 0:
                 raise no_inertia(robot.joint_names[coordinate], robot.name)
     return qdd

@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from rne_dynamics.compiling.jit import helper, in_place_kernel, kernel
+from rne_dynamics.compiling.jit import helper, kernel
 from rne_dynamics.dynamics.lagrange.columns import (
     ALPHA,
     ALPHA_RATE,
@@ -140,7 +140,7 @@ def _add_inertia(i: int, path: NDArray[np.int64], pairs: Array, W_sum: Array, W_
                 W_dot[column, row] += z_rate
 
 
-@in_place_kernel
+@kernel
 def lagrange_kernel(
     topology: NDArray[np.int64],
     parameters: Array,

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from functools import partial
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from rne_dynamics.compiling.ready import is_ready
-from rne_dynamics.compiling.unwaiting import unwaiting
 from rne_dynamics.dynamics.declared.arguments import state_arrays
 from rne_dynamics.dynamics.declared.base_motion import BaseMotion, packed_base
 from rne_dynamics.dynamics.declared.specialised import Output, RowsForm, own_rows, recipe_of
@@ -29,7 +26,7 @@ def form_terms(
         np.empty((rows, n, n)), np.empty((rows, n)), np.empty((rows, n, n)), np.empty((rows, n)), np.empty((rows, n)),
         np.zeros((rows, n)),
     )  # fmt: skip
-    unwaiting(lagrange_batch)(rows, topology, parameters, field, q, qd, wrenches, terms)
+    lagrange_batch(topology, parameters, field, q, qd, wrenches, terms)
     return terms
 
 
@@ -58,12 +55,7 @@ def _by_own_code(robot: RobotModel, model: tuple[Any, ...], q: Array, qd: Array)
         form = RowsForm(_flat_terms, model, (np.empty((1, 0, 6)),))
         return recipe_of(Output("lagrange_terms", ("q", "qd"), shape, 0), form, robot, None)
 
-    def ready() -> bool:
-        out = _parts(np.empty((len(q), *shape)), robot.n)
-        return is_ready(lagrange_batch, *model, q, qd, np.empty((1, 0, 6)), out)
-
-    again = partial(lagrange_terms, robot, q, qd)
-    flat = own_rows(robot, "lagrange_terms", recipe, (q, qd), shape, again, ready)
+    flat = own_rows(robot, "lagrange_terms", recipe, (q, qd), shape)
     return None if flat is None else _parts(flat, robot.n)
 
 

@@ -10,13 +10,12 @@ behind it need, each by its own inertia and the motion of the body they share.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property, partial
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from rne_dynamics.compiling.jit import kernel
-from rne_dynamics.compiling.ready import is_ready
 from rne_dynamics.dynamics.declared.arguments import Wrenches, as_floats, bodies_wrenches, state_arrays
 from rne_dynamics.dynamics.declared.arm import Arm
 from rne_dynamics.dynamics.declared.base_motion import BaseMotion, packed_base
@@ -29,18 +28,21 @@ from rne_dynamics.dynamics.declared.specialised import (
     with_base_and_loads,
 )
 from rne_dynamics.dynamics.newton_euler.newton_euler import (
-    MOTION,
-    PLACEMENT,
-    REACTION,
-    WORK_COLUMNS,
-    inverse_dynamics_kernel,
+    body_wrenches,
 )
 from rne_dynamics.errors import unknown_name
 from rne_dynamics.model.bodies import LinkFrame
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.robot import RobotModel
 from rne_dynamics.model.tree import JointKind, TreeJoint
+from rne_dynamics.spatial.columns import columns
+from rne_dynamics.spatial.pairs import put_pair
+from rne_dynamics.spatial.rows import put, put_matrix
 from rne_dynamics.straight_line.recipe import Recipe
+
+# columns: the placement (R, p) in the parent, the motion (ω, v̇ − g, ω̇) and the reaction (f, n)
+_R, _P, _W, _A, _F, COLUMNS = columns(9, 3, 3, 6, 6)
+PLACEMENT, MOTION, REACTION = slice(_R, _W), slice(_W, _F), slice(_F, COLUMNS)
 
 
 @kernel
@@ -54,19 +56,24 @@ def joint_reactions_batch(
     wrenches: Array,
     work: Array,
 ) -> None:
-    """Inverse dynamics over rows that keeps every row's work: work (B, bodies, WORK_COLUMNS).
+    """What inverse dynamics finds for every body, over rows: work (B, bodies, COLUMNS).
 
     Other shapes as for the batch form of inverse dynamics.
     """
-    tau = np.empty(qd.shape[1])
     for b in range(q.shape[0]):
         base_now, loads_now = base[b if base.shape[0] > 1 else 0], wrenches[b if wrenches.shape[0] > 1 else 0]
-        inverse_dynamics_kernel(Arm(topology, parameters, base_now, loads_now, work[b]), q[b], qd[b], qdd[b], tau)
+        X, w, a, F = body_wrenches(Arm(topology, parameters, base_now, loads_now, ()), q[b], qd[b], qdd[b])
+        for i in range(topology.shape[0]):
+            put_matrix(work[b], i, _R, X[i][0])
+            put(work[b], i, _P, X[i][1])
+            put(work[b], i, _W, w[i])
+            put_pair(work[b], i, _A, a[i])
+            put_pair(work[b], i, _F, F[i])
 
 
 def bodies_work(robot: RobotModel, base: Array, q: Array, qd: Array, qdd: Array, wrenches: Array) -> Array:
-    """Placement, motion and reaction of every body over checked rows, in body axes; (B, bodies, WORK_COLUMNS)."""
-    shape, model = (robot.bodies, WORK_COLUMNS), (robot.topology, robot.parameters)
+    """Placement, motion and reaction of every body over checked rows, in body axes; (B, bodies, COLUMNS)."""
+    shape, model = (robot.bodies, COLUMNS), (robot.topology, robot.parameters)
 
     def recipe() -> Recipe:
         form = RowsForm(joint_reactions_batch, (*model, robot.base_at_rest.reshape(1, 12)), (np.empty((1, 0, 6)),))
@@ -74,14 +81,11 @@ def bodies_work(robot: RobotModel, base: Array, q: Array, qd: Array, qdd: Array,
         return loaded_recipe(recipe_of(output, form, robot, None), robot.bodies)
 
     inputs = q, qd, qdd, *with_base_and_loads(robot, len(q), base, wrenches)
-    again = partial(bodies_work, robot, base, q, qd, qdd, wrenches)
+    own = own_rows(robot, "body reactions", recipe, inputs, shape)
+    if own is not None:
+        return own
     out = np.empty((len(q), *shape))
-    general = *model, base, q, qd, qdd, wrenches, out
-    ready = partial(is_ready, joint_reactions_batch, *general)
-    work = own_rows(robot, "body reactions", recipe, inputs, shape, again, ready)
-    if work is not None:
-        return work
-    joint_reactions_batch(*general)
+    joint_reactions_batch(*model, base, q, qd, qdd, wrenches, out)
     return out
 
 

@@ -8,107 +8,76 @@ frame at its own joint, whose z is the joint axis. Accelerations are those of th
 
 from __future__ import annotations
 
+from typing import Any
+
+import numpy as np
 from numpy.typing import ArrayLike
 
-from rne_dynamics.compiling.jit import in_place_kernel
+from rne_dynamics.compiling.jit import helper, kernel
+from rne_dynamics.compiling.tables import per_body
 from rne_dynamics.dynamics.declared.arguments import Wrenches
-from rne_dynamics.dynamics.declared.arm import Arm, body_rows, with_rest
+from rne_dynamics.dynamics.declared.arm import NO_WORK, Arm
 from rne_dynamics.dynamics.declared.base_motion import BaseMotion
 from rne_dynamics.dynamics.declared.forms import N
 from rne_dynamics.dynamics.declared.quantity import Quantity
 from rne_dynamics.dynamics.kinematics.joint_motion import (
-    along,
+    add_effort,
     inertia_of,
     joint_acceleration,
     joint_speed,
+    joint_turns,
     placement_at_turn,
-    put_joint_turns,
 )
 from rne_dynamics.model.inertia import Array
-from rne_dynamics.model.layout import (
-    FLOATING,
-    KIND,
-    MULTIPLIER,
-    PARENT,
-    ROTOR,
-    VELOCITY_INDEX,
-)
+from rne_dynamics.model.layout import BASE, PARENT
 from rne_dynamics.model.robot import RobotModel
-from rne_dynamics.spatial.columns import columns
-from rne_dynamics.spatial.pairs import (
-    acceleration_at,
-    add_pair,
-    minus,
-    onto_parent,
-    pair_at,
-    put_pair,
-    slice_pair,
-    turned_back,
-)
+from rne_dynamics.spatial.pairs import acceleration_at, minus_load, onto_parent, plus, slice_pair, turned_back
 from rne_dynamics.spatial.rigid import inertial_wrench
-from rne_dynamics.spatial.rows import matrix_at, put, put_matrix, slice_vector, vector_at
+from rne_dynamics.spatial.rows import slice_vector
 from rne_dynamics.spatial.vector import rotate_back
 
-# columns of the work array, one row a body: R, p, ω, a = (v̇, ω̇), F = (f, n)
-_R, _P, _W, _A, _F, WORK_COLUMNS = columns(9, 3, 3, 6, 6)
-#: Where the kernel leaves the placement (R, p) in the parent, the motion (ω, v̇ − g, ω̇) and the reaction (f, n).
-PLACEMENT, MOTION, REACTION = slice(_R, _W), slice(_W, _F), slice(_F, WORK_COLUMNS)
+
+@helper
+def body_wrenches(arm: Arm, q: Array, qd: Array, qdd: Array) -> tuple[Any, Any, Any, Any]:
+    """By body: placement X in its parent, motion ω and a = (v̇ − g, ω̇), and the reaction F at its joint."""
+    topology, parameters, base, loads, _ = arm
+    X, w, a, F = per_body(topology), per_body(topology), per_body(topology), per_body(topology)
+    w[BASE], a[BASE] = slice_vector(base, 3), slice_pair(base, 6)
+    turns = joint_turns(topology, parameters, q)
+    for i in range(topology.shape[0]):
+        parent = topology[i, PARENT]
+        R, p = X[i] = placement_at_turn(topology, parameters, i, q, turns[i])
+        before = turned_back(R, acceleration_at(a[parent], w[parent], p))  # (2.1.13)
+        w[i], sigma = joint_speed(topology, parameters, i, qd, rotate_back(R, w[parent]))
+        a[i] = joint_acceleration(topology, parameters, i, qdd, before, sigma)
+        F[i] = minus_load(inertial_wrench(inertia_of(parameters, i), w[i], a[i]), loads, i)  # (2.1.1), (2.1.5)
+    for i in range(topology.shape[0] - 1, -1, -1):
+        parent = topology[i, PARENT]
+        if parent != BASE:
+            R, p = X[i]
+            F[parent] = plus(F[parent], onto_parent(R, p, F[i]))  # (2.1.2), (2.1.5.2)
+    return X, w, a, F
 
 
-@in_place_kernel
+@kernel
 def inverse_dynamics_kernel(arm: Arm, q: Array, qd: Array, qdd: Array, tau: Array) -> None:
-    """Joint efforts for one state: q (nq,), qd, qdd (n,); fills tau (n,). `arm.work` is (bodies, WORK_COLUMNS)."""
-    topology, parameters, base, wrenches, work = arm
-    bodies = topology.shape[0]
-    for i in range(tau.shape[0]):
-        tau[i] = 0.0
-    put_joint_turns(topology, parameters, q, work, _F)  # columns free until the wrench is stored
-    for i in range(bodies):
-        parent = topology[i, PARENT]
-        R, p = placement_at_turn(topology, parameters, i, q, (work[i, _F], work[i, _F + 1]))
-        if parent < 0:
-            w, a = slice_vector(base, 3), slice_pair(base, 6)
-        else:
-            w, a = vector_at(work, parent, _W), pair_at(work, parent, _A)
-        a = turned_back(R, acceleration_at(a, w, p))  # (2.1.13): the parent's at the joint, in this body's axes
-        w, sigma = joint_speed(topology, parameters, i, qd, rotate_back(R, w))
-        a = joint_acceleration(topology, parameters, i, qdd, a, sigma)
-        F = inertial_wrench(inertia_of(parameters, i), w, a)  # (2.1.1), (2.1.5)
-        if wrenches.shape[0] > 0:
-            F = minus(F, pair_at(wrenches, i, 0))
-        put_matrix(work, i, _R, R)
-        put(work, i, _P, p)
-        put(work, i, _W, w)
-        put_pair(work, i, _A, a)
-        put_pair(work, i, _F, F)
-
-    for i in range(bodies - 1, -1, -1):
-        parent = topology[i, PARENT]
-        kind = topology[i, KIND]
-        iv = topology[i, VELOCITY_INDEX]
-        F = pair_at(work, i, _F)
-        if kind == FLOATING:
-            for k in range(6):
-                tau[iv + k] = work[i, _F + k]
-        else:
-            multiplier = parameters[i, MULTIPLIER]
-            tau[iv] += multiplier * (along(kind, F) + parameters[i, ROTOR] * multiplier * qdd[iv])
-        if parent >= 0:  # (2.1.2), (2.1.5.2): the reaction on the parent
-            add_pair(work, parent, _F, onto_parent(matrix_at(work, i, _R), vector_at(work, i, _P), F))
+    """Joint efforts for one state: q (nq,), qd, qdd (n,); fills tau (n,)."""
+    _, _, _, F = body_wrenches(arm, q, qd, qdd)
+    tau[:] = 0.0
+    for i in range(arm.topology.shape[0]):
+        add_effort(arm.topology, arm.parameters, i, F[i], qdd, tau)
 
 
-@in_place_kernel
+@kernel
 def bias_torque_kernel(arm: Arm, q: Array, qd: Array, tau: Array) -> None:
-    """`inverse_dynamics_kernel` at zero acceleration; `arm.work` is of `with_rest`."""
-    work, rest, _ = arm.work
-    inverse_dynamics_kernel(Arm(arm.topology, arm.parameters, arm.base, arm.wrenches, work), q, qd, rest, tau)
+    """`inverse_dynamics_kernel` at zero acceleration."""
+    inverse_dynamics_kernel(arm, q, qd, np.zeros(tau.shape[0]), tau)
 
 
-_WORK = body_rows(WORK_COLUMNS)
 INVERSE_DYNAMICS = Quantity(
-    "inverse_dynamics", inverse_dynamics_kernel, ("q", "qd", "qdd"), (N,), _WORK, base_motion=True
+    "inverse_dynamics", inverse_dynamics_kernel, ("q", "qd", "qdd"), (N,), NO_WORK, base_motion=True
 )
-BIAS_TORQUE = Quantity("bias_torque", bias_torque_kernel, ("q", "qd"), (N,), with_rest(_WORK))
+BIAS_TORQUE = Quantity("bias_torque", bias_torque_kernel, ("q", "qd"), (N,), NO_WORK)
 
 
 @INVERSE_DYNAMICS.public

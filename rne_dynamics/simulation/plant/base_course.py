@@ -9,14 +9,14 @@ from __future__ import annotations
 
 import numpy as np
 
-from rne_dynamics.compiling.jit import in_place_helper
+from rne_dynamics.compiling.jit import helper
 from rne_dynamics.model.inertia import Array
 
 #: Numbers of a base at one time.
 BASE = 12
 
 
-@in_place_helper
+@helper
 def base_at(base: Array, elapsed: float, here: Array) -> None:
     """Fill `here` (12,) with the motion of the base `elapsed` seconds after the step began."""
     moves = base.shape[0] > BASE

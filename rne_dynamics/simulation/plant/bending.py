@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rne_dynamics.compiling.apart import apart
-from rne_dynamics.compiling.jit import in_place_helper
+from rne_dynamics.compiling.jit import helper
 from rne_dynamics.flexible.equations import flexible_terms_kernel
 from rne_dynamics.flexible.packed import Packed, Work, pack, workspace
 from rne_dynamics.flexible.stiffness import damping_matrix, elastic_matrix
@@ -51,7 +51,7 @@ class Flex(NamedTuple):
         return Flex(packed, workspace(packed), elastic_matrix(arm), damping_matrix(arm), collocation, np.array([DONE]))
 
 
-@in_place_helper
+@helper
 def flexible_mass_and_bias(
     flex: Flex, base: Array, wrenches: Array, z: Array, zd: Array, implicit: float, J: Array, factor: Array, bias: Array
 ) -> None:
@@ -69,7 +69,7 @@ def flexible_mass_and_bias(
                 bias[n + k] -= flex.damping[k, m] * zd[n + m]
 
 
-@in_place_helper
+@helper
 def stiff_modes(flex: Flex, A: Array, rate: float, dt: float, limit: float) -> bool:
     """Whether the largest decay rate or frequency times the step `dt` may be above `limit`.
 

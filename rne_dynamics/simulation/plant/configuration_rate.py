@@ -5,14 +5,14 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from rne_dynamics.compiling.jit import in_place_kernel
+from rne_dynamics.compiling.jit import kernel
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.layout import FLOATING, KIND, POSITION_INDEX, VELOCITY_INDEX
 from rne_dynamics.spatial.rows import slice_vector
 from rne_dynamics.spatial.vector import from_quaternion, rotate
 
 
-@in_place_kernel
+@kernel
 def configuration_rate(topology: NDArray[np.int64], q: Array, qd: Array, rate: Array) -> None:
     """dq/dt (nq,): the velocity itself, for floating joints R v and the quaternion's ½ Q (ω, 0)."""
     for i in range(topology.shape[0]):
@@ -32,7 +32,7 @@ def configuration_rate(topology: NDArray[np.int64], q: Array, qd: Array, rate: A
         rate[iq + 6] = -0.5 * (x * a + y * b + z * c)
 
 
-@in_place_kernel
+@kernel
 def normalize_quaternions(topology: NDArray[np.int64], q: Array) -> None:
     """Give the quaternions of floating joints length 1 again."""
     for i in range(topology.shape[0]):

@@ -12,7 +12,7 @@ from rne_dynamics.closed_chain.packed import Packed, Work, pack, workspace
 from rne_dynamics.closed_chain.refusals import refusal
 from rne_dynamics.closed_chain.terms import closed_terms_kernel
 from rne_dynamics.compiling.apart import apart
-from rne_dynamics.compiling.jit import in_place_helper, in_place_kernel
+from rne_dynamics.compiling.jit import helper, kernel
 from rne_dynamics.errors import SimulationError
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.mechanism import Mechanism
@@ -73,7 +73,7 @@ class Loops(NamedTuple):
         )
 
 
-@in_place_helper
+@helper
 def _look_ahead(loops: Loops, q: Array) -> None:
     """Extrapolate `loops.posture` to q at the rates of the last evaluation, as a start for Newton's method.
 
@@ -90,7 +90,7 @@ def _look_ahead(loops: Loops, q: Array) -> None:
         posture[actuated[k]] = q[k]
 
 
-@in_place_kernel
+@kernel
 def assemble_ahead(loops: Loops, q: Array) -> bool:
     """Bring `loops.posture`, `loops.T` and `loops.distance` to the actuated positions q.
 
@@ -108,7 +108,7 @@ def assemble_ahead(loops: Loops, q: Array) -> bool:
     return bool(status != SINGULAR)
 
 
-@in_place_helper
+@helper
 def closed_mass_and_bias(
     loops: Loops,
     base: Array,

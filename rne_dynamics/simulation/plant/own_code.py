@@ -9,16 +9,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rne_dynamics.control.rigid_terms import rigid_terms_kernel
-from rne_dynamics.dynamics.articulated.nasser import WORK_COLUMNS as _NASSER_COLUMNS
 from rne_dynamics.dynamics.articulated.nasser import nasser_kernel
 from rne_dynamics.dynamics.composite.inertia_scale import inertia_scale_kernel
-from rne_dynamics.dynamics.composite.mass_matrix import WORK_COLUMNS as _MASS_COLUMNS
 from rne_dynamics.dynamics.composite.mass_matrix import mass_matrix_kernel
 from rne_dynamics.dynamics.declared.arm import Arm
 from rne_dynamics.dynamics.declared.specialised import efforts_parameters, kept_code, kept_rows
 from rne_dynamics.dynamics.forward_dynamics import FORWARD_DYNAMICS
 from rne_dynamics.dynamics.kinematics.random_configuration import random_configuration
-from rne_dynamics.dynamics.newton_euler.newton_euler import WORK_COLUMNS as _FORCE_COLUMNS
 from rne_dynamics.dynamics.newton_euler.newton_euler import inverse_dynamics_kernel
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.layout import ROTOR, VELOCITY_INDEX
@@ -28,8 +25,6 @@ from rne_dynamics.simulation.stepping.contact import inverse
 from rne_dynamics.simulation.stepping.stiffness import inverse_diagonal
 from rne_dynamics.spatial.cholesky import scaled_cholesky_solve
 from rne_dynamics.straight_line.recipe import Recipe
-
-_COLUMNS = max(_MASS_COLUMNS, _FORCE_COLUMNS)
 
 
 def own_code(robot: RobotModel, model: RobotModel, *, rows: bool) -> OwnCode:
@@ -80,11 +75,11 @@ def _forward_rows(
     n, none, fault = qd.shape[1], np.zeros((0, 6)), -1
     for b in range(q.shape[0]):
         if mimic:
-            arm = Arm(topology, parameters, base[0], none, np.empty((topology.shape[0], _COLUMNS)))
+            arm = Arm(topology, parameters, base[0], none, ())
             M, left = np.empty((n, n)), np.empty(n)
             inverse_dynamics_kernel(arm, q[b], qd[b], np.zeros(n), left)
             mass_matrix_kernel(arm, q[b], M)
-            inertia_scale_kernel(topology, parameters, q[b], arm.work, out[b])
+            inertia_scale_kernel(topology, parameters, q[b], out[b])
             for j in range(n):
                 left[j] = tau[b, j] - left[j]
                 M[j, j] += lock[b, j]
@@ -93,8 +88,7 @@ def _forward_rows(
             heavy = parameters.copy()
             for i in range(topology.shape[0]):
                 heavy[i, ROTOR] += lock[b, topology[i, VELOCITY_INDEX]]
-            work = np.empty((topology.shape[0], _NASSER_COLUMNS))
-            fault = nasser_kernel(Arm(topology, heavy, base[0], none, work), q[b], qd[b], tau[b], out[b])
+            fault = nasser_kernel(Arm(topology, heavy, base[0], none, ()), q[b], qd[b], tau[b], out[b])
         if fault >= 0:
             return fault
     return fault
@@ -104,10 +98,10 @@ def _response_rows(topology: NDArray[np.int64], parameters: Array, base: Array, 
     """M, M⁻¹ and the bias torque of each state, (B, 2 n + 1, n); −1, or 0 where M is not positive definite."""
     n, none, scale = qd.shape[1], np.zeros((0, 6)), np.zeros(qd.shape[1])
     for b in range(q.shape[0]):
-        arm = Arm(topology, parameters, base[0], none, np.empty((topology.shape[0], _COLUMNS)))
+        arm = Arm(topology, parameters, base[0], none, ())
         inverse_dynamics_kernel(arm, q[b], qd[b], np.zeros(n), out[b, 2 * n])
         mass_matrix_kernel(arm, q[b], out[b, :n])
-        inertia_scale_kernel(topology, parameters, q[b], arm.work, scale)
+        inertia_scale_kernel(topology, parameters, q[b], scale)
         if not inverse(out[b, :n].copy(), scale, out[b, n : 2 * n]):
             return 0
     return -1
@@ -117,7 +111,7 @@ def _diagonal_rows(topology: NDArray[np.int64], parameters: Array, q: Array, out
     """(M⁻¹)_jj of each state, (B, n); −1, or 0 where M is not positive definite."""
     n = out.shape[1]
     for b in range(q.shape[0]):
-        arm = Arm(topology, parameters, None, None, np.empty((topology.shape[0], _COLUMNS)))
+        arm = Arm(topology, parameters, None, None, ())
         if not inverse_diagonal(arm, q[b], np.empty((n, n)), np.empty(n), out[b]):
             return 0
     return -1

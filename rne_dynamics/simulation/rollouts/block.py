@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from rne_dynamics.compiling.jit import helper, in_place_helper
+from rne_dynamics.compiling.jit import helper
 from rne_dynamics.control import computed_torque as law
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.simulation.plant import arrays
@@ -73,7 +73,7 @@ def block_of(width: int, n: int) -> Block:
     )  # fmt: skip
 
 
-@in_place_helper
+@helper
 def put_joints(block: Block, lane: int, joints: Array, positions: NDArray[np.int64]) -> None:
     """Take over `ArmPlant.joints` of a lane's sample."""
     n = joints.shape[0]
@@ -86,7 +86,7 @@ def put_joints(block: Block, lane: int, joints: Array, positions: NDArray[np.int
             block.joints[arrays.UPPER, lane * n + j] = np.inf
 
 
-@in_place_helper
+@helper
 def leave(block: Block, lane: int) -> None:
     """Leave an active lane to other code."""
     if block.lanes[lane] == ACTIVE:

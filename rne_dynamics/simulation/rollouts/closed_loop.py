@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from rne_dynamics.compiling.jit import helper, in_place_helper, in_place_routine, routine, threaded_kernel
+from rne_dynamics.compiling.jit import helper, routine, threaded_kernel
 from rne_dynamics.control import computed_torque as law
 from rne_dynamics.control.computed_torque import decay_rate_helper
 from rne_dynamics.control.friction_compensation import compensation_kernel
@@ -108,7 +108,7 @@ class Room(NamedTuple):
     piece: Piece
 
 
-@in_place_helper
+@helper
 def _row(rows: Array, s: int) -> int:
     return s if rows.shape[0] > 1 else 0
 
@@ -163,7 +163,7 @@ def _fill(plants: PlantRows, laws: LawRows, code: OwnCode, block: Block, first: 
     return Kind(width, n, is_damped, compensated, own_law)
 
 
-@in_place_helper
+@helper
 def _taken_over(q: Array, qd: Array, q_new: Array, qd_new: Array) -> int:
     """Make the new state the present one if it is finite."""
     for k in range(q.shape[0]):
@@ -177,7 +177,7 @@ def _taken_over(q: Array, qd: Array, q_new: Array, qd_new: Array) -> int:
     return DONE
 
 
-@in_place_routine
+@routine
 def smooth_plant_step(
     plants: PlantRows, s: int, q: Array, qd: Array, effort: Array, clock: Clock, code: OwnCode, room: Room
 ) -> int:

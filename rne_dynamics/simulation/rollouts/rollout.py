@@ -18,8 +18,8 @@ from rne_dynamics.simulation.plant.base_trajectory import check_base_trajectory
 from rne_dynamics.simulation.plant.plant import ArmPlant
 from rne_dynamics.simulation.plant.start import checked_state, no_joint_outside
 from rne_dynamics.simulation.plant.state import State
+from rne_dynamics.simulation.rollouts.closed_loop import closed_loops
 from rne_dynamics.simulation.rollouts.cycle_by_cycle import cycle_by_cycle
-from rne_dynamics.simulation.rollouts.loop_tier import chosen_loop
 from rne_dynamics.simulation.rollouts.many import ManyRollouts, run_many
 from rne_dynamics.simulation.rollouts.packed_loop import PackedLoop, course, own_code_of, packed_loop
 from rne_dynamics.simulation.rollouts.samples import Samples, rows_of
@@ -152,10 +152,9 @@ class Rollout(Rebuilt):
         now = course(start.q[None], start.qd[None], rows, terms=True)
         plants, laws = self._packed.plants, self._packed.laws
         code = own_code_of(self._packed, plants, laws, rows=False)
-        loop = chosen_loop(self._packed, laws, plants, code, clock, self.references, now)
         for begin in range(0, rows, _CYCLES):
             end = min(begin + _CYCLES, rows)
-            loop(plants, laws, code, clock, self.references, now, 0, 1, begin, end)
+            closed_loops(plants, laws, code, clock, self.references, now, 0, 1, begin, end)
             if now.status[0] != DONE:
                 self._refuse(now)
             if progress is not None:

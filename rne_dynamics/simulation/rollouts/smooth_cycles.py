@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rne_dynamics.compiling.addresses import call, call_rows
-from rne_dynamics.compiling.jit import in_place_helper, in_place_routine
+from rne_dynamics.compiling.jit import helper, routine
 from rne_dynamics.control import computed_torque as law
 from rne_dynamics.control.friction_compensation import joint_compensation
 from rne_dynamics.control.tracking_law import after_cycle
@@ -81,7 +81,7 @@ class Kind(NamedTuple):
     own_law: bool
 
 
-@in_place_routine
+@routine
 def smooth_cycles(
     kind: Kind, code: OwnCode, clock: Clock, references: Array, course: Course, block: Block, first: int,
     place: NDArray[np.int64], cycles_to: int,
@@ -97,7 +97,7 @@ def smooth_cycles(
     return reason
 
 
-@in_place_helper
+@helper
 def _load(kind: Kind, course: Course, block: Block, first: int) -> None:
     for lane in range(kind.width):
         s = first + lane
@@ -108,7 +108,7 @@ def _load(kind: Kind, course: Course, block: Block, first: int) -> None:
             block.rows[at.INTEGRAL, k], block.rows[at.ASKED, k] = course.integral[s, j], course.asked[s, j]
 
 
-@in_place_helper
+@helper
 def _any(kind: Kind, block: Block, state: int) -> bool:
     found = False
     for lane in range(kind.width):
@@ -116,7 +116,7 @@ def _any(kind: Kind, block: Block, state: int) -> bool:
     return found
 
 
-@in_place_helper
+@helper
 def _go_on(
     kind: Kind, code: OwnCode, clock: Clock, references: Array, course: Course, block: Block, first: int,
     place: NDArray[np.int64], cycles_to: int,
@@ -150,7 +150,7 @@ def _go_on(
     return FINISHED
 
 
-@in_place_helper
+@helper
 def _put_terms(kind: Kind, code: OwnCode, references: Array, block: Block, cycle: int) -> None:
     """Reference of a cycle, and terms of computed torque; lanes become LEFT where there is no machine code for them."""
     rows, laws, n = block.rows, block.laws, kind.n
@@ -182,7 +182,7 @@ def _put_terms(kind: Kind, code: OwnCode, references: Array, block: Block, cycle
             leave(block, lane)
 
 
-@in_place_helper
+@helper
 def _command(kind: Kind, clock: Clock, course: Course, block: Block, first: int, cycle: int) -> None:
     """Efforts from the terms, within the limits; figures and rows of the log; the integral."""
     rows, n = block.rows, kind.n
@@ -223,7 +223,7 @@ def _command(kind: Kind, clock: Clock, course: Course, block: Block, first: int,
             )  # fmt: skip
 
 
-@in_place_helper
+@helper
 def _keep(kind: Kind, course: Course, block: Block, lane: int, s: int, row: int) -> None:
     rows, n = block.rows, kind.n
     if course.states.shape[1] > 0:

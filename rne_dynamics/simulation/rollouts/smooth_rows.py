@@ -12,7 +12,7 @@ from __future__ import annotations
 import numpy as np
 
 from rne_dynamics.compiling.addresses import call, call_rows
-from rne_dynamics.compiling.jit import in_place_helper, in_place_routine
+from rne_dynamics.compiling.jit import helper, routine
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.simulation.plant import arrays
 from rne_dynamics.simulation.plant.arrays import BACKWARD, FORWARD, LOWER, UPPER, VISCOUS, OwnCode
@@ -32,7 +32,7 @@ _TOLERANCE = 1e-13
 _NEARBY = 0.02
 
 
-@in_place_routine
+@routine
 def smooth_rows_step(
     code: OwnCode, block: Block, width: int, n: int, damped: bool, semi_implicit: bool, dt: float
 ) -> None:
@@ -80,7 +80,7 @@ def smooth_rows_step(
     _take_over(block, width, n)
 
 
-@in_place_helper
+@helper
 def _forward(code: OwnCode, block: Block, width: int, locked: bool) -> None:
     """Accelerations of the stage; `locked` where there is anything in LOCK."""
     rows = block.rows
@@ -99,7 +99,7 @@ def _forward(code: OwnCode, block: Block, width: int, locked: bool) -> None:
             leave(block, 0)
 
 
-@in_place_helper
+@helper
 def _classify(block: Block, width: int, n: int) -> bool:
     """Fill CHOICE, DIRECTION, LOCK and DRIVE from the velocities: all joints at rest are held. Whether one rests."""
     rows, joints = block.rows, block.joints
@@ -121,14 +121,14 @@ def _classify(block: Block, width: int, n: int) -> bool:
     return any_rests
 
 
-@in_place_helper
+@helper
 def _slide(rows: Array, joints: Array, k: int, direction: float) -> None:
     friction = joints[FORWARD, k] if direction > 0.0 else (-joints[BACKWARD, k] if direction < 0.0 else 0.0)
     rows[at.LOCK, k], rows[at.DRIVE, k] = rows[at.IMPLICIT, k], rows[at.EFFORT, k] - friction
     rows[at.DIRECTION, k] = direction if joints[FORWARD, k] > 0.0 or joints[BACKWARD, k] > 0.0 else 0.0
 
 
-@in_place_helper
+@helper
 def _choose_method(
     code: OwnCode, block: Block, width: int, n: int, damped: bool, semi_implicit: bool, dt: float
 ) -> bool:
@@ -153,7 +153,7 @@ def _choose_method(
     return explicit
 
 
-@in_place_helper
+@helper
 def _moved(block: Block, lane: int, n: int, dt: float) -> bool:
     """Whether the decay rate last evaluated does not decide the step: near the limit, or of a posture some way off.
 
@@ -165,7 +165,7 @@ def _moved(block: Block, lane: int, n: int, dt: float) -> bool:
     return bool(moved)
 
 
-@in_place_helper
+@helper
 def _rate_needed(block: Block, width: int, n: int, dt: float) -> bool:
     needed = False
     for lane in range(width):
@@ -173,7 +173,7 @@ def _rate_needed(block: Block, width: int, n: int, dt: float) -> bool:
     return needed
 
 
-@in_place_helper
+@helper
 def _put_rate(block: Block, lane: int, n: int) -> None:
     if block.refused[lane] != 0:
         block.rate[lane] = np.inf
@@ -185,7 +185,7 @@ def _put_rate(block: Block, lane: int, n: int) -> None:
         block.rows[at.Q_RATED, k] = block.rows[at.Q, k]
 
 
-@in_place_helper
+@helper
 def _settle(code: OwnCode, block: Block, width: int, n: int) -> None:
     """Decide how joints at rest go on, by pivoting from all held, and leave the accelerations of that in QDD."""
     rows, size = block.rows, width * n
@@ -203,7 +203,7 @@ def _settle(code: OwnCode, block: Block, width: int, n: int) -> None:
         _forward(code, block, width, True)
 
 
-@in_place_helper
+@helper
 def _pivot(block: Block, lane: int, n: int) -> bool:
     """Free the joints whose friction or stop cannot hold them, hold those that start the wrong way; False: none."""
     rows, joints, changed, fastest, strongest = block.rows, block.joints, False, 0.0, 0.0
@@ -233,7 +233,7 @@ def _pivot(block: Block, lane: int, n: int) -> bool:
     return changed
 
 
-@in_place_helper
+@helper
 def _take_over(block: Block, width: int, n: int) -> None:
     """Make the end of the step the state of the active lanes, or leave them where an event comes before it."""
     rows, joints = block.rows, block.joints

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.linalg import eigh
 
-from rne_dynamics.compiling.jit import in_place_kernel
+from rne_dynamics.compiling.jit import kernel
 from rne_dynamics.model.inertia import Array
 
 #: Damping of a gear as a part of what is critical for its rotor and what its joint feels.
@@ -97,7 +97,7 @@ class Motors:
         return torque
 
 
-@in_place_kernel
+@kernel
 def _turn(
     table: Array, play: float, dt: float, q: Array, qd: Array, position: Array, velocity: Array, torque: Array
 ) -> None:

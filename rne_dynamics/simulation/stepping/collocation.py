@@ -36,6 +36,7 @@ _S11, _S12, _S21 = 1.0 / 24.0, 0.5 * _A12, 0.5 * _A21
 # λ, an eigenvalue of Butcher's matrix (the other one is its conjugate), and the factors that project two stages on its
 # eigenvector
 _LAMBDA = 0.25 + 1j * _R3 / 12.0
+_SQUARE = _LAMBDA * _LAMBDA
 _IN, _OUT = 2.0 - _R3, 2.0 + _R3
 # weights of the positions: h² Σ b_i (1 − c_i) a_i
 _P1, _P2 = 0.5 * _C2, 0.5 * _C1
@@ -80,12 +81,12 @@ def _stages(
     nz, joints, wrenches, drive, locked = z.shape[0], plant.joints, plant.wrenches, piece.drive, piece.locked
     here = np.empty(BASE)
     base_at(plant.base, elapsed, here)
-    J, bias, inverse = np.empty((nz, nz)), np.empty(nz), np.empty((nz, nz), dtype=np.complex128)
+    J, bias, inverse = np.empty((nz, nz)), np.empty(nz), np.empty((nz, nz, 2))
     flexible_mass_and_bias(flex, here, wrenches, z, zd, 0.0, J, J, bias)
     if not _newton_matrix(flex, joints, J, locked, h, inverse):
         return NO_INERTIA
     a1, a2, r1, r2 = np.zeros(nz), np.zeros(nz), np.empty(nz), np.empty(nz)
-    z_stage, zd_stage, w = np.empty(nz), np.empty(nz), np.empty(nz, dtype=np.complex128)
+    z_stage, zd_stage, w = np.empty(nz), np.empty(nz), np.empty((nz, 2))
     # the first guess needs no evaluation: the residual of a = 0 linearised about the start
     _start_residuals(flex, joints, piece, zd, bias, h, r1, r2)
     scale = _size(J, zd) + h * _size_of_forces(flex, J, z, bias, drive)
@@ -109,10 +110,10 @@ def _stages(
                 for k in range(nz):
                     r[k] = 0.0 if locked[k] else r[k] + joints[k, VISCOUS] * zd_stage[k] - drive[k]
         for k in range(nz):
-            w[k] = complex(-r1[k], -_IN * r2[k])
+            w[k, 0], w[k, 1] = -r1[k], -_IN * r2[k]
         _solve(inverse, w)
         for k in range(nz):
-            r1[k], r2[k] = w[k].real, _OUT * w[k].imag
+            r1[k], r2[k] = w[k, 0], _OUT * w[k, 1]
             a1[k] += r1[k]
             a2[k] += r2[k]
         change = h * (_size(J, r1) + _size(J, r2))
@@ -173,49 +174,75 @@ def _size_of_forces(flex: Flex, J: Array, z: Array, bias: Array, drive: Array) -
 
 @helper
 def _newton_matrix(
-    flex: Flex, joints: Array, J: Array, locked: NDArray[np.bool_], h: float, L: NDArray[np.complex128]
+    flex: Flex, joints: Array, J: Array, locked: NDArray[np.bool_], h: float, L: Array
 ) -> bool:
     """L D Lᵀ = J + h λ C + h² λ² K, D on the diagonal of L; False where a joint moves no inertia.
 
-    The real part is positive definite, as Re λ and Re λ² are positive, so that it needs no pivoting (N. J. Higham,
-    Factorizing complex symmetric matrices with positive definite real and imaginary parts, Math. Comp. 67, 1998).
+    Complex numbers, as pairs (nz, nz, 2). The real part is positive definite, as Re λ and Re λ² are positive, so that
+    it needs no pivoting (N. J. Higham, Factorizing complex symmetric matrices with positive definite real and imaginary
+    parts, Math. Comp. 67, 1998).
     """
     nz, n = J.shape[0], flex.packed.joints
-    first, second = h * _LAMBDA, h * h * _LAMBDA * _LAMBDA
     for a in range(nz):
         for b in range(a + 1):
-            x = complex(J[a, b], 0.0)
+            damping, stiffness = 0.0, 0.0
             if a == b:
-                x += first * joints[a, VISCOUS]
+                damping += joints[a, VISCOUS]
             if b >= n:
-                x += first * flex.damping[a - n, b - n] + second * flex.stiffness[a - n, b - n]
+                damping += flex.damping[a - n, b - n]
+                stiffness += flex.stiffness[a - n, b - n]
+            real = J[a, b] + h * (_LAMBDA.real * damping + h * _SQUARE.real * stiffness)
+            imaginary = h * (_LAMBDA.imag * damping + h * _SQUARE.imag * stiffness)
             if locked[a] or locked[b]:
-                x = complex(1.0 if a == b else 0.0, 0.0)
-            L[a, b] = x
+                real, imaginary = 1.0 if a == b else 0.0, 0.0
+            _put(L[a], b, (real, imaginary))
     for a in range(nz):
-        diagonal = L[a, a].real
+        diagonal = L[a, a, 0]
         for b in range(a):  # row a of L D, then of L
-            t = L[a, b]
+            t = _at(L[a], b)
             for k in range(b):
-                t -= L[a, k] * L[b, k]
-            L[a, b] = t
+                t = _less(t, _at(L[a], k), _at(L[b], k))
+            _put(L[a], b, t)
         for b in range(a):
-            t = L[a, b]
-            L[a, b] = t / L[b, b]
-            L[a, a] -= t * L[a, b]
-        if not L[a, a].real > SINGULAR * diagonal:
+            t = _at(L[a], b)
+            _put(L[a], b, _over(t, _at(L[b], b)))
+            _put(L[a], a, _less(_at(L[a], a), t, _at(L[a], b)))
+        if not L[a, a, 0] > SINGULAR * diagonal:
             return False
     return True
 
 
 @helper
-def _solve(L: NDArray[np.complex128], x: NDArray[np.complex128]) -> None:
-    """Solve L D Lᵀ x = x in place."""
+def _solve(L: Array, x: Array) -> None:
+    """Solve L D Lᵀ x = x in place; x (nz, 2)."""
     nz = x.shape[0]
     for a in range(nz):
         for k in range(a):
-            x[a] -= L[a, k] * x[k]
+            _put(x, a, _less(_at(x, a), _at(L[a], k), _at(x, k)))
     for a in range(nz - 1, -1, -1):
-        x[a] /= L[a, a]
+        _put(x, a, _over(_at(x, a), _at(L[a], a)))
         for k in range(a + 1, nz):
-            x[a] -= L[k, a] * x[k]
+            _put(x, a, _less(_at(x, a), _at(L[k], a), _at(x, k)))
+
+
+@helper
+def _at(row: Array, k: int) -> tuple[float, float]:
+    return row[k, 0], row[k, 1]
+
+
+@helper
+def _put(row: Array, k: int, z: tuple[float, float]) -> None:
+    row[k, 0], row[k, 1] = z
+
+
+@helper
+def _less(z: tuple[float, float], a: tuple[float, float], b: tuple[float, float]) -> tuple[float, float]:
+    """z − a b."""
+    return z[0] - a[0] * b[0] + a[1] * b[1], z[1] - a[0] * b[1] - a[1] * b[0]
+
+
+@helper
+def _over(a: tuple[float, float], b: tuple[float, float]) -> tuple[float, float]:
+    """a / b."""
+    square = b[0] * b[0] + b[1] * b[1]
+    return (a[0] * b[0] + a[1] * b[1]) / square, (a[1] * b[0] - a[0] * b[1]) / square

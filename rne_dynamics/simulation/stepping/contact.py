@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from rne_dynamics.compiling.addresses import call
 from rne_dynamics.compiling.apart import apart
-from rne_dynamics.compiling.jit import helper, in_place_helper, kernel
+from rne_dynamics.compiling.jit import helper, kernel
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.simulation.plant.arrays import BACKWARD, FORWARD, LOWER, UPPER, VISCOUS, PlantArrays
 from rne_dynamics.simulation.plant.bending import Flex
@@ -76,7 +76,7 @@ def response(
     return bool(inverse(factor, scale, A))
 
 
-@in_place_helper
+@helper
 def stop_side(plant: PlantArrays, q: Array, j: int) -> int:
     """1 where joint j is at its upper stop, −1 at its lower one, 2 at both (no play), 0 in between."""
     iq = plant.positions[j]
@@ -88,13 +88,13 @@ def stop_side(plant: PlantArrays, q: Array, j: int) -> int:
     return 1 if up else (-1 if down else 0)
 
 
-@in_place_helper
+@helper
 def rubs(plant: PlantArrays, j: int) -> bool:
     """Whether joint j has Coulomb friction."""
     return bool(plant.joints[j, FORWARD] > 0.0 or plant.joints[j, BACKWARD] > 0.0)
 
 
-@in_place_helper
+@helper
 def held(plant: PlantArrays, q: Array, qd: Array) -> bool:
     """Whether any joint rests where friction may hold it, or touches a stop."""
     for j in range(qd.shape[0]):
@@ -105,7 +105,7 @@ def held(plant: PlantArrays, q: Array, qd: Array) -> bool:
     return False
 
 
-@in_place_helper
+@helper
 def kept_within_stops(plant: PlantArrays, q: Array, q_new: Array) -> None:
     """Clip, in place, joints that round-off moved past a stop; a joint that started beyond one is left alone."""
     joints = plant.joints
@@ -117,7 +117,7 @@ def kept_within_stops(plant: PlantArrays, q: Array, q_new: Array) -> None:
             q_new[iq] = max(q_new[iq], joints[j, LOWER])
 
 
-@in_place_helper
+@helper
 def directions(qd: Array, locked: NDArray[np.bool_], direction: Array) -> None:
     """`states_of_joints` where no joint rests."""
     for j in range(qd.shape[0]):
@@ -176,7 +176,7 @@ def states_of_joints(plant: PlantArrays, memory: Memory, A: Array, effort: Array
             piece.direction[resting[a]] = 1.0 if status[a] == AT_LOW else -1.0
 
 
-@in_place_helper
+@helper
 def sliding_torque(joints: Array, qd: Array, j: int) -> float:
     """Friction against the motion of joint j, viscous and Coulomb."""
     torque = joints[j, VISCOUS] * qd[j]

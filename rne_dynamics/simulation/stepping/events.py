@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from rne_dynamics.compiling.apart import apart
-from rne_dynamics.compiling.jit import in_place_helper, in_place_routine, kernel
+from rne_dynamics.compiling.jit import helper, kernel, routine
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.simulation.plant.arrays import BACKWARD, FORWARD, LOWER, UPPER, PlantArrays, without_loops_and_flex
 from rne_dynamics.simulation.plant.base_course import base_at
@@ -66,7 +66,7 @@ def step_with_events(
     return _in_pieces(plant, given.loops, given.flex, memory, A, piece, effort, dt, q_new, qd_new)
 
 
-@in_place_helper
+@helper
 def _in_pieces(
     plant: PlantArrays, loops: Loops | None, flex: Flex | None, memory: Memory, A: Array, piece: Piece, effort: Array,
     dt: float, q_new: Array, qd_new: Array,
@@ -104,7 +104,7 @@ def _in_pieces(
     return left
 
 
-@in_place_routine
+@routine
 def smooth_step(
     plant: PlantArrays, memory: Memory, piece: Piece, q: Array, qd: Array, effort: Array, dt: float, q_new: Array,
     qd_new: Array,
@@ -129,7 +129,7 @@ def smooth_step(
     return not _margin(plant, piece, q_new, qd_new) < 0.0
 
 
-@in_place_helper
+@helper
 def _apply_friction(plant: PlantArrays, effort: Array, piece: Piece) -> None:
     """Fill `piece.drive`: the efforts less Coulomb friction of the joints that slide."""
     for j in range(effort.shape[0]):
@@ -140,7 +140,7 @@ def _apply_friction(plant: PlantArrays, effort: Array, piece: Piece) -> None:
             piece.drive[j] += plant.joints[j, BACKWARD]
 
 
-@in_place_helper
+@helper
 def _stop_joints(plant: PlantArrays, piece: Piece, q_new: Array, qd_new: Array) -> None:
     """At an event: velocities that have just reversed become zero, positions just past a stop are clipped."""
     for j in range(qd_new.shape[0]):
@@ -149,7 +149,7 @@ def _stop_joints(plant: PlantArrays, piece: Piece, q_new: Array, qd_new: Array) 
     kept_within_stops(plant, piece.q, q_new)
 
 
-@in_place_helper
+@helper
 def _margin(plant: PlantArrays, piece: Piece, q: Array, qd: Array) -> float:
     """Distance from the nearest event of any joint: positive before it, negative past it, infinite where none can come.
 
@@ -171,7 +171,7 @@ def _margin(plant: PlantArrays, piece: Piece, q: Array, qd: Array) -> float:
     return nearest
 
 
-@in_place_helper
+@helper
 def _until_event(
     plant: PlantArrays, loops: Loops | None, flex: Flex | None, memory: Memory, piece: Piece, left: float, dt: float,
     q_new: Array, qd_new: Array,

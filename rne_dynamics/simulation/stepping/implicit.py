@@ -27,7 +27,10 @@ def semi_implicit_step(
         return False
     apart(implicit_velocities, (plant, memory.M, memory.bias, A, q, qd, effort, dt, qd_new))
     if loops is None and flex is None:
-        integrate_configuration_kernel(plant.topology, q, dt * qd_new, q_new)
+        step = np.empty(n)
+        for j in range(n):
+            step[j] = dt * qd_new[j]
+        integrate_configuration_kernel(plant.topology, q, step, q_new)
     else:
         for j in range(n):
             q_new[j] = q[j] + dt * qd_new[j]

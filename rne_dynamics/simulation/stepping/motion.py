@@ -9,14 +9,11 @@ from numpy.typing import NDArray
 
 from rne_dynamics.compiling.addresses import call
 from rne_dynamics.compiling.apart import apart
-from rne_dynamics.compiling.jit import helper, in_place_helper, kernel, separate_kernel
-from rne_dynamics.dynamics.articulated.nasser import WORK_COLUMNS as _NASSER_COLUMNS
+from rne_dynamics.compiling.jit import helper, kernel
 from rne_dynamics.dynamics.articulated.nasser import nasser_kernel
 from rne_dynamics.dynamics.composite.inertia_scale import inertia_scale_kernel
-from rne_dynamics.dynamics.composite.mass_matrix import WORK_COLUMNS as _MASS_COLUMNS
 from rne_dynamics.dynamics.composite.mass_matrix import mass_matrix_kernel
 from rne_dynamics.dynamics.declared.arm import Arm
-from rne_dynamics.dynamics.newton_euler.newton_euler import WORK_COLUMNS as _FORCE_COLUMNS
 from rne_dynamics.dynamics.newton_euler.newton_euler import inverse_dynamics_kernel
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.simulation.plant.arrays import LOCK, VISCOUS, PlantArrays, without_loops_and_flex
@@ -27,8 +24,6 @@ from rne_dynamics.simulation.plant.loops import Loops, closed_mass_and_bias
 from rne_dynamics.spatial.arrays import copy_into
 from rne_dynamics.spatial.cholesky import scaled_cholesky_solve
 from rne_dynamics.straight_line.status import REFUSED
-
-_WORK_COLUMNS = max(_NASSER_COLUMNS, _FORCE_COLUMNS, _MASS_COLUMNS)
 
 
 class Memory(NamedTuple):
@@ -48,7 +43,6 @@ class Memory(NamedTuple):
         Motion of the base at the time of an evaluation; shape (12,).
     """
 
-    work: Array
     M: Array
     bias: Array
     tau: Array
@@ -88,7 +82,7 @@ class Piece(NamedTuple):
 def memory_of(bodies: int, nq: int, n: int) -> Memory:
     """Workspace for a plant of that size."""
     return Memory(
-        np.empty((bodies, _WORK_COLUMNS)), np.empty((n, n)), np.empty(n), np.empty(n), np.empty(n), np.empty(n),
+        np.empty((n, n)), np.empty(n), np.empty(n), np.empty(n), np.empty(n),
         np.empty(n), np.empty(n), np.empty(nq), np.empty(nq), np.empty(nq), np.empty(BASE),
     )  # fmt: skip
 
@@ -99,7 +93,7 @@ def piece_of(nq: int, n: int) -> Piece:
     return Piece(np.empty(nq), np.empty(n), np.zeros(n, dtype=np.bool_), np.zeros(n), np.empty(n))
 
 
-@in_place_helper
+@helper
 def mass_and_bias(
     plant: PlantArrays, loops: Loops | None, flex: Flex | None, memory: Memory, q: Array, qd: Array, implicit: float,
     factor: Array,
@@ -117,13 +111,13 @@ def mass_and_bias(
     rest = memory.qdd
     for j in range(qd.shape[0]):
         rest[j] = 0.0
-    arm = Arm(plant.topology, plant.parameters, base, plant.wrenches, memory.work)
+    arm = Arm(plant.topology, plant.parameters, base, plant.wrenches, ())
     apart(inverse_dynamics_kernel, (arm, q, qd, rest, bias))
     apart(mass_matrix_kernel, (arm, q, M))
     return True
 
 
-@in_place_helper
+@helper
 def mass_scale(
     plant: PlantArrays, loops: Loops | None, flex: Flex | None, memory: Memory, q: Array, scale: Array
 ) -> None:
@@ -132,16 +126,16 @@ def mass_scale(
         scale[j] = 0.0
     if loops is None:
         joints = q.shape[0] if flex is None else flex.packed.joints
-        apart(inertia_scale_kernel, (plant.topology, plant.parameters, q[:joints], memory.work, scale[:joints]))
+        apart(inertia_scale_kernel, (plant.topology, plant.parameters, q[:joints], scale[:joints]))
         return
     tree, T = loops.work.tau, loops.T
-    apart(inertia_scale_kernel, (plant.topology, plant.parameters, loops.posture, memory.work, tree))
+    apart(inertia_scale_kernel, (plant.topology, plant.parameters, loops.posture, tree))
     for i in range(tree.shape[0]):
         for j in range(scale.shape[0]):
             scale[j] += tree[i] * T[i, j] * T[i, j]
 
 
-@in_place_helper
+@helper
 def _lock(M: Array, tau: Array, scale: Array, locked: NDArray[np.bool_]) -> None:
     """Replace the rows of locked joints in M q̈ = τ by q̈ = 0."""
     n = tau.shape[0]
@@ -154,7 +148,7 @@ def _lock(M: Array, tau: Array, scale: Array, locked: NDArray[np.bool_]) -> None
             M[j, j], scale[j] = 1.0, 1.0
 
 
-@in_place_helper
+@helper
 def _own_accelerations(code: int, memory: Memory, q: Array, qd: Array, locked: NDArray[np.bool_]) -> bool:
     """Fill `memory.qdd` by the arm's own machine code; False where it refuses the state."""
     for j in range(qd.shape[0]):
@@ -167,7 +161,7 @@ def _own_accelerations(code: int, memory: Memory, q: Array, qd: Array, locked: N
     return True
 
 
-@separate_kernel
+@kernel
 def accelerations(
     plant: PlantArrays, loops: Loops | None, flex: Flex | None, memory: Memory, q: Array, qd: Array, drive: Array,
     locked: NDArray[np.bool_],
@@ -184,7 +178,7 @@ def accelerations(
     if plant.code.forward != 0 and _own_accelerations(plant.code.forward, memory, q, qd, locked):
         return True
     if loops is None and flex is None and not any_locked and not plant.mimic:
-        arm = Arm(plant.topology, plant.parameters, memory.base, plant.wrenches, memory.work)
+        arm = Arm(plant.topology, plant.parameters, memory.base, plant.wrenches, ())
         failed = apart(nasser_kernel, (arm, q, qd, tau, qdd))
         return bool(failed < 0)
     if not mass_and_bias(plant, loops, flex, memory, q, qd, 0.0, memory.M):
@@ -196,7 +190,7 @@ def accelerations(
     return bool(scaled_cholesky_solve(memory.M, tau, qdd, qdd) < 0)
 
 
-@in_place_helper
+@helper
 def position_rate(plant: PlantArrays, loops: Loops | None, flex: Flex | None, q: Array, qd: Array, rate: Array) -> None:
     """Fill dq/dt (nq,)."""
     if loops is None and flex is None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from rne_dynamics.compiling.jit import in_place_helper, separate_kernel
+from rne_dynamics.compiling.jit import helper, kernel
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.simulation.plant.arrays import PlantArrays
 from rne_dynamics.simulation.plant.base_course import base_at
@@ -16,7 +16,7 @@ from rne_dynamics.simulation.stepping.motion import Memory, Piece, accelerations
 TIMES, AHEAD, WEIGHTS = (0.0, 0.5, 0.5, 1.0), (0.5, 0.5, 1.0, 0.0), (1.0, 2.0, 2.0, 1.0)
 
 
-@in_place_helper
+@helper
 def add_stage(stage: int, h: float, start: Array, rate: Array, there: Array, total: Array) -> None:
     """Move `there` to the next stage of a step of length `h` from `start`; add the weighted rate to `total`."""
     ahead, weight = AHEAD[stage] * h, WEIGHTS[stage]
@@ -25,21 +25,21 @@ def add_stage(stage: int, h: float, start: Array, rate: Array, there: Array, tot
         there[k] = start[k] + ahead * rate[k]
 
 
-@in_place_helper
+@helper
 def end_of_step(h: float, start: Array, total: Array, end: Array) -> None:
     """Fill `end` from the weighted rates of all stages."""
     for k in range(start.shape[0]):
         end[k] = start[k] + h / 6.0 * total[k]
 
 
-@in_place_helper
+@helper
 def first_stage(start: Array, there: Array, total: Array) -> None:
     """Put the first stage at `start` and `total` to zero."""
     for k in range(start.shape[0]):
         there[k], total[k] = start[k], 0.0
 
 
-@separate_kernel
+@kernel
 def runge_kutta(
     plant: PlantArrays, loops: Loops | None, flex: Flex | None, memory: Memory, piece: Piece, elapsed: float, h: float,
     q_new: Array, qd_new: Array,

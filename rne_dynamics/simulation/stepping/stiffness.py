@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from rne_dynamics.compiling.addresses import call
 from rne_dynamics.compiling.apart import apart
-from rne_dynamics.compiling.jit import helper, in_place_helper, in_place_kernel
+from rne_dynamics.compiling.jit import helper, kernel
 from rne_dynamics.dynamics.composite.inertia_scale import inertia_scale_kernel
 from rne_dynamics.dynamics.composite.mass_matrix import mass_matrix_kernel
 from rne_dynamics.dynamics.declared.arm import Arm
@@ -23,7 +23,7 @@ STIFF = 2.0
 SLOW, FAST, NOT_DETERMINED = range(3)
 
 
-@in_place_helper
+@helper
 def damped(joints: Array) -> bool:
     """Whether any joint has viscous friction."""
     any_damped = False
@@ -32,7 +32,7 @@ def damped(joints: Array) -> bool:
     return any_damped
 
 
-@in_place_helper
+@helper
 def inverse_needed(plant: PlantArrays, loops: Loops | None, flex: Flex | None) -> bool:
     """Whether `too_stiff` reads M⁻¹. Collocation steps any stiffness, and open arms have `viscous_rate`."""
     if loops is not None:
@@ -66,12 +66,12 @@ def too_stiff(
     return FAST if rate * dt > STIFF else SLOW
 
 
-@in_place_helper
+@helper
 def open_viscous_rate(plant: PlantArrays, memory: Memory, q: Array) -> float:
     """Σ D_j (M⁻¹)_jj, which bounds the fastest decay by viscous friction, 1/s; −1 where a joint moves no inertia."""
     found = memory.qdd
     if plant.code.inverse_diagonal == 0 or call(plant.code.inverse_diagonal, (q, found)) & REFUSED != 0:
-        arm = Arm(plant.topology, plant.parameters, None, None, memory.work)
+        arm = Arm(plant.topology, plant.parameters, None, None, ())
         if not apart(inverse_diagonal, (arm, q, memory.M, memory.tau, found)):
             return -1.0
     rate = 0.0
@@ -80,7 +80,7 @@ def open_viscous_rate(plant: PlantArrays, memory: Memory, q: Array) -> float:
     return rate
 
 
-@in_place_kernel
+@kernel
 def inverse_diagonal(arm: Arm, q: Array, M: Array, x: Array, found: Array) -> bool:
     """Fill `found` with (M⁻¹)_jj, (n,); False where a joint moves no inertia. M and x (n,) are memory.
 
@@ -88,7 +88,7 @@ def inverse_diagonal(arm: Arm, q: Array, M: Array, x: Array, found: Array) -> bo
     then L has no more entries than M, and column j of L⁻¹ only those of the joints on the way to the base.
     """
     n = M.shape[0]
-    inertia_scale_kernel(arm.topology, arm.parameters, q, arm.work, x)
+    inertia_scale_kernel(arm.topology, arm.parameters, q, x)
     for j in range(n):
         found[j] = x[n - 1 - j]
     mass_matrix_kernel(arm, q, M)

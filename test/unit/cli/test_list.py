@@ -91,7 +91,7 @@ def test_help_and_version(capsys):
     assert main(["--version"]) == 0
     lines = capsys.readouterr().out.splitlines()
     assert lines[0] == f"rne {rne.__version__}"
-    assert [line.split()[0] for line in lines[1:4]] == ["Python", "numpy", "numba"]
+    assert [line.split()[0] for line in lines[1:4]] == ["Python", "numpy", "llvmlite"]
     assert lines[-1].startswith("ROS 2 ")
 
 

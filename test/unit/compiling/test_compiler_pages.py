@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-pytest.importorskip("numba", reason="nothing is compiled without numba")
+pytest.importorskip("llvmlite", reason="nothing is compiled without llvmlite")
 
 PROGRAM = """
 import re

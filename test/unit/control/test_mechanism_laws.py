@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from support.kinds import kinds_of
 from support.mechanisms import four_bar
 from support.supervised import settings
 
@@ -43,14 +44,14 @@ def test_computed_torque_is_inverse_dynamics_of_the_acceleration_it_asks_for(pan
 
 
 def test_the_stop_of_a_runaway_motor_calls_the_kernel_of_the_law(pantograph):
-    """Its arrays are partly read-only, of which numba would make another kernel while the motor drives the arm."""
+    """Its arrays are partly read-only, for which another kernel would be compiled while the motor drives the arm."""
     robot = pantograph.with_effort_limit(np.full(3, 100.0))
     torques, qdd = Torques(settings(robot)), np.array([1.0, 2.0, -3.0])
     ComputedTorque(robot, Gains.critically_damped(3, 20.0)).law(Q, QD, REST)
-    compiled = len(getattr(closed_law_kernel, "overloads", ()))
+    compiled = kinds_of(closed_law_kernel)
     torques.warm_up(Q)
     effort = torques.explaining(Q, QD, qdd)
-    assert len(getattr(closed_law_kernel, "overloads", ())) == compiled
+    assert kinds_of(closed_law_kernel) == compiled
     np.testing.assert_allclose(effort, rne.inverse_dynamics(robot, Q, QD, qdd), rtol=1e-10, atol=1e-10)
 
 

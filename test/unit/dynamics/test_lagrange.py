@@ -300,7 +300,7 @@ def test_the_engine_shares_no_dynamics_with_the_others():
     # makes machine code of this engine's own kernel
     shared = (
         "declared.arguments", "declared.base_motion", "composite.inertia_scale", "newton_euler.moving_root",
-        "declared.specialised", "declared.meanwhile", "kinematics.random_configuration",
+        "declared.specialised", "kinematics.random_configuration",
     )  # fmt: skip
     assert dynamics == own | {f"{PACKAGE.name}.dynamics.{stem}" for stem in shared}
 

@@ -1,9 +1,6 @@
-"""A new quantity is a kernel and its declaration: plain function, batches, `bind` and compiled form come from them."""
+"""A new quantity is a kernel and its declaration: plain function, batches, `bind` and `c_function` come from them."""
 
 from __future__ import annotations
-
-import sys
-from runpy import run_module
 
 import numpy as np
 import pytest
@@ -11,21 +8,22 @@ from numpy.typing import ArrayLike
 from support.errors import relative_error
 
 import rne_dynamics as rne
-from rne_dynamics import bound
-from rne_dynamics.compiling.jit import in_place_kernel
+from rne_dynamics import bound, c_functions
+from rne_dynamics.compiling.jit import kernel
 from rne_dynamics.dynamics import quantities
-from rne_dynamics.dynamics.composite.mass_matrix import WORK_COLUMNS, mass_matrix_kernel
-from rne_dynamics.dynamics.declared.arm import Arm, body_rows
+from rne_dynamics.dynamics.composite.mass_matrix import mass_matrix_kernel
+from rne_dynamics.dynamics.declared.arm import NO_WORK, Arm
 from rne_dynamics.dynamics.declared.forms import N
 from rne_dynamics.dynamics.declared.quantity import Quantity
 from rne_dynamics.dynamics.quantities import QUANTITIES, batched
 from rne_dynamics.errors import ArgumentError
+from rne_dynamics.model.packed_arm import OK, WRONG_SHAPE
 from rne_dynamics.straight_line.machine_code import processor
 
 PUMA = rne.load_urdf("puma560")
 
 
-@in_place_kernel
+@kernel
 def doubled_kernel(arm: Arm, q: np.ndarray, M: np.ndarray) -> None:
     mass_matrix_kernel(arm, q, M)
     for i in range(M.shape[0]):
@@ -33,7 +31,7 @@ def doubled_kernel(arm: Arm, q: np.ndarray, M: np.ndarray) -> None:
             M[i, k] *= 2.0
 
 
-DOUBLED = Quantity("doubled", doubled_kernel, ("q",), (N, N), body_rows(WORK_COLUMNS))
+DOUBLED = Quantity("doubled", doubled_kernel, ("q",), (N, N), NO_WORK)
 
 
 @DOUBLED.public
@@ -49,16 +47,18 @@ def test_all_forms_come_from_the_declaration():
     assert relative_error(doubled(PUMA, q[0]), expected[0]) < 1e-14
     assert relative_error(doubled(PUMA, q=q[0].tolist()), expected[0]) < 1e-14
     out = np.empty((6, 6))
-    assert DOUBLED.packed(rne.compiled.pack(PUMA), q[1], out) == rne.compiled.OK
+    arm = PUMA.pack(PUMA.base_at_rest, checked=False)
+    assert DOUBLED.packed(arm, q[1], out) == OK
     assert relative_error(out, expected[1]) < 1e-14
-    assert DOUBLED.packed(rne.compiled.pack(PUMA), q[1], out[:5].copy()) == rne.compiled.WRONG_SHAPE
+    assert DOUBLED.packed(arm, q[1], out[:5].copy()) == WRONG_SHAPE
     assert doubled.__doc__ == "Twice the mass matrix."
 
 
-def test_an_entry_in_the_list_gives_bind_batches_and_the_compiled_function(monkeypatch):
+def test_an_entry_in_the_list_gives_bind_batches_and_the_function_of_c(monkeypatch):
     listed = {**QUANTITIES, "doubled": DOUBLED}
     monkeypatch.setattr(quantities, "QUANTITIES", listed)
-    monkeypatch.setattr(bound, "QUANTITIES", listed)
+    for module in (bound, c_functions):
+        monkeypatch.setattr(module, "QUANTITIES", listed)
     q, out = np.random.default_rng(1).normal(size=(9, 6)), np.empty((6, 6))
     expected = 2.0 * rne.mass_matrix(PUMA, q)
     assert rne.bind(PUMA, "doubled")(q[2], out=out) is out
@@ -67,10 +67,11 @@ def test_an_entry_in_the_list_gives_bind_batches_and_the_compiled_function(monke
         f = rne.bind(PUMA, "doubled", batch=engine)
         assert f.engine == ("general" if processor() is None else engine)
         assert relative_error(f(q), expected) < 1e-12
-    monkeypatch.delitem(sys.modules, "rne_dynamics.dynamics.compiled")
-    names = run_module("rne_dynamics.dynamics.compiled")  # `rne.compiled`, made anew with this list
-    assert names["doubled"] is DOUBLED.packed
-    assert "doubled" in names["__all__"]
+    if processor() is not None:
+        f = rne.c_function(PUMA, "doubled")
+        assert f.signature == "int doubled(const double q[6], double out[36])"
+        assert f.ctypes(*(np.ctypeslib.as_ctypes(x.reshape(-1)) for x in (q[5], out))) == f.DONE
+        assert relative_error(out, expected[5]) < 1e-12
 
 
 def test_its_errors_are_those_of_every_quantity():
@@ -87,17 +88,14 @@ def test_its_errors_are_those_of_every_quantity():
 
 
 @pytest.mark.parametrize("name", QUANTITIES)
-def test_every_declared_quantity_is_a_public_function_and_a_compiled_one(name):
+def test_every_declared_quantity_is_a_public_function(name):
     assert getattr(rne, name).__name__ == name
-    assert getattr(rne.compiled, name) is QUANTITIES[name].packed
-    assert name in rne.compiled.__all__
 
 
 def test_the_reference_pages_have_every_declared_quantity(root):
     compiled, batches = ((root / "docs" / page).read_text(encoding="utf-8") for page in ("compiled.md", "batches.md"))
     for name, quantity in QUANTITIES.items():
-        arguments = ("arm", *(word for word in ("link",) if word in quantity.options), *quantity.inputs)
-        assert f"`{name}({', '.join(arguments)}, " in compiled, name
+        assert f"`{name}({', '.join(quantity.inputs)}, " in compiled, name
         assert f'"{name}"' in (rne.bind.__doc__ or ""), name
         assert f"`{name}`" in compiled, name
     for name in batched():

@@ -7,6 +7,8 @@ from support.errors import relative_error
 from support.robots import with_own_code
 
 import rne_dynamics as rne
+from rne_dynamics.straight_line import machine_code
+from rne_dynamics.straight_line.graph import LARGEST
 from rne_dynamics.straight_line.machine_code import processor
 
 pytestmark = pytest.mark.skipif(processor() is None, reason="no straight-line code on this processor")
@@ -15,6 +17,11 @@ ARMS = {
     "floating": lambda: with_own_code("puma560", "floating"), "mimic": lambda: gripper().with_own_code(),
     "prismatic": lambda: slider().with_own_code(), "chain": lambda: chain(3).with_own_code(),
 }  # fmt: skip
+
+
+@pytest.fixture(autouse=True)
+def all_code_is_made(monkeypatch):
+    monkeypatch.setattr(machine_code, "QUICK", LARGEST)
 
 
 @pytest.fixture(params=ARMS)

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from support.arms import chain, gripper
 
-from rne_dynamics.compiling.addresses import call_from_python
+from rne_dynamics.compiling.addresses import call
 from rne_dynamics.control.computed_torque import ComputedTorque
 from rne_dynamics.control.gains import Gains
 from rne_dynamics.control.trajectory import Quintic
@@ -48,14 +48,14 @@ def test_locked_joints_do_not_move_and_their_torques_hold_them(robot):
     for locked in (np.zeros(n, bool), np.arange(n) % 2 == 0, np.ones(n, bool)):
         q, qd, tau = rng.uniform(-1.0, 1.0, (3, n))
         found = np.empty(n)
-        assert call_from_python(code.forward, (q, qd, tau, np.where(locked, LOCK, 0.0), found)) == 0
+        assert call(code.forward, (q, qd, tau, np.where(locked, LOCK, 0.0), found)) == 0
         M, left = mass_matrix(robot, q), tau - inverse_dynamics(robot, q, qd, np.zeros(n))
         free = ~locked
         wanted = np.zeros(n)
         wanted[free] = np.linalg.solve(M[np.ix_(free, free)], left[free])
         assert_close(np.where(locked, 0.0, found), wanted, "accelerations")
         assert_close(np.where(locked, -LOCK * found, 0.0), np.where(locked, M @ wanted - left, 0.0), "torques")
-    assert call_from_python(code.inverse_diagonal, (q, found)) == 0
+    assert call(code.inverse_diagonal, (q, found)) == 0
     assert_close(found, np.diag(np.linalg.inv(M)), "inverse diagonal")
 
 

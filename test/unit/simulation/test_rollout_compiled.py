@@ -24,7 +24,6 @@ from rne_dynamics.errors import ControlError, SimulationError, SingularInertiaEr
 from rne_dynamics.model.tree import Friction, Limits
 from rne_dynamics.simulation.plant.plant import ArmPlant
 from rne_dynamics.simulation.plant.start import checked_state
-from rne_dynamics.simulation.rollouts import loop_tier
 from rne_dynamics.simulation.rollouts.cycle_by_cycle import cycle_by_cycle
 from rne_dynamics.simulation.rollouts.rollout import Rollout, simulate
 
@@ -151,32 +150,3 @@ def test_a_run_that_fails_raises_the_error_of_its_step():
         Rollout(ArmPlant(robot), integral_law(chain(3)), Hold(np.zeros(3)))
     with pytest.raises(ControlError, match=r"reference\.q has shape"):
         Rollout(ArmPlant(robot), integral_law(robot), Hold(np.zeros(3)))
-
-
-@pytest.mark.parametrize("name", ["puma560", "scara", "cylindrical"])
-def test_before_the_loop_is_compiled_plain_python_runs_it(name, monkeypatch):
-    def fresh():
-        robot = load_urdf(name)
-        return Rollout(ArmPlant(robot, limit_effort=False), integral_law(robot), path_of(robot))
-
-    expected, rollout = fresh().run(), fresh()
-    monkeypatch.setattr(loop_tier, "is_ready", lambda *_: False)
-    monkeypatch.setattr(loop_tier, "MOST_STEPS", 399)
-    made, used = loop_tier._in_python(), []
-    monkeypatch.setattr(loop_tier, "_in_python", lambda: used.append(1) or made)
-    found = rollout.run()
-    for name_of in ("q", "qd", "effort", "kinetic", "potential"):
-        there = getattr(expected, name_of)
-        np.testing.assert_allclose(
-            getattr(found, name_of), there, rtol=1e-9, atol=1e-9 * max(np.abs(there).max(), 1.0), err_msg=name_of
-        )
-    assert used == [1]
-    rollout.run()  # more than is worth it: compiled
-    assert used == [1]
-
-
-def test_an_arm_without_machine_code_of_its_own_is_run_by_the_compiled_loop(monkeypatch):
-    robot = load_urdf("planar2").with_own_code(False)
-    monkeypatch.setattr(loop_tier, "is_ready", lambda *_: False)
-    monkeypatch.setattr(loop_tier, "_in_python", lambda: pytest.fail("in plain Python"))
-    Rollout(ArmPlant(robot), integral_law(robot), path_of(robot)).run()

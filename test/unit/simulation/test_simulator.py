@@ -139,7 +139,7 @@ import sys
 from itertools import product
 import numpy as np
 import rne_dynamics as rne
-from rne_dynamics.compiling.progress import watch_files
+from rne_dynamics.compiling import store
 from rne_dynamics.simulation.plant.arrays import BACKWARD, FORWARD, LOWER, UPPER, VISCOUS
 from rne_dynamics.simulation.runs.simulator import Simulator
 from rne_dynamics.simulation.stepping.stepping import methods_within, unchecked_step
@@ -149,28 +149,28 @@ plant, n = rne.ArmPlant(robot, stops=False), robot.n
 loops = plant.coordinates.mechanism
 arm = Simulator(plant, np.full(n, 0.1) if loops is None else loops.posture[loops.actuated])
 arm.warm_up()
-files, ends = [], set()
-with watch_files(lambda path, new: files.append(path.name)):
-    arm.advance(10)
-    for friction, play in product(([0.0] * 3, [0.1] * 3, [1e6, 5.0, 5.0]), (1e-3, np.inf)):
-        joints = plant.joints.copy()
-        joints[:n, [VISCOUS, FORWARD, BACKWARD]] = friction
-        joints[:n, LOWER], joints[:n, UPPER] = arm.state.q - play, arm.state.q + play
-        joints.flags.writeable = False
-        for load, method, push in product((0.0, 2.0), methods_within(arm.method, plant.coordinates), (0.0, 20.0)):
-            loads = np.full((plant.tree.bodies, 6), load) if load else np.zeros((0, 6))
-            state = arm.state
-            for k in range(90):
-                effort = np.full(n, push if k < 60 else -push)
-                state = unchecked_step(plant, state, effort, 1e-3, method, loads, joints)
-                ends |= {"rests" if x == 0.0 else "moves" for x in state.qd}
-                ends |= {"at a stop" for x, j in zip(state.q, joints) if x in (j[LOWER], j[UPPER])}
+files, ends, read = [], set(), store.load
+store.load = lambda name: files.append(name) or read(name)
+arm.advance(10)
+for friction, play in product(([0.0] * 3, [0.1] * 3, [1e6, 5.0, 5.0]), (1e-3, np.inf)):
+    joints = plant.joints.copy()
+    joints[:n, [VISCOUS, FORWARD, BACKWARD]] = friction
+    joints[:n, LOWER], joints[:n, UPPER] = arm.state.q - play, arm.state.q + play
+    joints.flags.writeable = False
+    for load, method, push in product((0.0, 2.0), methods_within(arm.method, plant.coordinates), (0.0, 20.0)):
+        loads = np.full((plant.tree.bodies, 6), load) if load else np.zeros((0, 6))
+        state = arm.state
+        for k in range(90):
+            effort = np.full(n, push if k < 60 else -push)
+            state = unchecked_step(plant, state, effort, 1e-3, method, loads, joints)
+            ends |= {"rests" if x == 0.0 else "moves" for x in state.qd}
+            ends |= {"at a stop" for x, j in zip(state.q, joints) if x in (j[LOWER], j[UPPER])}
 assert ends == {"rests", "moves", "at a stop"}, ends
 print(files)
 """
 
 
-@pytest.mark.skipif(not COMPILED, reason="numba is not installed")
+@pytest.mark.skipif(not COMPILED, reason="llvmlite is not installed")
 @pytest.mark.parametrize("robot", ["panda", "pantograph", "flexible_arm"])
 def test_after_warming_up_no_event_needs_another_kernel(robot):
     """Joints that rest, stick, slide and meet stops; stiff friction; loads at a link; with brakes and without."""

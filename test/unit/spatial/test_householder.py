@@ -3,14 +3,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-pytest.importorskip("numba", reason="its helpers are called through functions compiled here")
-
-import numba
-
+from rne_dynamics.compiling.jit import kernel
 from rne_dynamics.spatial import householder
 
 
-@numba.njit
+@kernel
 def least_squares(A, top, m, n, b, pivots, factors):
     """x of least |A x − b| where A has full column rank, the rank, and a bound of the smallest singular value."""
     rank = householder.factor(A, top, m, n, A.shape[1], pivots, factors, 0)
@@ -22,7 +19,7 @@ def least_squares(A, top, m, n, b, pivots, factors):
     return x, rank, householder.smallest_bound(A, top, rank, np.zeros(n + 1))
 
 
-@numba.njit
+@kernel
 def least_norm(A, top, m, n, c, pivots, factors):
     """y of least norm with Aᵀ y = c."""
     rank = householder.factor(A, top, m, n, n, pivots, factors, 0)
@@ -66,7 +63,7 @@ def test_rank_and_columns_behind(rank):
 
 
 def least_squares_with(A, b, pivots, factors):
-    @numba.njit
+    @kernel
     def run(A, b, pivots, factors):
         rank = householder.factor(A, 0, 8, 5, 7, pivots, factors, 0)
         householder.apply_transpose(A, 0, 8, rank, factors, 0, b)

@@ -7,21 +7,14 @@ from typing import Any
 import numpy as np
 import pytest
 
-pytest.importorskip("numba", reason="its helpers are called through functions compiled here")
-
-import numba
-
+from rne_dynamics.compiling.jit import kernel
 from rne_dynamics.spatial import vector
 
 
 @cache
 def from_python(helper: Callable[..., Any]) -> Callable[..., Any]:
-    """A helper as something Python can call: it runs compiled, inside a function of its own."""
-
-    def call(*arguments: Any) -> Any:
-        return helper(*arguments)
-
-    return numba.njit(call)
+    """A helper as a kernel, which Python can call."""
+    return kernel(helper)
 
 
 class Compiled:

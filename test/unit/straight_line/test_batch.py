@@ -185,7 +185,7 @@ def test_every_width_of_vectors(width, reads_strips):
     robot, count = named("puma560"), 2501  # more than two strips, which are of 1024 rows
     text = module_text(trace(QUANTITIES["inverse_dynamics"].recipe(robot)), width, reads_strips=reads_strips)
     assert ("@read_strip" in text) is reads_strips
-    addresses, _keep = load(object_code(text, target), target, ("run",), {})
+    addresses, _keep = load(object_code(text, target, optimised=False), "test", ("run",), {})
     rows = states(robot, "inverse_dynamics", count)
     out, refused = np.empty((count, robot.n)), np.full(count, 7, np.uint8)
     runner(addresses["run"], 3)(count, *(array.ctypes.data for array in (*rows, out, refused)))

@@ -10,6 +10,7 @@ from support.arms import chain
 from support.errors import relative_error
 
 import rne_dynamics as rne
+from rne_dynamics.compiling.native import c_function
 from rne_dynamics.dynamics.derivatives.forward_derivatives import FORWARD_DYNAMICS_DERIVATIVES
 from rne_dynamics.straight_line import machine_code
 from rne_dynamics.straight_line.columns_ir import columns_text
@@ -25,10 +26,11 @@ def test_columns_in_every_width_of_vectors(width):
     robot = chain(7)
     program = machine_code.trace(FORWARD_DYNAMICS_DERIVATIVES.recipe(robot))
     text = columns_text(program, width)
-    addresses, _keep = machine_code.load(machine_code.object_code(text, target), target, ("state",), {})
+    code = machine_code.object_code(text, target, optimised=False)
+    addresses, _keep = machine_code.load(code, "test", ("state",), {})
     state = np.random.default_rng(1).normal(size=(3, 7))
     out = np.full(3 * 49 + 1, 5.0)
-    run = machine_code.c_function(addresses["state"], *[ctypes.c_void_p] * 4, result=ctypes.c_int32)
+    run = c_function(addresses["state"], *[ctypes.c_void_p] * 4, result=ctypes.c_int32)
     assert run(*(array.ctypes.data for array in (*state, out))) == VALID
     assert relative_error(out[:-1].reshape(3, 7, 7), rne.forward_dynamics_derivatives(robot, *state)) < 1e-11
     assert out[-1] == 5.0

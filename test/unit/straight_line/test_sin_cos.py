@@ -23,7 +23,7 @@ def sin_cos():
     x = Symbol(graph, graph.input(0, 1.0))
     results = tuple(x.of(name).node for name in ("sin", "cos"))
     text = module_text(Program(graph, (1,), results, True), TARGET.width)
-    addresses, memory = load(object_code(text, TARGET), TARGET, ("run",), {})
+    addresses, memory = load(object_code(text, TARGET, optimised=False), "test", ("run",), {})
     run = runner(addresses["run"], 1)
 
     def call(angles):

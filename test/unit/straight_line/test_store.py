@@ -14,8 +14,9 @@ from support.arms import chain
 from support.errors import relative_error
 
 import rne_dynamics as rne
+from rne_dynamics.compiling import store
 from rne_dynamics.dynamics.quantities import QUANTITIES
-from rne_dynamics.straight_line import machine_code, store
+from rne_dynamics.straight_line import machine_code
 from rne_dynamics.straight_line.batch_code import BATCH
 from rne_dynamics.straight_line.batch_ir import module_text
 from rne_dynamics.straight_line.recipe import Recipe
@@ -32,7 +33,7 @@ def folder(tmp_path, monkeypatch):
 
 
 def keep_in(folder, monkeypatch) -> None:
-    monkeypatch.setattr(store, "folders", lambda: (folder,))
+    monkeypatch.setattr(store, "_places", lambda: ((folder, ""),))
     monkeypatch.setattr(store, "target", lambda: folder)
 
 
@@ -49,15 +50,15 @@ def check(robot) -> None:
 
 def test_compiled_once_and_then_read(folder, monkeypatch):
     check(chain(2))
-    assert len(list(folder.iterdir())) == 1
-    monkeypatch.setattr(machine_code, "object_code", lambda *_: pytest.fail("compiled again"))
+    assert len(list(folder.glob("straight_line-*"))) == 1
+    monkeypatch.setattr(machine_code, "object_code", lambda *_, **__: pytest.fail("compiled again"))
     check(chain(2))
 
 
 @pytest.mark.parametrize("harm", ["cut", "turned", "empty", "exchanged"])
 def test_a_file_that_is_not_what_was_written_is_compiled_again(folder, harm):
     check(chain(2))
-    (path,) = folder.iterdir()
+    (path,) = folder.glob("straight_line-*")
     content = path.read_bytes()
     if harm == "cut":
         path.write_bytes(content[: len(content) // 2])
@@ -67,7 +68,7 @@ def test_a_file_that_is_not_what_was_written_is_compiled_again(folder, harm):
         path.write_bytes(b"")
     else:
         check(chain(3))
-        (other,) = (p for p in folder.iterdir() if p != path)
+        (other,) = (p for p in folder.glob("straight_line-*") if p != path)
         path.write_bytes(other.read_bytes())
     check(chain(2))
     assert path.read_bytes() == content
@@ -75,16 +76,38 @@ def test_a_file_that_is_not_what_was_written_is_compiled_again(folder, harm):
 
 def test_code_that_computes_something_else_is_not_used(folder, monkeypatch):
     target = machine_code.processor()
-    other = machine_code.object_code(module_text(trace(recipe(chain(2, rotor=1.0))), target.width), target)
-    monkeypatch.setattr(machine_code, "object_code", lambda *_: other)
+    text = module_text(trace(recipe(chain(2, rotor=1.0))), target.width)
+    other = machine_code.object_code(text, target, optimised=False)
+    monkeypatch.setattr(machine_code, "object_code", lambda *_, **__: other)
     with pytest.warns(RuntimeWarning, match="of robot 'chain2' differs from its kernel"):
         f = rne.bind_batch(chain(2), "inverse_dynamics")
     assert f.engine == "general"
 
 
+def test_long_code_is_made_where_it_is_asked_for_and_then_used_by_plain_functions(folder, monkeypatch):
+    monkeypatch.setattr(machine_code, "QUICK", 10)
+    vectors = np.zeros((3, 2))
+
+    def used() -> bool:
+        robot = chain(2).with_own_code()
+        rne.inverse_dynamics(robot, *vectors)
+        return QUANTITIES["inverse_dynamics"].has_code(robot)
+
+    assert not used()
+    assert len(list(folder.glob("straight_line-*-above-10.code"))) == 1
+    monkeypatch.setattr(machine_code, "trace", lambda *_: pytest.fail("traced again"))
+    assert not used()
+    monkeypatch.setattr(machine_code, "trace", trace)
+    robot = chain(2).with_own_code()
+    assert not QUANTITIES["inverse_dynamics"].has_code(robot)
+    rne.bind(robot, "inverse_dynamics")
+    assert QUANTITIES["inverse_dynamics"].has_code(robot)
+    assert used()
+
+
 def test_what_nobody_used_for_long_is_deleted(folder):
     check(chain(2))
-    (first,) = folder.iterdir()
+    (first,) = folder.glob("straight_line-*")
     old = time.time() - store.KEPT - 10.0
     os.utime(first, (old, old))
     check(chain(2))  # used again
@@ -136,7 +159,7 @@ def test_an_edit_of_a_helper_is_another_file():
 def test_a_folder_that_cannot_be_written_causes_one_warning(tmp_path, monkeypatch):
     (tmp_path / "file").touch()
     keep_in(tmp_path / "file" / "below", monkeypatch)
-    with pytest.warns(RuntimeWarning, match=r"cannot be kept in .*below.* Fix: set NUMBA_CACHE_DIR"):
+    with pytest.warns(RuntimeWarning, match=r"cannot be kept.*below.* Fix: set RNE_DYNAMICS_CACHE_DIR"):
         check(chain(2))
     with warnings.catch_warnings():
         warnings.simplefilter("error")
@@ -144,13 +167,13 @@ def test_a_folder_that_cannot_be_written_causes_one_warning(tmp_path, monkeypatc
 
 
 def test_no_folder_at_all(monkeypatch):
-    monkeypatch.setattr(store, "folders", lambda: ())
+    monkeypatch.setattr(store, "_places", lambda: ())
     monkeypatch.setattr(store, "target", lambda: None)
     check(chain(2))
 
 
 def _in_another_process(folder, barrier) -> None:
-    store.folders, store.target = lambda: (folder,), lambda: folder
+    store._places, store.target = lambda: ((folder, ""),), lambda: folder
     barrier.wait()
     check(chain(4))
 
@@ -164,4 +187,4 @@ def test_several_processes_at_once(tmp_path):
     for process in processes:
         process.join(60)
     assert [process.exitcode for process in processes] == [0, 0, 0]
-    assert len(list(tmp_path.iterdir())) == 1
+    assert len(list(tmp_path.glob("straight_line-*"))) == 1

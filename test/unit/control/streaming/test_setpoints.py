@@ -83,7 +83,7 @@ def test_a_stream_that_was_called_off_begins_again_only_after_a_pause(arm):
 def test_nothing_is_allocated_for_a_message(arm):
     """No array, and nothing that stays: a hundred bytes of integers come and go."""
     if not COMPILED:
-        pytest.skip("kernels without numba make objects of numbers")
+        pytest.skip("kernels without llvmlite make objects of numbers")
     for _ in range(50):
         arm.send(Q, Q)
     take, stamps = arm.setpoints.take, [arm.stamp + 1_000_000 * k for k in range(2000)]

@@ -1,4 +1,4 @@
-"""After its warm-up a supervisor needs no further kernel, whatever happens to the arm: numba would stall the stop."""
+"""After its warm-up a supervisor needs no further kernel, whatever happens to the arm."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ import numpy as np
 from support.supervised import Rig, settings
 
 import rne_dynamics as rne
-from rne_dynamics.compiling.progress import watch_files
+from rne_dynamics.compiling import store
 from rne_dynamics.control.supervision.states import Mode
 
 robot = rne.load_model(sys.argv[1])
@@ -35,47 +35,47 @@ rig.run(0.5)
 start = rig.supervisor.q.copy()
 rig.move(start, 0.1)  # a trajectory is checked where its message is read, which is not in the loop
 rig.run(0.5)
-files = []
-with watch_files(lambda path, new: files.append(path.name)):
-    rig.move(start + 0.1, 0.5)
-    rig.run(0.2)
-    rig.run(0.05, corrupt=lambda state: dict(state, velocity_missing=True))
-    rig.run(0.6)
-    rig.supervisor.hand_guide(True)
-    rig.run(0.2)
-    rig.supervisor.hand_guide(False)
-    rig.run(0.2)
-    rig.move(start, 0.5)
-    rig.run(0.2)
-    rig.run(0.35, corrupt=lambda state: None)
-    rig.run(1.0)
-    rig.supervisor.drives(rig.now, False)
-    rig.run(0.1)
-    rig.supervisor.drives(rig.now, True)
-    rig.run(0.3)
-    rig.move(start + 0.1, 0.5)
-    rig.run(0.2)
-    rig.supervisor.cancel("enough")
-    rig.run(0.5)
-    for j in range(n):
-        reversed_motor = np.where(np.arange(n) == j, -1.0, 1.0)
-        rig.motors = lambda command: reversed_motor * command
-        rig.move(rig.supervisor.queue.reference.q + 0.2, 0.5)
-        rig.run(1.5)
-        rig.motors = lambda command: command
-        rig.run(1.0)
-        rig.simulator.reset()
-        if rig.mode is Mode.FAULT:
-            rig.supervisor.recover(rig.now)
-        rig.run(0.5)
-    rig.supervisor.stop(rig.now, "the end")
+files, read = [], store.load
+store.load = lambda name: files.append(name) or read(name)
+rig.move(start + 0.1, 0.5)
+rig.run(0.2)
+rig.run(0.05, corrupt=lambda state: dict(state, velocity_missing=True))
+rig.run(0.6)
+rig.supervisor.hand_guide(True)
+rig.run(0.2)
+rig.supervisor.hand_guide(False)
+rig.run(0.2)
+rig.move(start, 0.5)
+rig.run(0.2)
+rig.run(0.35, corrupt=lambda state: None)
+rig.run(1.0)
+rig.supervisor.drives(rig.now, False)
+rig.run(0.1)
+rig.supervisor.drives(rig.now, True)
+rig.run(0.3)
+rig.move(start + 0.1, 0.5)
+rig.run(0.2)
+rig.supervisor.cancel("enough")
+rig.run(0.5)
+for j in range(n):
+    reversed_motor = np.where(np.arange(n) == j, -1.0, 1.0)
+    rig.motors = lambda command: reversed_motor * command
+    rig.move(rig.supervisor.queue.reference.q + 0.2, 0.5)
     rig.run(1.5)
+    rig.motors = lambda command: command
+    rig.run(1.0)
+    rig.simulator.reset()
+    if rig.mode is Mode.FAULT:
+        rig.supervisor.recover(rig.now)
+    rig.run(0.5)
+rig.supervisor.stop(rig.now, "the end")
+rig.run(1.5)
 assert {Mode.TRACKING, Mode.FLOATING, Mode.STOPPING, Mode.FAULT, Mode.RELEASED} <= set(rig.modes), rig.modes
 print(files)
 """
 
 
-SLOW_IN_PYTHON = pytest.mark.skipif(not COMPILED, reason="without numba it takes minutes, and nothing is compiled")
+SLOW_IN_PYTHON = pytest.mark.skipif(not COMPILED, reason="without llvmlite it takes minutes, and nothing is compiled")
 
 
 @pytest.mark.parametrize("robot", ["planar2", pytest.param("pantograph", marks=SLOW_IN_PYTHON)])

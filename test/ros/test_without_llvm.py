@@ -1,4 +1,4 @@
-"""A node on a machine without numba: slower, as exact, and one line of log that says so."""
+"""A node on a computer without llvmlite: slower, as exact, and one line of log that says so."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ AT_ONCE = ("-p", "startup_check.duration:=0.0", "-p", "start.ramp_time:=0.0")
     "gravity_compensation", *(pytest.param(node, marks=pytest.mark.slow) for node in ("effort_gate", "simulator"))
 ])
 def test_it_comes_up_and_logs_once_that_it_is_slow(node, make_peer, namespace, tmp_path):
-    (tmp_path / "numba.py").write_text("raise ImportError('no numba here')\n")
+    (tmp_path / "llvmlite.py").write_text("raise ImportError('no llvmlite here')\n")
     path = os.pathsep.join(filter(None, [str(tmp_path), os.environ.get("PYTHONPATH")]))
     at = f"{namespace}/{node}"
     arguments = [
@@ -36,6 +36,6 @@ def test_it_comes_up_and_logs_once_that_it_is_slow(node, make_peer, namespace, t
             assert peer.answer(Q) == pytest.approx(rne.gravity_torque(robot, np.array(Q)).tolist(), rel=1e-9)
         said = process.output()
         assert process.stop() == 0
-    assert said.count("numba is not installed") == 1
-    assert "[WARN]" in next(line for line in said.splitlines() if "numba is not installed" in line)
+    assert said.count("llvmlite is not installed") == 1
+    assert "[WARN]" in next(line for line in said.splitlines() if "llvmlite is not installed" in line)
     assert "Warning:" not in said, said

@@ -1,0 +1,195 @@
+"""One quantity of one robot as a function of C, for loops of users in numba, Cython, C++ or ctypes: `c_function`."""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import partial
+from math import prod
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
+
+from rne_dynamics.advice import install
+from rne_dynamics.closed_chain.specialised import WITH_CODE as CLOSED
+from rne_dynamics.closed_chain.specialised import code_of
+from rne_dynamics.dynamics.declared.base_motion import BaseMotion, packed_base
+from rne_dynamics.dynamics.declared.declared import Declared
+from rne_dynamics.dynamics.declared.specialised import kept_code
+from rne_dynamics.dynamics.quantities import QUANTITIES
+from rne_dynamics.errors import ArgumentError, RneDynamicsError, unknown
+from rne_dynamics.model.inertia import Array
+from rne_dynamics.model.protocol import Robot, check_loaded
+from rne_dynamics.model.robot import RobotModel
+from rne_dynamics.straight_line import status
+
+if TYPE_CHECKING:  # with LLVM
+    from rne_dynamics.straight_line.state_code import StateCode
+
+
+@dataclass(frozen=True, eq=False)
+class CFunction:
+    """A quantity of a robot as a function of C, which `c_function` makes.
+
+    It takes pointers to doubles: one for each input, then one for the output, which is filled row by row. The output
+    must not lie in the memory of an input. The function keeps nothing between calls and holds no lock: any number of
+    threads may call it at once. It is valid in this process, as long as this object or its `ctypes` is alive.
+
+    Attributes
+    ----------
+    DONE, NOT_FINITE, REFUSED
+        What the function returns: 0 where the output is filled, otherwise the sum of the reasons why it is not.
+        `NOT_FINITE` (1): an input has NaN or infinity. `REFUSED` (2): the machine code does not compute this state: an
+        angle beyond 2³⁰ rad, a mass matrix without an inverse; of a mechanism, loops that do not close or a singular
+        posture.
+    quantity
+        Its name.
+    address
+        Where the function is.
+    signature
+        Its declaration in C.
+    inputs, output
+        Shapes of the inputs by name, in the function's order, and of the output.
+    ctypes
+        The function as a pointer of `ctypes`, which numba takes as well.
+    """
+
+    DONE: ClassVar[int] = status.VALID
+    NOT_FINITE: ClassVar[int] = status.NOT_FINITE
+    REFUSED: ClassVar[int] = status.REFUSED
+
+    quantity: str
+    address: int
+    signature: str
+    inputs: Mapping[str, tuple[int, ...]]
+    output: tuple[int, ...]
+    ctypes: Any
+
+
+class _Offer(NamedTuple):
+    """A quantity's inputs, its options, and its machine code for a base at rest or of a motion (12,)."""
+
+    inputs: tuple[str, ...]
+    options: tuple[str, ...]
+    code: Callable[[Array | None], StateCode | None]
+
+
+def c_function(
+    robot: Robot, quantity: str, *, link: str | None = None, base_motion: BaseMotion | None = None
+) -> CFunction:
+    """A function of C that computes one quantity of one robot for one state, for loops in other compiled code.
+
+    The machine code is compiled at the first call, in 0.02 to 1 s for most robots, and loaded from disk later.
+
+    Parameters
+    ----------
+    robot
+        An open arm, a mechanism, or an arm with flexible links.
+    quantity
+        Of an open arm any that `bind` has; the output of forward kinematics is all rotations, then all positions. Of a
+        mechanism: ``"inverse_dynamics"``, ``"forward_dynamics"``, ``"mass_matrix"``, ``"bias_torque"``,
+        ``"gravity_torque"``, and ``"assemble"``, the positions of all joints; loops are closed from its posture on in
+        every call. Of a flexible arm: ``"equations_of_motion"``, the bias forces in the last row;
+        ``"flexible_inverse_dynamics"`` and ``"flexible_forward_dynamics"``, the modes' numbers after the joints'.
+    link
+        Of the two Jacobians: whose.
+    base_motion
+        How the base moves in every call; at rest by default. Of the quantities whose plain function has this option.
+
+    Raises
+    ------
+    ArgumentError
+        No robot, an unknown quantity, an option that the quantity does not have or lacks, or a base motion as for
+        `inverse_dynamics`.
+    ModelError
+        An unknown link.
+    RneDynamicsError
+        There is no machine code for this quantity of this robot: the message says why, and what to do.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import rne_dynamics as rne
+    >>> f = rne.c_function(rne.load_urdf("puma560"), "gravity_torque")
+    >>> f.signature
+    'int gravity_torque(const double q[6], double out[6])'
+    >>> q, tau = np.zeros(6), np.empty(6)
+    >>> f.ctypes(np.ctypeslib.as_ctypes(q), np.ctypeslib.as_ctypes(tau)) == f.DONE
+    True
+    """
+    check_loaded(robot)
+    kind, offers_of = _KINDS[robot.kind]
+    offers = offers_of(robot, link or "")
+    if not isinstance(quantity, str) or quantity not in offers:
+        raise ArgumentError(unknown("quantity", quantity, offers, f"c_function of {robot.name!r}, {kind},"))
+    inputs, options, code_for = offers[quantity]
+    for name, value in (("link", link), ("base_motion", base_motion)):
+        if value is not None and name not in options:
+            raise ArgumentError(f"{name} is given, but {quantity!r} has no such option; leave it out")
+    if "link" in options and link is None:
+        raise ArgumentError(f"{quantity!r} is that of a link; name it: link=robot.link_names[-1]")
+    base = None if base_motion is None else packed_base(robot.open_tree, base_motion, ())[0]
+    code = code_for(base)
+    if code is None:
+        raise RneDynamicsError(f"robot {robot.name!r} has no machine code of its {quantity}: {_reason(robot)}")
+    pointers = [ctypes.POINTER(ctypes.c_double)] * (len(inputs) + 1)
+    function: Any = ctypes.CFUNCTYPE(ctypes.c_int, *pointers)(code.address)
+    function.code = code  # the memory of the machine code belongs to it
+    sizes = dict(zip(inputs, code.widths, strict=True))
+    declared = ", ".join(f"const double {name}[{size}]" for name, size in sizes.items())
+    return CFunction(
+        quantity, code.address, f"int {quantity}({declared}, double out[{prod(code.shape)}])",
+        MappingProxyType({name: (size,) for name, size in sizes.items()}), code.shape, function,
+    )  # fmt: skip
+
+
+def _of_arm(robot: Any, link: str) -> dict[str, _Offer]:
+    return {name: _Offer(x.inputs, x.options, partial(_arm_code, robot, x, link)) for name, x in QUANTITIES.items()}
+
+
+def _arm_code(robot: RobotModel, quantity: Declared, link: str, base: Array | None) -> StateCode | None:
+    """As `Declared.code`, of any number of links."""
+    key = quantity.name, link, b"" if base is None else base.tobytes()
+    return kept_code(robot, key, lambda: quantity.recipe(robot, link, base))
+
+
+def _of_mechanism(robot: Any, link: str) -> dict[str, _Offer]:
+    options = {name: quantity.options for name, quantity in QUANTITIES.items()}
+    return {k: _Offer(x.inputs, options.get(k, ()), partial(code_of, robot, k)) for k, x in CLOSED.items()}
+
+
+def _of_flexible_arm(robot: Any, link: str) -> dict[str, _Offer]:
+    from rne_dynamics.flexible.specialised import WITH_CODE, arm_code  # beams and mode shapes take long to import
+
+    return {k: _Offer(inputs, ("base_motion",), partial(arm_code, robot, k)) for k, (_, inputs) in WITH_CODE.items()}
+
+
+#: What each kind of robot is called, and its quantities by name.
+_KINDS: Mapping[str, tuple[str, Callable[[Any, str], dict[str, _Offer]]]] = MappingProxyType(
+    {
+        "arm": ("an open arm", _of_arm),
+        "mechanism": ("a mechanism", _of_mechanism),
+        "flexible": ("a flexible arm", _of_flexible_arm),
+    }
+)
+
+
+def _reason(robot: Robot) -> str:
+    """Why there is no machine code, and what to do."""
+    from rne_dynamics.straight_line.entry import addresses
+    from rne_dynamics.straight_line.machine_code import processor
+
+    if processor() is None or addresses() is None:
+        return (
+            "this computer makes none. It needs Linux on x86-64 with AVX2 or on aarch64, CPython, and llvmlite "
+            f"({install('llvmlite', 'python3-llvmlite')}); otherwise call the function of Python"
+        )
+    if robot.loops:
+        return (
+            "it is too large, singular at its posture, or its actuated joints are no coordinates (rne check says so). "
+            "Choose another posture or other actuated joints, or call the function of Python"
+        )
+    return (
+        "it is too large, has no joints, or a joint moves no inertia (rne check names it). Give the links behind that "
+        "joint mass and inertia or lock it, lock joints that are not needed, or call the function of Python"
+    )

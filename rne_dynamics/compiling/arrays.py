@@ -1,0 +1,209 @@
+"""Arrays in compiled functions: their elements, views of parts, loops over them, new ones."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from rne_dynamics.compiling.instructions import Instructions, UntranslatableError, widest
+from rne_dynamics.compiling.kinds import (
+    BOOL,
+    ELEMENTS,
+    FLOAT,
+    INT,
+    ArrayKind,
+    Kind,
+    Number,
+    Scalar,
+    TableKind,
+    TupleKind,
+    View,
+    kind_of,
+)
+
+#: Whether indices are checked, where this environment variable is set: for tests.
+CHECKS = bool(os.environ.get("RNE_DYNAMICS_CHECK_INDICES"))
+
+
+class Arrays(Instructions):
+    """What a function does with arrays.
+
+    Attributes
+    ----------
+    allocates
+        Whether it makes arrays, so that it takes an arena (`module.ARENA`).
+    place
+        Where in the source the function is being translated.
+    """
+
+    allocates = False
+    place = ""
+
+    def parts(self, value: Any, kind: Kind) -> Iterator[str]:
+        """A value in registers, see `kinds.registers`."""
+        if isinstance(kind, Scalar):
+            yield self.register(value, kind)
+        elif isinstance(kind, ArrayKind):
+            yield value.data
+            yield from (self.register(x, INT) for x in (*value.shape, *(self.steps(value) if kind.strided else ())))
+        elif isinstance(kind, TableKind):
+            yield from (value.data, self.register(value.length, INT))
+        elif isinstance(kind, TupleKind):
+            for item, item_kind in zip(value, kind.items, strict=True):
+                yield from self.parts(item, item_kind)
+
+    def load(self, element: str, pointer: str) -> Number:
+        """An array's element at a place in memory."""
+        kind, memory, size, _ = ELEMENTS[element]
+        found = self.let(f"load {memory}, ptr {pointer}, align {size}")
+        if kind == BOOL:
+            return Number(BOOL, self.let(f"trunc i8 {found} to i1"))
+        if memory in ("i8", "i32"):
+            return Number(INT, self.let(f"{'zext' if memory == 'i8' else 'sext'} {memory} {found} to i64"))
+        return Number(kind, found)
+
+    def store(self, element: str, pointer: str, value: Any) -> None:
+        """Put a number into an array's element."""
+        kind, memory, size, _ = ELEMENTS[element]
+        if kind == INT and kind_of(value) == FLOAT:
+            value = self.whole(value)
+        text = self.register(self.truth(value) if kind == BOOL else value, kind)
+        if kind == BOOL:
+            text = self.let(f"zext i1 {text} to i8")
+        elif memory in ("i8", "i32"):
+            text = self.let(f"trunc i64 {text} to {memory}")
+        self.do(f"store {memory} {text}, ptr {pointer}, align {size}")
+
+    def product(self, factors: Sequence[Any]) -> Any:
+        """The product of integers."""
+        result: Any = 1
+        for factor in factors:
+            result = factor if isinstance(result, int) and result == 1 else self.binary("Mult", result, factor)
+        return result
+
+    def steps(self, view: View) -> tuple[Any, ...]:
+        """Elements between neighbours along each axis."""
+        return view.strides or tuple(self.product(view.shape[axis + 1 :]) for axis in range(len(view.shape)))
+
+    def moved(self, view: View, offset: Any) -> str:
+        """The place of an element, so many after the first one."""
+        memory = ELEMENTS[view.element].memory
+        return self.let(f"getelementptr {memory}, ptr {view.data}, i64 {self.register(offset, INT)}")
+
+    def item(self, view: View, indices: tuple[Any, ...]) -> Any:
+        """The element, or the view, at indices and slices."""
+        if _is_element(view, indices):
+            return self.load(view.element, self.element(view, indices))
+        return self.part(view, indices)
+
+    def put_item(self, view: View, indices: tuple[Any, ...], value: Any) -> None:
+        """Put a number, or an array's elements, to indices and slices."""
+        if _is_element(view, indices):
+            self.store(view.element, self.element(view, indices), value)
+        else:
+            self.fill(self.part(view, indices), value)
+
+    def element(self, view: View, indices: tuple[Any, ...]) -> str:
+        """Where an element is."""
+        return self.moved(view, self._offset(view, indices, checked=CHECKS))
+
+    def _offset(self, view: View, indices: Sequence[Any], *, checked: bool = False) -> Any:
+        total: Any = 0
+        for given, length, step in zip(indices, view.shape, self.steps(view), strict=False):
+            index = given
+            if isinstance(given, Number) or given < 0:
+                index = self.choose(self.compare("Lt", given, 0), self.binary("Add", given, length), given)
+            if checked:
+                self._check(index, length)
+            distance = index if isinstance(step, int) and step == 1 else self.binary("Mult", index, step)
+            total = distance if isinstance(total, int) and total == 0 else self.binary("Add", total, distance)
+        return total
+
+    def _check(self, index: Any, length: Any) -> None:
+        """End the process, with the place, where an index lies outside its array."""
+        good, bad = self.new("l"), self.new("l")
+        given = [f"i64 {self.register(x, INT)}" for x in (index, length)]
+        self.branch(self.let(f"icmp ult {', '.join(given).replace(', i64', ',')}"), good, bad)
+        self.label(bad)
+        text = f"{self.place}: index %ld of an array of length %ld"
+        name = f'@"text {text}"'
+        self.declarations |= {
+            f'{name} = internal constant [{len(text) + 1} x i8] c"{text}\\00"', "declare i32 @dprintf(i32, ptr, ...)"
+        }
+        self.do(f"call i32 (i32, ptr, ...) @dprintf(i32 2, ptr {name}, {', '.join(given)})")
+        self.call("abort", "void")
+        self.do("unreachable")
+        self.open = False
+        self.label(good)
+
+    def part(self, view: View, indices: tuple[Any, ...]) -> View:
+        """A view of a part of an array."""
+        starts: list[Any] = []
+        shape: list[Any] = []
+        steps: list[Any] = []
+        all_steps = self.steps(view)
+        for axis, index in enumerate(indices):
+            if not isinstance(index, slice):
+                starts.append(index)
+                continue
+            if index.step is not None:
+                raise UntranslatableError("slices have no steps")
+            start, stop = index.start or 0, view.shape[axis] if index.stop is None else index.stop
+            starts.append(start)
+            shape.append(stop if isinstance(start, int) and start == 0 else self.binary("Sub", stop, start))
+            steps.append(all_steps[axis])
+        shape += view.shape[len(indices) :]
+        steps += all_steps[len(indices) :]
+        # it lies in one piece if all behind a first slice is whole
+        slices = [k for k, index in enumerate(indices) if isinstance(index, slice)]
+        behind = indices[slices[0] + 1 :] if slices else ()
+        in_one = view.strides is None and all(index == slice(None) for index in behind)
+        data = self.moved(view, self._offset(view, starts))
+        return View(view.element, data, tuple(shape), None if in_one else tuple(steps))
+
+    def fill(self, view: View, value: Any) -> None:
+        """Put a number, or another array's elements, into an array."""
+        if len(view.shape) > 1 and view.strides is None and not (isinstance(value, View) and value.strides):
+            view = View(view.element, view.data, (self.product(view.shape),))
+            value = View(value.element, value.data, view.shape) if isinstance(value, View) else value
+        for k in self.counting(view.shape[0]):
+            one = self.item(value, (k,)) if isinstance(value, View) else value
+            self.put_item(view, (k,), one)
+
+    def counting(self, count: Any) -> Iterator[Number]:
+        """A loop around the instructions that are written meanwhile."""
+        counter = self.slot("i64")
+        test, body, after = (self.new("l") for _ in range(3))
+        self.do(f"store i64 0, ptr {counter}")
+        self.label(test)
+        now = self.let(f"load i64, ptr {counter}")
+        self.branch(self.let(f"icmp slt i64 {now}, {self.register(count, INT)}"), body, after)
+        self.label(body)
+        yield Number(INT, now)
+        self.do(f"store i64 {self.let(f'add nsw i64 {now}, 1')}, ptr {counter}")
+        self.go(test)
+        self.label(after)
+
+    def new_array(self, element: str, shape: tuple[Any, ...]) -> View:
+        """Memory for an array."""
+        return View(element, self.new_memory(self.product((*shape, ELEMENTS[element].size))), shape)
+
+    def new_memory(self, size: Any) -> str:
+        """Memory of so many bytes, the function's own until it returns."""
+        self.allocates = True
+        return self.let(f"call noalias ptr @allocate(ptr %arena, i64 {self.register(size, INT)})")
+
+    def item_of_tuple(self, items: tuple[Any, ...], index: Number) -> Number:
+        """An item of a tuple of numbers, at a place that is known when the function runs."""
+        kind = widest(*items)
+        slot = self.slot(f"[{len(items)} x {kind.register}]")
+        for k, item in enumerate(items):
+            place = self.let(f"getelementptr {kind.register}, ptr {slot}, i64 {k}")
+            self.do(f"store {kind.register} {self.register(item, kind)}, ptr {place}")
+        place = self.let(f"getelementptr {kind.register}, ptr {slot}, i64 {self.register(index, INT)}")
+        return Number(kind, self.let(f"load {kind.register}, ptr {place}"))
+
+
+def _is_element(view: View, indices: tuple[Any, ...]) -> bool:
+    return len(indices) == len(view.shape) and not any(isinstance(x, slice) for x in indices)

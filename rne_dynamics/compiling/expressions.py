@@ -1,0 +1,235 @@
+"""Expressions of Python in compiled functions."""
+
+from __future__ import annotations
+
+import ast
+import builtins
+from collections.abc import Sequence
+from types import FunctionType
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rne_dynamics.compiling.functions import METHODS, REPLACED
+from rne_dynamics.compiling.instructions import UntranslatableError
+from rne_dynamics.compiling.kinds import (
+    BOOL,
+    Compiled,
+    Kind,
+    Number,
+    Scalar,
+    Table,
+    View,
+    assembled,
+    kind_of,
+    registers,
+)
+from rne_dynamics.compiling.variables import Variable, Variables
+
+
+class Callees(Protocol):
+    """The functions that a function may call, and the arrays that it reads: a `Module`."""
+
+    def function(self, function: Any, kinds: tuple[Kind, ...]) -> Compiled:
+        """A function for kinds of arguments."""
+
+    def other(self, kernel: Any, kinds: tuple[Kind, ...]) -> Compiled:
+        """A kernel with a module of its own."""
+
+    def constant(self, array: NDArray[Any]) -> View:
+        """An array that is known while functions are translated."""
+
+
+class Expressions(Variables):
+    """What the expressions of a function give.
+
+    Parameters
+    ----------
+    module
+        Where the functions that it calls are.
+    function
+        The function.
+    assigned
+        How often each name is assigned to.
+    """
+
+    def __init__(self, module: Callees, function: FunctionType, assigned: dict[str, int]) -> None:
+        super().__init__(assigned)
+        self.module, self._globals = module, function.__globals__
+        cells = function.__closure__ or ()
+        self._cells = {
+            name: cell.cell_contents for name, cell in zip(function.__code__.co_freevars, cells, strict=True)
+        }
+
+    def value(self, node: ast.expr) -> Any:
+        """The value of an expression."""
+        return getattr(self, f"_of_{type(node).__name__}")(node)
+
+    def _of_Constant(self, node: ast.Constant) -> Any:
+        return node.value
+
+    def _of_Name(self, node: ast.Name) -> Any:
+        if node.id in self.scope:
+            found = self.scope[node.id]
+            return self.get(found) if isinstance(found, Variable) else found
+        for place in (self._cells, self._globals, vars(builtins)):
+            if node.id in place:
+                found = place[node.id]
+                return self.module.constant(found) if isinstance(found, np.ndarray) else found
+        raise UntranslatableError(f"{node.id} has no value yet")
+
+    def _of_Tuple(self, node: ast.Tuple) -> tuple[Any, ...]:
+        return tuple(self._values(node.elts))
+
+    def _values(self, nodes: Sequence[ast.expr]) -> list[Any]:
+        """The values of expressions, of which some may be starred tuples."""
+        found: list[Any] = []
+        for node in nodes:
+            found += self.value(node.value) if isinstance(node, ast.Starred) else [self.value(node)]
+        return found
+
+    def _of_Attribute(self, node: ast.Attribute) -> Any:
+        value = self.value(node.value)
+        if not isinstance(value, View):
+            return getattr(value, node.attr)
+        if node.attr in ("shape", "size"):
+            return value.shape if node.attr == "shape" else self.product(value.shape)
+        return METHODS[node.attr], value
+
+    def _of_BinOp(self, node: ast.BinOp) -> Any:
+        return self.binary(type(node.op).__name__, self.value(node.left), self.value(node.right))
+
+    def _of_UnaryOp(self, node: ast.UnaryOp) -> Any:
+        value = self.value(node.operand)
+        if isinstance(node.op, ast.Not):
+            return self.opposite(value)
+        return self.minus(value) if isinstance(node.op, ast.USub) else value
+
+    def _of_Compare(self, node: ast.Compare) -> Any:
+        left, answer = self.value(node.left), True
+        for operator, right_node in zip(node.ops, node.comparators, strict=True):
+            right = self.value(right_node)
+            if isinstance(operator, (ast.Is, ast.IsNot)):
+                one = (left is right) == isinstance(operator, ast.Is)
+            else:
+                one = self.compare(type(operator).__name__, left, right)
+            answer = one if answer is True else self.both(answer, one)
+            left = right
+        return answer
+
+    def _of_BoolOp(self, node: ast.BoolOp) -> Any:
+        """`and`, `or`: what follows is not evaluated once it is decided."""
+        is_and = isinstance(node.op, ast.And)
+        result, after = self.new_variable(BOOL), self.new("l")
+        is_written = False
+        for one in node.values:
+            truth = self.truth(self.value(one))
+            if not isinstance(truth, Number):
+                if truth == is_and and one is not node.values[-1]:
+                    continue  # decides nothing
+                if truth != is_and and not is_written:
+                    return truth
+            self.put(result, truth)
+            is_written = True
+            if not isinstance(truth, Number) or one is node.values[-1]:
+                break
+            other = self.new("l")
+            self.branch(truth.text, *((other, after) if is_and else (after, other)))
+            self.label(other)
+        self.label(after)
+        return self.get(result)
+
+    def _of_IfExp(self, node: ast.IfExp) -> Any:
+        condition = self.truth(self.value(node.test))
+        if not isinstance(condition, Number):
+            return self.value(node.body if condition else node.orelse)
+        if all(isinstance(x, (ast.Constant, ast.Name)) for x in (node.body, node.orelse)):
+            a, b = self.value(node.body), self.value(node.orelse)
+            if isinstance(kind_of(a), Scalar) and isinstance(kind_of(b), Scalar):
+                return self.choose(condition, a, b)
+        yes, no, after = (self.new("l") for _ in range(3))
+        name = f"the choice at column {node.col_offset} of line {node.lineno}"
+        self.branch(condition.text, yes, no)
+        self.label(yes)
+        a = self.value(node.body)
+        result = self.new_variable(self.joined_kind(name, kind_of(a), None))
+        self.put(result, a)
+        self.go(after)
+        self.label(no)
+        b = self.value(node.orelse)
+        self.joined_kind(name, kind_of(b), result.kind)
+        self.put(result, b)
+        self.go(after)
+        self.label(after)
+        return self.get(result)
+
+    def _of_Subscript(self, node: ast.Subscript) -> Any:
+        value, indices = self.value(node.value), self.indices(node.slice)
+        if isinstance(value, View):
+            return self.item(value, indices)
+        (index,) = indices
+        if isinstance(value, Table):
+            return self.item_of_table(value, index)
+        return self.item_of_tuple(value, index) if isinstance(index, Number) else value[index]
+
+    def indices(self, node: ast.expr) -> tuple[Any, ...]:
+        """Indices and slices in brackets."""
+        return tuple(
+            slice(*(None if x is None else self.value(x) for x in (one.lower, one.upper, one.step)))
+            if isinstance(one, ast.Slice) else self.value(one)
+            for one in (node.elts if isinstance(node, ast.Tuple) else [node])
+        )  # fmt: skip
+
+    # calls
+
+    def _of_Call(self, node: ast.Call) -> Any:
+        function, arguments = self.value(node.func), self._values(node.args)
+        return self.called(function, arguments, {word.arg or "": self.value(word.value) for word in node.keywords})
+
+    def called(self, function: Any, arguments: list[Any], named: dict[str, Any]) -> Any:
+        """What a function gives for values."""
+        if isinstance(function, tuple):  # a method and its array
+            method, array = function
+            return method(self, array, *arguments, **named)
+        in_code = getattr(function, "in_code", None) or _replacement(function)
+        if in_code is not None:
+            return in_code(self, *arguments, **named)
+        if isinstance(function, type) and issubclass(function, tuple):
+            return function(*arguments, **named)
+        source = getattr(function, "py_func", function)
+        if not isinstance(source, FunctionType):
+            raise UntranslatableError(f"{function!r} cannot be called by compiled functions")
+        names = source.__code__.co_varnames[len(arguments) : source.__code__.co_argcount]
+        arguments += [named[name] for name in names]
+        return self._given(self.module.function(function, tuple(map(kind_of, arguments))), arguments)
+
+    def called_apart(self, kernel: Any, arguments: Sequence[Any], kinds: tuple[Kind, ...]) -> Any:
+        """As `called`, of a kernel that has a module of its own."""
+        return self._given(self.module.other(kernel, kinds), arguments)
+
+    def _given(self, function: Compiled, arguments: Sequence[Any]) -> Any:
+        """What a compiled function returns."""
+        given = [
+            f"{part} {text}" for value, kind in zip(arguments, function.kinds, strict=True)
+            for part, text in zip(registers(kind), self.parts(value, kind), strict=True)
+        ]  # fmt: skip
+        if function.allocates:
+            self.allocates = True
+            given.insert(0, "ptr %arena")
+        call, parts = f"call {function.result} @{function.name}({', '.join(given)})", registers(function.returned)
+        if not parts:
+            self.do(call)
+            return assembled(function.returned, iter(()))
+        answer = self.let(call)
+        if len(parts) == 1:
+            return assembled(function.returned, iter([answer]))
+        loads = (self.let(f"extractvalue {function.result} {answer}, {k}") for k in range(len(parts)))
+        return assembled(function.returned, loads)
+
+
+def _replacement(function: Any) -> Any:
+    try:
+        return REPLACED.get(function)
+    except TypeError:  # not hashable
+        return None

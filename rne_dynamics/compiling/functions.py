@@ -1,0 +1,78 @@
+"""What compiled functions put in place of Python's and NumPy's functions, and of methods of arrays."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from rne_dynamics.compiling.kinds import FLOAT, Number, View
+
+if TYPE_CHECKING:
+    from rne_dynamics.compiling.arrays import Arrays
+
+
+def _of_c(name: str) -> Callable[..., Any]:
+    return lambda code, *values: code.of_float(name, *values)
+
+
+def _empty(code: Arrays, shape: Any, dtype: Any = np.float64) -> View:
+    lengths = shape if isinstance(shape, tuple) else (shape,)
+    return code.new_array(np.dtype(dtype).str, lengths)
+
+
+def _zeros(code: Arrays, shape: Any, dtype: Any = np.float64) -> View:
+    view = _empty(code, shape, dtype)
+    code.fill(view, 0)
+    return view
+
+
+def _float(code: Arrays, value: Any) -> Any:
+    return Number(FLOAT, code.register(value, FLOAT)) if isinstance(value, Number) else float(value)
+
+
+def _ceil(code: Arrays, value: Any) -> Any:
+    return code.whole(code.of_float("llvm.ceil.f64", value))
+
+
+def _copy(code: Arrays, view: View) -> View:
+    made = code.new_array(view.element, view.shape)
+    code.fill(made, view)
+    return made
+
+
+def _reshape(_code: Arrays, view: View, *shape: Any) -> View:
+    return View(view.element, view.data, shape[0] if isinstance(shape[0], tuple) else shape)
+
+
+#: By function; the first argument is the translator.
+REPLACED: Mapping[Any, Callable[..., Any]] = {
+    **{f: lambda code, x: code.absolute(x) for f in (abs, np.abs)},
+    bool: lambda code, x: code.truth(x),
+    np.bool_: lambda code, x: code.truth(x),
+    float: _float,
+    np.float64: _float,
+    int: lambda code, x: code.whole(x),
+    np.int64: lambda code, x: code.whole(x),
+    len: lambda _code, x: x.shape[0] if isinstance(x, View) else len(x),
+    min: lambda code, *x: code.extreme("min", *(x if len(x) > 1 else x[0])),
+    max: lambda code, *x: code.extreme("max", *(x if len(x) > 1 else x[0])),
+    np.empty: _empty,
+    np.zeros: _zeros,
+    np.isfinite: lambda code, x: code.is_finite(x),
+    math.isfinite: lambda code, x: code.is_finite(x),
+    np.isnan: lambda code, x: code.is_nan(x),
+    math.isnan: lambda code, x: code.is_nan(x),
+    np.sign: lambda code, x: code.sign(x),
+    math.ceil: _ceil,
+    np.ceil: _of_c("llvm.ceil.f64"),
+    np.floor: _of_c("llvm.floor.f64"),
+    **{f: _of_c("llvm.sqrt.f64") for f in (math.sqrt, np.sqrt)},
+    **{f: _of_c("llvm.copysign.f64") for f in (math.copysign, np.copysign)},
+    **{f: _of_c(name) for name in ("sin", "cos", "exp", "expm1") for f in (getattr(math, name), getattr(np, name))},
+    math.atan2: _of_c("atan2"),
+}
+#: By name; the second argument is the array.
+METHODS: Mapping[str, Callable[..., Any]] = {"copy": _copy, "reshape": _reshape}

@@ -1,0 +1,189 @@
+"""Kernels: functions of Python that are compiled at their first call, for the kinds of its arguments."""
+
+from __future__ import annotations
+
+import hashlib
+import pickle
+import threading
+from collections.abc import Callable, Mapping
+from functools import cache, cached_property
+from pathlib import Path
+from typing import Any, ClassVar, NamedTuple
+
+import llvmlite
+import numpy as np
+
+from rne_dynamics.compiling import addresses, native, objects, store
+from rne_dynamics.compiling.fingerprint import fingerprint
+from rne_dynamics.compiling.kinds import Compiled, Kind, kind_of, made
+from rne_dynamics.compiling.module import Module
+from rne_dynamics.compiling.python_entry import PythonEntry
+from rne_dynamics.errors import RneDynamicsError
+
+
+class Content(NamedTuple):
+    """What is kept of a kernel for kinds of arguments.
+
+    Parameters
+    ----------
+    compiled
+        How other kernels call it.
+    objects
+        Python's objects that it compares with, by the names of symbols; NumPy's types by their text.
+    imported
+        Kernels that it calls, by the names of symbols: module, name and kinds.
+    code
+        Object code.
+    """
+
+    compiled: Compiled
+    objects: Mapping[str, Any]
+    imported: Mapping[str, tuple[str, str, tuple[Kind, ...]]]
+    code: bytes
+
+
+class Loaded(NamedTuple):
+    """A kernel in memory: how kernels call it, the addresses of its functions, and what its memory belongs to."""
+
+    compiled: Compiled
+    entry: int
+    direct: int
+    keep: Any
+
+
+class Kernel:
+    """A function that is compiled for each combination of kinds of arguments, and kept on disk.
+
+    Parameters
+    ----------
+    function
+        The function: of numbers, C-contiguous arrays, and tuples of them.
+    attributes
+        LLVM's, of the function as a part of others.
+    releases_lock
+        Whether other threads of Python run meanwhile.
+
+    Attributes
+    ----------
+    loaded
+        Its machine code in this process, by kinds of arguments.
+    """
+
+    _making: ClassVar[threading.RLock] = threading.RLock()
+
+    def __init__(self, function: Callable[..., Any], *, attributes: str = "", releases_lock: bool = False) -> None:
+        self.py_func, self.attributes, self._releases_lock = function, attributes, releases_lock
+        self.__name__, self.__qualname__ = function.__name__, function.__qualname__
+        self.__module__, self.__doc__ = function.__module__, function.__doc__
+        self.loaded: dict[tuple[tuple[Kind, ...], bool], Loaded] = {}
+        self._entries: dict[tuple[Kind, ...], Callable[..., Any]] = {}
+        self._definitions: list[Any] = []
+        self._call: Callable[..., Any] = self._dispatch
+
+    def __call__(self, *arguments: Any) -> Any:
+        """What the function returns."""
+        return self._call(*arguments)
+
+    def __reduce__(self) -> str:
+        return self.__qualname__
+
+    def _dispatch(self, *arguments: Any) -> Any:
+        """A call with other kinds of arguments than the last one."""
+        plain = tuple(map(_plain, arguments))
+        kinds = tuple(map(kind_of, plain))
+        entry = self._entries.get(kinds)
+        if entry is None:
+            entry = self._entries[kinds] = self.entry(kinds, _no_other)
+            self._call = self.entry(kinds, self._dispatch)
+        return entry(*plain)
+
+    def entry(self, kinds: tuple[Kind, ...], otherwise: Callable[..., Any], *, writable: bool = False) -> Any:
+        """The function of Python for these kinds alone, which calls `otherwise` with all others.
+
+        With `writable` it takes no arrays that must not be written to.
+        """
+        loaded = self.load(kinds, writable=writable)
+        function, definition = objects.python_function(loaded.entry, self.__name__, otherwise)
+        self._definitions.append(definition)
+        return function
+
+    def load(self, kinds: tuple[Kind, ...], *, writable: bool = False) -> Loaded:
+        """The machine code for these kinds: in memory, from disk, or compiled now."""
+        found = self.loaded.get((kinds, writable))
+        if found is None:
+            with Kernel._making:
+                found = self.loaded.get((kinds, writable)) or self._made(kinds, writable)
+                self.loaded[kinds, writable] = found
+        return found
+
+    def _made(self, kinds: tuple[Kind, ...], writable: bool) -> Loaded:
+        name = self.name(kinds, writable)
+        kept = store.load(name)
+        if kept is None:
+            content = self._compiled(kinds, writable)
+            store.save(name, pickle.dumps(tuple(content)))
+        else:
+            content = Content(*pickle.loads(kept))
+        symbols = {x: id(np.dtype(y[1]) if isinstance(y, tuple) else y) for x, y in content.objects.items()}
+        for symbol, (module, function, others) in content.imported.items():
+            symbols[symbol] = kernel_of(module, function).load(others).direct
+        symbols |= {"PyArray_New": objects.new_array(), addresses.SYMBOL: addresses.process_address()}
+        found, keep = native.load(content.code, f"{name} {id(self)}", ("entry", "direct"), symbols)
+        return Loaded(content.compiled, found["entry"], found["direct"], keep)
+
+    def _compiled(self, kinds: tuple[Kind, ...], writable: bool) -> Content:
+        target = native.processor()
+        assert target is not None
+        module = Module()
+        function = module.function(self, kinds)
+        entry = PythonEntry(function, releases_lock=self._releases_lock, writable=writable)
+        text = entry.text()
+        module.declarations |= entry.declarations
+        code = native.object_code(f"{module.text()}\n{text}", target, optimised=True)
+        kept = {x: ("dtype", y.str) if isinstance(y, np.dtype) else y for x, y in entry.objects.items()}
+        return Content(function, kept, module.imported, code)
+
+    def name(self, kinds: tuple[Kind, ...], writable: bool = False) -> str:
+        """Name of the file: the function, and a hash of all that its machine code depends on."""
+        parts = (self._made_of, kinds, writable, self._releases_lock, native.processor())
+        stem = f"{self.__module__.removeprefix('rne_dynamics.')}.{self.__qualname__.replace('<locals>.', '')}"
+        return f"{stem}-{hashlib.sha256(repr(parts).encode()).hexdigest()[:32]}"
+
+    @cached_property
+    def _made_of(self) -> tuple[str, ...]:
+        return fingerprint(self.py_func), _writers(), llvmlite.__version__
+
+
+def kernel_of(module: str, name: str) -> Kernel:
+    """A kernel of a module."""
+    from importlib import import_module
+
+    found: Kernel = getattr(import_module(module), name)
+    return found
+
+
+def _no_other(*arguments: Any) -> Any:
+    raise RneDynamicsError(f"compiled functions do not take {[type(x).__name__ for x in arguments]}")
+
+
+def _plain(value: Any) -> Any:
+    """An argument as compiled functions take it."""
+    if isinstance(value, np.ndarray):
+        if not value.flags.aligned or not value.dtype.isnative:
+            raise TypeError("compiled functions take arrays that are aligned, in the processor's byte order")
+        return value.view(np.ndarray).view(np.dtype(value.dtype.str))
+    if isinstance(value, (bool, np.bool_)):
+        return bool(value)
+    if isinstance(value, (int, np.integer)):
+        return int(value)
+    if isinstance(value, (float, np.floating)):
+        return float(value)
+    return made(type(value), [*map(_plain, value)]) if isinstance(value, tuple) else value
+
+
+@cache
+def _writers() -> str:
+    digest = hashlib.sha256()
+    for path in sorted(Path(__file__).parent.glob("*.py")):
+        digest.update(path.read_bytes())
+    return digest.hexdigest()

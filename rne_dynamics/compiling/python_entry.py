@@ -1,0 +1,236 @@
+"""The function that Python calls in front of a compiled one, as LLVM assembly.
+
+CPython's protocol METH_FASTCALL: (self, arguments, their number). The entry reads the objects of Python and NumPy
+itself: arrays of exactly a type, C-contiguous and aligned, numbers, tuples of them. With all other arguments it calls
+`self`, a function of Python.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from rne_dynamics.compiling.arrays import Arrays
+from rne_dynamics.compiling.kinds import (
+    BOOL,
+    ELEMENTS,
+    FLOAT,
+    INT,
+    ArrayKind,
+    Compiled,
+    Fixed,
+    Kind,
+    Scalar,
+    TupleKind,
+    View,
+    assembled,
+    registers,
+)
+from rne_dynamics.compiling.objects import (
+    CONTIGUOUS,
+    DATA,
+    DIMENSIONS,
+    DTYPE,
+    FLAGS,
+    FLOAT_VALUE,
+    ITEMS,
+    LENGTH,
+    READABLE,
+    SHAPE,
+    STRIDES,
+    TYPE,
+    WRITABLE,
+)
+
+#: Bytes on the stack for what a call makes.
+_CHUNK = 2**14
+
+
+class PythonEntry(Arrays):
+    """Writes the entry of a compiled function.
+
+    Parameters
+    ----------
+    function
+        The compiled function.
+    releases_lock
+        Whether other threads of Python may run meanwhile.
+    writable
+        Whether arrays must be writable.
+
+    Attributes
+    ----------
+    objects
+        Python's objects that it compares with, by the names of symbols.
+    """
+
+    def __init__(self, function: Compiled, *, releases_lock: bool, writable: bool) -> None:
+        super().__init__()
+        self._function, self._releases_lock = function, releases_lock
+        self._flags = WRITABLE if writable else READABLE
+        self.objects: dict[str, Any] = {}
+
+    def text(self) -> str:
+        """The function ``@entry``, and ``@direct`` for other modules."""
+        function = self._function
+        count = len(function.kinds)
+        self.branch(self.let(f"icmp eq i64 %count, {count}"), "taken", "odd")
+        self.label("taken")
+        given: list[tuple[str, str]] = []
+        for k, kind in enumerate(function.kinds):
+            place = self.let(f"getelementptr ptr, ptr %arguments, i64 {k}")
+            given += self._unpacked(self.let(f"load ptr, ptr {place}"), kind)
+        if function.allocates:
+            self._begin_arena()
+        if self._releases_lock:
+            state = self.call("PyEval_SaveThread", "ptr")
+        arena = ["ptr %arena"] if function.allocates else []
+        call = f"call {function.result} @{function.name}({', '.join([*arena, *(f'{p} {v}' for p, v in given)])})"
+        parts = registers(function.returned)
+        values: list[str] = []
+        if not parts:
+            self.do(call)
+        else:
+            answer = self.let(call)
+            places = range(len(parts))
+            values = [answer]
+            if len(parts) > 1:
+                values = [self.let(f"extractvalue {function.result} {answer}, {k}") for k in places]
+        if self._releases_lock:
+            self.call("PyEval_RestoreThread", "void", ("ptr", state))
+        result = self._packed(assembled(function.returned, iter(values)), function.returned)
+        if function.allocates:
+            self.do("call void @release(ptr %arena, ptr null, ptr %chunk)")
+        self.do(f"ret ptr {result}")
+        self.open = False
+        self.label("odd")
+        other = self.call(
+            "PyObject_Vectorcall", "ptr", ("ptr", "%self"), ("ptr", "%arguments"), ("i64", "%count"), ("ptr", "null")
+        )
+        self.do(f"ret ptr {other}")
+        head = "define ptr @entry(ptr %self, ptr %arguments, i64 %count) nounwind {"
+        named = [f"@{name} = external global i8" for name in self.objects]
+        return "\n".join((*named, head, "entry:", *self.slots, *self.lines, "}", self._direct()))
+
+    def _begin_arena(self) -> None:
+        """An arena whose first chunk is on the stack, which is enough for most calls."""
+        self.slots += ["  %arena = alloca [3 x ptr]", f"  %chunk = alloca [{_CHUNK} x i8], align 32"]
+        self.do("store ptr null, ptr %arena")
+        for k, offset in ((1, 0), (2, _CHUNK)):
+            place = self.let(f"getelementptr ptr, ptr %arena, i64 {k}")
+            self.do(f"store ptr {self.let(f'getelementptr i8, ptr %chunk, i64 {offset}')}, ptr {place}")
+
+    def _direct(self) -> str:
+        """The compiled function under a name that other modules know; it always takes an arena."""
+        function = self._function
+        parts = [f"{part} %a{k}" for k, part in enumerate(p for kind in function.kinds for p in registers(kind))]
+        given = (["ptr %arena"] if function.allocates else []) + parts
+        call = f"call {function.result} @{function.name}({', '.join(given)})"
+        head = f"define {function.result} @direct({', '.join(['ptr %arena', *parts])}) nounwind {{"
+        if function.result == "void":
+            return "\n".join((head, f"  {call}", "  ret void", "}"))
+        return "\n".join((head, f"  %r = {call}", f"  ret {function.result} %r", "}"))
+
+    # from Python
+
+    def _unpacked(self, item: str, kind: Kind) -> list[tuple[str, str]]:
+        if isinstance(kind, Scalar):
+            return [(kind.register, self._number(item, kind))]
+        if isinstance(kind, ArrayKind):
+            return self._array(item, kind)
+        if isinstance(kind, TupleKind):
+            self._require_type(item, kind.cls)
+            self._require(f"icmp eq i64 {self._field(item, LENGTH, 'i64')}, {len(kind.items)}")
+            return [
+                part for k, one in enumerate(kind.items)
+                for part in self._unpacked(self._field(item, ITEMS + 8 * k, "ptr"), one)
+            ]
+        assert isinstance(kind, Fixed)  # tables do not come from Python
+        self._require(f"icmp eq ptr {item}, {self._object(kind.value)}")
+        return []
+
+    def _number(self, item: str, kind: Scalar) -> str:
+        if kind == FLOAT:
+            self._require_type(item, float)
+            return self._field(item, FLOAT_VALUE, "double")
+        if kind == INT:
+            self._require_type(item, int)
+            return self.call("PyLong_AsLongLong", "i64", ("ptr", item))
+        self._require_type(item, bool)
+        return self.let(f"icmp eq ptr {item}, {self._object(True)}")
+
+    def _array(self, item: str, kind: ArrayKind) -> list[tuple[str, str]]:
+        self._require_type(item, np.ndarray)
+        self._require(f"icmp eq ptr {self._field(item, DTYPE, 'ptr')}, {self._object(np.dtype(kind.element))}")
+        self._require(f"icmp eq i32 {self._field(item, DIMENSIONS, 'i32')}, {kind.dimensions}")
+        wanted = self._flags & ~CONTIGUOUS if kind.strided else self._flags
+        flags = self.let(f"and i32 {self._field(item, FLAGS, 'i32')}, {wanted | CONTIGUOUS}")
+        self._require(f"icmp eq i32 {flags}, {wanted}")
+        lengths = self._field(item, SHAPE, "ptr") if kind.dimensions else ""
+        shape = [("i64", self._field(lengths, 8 * k, "i64")) for k in range(kind.dimensions)]
+        if kind.strided:
+            steps, size = self._field(item, STRIDES, "ptr"), ELEMENTS[kind.element].size
+            for k in range(kind.dimensions):
+                shape.append(("i64", self.let(f"sdiv i64 {self._field(steps, 8 * k, 'i64')}, {size}")))
+        return [("ptr", self._field(item, DATA, "ptr")), *shape]
+
+    def _require_type(self, item: str, cls: type) -> None:
+        self._require(f"icmp eq ptr {self._field(item, TYPE, 'ptr')}, {self._object(cls)}")
+
+    def _require(self, comparison: str) -> None:
+        label = self.new("l")
+        self.branch(self.let(comparison), label, "odd")
+        self.label(label)
+
+    def _field(self, pointer: str, offset: int, kind: str) -> str:
+        place = self.let(f"getelementptr i8, ptr {pointer}, i64 {offset}")
+        return self.let(f"load {kind}, ptr {place}")
+
+    def _object(self, value: Any) -> str:
+        for name, known in self.objects.items():
+            if known is value:
+                return f"@{name}"
+        name = f"object{len(self.objects)}"
+        self.objects[name] = value
+        return f"@{name}"
+
+    # to Python
+
+    def _packed(self, value: Any, kind: Kind) -> str:
+        if isinstance(kind, Scalar):
+            if kind == BOOL:
+                condition = self.register(value, BOOL)
+                yes, no = self._object(True), self._object(False)
+                return self._counted(self.let(f"select i1 {condition}, ptr {yes}, ptr {no}"))
+            if kind == INT:
+                return self.call("PyLong_FromLongLong", "ptr", ("i64", self.register(value, INT)))
+            return self.call("PyFloat_FromDouble", "ptr", ("double", self.register(value, FLOAT)))
+        if isinstance(kind, TupleKind):
+            made = self.call("PyTuple_New", "ptr", ("i64", str(len(kind.items))))
+            for k, (item, one) in enumerate(zip(value, kind.items, strict=True)):
+                place = self.let(f"getelementptr i8, ptr {made}, i64 {ITEMS + 8 * k}")
+                self.do(f"store ptr {self._packed(item, one)}, ptr {place}")
+            return made
+        return self._new_array(value) if isinstance(value, View) else self._counted(self._object(value))
+
+    def _counted(self, item: str) -> str:
+        self.call("Py_IncRef", "void", ("ptr", item))
+        return item
+
+    def _new_array(self, view: View) -> str:
+        """A new array of NumPy's with the elements of one in an arena."""
+        element = ELEMENTS[view.element]
+        shape = self.slot(f"[{max(len(view.shape), 1)} x i64]")
+        for k, length in enumerate(view.shape):
+            place = self.let(f"getelementptr i64, ptr {shape}, i64 {k}")
+            self.do(f"store i64 {self.register(length, INT)}, ptr {place}")
+        null, zero = ("ptr", "null"), ("i32", "0")
+        made = self.call(
+            "PyArray_New", "ptr", ("ptr", self._object(np.ndarray)), ("i32", str(len(view.shape))), ("ptr", shape),
+            ("i32", str(element.number)), null, null, zero, zero, null,
+        )  # fmt: skip
+        size = self.register(self.product((*view.shape, element.size)), INT)
+        self.call("memcpy", "ptr", ("ptr", self._field(made, DATA, "ptr")), ("ptr", view.data), ("i64", size))
+        return made
+

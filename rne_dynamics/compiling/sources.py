@@ -1,0 +1,39 @@
+"""The syntax trees of functions."""
+
+from __future__ import annotations
+
+import ast
+import linecache
+from functools import cache
+from types import FunctionType
+
+from rne_dynamics.compiling.instructions import UntranslatableError
+
+
+def assignments(tree: ast.FunctionDef) -> dict[str, int]:
+    """How often each name is assigned to."""
+    found: dict[str, int] = {}
+    nodes = list(ast.walk(tree))
+    for node in (*nodes, *(x.target for x in nodes if isinstance(x, ast.AugAssign))):
+        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+            found[node.id] = found.get(node.id, 0) + 1
+    return found
+
+
+@cache
+def _functions(path: str) -> dict[int, ast.FunctionDef]:
+    """The functions of a file by the line of their definition, or of their first decorator."""
+    linecache.checkcache(path)
+    tree = ast.parse("".join(linecache.getlines(path)))
+    return {
+        min([node.lineno, *(x.lineno for x in node.decorator_list)]): node
+        for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)
+    }  # fmt: skip
+
+
+def source_of(function: FunctionType) -> ast.FunctionDef:
+    """A function's syntax tree."""
+    found = _functions(function.__code__.co_filename).get(function.__code__.co_firstlineno)
+    if found is None:
+        raise UntranslatableError(f"the source of {function.__module__}.{function.__qualname__} cannot be read")
+    return found

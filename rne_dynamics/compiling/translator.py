@@ -1,0 +1,271 @@
+"""Python functions as LLVM assembly: the part of Python that kernels are written in.
+
+Numbers, tuples, arrays, `if`, `while`, `for` over ranges and tuples, calls of other functions. Kinds of values follow
+from the arguments, as they would if the function ran; a variable that takes an int and a float holds floats. Where a
+condition is known while translating (that an argument is None), only what runs is translated. Nothing checks that
+indices lie within their arrays.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Sequence
+from types import FunctionType
+from typing import Any
+
+from rne_dynamics.compiling.expressions import Callees, Expressions
+from rne_dynamics.compiling.instructions import UntranslatableError
+from rne_dynamics.compiling.kinds import (
+    INT,
+    Fixed,
+    Kind,
+    Number,
+    Table,
+    View,
+    assembled,
+    has_arrays,
+    kind_of,
+    registers,
+)
+from rne_dynamics.compiling.sources import assignments, source_of
+from rne_dynamics.compiling.variables import JoinedError, Variable
+
+#: Longest range of known length that is written out instead of a loop.
+_UNROLLED = 10
+
+
+class Translator(Expressions):
+    """Translates one function for kinds of arguments.
+
+    Parameters
+    ----------
+    module
+        Where the functions that it calls are.
+    function
+        The function.
+    kinds
+        Of its arguments.
+
+    Attributes
+    ----------
+    returned
+        Kind of what it returns.
+    """
+
+    def __init__(self, module: Callees, function: FunctionType, kinds: Sequence[Kind]) -> None:
+        self._tree = source_of(function)
+        super().__init__(module, function, assignments(self._tree))
+        self._name, self._kinds = f"{function.__module__}.{function.__qualname__}", tuple(kinds)
+        while not self._translated():
+            pass
+
+    def _translated(self) -> bool:
+        """Translate once; False where a variable turned out to be wider."""
+        self.lines, self.slots, self.open, self.allocates = [], [], True, False
+        self.scope.clear()
+        self._loops: list[tuple[str, str]] = []
+        self._result: Variable | None = None
+        self.place, count, self.is_outdated, self._tables = self._name, 0, False, 0
+        try:
+            for argument, kind in zip(self._tree.args.args, self._kinds, strict=True):
+                parts = registers(kind)
+                value = assembled(kind, iter([f"%a{count + k}" for k in range(len(parts))]))
+                count += len(parts)
+                if argument.arg in self._assigned:
+                    self.bind(argument.arg, value)
+                else:
+                    self.scope[argument.arg] = value
+            self._statements(self._tree.body)
+            if self.open:
+                self._do_Return(ast.Return(None))
+        except JoinedError:
+            return False
+        except Exception as error:
+            if isinstance(error, UntranslatableError) and error.__cause__ is not None:
+                raise
+            raise UntranslatableError(f"{self.place}: {error!r}") from error
+        return not self.is_outdated
+
+    @property
+    def returned(self) -> Kind:
+        """Kind of what the function returns."""
+        return Fixed(None) if self._result is None else self._result.kind
+
+    def result_type(self) -> str:
+        """LLVM's type of what the function returns."""
+        parts = registers(self.returned)
+        return "void" if not parts else parts[0] if len(parts) == 1 else f"{{{', '.join(parts)}}}"
+
+    def text(self, name: str, attributes: str) -> str:
+        """The function as LLVM assembly."""
+        parts = [f"{part} %a{k}" for k, part in enumerate(p for kind in self._kinds for p in registers(kind))]
+        if self.allocates:
+            parts.insert(0, "ptr %arena")
+        head = f"define internal {self.result_type()} @{name}({', '.join(parts)}) {attributes} nounwind {{"
+        gives_back = self.allocates and not has_arrays(self.returned)
+        mark, release = (_MARK, _RELEASE) if gives_back else ([], [])
+        return "\n".join((head, "entry:", *self.slots, *mark, *self.lines, "end:", *release, *self._return(), "}"))
+
+    def _return(self) -> list[str]:
+        parts, slots, whole = registers(self.returned), () if self._result is None else self._result.slots, "undef"
+        lines = [f"  %r{k} = load {part}, ptr {slots[k]}" for k, part in enumerate(parts)]
+        if len(parts) < 2:
+            return [*lines, f"  ret {parts[0]} %r0" if parts else "  ret void"]
+        for k, part in enumerate(parts):
+            lines.append(f"  %w{k} = insertvalue {self.result_type()} {whole}, {part} %r{k}, {k}")
+            whole = f"%w{k}"
+        return [*lines, f"  ret {self.result_type()} {whole}"]
+
+    # statements
+
+    def _statements(self, body: Sequence[ast.stmt]) -> None:
+        for statement in body:
+            if not self.open:
+                return
+            self.place = f"{self._name}, line {statement.lineno}"
+            getattr(self, f"_do_{type(statement).__name__}")(statement)
+
+    def _do_Expr(self, statement: ast.Expr) -> None:
+        if not isinstance(statement.value, ast.Constant):
+            self.value(statement.value)
+
+    def _do_Pass(self, _statement: ast.Pass) -> None:
+        """Nothing to do."""
+
+    def _do_Assign(self, statement: ast.Assign) -> None:
+        value = self.value(statement.value)
+        for target in statement.targets:
+            self._assign(target, value)
+
+    def _do_AnnAssign(self, statement: ast.AnnAssign) -> None:
+        if statement.value is not None:
+            self._assign(statement.target, self.value(statement.value))
+
+    def _do_AugAssign(self, statement: ast.AugAssign) -> None:
+        name, target = type(statement.op).__name__, statement.target
+        if isinstance(target, ast.Subscript):
+            view = self.value(target.value)
+            pointer = self.element(view, self.indices(target.slice))
+            new = self.binary(name, self.load(view.element, pointer), self.value(statement.value))
+            self.store(view.element, pointer, new)
+        else:
+            self._assign(target, self.binary(name, self.value(target), self.value(statement.value)))
+
+    def _assign(self, target: ast.expr, value: Any) -> None:
+        if isinstance(target, ast.Name):
+            if target.id != "_":
+                self.bind(target.id, value)
+        elif isinstance(target, ast.Subscript):
+            place, indices = self.value(target.value), self.indices(target.slice)
+            if isinstance(place, Table):
+                self.put_item_of_table(place, indices[0], value)
+            else:
+                self.put_item(place, indices, value)
+        elif isinstance(target, ast.Tuple):
+            count = len(target.elts)
+            items = [self.item(value, (k,)) for k in range(count)] if isinstance(value, View) else value
+            for one, item in zip(target.elts, items, strict=True):
+                self._assign(one, item)
+        else:
+            raise UntranslatableError(f"nothing can be assigned to {ast.unparse(target)}")
+
+    def _do_Return(self, statement: ast.Return) -> None:
+        value = None if statement.value is None else self.value(statement.value)
+        known = None if self._result is None else self._result.kind
+        kind = self.joined_kind("what is returned", kind_of(value), known)
+        if self._result is None:
+            self._result = self.new_variable(kind)
+        self.put(self._result, value)
+        self.go("end")
+
+    def _do_If(self, statement: ast.If) -> None:
+        condition = self.truth(self.value(statement.test))
+        if not isinstance(condition, Number):
+            self._statements(statement.body if condition else statement.orelse)
+            return
+        yes, no, after = (self.new("l") for _ in range(3))
+        self.branch(condition.text, yes, no if statement.orelse else after)
+        self.label(yes)
+        self._statements(statement.body)
+        is_joined = self.open or not statement.orelse
+        self.go(after)
+        if statement.orelse:
+            self.label(no)
+            self._statements(statement.orelse)
+            is_joined |= self.open
+            self.go(after)
+        if is_joined:
+            self.label(after)
+
+    def _do_While(self, statement: ast.While) -> None:
+        test, body, after = (self.new("l") for _ in range(3))
+        self.label(test)
+        condition = self.truth(self.value(statement.test))
+        if isinstance(condition, Number):
+            self.branch(condition.text, body, after)
+        else:
+            self.go(body if condition else after)
+        self.label(body)
+        self._body(statement.body, test, after)
+        self.go(test)
+        self.label(after)
+
+    def _body(self, body: Sequence[ast.stmt], again: str, after: str) -> None:
+        self._loops.append((again, after))
+        self._statements(body)
+        self._loops.pop()
+
+    def _do_For(self, statement: ast.For) -> None:
+        source = statement.iter
+        if not (isinstance(source, ast.Call) and isinstance(source.func, ast.Name) and source.func.id == "range"):
+            self._unrolled(statement, self.value(source))
+            return
+        bounds = [self.value(x) for x in source.args]
+        start, stop, step = (0, bounds[0], 1) if len(bounds) == 1 else (*bounds, 1)[:3]
+        is_known = all(isinstance(x, int) for x in (start, stop, step))
+        if is_known and len(range(start, stop, step)) <= _UNROLLED:
+            self._unrolled(statement, range(start, stop, step))
+        else:
+            self._counted(statement, start, stop, step)
+
+    def _unrolled(self, statement: ast.For, values: Sequence[Any]) -> None:
+        after = self.new("l")
+        for value in values:
+            again = self.new("l")
+            if isinstance(value, int) and isinstance(statement.target, ast.Name):
+                self.scope[statement.target.id] = value
+            else:
+                self._assign(statement.target, value)
+            self._body(statement.body, again, after)
+            self.label(again)
+        self.label(after)
+
+    def _counted(self, statement: ast.For, start: Any, stop: Any, step: Any) -> None:
+        counter, is_down = self.slot("i64"), isinstance(step, int) and step < 0  # steps that are not known lead upwards
+        test, body, again, after = (self.new("l") for _ in range(4))
+        end = self.register(stop, INT)
+        self.do(f"store i64 {self.register(start, INT)}, ptr {counter}")
+        self.label(test)
+        now = self.let(f"load i64, ptr {counter}")
+        self.branch(self.let(f"icmp {'sgt' if is_down else 'slt'} i64 {now}, {end}"), body, after)
+        self.label(body)
+        self._assign(statement.target, Number(INT, now))
+        self._body(statement.body, again, after)
+        self.label(again)
+        last = self.let(f"load i64, ptr {counter}")
+        self.do(f"store i64 {self.let(f'add nsw i64 {last}, {self.register(step, INT)}')}, ptr {counter}")
+        self.go(test)
+        self.label(after)
+
+    def _do_Continue(self, _statement: ast.Continue) -> None:
+        self.go(self._loops[-1][0])
+
+    def _do_Break(self, _statement: ast.Break) -> None:
+        self.go(self._loops[-1][1])
+
+
+_MARK = [
+    "  %mark_chunk = load ptr, ptr %arena", "  %mark_place = getelementptr ptr, ptr %arena, i64 1",
+    "  %mark_next = load ptr, ptr %mark_place",
+]  # fmt: skip
+_RELEASE = ["  call void @release(ptr %arena, ptr %mark_chunk, ptr %mark_next)"]

@@ -1,0 +1,260 @@
+"""Compiled functions do what the same functions do in Python: each statement and expression that kernels have."""
+
+from __future__ import annotations
+
+import math
+import resource
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any, NamedTuple
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from rne_dynamics.compiling.apart import apart
+from rne_dynamics.compiling.instructions import UntranslatableError
+from rne_dynamics.compiling.jit import COMPILED, UNCOMPILED, helper, kernel
+from rne_dynamics.compiling.kernel import Kernel
+
+if not COMPILED:
+    pytest.skip(UNCOMPILED, allow_module_level=True)
+
+TABLE = np.arange(6.0).reshape(2, 3)
+FLOATS = st.floats(-1e3, 1e3)
+INTEGERS = st.integers(-1000, 1000)
+
+
+class Place(NamedTuple):
+    """A named tuple, as kernels take them."""
+
+    x: float
+    at: int
+    values: np.ndarray
+    inner: Place | None = None
+
+
+def arithmetic(a: float, b: float, i: int, k: int) -> tuple[Any, ...]:
+    mixed = a + i - b * k
+    if k == 0 or b == 0.0:
+        return mixed, -a, a**2, b**3, abs(a), abs(i), 0, 0, 0, 0.0, 0.0
+    return mixed, -a, a**2, b**3, abs(a), abs(i), i % k, i // k, i * k, a % b, i / k
+
+
+@settings(max_examples=60, deadline=None)
+@given(FLOATS, FLOATS, INTEGERS, INTEGERS)
+def test_arithmetic_of_numbers(a, b, i, k):
+    found = ARITHMETIC(a, b, i, k)
+    assert found == pytest.approx(arithmetic(a, b, i, k), rel=1e-15, abs=1e-12)
+    assert [type(x) for x in found[4:6]] == [float, int]
+
+
+ARITHMETIC = Kernel(arithmetic)
+
+
+def functions(x: float, y: float, i: int) -> tuple[Any, ...]:
+    return (
+        math.sqrt(abs(x)), math.sin(x), math.cos(x), math.atan2(x, y), math.exp(x / 1e3), math.expm1(x / 1e3),
+        math.copysign(x, y), math.ceil(x), min(x, y), max(x, y, 0.5), min(i, 3), float(i), int(x), bool(i),
+        np.isfinite(x), np.isnan(y), np.sign(x),
+    )  # fmt: skip
+
+
+@settings(max_examples=60, deadline=None)
+@given(FLOATS, FLOATS, INTEGERS)
+def test_functions_of_numbers(x, y, i):
+    assert FUNCTIONS(x, y, i) == pytest.approx(functions(x, y, i), rel=1e-14, abs=1e-14)
+
+
+FUNCTIONS = Kernel(functions)
+
+
+def decisions(a: float, b: float, i: int) -> int:
+    if a < b <= 2.0 * b or (i == 3 and not a > b):
+        return 1
+    if np.isnan(a) or (b >= 0.0 and a <= 0.0):
+        return 2 if i > 0 else 3
+    found = 4
+    while found < 10 and found != i:
+        found += 1
+        if found == 8:
+            continue
+        if found == i - 2:
+            break
+    return found
+
+
+@settings(max_examples=100, deadline=None)
+@given(st.one_of(FLOATS, st.just(math.nan)), FLOATS, st.integers(-5, 15))
+def test_decisions_and_loops(a, b, i):
+    assert DECISIONS(a, b, i) == decisions(a, b, i)
+
+
+DECISIONS = Kernel(decisions)
+
+
+def loops(values: np.ndarray, out: np.ndarray) -> float:
+    total = 0  # becomes a float below
+    for i in range(values.shape[0]):
+        for k in range(values.shape[1] - 1, -1, -2):
+            out[i, k] += 2.0 * values[i, k]
+            total += values[i, k]
+    for i in range(3):  # written out
+        total += (1.0, 2.0, 3.0)[i]
+    for x in (0.5, total):
+        total += x
+    for i in range(1, 9, 3):
+        out[-1, -1] -= i
+    return total
+
+
+def test_loops_over_arrays():
+    values = np.random.default_rng(0).normal(size=(5, 4))
+    expected, found = np.zeros((5, 4)), np.zeros((5, 4))
+    assert Kernel(loops)(values, found) == pytest.approx(loops(values, expected), rel=1e-15)
+    np.testing.assert_allclose(found, expected, rtol=1e-15)
+
+
+def parts(a: np.ndarray, flags: np.ndarray, numbers: np.ndarray) -> tuple[Any, ...]:
+    row, block, column = a[1], a[0:2, 1:3], a[:, 2].copy()
+    row[0] = 7.0
+    a[2, :] = row
+    a[3:5] = 0.5
+    fresh, counts = np.zeros((2, a.shape[1])), np.empty(3, dtype=np.int64)
+    fresh[0] = a[0]
+    for k in range(3):
+        counts[k] = numbers[k] + k
+    flags[1] = flags[0] or counts[0] > 2
+    return block[1, 0], column, fresh, counts, a.size, len(column), TABLE[1, 2]
+
+
+def test_views_slices_copies_and_types_of_elements():
+    a, b = np.arange(20.0).reshape(5, 4), np.arange(20.0).reshape(5, 4)
+    flags, others = np.array([False, False]), np.array([False, False])
+    found = Kernel(parts)(a, flags, np.array([3, -4, 5]))
+    for one, other in zip(found, parts(b, others, np.array([3, -4, 5])), strict=True):
+        np.testing.assert_array_equal(one, other)
+    np.testing.assert_array_equal(a, b)
+    assert flags.tolist() == [False, True]
+
+
+@pytest.mark.parametrize("view", [(slice(None), slice(0, 3, 2)), (slice(None, None, -1), slice(None)), (slice(0, 2),)])
+def test_arrays_with_strides(view):
+    a = np.arange(20.0).reshape(5, 4)
+    out, expected = np.zeros((5, 4)), np.zeros((5, 4))
+    Kernel(doubled)(a[view], out[view])
+    expected[view] = 2.0 * a[view]
+    np.testing.assert_array_equal(out, expected)
+
+
+def doubled(a: np.ndarray, out: np.ndarray) -> None:
+    for i in range(a.shape[0]):
+        for k in range(a.shape[1]):
+            out[i, k] = 2.0 * a[i, k]
+
+
+@helper
+def moved(place: Place, by: float) -> Place:
+    return Place(place.x + by, place.at + 1, place.values, place.inner)
+
+
+def tuples(place: Place, k: int) -> tuple[Any, ...]:
+    further = moved(moved(place, 0.5), by=1.0)
+    x, at, values, inner = further
+    if inner is not None:
+        x += inner.x
+    a, (b, c) = (x, at), ((1.0, 2.0), 3)
+    pair = (*a, *b)
+    return x, further.at, values[at], pair[1] + c, (1.0, 2.0, 3.0)[k], place.values.shape[0]
+
+
+@pytest.mark.parametrize("inner", [None, Place(4.0, 0, np.zeros(1))])
+def test_tuples_fields_and_what_is_none(inner):
+    place = Place(2.0, 1, np.arange(5.0), inner)
+    assert Kernel(tuples)(place, 2) == tuples(place, 2)
+
+
+def outer(a: np.ndarray, k: int) -> float:
+    return apart(inner_sum, (a, k)) + apart(inner_sum, (a[1:], k))
+
+
+@kernel
+def inner_sum(a: np.ndarray, k: int) -> float:
+    made = np.empty(a.shape[0])
+    for i in range(a.shape[0]):
+        made[i] = k * a[i]
+    total = 0.0
+    for i in range(a.shape[0]):
+        total += made[i]
+    return total
+
+
+def test_calls_apart():
+    a = np.arange(6.0)
+    assert Kernel(outer)(a, 3) == 3 * (a.sum() + a[1:].sum())
+
+
+def test_memory_of_a_long_loop_is_given_back():
+    def churn(count: int) -> float:
+        total = 0.0
+        for _ in range(count):
+            total += _filled(1000)
+        return total
+
+    compiled = Kernel(churn)
+    compiled(10)
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    assert compiled(100_000) == pytest.approx(1e8)
+    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 20_000  # kB; the arrays were 800 MB
+
+
+@helper
+def _filled(n: int) -> float:
+    made = np.zeros(n)
+    for k in range(n):
+        made[k] = 1.0
+    total = 0.0
+    for k in range(n):
+        total += made[k]
+    return total
+
+
+def unknown(a: float) -> float:
+    return math.gamma(a)
+
+
+def changing(a: float) -> Any:
+    x: Any = a
+    if a > 0.0:
+        x = (a, a)
+    return x
+
+
+@pytest.mark.parametrize(("function", "words"), [(unknown, "gamma"), (changing, "x is a")])
+def test_what_cannot_be_compiled_is_refused_with_its_place(function: Callable[..., Any], words: str):
+    with pytest.raises(UntranslatableError, match=words) as caught:
+        Kernel(function)(1.0)
+    assert function.__name__ in str(caught.value)
+    assert "line" in str(caught.value)
+
+
+def test_other_kinds_of_arguments():
+    compiled = Kernel(times)
+    assert compiled(2, 3) == 6
+    assert compiled(2.0, 3) == 6.0
+    assert compiled(np.float64(2.5), np.int64(3)) == 7.5
+    assert compiled(True, 3) == 3
+    with pytest.raises(UntranslatableError):
+        compiled("a", 3)
+
+
+def times(a: Any, b: Any) -> Any:
+    return a * b
+
+
+def test_threads_may_compile_and_call_at_once():
+    compiled = Kernel(inner_sum.py_func, releases_lock=True)
+    with ThreadPoolExecutor(8) as pool:
+        found = list(pool.map(lambda k: compiled(np.arange(1000.0), k), range(64)))
+    assert found == [k * 499500.0 for k in range(64)]
