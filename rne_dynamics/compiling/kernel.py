@@ -10,7 +10,6 @@ from functools import cache, cached_property
 from pathlib import Path
 from typing import Any, ClassVar, NamedTuple
 
-import llvmlite
 import numpy as np
 
 from rne_dynamics.compiling import addresses, native, objects, store
@@ -151,7 +150,7 @@ class Kernel:
 
     @cached_property
     def _made_of(self) -> tuple[str, ...]:
-        return fingerprint(self.py_func), _writers(), llvmlite.__version__
+        return fingerprint(self.py_func), _writers(), native.llvmlite_version()
 
 
 def kernel_of(module: str, name: str) -> Kernel:
