@@ -1,4 +1,4 @@
-"""Tables in kernels: an item for each body, of whatever kind."""
+"""Tables in kernels: items of whatever kind, by number."""
 
 from __future__ import annotations
 
@@ -27,4 +27,16 @@ class _PerBody:
         return code.new_table(code.binary("Add", topology.shape[0], 1))
 
 
-per_body = _PerBody()
+class _Table:
+    """`table(count)`: as `per_body`, for so many items."""
+
+    def __call__(self, count: int) -> list[Any]:
+        return [None] * count
+
+    @staticmethod
+    def in_code(code: Expressions, count: Any) -> Table:
+        """The table, in compiled code."""
+        return code.new_table(count)
+
+
+per_body, table = _PerBody(), _Table()

@@ -14,45 +14,25 @@ a point less ω × v. A uniform velocity changes no effort (Galileo), so the bas
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 from numpy.typing import NDArray
 
 from rne_dynamics.compiling.jit import helper
+from rne_dynamics.compiling.tables import per_body
 from rne_dynamics.dynamics.kinematics.joint_axes import axes_of, gear, place_of, unit_motion
-from rne_dynamics.dynamics.kinematics.joint_motion import inertia_of, placement_at_turn, put_joint_turns
+from rne_dynamics.dynamics.kinematics.joint_motion import joint_turns, placement_at_turn
 from rne_dynamics.model.inertia import Array
-from rne_dynamics.model.layout import KIND, PARENT, VELOCITY_INDEX
-from rne_dynamics.spatial.columns import columns
-from rne_dynamics.spatial.pairs import (
-    NONE,
-    Pair,
-    add_pair,
-    into_child,
-    minus,
-    motion_cross,
-    onto_parent,
-    pair_at,
-    plus,
-    put_pair,
-    scaled,
-    slice_pair,
-)
-from rne_dynamics.spatial.rigid import (
-    RIGID_COLUMNS,
-    Rigid,
-    add_rigid,
-    momentum_of,
-    put_rigid,
-    rigid_at,
-    rigid_seen_from_parent,
-)
-from rne_dynamics.spatial.rows import matrix_at, put, put_matrix, slice_vector, vector_at
+from rne_dynamics.model.layout import BASE, KIND, PARENT, VELOCITY_INDEX
+from rne_dynamics.spatial.pairs import NONE, Pair, into_child, motion_cross, plus, scaled, slice_pair
+from rne_dynamics.spatial.rigid import Rigid, momentum_of, plus_rigid, rigid_seen_from_parent
+from rne_dynamics.spatial.rows import slice_vector
 from rne_dynamics.spatial.vector import (
     ZERO,
     Matrix,
     Vector,
     add,
+    add_matrix,
     compose,
     compose_back,
     cross,
@@ -62,40 +42,40 @@ from rne_dynamics.spatial.vector import (
     scale,
 )
 
-# Columns of the work array: placement (R, p) in the parent, V = (v, ω), its rate, both of the parent at this body's
-# origin in this body's axes, then V and its rate; then of the composite body behind the joint: (m, h, J), P = ∫ u dm,
-# the matrix T of `flow_of`, and the wrench it needs. One row a body.
-ROTATION, OFFSET, PARENT_MOTION, PARENT_RATE, MOTION, RATE, BODY, MOMENTUM, FLOW, WRENCH, WORK_COLUMNS = columns(
-    9, 3, 6, 6, 6, 6, RIGID_COLUMNS, 3, 9, 6
-)
+
+class Composite(NamedTuple):
+    """Moving material, about a point: (m, h, J), its momentum P = ∫ u dm, and T of `flow_of`."""
+
+    inertia: Rigid
+    P: Vector
+    T: Matrix
 
 
 @helper
-def put_motions(
-    topology: NDArray[Any], parameters: Array, base: Array, q: Array, qd: Array, qdd: Array, work: Array
-) -> None:
-    """Placement, velocity and acceleration of every body for one state; arguments as for `inverse_dynamics_kernel`."""
-    put_joint_turns(topology, parameters, q, work, OFFSET)  # columns free until the offset is stored
+def spatial_motions(
+    topology: NDArray[Any], parameters: Array, base: Array, q: Array, qd: Array, qdd: Array
+) -> tuple[Any, Any, Any, Any]:
+    """By body: placement X in its parent, the parent's V and V̇ there, and its own V = (v, ω) and V̇; in its axes.
+
+    Arguments as for `inverse_dynamics_kernel`.
+    """
+    X, before, V, dV = per_body(topology), per_body(topology), per_body(topology), per_body(topology)
+    V[BASE] = ZERO, slice_vector(base, 3)
+    dV[BASE] = slice_pair(base, 6)  # with v = 0 the origin's acceleration is the spatial one
+    turns = joint_turns(topology, parameters, q)
     for i in range(topology.shape[0]):
         parent, kind, iv = topology[i, PARENT], topology[i, KIND], topology[i, VELOCITY_INDEX]
-        R, p = placement_at_turn(topology, parameters, i, q, (work[i, OFFSET], work[i, OFFSET + 1]))
-        if parent < 0:  # with v = 0 the origin's acceleration is the spatial one
-            V, rate = (ZERO, slice_vector(base, 3)), slice_pair(base, 6)
-        else:
-            V, rate = pair_at(work, parent, MOTION), pair_at(work, parent, RATE)
-        V, rate = into_child(R, p, V), into_child(R, p, rate)
+        R, p = X[i] = placement_at_turn(topology, parameters, i, q, turns[i])
+        motion, rate = before[i] = into_child(R, p, V[parent]), into_child(R, p, dV[parent])
         joint, joint_rate = NONE, NONE  # S q̇ and S q̈
         ratio = gear(topology, parameters, i)
         for k in range(axes_of(kind)):
             S = unit_motion(place_of(kind, k))
             joint = plus(joint, scaled(ratio * qd[iv + k], S))
             joint_rate = plus(joint_rate, scaled(ratio * qdd[iv + k], S))
-        put_matrix(work, i, ROTATION, R)
-        put(work, i, OFFSET, p)
-        put_pair(work, i, PARENT_MOTION, V)
-        put_pair(work, i, PARENT_RATE, rate)
-        put_pair(work, i, MOTION, plus(V, joint))
-        put_pair(work, i, RATE, plus(rate, plus(motion_cross(V, joint), joint_rate)))
+        V[i] = plus(motion, joint)
+        dV[i] = plus(rate, plus(motion_cross(motion, joint), joint_rate))
+    return X, before, V, dV
 
 
 @helper
@@ -130,48 +110,20 @@ def flow_back(P: Vector, T: Matrix, S: Pair) -> Vector:
 
 
 @helper
-def put_body(parameters: Array, i: int, work: Array) -> None:
-    """(m, h, J), P and T of body i alone."""
-    V, body = pair_at(work, i, MOTION), inertia_of(parameters, i)
-    put_rigid(work, i, BODY, body)
-    put(work, i, MOMENTUM, momentum_of(body, V)[0])
-    put_matrix(work, i, FLOW, flow_of(body, V))
+def composite_of(body: Rigid, V: Pair) -> Composite:
+    """A body alone that moves with V."""
+    return Composite(body, momentum_of(body, V)[0], flow_of(body, V))
 
 
 @helper
-def composite_at(work: Array, i: int) -> tuple[Rigid, Vector, Matrix]:
-    """(m, h, J), P and T that `put_body` stored, with all that `add_to_parent` added."""
-    return rigid_at(work, i, BODY), vector_at(work, i, MOMENTUM), matrix_at(work, i, FLOW)
-
-
-@helper
-def put_force(wrenches: Array, i: int, work: Array) -> None:
-    """The wrench that body i needs to move as it does, I a + B V, less its external load, after `put_body`."""
-    body, P, T = composite_at(work, i)
-    F = plus(momentum_of(body, pair_at(work, i, RATE)), flow_times(P, T, pair_at(work, i, MOTION)))
-    if wrenches.shape[0] > 0:
-        F = minus(F, pair_at(wrenches, i, 0))
-    put_pair(work, i, WRENCH, F)
-
-
-@helper
-def add_to_parent(parent: int, i: int, work: Array) -> None:
-    """Add the composite body behind joint i to its parent's."""
-    R, d = matrix_at(work, i, ROTATION), vector_at(work, i, OFFSET)
-    body, P, T = composite_at(work, i)
-    add_rigid(work, parent, BODY, rigid_seen_from_parent(R, d, body))
-    P, T = rotate(R, P), compose_back(compose(R, T), R)
-    put(work, parent, MOMENTUM, add(vector_at(work, parent, MOMENTUM), P))
-    # T + (d·P) 1 − P dᵀ
-    trace = dot(d, P)
-    for k in range(3):
-        for c in range(3):
-            work[parent, FLOW + 3 * k + c] += T[3 * k + c] - P[k] * d[c]
-        work[parent, FLOW + 4 * k] += trace
-
-
-@helper
-def add_force_to_parent(parent: int, i: int, work: Array) -> None:
-    """Add the wrench that joint i transmits to its parent's."""
-    F = onto_parent(matrix_at(work, i, ROTATION), vector_at(work, i, OFFSET), pair_at(work, i, WRENCH))
-    add_pair(work, parent, WRENCH, F)
+def with_subtree(one: Composite, R: Matrix, d: Vector, other: Composite) -> Composite:
+    """`one` and the composite of a child, which is placed at (R, d), as one."""
+    P, T = rotate(R, other.P), compose_back(compose(R, other.T), R)
+    s = dot(d, P)  # T + (d·P) 1 − P dᵀ
+    moved = (
+        T[0] - P[0] * d[0] + s, T[1] - P[0] * d[1], T[2] - P[0] * d[2],
+        T[3] - P[1] * d[0], T[4] - P[1] * d[1] + s, T[5] - P[1] * d[2],
+        T[6] - P[2] * d[0], T[7] - P[2] * d[1], T[8] - P[2] * d[2] + s,
+    )  # fmt: skip
+    inertia = plus_rigid(one.inertia, rigid_seen_from_parent(R, d, other.inertia))
+    return Composite(inertia, add(one.P, P), add_matrix(one.T, moved))

@@ -11,75 +11,65 @@ up from the free ends, and for every pair of a joint and one of its ancestors tw
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from rne_dynamics.compiling.jit import helper
-from rne_dynamics.dynamics.declared.arm import Arm, body_rows, with_rest
+from rne_dynamics.compiling.tables import per_body
+from rne_dynamics.dynamics.declared.arm import NO_WORK, Arm
 from rne_dynamics.dynamics.declared.forms import N
 from rne_dynamics.dynamics.declared.quantity import Quantity
 from rne_dynamics.dynamics.derivatives.body_motion import (
-    MOTION,
-    OFFSET,
-    ROTATION,
-    WORK_COLUMNS,
-    add_to_parent,
-    composite_at,
+    composite_of,
     flow_back,
     flow_times,
-    put_body,
-    put_motions,
+    spatial_motions,
+    with_subtree,
 )
 from rne_dynamics.dynamics.kinematics.joint_axes import axes_of, component, gear, place_of, unit_motion
+from rne_dynamics.dynamics.kinematics.joint_motion import inertia_of
 from rne_dynamics.model.inertia import Array
-from rne_dynamics.model.layout import KIND, PARENT, VELOCITY_INDEX
+from rne_dynamics.model.layout import BASE, KIND, PARENT, VELOCITY_INDEX
 from rne_dynamics.model.robot import RobotModel
-from rne_dynamics.spatial.pairs import motion_cross, onto_parent, pair_at, plus, power
+from rne_dynamics.spatial.pairs import motion_cross, onto_parent, plus, power
 from rne_dynamics.spatial.rigid import momentum_of
-from rne_dynamics.spatial.rows import matrix_at, vector_at
 from rne_dynamics.spatial.vector import ZERO, rotate
-
-
-@helper
-def _pairs(topology: NDArray[np.int64], parameters: Array, i: int, work: Array, C: Array) -> None:
-    """Entries of C between the axes of joint i, whose composite is complete, and its ancestors' and its own."""
-    body, P, T = composite_at(work, i)
-    V, kind_i = pair_at(work, i, MOTION), topology[i, KIND]
-    ratio = gear(topology, parameters, i)
-    for a in range(axes_of(kind_i)):
-        S = unit_motion(place_of(kind_i, a))
-        F = plus(momentum_of(body, motion_cross(V, S)), flow_times(P, T, S))  # I Ṡ + B S, for S of an ancestor
-        momentum, back = momentum_of(body, S), flow_back(P, T, S)  # I S for its Ṡ, Bᵀ S for its S
-        column = topology[i, VELOCITY_INDEX] + a
-        j = i
-        while j >= 0:
-            kind, both = topology[j, KIND], ratio * gear(topology, parameters, j)
-            V_j = pair_at(work, j, MOTION)
-            for b in range(axes_of(kind)):
-                row, place = topology[j, VELOCITY_INDEX] + b, place_of(kind, b)
-                C[row, column] += both * component(F, place)
-                if j != i:
-                    back_there = power(momentum, motion_cross(V_j, unit_motion(place))) + component((ZERO, back), place)
-                    C[column, row] += both * back_there
-            R, p = matrix_at(work, j, ROTATION), vector_at(work, j, OFFSET)
-            F, momentum, back = onto_parent(R, p, F), onto_parent(R, p, momentum), rotate(R, back)
-            j = topology[j, PARENT]
 
 
 @helper
 def coriolis_kernel(arm: Arm, q: Array, qd: Array, C: Array) -> None:
     """Fill C (n, n) for one state: q (nq,), qd (n,). The base rests, whatever `arm.base` says."""
-    topology, parameters, _, _, (work, no_acceleration, still) = arm
+    topology, parameters, _, _, _ = arm
     C[:, :] = 0.0
-    put_motions(topology, parameters, still, q, qd, no_acceleration, work)
+    X, _, V, _ = spatial_motions(topology, parameters, np.zeros(12), q, qd, np.zeros(C.shape[0]))
+    composite = per_body(topology)
     for i in range(topology.shape[0]):
-        put_body(parameters, i, work)
+        composite[i] = composite_of(inertia_of(parameters, i), V[i])
     for i in range(topology.shape[0] - 1, -1, -1):
-        _pairs(topology, parameters, i, work, C)
-        if topology[i, PARENT] >= 0:
-            add_to_parent(topology[i, PARENT], i, work)
+        body, P, T = composite[i]
+        parent, ratio = topology[i, PARENT], gear(topology, parameters, i)
+        for a in range(axes_of(topology[i, KIND])):
+            S = unit_motion(place_of(topology[i, KIND], a))
+            F = plus(momentum_of(body, motion_cross(V[i], S)), flow_times(P, T, S))  # I Ṡ + B S, for S of an ancestor
+            momentum, back = momentum_of(body, S), flow_back(P, T, S)  # I S for its Ṡ, Bᵀ S for its S
+            column = topology[i, VELOCITY_INDEX] + a
+            j = i
+            while j != BASE:
+                kind, both = topology[j, KIND], ratio * gear(topology, parameters, j)
+                for b in range(axes_of(kind)):
+                    row, place = topology[j, VELOCITY_INDEX] + b, place_of(kind, b)
+                    C[row, column] += both * component(F, place)
+                    if j != i:
+                        rate = motion_cross(V[j], unit_motion(place))
+                        C[column, row] += both * (power(momentum, rate) + component((ZERO, back), place))
+                R, p = X[j]
+                F, momentum, back = onto_parent(R, p, F), onto_parent(R, p, momentum), rotate(R, back)
+                j = topology[j, PARENT]
+        if parent != BASE:
+            R, p = X[i]
+            composite[parent] = with_subtree(composite[parent], R, p, composite[i])
 
 
-CORIOLIS_MATRIX = Quantity("coriolis_matrix", coriolis_kernel, ("q", "qd"), (N, N), with_rest(body_rows(WORK_COLUMNS)))
+CORIOLIS_MATRIX = Quantity("coriolis_matrix", coriolis_kernel, ("q", "qd"), (N, N), NO_WORK)
 
 
 @CORIOLIS_MATRIX.public

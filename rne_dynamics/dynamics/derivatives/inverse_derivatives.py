@@ -17,46 +17,33 @@ only through f. `body_motion` has the axes, the reference points, and why B is 1
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from rne_dynamics.compiling.jit import helper
+from rne_dynamics.compiling.tables import per_body, table
 from rne_dynamics.dynamics.declared.arguments import Wrenches
-from rne_dynamics.dynamics.declared.arm import Arm
+from rne_dynamics.dynamics.declared.arm import NO_WORK, Arm
 from rne_dynamics.dynamics.declared.base_motion import BaseMotion
 from rne_dynamics.dynamics.declared.forms import N as COUNT
 from rne_dynamics.dynamics.declared.quantity import Quantity
 from rne_dynamics.dynamics.derivatives.body_motion import (
-    MOTION,
-    OFFSET,
-    PARENT_MOTION,
-    PARENT_RATE,
-    ROTATION,
-    WORK_COLUMNS,
-    WRENCH,
-    add_force_to_parent,
-    add_to_parent,
-    composite_at,
+    composite_of,
     flow_back,
     flow_times,
-    put_body,
-    put_force,
-    put_motions,
+    spatial_motions,
+    with_subtree,
 )
-from rne_dynamics.dynamics.kinematics.joint_axes import axes_of, axes_work, component, gear, place_of, unit_motion
+from rne_dynamics.dynamics.kinematics.joint_axes import axes_of, component, first_axes, gear, place_of, unit_motion
+from rne_dynamics.dynamics.kinematics.joint_motion import inertia_of
 from rne_dynamics.model.inertia import Array
-from rne_dynamics.model.layout import FLOATING, KIND, MULTIPLIER, PARENT, ROTOR, VELOCITY_INDEX
+from rne_dynamics.model.layout import BASE, FLOATING, KIND, MULTIPLIER, PARENT, ROTOR, VELOCITY_INDEX
 from rne_dynamics.model.robot import RobotModel
-from rne_dynamics.spatial.columns import columns
-from rne_dynamics.spatial.pairs import motion_cross, onto_parent, pair_at, plus, power, put_pair, scaled, wrench_cross
+from rne_dynamics.spatial.pairs import minus_load, motion_cross, onto_parent, plus, power, scaled, wrench_cross
 from rne_dynamics.spatial.rigid import momentum_of
-from rne_dynamics.spatial.rows import matrix_at, vector_at
 from rne_dynamics.spatial.vector import ZERO, dot, rotate, scale
-
-# columns of the array of axes, one row for each axis of each joint: ψ̇, ψ̈ and ψ̇ + Ṡ
-_D_PSI, _DD_PSI, _RATES, _COLUMNS = columns(6, 6, 6)
 
 
 class InverseDynamicsDerivatives(NamedTuple):
@@ -78,106 +65,82 @@ class InverseDynamicsDerivatives(NamedTuple):
 
 
 @helper
-def _put_axis_rates(kind: int, i: int, first: int, work: Array, axes: Array) -> None:
-    """ψ̇, ψ̈ and ψ̇ + Ṡ of the axes of joint i into the rows from `first` on."""
-    V, V_parent, rate_parent = pair_at(work, i, MOTION), pair_at(work, i, PARENT_MOTION), pair_at(work, i, PARENT_RATE)
-    for a in range(axes_of(kind)):
-        S = unit_motion(place_of(kind, a))
-        d_psi = motion_cross(V_parent, S)
-        put_pair(axes, first + a, _D_PSI, d_psi)
-        put_pair(axes, first + a, _DD_PSI, plus(motion_cross(rate_parent, S), motion_cross(V_parent, d_psi)))
-        put_pair(axes, first + a, _RATES, plus(d_psi, motion_cross(V, S)))
-
-
-@helper
-def _pairs(
-    topology: NDArray[np.int64],
-    parameters: Array,
-    i: int,
-    first: NDArray[np.int64],
-    work: Array,
-    axes: Array,
-    dq: Array,
-    dqd: Array,
-    M: Array,
-) -> None:
-    """Entries between the axes of joint i, whose composite is complete, and its ancestors' and its own."""
-    body, P, T = composite_at(work, i)
-    force, ratio = pair_at(work, i, WRENCH), gear(topology, parameters, i)
-    for a in range(first[i], first[i + 1]):
-        S = unit_motion(place_of(topology[i, KIND], a - first[i]))
-        d_psi, dd_psi = pair_at(axes, a, _D_PSI), pair_at(axes, a, _DD_PSI)
-        # I S and 2 Bᵀ S, for ∂τ_i
-        F, back = momentum_of(body, S), scale(2.0, flow_back(P, T, S))
-        # 2 B ψ̇ + I ψ̈ + S ×* f, for ∂τ_j/∂q_i
-        Fq = plus(plus(momentum_of(body, dd_psi), scaled(2.0, flow_times(P, T, d_psi))), wrench_cross(S, force))
-        # 2 B S + I (ψ̇ + Ṡ), for ∂τ_j/∂q̇_i
-        Fv = plus(momentum_of(body, pair_at(axes, a, _RATES)), scaled(2.0, flow_times(P, T, S)))
-        row = topology[i, VELOCITY_INDEX] + a - first[i]
-        j = i
-        while j >= 0:
-            both = ratio * gear(topology, parameters, j)
-            column = topology[j, VELOCITY_INDEX]
-            for b in range(first[j], first[j + 1]):
-                place = place_of(topology[j, KIND], b - first[j])
-                dq[row, column] += both * (power(F, pair_at(axes, b, _DD_PSI)) + dot(back, pair_at(axes, b, _D_PSI)[1]))
-                dqd[row, column] += both * (power(F, pair_at(axes, b, _RATES)) + component((ZERO, back), place))
-                inertial = both * component(F, place)
-                M[row, column] += inertial
-                if j != i:
-                    dq[column, row] += both * component(Fq, place)
-                    dqd[column, row] += both * component(Fv, place)
-                    M[column, row] += inertial
-                column += 1
-            R, p = matrix_at(work, j, ROTATION), vector_at(work, j, OFFSET)
-            F, Fq, Fv, back = onto_parent(R, p, F), onto_parent(R, p, Fq), onto_parent(R, p, Fv), rotate(R, back)
-            j = topology[j, PARENT]
+def derivatives_and_wrenches(arm: Arm, q: Array, qd: Array, qdd: Array, out: tuple[Array, Array, Array]) -> Any:
+    """`inverse_derivatives_kernel`; returns by body the wrench f that its joint transmits."""
+    topology, parameters, base, loads, _ = arm
+    dq, dqd, M = out
+    dq[:, :], dqd[:, :], M[:, :] = 0.0, 0.0, 0.0
+    bodies, first = topology.shape[0], first_axes(topology)
+    X, before, V, dV = spatial_motions(topology, parameters, base, q, qd, qdd)
+    composite, f = per_body(topology), per_body(topology)
+    rates = table(int(first[bodies]))  # ψ̇, ψ̈ and ψ̇ + Ṡ by axis
+    for i in range(bodies):
+        body, P, T = composite[i] = composite_of(inertia_of(parameters, i), V[i])
+        f[i] = minus_load(plus(momentum_of(body, dV[i]), flow_times(P, T, V[i])), loads, i)  # I a + B V
+        V_parent, dV_parent = before[i]
+        for a in range(first[i], first[i + 1]):
+            S = unit_motion(place_of(topology[i, KIND], a - first[i]))
+            d_psi = motion_cross(V_parent, S)
+            dd_psi = plus(motion_cross(dV_parent, S), motion_cross(V_parent, d_psi))
+            rates[a] = d_psi, dd_psi, plus(d_psi, motion_cross(V[i], S))
+        if topology[i, KIND] != FLOATING:
+            iv = topology[i, VELOCITY_INDEX]
+            M[iv, iv] += parameters[i, MULTIPLIER] ** 2 * parameters[i, ROTOR]
+    for i in range(bodies - 1, -1, -1):
+        parent, ratio = topology[i, PARENT], gear(topology, parameters, i)
+        body, P, T = composite[i]
+        for a in range(first[i], first[i + 1]):
+            S, (d_psi, dd_psi, rate) = unit_motion(place_of(topology[i, KIND], a - first[i])), rates[a]
+            # I S and 2 Bᵀ S, for ∂τ_i
+            F, back = momentum_of(body, S), scale(2.0, flow_back(P, T, S))
+            # 2 B ψ̇ + I ψ̈ + S ×* f, for ∂τ_j/∂q_i
+            Fq = plus(plus(momentum_of(body, dd_psi), scaled(2.0, flow_times(P, T, d_psi))), wrench_cross(S, f[i]))
+            # 2 B S + I (ψ̇ + Ṡ), for ∂τ_j/∂q̇_i
+            Fv = plus(momentum_of(body, rate), scaled(2.0, flow_times(P, T, S)))
+            row = topology[i, VELOCITY_INDEX] + a - first[i]
+            j = i
+            while j != BASE:
+                both = ratio * gear(topology, parameters, j)
+                for b in range(first[j], first[j + 1]):
+                    axis = b - first[j]
+                    place, column = place_of(topology[j, KIND], axis), topology[j, VELOCITY_INDEX] + axis
+                    d_psi_j, dd_psi_j, rate_j = rates[b]
+                    dq[row, column] += both * (power(F, dd_psi_j) + dot(back, d_psi_j[1]))
+                    dqd[row, column] += both * (power(F, rate_j) + component((ZERO, back), place))
+                    inertial = both * component(F, place)
+                    M[row, column] += inertial
+                    if j != i:
+                        dq[column, row] += both * component(Fq, place)
+                        dqd[column, row] += both * component(Fv, place)
+                        M[column, row] += inertial
+                R, p = X[j]
+                F, Fq, Fv, back = onto_parent(R, p, F), onto_parent(R, p, Fq), onto_parent(R, p, Fv), rotate(R, back)
+                j = topology[j, PARENT]
+        if parent != BASE:
+            R, p = X[i]
+            composite[parent] = with_subtree(composite[parent], R, p, composite[i])
+            f[parent] = plus(f[parent], onto_parent(R, p, f[i]))
+    return f
 
 
 @helper
 def inverse_derivatives_kernel(arm: Arm, q: Array, qd: Array, qdd: Array, out: tuple[Array, Array, Array]) -> None:
     """Fill `out` with ∂τ/∂q, ∂τ/∂q̇ and M, each (n, n), for one state: q (nq,), qd and qdd (n,)."""
-    topology, parameters, base, wrenches, (first, work, axes) = arm
-    dq, dqd, M = out
-    bodies = topology.shape[0]
-    for row in range(M.shape[0]):
-        for k in range(M.shape[0]):
-            dq[row, k] = 0.0
-            dqd[row, k] = 0.0
-            M[row, k] = 0.0
-    put_motions(topology, parameters, base, q, qd, qdd, work)
-    for i in range(bodies):
-        put_body(parameters, i, work)
-        put_force(wrenches, i, work)
-        _put_axis_rates(topology[i, KIND], i, first[i], work, axes)
-        if topology[i, KIND] != FLOATING:
-            iv = topology[i, VELOCITY_INDEX]
-            M[iv, iv] += parameters[i, MULTIPLIER] ** 2 * parameters[i, ROTOR]
-    for i in range(bodies - 1, -1, -1):
-        _pairs(topology, parameters, i, first, work, axes, dq, dqd, M)
-        parent = topology[i, PARENT]
-        if parent >= 0:
-            add_to_parent(parent, i, work)
-            add_force_to_parent(parent, i, work)
+    derivatives_and_wrenches(arm, q, qd, qdd, out)
 
 
 @helper
-def efforts_of_wrenches(arm: Arm, tau: Array) -> None:
-    """Fill `tau` (n,) with the efforts less the rotors', where `inverse_derivatives_kernel` has left its wrenches."""
-    topology, parameters, _, _, (_, work, _) = arm
-    for k in range(tau.shape[0]):
-        tau[k] = 0.0
+def efforts_of_wrenches(topology: NDArray[np.int64], parameters: Array, f: Any, tau: Array) -> None:
+    """Fill `tau` (n,) with the efforts less the rotors', from the wrench at each joint."""
+    tau[:] = 0.0
     for i in range(topology.shape[0]):
-        F, kind, ratio = pair_at(work, i, WRENCH), topology[i, KIND], gear(topology, parameters, i)
+        kind, ratio = topology[i, KIND], gear(topology, parameters, i)
         for a in range(axes_of(kind)):
-            tau[topology[i, VELOCITY_INDEX] + a] += ratio * component(F, place_of(kind, a))
+            tau[topology[i, VELOCITY_INDEX] + a] += ratio * component(f[i], place_of(kind, a))
 
 
-_WORK = axes_work(WORK_COLUMNS, _COLUMNS)
-#: Allocates the scratch memory of the kernel.
-new_work = _WORK.new
 INVERSE_DYNAMICS_DERIVATIVES = Quantity(
-    "inverse_dynamics_derivatives", inverse_derivatives_kernel, ("q", "qd", "qdd"), (3, COUNT, COUNT), _WORK,
+    "inverse_dynamics_derivatives", inverse_derivatives_kernel, ("q", "qd", "qdd"), (3, COUNT, COUNT), NO_WORK,
     base_motion=True, parts=InverseDynamicsDerivatives,
 )  # fmt: skip
 

@@ -15,19 +15,17 @@ from __future__ import annotations
 from numpy.typing import ArrayLike
 
 from rne_dynamics.compiling.jit import helper
-from rne_dynamics.dynamics.declared.arm import Arm, body_rows
+from rne_dynamics.dynamics.declared.arm import NO_WORK, Arm
 from rne_dynamics.dynamics.declared.base_motion import BaseMotion
 from rne_dynamics.dynamics.declared.forms import BODIES, N
 from rne_dynamics.dynamics.declared.quantity import Quantity
-from rne_dynamics.dynamics.derivatives.body_motion import BODY as MOTION_COLUMNS
-from rne_dynamics.dynamics.derivatives.body_motion import MOTION, OFFSET, RATE, ROTATION, put_motions
+from rne_dynamics.dynamics.derivatives.body_motion import spatial_motions
 from rne_dynamics.dynamics.kinematics.joint_axes import axes_of, gear, place_of, unit_motion
 from rne_dynamics.model.inertia import Array
-from rne_dynamics.model.layout import INERTIA, KIND, MASS, PARENT, VELOCITY_INDEX
+from rne_dynamics.model.layout import BASE, INERTIA, KIND, MASS, PARENT, VELOCITY_INDEX
 from rne_dynamics.model.protocol import check_loaded
 from rne_dynamics.model.robot import RobotModel
-from rne_dynamics.spatial.pairs import Pair, into_child, pair_at
-from rne_dynamics.spatial.rows import matrix_at, vector_at
+from rne_dynamics.spatial.pairs import Pair, into_child
 from rne_dynamics.spatial.vector import IDENTITY, ZERO, Vector, add, compose, cross, dot, rotate
 
 #: Inertial parameters of a body, in order: m, m·c (3), Ixx Ixy Ixz Iyy Iyz Izz about the body frame's origin.
@@ -54,29 +52,28 @@ def _add_powers(s: float, S: Pair, acceleration: Pair, w: Vector, Y: Array, row:
 @helper
 def regressor_kernel(arm: Arm, q: Array, qd: Array, qdd: Array, Y: Array) -> None:
     """Fill Y (n, 10·bodies) for one state: q (nq,), qd and qdd (n,)."""
-    topology, parameters, base, _, work = arm
+    topology, parameters, base, _, _ = arm
     Y[:, :] = 0.0
-    put_motions(topology, parameters, base, q, qd, qdd, work)
+    X, _, V, dV = spatial_motions(topology, parameters, base, q, qd, qdd)
     for i in range(topology.shape[0]):
-        (v, w), rate = pair_at(work, i, MOTION), pair_at(work, i, RATE)
+        (v, w), rate = V[i], dV[i]
         acceleration = add(rate[0], cross(w, v)), rate[1]  # the origin's as a point
         R, p = IDENTITY, ZERO  # placement of body i in body j
         j = i
-        while j >= 0:
+        while j != BASE:
             row, kind = topology[j, VELOCITY_INDEX], topology[j, KIND]
             ratio = gear(topology, parameters, j)
             for k in range(axes_of(kind)):
                 S = into_child(R, p, unit_motion(place_of(kind, k)))
                 _add_powers(ratio, S, acceleration, w, Y, row + k, PARAMETERS * i)
-            R_j = matrix_at(work, j, ROTATION)
-            R, p = compose(R_j, R), add(vector_at(work, j, OFFSET), rotate(R_j, p))
+            R_j, p_j = X[j]
+            R, p = compose(R_j, R), add(p_j, rotate(R_j, p))
             j = topology[j, PARENT]
 
 
 REGRESSOR = Quantity(
-    "regressor", regressor_kernel, ("q", "qd", "qdd"), (N, PARAMETERS * BODIES), body_rows(MOTION_COLUMNS),
-    base_motion=True,
-)  # fmt: skip
+    "regressor", regressor_kernel, ("q", "qd", "qdd"), (N, PARAMETERS * BODIES), NO_WORK, base_motion=True
+)
 
 
 @REGRESSOR.public

@@ -6,14 +6,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rne_dynamics.compiling.jit import helper
-from rne_dynamics.dynamics.declared.arm import Workspace
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.layout import FLOATING, KIND, MULTIPLIER, PRISMATIC
-from rne_dynamics.model.packed_arm import axes_part, first_of, work_part
 from rne_dynamics.spatial.pairs import Pair
-
-#: Where each body's axes start; a row for each body and one more; a row for each axis.
-AxesWork = tuple[NDArray[np.int64], Array, Array]
 
 
 @helper
@@ -24,27 +19,11 @@ def axes_of(kind: int) -> int:
 
 @helper
 def first_axes(topology: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Where each body's axes start in the array of axes, and their number."""
+    """Number of each body's first axis, of all axes one behind the other, and how many there are; (bodies + 1,)."""
     first = np.zeros(topology.shape[0] + 1, np.int64)
     for i in range(topology.shape[0]):
         first[i + 1] = first[i] + axes_of(topology[i, KIND])
     return first
-
-
-def axes_work(columns: int, axes_columns: int) -> Workspace:
-    """Scratch memory: `first_axes`, (bodies + 1, columns), and (axes, axes_columns)."""
-    work_of, rows_of = work_part(columns), axes_part(axes_columns)
-
-    @helper
-    def part(array: Array) -> AxesWork:
-        return first_of(array), work_of(array), rows_of(array)
-
-    @helper
-    def new(topology: NDArray[np.int64]) -> AxesWork:
-        bodies, first = topology.shape[0], first_axes(topology)
-        return first, np.empty((bodies + 1, columns)), np.empty((first[bodies], axes_columns))
-
-    return Workspace(part, new)
 
 
 @helper
