@@ -15,6 +15,8 @@ from rne_dynamics.compiling.jit import COMPILED, helper
 Vector = tuple[float, float, float]
 Matrix = tuple[float, float, float, float, float, float, float, float, float]
 Symmetric = tuple[float, float, float, float, float, float]
+#: (R, p) of a frame in another.
+Placement = tuple[Matrix, Vector]
 
 ZERO: Vector = (0.0, 0.0, 0.0)
 IDENTITY: Matrix = (1.0, 0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 1.0)
@@ -110,6 +112,12 @@ def compose_back(A: Matrix, B: Matrix) -> Matrix:
         A[6] * B[3] + A[7] * B[4] + A[8] * B[5],
         A[6] * B[6] + A[7] * B[7] + A[8] * B[8],
     )
+
+
+@helper
+def placed(X: Placement, Y: Placement) -> Placement:
+    """Where the frame Y of a frame is that is placed at X: X Y."""
+    return compose(X[0], Y[0]), add(X[1], rotate(X[0], Y[1]))
 
 
 @helper

@@ -6,66 +6,43 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from rne_dynamics.compiling.jit import kernel
-from rne_dynamics.dynamics.declared.arm import Arm, body_rows
+from rne_dynamics.compiling.tables import per_body
+from rne_dynamics.dynamics.declared.arm import NO_WORK, Arm
 from rne_dynamics.dynamics.declared.quantity import Quantity
-from rne_dynamics.dynamics.kinematics.joint_motion import inertia_of, joint_placement
-from rne_dynamics.dynamics.kinematics.kinematics import POSE_COLUMNS, POSITION, ROTATION, body_poses_kernel
+from rne_dynamics.dynamics.kinematics.joint_motion import inertia_of, joint_placement, plus_along
+from rne_dynamics.dynamics.kinematics.kinematics import world_poses
 from rne_dynamics.dynamics.newton_euler.moving_root import with_floating_root
 from rne_dynamics.errors import ModelError
 from rne_dynamics.model.inertia import Array
-from rne_dynamics.model.layout import (
-    FLOATING,
-    KIND,
-    MASS,
-    MOMENT,
-    MULTIPLIER,
-    PARENT,
-    PRISMATIC,
-    ROTOR,
-    VELOCITY_INDEX,
-)
+from rne_dynamics.model.layout import BASE, FLOATING, KIND, MASS, MOMENT, MULTIPLIER, PARENT, ROTOR, VELOCITY_INDEX
 from rne_dynamics.model.robot import RobotModel
-from rne_dynamics.spatial.columns import columns
-from rne_dynamics.spatial.rows import matrix_at, put, slice_vector, vector_at
-from rne_dynamics.spatial.vector import add, cross, dot, rotate, rotate_back, scale, times
-
-# columns of the work array, one row a body: v, ω
-_V, _W, WORK_COLUMNS = columns(3, 3)
+from rne_dynamics.spatial.pairs import NONE, into_child, plus, slice_pair
+from rne_dynamics.spatial.rows import vector_at
+from rne_dynamics.spatial.vector import ZERO, add, cross, dot, rotate, scale, times
 
 
 @kernel
 def kinetic_energy_kernel(arm: Arm, q: Array, qd: Array, energy: Array) -> None:
-    """Kinetic energy of one state: q (nq,), qd (n,); fills energy (1,). `arm.work` is (bodies, WORK_COLUMNS)."""
-    topology, parameters, _, _, work = arm
-    twice = 0.0
+    """Kinetic energy of one state: q (nq,), qd (n,); fills energy (1,)."""
+    topology, parameters, _, _, _ = arm
+    twice, V = 0.0, per_body(topology)
+    V[BASE] = NONE
     for i in range(topology.shape[0]):
-        parent = topology[i, PARENT]
-        iv = topology[i, VELOCITY_INDEX]
+        kind, iv = topology[i, KIND], topology[i, VELOCITY_INDEX]
         R, p = joint_placement(topology, parameters, i, q)
-        v = (0.0, 0.0, 0.0)
-        w = (0.0, 0.0, 0.0)
-        if parent >= 0:
-            w = vector_at(work, parent, _W)
-            v = rotate_back(R, add(vector_at(work, parent, _V), cross(w, p)))
-            w = rotate_back(R, w)
-        if topology[i, KIND] == FLOATING:
-            v = add(v, slice_vector(qd, iv))
-            w = add(w, slice_vector(qd, iv + 3))
+        before = into_child(R, p, V[topology[i, PARENT]])
+        if kind == FLOATING:
+            V[i] = plus(before, slice_pair(qd, iv))
         else:
             rate = parameters[i, MULTIPLIER] * qd[iv]
             twice += parameters[i, ROTOR] * rate * rate
-            if topology[i, KIND] == PRISMATIC:
-                v = (v[0], v[1], v[2] + rate)
-            else:
-                w = (w[0], w[1], w[2] + rate)
-        m, h, J = inertia_of(parameters, i)
+            V[i] = plus_along(kind, before, rate)
+        (m, h, J), (v, w) = inertia_of(parameters, i), V[i]
         twice += m * dot(v, v) + 2.0 * dot(v, cross(w, h)) + dot(w, times(J, w))
-        put(work, i, _V, v)
-        put(work, i, _W, w)
     energy[0] = 0.5 * twice
 
 
-KINETIC_ENERGY = Quantity("kinetic_energy", kinetic_energy_kernel, ("q", "qd"), (1,), body_rows(WORK_COLUMNS))
+KINETIC_ENERGY = Quantity("kinetic_energy", kinetic_energy_kernel, ("q", "qd"), (1,), NO_WORK)
 
 
 @KINETIC_ENERGY.public
@@ -122,20 +99,17 @@ def moving_base_energies(
 
 @kernel
 def first_moment_kernel(arm: Arm, q: Array, moment: Array) -> None:
-    """Σ m c of the moving bodies in world axes, of one state; fills moment (3,). `arm.work`: (bodies, POSE_COLUMNS)."""
-    topology, parameters, _, _, poses = arm
-    body_poses_kernel(topology, parameters, q, poses)
-    total = (0.0, 0.0, 0.0)
+    """Σ m c of the moving bodies in world axes, of one state; fills moment (3,)."""
+    topology, parameters, _, _, _ = arm
+    X, total = world_poses(topology, parameters, q), ZERO
     for i in range(topology.shape[0]):
-        turned = rotate(matrix_at(poses, i, ROTATION), vector_at(parameters, i, MOMENT))
-        total = add(total, add(turned, scale(parameters[i, MASS], vector_at(poses, i, POSITION))))
+        R, p = X[i]
+        total = add(total, add(rotate(R, vector_at(parameters, i, MOMENT)), scale(parameters[i, MASS], p)))
     for k in range(3):
         moment[k] = total[k]
 
 
-FIRST_MOMENT = Quantity(
-    "first_moment", first_moment_kernel, ("q",), (3,), body_rows(POSE_COLUMNS), every_mass=True
-)
+FIRST_MOMENT = Quantity("first_moment", first_moment_kernel, ("q",), (3,), NO_WORK, every_mass=True)
 
 
 def _first_moment(robot: RobotModel, q: ArrayLike) -> Array:

@@ -26,7 +26,7 @@ from rne_dynamics.model.layout import BASE, INERTIA, KIND, MASS, PARENT, VELOCIT
 from rne_dynamics.model.protocol import check_loaded
 from rne_dynamics.model.robot import RobotModel
 from rne_dynamics.spatial.pairs import Pair, into_child
-from rne_dynamics.spatial.vector import IDENTITY, ZERO, Vector, add, compose, cross, dot, rotate
+from rne_dynamics.spatial.vector import IDENTITY, ZERO, Vector, add, cross, dot, placed
 
 #: Inertial parameters of a body, in order: m, m·c (3), Ixx Ixy Ixz Iyy Iyz Izz about the body frame's origin.
 PARAMETERS = 10
@@ -66,8 +66,7 @@ def regressor_kernel(arm: Arm, q: Array, qd: Array, qdd: Array, Y: Array) -> Non
             for k in range(axes_of(kind)):
                 S = into_child(R, p, unit_motion(place_of(kind, k)))
                 _add_powers(ratio, S, acceleration, w, Y, row + k, PARAMETERS * i)
-            R_j, p_j = X[j]
-            R, p = compose(R_j, R), add(p_j, rotate(R_j, p))
+            R, p = placed(X[j], (R, p))
             j = topology[j, PARENT]
 
 

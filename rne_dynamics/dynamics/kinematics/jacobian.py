@@ -13,15 +13,14 @@ from numpy.typing import ArrayLike, NDArray
 
 from rne_dynamics.compiling.jit import helper, kernel
 from rne_dynamics.compiling.sealed import Sealed
-from rne_dynamics.compiling.views import shaped
+from rne_dynamics.compiling.tables import per_body
 from rne_dynamics.dynamics.declared.arguments import check_open_arm, quick, state_arrays
 from rne_dynamics.dynamics.declared.declared import Declared
 from rne_dynamics.dynamics.declared.forms import Compiled, N
 from rne_dynamics.dynamics.declared.specialised import RowsForm
 from rne_dynamics.dynamics.kinematics.joint_motion import joint_placement
-from rne_dynamics.dynamics.kinematics.kinematics import POSE_COLUMNS, POSITION, ROTATION
 from rne_dynamics.model.inertia import Array
-from rne_dynamics.model.layout import FLOATING, KIND, MULTIPLIER, PARENT, PRISMATIC, VELOCITY_INDEX
+from rne_dynamics.model.layout import BASE, FLOATING, KIND, MULTIPLIER, PARENT, PRISMATIC, VELOCITY_INDEX
 from rne_dynamics.model.packed_arm import (
     COORDINATES,
     FRAME_POSITION,
@@ -37,10 +36,9 @@ from rne_dynamics.model.packed_arm import (
     refusal_of_position,
     shared,
     topology_of,
-    work_part,
 )
 from rne_dynamics.model.robot import RobotModel
-from rne_dynamics.spatial.rows import matrix_at, put, put_matrix, slice_vector, vector_at
+from rne_dynamics.spatial.rows import slice_vector
 from rne_dynamics.spatial.vector import (
     IDENTITY,
     ZERO,
@@ -64,35 +62,27 @@ def add_column(J: Array, column: int, s: float, linear: Vector, angular: Vector)
 
 
 @helper
-def _rows(
-    topology: NDArray[np.int64],
-    parameters: Array,
-    body: int,
-    point: Array,
-    q: Array,
-    J: Array,
-    placements: Array,
+def jacobian_kernel(
+    topology: NDArray[np.int64], parameters: Array, body: int, point: Array, q: Array, J: Array
 ) -> None:
-    for b in range(q.shape[0]):
-        for k in range(6):
-            for c in range(J.shape[2]):
-                J[b, k, c] = 0.0
-        # only the way from the body to the base counts: once for the body's axes in the world, once for the columns
-        R = IDENTITY
-        i = body
-        while i >= 0:
-            R_joint, p = joint_placement(topology, parameters, i, q[b])
-            put_matrix(placements, i, ROTATION, R_joint)
-            put(placements, i, POSITION, p)
-            R = compose(R_joint, R)
-            i = topology[i, PARENT]
-        arm = rotate(R, slice_vector(point, 0))  # from the origin of body i to the point
-        i = body
-        while i >= 0:
-            _add_joint(topology, parameters, i, R, arm, J[b])
-            R = compose_back(R, matrix_at(placements, i, ROTATION))
-            arm = add(arm, rotate(R, vector_at(placements, i, POSITION)))
-            i = topology[i, PARENT]
+    """The Jacobian at a point fixed in a body for one state: point (3,) in the body's frame, q (nq,); fills J (6, n).
+
+    Only the way from the body to the base counts: once for the body's axes in the world, once for the columns.
+    """
+    J[:, :] = 0.0
+    X, R, i = per_body(topology), IDENTITY, body
+    while i != BASE:
+        X[i] = joint_placement(topology, parameters, i, q)
+        R = compose(X[i][0], R)
+        i = topology[i, PARENT]
+    arm = rotate(R, slice_vector(point, 0))  # from the origin of body i to the point
+    i = body
+    while i != BASE:
+        _add_joint(topology, parameters, i, R, arm, J)
+        R_joint, p = X[i]
+        R = compose_back(R, R_joint)
+        arm = add(arm, rotate(R, p))
+        i = topology[i, PARENT]
 
 
 @helper
@@ -113,9 +103,9 @@ def _add_joint(topology: NDArray[np.int64], parameters: Array, i: int, R: Matrix
 
 @kernel
 def jacobian_batch(topology: NDArray[np.int64], parameters: Array, body: int, point: Array, q: Array, J: Array) -> None:
-    """Jacobians at a point fixed in a body: point (3,) in the body's frame, q (B, nq), J (B, 6, n)."""
-    placements = np.empty((topology.shape[0], POSE_COLUMNS))
-    _rows(topology, parameters, body, point, q, J, placements)
+    """`jacobian_kernel` over rows: q (B, nq), J (B, 6, n)."""
+    for b in range(q.shape[0]):
+        jacobian_kernel(topology, parameters, body, point, q[b], J[b])
 
 
 @helper
@@ -124,9 +114,6 @@ def refusal_of_link(arm: Array, link: int, J: Array) -> int:
     if not 0 <= link < head_of(arm, LINKS):
         return NO_SUCH_LINK
     return OK if J.shape[0] == 6 and J.shape[1] == head_of(arm, COORDINATES) else WRONG_SHAPE
-
-
-_poses_of = work_part(POSE_COLUMNS)
 
 
 @kernel
@@ -143,8 +130,7 @@ def jacobian_packed(arm: Array, link: int, q: Array, J: Array) -> int:
     if body < 0:
         J[:, :] = 0.0
     else:
-        point, rows = link_frames_of(arm)[link, FRAME_POSITION:], shaped(q, (1, q.shape[0]))
-        _rows(topology, parameters, body, point, rows, shaped(J, (1, 6, J.shape[1])), _poses_of(arm))
+        jacobian_kernel(topology, parameters, body, link_frames_of(arm)[link, FRAME_POSITION:], q, J)
     return OK
 
 

@@ -10,15 +10,13 @@ from numpy.typing import ArrayLike, NDArray
 
 from rne_dynamics.compiling.jit import helper, kernel
 from rne_dynamics.compiling.sealed import Sealed
-from rne_dynamics.compiling.views import shaped
 from rne_dynamics.dynamics.declared.arguments import check_open_arm, quick, state_arrays
 from rne_dynamics.dynamics.declared.declared import Declared
 from rne_dynamics.dynamics.declared.forms import N
 from rne_dynamics.dynamics.kinematics.jacobian import add_column, refusal_of_link, rows_form
-from rne_dynamics.dynamics.kinematics.kinematics import POSITION, ROTATION
-from rne_dynamics.dynamics.kinematics.world_motion import VELOCITY, WORK_COLUMNS, body_motions_kernel
+from rne_dynamics.dynamics.kinematics.world_motion import motions_in_world
 from rne_dynamics.model.inertia import Array
-from rne_dynamics.model.layout import FLOATING, KIND, MULTIPLIER, PARENT, PRISMATIC, VELOCITY_INDEX
+from rne_dynamics.model.layout import BASE, FLOATING, KIND, MULTIPLIER, PARENT, PRISMATIC, VELOCITY_INDEX
 from rne_dynamics.model.packed_arm import (
     FRAME_POSITION,
     OK,
@@ -29,69 +27,51 @@ from rne_dynamics.model.packed_arm import (
     refusal,
     shared,
     topology_of,
-    work_part,
 )
 from rne_dynamics.model.robot import RobotModel
-from rne_dynamics.spatial.pairs import motion_at, pair_at
-from rne_dynamics.spatial.rows import matrix_at, slice_vector, vector_at
-from rne_dynamics.spatial.vector import (
-    add,
-    column,
-    cross,
-    rotate,
-    subtract,
-)
-
-_work_of = work_part(WORK_COLUMNS)
+from rne_dynamics.spatial.pairs import motion_at
+from rne_dynamics.spatial.rows import slice_vector
+from rne_dynamics.spatial.vector import ZERO, add, column, cross, rotate, subtract
 
 
 @helper
-def _rate_rows(
-    topology: NDArray[np.int64],
-    parameters: Array,
-    body: int,
-    point: Array,
-    q: Array,
-    qd: Array,
-    J: Array,
-    work: Array,
+def jacobian_rate_kernel(
+    topology: NDArray[np.int64], parameters: Array, body: int, point: Array, q: Array, qd: Array, J: Array
 ) -> None:
-    for b in range(q.shape[0]):
-        J[b] = 0.0
-        body_motions_kernel(topology, parameters, q[b], qd[b], work)
-        r = rotate(matrix_at(work, body, ROTATION), slice_vector(point, 0))
-        target = add(vector_at(work, body, POSITION), r)
-        target_rate, _ = motion_at(pair_at(work, body, VELOCITY), r)
-        i = body
-        while i >= 0:
-            R = matrix_at(work, i, ROTATION)
-            v, w = pair_at(work, i, VELOCITY)
-            arm = subtract(target, vector_at(work, i, POSITION))
-            arm_rate = subtract(target_rate, v)
-            iv = topology[i, VELOCITY_INDEX]
-            kind = topology[i, KIND]
-            # an axis fixed in the body turns with it: ė = ω × e
-            for k in range(3):
-                if kind != FLOATING and k != 2:
-                    continue
-                e = column(R, k)
-                turn = cross(w, e)
-                s = 1.0 if kind == FLOATING else parameters[i, MULTIPLIER]
-                if kind == FLOATING or kind == PRISMATIC:
-                    add_column(J[b], iv + k if kind == FLOATING else iv, s, turn, (0.0, 0.0, 0.0))
-                if kind != PRISMATIC:
-                    swing = add(cross(turn, arm), cross(e, arm_rate))
-                    add_column(J[b], iv + 3 + k if kind == FLOATING else iv, s, swing, turn)
-            i = topology[i, PARENT]
+    """The Jacobian's time derivative for one state; arguments as for `jacobian_kernel`, qd (n,)."""
+    J[:, :] = 0.0
+    X, V, _ = motions_in_world(topology, parameters, q, qd, None)
+    R_body, p_body = X[body]
+    r = rotate(R_body, slice_vector(point, 0))
+    target = add(p_body, r)
+    target_rate, _ = motion_at(V[body], r)
+    i = body
+    while i != BASE:
+        kind, iv = topology[i, KIND], topology[i, VELOCITY_INDEX]
+        (R, p), (v, w) = X[i], V[i]
+        arm, arm_rate = subtract(target, p), subtract(target_rate, v)
+        # an axis fixed in the body turns with it: ė = ω × e
+        for k in range(3):
+            if kind != FLOATING and k != 2:
+                continue
+            e = column(R, k)
+            turn = cross(w, e)
+            s = 1.0 if kind == FLOATING else parameters[i, MULTIPLIER]
+            if kind == FLOATING or kind == PRISMATIC:
+                add_column(J, iv + k if kind == FLOATING else iv, s, turn, ZERO)
+            if kind != PRISMATIC:
+                swing = add(cross(turn, arm), cross(e, arm_rate))
+                add_column(J, iv + 3 + k if kind == FLOATING else iv, s, swing, turn)
+        i = topology[i, PARENT]
 
 
 @kernel
 def jacobian_rate_batch(
     topology: NDArray[np.int64], parameters: Array, body: int, point: Array, q: Array, qd: Array, J: Array
 ) -> None:
-    """Time derivatives of the Jacobians at a point fixed in a body; shapes as for `jacobian_batch`."""
-    work = np.empty((topology.shape[0], WORK_COLUMNS))
-    _rate_rows(topology, parameters, body, point, q, qd, J, work)
+    """`jacobian_rate_kernel` over rows: q (B, nq), qd (B, n), J (B, 6, n)."""
+    for b in range(q.shape[0]):
+        jacobian_rate_kernel(topology, parameters, body, point, q[b], qd[b], J[b])
 
 
 @kernel
@@ -108,9 +88,7 @@ def jacobian_rate_packed(arm: Array, link: int, q: Array, qd: Array, J: Array) -
     if body < 0:
         J[:, :] = 0.0
     else:
-        rows, rates, out = shaped(q, (1, q.shape[0])), shaped(qd, (1, J.shape[1])), shaped(J, (1, 6, J.shape[1]))
-        point = link_frames_of(arm)[link, FRAME_POSITION:]
-        _rate_rows(topology, parameters, body, point, rows, rates, out, _work_of(arm))
+        jacobian_rate_kernel(topology, parameters, body, link_frames_of(arm)[link, FRAME_POSITION:], q, qd, J)
     return OK
 
 

@@ -60,16 +60,6 @@ def joint_turn(topology: NDArray[Any], parameters: Array, i: int, q: Array) -> t
 
 
 @helper
-def put_joint_turns(topology: NDArray[Any], parameters: Array, q: Array, work: Array, k: int) -> None:
-    """`joint_turn` of every joint into columns k, k + 1 of its row.
-
-    In a loop of its own, because the library's sine, called amid a recursion, empties all registers into memory.
-    """
-    for i in range(topology.shape[0]):
-        work[i, k], work[i, k + 1] = joint_turn(topology, parameters, i, q)
-
-
-@helper
 def joint_turns(topology: NDArray[Any], parameters: Array, q: Array) -> Any:
     """`joint_turn` of every joint, by body.
 

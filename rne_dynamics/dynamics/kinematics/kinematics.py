@@ -12,15 +12,16 @@ from numpy.typing import ArrayLike, NDArray
 
 from rne_dynamics.compiling.jit import helper, kernel
 from rne_dynamics.compiling.sealed import ODD_ARGUMENTS, Sealed
+from rne_dynamics.compiling.tables import per_body
 from rne_dynamics.compiling.views import shaped
 from rne_dynamics.dynamics.declared.arguments import check_open_arm, quick, state_arrays
 from rne_dynamics.dynamics.declared.bound_forms import Bound, BoundParts, filled
 from rne_dynamics.dynamics.declared.declared import Declared
 from rne_dynamics.dynamics.declared.specialised import RowsForm
-from rne_dynamics.dynamics.kinematics.joint_motion import placement_at_turn, put_joint_turns
+from rne_dynamics.dynamics.kinematics.joint_motion import joint_turns, placement_at_turn
 from rne_dynamics.errors import ArgumentError
 from rne_dynamics.model.inertia import Array
-from rne_dynamics.model.layout import PARENT
+from rne_dynamics.model.layout import BASE, PARENT
 from rne_dynamics.model.mechanism import RigidRobot
 from rne_dynamics.model.packed_arm import (
     FRAME_POSITION,
@@ -36,31 +37,39 @@ from rne_dynamics.model.packed_arm import (
     refusal_of_position,
     shared,
     topology_of,
-    work_part,
 )
 from rne_dynamics.model.robot import RobotModel
 from rne_dynamics.spatial.columns import columns
 from rne_dynamics.spatial.rows import matrix_at, put, put_matrix, vector_at
-from rne_dynamics.spatial.vector import add, compose, rotate
+from rne_dynamics.spatial.vector import IDENTITY, ZERO, Placement, placed
 
 # columns of a pose: R_WB row after row, then p_WB
 ROTATION, POSITION, POSE_COLUMNS = columns(9, 3)
-_poses_of = work_part(POSE_COLUMNS)
+
+
+@helper
+def world_poses(topology: NDArray[np.int64], parameters: Array, q: Array) -> Any:
+    """By body: its placement in the world, and the base's."""
+    X, turns = per_body(topology), joint_turns(topology, parameters, q)
+    X[BASE] = IDENTITY, ZERO
+    for i in range(topology.shape[0]):
+        X[i] = placed(X[topology[i, PARENT]], placement_at_turn(topology, parameters, i, q, turns[i]))
+    return X
+
+
+@helper
+def put_pose(poses: Array, i: int, X: Placement) -> None:
+    """Store a pose in the columns of row i."""
+    put_matrix(poses, i, ROTATION, X[0])
+    put(poses, i, POSITION, X[1])
 
 
 @kernel
 def body_poses_kernel(topology: NDArray[np.int64], parameters: Array, q: Array, poses: Array) -> None:
     """Fill the pose of every body in the world for one state; `poses` has shape (bodies, POSE_COLUMNS)."""
-    put_joint_turns(topology, parameters, q, poses, POSITION)  # where the positions will be
+    X = world_poses(topology, parameters, q)
     for i in range(topology.shape[0]):
-        parent = topology[i, PARENT]
-        R, p = placement_at_turn(topology, parameters, i, q, (poses[i, POSITION], poses[i, POSITION + 1]))
-        if parent >= 0:
-            R_parent = matrix_at(poses, parent, ROTATION)
-            p = add(vector_at(poses, parent, POSITION), rotate(R_parent, p))
-            R = compose(R_parent, R)
-        put_matrix(poses, i, ROTATION, R)
-        put(poses, i, POSITION, p)
+        put_pose(poses, i, X[i])
 
 
 @kernel
@@ -81,38 +90,34 @@ def forward_kinematics_packed(arm: Array, q: Array, rotation: Array, position: A
         return WRONG_SHAPE
     if shared(rotation, arm, q, position, q) or shared(position, arm, q, q, q):
         return OVERLAPPING
-    poses = _poses_of(arm)
-    body_poses_kernel(topology_of(arm), parameters_of(arm), q, poses)
-    _put_link_poses(link_bodies_of(arm), link_frames_of(arm), poses, shaped(rotation, (links, 9)), position)
+    turns = shaped(rotation, (links, 9))
+    _put_link_poses(topology_of(arm), parameters_of(arm), link_bodies_of(arm), link_frames_of(arm), q, turns, position)
     return OK
 
 
 @helper
 def _put_link_poses(
-    bodies: NDArray[np.int64], frames: Array, poses: Array, turns: Array, position: Array
-) -> None:
-    """Fill turns (links, 9) and position (links, 3) of all links from the poses of the bodies."""
+    topology: NDArray[np.int64], parameters: Array, bodies: NDArray[np.int64], frames: Array, q: Array, turns: Array,
+    position: Array,
+) -> None:  # fmt: skip
+    """Fill turns (links, 9) and position (links, 3) of all links."""
+    X = world_poses(topology, parameters, q)
     for k in range(bodies.shape[0]):
-        R, p = matrix_at(frames, k, FRAME_ROTATION), vector_at(frames, k, FRAME_POSITION)
-        body = bodies[k]
-        if body >= 0:
-            R_body = matrix_at(poses, body, ROTATION)
-            p = add(vector_at(poses, body, POSITION), rotate(R_body, p))
-            R = compose(R_body, R)
+        frame = matrix_at(frames, k, FRAME_ROTATION), vector_at(frames, k, FRAME_POSITION)
+        R, p = placed(X[bodies[k]], frame)
         put_matrix(turns, k, 0, R)
         put(position, k, 0, p)
 
 
-def _link_rows(
+@kernel
+def link_poses_batch(
     topology: NDArray[np.int64], parameters: Array, bodies: NDArray[np.int64], frames: Array, q: Array, out: Array
 ) -> None:
     """Turns and then positions of all links for rows of states: q (B, nq), out (B, 12 links)."""
     links = bodies.shape[0]
     for b in range(q.shape[0]):
-        poses = np.empty((topology.shape[0], POSE_COLUMNS))
-        body_poses_kernel(topology, parameters, q[b], poses)
         turns, position = out[b, : 9 * links].reshape((links, 9)), out[b, 9 * links :].reshape((links, 3))
-        _put_link_poses(bodies, frames, poses, turns, position)
+        _put_link_poses(topology, parameters, bodies, frames, q[b], turns, position)
 
 
 @dataclass(frozen=True, eq=False)
@@ -174,24 +179,11 @@ def _checked(robot: RobotModel, q: ArrayLike) -> LinkPoses:
     if not FORWARD_KINEMATICS.has_code(robot) and quick(FORWARD_KINEMATICS.sealed, robot.packed, q, rotation, position):
         return LinkPoses(robot, rotation, position)
     lead, (positions,) = state_arrays(robot, q=q)
-    own = FORWARD_KINEMATICS.own_rows(robot, (positions,))
-    if own is not None:
-        return _poses_of_links(robot, own.reshape((*lead, 12 * count)))
-    batch = positions.shape[0]
-    poses = np.empty((batch, robot.bodies, POSE_COLUMNS))
-    body_poses_batch(robot.topology, robot.parameters, positions, poses)
-    # a body −1 at the end stands for the world, which python's indexing finds by itself
-    turns = poses[:, :, :9].reshape(batch, robot.bodies, 3, 3)
-    R = np.concatenate([turns, np.broadcast_to(np.eye(3), (batch, 1, 3, 3))], axis=1)
-    p = np.concatenate([poses[:, :, 9:], np.zeros((batch, 1, 3))], axis=1)
-    frames = robot.links.values()
-    body = [frame.body for frame in frames]
-    turn = np.array([frame.rotation for frame in frames])
-    shift = np.array([frame.position for frame in frames])
-    rotation = R[:, body] @ turn
-    position = p[:, body] + np.einsum("blij,lj->bli", R[:, body], shift)
-    links = len(body)
-    return LinkPoses(robot, rotation.reshape(*lead, links, 3, 3), position.reshape(*lead, links, 3))
+    rows = FORWARD_KINEMATICS.own_rows(robot, (positions,))
+    if rows is None:
+        rows, form = np.empty((len(positions), 12 * count)), FORWARD_KINEMATICS.rows_form(robot)
+        form.kernel(*form.model, positions, rows)
+    return _poses_of_links(robot, rows.reshape((*lead, 12 * count)))
 
 
 def _check_poses(out: object) -> None:
@@ -222,7 +214,7 @@ def _bound(made_of: BoundParts) -> Bound:
 
 
 def _poses_of_links(robot: RobotModel, flat: Array) -> LinkPoses:
-    """The poses in rows as `_link_rows` fills them, shape (…, 12 links)."""
+    """The poses in rows as `link_poses_batch` fills them, shape (…, 12 links)."""
     links, lead = len(robot.links), flat.shape[:-1]
     return LinkPoses(
         robot, flat[..., : 9 * links].reshape((*lead, links, 3, 3)), flat[..., 9 * links :].reshape((*lead, links, 3))
@@ -236,7 +228,7 @@ class _Poses(Declared):
         frames = robot.links.values()
         bodies = np.array([frame.body for frame in frames], dtype=np.int64)
         places = np.array([[*frame.rotation.ravel(), *frame.position] for frame in frames])
-        return RowsForm(_link_rows, (robot.topology, robot.parameters, bodies, places))
+        return RowsForm(link_poses_batch, (robot.topology, robot.parameters, bodies, places))
 
     def shape(self, robot: RigidRobot) -> tuple[int, ...]:
         return (12 * len(robot.links),)

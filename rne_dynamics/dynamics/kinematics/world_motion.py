@@ -8,11 +8,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rne_dynamics.compiling.jit import helper, kernel
+from rne_dynamics.compiling.tables import per_body
 from rne_dynamics.dynamics.declared.specialised import Output, RowsForm, own_rows, recipe_of
-from rne_dynamics.dynamics.kinematics.joint_motion import placement_at_turn, put_joint_turns
-from rne_dynamics.dynamics.kinematics.kinematics import POSE_COLUMNS, POSITION, ROTATION
+from rne_dynamics.dynamics.kinematics.joint_motion import joint_turns, placement_at_turn
+from rne_dynamics.dynamics.kinematics.kinematics import POSE_COLUMNS, put_pose
 from rne_dynamics.model.inertia import Array
-from rne_dynamics.model.layout import FLOATING, KIND, MULTIPLIER, PARENT, PRISMATIC, VELOCITY_INDEX
+from rne_dynamics.model.layout import BASE, FLOATING, KIND, MULTIPLIER, PARENT, PRISMATIC, VELOCITY_INDEX
 from rne_dynamics.model.robot import RobotModel
 from rne_dynamics.spatial.columns import columns
 from rne_dynamics.spatial.pairs import (
@@ -20,14 +21,12 @@ from rne_dynamics.spatial.pairs import (
     Pair,
     acceleration_at,
     motion_at,
-    pair_at,
     plus,
     put_pair,
     slice_pair,
     turned,
 )
-from rne_dynamics.spatial.rows import matrix_at, put, put_matrix, vector_at
-from rne_dynamics.spatial.vector import ZERO, Matrix, add, column, compose, cross, rotate, scale
+from rne_dynamics.spatial.vector import IDENTITY, ZERO, Matrix, add, column, compose, cross, rotate, scale
 from rne_dynamics.straight_line.recipe import Recipe
 
 # columns, one row a body, all in world axes: the pose as in `kinematics`, (v, ω), and (v̇, ω̇) at q̈ = 0
@@ -50,50 +49,50 @@ def _joint_velocity(topology: NDArray[np.int64], parameters: Array, i: int, qd: 
 
 
 @helper
-def world_motion(
-    topology: NDArray[np.int64], parameters: Array, q: Array, qd: Array, work: Array, drift: Any
-) -> None:
-    """Fill pose and (v, ω) of every body, and (v̇, ω̇) at q̈ = 0 unless `drift` is None.
-
-    `work` has a row for each body, of WORK_COLUMNS or DRIFT_COLUMNS. numba leaves out what None excludes.
-    """
-    put_joint_turns(topology, parameters, q, work, POSITION)  # columns free until the position is stored
+def motions_in_world(
+    topology: NDArray[np.int64], parameters: Array, q: Array, qd: Array, drift: Any
+) -> tuple[Any, Any, Any]:
+    """By body, in world axes: its placement X, V = (v, ω), and a = (v̇, ω̇) at q̈ = 0 unless `drift` is None."""
+    X, V, a = per_body(topology), per_body(topology), per_body(topology)
+    X[BASE], V[BASE], a[BASE] = (IDENTITY, ZERO), NONE, NONE
+    turns = joint_turns(topology, parameters, q)
     for i in range(topology.shape[0]):
         parent = topology[i, PARENT]
-        R, d = placement_at_turn(topology, parameters, i, q, (work[i, POSITION], work[i, POSITION + 1]))
-        p, V = d, NONE
-        if parent >= 0:
-            R_parent = matrix_at(work, parent, ROTATION)
-            R, d = compose(R_parent, R), rotate(R_parent, d)
-            p = add(vector_at(work, parent, POSITION), d)
-            V = motion_at(pair_at(work, parent, VELOCITY), d)
-        joint = _joint_velocity(topology, parameters, i, qd, R)
+        R_parent, p_parent = X[parent]
+        R, d = placement_at_turn(topology, parameters, i, q, turns[i])
+        R, d = compose(R_parent, R), rotate(R_parent, d)
+        before, joint = motion_at(V[parent], d), _joint_velocity(topology, parameters, i, qd, R)
+        X[i] = R, add(p_parent, d)
+        V[i] = plus(before, joint)
         if drift is not None:
-            a, w = NONE, V[1]
-            if parent >= 0:
-                a = acceleration_at(pair_at(work, parent, DRIFT), w, d)
+            w = before[1]
             coriolis = cross(add(scale(2.0, w), joint[1]), joint[0]), cross(w, joint[1])
-            put_pair(work, i, DRIFT, plus(a, coriolis))
-        put_matrix(work, i, ROTATION, R)
-        put(work, i, POSITION, p)
-        put_pair(work, i, VELOCITY, plus(V, joint))
+            a[i] = plus(acceleration_at(a[parent], w, d), coriolis)
+    return X, V, a
 
 
 @helper
-def body_motions_kernel(topology: NDArray[np.int64], parameters: Array, q: Array, qd: Array, work: Array) -> None:
-    """Pose, velocity of the origin and angular velocity of every body in world axes; work (bodies, WORK_COLUMNS)."""
-    world_motion(topology, parameters, q, qd, work, None)
+def world_motion(
+    topology: NDArray[np.int64], parameters: Array, q: Array, qd: Array, out: Array, drift: Any
+) -> None:
+    """Fill rows with `motions_in_world`; `out` has a row for each body, of WORK_COLUMNS or DRIFT_COLUMNS."""
+    X, V, a = motions_in_world(topology, parameters, q, qd, drift)
+    for i in range(topology.shape[0]):
+        put_pose(out, i, X[i])
+        put_pair(out, i, VELOCITY, V[i])
+        if drift is not None:
+            put_pair(out, i, DRIFT, a[i])
 
 
 @kernel
-def body_motions_batch(topology: NDArray[np.int64], parameters: Array, q: Array, qd: Array, work: Array) -> None:
-    """`body_motions_kernel` over rows: q (B, nq), qd (B, n), work (B, bodies, WORK_COLUMNS)."""
+def body_motions_batch(topology: NDArray[np.int64], parameters: Array, q: Array, qd: Array, out: Array) -> None:
+    """Pose and (v, ω) of every body over rows: q (B, nq), qd (B, n), out (B, bodies, WORK_COLUMNS)."""
     for b in range(q.shape[0]):
-        body_motions_kernel(topology, parameters, q[b], qd[b], work[b])
+        world_motion(topology, parameters, q[b], qd[b], out[b], None)
 
 
 def body_motions(robot: RobotModel, q: Array, qd: Array) -> Array:
-    """What `body_motions_kernel` computes, of checked rows; (B, bodies, WORK_COLUMNS)."""
+    """What `body_motions_batch` computes, of checked rows; (B, bodies, WORK_COLUMNS)."""
     shape, model = (robot.bodies, WORK_COLUMNS), (robot.topology, robot.parameters)
 
     def recipe() -> Recipe:
