@@ -1,13 +1,13 @@
 """A model in one flat array, as compiled functions take it.
 
 Every array argument of a compiled function costs a call from Python as much as a quarter of the recursion over a
-six-joint arm. So topology, parameters, base motion, link frames and work memory lie behind one another in one array of
-float64, behind a head of integers with their places. The array is opaque to callers, who get it from `packed`.
+six-joint arm. So topology, parameters, base motion and link frames lie behind one another in one array of float64,
+behind a head of integers with their places. The array is opaque to callers, who get it from `packed`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,7 +15,6 @@ from numpy.typing import NDArray
 from rne_dynamics.compiling.addresses import PROCESS, process
 from rne_dynamics.compiling.jit import helper
 from rne_dynamics.compiling.views import Slot, number, overlaps, part
-from rne_dynamics.errors import ModelError
 from rne_dynamics.model import layout
 from rne_dynamics.model.bodies import Bodies
 from rne_dynamics.spatial.columns import columns
@@ -29,14 +28,11 @@ WITH_OWN_CODE = (
 )  # fmt: skip
 # the head: a mark that the array is a model, its length, sizes, two switches, where each part begins, and addresses
 (
-    _MARK, _SIZE, COORDINATES, POSITIONS, BODIES, _ROWS, AXES, LINKS, CHECKED, MIMIC,
-    _TOPOLOGY, _PARAMETERS, _BASE, _REST, _FIRST, _LINK_BODIES, _LINK_FRAMES, _WORK, _AXES, _MASS, _EFFORTS,
-    _PROCESS, _CODE, _HEAD,
-) = columns(*(1,) * 22, len(WITH_OWN_CODE))  # fmt: skip
+    _MARK, _SIZE, COORDINATES, POSITIONS, BODIES, LINKS, CHECKED, MIMIC,
+    _TOPOLOGY, _PARAMETERS, _BASE, _LINK_BODIES, _LINK_FRAMES, _PROCESS, _CODE, _HEAD,
+) = columns(*(1,) * 14, len(WITH_OWN_CODE))  # fmt: skip
 _IS_PACKED = np.int64(0x52_4E_45_41_52_4D_32)
 
-#: Columns of work memory: a row for each body and one more, and a row for each joint axis.
-ROOM, AXES_ROOM = 96, 32
 #: Columns of a link's frame in its body's: R_BL row after row, p_BL.
 FRAME_ROTATION, FRAME_POSITION, FRAME_COLUMNS = columns(9, 3)
 
@@ -49,16 +45,8 @@ _BODIES = Slot(int(BODIES))
 #: The model's `topology` and `parameters`.
 topology_of = part(Slot(int(_TOPOLOGY)), _BODIES, layout.TOPOLOGY_COLUMNS, integers=True)
 parameters_of = part(Slot(int(_PARAMETERS)), _BODIES, int(layout.COLUMNS))
-#: The base motion (12,), and zeros (12,) and (n,).
-base_of = part(Slot(int(_BASE)), 12)
-no_motion_of, rest_of = part(Slot(int(_REST)), 12), part(Slot(int(_REST)), Slot(int(COORDINATES)))
-#: External loads where there are none, (0, 6).
-no_loads_of = part(Slot(int(_REST)), 0, 6)
-#: What `first_axes` gives, (bodies + 1,).
-first_of = part(Slot(int(_FIRST)), Slot(int(_ROWS)), integers=True)
-#: Work memory: a mass matrix (n, n) and two vectors (2, n).
-mass_of = part(Slot(int(_MASS)), Slot(int(COORDINATES)), Slot(int(COORDINATES)))
-efforts_of = part(Slot(int(_EFFORTS)), 2, Slot(int(COORDINATES)))
+#: The base motion (12,), and external loads where there are none, (0, 6).
+base_of, no_loads_of = part(Slot(int(_BASE)), 12), part(Slot(int(_BASE)), 0, 6)
 #: The body of every link, −1 for the base, (links,), and its frame in that body's, (links, FRAME_COLUMNS).
 link_bodies_of = part(Slot(int(_LINK_BODIES)), Slot(int(LINKS)), integers=True)
 link_frames_of = part(Slot(int(_LINK_FRAMES)), Slot(int(LINKS)), int(FRAME_COLUMNS))
@@ -76,28 +64,18 @@ def packed(robot: Bodies, base: Array, *, checked: bool) -> Array:
     checked
         Whether functions that are given the array look for NaN and infinity in their arguments.
     """
-    frames, bodies = tuple(robot.links.values()), len(robot.topology)
-    mimic = layout.has_mimic(robot.topology)
-    axes = np.where(robot.topology[:, layout.KIND] == layout.FLOATING, 6, 1)
-    first = np.concatenate([[0], np.cumsum(axes)])
+    frames = tuple(robot.links.values())
     parts: dict[int, Array] = {
         _TOPOLOGY: robot.topology.ravel().view(np.float64),
         _PARAMETERS: robot.parameters.ravel(),
         _BASE: base,
-        _REST: np.zeros(max(12, robot.n)),
-        _FIRST: first.astype(np.int64).view(np.float64),
         _LINK_BODIES: np.array([frame.body for frame in frames], dtype=np.int64).view(np.float64),
         _LINK_FRAMES: np.array([[*frame.rotation.ravel(), *frame.position] for frame in frames]).ravel(),
-        _WORK: np.zeros(ROOM * (bodies + 1)),
-        _AXES: np.zeros(AXES_ROOM * first[-1]),
-        _MASS: np.zeros(robot.n**2),
-        _EFFORTS: np.zeros(2 * robot.n),
     }
     head = np.zeros(_HEAD, dtype=np.int64)
     head[_MARK] = _IS_PACKED
-    head[COORDINATES], head[POSITIONS], head[LINKS] = robot.n, robot.nq, len(frames)
-    head[BODIES], head[_ROWS], head[AXES] = bodies, bodies + 1, first[-1]
-    head[CHECKED], head[MIMIC] = checked, mimic
+    head[COORDINATES], head[POSITIONS], head[BODIES], head[LINKS] = robot.n, robot.nq, len(robot.topology), len(frames)
+    head[CHECKED], head[MIMIC] = checked, layout.has_mimic(robot.topology)
     start = int(_HEAD)
     for slot, piece in parts.items():
         head[slot] = start
@@ -118,22 +96,6 @@ def base_view(arm: Array) -> Array:
     """The base motion (12,) in `arm`, to be written to."""
     start = int(arm.view(np.int64)[_BASE])
     return arm[start : start + 12]
-
-
-def work_part(columns: int) -> Callable[[Array], Array]:
-    """The part of an arm that is work memory, (bodies + 1, columns); `ModelError` for more than there is."""
-    return part(Slot(int(_WORK)), Slot(int(_ROWS)), _fitting(columns, ROOM))
-
-
-def axes_part(columns: int) -> Callable[[Array], Array]:
-    """Work memory with a row for each joint axis, as `work_part`."""
-    return part(Slot(int(_AXES)), Slot(int(AXES)), _fitting(columns, AXES_ROOM))
-
-
-def _fitting(columns: int, room: int) -> int:
-    if columns > room:
-        raise ModelError(f"a kernel wants {columns} columns of work memory; the array of a model has {room}")
-    return int(columns)
 
 
 @helper

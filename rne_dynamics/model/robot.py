@@ -171,10 +171,7 @@ class RobotModel(Bodies, RobotTable):
 
     @cached_property
     def packed(self) -> Array:
-        """The model in one array, with the work memory of the plain functions, which look for NaN and infinity.
-
-        They hold the interpreter's lock while they use it, so threads of Python may share the robot.
-        """
+        """The model in one array, for the plain functions, which look for NaN and infinity."""
         return self.pack(self.base_at_rest, checked=True)
 
     def pack(self, base: Array, *, checked: bool) -> Array:

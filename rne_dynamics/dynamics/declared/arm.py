@@ -10,7 +10,6 @@ from numpy.typing import NDArray
 
 from rne_dynamics.compiling.jit import helper
 from rne_dynamics.model.inertia import Array
-from rne_dynamics.model.packed_arm import no_motion_of, rest_of, work_part
 
 
 class Arm(NamedTuple):
@@ -58,28 +57,3 @@ def _nothing(_: Any) -> tuple[()]:
 
 #: Of kernels that need no scratch memory.
 NO_WORK = Workspace(_nothing, _nothing)
-
-
-def body_rows(columns: int) -> Workspace:
-    """Scratch memory of shape (at least bodies, columns)."""
-
-    @helper
-    def new(topology: NDArray[np.int64]) -> Array:
-        return np.empty((topology.shape[0], columns))
-
-    return Workspace(work_part(columns), new)
-
-
-def with_rest(work: Workspace) -> Workspace:
-    """Scratch memory, zeros for all velocities or accelerations, and a base at rest without gravity (12,)."""
-    part_of, new_of = work
-
-    @helper
-    def part(array: Array) -> tuple[Any, Array, Array]:
-        return part_of(array), rest_of(array), no_motion_of(array)
-
-    @helper
-    def new(topology: NDArray[np.int64]) -> tuple[Any, Array, Array]:
-        return new_of(topology), np.zeros(6 * topology.shape[0]), np.zeros(12)
-
-    return Workspace(part, new)
