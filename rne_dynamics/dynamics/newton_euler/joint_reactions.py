@@ -15,7 +15,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from rne_dynamics.compiling.jit import kernel
+from rne_dynamics.compiling.jit import helper, kernel
 from rne_dynamics.dynamics.declared.arguments import Wrenches, as_floats, bodies_wrenches, state_arrays
 from rne_dynamics.dynamics.declared.arm import Arm
 from rne_dynamics.dynamics.declared.base_motion import BaseMotion, packed_base
@@ -27,9 +27,7 @@ from rne_dynamics.dynamics.declared.specialised import (
     recipe_of,
     with_base_and_loads,
 )
-from rne_dynamics.dynamics.newton_euler.newton_euler import (
-    body_wrenches,
-)
+from rne_dynamics.dynamics.newton_euler.newton_euler import body_wrenches
 from rne_dynamics.errors import unknown_name
 from rne_dynamics.model.bodies import LinkFrame
 from rne_dynamics.model.inertia import Array
@@ -45,6 +43,18 @@ _R, _P, _W, _A, _F, COLUMNS = columns(9, 3, 3, 6, 6)
 PLACEMENT, MOTION, REACTION = slice(_R, _W), slice(_W, _F), slice(_F, COLUMNS)
 
 
+@helper
+def _put_reactions(arm: Arm, q: Array, qd: Array, qdd: Array, out: Array) -> None:
+    """What inverse dynamics finds for every body; out (bodies, COLUMNS)."""
+    X, w, a, F = body_wrenches(arm, q, qd, qdd)
+    for i in range(arm.topology.shape[0]):
+        put_matrix(out, i, _R, X[i][0])
+        put(out, i, _P, X[i][1])
+        put(out, i, _W, w[i])
+        put_pair(out, i, _A, a[i])
+        put_pair(out, i, _F, F[i])
+
+
 @kernel
 def joint_reactions_batch(
     topology: NDArray[np.int64],
@@ -54,21 +64,12 @@ def joint_reactions_batch(
     qd: Array,
     qdd: Array,
     wrenches: Array,
-    work: Array,
+    out: Array,
 ) -> None:
-    """What inverse dynamics finds for every body, over rows: work (B, bodies, COLUMNS).
-
-    Other shapes as for the batch form of inverse dynamics.
-    """
+    """`_put_reactions` over rows: out (B, bodies, COLUMNS), other shapes as for the batch form of inverse dynamics."""
     for b in range(q.shape[0]):
         base_now, loads_now = base[b if base.shape[0] > 1 else 0], wrenches[b if wrenches.shape[0] > 1 else 0]
-        X, w, a, F = body_wrenches(Arm(topology, parameters, base_now, loads_now, ()), q[b], qd[b], qdd[b])
-        for i in range(topology.shape[0]):
-            put_matrix(work[b], i, _R, X[i][0])
-            put(work[b], i, _P, X[i][1])
-            put(work[b], i, _W, w[i])
-            put_pair(work[b], i, _A, a[i])
-            put_pair(work[b], i, _F, F[i])
+        _put_reactions(Arm(topology, parameters, base_now, loads_now, ()), q[b], qd[b], qdd[b], out[b])
 
 
 def bodies_work(robot: RobotModel, base: Array, q: Array, qd: Array, qdd: Array, wrenches: Array) -> Array:
