@@ -20,6 +20,8 @@ Nothing here comes from the Newton–Euler side of the package (test/unit/dynami
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -32,16 +34,16 @@ from rne_dynamics.model.layout import (
     MOMENT,
     MULTIPLIER,
     OFFSET,
-    PARENT,
     PLACEMENT,
     POSITION_INDEX,
     PRISMATIC,
     ROTATION,
     VELOCITY_INDEX,
 )
-from rne_dynamics.spatial.columns import columns
-from rne_dynamics.spatial.rows import Array, matrix_at, put, put_matrix, slice_vector, symmetric_at, vector_at
+from rne_dynamics.spatial.rows import Array, matrix_at, slice_vector, symmetric_at, vector_at
 from rne_dynamics.spatial.vector import (
+    IDENTITY,
+    ZERO,
     Matrix,
     Symmetric,
     Vector,
@@ -57,13 +59,44 @@ from rne_dynamics.spatial.vector import (
     subtract,
 )
 
-#: Columns of `links`, one row a body: A_i, the mass centre in the body's own frame, ω_i, v_i of the mass centre.
-A, CENTRE, W, V, LINK_COLUMNS = columns(9, 3, 3, 3)
-#: Columns of `table`, one row for every body and every coordinate on its path: β, β̇, α, α̇, ∂ω/∂q, ∂v/∂q.
-BETA, BETA_RATE, ALPHA, ALPHA_RATE, W_PARTIAL, V_PARTIAL, TABLE_COLUMNS = columns(3, 3, 3, 3, 3, 3)
 
-_UNTURNED: Matrix = (1.0, 0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 1.0)
-_ZERO: Vector = (0.0, 0.0, 0.0)
+class Link(NamedTuple):
+    """A_i, the mass centre in the body's own frame, ω_i, and v_i of the mass centre."""
+
+    A: Matrix
+    centre: Vector
+    w: Vector
+    v: Vector
+
+
+class Column(NamedTuple):
+    """Of a body and a coordinate on its path: β, β̇, α, α̇, ∂ω/∂q, ∂v/∂q."""
+
+    beta: Vector
+    beta_rate: Vector
+    alpha: Vector
+    alpha_rate: Vector
+    w_partial: Vector
+    v_partial: Vector
+
+
+class Step(NamedTuple):
+    """From a body's mass centre to the next one's: r and ṙ, and of both the part from the joint on, r_ii.
+
+    Also the part before the joint, −r_{i−1,i}, and what the joint adds to the angular and the linear velocity.
+    """
+
+    r: Vector
+    r_rate: Vector
+    behind: Vector
+    behind_rate: Vector
+    before: Vector
+    turning: Vector
+    sliding: Vector
+
+
+#: The base, which does not turn.
+BASE_LINK = Link(IDENTITY, ZERO, ZERO, ZERO)
 
 
 @helper
@@ -78,7 +111,7 @@ def inertia_about_centre(parameters: Array, i: int) -> tuple[float, Vector, Symm
     m = parameters[i, MASS]
     h = vector_at(parameters, i, MOMENT)
     S = symmetric_at(parameters, i, INERTIA)
-    c = scale(1.0 / m, h) if m > 0.0 else _ZERO
+    c = scale(1.0 / m, h) if m > 0.0 else ZERO
     hc = dot(h, c)
     return m, c, (
         S[0] - hc + h[0] * c[0], S[1] + h[0] * c[1], S[2] + h[0] * c[2],
@@ -118,118 +151,54 @@ def _own_motion(
     if kind == FLOATING:
         return rotate(A_i, slice_vector(qd, iv + 3)), rotate(A_i, slice_vector(qd, iv))
     along = scale(parameters[i, MULTIPLIER] * qd[iv], (A_i[2], A_i[5], A_i[8]))
-    return (_ZERO, along) if kind == PRISMATIC else (along, _ZERO)
+    return (ZERO, along) if kind == PRISMATIC else (along, ZERO)
 
 
 @helper
-def _add_own_columns(
-    topology: NDArray[np.int64],
-    parameters: Array,
-    i: int,
-    r: Vector,
-    r_rate: Vector,
-    path: NDArray[np.int64],
-    links: Array,
-    table: Array,
-) -> None:
-    """Columns that joint i itself brings; r is its mass centre seen from its origin, r_rate its derivative."""
-    kind = topology[i, KIND]
-    A_i = matrix_at(links, i, A)
-    w = vector_at(links, i, W)
-    for axis in range(freedom(topology, i)):
-        column = axis % 3 if kind == FLOATING else 2
-        e = (A_i[column], A_i[column + 3], A_i[column + 6])
-        if kind != FLOATING:
-            e = scale(parameters[i, MULTIPLIER], e)
-        e_rate = cross(w, e)
-        row = i * (path.shape[1] - 1) + path[i, 0]
-        path[i, 0] += 1
-        path[i, path[i, 0]] = topology[i, VELOCITY_INDEX] + axis
-        if kind == PRISMATIC or (kind == FLOATING and axis < 3):
-            alpha, alpha_rate = e, e_rate  # (15), (35)
-            e, e_rate = _ZERO, _ZERO
-        else:
-            alpha = cross(e, r)  # (16), (17): S_ii
-            alpha_rate = add(cross(e_rate, r), cross(e, r_rate))  # (37), (38)
-        put(table, row, BETA, e)  # (13)
-        put(table, row, BETA_RATE, e_rate)  # (34)
-        put(table, row, ALPHA, alpha)
-        put(table, row, ALPHA_RATE, alpha_rate)
-        put(table, row, W_PARTIAL, _ZERO)  # (45): a joint's axis does not turn with the joint
-        put(table, row, V_PARTIAL, cross(w, alpha))  # (48), (51): only the mass centre moves
-
-
-@helper
-def add_link(
-    topology: NDArray[np.int64],
-    parameters: Array,
-    i: int,
-    centre: Vector,
-    q: Array,
-    qd: Array,
-    path: NDArray[np.int64],
-    links: Array,
-    table: Array,
-) -> None:
-    """Add body i to the chain: its transition matrix, its velocities and the columns of all coordinates below it.
-
-    Parameters
-    ----------
-    topology, parameters
-        The model (`rne_dynamics.model.layout`).
-    i
-        The body; its parent has been added before.
-    centre
-        Its mass centre in its own frame.
-    q, qd
-        Shapes (nq,), (n,).
-    path
-        Row i is filled: how many coordinates move body i, then their places in `qd`; shape (bodies, 1 + d) with room
-        for d coordinates.
-    links, table
-        Filled for body i; shapes (bodies, LINK_COLUMNS) and (bodies · d, TABLE_COLUMNS).
-    """
-    parent = topology[i, PARENT]
-    room = path.shape[1] - 1
-    if parent < 0:
-        carried = 0
-        A_parent, centre_parent, w_parent, v_parent = _UNTURNED, _ZERO, _ZERO, _ZERO
-    else:
-        carried = path[parent, 0]
-        A_parent, centre_parent = matrix_at(links, parent, A), vector_at(links, parent, CENTRE)
-        w_parent, v_parent = vector_at(links, parent, W), vector_at(links, parent, V)
-    A_i, p = _transition(topology, parameters, i, q, A_parent)
+def next_link(
+    topology: NDArray[np.int64], parameters: Array, i: int, centre: Vector, parent: Link, q: Array, qd: Array
+) -> tuple[Link, Step]:
+    """Body i with its mass centre in its own frame, and the step to it from its parent."""
+    A_i, p = _transition(topology, parameters, i, q, parent.A)
     turning, sliding = _own_motion(topology, parameters, i, qd, A_i)
     # from mass centre to mass centre: r_1 = −r_{i−1,i} to the joint, fixed in the parent but for the sliding,
     # and r_2 = r_ii from there
-    r1, r2 = rotate(A_parent, subtract(p, centre_parent)), rotate(A_i, centre)
-    w = add(w_parent, turning)  # (11)
-    r1_rate, r2_rate = add(cross(w_parent, r1), sliding), cross(w, r2)
+    r1, r2 = rotate(parent.A, subtract(p, parent.centre)), rotate(A_i, centre)
+    w = add(parent.w, turning)  # (11)
+    r1_rate, r2_rate = add(cross(parent.w, r1), sliding), cross(w, r2)
     r, r_rate = add(r1, r2), add(r1_rate, r2_rate)
-    put_matrix(links, i, A, A_i)
-    put(links, i, CENTRE, centre)
-    put(links, i, W, w)
-    put(links, i, V, add(v_parent, r_rate))  # (11)
+    return Link(A_i, centre, w, add(parent.v, r_rate)), Step(r, r_rate, r2, r2_rate, r1, turning, sliding)  # (11)
 
-    for k in range(carried):
-        old, new = parent * room + k, i * room + k
-        beta, beta_rate = vector_at(table, old, BETA), vector_at(table, old, BETA_RATE)
-        alpha = add(vector_at(table, old, ALPHA), cross(beta, r))  # (16), (17): − R_ij + S_ij
-        alpha_rate = vector_at(table, old, ALPHA_RATE)
-        alpha_rate = add(alpha_rate, add(cross(beta_rate, r), cross(beta, r_rate)))  # (37), (38)
-        # q_s turns all that lies between the mass centres, (45)–(47): ∂β_i/∂q_s = β_s × β_i and so for r_1, r_2
-        w_old = vector_at(table, old, W_PARTIAL)
-        w_partial = add(w_old, cross(beta, turning))
-        v_partial = vector_at(table, old, V_PARTIAL)  # (48), (49): both sides of each ω × r differentiated
-        v_partial = add(v_partial, add(cross(w_old, r1), cross(w_parent, cross(beta, r1))))
-        v_partial = add(v_partial, add(cross(w_partial, r2), cross(w, cross(beta, r2))))
-        v_partial = add(v_partial, cross(beta, sliding))
-        put(table, new, BETA, beta)
-        put(table, new, BETA_RATE, beta_rate)
-        put(table, new, ALPHA, alpha)
-        put(table, new, ALPHA_RATE, alpha_rate)
-        put(table, new, W_PARTIAL, w_partial)
-        put(table, new, V_PARTIAL, v_partial)
-        path[i, 1 + k] = path[parent, 1 + k]
-    path[i, 0] = carried
-    _add_own_columns(topology, parameters, i, r2, r2_rate, path, links, table)
+
+@helper
+def own_column(topology: NDArray[np.int64], parameters: Array, i: int, axis: int, link: Link, step: Step) -> Column:
+    """The column that an axis of joint i itself brings."""
+    kind = topology[i, KIND]
+    place = axis % 3 if kind == FLOATING else 2
+    e = (link.A[place], link.A[place + 3], link.A[place + 6])
+    if kind != FLOATING:
+        e = scale(parameters[i, MULTIPLIER], e)
+    e_rate = cross(link.w, e)
+    if kind == PRISMATIC or (kind == FLOATING and axis < 3):
+        alpha, alpha_rate = e, e_rate  # (15), (35)
+        e, e_rate = ZERO, ZERO
+    else:
+        alpha = cross(e, step.behind)  # (16), (17): S_ii
+        alpha_rate = add(cross(e_rate, step.behind), cross(e, step.behind_rate))  # (37), (38)
+    # (13), (34); (45): a joint's axis does not turn with the joint; (48), (51): only the mass centre moves
+    return Column(e, e_rate, alpha, alpha_rate, ZERO, cross(link.w, alpha))
+
+
+@helper
+def carried_column(old: Column, parent: Link, link: Link, step: Step) -> Column:
+    """The column of a coordinate on the parent's path for the next body."""
+    beta, r = old.beta, step.r
+    alpha = add(old.alpha, cross(beta, r))  # (16), (17): − R_ij + S_ij
+    alpha_rate = add(old.alpha_rate, add(cross(old.beta_rate, r), cross(beta, step.r_rate)))  # (37), (38)
+    # q_s turns all that lies between the mass centres, (45)–(47): ∂β_i/∂q_s = β_s × β_i and so for r_1, r_2
+    w_partial = add(old.w_partial, cross(beta, step.turning))
+    # (48), (49): both sides of each ω × r differentiated
+    v_partial = add(old.v_partial, add(cross(old.w_partial, step.before), cross(parent.w, cross(beta, step.before))))
+    v_partial = add(v_partial, add(cross(w_partial, step.behind), cross(link.w, cross(beta, step.behind))))
+    v_partial = add(v_partial, cross(beta, step.sliding))
+    return Column(beta, old.beta_rate, alpha, alpha_rate, w_partial, v_partial)

@@ -1,7 +1,7 @@
 """Lagrange's equations W q̈ = P + V, built link by link (Vukobratović and Potkonjak, document 004).
 
 Each link adds its share Z_i to W and Ż_i to Ẇ, its ∂T_i/∂q and its weight (26)–(54); then V = Y + ∂T/∂q − Ẇ q̇, less ṡ
-on a base in prescribed motion. The columns come from `lagrange_columns`. The document works along a chain of joints
+on a base in prescribed motion. The columns come from `columns`. The document works along a chain of joints
 with a rotation and a translation; here they are in any tree. O(n³), and independent of every other engine of the
 package.
 """
@@ -14,31 +14,20 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rne_dynamics.compiling.jit import helper, kernel
+from rne_dynamics.compiling.tables import per_body, table
 from rne_dynamics.dynamics.lagrange.columns import (
-    ALPHA,
-    ALPHA_RATE,
-    BETA,
-    BETA_RATE,
-    CENTRE,
-    LINK_COLUMNS,
-    TABLE_COLUMNS,
-    V_PARTIAL,
-    W_PARTIAL,
-    A,
-    V,
-    W,
-    add_link,
+    BASE_LINK,
+    carried_column,
     freedom,
     inertia_about_centre,
+    next_link,
+    own_column,
 )
 from rne_dynamics.model.inertia import Array
-from rne_dynamics.model.layout import FLOATING, KIND, MULTIPLIER, ROTOR, VELOCITY_INDEX
-from rne_dynamics.spatial.columns import columns
-from rne_dynamics.spatial.rows import matrix_at, put, slice_vector, vector_at
-from rne_dynamics.spatial.vector import Symmetric, Vector, add, cross, dot, rotate, rotate_back, scale, subtract, times
-
-# columns of `pairs`, one row a coordinate on the present link's path: (α, B), (α̇, Ḃ), and (m α, J B), (m α̇, J Ḃ)
-_U, _U_RATE, _F, _F_RATE, PAIR_COLUMNS = columns(6, 6, 6, 6)
+from rne_dynamics.model.layout import BASE, FLOATING, KIND, MULTIPLIER, PARENT, ROTOR, VELOCITY_INDEX
+from rne_dynamics.spatial.pairs import power
+from rne_dynamics.spatial.rows import slice_vector, vector_at
+from rne_dynamics.spatial.vector import ZERO, add, cross, dot, rotate, rotate_back, scale, subtract, times
 
 
 class LagrangeTerms(NamedTuple):
@@ -70,74 +59,18 @@ class LagrangeTerms(NamedTuple):
     s_dot: Array
 
 
-class _Workspace(NamedTuple):
-    """Scratch for d coordinates on the longest path (or more).
-
-    Shapes: int64 (bodies, 1 + d), (bodies, LINK_COLUMNS), (bodies · d, TABLE_COLUMNS), (d, PAIR_COLUMNS).
-    """
-
-    path: NDArray[np.int64]
-    links: Array
-    table: Array
-    pairs: Array
-
-
 @helper
-def _derivatives_and_forces(
-    m: float, J: Symmetric, i: int, field: Array, wrenches: Array, work: _Workspace, dT_dq: Array, Y: Array
-) -> None:
-    """∂T_i/∂q, the weight and load of link i, and the factors of Z_i and Ż_i."""
-    path, links, table, pairs = work
-    room = path.shape[1] - 1
-    A_i, w, v = matrix_at(links, i, A), vector_at(links, i, W), vector_at(links, i, V)
-    p = scale(m, v)
-    L = rotate(A_i, times(J, rotate_back(A_i, w)))
-    force = scale(m, slice_vector(field, 0))
-    moment: Vector = (0.0, 0.0, 0.0)
-    if wrenches.shape[0] > 0:
-        load = rotate(A_i, vector_at(wrenches, i, 0))
-        r = rotate(A_i, vector_at(links, i, CENTRE))
-        moment = subtract(rotate(A_i, vector_at(wrenches, i, 3)), cross(r, load))
-        force = add(force, load)
-    for k in range(path[i, 0]):
-        coordinate = path[i, 1 + k]
-        row = i * room + k
-        beta, alpha = vector_at(table, row, BETA), vector_at(table, row, ALPHA)
-        turned = cross(w, beta)  # −∂A_i/∂q A_i⁻¹ ω_i, (45)
-        # (41), (42): mᵢ v·∂v/∂q + ω̃ᵀ J ∂ω̃/∂q, the second product formed in the base's axes
-        dT_dq[coordinate] += dot(p, vector_at(table, row, V_PARTIAL))
-        dT_dq[coordinate] += dot(L, add(vector_at(table, row, W_PARTIAL), turned))
-        Y[coordinate] += dot(force, alpha) + dot(moment, beta)  # (52)–(54)
-        alpha_rate = vector_at(table, row, ALPHA_RATE)
-        B = rotate_back(A_i, beta)  # (23)
-        B_rate = rotate_back(A_i, subtract(vector_at(table, row, BETA_RATE), turned))  # (34)
-        put(pairs, k, _U, alpha)
-        put(pairs, k, _U + 3, B)
-        put(pairs, k, _U_RATE, alpha_rate)
-        put(pairs, k, _U_RATE + 3, B_rate)
-        put(pairs, k, _F, scale(m, alpha))
-        put(pairs, k, _F + 3, times(J, B))
-        put(pairs, k, _F_RATE, scale(m, alpha_rate))
-        put(pairs, k, _F_RATE + 3, times(J, B_rate))
-
-
-@helper
-def _add_inertia(i: int, path: NDArray[np.int64], pairs: Array, W_sum: Array, W_dot: Array) -> None:
-    """W += Z_i and Ẇ += Ż_i, (31)–(33)."""
-    for k in range(path[i, 0]):
-        row = path[i, 1 + k]
-        for j in range(k + 1):
-            z = pairs[k, _F] * pairs[j, _U]
-            z_rate = pairs[k, _F_RATE] * pairs[j, _U] + pairs[k, _F] * pairs[j, _U_RATE]
-            for c in range(1, 6):
-                z += pairs[k, _F + c] * pairs[j, _U + c]
-                z_rate += pairs[k, _F_RATE + c] * pairs[j, _U + c] + pairs[k, _F + c] * pairs[j, _U_RATE + c]
-            column = path[i, 1 + j]
-            W_sum[row, column] += z
-            W_dot[row, column] += z_rate
-            if j != k:
-                W_sum[column, row] += z
-                W_dot[column, row] += z_rate
+def _paths(topology: NDArray[np.int64], room: int) -> NDArray[np.int64]:
+    """How many coordinates move each body, then their places in `qd`: int64 (bodies, 1 + room)."""
+    path = np.zeros((topology.shape[0], 1 + room), dtype=np.int64)
+    for i in range(topology.shape[0]):
+        parent = topology[i, PARENT]
+        if parent != BASE:
+            path[i] = path[parent]
+        for axis in range(freedom(topology, i)):
+            path[i, 0] += 1
+            path[i, path[i, 0]] = topology[i, VELOCITY_INDEX] + axis
+    return path
 
 
 @kernel
@@ -148,7 +81,6 @@ def lagrange_kernel(
     q: Array,
     qd: Array,
     wrenches: Array,
-    work: _Workspace,
     terms: LagrangeTerms,
 ) -> None:
     """The terms of Lagrange's equations for one state.
@@ -163,31 +95,62 @@ def lagrange_kernel(
         Shapes (nq,), (n,).
     wrenches
         External (force, moment) at every body frame's origin in body axes, shape (bodies, 6), or (0, 6) for none.
-    work
-        Scratch memory.
     terms
         Filled, except for ṡ; shapes (n, n) and (n,). External loads count in Y.
     """
-    n = qd.shape[0]
-    for j in range(n):
-        terms.dT_dq[j] = 0.0
-        terms.Y[j] = 0.0
-        for k in range(n):
-            terms.W[j, k] = 0.0
-            terms.W_dot[j, k] = 0.0
-    for i in range(topology.shape[0]):
+    W_sum, V_sum, W_dot, dT_dq, Y, _ = terms
+    W_sum[:, :], W_dot[:, :], dT_dq[:], Y[:] = 0.0, 0.0, 0.0, 0.0
+    bodies, room = topology.shape[0], 0
+    for i in range(bodies):
+        room += freedom(topology, i)
+    path, links, columns = _paths(topology, room), per_body(topology), table(bodies * room)
+    factors = table(room)  # of the present link: (α, B), (α̇, Ḃ), and (m α, J B), (m α̇, J Ḃ)
+    links[BASE] = BASE_LINK
+    for i in range(bodies):
+        parent, last = topology[i, PARENT], path[i, 0]
+        first_own = last - freedom(topology, i)
         m, centre, J = inertia_about_centre(parameters, i)
-        add_link(topology, parameters, i, centre, q, qd, work.path, work.links, work.table)
-        if wrenches.shape[0] > 0 or m > 0.0 or J[0] + J[3] + J[5] > 0.0:
-            _derivatives_and_forces(m, J, i, field, wrenches, work, terms.dT_dq, terms.Y)
-            _add_inertia(i, work.path, work.pairs, terms.W, terms.W_dot)
+        link, step = next_link(topology, parameters, i, centre, links[parent], q, qd)
+        links[i] = link
+        for k in range(first_own, last):
+            columns[i * room + k] = own_column(topology, parameters, i, k - first_own, link, step)
+        for k in range(first_own):
+            columns[i * room + k] = carried_column(columns[parent * room + k], links[parent], link, step)
         if topology[i, KIND] != FLOATING:
             iv = topology[i, VELOCITY_INDEX]
-            terms.W[iv, iv] += parameters[i, ROTOR] * parameters[i, MULTIPLIER] * parameters[i, MULTIPLIER]
-    for j in range(n):  # (29)
-        terms.V[j] = terms.Y[j] + terms.dT_dq[j]
-        for k in range(n):
-            terms.V[j] -= terms.W_dot[j, k] * qd[k]
+            W_sum[iv, iv] += parameters[i, ROTOR] * parameters[i, MULTIPLIER] * parameters[i, MULTIPLIER]
+        if wrenches.shape[0] == 0 and not (m > 0.0 or J[0] + J[3] + J[5] > 0.0):
+            continue
+        p, L = scale(m, link.v), rotate(link.A, times(J, rotate_back(link.A, link.w)))
+        force, moment = scale(m, slice_vector(field, 0)), ZERO
+        if wrenches.shape[0] > 0:
+            load = rotate(link.A, vector_at(wrenches, i, 0))
+            moment = subtract(rotate(link.A, vector_at(wrenches, i, 3)), cross(rotate(link.A, centre), load))
+            force = add(force, load)
+        for k in range(last):
+            one, row = columns[i * room + k], path[i, 1 + k]
+            turned = cross(link.w, one.beta)  # −∂A_i/∂q A_i⁻¹ ω_i, (45)
+            # (41), (42): mᵢ v·∂v/∂q + ω̃ᵀ J ∂ω̃/∂q, the second product formed in the base's axes
+            dT_dq[row] += dot(p, one.v_partial)
+            dT_dq[row] += dot(L, add(one.w_partial, turned))
+            Y[row] += dot(force, one.alpha) + dot(moment, one.beta)  # (52)–(54)
+            B = rotate_back(link.A, one.beta)  # (23)
+            B_rate = rotate_back(link.A, subtract(one.beta_rate, turned))  # (34)
+            F, F_rate = (scale(m, one.alpha), times(J, B)), (scale(m, one.alpha_rate), times(J, B_rate))
+            factors[k] = (one.alpha, B), (one.alpha_rate, B_rate), F, F_rate
+            for j in range(k + 1):  # W += Z_i and Ẇ += Ż_i, (31)–(33)
+                U_j, U_rate_j, _, _ = factors[j]
+                z, z_rate = power(F, U_j), power(F_rate, U_j) + power(F, U_rate_j)
+                column = path[i, 1 + j]
+                W_sum[row, column] += z
+                W_dot[row, column] += z_rate
+                if j != k:
+                    W_sum[column, row] += z
+                    W_dot[column, row] += z_rate
+    for j in range(qd.shape[0]):  # (29)
+        V_sum[j] = Y[j] + dT_dq[j]
+        for k in range(qd.shape[0]):
+            V_sum[j] -= W_dot[j, k] * qd[k]
 
 
 @kernel
@@ -201,16 +164,6 @@ def lagrange_batch(
     terms: LagrangeTerms,
 ) -> None:
     """`lagrange_kernel` over rows: field (1 or B, 3), q (B, nq), qd (B, n), wrenches (1 or B, bodies or 0, 6)."""
-    bodies = topology.shape[0]
-    room = 0
-    for i in range(bodies):
-        room += freedom(topology, i)
-    work = _Workspace(
-        np.empty((bodies, 1 + room), dtype=np.int64),
-        np.empty((bodies, LINK_COLUMNS)),
-        np.empty((bodies * room, TABLE_COLUMNS)),
-        np.empty((room, PAIR_COLUMNS)),
-    )
     W_sum, V_sum, W_dot, dT_dq, Y, s_dot = terms
     for b in range(q.shape[0]):
         lagrange_kernel(
@@ -220,6 +173,5 @@ def lagrange_batch(
             q[b],
             qd[b],
             wrenches[b if wrenches.shape[0] > 1 else 0],
-            work,
             LagrangeTerms(W_sum[b], V_sum[b], W_dot[b], dT_dq[b], Y[b], s_dot[b]),
         )
