@@ -6,9 +6,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rne_dynamics.compiling.jit import helper
-from rne_dynamics.spatial.columns import columns
 from rne_dynamics.spatial.pairs import Pair
-from rne_dynamics.spatial.rows import put, put_symmetric, symmetric_at, vector_at
+from rne_dynamics.spatial.rows import symmetric_at, vector_at
 from rne_dynamics.spatial.vector import (
     Matrix,
     Symmetric,
@@ -26,30 +25,11 @@ from rne_dynamics.spatial.vector import (
 Array = NDArray[np.float64]
 Rigid = tuple[float, Vector, Symmetric]
 
-_M, _H, _J, RIGID_COLUMNS = columns(1, 3, 6)
-
 
 @helper
 def rigid_at(a: Array, i: int, k: int) -> Rigid:
     """(m, h, J) from column k of row i on."""
-    return a[i, k], vector_at(a, i, k + _H), symmetric_at(a, i, k + _J)
-
-
-@helper
-def put_rigid(a: Array, i: int, k: int, body: Rigid) -> None:
-    """Store (m, h, J) from column k of row i on."""
-    a[i, k] = body[0]
-    put(a, i, k + _H, body[1])
-    put_symmetric(a, i, k + _J, body[2])
-
-
-@helper
-def add_rigid(a: Array, i: int, k: int, body: Rigid) -> None:
-    """Join a body, about the same origin, to the one from column k of row i on."""
-    a[i, k] += body[0]
-    put(a, i, k + _H, add(vector_at(a, i, k + _H), body[1]))
-    for c in range(6):
-        a[i, k + _J + c] += body[2][c]
+    return a[i, k], vector_at(a, i, k + 1), symmetric_at(a, i, k + 4)
 
 
 @helper

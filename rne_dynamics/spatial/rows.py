@@ -56,13 +56,6 @@ def put_matrix(a: Array, i: int, k: int, R: Matrix) -> None:
 
 
 @helper
-def put_symmetric(a: Array, i: int, k: int, S: Symmetric) -> None:
-    """Store a symmetric matrix in columns k … k+5 of row i."""
-    for c in range(6):
-        a[i, k + c] = S[c]
-
-
-@helper
 def slice_vector(a: Array, k: int) -> Vector:
     """Elements k … k+2 of a one-dimensional array."""
     return a[k], a[k + 1], a[k + 2]

@@ -76,8 +76,7 @@ _forward_dynamics, _inverse_derivatives = FORWARD_DYNAMICS.packed, INVERSE_DYNAM
 def accelerations_from_efforts(topology: NDArray[np.int64], out: Array) -> int:
     """Turn ∂τ/∂q, ∂τ/∂q̇, M of `out` (3, B, n, n) into ∂q̈/∂q, ∂q̈/∂q̇, M⁻¹; −1, or a coordinate without inertia."""
     n = out.shape[2]
-    before, L, size = np.empty(n, np.int64), np.empty((n, n)), np.empty(n)
-    elimination_tree(topology, before)
+    before, L, size = elimination_tree(topology, n), np.empty((n, n)), np.empty(n)
     for b in range(out.shape[1]):
         for i in range(n):
             size[i] = out[2, b, i, i]
@@ -234,8 +233,7 @@ def _rows(
     87 % of the operations that another algorithm for q̈ takes.
     """
     n = out.shape[2]
-    before = np.empty(n, np.int64)
-    elimination_tree(topology, before)
+    before = elimination_tree(topology, n)
     zero, bias, qdd, size = np.zeros(n), np.empty(n), np.empty(n), np.empty(n)
     for b in range(out.shape[1]):
         arm = Arm(topology, parameters, base[0], wrenches[0], ())
@@ -259,8 +257,7 @@ def _rows(
 def _column(topology: NDArray[np.int64], L: Array, x: Array, out: Array) -> None:
     """−M⁻¹ x for rows of factors (B, n²) and vectors (B, n)."""
     n = out.shape[1]
-    before = np.empty(n, np.int64)
-    elimination_tree(topology, before)
+    before = elimination_tree(topology, n)
     for b in range(out.shape[0]):
         for i in range(n):
             out[b, i] = -x[b, i]

@@ -31,14 +31,14 @@ def _couple(before: NDArray[np.int64], inner: int, outer: int) -> None:
 
 
 @helper
-def elimination_tree(topology: NDArray[np.int64], before: NDArray[np.int64]) -> None:
-    """The next coordinate towards the base for each of `before` (n,), −1 where there is none.
+def elimination_tree(topology: NDArray[np.int64], n: int) -> NDArray[np.int64]:
+    """The next coordinate towards the base for each of n, −1 where there is none.
 
     Coordinates that M couples lie on one way to the base, and so do those that elimination couples (the elimination
     tree of sparse Cholesky). It is the kinematic tree, unless mimic joints tie branches together.
     """
-    for k in range(before.shape[0]):
-        before[k] = -1
+    before = np.empty(n, np.int64)
+    before[:] = -1
     for i in range(topology.shape[0]):
         iv = topology[i, VELOCITY_INDEX]
         last = iv + (5 if topology[i, KIND] == FLOATING else 0)
@@ -52,6 +52,7 @@ def elimination_tree(topology: NDArray[np.int64], before: NDArray[np.int64]) -> 
             elif jv > iv:  # joint j mimics a later one
                 _couple(before, last, jv)
             j = topology[j, PARENT]
+    return before
 
 
 @helper
