@@ -28,7 +28,7 @@ from rne_dynamics.model.inertia import Array
 @helper
 def open_torque(packed: Packed, work: Work, base: Array, q: Array, qdd: Array, wrenches: Array) -> None:
     """`work.tau`: inverse dynamics of the open tree at velocities `work.qd`."""
-    arm = Arm(packed.topology, packed.parameters, base, wrenches, ())
+    arm = Arm(packed.topology, packed.parameters, base, wrenches)
     apart(inverse_dynamics_kernel, (arm, q, work.qd, qdd, work.tau))
 
 
@@ -45,7 +45,7 @@ def projected(T: Array, tau: Array, out: Array) -> None:
 @helper
 def closed_mass_matrix_helper(packed: Packed, work: Work, q: Array, T: Array, M: Array) -> None:
     """M = Tᵀ M_tree T, with the zeros of T (joints of other loops) left out."""
-    apart(mass_matrix_kernel, (Arm(packed.topology, packed.parameters, None, None, ()), q, work.M))
+    apart(mass_matrix_kernel, (Arm(packed.topology, packed.parameters, None, None), q, work.M))
     n, actuated = T.shape
     for i in range(n):
         for k in range(actuated):

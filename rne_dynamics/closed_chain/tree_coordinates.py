@@ -79,7 +79,7 @@ def tangent(packed: Packed, work: Work, tree: TreeWork, rank: int, q: Array, v: 
             j = pivots[k]
             tree.T[j, c] = -scales[j] * tree.right[k] if k < rank else 0.0
         tree.T[pivots[rank + c], c] = scales[pivots[rank + c]]
-    apart(mass_matrix_kernel, (Arm(packed.topology, packed.parameters, None, None, ()), q, work.M))
+    apart(mass_matrix_kernel, (Arm(packed.topology, packed.parameters, None, None), q, work.M))
     apart(inertia_scale_kernel, (packed.topology, packed.parameters, q, tree.scale))
     _metric(work, tree, rank)
     return rank, last
@@ -181,7 +181,7 @@ def _accelerations_there(
     out: Array,
 ) -> int:  # fmt: skip
     """q̈ at the state `tree.q`, `tree.v`, whose `tangent` is evaluated."""
-    arm = Arm(packed.topology, packed.parameters, base, wrenches, ())
+    arm = Arm(packed.topology, packed.parameters, base, wrenches)
     apart(inverse_dynamics_kernel, (arm, tree.q, tree.v, tree.rest, work.tau))
     status, _ = least(packed, work, tree, rank, work.drift, out)
     if status != DETERMINED:

@@ -26,7 +26,7 @@ from rne_dynamics.model.mechanism import Mechanism
 @helper
 def _projected_gravity(packed: Packed, work: Work, base: Array, posture: Array, T: Array, out: Array) -> None:
     """out = Tᵀ g of the tree."""
-    apart(gravity_torque_kernel, (Arm(packed.topology, packed.parameters, base, None, ()), posture, work.tau))
+    apart(gravity_torque_kernel, (Arm(packed.topology, packed.parameters, base, None), posture, work.tau))
     projected(T, work.tau, out)
 
 

@@ -53,10 +53,10 @@ def rigid_terms_kernel(
     for k in range(3):
         turning[3 + k], turning[9 + k] = base[3 + k], base[9 + k]
     rest = np.zeros(n)
-    weightless_arm = Arm(topology, parameters, weightless, none, ())
+    weightless_arm = Arm(topology, parameters, weightless, none)
     inverse_dynamics_kernel(weightless_arm, q, rest, desired, terms[0])
-    inverse_dynamics_kernel(Arm(topology, parameters, turning, none, ()), q, qd, rest, terms[1])
-    gravity_torque_kernel(Arm(topology, parameters, base, none, ()), q, terms[2])
+    inverse_dynamics_kernel(Arm(topology, parameters, turning, none), q, qd, rest, terms[1])
+    gravity_torque_kernel(Arm(topology, parameters, base, none), q, terms[2])
     inverse_dynamics_kernel(weightless_arm, q, rest, correction, terms[3])
 
 
@@ -136,7 +136,7 @@ def _terms_rows(
 @kernel
 def gravity_only_kernel(topology: NDArray[np.int64], parameters: Array, base: Array, q: Array, tau: Array) -> None:
     """g(q) into `tau`, shape (n,)."""
-    gravity_torque_kernel(Arm(topology, parameters, base, None, ()), q, tau)
+    gravity_torque_kernel(Arm(topology, parameters, base, None), q, tau)
 
 
 def gravity_on_bases(robot: RobotModel, q: Array, bases: Array) -> Array:

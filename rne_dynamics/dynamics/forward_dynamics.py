@@ -12,7 +12,6 @@ from numpy.typing import ArrayLike
 from rne_dynamics.dynamics.articulated.nasser import nasser_kernel
 from rne_dynamics.dynamics.composite.walker_orin import WALKER_ORIN, WALKER_ORIN_COLUMNS
 from rne_dynamics.dynamics.declared.arguments import Wrenches
-from rne_dynamics.dynamics.declared.arm import NO_WORK
 from rne_dynamics.dynamics.declared.base_motion import BaseMotion
 from rne_dynamics.dynamics.declared.forms import N
 from rne_dynamics.dynamics.declared.quantity import Engine, Quantity
@@ -36,7 +35,7 @@ def _when_called(module: str, name: str) -> Engine:
 
 
 FORWARD_DYNAMICS = Quantity(
-    "forward_dynamics", nasser_kernel, ("q", "qd", "tau"), (N,), NO_WORK,
+    "forward_dynamics", nasser_kernel, ("q", "qd", "tau"), (N,),
     base_motion=True, fault="body_names", mimic=WALKER_ORIN,
 )  # fmt: skip
 FORWARD_ENGINES: Mapping[Method, Engine] = MappingProxyType(

@@ -93,7 +93,7 @@ def _nasser(state: _State) -> Operations:
 
 def _walker_orin(state: _State, by_columns: bool) -> Operations:
     n, q = state.robot.n, state.q[0]
-    M, arm = state.zeros(n, n), Arm(*state.model, state.base[0], state.unloaded[0], ())
+    M, arm = state.zeros(n, n), Arm(*state.model, state.base[0], state.unloaded[0])
     state.counter.run(mass_matrix_columns_kernel if by_columns else mass_matrix_kernel, arm, q, M)
     state.counter.run(mass_matrix_solve, arm, M, q, state.qd[0], state.tau[0], state.zeros(n))
     return state.operations

@@ -67,7 +67,7 @@ def nasser_kernel(arm: Arm, q: Array, qd: Array, tau: Array, qdd: Array) -> int:
     Fills `qdd` (n,) from q (nq,), qd and tau (n,). Returns −1, or the number of the body whose joint moves no inertia
     (then `qdd` is not filled).
     """
-    topology, parameters, base, loads, _ = arm
+    topology, parameters, base, loads = arm
     bodies = topology.shape[0]
     X, w, sigma, kappa = per_body(topology), per_body(topology), per_body(topology), per_body(topology)
     A, B, AZ, u, d, a = (

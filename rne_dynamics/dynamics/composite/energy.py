@@ -7,7 +7,7 @@ from numpy.typing import ArrayLike
 
 from rne_dynamics.compiling.jit import kernel
 from rne_dynamics.compiling.tables import per_body
-from rne_dynamics.dynamics.declared.arm import NO_WORK, Arm
+from rne_dynamics.dynamics.declared.arm import Arm
 from rne_dynamics.dynamics.declared.quantity import Quantity
 from rne_dynamics.dynamics.kinematics.joint_motion import inertia_of, joint_placement, plus_along
 from rne_dynamics.dynamics.kinematics.kinematics import world_poses
@@ -24,7 +24,7 @@ from rne_dynamics.spatial.vector import ZERO, add, cross, dot, rotate, scale, ti
 @kernel
 def kinetic_energy_kernel(arm: Arm, q: Array, qd: Array, energy: Array) -> None:
     """Kinetic energy of one state: q (nq,), qd (n,); fills energy (1,)."""
-    topology, parameters, _, _, _ = arm
+    topology, parameters, _, _ = arm
     twice, V = 0.0, per_body(topology)
     V[BASE] = NONE
     for i in range(topology.shape[0]):
@@ -42,7 +42,7 @@ def kinetic_energy_kernel(arm: Arm, q: Array, qd: Array, energy: Array) -> None:
     energy[0] = 0.5 * twice
 
 
-KINETIC_ENERGY = Quantity("kinetic_energy", kinetic_energy_kernel, ("q", "qd"), (1,), NO_WORK)
+KINETIC_ENERGY = Quantity("kinetic_energy", kinetic_energy_kernel, ("q", "qd"), (1,))
 
 
 @KINETIC_ENERGY.public
@@ -100,7 +100,7 @@ def moving_base_energies(
 @kernel
 def first_moment_kernel(arm: Arm, q: Array, moment: Array) -> None:
     """Σ m c of the moving bodies in world axes, of one state; fills moment (3,)."""
-    topology, parameters, _, _, _ = arm
+    topology, parameters, _, _ = arm
     X, total = world_poses(topology, parameters, q), ZERO
     for i in range(topology.shape[0]):
         R, p = X[i]
@@ -109,7 +109,7 @@ def first_moment_kernel(arm: Arm, q: Array, moment: Array) -> None:
         moment[k] = total[k]
 
 
-FIRST_MOMENT = Quantity("first_moment", first_moment_kernel, ("q",), (3,), NO_WORK, every_mass=True)
+FIRST_MOMENT = Quantity("first_moment", first_moment_kernel, ("q",), (3,), every_mass=True)
 
 
 def _first_moment(robot: RobotModel, q: ArrayLike) -> Array:

@@ -21,7 +21,7 @@ from rne_dynamics.model.robot import RobotModel
 def mass_matrix_columns_kernel(arm: Arm, q: Array, M: Array) -> None:
     """Fill M, shape (n, n), for one state: q (nq,); symmetric up to round-off. Base motion and loads do not enter."""
     n = M.shape[0]
-    still = Arm(arm.topology, arm.parameters, np.zeros(12), np.empty((0, 6)), ())
+    still = Arm(arm.topology, arm.parameters, np.zeros(12), np.empty((0, 6)))
     rest, unit, column = np.zeros(n), np.zeros(n), np.empty(n)
     for j in range(n):
         unit[j] = 1.0
@@ -35,7 +35,7 @@ def mass_matrix_columns_kernel(arm: Arm, q: Array, M: Array) -> None:
 def mass_matrix_columns_batch(topology: NDArray[np.int64], parameters: Array, q: Array, M: Array) -> None:
     """`mass_matrix_columns_kernel` over rows: q (B, nq), M (B, n, n)."""
     for b in range(q.shape[0]):
-        mass_matrix_columns_kernel(Arm(topology, parameters, np.zeros(12), np.empty((0, 6)), ()), q[b], M[b])
+        mass_matrix_columns_kernel(Arm(topology, parameters, np.zeros(12), np.empty((0, 6))), q[b], M[b])
 
 
 def mass_matrix_columns(robot: RobotModel, base: Array, q: Array, wrenches: Array) -> Array:

@@ -13,7 +13,7 @@ from rne_dynamics.compiling.jit import helper, kernel
 from rne_dynamics.dynamics.composite.inertia_scale import inertia_scale_kernel
 from rne_dynamics.dynamics.composite.mass_matrix import mass_matrix_kernel
 from rne_dynamics.dynamics.composite.mass_matrix_columns import mass_matrix_columns_kernel
-from rne_dynamics.dynamics.declared.arm import NO_WORK, Arm
+from rne_dynamics.dynamics.declared.arm import Arm
 from rne_dynamics.dynamics.declared.forms import N
 from rne_dynamics.dynamics.declared.quantity import Quantity
 from rne_dynamics.dynamics.newton_euler.newton_euler import bias_torque_kernel
@@ -53,7 +53,7 @@ def walker_orin_columns_kernel(arm: Arm, q: Array, qd: Array, tau: Array, qdd: A
 
 
 _INPUTS = ("q", "qd", "tau")
-WALKER_ORIN = Quantity("walker_orin", walker_orin_kernel, _INPUTS, (N,), NO_WORK, fault="joint_names")
+WALKER_ORIN = Quantity("walker_orin", walker_orin_kernel, _INPUTS, (N,), fault="joint_names")
 WALKER_ORIN_COLUMNS = Quantity(
-    "walker_orin_columns", walker_orin_columns_kernel, _INPUTS, (N,), NO_WORK, fault="joint_names"
+    "walker_orin_columns", walker_orin_columns_kernel, _INPUTS, (N,), fault="joint_names"
 )

@@ -1,14 +1,12 @@
-"""What a kernel reads besides the state: model, base motion, loads and work memory, in one tuple."""
+"""What a kernel reads besides the state: model, base motion and loads, in one tuple."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from rne_dynamics.compiling.jit import helper
 from rne_dynamics.model.inertia import Array
 
 
@@ -24,36 +22,9 @@ class Arm(NamedTuple):
     wrenches
         External (force, moment) at every body frame's origin in body axes, shape (bodies, 6), or (0, 6) for none;
         (1 or B, bodies or 0, 6) for a batch. None, like `base`, for a kernel that does not read it.
-    work
-        Scratch memory, as the kernel's `Workspace` makes it.
     """
 
     topology: NDArray[np.int64]
     parameters: Array
     base: Any
     wrenches: Any
-    work: Any
-
-
-class Workspace(NamedTuple):
-    """Where a kernel's scratch memory comes from.
-
-    Parameters
-    ----------
-    part
-        Finds it in the flat array of an arm (`rne_dynamics.model.packed_arm`).
-    new
-        Allocates it for a topology.
-    """
-
-    part: Callable[[Array], Any]
-    new: Callable[[NDArray[np.int64]], Any]
-
-
-@helper
-def _nothing(_: Any) -> tuple[()]:
-    return ()
-
-
-#: Of kernels that need no scratch memory.
-NO_WORK = Workspace(_nothing, _nothing)

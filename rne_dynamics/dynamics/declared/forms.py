@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from rne_dynamics.compiling.addresses import call
 from rne_dynamics.compiling.jit import helper, inlined_kernel, routine, threaded_kernel
-from rne_dynamics.dynamics.declared.arm import Arm, Workspace
+from rne_dynamics.dynamics.declared.arm import Arm
 from rne_dynamics.model import packed_arm
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.packed_arm import (
@@ -75,8 +75,6 @@ class _Parts(NamedTuple):
         Whether the kernel takes its output as three parts.
     fits
         Whether an output has the shape for an array of `pack`.
-    work
-        Its scratch memory.
     named
         Gives a function the quantity's name.
     own
@@ -87,13 +85,12 @@ class _Parts(NamedTuple):
     fails: bool
     apart: bool
     fits: Compiled
-    work: Workspace
     named: Callable[[Compiled], Compiled]
     own: int
 
 
 def compiled_forms(
-    name: str, kernel: Compiled, inputs: int, output: Shape, work: Workspace, fails: bool, apart: bool
+    name: str, kernel: Compiled, inputs: int, output: Shape, fails: bool, apart: bool
 ) -> tuple[Compiled, Compiled]:
     """The forms of a kernel for one state and for a batch.
 
@@ -107,8 +104,6 @@ def compiled_forms(
         How many vectors it takes: positions, velocities, and a third of shape (n,).
     output
         Shape of `out`.
-    work
-        Its scratch memory.
     fails
         Whether the kernel returns −1, or the number of what moves no inertia. Otherwise it returns nothing.
     apart
@@ -129,7 +124,7 @@ def compiled_forms(
         return function
 
     own = WITH_OWN_CODE.index(name) if name in WITH_OWN_CODE else -1
-    return _FORMS[inputs](_Parts(kernel, fails, apart, helper(named(_fits(output))), work, named, own))
+    return _FORMS[inputs](_Parts(kernel, fails, apart, helper(named(_fits(output))), named, own))
 
 
 def _fits(output: Shape) -> Compiled:
@@ -149,12 +144,12 @@ def _fits(output: Shape) -> Compiled:
 
 
 def _of_one(parts: _Parts) -> tuple[Compiled, Compiled]:
-    kernel, _, _, fits, (work_of, new_work), named, own = parts
+    kernel, _, _, fits, named, own = parts
 
     @routine
     @named
     def general(array: Array, q: Array, out: Array) -> None:
-        arm = Arm(topology_of(array), parameters_of(array), base_of(array), no_loads_of(array), work_of(array))
+        arm = Arm(topology_of(array), parameters_of(array), base_of(array), no_loads_of(array))
         kernel(arm, q, out)
 
     def packed(array: Array, q: Array, out: Array) -> int:
@@ -174,24 +169,24 @@ def _of_one(parts: _Parts) -> tuple[Compiled, Compiled]:
     @helper
     @named
     def rows(arm: Arm, q: Array, out: Array) -> None:
-        topology, parameters, base, wrenches, work = arm
+        topology, parameters, base, wrenches = arm
         for b in range(q.shape[0]):
-            kernel(Arm(topology, parameters, base[0], wrenches[0], work), q[b], out[b])
+            kernel(Arm(topology, parameters, base[0], wrenches[0]), q[b], out[b])
 
     def batch(topology: NDArray[Any], parameters: Array, base: Array, q: Array, wrenches: Array, out: Array) -> int:
-        rows(Arm(topology, parameters, base, wrenches, new_work(topology)), q, out)
+        rows(Arm(topology, parameters, base, wrenches), q, out)
         return -1
 
     return inlined_kernel(named(packed)), threaded_kernel(named(batch))
 
 
 def _of_two(parts: _Parts) -> tuple[Compiled, Compiled]:
-    kernel, _, _, fits, (work_of, new_work), named, own = parts
+    kernel, _, _, fits, named, own = parts
 
     @routine
     @named
     def general(array: Array, q: Array, qd: Array, out: Array) -> None:
-        arm = Arm(topology_of(array), parameters_of(array), base_of(array), no_loads_of(array), work_of(array))
+        arm = Arm(topology_of(array), parameters_of(array), base_of(array), no_loads_of(array))
         kernel(arm, q, qd, out)
 
     def packed(array: Array, q: Array, qd: Array, out: Array) -> int:
@@ -211,21 +206,21 @@ def _of_two(parts: _Parts) -> tuple[Compiled, Compiled]:
     @helper
     @named
     def rows(arm: Arm, q: Array, qd: Array, out: Array) -> None:
-        topology, parameters, base, wrenches, work = arm
+        topology, parameters, base, wrenches = arm
         for b in range(q.shape[0]):
-            kernel(Arm(topology, parameters, base[0], wrenches[0], work), q[b], qd[b], out[b])
+            kernel(Arm(topology, parameters, base[0], wrenches[0]), q[b], qd[b], out[b])
 
     def batch(
         topology: NDArray[Any], parameters: Array, base: Array, q: Array, qd: Array, wrenches: Array, out: Array
     ) -> int:
-        rows(Arm(topology, parameters, base, wrenches, new_work(topology)), q, qd, out)
+        rows(Arm(topology, parameters, base, wrenches), q, qd, out)
         return -1
 
     return inlined_kernel(named(packed)), threaded_kernel(named(batch))
 
 
 def _of_three(parts: _Parts) -> tuple[Compiled, Compiled]:
-    kernel, fails, apart, fits, (work_of, new_work), named, own = parts
+    kernel, fails, apart, fits, named, own = parts
 
     def succeeds(arm: Arm, q: Array, qd: Array, x: Array, out: Array) -> int:
         kernel(arm, q, qd, x, out)
@@ -236,7 +231,7 @@ def _of_three(parts: _Parts) -> tuple[Compiled, Compiled]:
     @routine
     @named
     def general(array: Array, q: Array, qd: Array, x: Array, out: Array) -> int:
-        arm = Arm(topology_of(array), parameters_of(array), base_of(array), no_loads_of(array), work_of(array))
+        arm = Arm(topology_of(array), parameters_of(array), base_of(array), no_loads_of(array))
         if apart:
             return OK if one(arm, q, qd, x, (out[0], out[1], out[2])) < 0 else NO_INERTIA
         return OK if one(arm, q, qd, x, out) < 0 else NO_INERTIA
@@ -257,11 +252,11 @@ def _of_three(parts: _Parts) -> tuple[Compiled, Compiled]:
     @helper
     @named
     def rows(arm: Arm, q: Array, qd: Array, x: Array, out: Array) -> int:
-        topology, parameters, base, wrenches, work = arm
+        topology, parameters, base, wrenches = arm
         for b in range(q.shape[0]):
             base_now = base[b if base.shape[0] > 1 else 0]
             loads_now = wrenches[b if wrenches.shape[0] > 1 else 0]
-            arm_now = Arm(topology, parameters, base_now, loads_now, work)
+            arm_now = Arm(topology, parameters, base_now, loads_now)
             if apart:  # known when it is compiled
                 fault: int = one(arm_now, q[b], qd[b], x[b], (out[0, b], out[1, b], out[2, b]))
             else:
@@ -274,7 +269,7 @@ def _of_three(parts: _Parts) -> tuple[Compiled, Compiled]:
         topology: NDArray[Any], parameters: Array, base: Array, q: Array, qd: Array, x: Array, wrenches: Array,
         out: Array,
     ) -> int:  # fmt: skip
-        fault: int = rows(Arm(topology, parameters, base, wrenches, new_work(topology)), q, qd, x, out)
+        fault: int = rows(Arm(topology, parameters, base, wrenches), q, qd, x, out)
         return fault
 
     return inlined_kernel(named(packed)), threaded_kernel(named(batch))

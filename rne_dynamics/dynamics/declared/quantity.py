@@ -15,7 +15,6 @@ from numpy.typing import ArrayLike
 
 from rne_dynamics.compiling.sealed import Sealed
 from rne_dynamics.dynamics.declared.arguments import Wrenches, bodies_wrenches, check_open_arm, state_arrays
-from rne_dynamics.dynamics.declared.arm import Workspace
 from rne_dynamics.dynamics.declared.base_motion import BaseMotion, packed_base
 from rne_dynamics.dynamics.declared.bound_forms import in_parts
 from rne_dynamics.dynamics.declared.declared import Declared
@@ -46,8 +45,6 @@ class Quantity(Declared):
         As of `Declared`.
     kernel
         ``kernel(arm, *inputs, out)`` computes it for one state; `arm` is an `Arm`.
-    work
-        The kernel's scratch memory.
     base_motion
         Whether the base may move.
     fault
@@ -73,7 +70,6 @@ class Quantity(Declared):
         kernel: Compiled,
         inputs: tuple[str, ...],
         output: Shape,
-        work: Workspace,
         *,
         base_motion: bool = False,
         fault: str = "",
@@ -81,7 +77,7 @@ class Quantity(Declared):
         parts: Callable[..., Any] | None = None,
         every_mass: bool = False,
     ) -> None:
-        packed, self.batch = compiled_forms(name, kernel, len(inputs), output, work, bool(fault), parts is not None)
+        packed, self.batch = compiled_forms(name, kernel, len(inputs), output, bool(fault), parts is not None)
         options = ("base_motion",) if base_motion else ()
         super().__init__(name, inputs, output, packed, self.answer, options, parts)
         if mimic is not None:  # `sealed` is a half of it

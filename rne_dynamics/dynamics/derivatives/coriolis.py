@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike
 
 from rne_dynamics.compiling.jit import helper
 from rne_dynamics.compiling.tables import per_body
-from rne_dynamics.dynamics.declared.arm import NO_WORK, Arm
+from rne_dynamics.dynamics.declared.arm import Arm
 from rne_dynamics.dynamics.declared.forms import N
 from rne_dynamics.dynamics.declared.quantity import Quantity
 from rne_dynamics.dynamics.derivatives.body_motion import (
@@ -38,7 +38,7 @@ from rne_dynamics.spatial.vector import ZERO, rotate
 @helper
 def coriolis_kernel(arm: Arm, q: Array, qd: Array, C: Array) -> None:
     """Fill C (n, n) for one state: q (nq,), qd (n,). The base rests, whatever `arm.base` says."""
-    topology, parameters, _, _, _ = arm
+    topology, parameters, _, _ = arm
     C[:, :] = 0.0
     X, _, V, _ = spatial_motions(topology, parameters, np.zeros(12), q, qd, np.zeros(C.shape[0]))
     composite = per_body(topology)
@@ -69,7 +69,7 @@ def coriolis_kernel(arm: Arm, q: Array, qd: Array, C: Array) -> None:
             composite[parent] = with_subtree(composite[parent], R, p, composite[i])
 
 
-CORIOLIS_MATRIX = Quantity("coriolis_matrix", coriolis_kernel, ("q", "qd"), (N, N), NO_WORK)
+CORIOLIS_MATRIX = Quantity("coriolis_matrix", coriolis_kernel, ("q", "qd"), (N, N))
 
 
 @CORIOLIS_MATRIX.public

@@ -236,7 +236,7 @@ def _rows(
     before = elimination_tree(topology, n)
     zero, bias, qdd, size = np.zeros(n), np.empty(n), np.empty(n), np.empty(n)
     for b in range(out.shape[1]):
-        arm = Arm(topology, parameters, base[0], wrenches[0], ())
+        arm = Arm(topology, parameters, base[0], wrenches[0])
         f = derivatives_and_wrenches(arm, q[b], qd[b], zero, (out[0, b], out[1, b], out[2, b]))
         efforts_of_wrenches(topology, parameters, f, bias)
         for i in range(n):

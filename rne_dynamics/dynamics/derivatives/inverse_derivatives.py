@@ -25,7 +25,7 @@ from numpy.typing import ArrayLike, NDArray
 from rne_dynamics.compiling.jit import helper
 from rne_dynamics.compiling.tables import per_body, table
 from rne_dynamics.dynamics.declared.arguments import Wrenches
-from rne_dynamics.dynamics.declared.arm import NO_WORK, Arm
+from rne_dynamics.dynamics.declared.arm import Arm
 from rne_dynamics.dynamics.declared.base_motion import BaseMotion
 from rne_dynamics.dynamics.declared.forms import N as COUNT
 from rne_dynamics.dynamics.declared.quantity import Quantity
@@ -67,7 +67,7 @@ class InverseDynamicsDerivatives(NamedTuple):
 @helper
 def derivatives_and_wrenches(arm: Arm, q: Array, qd: Array, qdd: Array, out: tuple[Array, Array, Array]) -> Any:
     """`inverse_derivatives_kernel`; returns by body the wrench f that its joint transmits."""
-    topology, parameters, base, loads, _ = arm
+    topology, parameters, base, loads = arm
     dq, dqd, M = out
     dq[:, :], dqd[:, :], M[:, :] = 0.0, 0.0, 0.0
     bodies, first = topology.shape[0], first_axes(topology)
@@ -140,7 +140,7 @@ def efforts_of_wrenches(topology: NDArray[np.int64], parameters: Array, f: Any, 
 
 
 INVERSE_DYNAMICS_DERIVATIVES = Quantity(
-    "inverse_dynamics_derivatives", inverse_derivatives_kernel, ("q", "qd", "qdd"), (3, COUNT, COUNT), NO_WORK,
+    "inverse_dynamics_derivatives", inverse_derivatives_kernel, ("q", "qd", "qdd"), (3, COUNT, COUNT),
     base_motion=True, parts=InverseDynamicsDerivatives,
 )  # fmt: skip
 

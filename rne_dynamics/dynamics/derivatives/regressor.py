@@ -15,7 +15,7 @@ from __future__ import annotations
 from numpy.typing import ArrayLike
 
 from rne_dynamics.compiling.jit import helper
-from rne_dynamics.dynamics.declared.arm import NO_WORK, Arm
+from rne_dynamics.dynamics.declared.arm import Arm
 from rne_dynamics.dynamics.declared.base_motion import BaseMotion
 from rne_dynamics.dynamics.declared.forms import BODIES, N
 from rne_dynamics.dynamics.declared.quantity import Quantity
@@ -52,7 +52,7 @@ def _add_powers(s: float, S: Pair, acceleration: Pair, w: Vector, Y: Array, row:
 @helper
 def regressor_kernel(arm: Arm, q: Array, qd: Array, qdd: Array, Y: Array) -> None:
     """Fill Y (n, 10·bodies) for one state: q (nq,), qd and qdd (n,)."""
-    topology, parameters, base, _, _ = arm
+    topology, parameters, base, _ = arm
     Y[:, :] = 0.0
     X, _, V, dV = spatial_motions(topology, parameters, base, q, qd, qdd)
     for i in range(topology.shape[0]):
@@ -71,7 +71,7 @@ def regressor_kernel(arm: Arm, q: Array, qd: Array, qdd: Array, Y: Array) -> Non
 
 
 REGRESSOR = Quantity(
-    "regressor", regressor_kernel, ("q", "qd", "qdd"), (N, PARAMETERS * BODIES), NO_WORK, base_motion=True
+    "regressor", regressor_kernel, ("q", "qd", "qdd"), (N, PARAMETERS * BODIES), base_motion=True
 )
 
 

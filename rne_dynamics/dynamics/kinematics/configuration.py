@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from rne_dynamics.compiling.jit import kernel
-from rne_dynamics.dynamics.declared.arm import NO_WORK, Arm
+from rne_dynamics.dynamics.declared.arm import Arm
 from rne_dynamics.dynamics.declared.forms import NQ
 from rne_dynamics.dynamics.declared.quantity import Quantity
 from rne_dynamics.model.inertia import Array
@@ -56,7 +56,7 @@ def _integrate(arm: Arm, q: Array, step: Array, out: Array) -> None:
     integrate_configuration_kernel(arm.topology, q, step, out)
 
 
-INTEGRATE_CONFIGURATION = Quantity("integrate_configuration", _integrate, ("q", "step"), (NQ,), NO_WORK)
+INTEGRATE_CONFIGURATION = Quantity("integrate_configuration", _integrate, ("q", "step"), (NQ,))
 
 
 @INTEGRATE_CONFIGURATION.public

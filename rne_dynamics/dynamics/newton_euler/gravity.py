@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 
 from rne_dynamics.compiling.jit import kernel
 from rne_dynamics.compiling.tables import per_body
-from rne_dynamics.dynamics.declared.arm import NO_WORK, Arm
+from rne_dynamics.dynamics.declared.arm import Arm
 from rne_dynamics.dynamics.declared.forms import N
 from rne_dynamics.dynamics.declared.quantity import Quantity
 from rne_dynamics.dynamics.kinematics.joint_motion import joint_turns, placement_at_turn
@@ -35,7 +35,7 @@ from rne_dynamics.spatial.vector import add, cross, rotate, rotate_back, scale
 @kernel
 def gravity_torque_kernel(arm: Arm, q: Array, tau: Array) -> None:
     """Gravity efforts for one state: q (nq,); fills tau (n,)."""
-    topology, parameters, base, _, _ = arm
+    topology, parameters, base, _ = arm
     X, up, m, h = per_body(topology), per_body(topology), per_body(topology), per_body(topology)
     up[BASE] = slice_vector(base, 6)  # −g
     tau[:] = 0.0
@@ -56,7 +56,7 @@ def gravity_torque_kernel(arm: Arm, q: Array, tau: Array) -> None:
             m[parent], h[parent] = m[parent] + m[i], add(h[parent], add(rotate(R, h[i]), scale(m[i], p)))
 
 
-GRAVITY_TORQUE = Quantity("gravity_torque", gravity_torque_kernel, ("q",), (N,), NO_WORK)
+GRAVITY_TORQUE = Quantity("gravity_torque", gravity_torque_kernel, ("q",), (N,))
 
 
 @GRAVITY_TORQUE.public

@@ -69,7 +69,7 @@ def joint_reactions_batch(
     """`_put_reactions` over rows: out (B, bodies, COLUMNS), other shapes as for the batch form of inverse dynamics."""
     for b in range(q.shape[0]):
         base_now, loads_now = base[b if base.shape[0] > 1 else 0], wrenches[b if wrenches.shape[0] > 1 else 0]
-        _put_reactions(Arm(topology, parameters, base_now, loads_now, ()), q[b], qd[b], qdd[b], out[b])
+        _put_reactions(Arm(topology, parameters, base_now, loads_now), q[b], qd[b], qdd[b], out[b])
 
 
 def bodies_work(robot: RobotModel, base: Array, q: Array, qd: Array, qdd: Array, wrenches: Array) -> Array:

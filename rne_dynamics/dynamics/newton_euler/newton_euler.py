@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike
 from rne_dynamics.compiling.jit import helper, kernel
 from rne_dynamics.compiling.tables import per_body
 from rne_dynamics.dynamics.declared.arguments import Wrenches
-from rne_dynamics.dynamics.declared.arm import NO_WORK, Arm
+from rne_dynamics.dynamics.declared.arm import Arm
 from rne_dynamics.dynamics.declared.base_motion import BaseMotion
 from rne_dynamics.dynamics.declared.forms import N
 from rne_dynamics.dynamics.declared.quantity import Quantity
@@ -40,7 +40,7 @@ from rne_dynamics.spatial.vector import rotate_back
 @helper
 def body_wrenches(arm: Arm, q: Array, qd: Array, qdd: Array) -> tuple[Any, Any, Any, Any]:
     """By body: placement X in its parent, motion ω and a = (v̇ − g, ω̇), and the reaction F at its joint."""
-    topology, parameters, base, loads, _ = arm
+    topology, parameters, base, loads = arm
     X, w, a, F = per_body(topology), per_body(topology), per_body(topology), per_body(topology)
     w[BASE], a[BASE] = slice_vector(base, 3), slice_pair(base, 6)
     turns = joint_turns(topology, parameters, q)
@@ -75,9 +75,9 @@ def bias_torque_kernel(arm: Arm, q: Array, qd: Array, tau: Array) -> None:
 
 
 INVERSE_DYNAMICS = Quantity(
-    "inverse_dynamics", inverse_dynamics_kernel, ("q", "qd", "qdd"), (N,), NO_WORK, base_motion=True
+    "inverse_dynamics", inverse_dynamics_kernel, ("q", "qd", "qdd"), (N,), base_motion=True
 )
-BIAS_TORQUE = Quantity("bias_torque", bias_torque_kernel, ("q", "qd"), (N,), NO_WORK)
+BIAS_TORQUE = Quantity("bias_torque", bias_torque_kernel, ("q", "qd"), (N,))
 
 
 @INVERSE_DYNAMICS.public

@@ -75,7 +75,7 @@ def _forward_rows(
     n, none, fault = qd.shape[1], np.zeros((0, 6)), -1
     for b in range(q.shape[0]):
         if mimic:
-            arm = Arm(topology, parameters, base[0], none, ())
+            arm = Arm(topology, parameters, base[0], none)
             M, left = np.empty((n, n)), np.empty(n)
             inverse_dynamics_kernel(arm, q[b], qd[b], np.zeros(n), left)
             mass_matrix_kernel(arm, q[b], M)
@@ -88,7 +88,7 @@ def _forward_rows(
             heavy = parameters.copy()
             for i in range(topology.shape[0]):
                 heavy[i, ROTOR] += lock[b, topology[i, VELOCITY_INDEX]]
-            fault = nasser_kernel(Arm(topology, heavy, base[0], none, ()), q[b], qd[b], tau[b], out[b])
+            fault = nasser_kernel(Arm(topology, heavy, base[0], none), q[b], qd[b], tau[b], out[b])
         if fault >= 0:
             return fault
     return fault
@@ -98,7 +98,7 @@ def _response_rows(topology: NDArray[np.int64], parameters: Array, base: Array, 
     """M, M⁻¹ and the bias torque of each state, (B, 2 n + 1, n); −1, or 0 where M is not positive definite."""
     n, none, scale = qd.shape[1], np.zeros((0, 6)), np.zeros(qd.shape[1])
     for b in range(q.shape[0]):
-        arm = Arm(topology, parameters, base[0], none, ())
+        arm = Arm(topology, parameters, base[0], none)
         inverse_dynamics_kernel(arm, q[b], qd[b], np.zeros(n), out[b, 2 * n])
         mass_matrix_kernel(arm, q[b], out[b, :n])
         inertia_scale_kernel(topology, parameters, q[b], scale)
@@ -111,7 +111,7 @@ def _diagonal_rows(topology: NDArray[np.int64], parameters: Array, q: Array, out
     """(M⁻¹)_jj of each state, (B, n); −1, or 0 where M is not positive definite."""
     n = out.shape[1]
     for b in range(q.shape[0]):
-        arm = Arm(topology, parameters, None, None, ())
+        arm = Arm(topology, parameters, None, None)
         if not inverse_diagonal(arm, q[b], np.empty((n, n)), np.empty(n), out[b]):
             return 0
     return -1

@@ -111,7 +111,7 @@ def mass_and_bias(
     rest = memory.qdd
     for j in range(qd.shape[0]):
         rest[j] = 0.0
-    arm = Arm(plant.topology, plant.parameters, base, plant.wrenches, ())
+    arm = Arm(plant.topology, plant.parameters, base, plant.wrenches)
     apart(inverse_dynamics_kernel, (arm, q, qd, rest, bias))
     apart(mass_matrix_kernel, (arm, q, M))
     return True
@@ -178,7 +178,7 @@ def accelerations(
     if plant.code.forward != 0 and _own_accelerations(plant.code.forward, memory, q, qd, locked):
         return True
     if loops is None and flex is None and not any_locked and not plant.mimic:
-        arm = Arm(plant.topology, plant.parameters, memory.base, plant.wrenches, ())
+        arm = Arm(plant.topology, plant.parameters, memory.base, plant.wrenches)
         failed = apart(nasser_kernel, (arm, q, qd, tau, qdd))
         return bool(failed < 0)
     if not mass_and_bias(plant, loops, flex, memory, q, qd, 0.0, memory.M):

@@ -71,7 +71,7 @@ def open_viscous_rate(plant: PlantArrays, memory: Memory, q: Array) -> float:
     """Σ D_j (M⁻¹)_jj, which bounds the fastest decay by viscous friction, 1/s; −1 where a joint moves no inertia."""
     found = memory.qdd
     if plant.code.inverse_diagonal == 0 or call(plant.code.inverse_diagonal, (q, found)) & REFUSED != 0:
-        arm = Arm(plant.topology, plant.parameters, None, None, ())
+        arm = Arm(plant.topology, plant.parameters, None, None)
         if not apart(inverse_diagonal, (arm, q, memory.M, memory.tau, found)):
             return -1.0
     rate = 0.0

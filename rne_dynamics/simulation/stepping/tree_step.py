@@ -113,7 +113,7 @@ def _impulsive(
     for j in range(n):
         A[j, j] += _SHARED * largest
     base_at(plant.base, 0.0, here)
-    arm = Arm(packed.topology, packed.parameters, here, plant.wrenches, ())
+    arm = Arm(packed.topology, packed.parameters, here, plant.wrenches)
     apart(inverse_dynamics_kernel, (arm, q, v, tree.memory.rest, bias))
     apart(implicit_velocities, (plant, M, bias, A, q, v, effort, dt, v_new))
     for j in range(n):

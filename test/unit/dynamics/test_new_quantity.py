@@ -12,7 +12,7 @@ from rne_dynamics import bound, c_functions
 from rne_dynamics.compiling.jit import kernel
 from rne_dynamics.dynamics import quantities
 from rne_dynamics.dynamics.composite.mass_matrix import mass_matrix_kernel
-from rne_dynamics.dynamics.declared.arm import NO_WORK, Arm
+from rne_dynamics.dynamics.declared.arm import Arm
 from rne_dynamics.dynamics.declared.forms import N
 from rne_dynamics.dynamics.declared.quantity import Quantity
 from rne_dynamics.dynamics.quantities import QUANTITIES, batched
@@ -31,7 +31,7 @@ def doubled_kernel(arm: Arm, q: np.ndarray, M: np.ndarray) -> None:
             M[i, k] *= 2.0
 
 
-DOUBLED = Quantity("doubled", doubled_kernel, ("q",), (N, N), NO_WORK)
+DOUBLED = Quantity("doubled", doubled_kernel, ("q",), (N, N))
 
 
 @DOUBLED.public

@@ -52,10 +52,7 @@ def test_the_kernel_computes_the_same_while_it_counts():
     tau = counter.zeros(robot.n)
     counter.run(
         inverse_dynamics_kernel,
-        Arm(
-            robot.topology, counter.array(robot.parameters), counter.array(rows.base[0]), counter.zeros(0, 6),
-            (),
-        ),
+        Arm(robot.topology, counter.array(robot.parameters), counter.array(rows.base[0]), counter.zeros(0, 6)),
         counter.array(rows.q[0]), counter.array(rows.qd[0]), counter.array(rows.qdd[0]), tau,
     )  # fmt: skip
     # compiled code may fuse a multiplication with an addition
