@@ -89,6 +89,20 @@ class Expressions(Variables):
             found += self.value(node.value) if isinstance(node, ast.Starred) else [self.value(node)]
         return found
 
+    def _of_GeneratorExp(self, node: ast.GeneratorExp | ast.ListComp) -> tuple[Any, ...]:
+        """A tuple of an expression's values for each item of a tuple."""
+        (one,) = node.generators
+        assert isinstance(one.target, ast.Name), "a comprehension has one name"
+        assert not one.ifs, "a comprehension has no condition"
+        found, outside = [], dict(self.scope)
+        for value in self.value(one.iter):
+            self.scope[one.target.id] = value
+            found.append(self.value(node.elt))
+        self.scope = outside
+        return tuple(found)
+
+    _of_ListComp = _of_GeneratorExp
+
     def _of_Attribute(self, node: ast.Attribute) -> Any:
         value = self.value(node.value)
         if not isinstance(value, View):

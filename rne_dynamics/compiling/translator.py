@@ -1,9 +1,10 @@
 """Python functions as LLVM assembly: the part of Python that kernels are written in.
 
-Numbers, tuples, arrays, `if`, `while`, `for` over ranges and tuples, calls of other functions. Kinds of values follow
-from the arguments, as they would if the function ran; a variable that takes an int and a float holds floats. Where a
-condition is known while translating (that an argument is None), only what runs is translated. Nothing checks that
-indices lie within their arrays.
+Numbers, tuples, arrays, `if`, `while`, `for` over ranges and tuples, calls of other functions, any number of arguments
+(`*arguments`, a tuple), comprehensions over tuples, which give tuples. Kinds of values follow from the arguments, as
+they would if the function ran; a variable that takes an int and a float holds floats. Where a condition is known while
+translating (that an argument is None), only what runs is translated. Nothing checks that indices lie within their
+arrays.
 """
 
 from __future__ import annotations
@@ -67,14 +68,19 @@ class Translator(Expressions):
         self._result: Variable | None = None
         self.place, count, self.is_outdated, self._tables = self._name, 0, False, 0
         try:
-            for argument, kind in zip(self._tree.args.args, self._kinds, strict=True):
+            given, names = [], [argument.arg for argument in self._tree.args.args]
+            for kind in self._kinds:
                 parts = registers(kind)
-                value = assembled(kind, iter([f"%a{count + k}" for k in range(len(parts))]))
+                given.append(assembled(kind, iter([f"%a{count + k}" for k in range(len(parts))])))
                 count += len(parts)
-                if argument.arg in self._assigned:
-                    self.bind(argument.arg, value)
+            if self._tree.args.vararg is not None:
+                given[len(names) :] = [tuple(given[len(names) :])]
+                names.append(self._tree.args.vararg.arg)
+            for name, value in zip(names, given, strict=True):
+                if name in self._assigned:
+                    self.bind(name, value)
                 else:
-                    self.scope[argument.arg] = value
+                    self.scope[name] = value
             self._statements(self._tree.body)
             if self.open:
                 self._do_Return(ast.Return(None))

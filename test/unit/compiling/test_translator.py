@@ -175,6 +175,31 @@ def test_tuples_fields_and_what_is_none(inner):
     assert Kernel(tuples)(place, 2) == tuples(place, 2)
 
 
+def several(first: float, *arrays: np.ndarray) -> tuple[Any, ...]:
+    x, rows = first, tuple(array[1] for array in arrays)
+    longest = any_of(*[array.shape[0] > 3 for array in arrays])
+    return x, several_inner(*rows[:-1], rows[-1]), longest, any_of(), len(arrays)
+
+
+def several_inner(*numbers: float) -> float:
+    total = 0.0
+    for x in numbers:
+        total += 2.0 * x
+    return total
+
+
+def any_of(*conditions: bool) -> bool:
+    for condition in conditions:  # noqa: SIM110 kernels have no `any`
+        if condition:
+            return True
+    return False
+
+
+@pytest.mark.parametrize("arrays", [(np.arange(3.0),), (np.arange(3.0), np.arange(4.0), np.arange(2))])
+def test_any_number_of_arguments_and_comprehensions(arrays):
+    assert Kernel(several)(1.5, *arrays) == several(1.5, *arrays)
+
+
 def outer(a: np.ndarray, k: int) -> float:
     return apart(inner_sum, (a, k)) + apart(inner_sum, (a[1:], k))
 
