@@ -235,15 +235,18 @@ class Translator(Expressions):
             self._counted(statement, start, stop, step)
 
     def _unrolled(self, statement: ast.For, values: Sequence[Any]) -> None:
-        after = self.new("l")
+        after, name = self.new("l"), statement.target.id if isinstance(statement.target, ast.Name) else ""
+        has_any_kind = self._assigned.get(name) == 1  # a name of its own may stand for values of several kinds
         for value in values:
             again = self.new("l")
-            if isinstance(value, int) and isinstance(statement.target, ast.Name):
-                self.scope[statement.target.id] = value
+            if name and (has_any_kind or isinstance(value, int)):
+                self.scope[name] = value
             else:
                 self._assign(statement.target, value)
             self._body(statement.body, again, after)
             self.label(again)
+        if has_any_kind and not isinstance(self.scope.get(name), int):
+            self.scope.pop(name, None)  # after `break` it would be another value
         self.label(after)
 
     def _counted(self, statement: ast.For, start: Any, stop: Any, step: Any) -> None:

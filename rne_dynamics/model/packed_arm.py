@@ -119,32 +119,26 @@ def _all_finite(values: Array) -> bool:
 
 
 @helper
-def refusal_of_position(arm: Array, q: Array) -> int:
-    """`OK`, or why a model array and positions cannot be used."""
+def refusal(arm: Array, q: Array, *others: Array) -> int:
+    """`OK`, or why a model array, positions, and velocities and other vectors (n,) cannot be used."""
     if arm.shape[0] < _HEAD or head_of(arm, _MARK) != _IS_PACKED or head_of(arm, _SIZE) != arm.shape[0]:
         return NOT_AN_ARM
     if q.shape[0] != head_of(arm, POSITIONS):
         return WRONG_SHAPE
-    if head_of(arm, CHECKED) != 0 and not _all_finite(q):
-        return NOT_FINITE
+    n, checked = head_of(arm, COORDINATES), head_of(arm, CHECKED) != 0
+    for x in others:
+        if x.shape[0] != n:
+            return WRONG_SHAPE
+    for x in (q, *others):
+        if checked and not _all_finite(x):
+            return NOT_FINITE
     return OK
 
 
 @helper
-def refusal(arm: Array, q: Array, qd: Array, x: Array) -> int:
-    """`OK`, or why a model array, positions, velocities and a third vector (n,) cannot be used."""
-    code = refusal_of_position(arm, q)
-    if code != OK:
-        return code
-    n = head_of(arm, COORDINATES)
-    if qd.shape[0] != n or x.shape[0] != n:
-        return WRONG_SHAPE
-    if head_of(arm, CHECKED) != 0 and not (_all_finite(qd) and _all_finite(x)):
-        return NOT_FINITE
-    return OK
-
-
-@helper
-def shared(out: Array, arm: Array, q: Array, qd: Array, x: Array) -> bool:
+def shared(out: Array, *inputs: Array) -> bool:
     """Whether the output lies in the memory of one of the inputs."""
-    return overlaps(out, arm) or overlaps(out, q) or overlaps(out, qd) or overlaps(out, x)
+    for given in inputs:  # noqa: SIM110  kernels have no `any`
+        if overlaps(out, given):
+            return True
+    return False

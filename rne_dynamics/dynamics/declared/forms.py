@@ -1,19 +1,18 @@
 """The two compiled forms of a quantity: for one state of a robot packed in one array, and for a batch of states.
 
-Each is written for one, two and three inputs: numba's functions of any number of arguments are slower. The generated
-functions have the quantity's name and its kernel's module, by which their machine code is kept (`KernelCache`).
+They have the quantity's name and its kernel's module, by which their machine code is kept.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple
+from typing import Any
 
 from numpy.typing import NDArray
 
 from rne_dynamics.compiling.addresses import call
-from rne_dynamics.compiling.jit import helper, inlined_kernel, routine, threaded_kernel
+from rne_dynamics.compiling.jit import inlined_kernel, routine, threaded_kernel
 from rne_dynamics.dynamics.declared.arm import Arm
 from rne_dynamics.model import packed_arm
 from rne_dynamics.model.inertia import Array
@@ -30,7 +29,6 @@ from rne_dynamics.model.packed_arm import (
     own_code,
     parameters_of,
     refusal,
-    refusal_of_position,
     shared,
     topology_of,
 )
@@ -62,35 +60,8 @@ BODIES = Size("bodies", int(packed_arm.BODIES))
 Shape = tuple[Size | int, ...]
 
 
-class _Parts(NamedTuple):
-    """What the forms are made of.
-
-    Parameters
-    ----------
-    kernel
-        ``kernel(arm, *inputs, out)`` for one state, where it can fail: −1, or the number of what moves no inertia.
-    fails
-        Whether it can.
-    apart
-        Whether the kernel takes its output as three parts.
-    fits
-        Whether an output has the shape for an array of `pack`.
-    named
-        Gives a function the quantity's name.
-    own
-        Its number in `WITH_OWN_CODE`, −1 for none.
-    """
-
-    kernel: Compiled
-    fails: bool
-    apart: bool
-    fits: Compiled
-    named: Callable[[Compiled], Compiled]
-    own: int
-
-
 def compiled_forms(
-    name: str, kernel: Compiled, inputs: int, output: Shape, fails: bool, apart: bool
+    name: str, kernel: Compiled, output: Shape, *, apart: bool
 ) -> tuple[Compiled, Compiled]:
     """The forms of a kernel for one state and for a batch.
 
@@ -99,16 +70,13 @@ def compiled_forms(
     name
         Of the quantity.
     kernel
-        ``kernel(arm, *inputs, out)`` for one state, `arm` an `Arm`.
-    inputs
-        How many vectors it takes: positions, velocities, and a third of shape (n,).
+        ``kernel(arm, *inputs, out)`` for one state, `arm` an `Arm`, `inputs` positions and vectors (n,). It returns
+        nothing, or −1 or the number of what moves no inertia.
     output
         Shape of `out`.
-    fails
-        Whether the kernel returns −1, or the number of what moves no inertia. Otherwise it returns nothing.
     apart
         Whether the kernel takes its output as three parts, of which `out` is an array (3, …); that of the batch form is
-        (3, B, …). With three inputs only.
+        (3, B, …).
 
     Returns
     -------
@@ -124,7 +92,43 @@ def compiled_forms(
         return function
 
     own = WITH_OWN_CODE.index(name) if name in WITH_OWN_CODE else -1
-    return _FORMS[inputs](_Parts(kernel, fails, apart, helper(named(_fits(output))), named, own))
+    fits = _fits(output)
+
+    @routine
+    @named
+    def general(array: Array, *given: Array) -> int:
+        inputs, out = given[:-1], given[-1]
+        arm = Arm(topology_of(array), parameters_of(array), base_of(array), no_loads_of(array))
+        fault = kernel(arm, *inputs, (out[0], out[1], out[2]) if apart else out)
+        return NO_INERTIA if fault is not None and fault >= 0 else OK
+
+    def packed(array: Array, *given: Array) -> int:
+        inputs, out = given[:-1], given[-1]
+        code = refusal(array, *inputs)
+        if code != OK:
+            return code
+        if not fits(array, out):
+            return WRONG_SHAPE
+        if shared(out, array, *inputs):
+            return OVERLAPPING
+        address = own_code(array, own)
+        if address != 0 and call(address, given) & REFUSED == 0:
+            return OK
+        return int(general(array, *given))
+
+    def batch(topology: NDArray[Any], parameters: Array, base: Array, *given: Array) -> int:
+        inputs, wrenches, out = given[:-2], given[-2], given[-1]
+        for b in range(inputs[0].shape[0]):
+            base_now = base[b if base.shape[0] > 1 else 0]
+            loads_now = wrenches[b if wrenches.shape[0] > 1 else 0]
+            arm = Arm(topology, parameters, base_now, loads_now)
+            rows = [x[b] for x in inputs]
+            fault = kernel(arm, *rows, (out[0, b], out[1, b], out[2, b]) if apart else out[b])
+            if fault is not None and fault >= 0:
+                return int(fault)
+        return -1
+
+    return inlined_kernel(named(packed)), threaded_kernel(named(batch))
 
 
 def _fits(output: Shape) -> Compiled:
@@ -143,151 +147,15 @@ def _fits(output: Shape) -> Compiled:
     return fits
 
 
-def _of_one(parts: _Parts) -> tuple[Compiled, Compiled]:
-    kernel, _, _, fits, named, own = parts
-
-    @routine
-    @named
-    def general(array: Array, q: Array, out: Array) -> None:
-        arm = Arm(topology_of(array), parameters_of(array), base_of(array), no_loads_of(array))
-        kernel(arm, q, out)
-
-    def packed(array: Array, q: Array, out: Array) -> int:
-        code = refusal_of_position(array, q)
-        if code != OK:
-            return code
-        if not fits(array, out):
-            return WRONG_SHAPE
-        if shared(out, array, q, q, q):
-            return OVERLAPPING
-        address = own_code(array, own)
-        if address != 0 and call(address, (q, out)) & REFUSED == 0:
-            return OK
-        general(array, q, out)
-        return OK
-
-    @helper
-    @named
-    def rows(arm: Arm, q: Array, out: Array) -> None:
-        topology, parameters, base, wrenches = arm
-        for b in range(q.shape[0]):
-            kernel(Arm(topology, parameters, base[0], wrenches[0]), q[b], out[b])
-
-    def batch(topology: NDArray[Any], parameters: Array, base: Array, q: Array, wrenches: Array, out: Array) -> int:
-        rows(Arm(topology, parameters, base, wrenches), q, out)
-        return -1
-
-    return inlined_kernel(named(packed)), threaded_kernel(named(batch))
-
-
-def _of_two(parts: _Parts) -> tuple[Compiled, Compiled]:
-    kernel, _, _, fits, named, own = parts
-
-    @routine
-    @named
-    def general(array: Array, q: Array, qd: Array, out: Array) -> None:
-        arm = Arm(topology_of(array), parameters_of(array), base_of(array), no_loads_of(array))
-        kernel(arm, q, qd, out)
-
-    def packed(array: Array, q: Array, qd: Array, out: Array) -> int:
-        code = refusal(array, q, qd, qd)
-        if code != OK:
-            return code
-        if not fits(array, out):
-            return WRONG_SHAPE
-        if shared(out, array, q, qd, qd):
-            return OVERLAPPING
-        address = own_code(array, own)
-        if address != 0 and call(address, (q, qd, out)) & REFUSED == 0:
-            return OK
-        general(array, q, qd, out)
-        return OK
-
-    @helper
-    @named
-    def rows(arm: Arm, q: Array, qd: Array, out: Array) -> None:
-        topology, parameters, base, wrenches = arm
-        for b in range(q.shape[0]):
-            kernel(Arm(topology, parameters, base[0], wrenches[0]), q[b], qd[b], out[b])
-
-    def batch(
-        topology: NDArray[Any], parameters: Array, base: Array, q: Array, qd: Array, wrenches: Array, out: Array
-    ) -> int:
-        rows(Arm(topology, parameters, base, wrenches), q, qd, out)
-        return -1
-
-    return inlined_kernel(named(packed)), threaded_kernel(named(batch))
-
-
-def _of_three(parts: _Parts) -> tuple[Compiled, Compiled]:
-    kernel, fails, apart, fits, named, own = parts
-
-    def succeeds(arm: Arm, q: Array, qd: Array, x: Array, out: Array) -> int:
-        kernel(arm, q, qd, x, out)
-        return -1
-
-    one = kernel if fails else helper(named(succeeds))
-
-    @routine
-    @named
-    def general(array: Array, q: Array, qd: Array, x: Array, out: Array) -> int:
-        arm = Arm(topology_of(array), parameters_of(array), base_of(array), no_loads_of(array))
-        if apart:
-            return OK if one(arm, q, qd, x, (out[0], out[1], out[2])) < 0 else NO_INERTIA
-        return OK if one(arm, q, qd, x, out) < 0 else NO_INERTIA
-
-    def packed(array: Array, q: Array, qd: Array, x: Array, out: Array) -> int:
-        code = refusal(array, q, qd, x)
-        if code != OK:
-            return code
-        if not fits(array, out):
-            return WRONG_SHAPE
-        if shared(out, array, q, qd, x):
-            return OVERLAPPING
-        address = own_code(array, own)
-        if address != 0 and call(address, (q, qd, x, out)) & REFUSED == 0:
-            return OK
-        return int(general(array, q, qd, x, out))
-
-    @helper
-    @named
-    def rows(arm: Arm, q: Array, qd: Array, x: Array, out: Array) -> int:
-        topology, parameters, base, wrenches = arm
-        for b in range(q.shape[0]):
-            base_now = base[b if base.shape[0] > 1 else 0]
-            loads_now = wrenches[b if wrenches.shape[0] > 1 else 0]
-            arm_now = Arm(topology, parameters, base_now, loads_now)
-            if apart:  # known when it is compiled
-                fault: int = one(arm_now, q[b], qd[b], x[b], (out[0, b], out[1, b], out[2, b]))
-            else:
-                fault = one(arm_now, q[b], qd[b], x[b], out[b])
-            if fault >= 0:
-                return fault
-        return -1
-
-    def batch(
-        topology: NDArray[Any], parameters: Array, base: Array, q: Array, qd: Array, x: Array, wrenches: Array,
-        out: Array,
-    ) -> int:  # fmt: skip
-        fault: int = rows(Arm(topology, parameters, base, wrenches), q, qd, x, out)
-        return fault
-
-    return inlined_kernel(named(packed)), threaded_kernel(named(batch))
-
-
 def either_form(name: str, kernel: Compiled, plain: Compiled, mimic: Compiled) -> Compiled:
-    """One form for one state of three inputs, of those for arms without and with mimic joints."""
+    """One form for one state of those for arms without and with mimic joints."""
 
-    def packed(array: Array, q: Array, qd: Array, x: Array, out: Array) -> int:
-        code = refusal_of_position(array, q)
+    def packed(array: Array, q: Array, *given: Array) -> int:
+        code = refusal(array, q)
         if code != OK:
             return code
-        if head_of(array, MIMIC) != 0:
-            return int(mimic(array, q, qd, x, out))
-        return int(plain(array, q, qd, x, out))
+        return int(mimic(array, q, *given) if head_of(array, MIMIC) != 0 else plain(array, q, *given))
 
     packed.__module__, packed.__qualname__ = kernel.__module__, f"{name}_either"
     return inlined_kernel(packed)
 
-
-_FORMS = {1: _of_one, 2: _of_two, 3: _of_three}

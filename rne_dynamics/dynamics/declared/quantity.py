@@ -77,7 +77,7 @@ class Quantity(Declared):
         parts: Callable[..., Any] | None = None,
         every_mass: bool = False,
     ) -> None:
-        packed, self.batch = compiled_forms(name, kernel, len(inputs), output, bool(fault), parts is not None)
+        packed, self.batch = compiled_forms(name, kernel, output, apart=parts is not None)
         options = ("base_motion",) if base_motion else ()
         super().__init__(name, inputs, output, packed, self.answer, options, parts)
         if mimic is not None:  # `sealed` is a half of it

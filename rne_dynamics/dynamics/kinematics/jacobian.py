@@ -33,7 +33,7 @@ from rne_dynamics.model.packed_arm import (
     link_bodies_of,
     link_frames_of,
     parameters_of,
-    refusal_of_position,
+    refusal,
     shared,
     topology_of,
 )
@@ -119,12 +119,12 @@ def refusal_of_link(arm: Array, link: int, J: Array) -> int:
 @kernel
 def jacobian_packed(arm: Array, link: int, q: Array, J: Array) -> int:
     """Fill J (6, n) of the link of that number; otherwise as `compiled_forms`."""
-    code = refusal_of_position(arm, q)
+    code = refusal(arm, q)
     if code == OK:
         code = refusal_of_link(arm, link, J)
     if code != OK:
         return code
-    if shared(J, arm, q, q, q):
+    if shared(J, arm, q):
         return OVERLAPPING
     topology, parameters, body = topology_of(arm), parameters_of(arm), link_bodies_of(arm)[link]
     if body < 0:

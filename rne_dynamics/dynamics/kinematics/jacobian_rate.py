@@ -77,12 +77,12 @@ def jacobian_rate_batch(
 @kernel
 def jacobian_rate_packed(arm: Array, link: int, q: Array, qd: Array, J: Array) -> int:
     """`jacobian_packed` for the Jacobian's time derivative."""
-    code = refusal(arm, q, qd, qd)
+    code = refusal(arm, q, qd)
     if code == OK:
         code = refusal_of_link(arm, link, J)
     if code != OK:
         return code
-    if shared(J, arm, q, qd, qd):
+    if shared(J, arm, q, qd):
         return OVERLAPPING
     topology, parameters, body = topology_of(arm), parameters_of(arm), link_bodies_of(arm)[link]
     if body < 0:

@@ -34,7 +34,7 @@ from rne_dynamics.model.packed_arm import (
     link_bodies_of,
     link_frames_of,
     parameters_of,
-    refusal_of_position,
+    refusal,
     shared,
     topology_of,
 )
@@ -82,13 +82,13 @@ def body_poses_batch(topology: NDArray[np.int64], parameters: Array, q: Array, p
 @kernel
 def forward_kinematics_packed(arm: Array, q: Array, rotation: Array, position: Array) -> int:
     """Fill rotation (links, 3, 3) and position (links, 3) of all links; otherwise as `compiled_forms`."""
-    code = refusal_of_position(arm, q)
+    code = refusal(arm, q)
     if code != OK:
         return code
     links = head_of(arm, LINKS)
     if rotation.shape != (links, 3, 3) or position.shape != (links, 3):
         return WRONG_SHAPE
-    if shared(rotation, arm, q, position, q) or shared(position, arm, q, q, q):
+    if shared(rotation, arm, q, position) or shared(position, arm, q):
         return OVERLAPPING
     turns = shaped(rotation, (links, 9))
     _put_link_poses(topology_of(arm), parameters_of(arm), link_bodies_of(arm), link_frames_of(arm), q, turns, position)

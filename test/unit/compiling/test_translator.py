@@ -177,8 +177,10 @@ def test_tuples_fields_and_what_is_none(inner):
 
 def several(first: float, *arrays: np.ndarray) -> tuple[Any, ...]:
     x, rows = first, tuple(array[1] for array in arrays)
-    longest = any_of(*[array.shape[0] > 3 for array in arrays])
-    return x, several_inner(*rows[:-1], rows[-1]), longest, any_of(), len(arrays)
+    longest, ends = any_of(*[array.shape[0] > 3 for array in arrays]), 0.0
+    for given_array in arrays:
+        ends += given_array[given_array.shape[0] - 1]
+    return x, several_inner(*rows[:-1], rows[-1]), longest, any_of(), len(arrays), ends
 
 
 def several_inner(*numbers: float) -> float:
