@@ -18,7 +18,7 @@ from rne_dynamics.closed_chain.quantities import CLOSED_QUANTITIES
 from rne_dynamics.closed_chain.specialised import code_of
 from rne_dynamics.dispatch import mechanism_of
 from rne_dynamics.dynamics.declared.base_motion import BaseMotion, packed_base
-from rne_dynamics.dynamics.declared.bound_forms import BOUND_FORMS, BoundParts, filled
+from rne_dynamics.dynamics.declared.parts import filled
 from rne_dynamics.dynamics.quantities import QUANTITIES
 from rne_dynamics.errors import ArgumentError, unknown
 from rne_dynamics.model.inertia import Array
@@ -129,33 +129,31 @@ def bind(
     mechanism = mechanism_of(robot)
     closed = None if mechanism is None else CLOSED_QUANTITIES.get(quantity)
 
-    def long_way(out: Array | None, *inputs: ArrayLike) -> Any:
-        answer = (closed or declared.plain)(robot, *inputs, **options)
+    def long_way(*given: Any, out: Array | None = None, **named: ArrayLike) -> Any:
+        if len(given) == len(declared.inputs) + 1:
+            given, out = given[:-1], given[-1]
+        answer = (closed or declared.plain)(robot, *given, **named, **options)
         if out is None or not isinstance(answer, (np.ndarray, tuple)):  # poses, which `finished` takes apart
             return answer
-        return filled(np.asarray(answer), out, inputs)
+        return filled(np.asarray(answer), out, (*given, *named.values()))
 
     name, open_arm = f"bound_{quantity}", cast("RobotModel", robot)  # `_packed` refuses what else is no mechanism
     arm = _packed(open_arm, base_motion) if closed is None else np.empty(0)
+    signature = f"{name}({', '.join(declared.inputs)}, out=None)\n--\n\n{quantity} of {robot.name}; see `bind`."
     base = None if base_motion is None else packed_base(robot.open_tree, base_motion, ())[0]
     if mechanism is not None and closed is not None:
         code = code_of(mechanism, quantity, base)
     else:
         code = declared.code(open_arm, link or "", base)
-    if code is not None or closed is not None:
-        signature = f"{name}({', '.join(declared.inputs)}, out=None)\n--\n\n{quantity} of {robot.name}; see `bind`."
-        made_of = BoundParts(_not_taken, arm, declared.shape(robot), long_way, open_arm)
-        long = BOUND_FORMS[len(declared.inputs)](made_of)
-        own = long if code is None else code.bound(name, signature, long)
-        return declared.finished(own, open_arm)
-    function = declared.function(open_arm)
-    function.prepare()
-    if declared.made_of:
-        arm = declared.array(open_arm, base, checked=False)
-    call = function.call if link is None else _of_link(function.call, open_arm.link_index(link))
-    bound = declared.bound(BoundParts(call, arm, declared.shape(robot), long_way, open_arm))
-    bound.__name__ = bound.__qualname__ = name
-    return bound
+    if code is not None:
+        fill = code.bound(name, signature, long_way)
+    elif closed is not None:
+        fill = long_way
+    else:
+        if declared.made_of:
+            arm = declared.array(open_arm, base, checked=False)
+        fill = declared.general(open_arm, arm, long_way, link or "", name, signature)
+    return declared.finished(fill, open_arm)
 
 
 def _packed(robot: RobotModel, base_motion: BaseMotion | None) -> Array:
@@ -167,11 +165,3 @@ def _packed(robot: RobotModel, base_motion: BaseMotion | None) -> Array:
         )
     return robot.pack(packed_base(robot, base_motion, ())[0], checked=False)
 
-
-def _not_taken(*arguments: Any) -> int:
-    """In place of compiled code: machine code for the robot alone has refused the arguments."""
-    raise TypeError
-
-
-def _of_link(call: Callable[..., Any], link: int) -> Callable[..., Any]:
-    return lambda arm, *arrays: call(arm, link, *arrays)

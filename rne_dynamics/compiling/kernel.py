@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import pickle
+import sys
 import threading
 from collections.abc import Callable, Mapping
 from functools import cache, cached_property
@@ -13,6 +14,7 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 
 from rne_dynamics.compiling import addresses, native, objects, store
+from rne_dynamics.compiling.filling_entry import FillingEntry
 from rne_dynamics.compiling.fingerprint import fingerprint
 from rne_dynamics.compiling.kinds import Compiled, Kind, kind_of, made
 from rne_dynamics.compiling.module import Module
@@ -74,7 +76,7 @@ class Kernel:
         self.py_func, self.attributes, self._releases_lock = function, attributes, releases_lock
         self.__name__, self.__qualname__ = function.__name__, function.__qualname__
         self.__module__, self.__doc__ = function.__module__, function.__doc__
-        self.loaded: dict[tuple[tuple[Kind, ...], bool], Loaded] = {}
+        self.loaded: dict[tuple[tuple[Kind, ...], int | None], Loaded] = {}
         self._entries: dict[tuple[Kind, ...], Callable[..., Any]] = {}
         self._definitions: list[Any] = []
         self._call: Callable[..., Any] = self._dispatch
@@ -96,55 +98,65 @@ class Kernel:
             self._call = self.entry(kinds, self._dispatch)
         return entry(*plain)
 
-    def entry(self, kinds: tuple[Kind, ...], otherwise: Callable[..., Any], *, writable: bool = False) -> Any:
-        """The function of Python for these kinds alone, which calls `otherwise` with all others.
-
-        With `writable` it takes no arrays that must not be written to.
-        """
-        loaded = self.load(kinds, writable=writable)
+    def entry(self, kinds: tuple[Kind, ...], otherwise: Callable[..., Any]) -> Any:
+        """The function of Python for these kinds alone, which calls `otherwise` with all others."""
+        loaded = self.load(kinds)
         function, definition = objects.python_function(loaded.entry, self.__name__, otherwise)
         self._definitions.append(definition)
         return function
 
-    def load(self, kinds: tuple[Kind, ...], *, writable: bool = False) -> Loaded:
-        """The machine code for these kinds: in memory, from disk, or compiled now."""
-        found = self.loaded.get((kinds, writable))
+    def filling(self, kinds: tuple[Kind, ...], given: tuple[Any, ...], name: str, doc: str) -> Any:
+        """See `filling.filling`; `given` is what `FillingEntry` reads."""
+        loaded, keep = self.load(kinds, first=len(given) - 2), list[Any]()
+        function, definition = objects.python_function(loaded.entry, name, (*given, keep), doc)
+        keep += definition, loaded
+        return function
+
+    def load(self, kinds: tuple[Kind, ...], *, first: int | None = None) -> Loaded:
+        """The machine code for these kinds: in memory, from disk, or compiled now.
+
+        With `first` its entry is a `FillingEntry`.
+        """
+        found = self.loaded.get((kinds, first))
         if found is None:
             with Kernel._making:
-                found = self.loaded.get((kinds, writable)) or self._made(kinds, writable)
-                self.loaded[kinds, writable] = found
+                found = self.loaded.get((kinds, first)) or self._made(kinds, first)
+                self.loaded[kinds, first] = found
         return found
 
-    def _made(self, kinds: tuple[Kind, ...], writable: bool) -> Loaded:
-        name = self.name(kinds, writable)
+    def _made(self, kinds: tuple[Kind, ...], first: int | None) -> Loaded:
+        name = self.name(kinds, first)
         kept = store.load(name)
         if kept is None:
-            content = self._compiled(kinds, writable)
+            content = self._compiled(kinds, first)
             store.save(name, pickle.dumps(tuple(content)))
         else:
             content = Content(*pickle.loads(kept))
-        symbols = {x: id(np.dtype(y[1]) if isinstance(y, tuple) else y) for x, y in content.objects.items()}
+        symbols = {x: id(_object(y)) for x, y in content.objects.items()}
         for symbol, (module, function, others) in content.imported.items():
             symbols[symbol] = kernel_of(module, function).load(others).direct
         symbols |= {"PyArray_New": objects.new_array(), addresses.SYMBOL: addresses.process_address()}
         found, keep = native.load(content.code, f"{name} {id(self)}", ("entry", "direct"), symbols)
         return Loaded(content.compiled, found["entry"], found["direct"], keep)
 
-    def _compiled(self, kinds: tuple[Kind, ...], writable: bool) -> Content:
+    def _compiled(self, kinds: tuple[Kind, ...], first: int | None) -> Content:
         target = native.processor()
         assert target is not None
         module = Module()
         function = module.function(self, kinds)
-        entry = PythonEntry(function, releases_lock=self._releases_lock, writable=writable)
+        if first is None:
+            entry = PythonEntry(function, releases_lock=self._releases_lock)
+        else:
+            entry = FillingEntry(function, first)
         text = entry.text()
         module.declarations |= entry.declarations
         code = native.object_code(f"{module.text()}\n{text}", target, optimised=True)
         kept = {x: ("dtype", y.str) if isinstance(y, np.dtype) else y for x, y in entry.objects.items()}
         return Content(function, kept, module.imported, code)
 
-    def name(self, kinds: tuple[Kind, ...], writable: bool = False) -> str:
+    def name(self, kinds: tuple[Kind, ...], first: int | None = None) -> str:
         """Name of the file: the function, and a hash of all that its machine code depends on."""
-        parts = (self._made_of, kinds, writable, self._releases_lock, native.processor())
+        parts = (self._made_of, kinds, first, self._releases_lock, native.processor())
         stem = f"{self.__module__.removeprefix('rne_dynamics.')}.{self.__qualname__.replace('<locals>.', '')}"
         return f"{stem}-{hashlib.sha256(repr(parts).encode()).hexdigest()[:32]}"
 
@@ -159,6 +171,13 @@ def kernel_of(module: str, name: str) -> Kernel:
 
     found: Kernel = getattr(import_module(module), name)
     return found
+
+
+def _object(kept: Any) -> Any:
+    """One of `Content.objects`."""
+    if isinstance(kept, tuple):
+        return np.dtype(kept[1])
+    return sys.intern(kept) if isinstance(kept, str) else kept
 
 
 def _no_other(*arguments: Any) -> Any:

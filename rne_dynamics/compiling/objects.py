@@ -5,7 +5,6 @@ from __future__ import annotations
 import ctypes
 import sys
 import sysconfig
-from collections.abc import Callable
 from functools import cache
 from typing import Any
 
@@ -19,7 +18,7 @@ LENGTH, ITEMS = 16, 24
 CONTIGUOUS, READABLE, WRITABLE = 0x1, 0x101, 0x501
 #: Place of PyArray_New among the functions that NumPy offers to C code.
 _PYARRAY_NEW = 93
-_METH_FASTCALL = 0x80
+_METH_FASTCALL, _METH_KEYWORDS = 0x80, 0x02
 
 
 class MethodDefinition(ctypes.Structure):
@@ -71,9 +70,15 @@ def new_array() -> int:
     return ctypes.cast(table, ctypes.POINTER(ctypes.c_void_p))[_PYARRAY_NEW] or 0
 
 
-def python_function(address: int, name: str, otherwise: Callable[..., Any]) -> tuple[Any, MethodDefinition]:
-    """The function of Python whose machine code lies at an address, and memory that must live as long."""
-    definition = MethodDefinition(name.encode(), address, _METH_FASTCALL, b"")
+def python_function(
+    address: int, name: str, otherwise: Any, doc: str | None = None
+) -> tuple[Any, MethodDefinition]:
+    """The function of Python whose machine code lies at an address, and memory that must live as long.
+
+    `otherwise` is the `self` that the code is called with. With `doc` it takes arguments by name too.
+    """
+    flags = _METH_FASTCALL if doc is None else _METH_FASTCALL | _METH_KEYWORDS
+    definition = MethodDefinition(name.encode(), address, flags, (doc or "").encode())
     kind = ctypes.PYFUNCTYPE(
         ctypes.py_object, ctypes.POINTER(MethodDefinition), ctypes.py_object, ctypes.c_void_p
     )  # fmt: skip

@@ -40,7 +40,6 @@ from rne_dynamics.compiling.objects import (
     SHAPE,
     STRIDES,
     TYPE,
-    WRITABLE,
 )
 
 #: Bytes on the stack for what a call makes.
@@ -56,19 +55,19 @@ class PythonEntry(Arrays):
         The compiled function.
     releases_lock
         Whether other threads of Python may run meanwhile.
-    writable
-        Whether arrays must be writable.
 
     Attributes
     ----------
+    flags
+        Those of NumPy that arrays must have.
     objects
         Python's objects that it compares with, by the names of symbols.
     """
 
-    def __init__(self, function: Compiled, *, releases_lock: bool, writable: bool) -> None:
+    def __init__(self, function: Compiled, *, releases_lock: bool) -> None:
         super().__init__()
         self._function, self._releases_lock = function, releases_lock
-        self._flags = WRITABLE if writable else READABLE
+        self.flags = READABLE
         self.objects: dict[str, Any] = {}
 
     def text(self) -> str:
@@ -77,10 +76,30 @@ class PythonEntry(Arrays):
         count = len(function.kinds)
         self.branch(self.let(f"icmp eq i64 %count, {count}"), "taken", "odd")
         self.label("taken")
-        given: list[tuple[str, str]] = []
-        for k, kind in enumerate(function.kinds):
-            place = self.let(f"getelementptr ptr, ptr %arguments, i64 {k}")
-            given += self._unpacked(self.let(f"load ptr, ptr {place}"), kind)
+        given = [
+            part for k, kind in enumerate(function.kinds)
+            for part in self.unpacked(self.field("%arguments", 8 * k, "ptr"), kind)
+        ]  # fmt: skip
+        result = self._packed(self.result(given), function.returned)
+        self.end_arena()
+        self.do(f"ret ptr {result}")
+        self.open = False
+        self.label("odd")
+        other = self.call(
+            "PyObject_Vectorcall", "ptr", ("ptr", "%self"), ("ptr", "%arguments"), ("i64", "%count"), ("ptr", "null")
+        )
+        self.do(f"ret ptr {other}")
+        return self.whole("ptr %self, ptr %arguments, i64 %count")
+
+    def whole(self, arguments: str) -> str:
+        """The functions, and the objects that they refer to."""
+        named = [f"@{name} = external global i8" for name in self.objects]
+        head = f"define ptr @entry({arguments}) nounwind {{"
+        return "\n".join((*named, head, "entry:", *self.slots, *self.lines, "}", self._direct()))
+
+    def result(self, given: list[tuple[str, str]]) -> Any:
+        """What the function returns; the arena is not released."""
+        function = self._function
         if function.allocates:
             self._begin_arena()
         if self._releases_lock:
@@ -99,19 +118,12 @@ class PythonEntry(Arrays):
                 values = [self.let(f"extractvalue {function.result} {answer}, {k}") for k in places]
         if self._releases_lock:
             self.call("PyEval_RestoreThread", "void", ("ptr", state))
-        result = self._packed(assembled(function.returned, iter(values)), function.returned)
-        if function.allocates:
+        return assembled(function.returned, iter(values))
+
+    def end_arena(self) -> None:
+        """Give back what the call made."""
+        if self._function.allocates:
             self.do("call void @release(ptr %arena, ptr null, ptr %chunk)")
-        self.do(f"ret ptr {result}")
-        self.open = False
-        self.label("odd")
-        other = self.call(
-            "PyObject_Vectorcall", "ptr", ("ptr", "%self"), ("ptr", "%arguments"), ("i64", "%count"), ("ptr", "null")
-        )
-        self.do(f"ret ptr {other}")
-        head = "define ptr @entry(ptr %self, ptr %arguments, i64 %count) nounwind {"
-        named = [f"@{name} = external global i8" for name in self.objects]
-        return "\n".join((*named, head, "entry:", *self.slots, *self.lines, "}", self._direct()))
 
     def _begin_arena(self) -> None:
         """An arena whose first chunk is on the stack, which is enough for most calls."""
@@ -134,60 +146,64 @@ class PythonEntry(Arrays):
 
     # from Python
 
-    def _unpacked(self, item: str, kind: Kind) -> list[tuple[str, str]]:
+    def unpacked(self, item: str, kind: Kind) -> list[tuple[str, str]]:
+        """The parts of an argument, if it is of a kind."""
         if isinstance(kind, Scalar):
             return [(kind.register, self._number(item, kind))]
         if isinstance(kind, ArrayKind):
             return self._array(item, kind)
         if isinstance(kind, TupleKind):
             self._require_type(item, kind.cls)
-            self._require(f"icmp eq i64 {self._field(item, LENGTH, 'i64')}, {len(kind.items)}")
+            self.require(f"icmp eq i64 {self.field(item, LENGTH, 'i64')}, {len(kind.items)}")
             return [
                 part for k, one in enumerate(kind.items)
-                for part in self._unpacked(self._field(item, ITEMS + 8 * k, "ptr"), one)
+                for part in self.unpacked(self.field(item, ITEMS + 8 * k, "ptr"), one)
             ]
         assert isinstance(kind, Fixed)  # tables do not come from Python
-        self._require(f"icmp eq ptr {item}, {self._object(kind.value)}")
+        self.require(f"icmp eq ptr {item}, {self.object(kind.value)}")
         return []
 
     def _number(self, item: str, kind: Scalar) -> str:
         if kind == FLOAT:
             self._require_type(item, float)
-            return self._field(item, FLOAT_VALUE, "double")
+            return self.field(item, FLOAT_VALUE, "double")
         if kind == INT:
             self._require_type(item, int)
             return self.call("PyLong_AsLongLong", "i64", ("ptr", item))
         self._require_type(item, bool)
-        return self.let(f"icmp eq ptr {item}, {self._object(True)}")
+        return self.let(f"icmp eq ptr {item}, {self.object(True)}")
 
     def _array(self, item: str, kind: ArrayKind) -> list[tuple[str, str]]:
         self._require_type(item, np.ndarray)
-        self._require(f"icmp eq ptr {self._field(item, DTYPE, 'ptr')}, {self._object(np.dtype(kind.element))}")
-        self._require(f"icmp eq i32 {self._field(item, DIMENSIONS, 'i32')}, {kind.dimensions}")
-        wanted = self._flags & ~CONTIGUOUS if kind.strided else self._flags
-        flags = self.let(f"and i32 {self._field(item, FLAGS, 'i32')}, {wanted | CONTIGUOUS}")
-        self._require(f"icmp eq i32 {flags}, {wanted}")
-        lengths = self._field(item, SHAPE, "ptr") if kind.dimensions else ""
-        shape = [("i64", self._field(lengths, 8 * k, "i64")) for k in range(kind.dimensions)]
+        self.require(f"icmp eq ptr {self.field(item, DTYPE, 'ptr')}, {self.object(np.dtype(kind.element))}")
+        self.require(f"icmp eq i32 {self.field(item, DIMENSIONS, 'i32')}, {kind.dimensions}")
+        wanted = self.flags & ~CONTIGUOUS if kind.strided else self.flags
+        flags = self.let(f"and i32 {self.field(item, FLAGS, 'i32')}, {wanted | CONTIGUOUS}")
+        self.require(f"icmp eq i32 {flags}, {wanted}")
+        lengths = self.field(item, SHAPE, "ptr") if kind.dimensions else ""
+        shape = [("i64", self.field(lengths, 8 * k, "i64")) for k in range(kind.dimensions)]
         if kind.strided:
-            steps, size = self._field(item, STRIDES, "ptr"), ELEMENTS[kind.element].size
+            steps, size = self.field(item, STRIDES, "ptr"), ELEMENTS[kind.element].size
             for k in range(kind.dimensions):
-                shape.append(("i64", self.let(f"sdiv i64 {self._field(steps, 8 * k, 'i64')}, {size}")))
-        return [("ptr", self._field(item, DATA, "ptr")), *shape]
+                shape.append(("i64", self.let(f"sdiv i64 {self.field(steps, 8 * k, 'i64')}, {size}")))
+        return [("ptr", self.field(item, DATA, "ptr")), *shape]
 
     def _require_type(self, item: str, cls: type) -> None:
-        self._require(f"icmp eq ptr {self._field(item, TYPE, 'ptr')}, {self._object(cls)}")
+        self.require(f"icmp eq ptr {self.field(item, TYPE, 'ptr')}, {self.object(cls)}")
 
-    def _require(self, comparison: str) -> None:
+    def require(self, comparison: str) -> None:
+        """Go on where a comparison is true."""
         label = self.new("l")
         self.branch(self.let(comparison), label, "odd")
         self.label(label)
 
-    def _field(self, pointer: str, offset: int, kind: str) -> str:
+    def field(self, pointer: str, offset: int, kind: str) -> str:
+        """A field of an object."""
         place = self.let(f"getelementptr i8, ptr {pointer}, i64 {offset}")
         return self.let(f"load {kind}, ptr {place}")
 
-    def _object(self, value: Any) -> str:
+    def object(self, value: Any) -> str:
+        """The symbol of an object that is compared with."""
         for name, known in self.objects.items():
             if known is value:
                 return f"@{name}"
@@ -201,7 +217,7 @@ class PythonEntry(Arrays):
         if isinstance(kind, Scalar):
             if kind == BOOL:
                 condition = self.register(value, BOOL)
-                yes, no = self._object(True), self._object(False)
+                yes, no = self.object(True), self.object(False)
                 return self._counted(self.let(f"select i1 {condition}, ptr {yes}, ptr {no}"))
             if kind == INT:
                 return self.call("PyLong_FromLongLong", "ptr", ("i64", self.register(value, INT)))
@@ -212,7 +228,7 @@ class PythonEntry(Arrays):
                 place = self.let(f"getelementptr i8, ptr {made}, i64 {ITEMS + 8 * k}")
                 self.do(f"store ptr {self._packed(item, one)}, ptr {place}")
             return made
-        return self._new_array(value) if isinstance(value, View) else self._counted(self._object(value))
+        return self._new_array(value) if isinstance(value, View) else self._counted(self.object(value))
 
     def _counted(self, item: str) -> str:
         self.call("Py_IncRef", "void", ("ptr", item))
@@ -227,10 +243,10 @@ class PythonEntry(Arrays):
             self.do(f"store i64 {self.register(length, INT)}, ptr {place}")
         null, zero = ("ptr", "null"), ("i32", "0")
         made = self.call(
-            "PyArray_New", "ptr", ("ptr", self._object(np.ndarray)), ("i32", str(len(view.shape))), ("ptr", shape),
+            "PyArray_New", "ptr", ("ptr", self.object(np.ndarray)), ("i32", str(len(view.shape))), ("ptr", shape),
             ("i32", str(element.number)), null, null, zero, zero, null,
         )  # fmt: skip
         size = self.register(self.product((*view.shape, element.size)), INT)
-        self.call("memcpy", "ptr", ("ptr", self._field(made, DATA, "ptr")), ("ptr", view.data), ("i64", size))
+        self.call("memcpy", "ptr", ("ptr", self.field(made, DATA, "ptr")), ("ptr", view.data), ("i64", size))
         return made
 

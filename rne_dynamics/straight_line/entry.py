@@ -13,8 +13,6 @@ import numpy as np
 
 from rne_dynamics.compiling import objects
 
-_METH_FASTCALL, _METH_KEYWORDS = 0x80, 0x02
-
 
 class Otherwise:
     """What an entry calls with arguments that it does not take; keeps the entry's memory.
@@ -48,13 +46,10 @@ def python_function(address: int, name: str, doc: str, otherwise: Callable[..., 
     keep
         What its memory belongs to.
     """
-    definition = objects.MethodDefinition(name.encode(), address, _METH_FASTCALL | _METH_KEYWORDS, doc.encode())
     self = Otherwise(otherwise)
+    made, definition = objects.python_function(address, name, self, doc)
     self.keep = (definition, *keep)
-    kind = ctypes.PYFUNCTYPE(
-        ctypes.py_object, ctypes.POINTER(objects.MethodDefinition), ctypes.py_object, ctypes.c_void_p
-    )  # fmt: skip
-    return kind(("PyCFunction_NewEx", ctypes.pythonapi))(ctypes.byref(definition), self, None)
+    return made
 
 
 @cache

@@ -8,29 +8,15 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from rne_dynamics.compiling.jit import kernel
-from rne_dynamics.compiling.sealed import ODD_ARGUMENTS, Sealed
 from rne_dynamics.errors import ArgumentError
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.mechanism import RigidRobot
 from rne_dynamics.model.on_tree import OnTree
-from rne_dynamics.model.packed_arm import OK
 from rne_dynamics.model.protocol import check_loaded
 from rne_dynamics.model.robot import RobotModel
 
 #: Link name to (force, moment), shape (…, 6), at the link frame's origin in link axes.
 Wrenches = Mapping[str, ArrayLike]
-
-
-def quick(function: Sealed, *arguments: object) -> bool:
-    """Whether a compiled function has filled its output, its last argument.
-
-    It has where the arguments are what a control loop gives: one state in contiguous float64 arrays, all finite. Where
-    it has not, the caller goes the long way, which converts what can be converted and raises for what is wrong.
-    """
-    try:
-        return function.call(*arguments) == OK
-    except ODD_ARGUMENTS:
-        return function.prepare() and quick(function, *arguments)
 
 
 def check_open_arm(robot: object) -> None:

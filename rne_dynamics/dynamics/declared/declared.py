@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
-from rne_dynamics.compiling.sealed import Sealed
-from rne_dynamics.dynamics.declared.bound_forms import BOUND_FORMS, Bound, BoundParts, in_parts
+from rne_dynamics.compiling.filling import filling
 from rne_dynamics.dynamics.declared.forms import Compiled, Shape, Size
 from rne_dynamics.dynamics.declared.inertia_code import InertiaCode, inertia_of, shared_code
+from rne_dynamics.dynamics.declared.parts import in_parts
 from rne_dynamics.dynamics.declared.specialised import (
     Output,
     RowsForm,
@@ -29,7 +29,8 @@ from rne_dynamics.straight_line.recipe import Recipe
 if TYPE_CHECKING:
     from rne_dynamics.straight_line.state_code import StateCode
 
-
+#: A function of vectors.
+Function = Callable[..., Any]
 #: Links of a robot that have machine code of their own for one quantity.
 MOST_LINKS = 8
 
@@ -46,17 +47,14 @@ class Declared:
     output
         Shape of its output, of `Size` and numbers.
     packed
-        ``packed(array, *inputs, out)`` computes it for one state of an array of `pack`, see `compiled_forms`.
+        ``packed(array, *inputs, out)`` computes it for one state of an array of `pack`, see `compiled_forms`; of a link
+        ``packed(array, link, *inputs, out)``.
     plain
         Its checked function.
     options
         The options of `bind` that it has: ``"base_motion"``, ``"link"``.
     parts
         The named tuple of the output's three parts; None for an output that is one array.
-    sealed
-        `packed` to be called from Python, if not all its arrays but `out` are vectors.
-    bound
-        Makes the function that `bind` returns, if that is none of `BOUND_FORMS`.
     rows
         Its form for rows of states, as `rows_form` says.
     """
@@ -73,19 +71,15 @@ class Declared:
         plain: Callable[..., Any],
         options: tuple[str, ...] = (),
         parts: Callable[..., Any] | None = None,
-        sealed: Sealed | None = None,
-        bound: Callable[[BoundParts], Bound] | None = None,
         rows: Callable[[RobotModel, str], RowsForm] | None = None,
     ) -> None:
         self.name, self.inputs, self.output, self.packed, self.plain = name, inputs, output, packed, plain
         self.parts, self._rows = parts, rows
         self.options = options
-        self.sealed = sealed or Sealed(packed, 1, *(1 for _ in inputs), len(output))
-        self.bound = bound or BOUND_FORMS[len(inputs)]
 
-    def function(self, robot: RobotModel) -> Sealed:
-        """The form for one state of a robot, to be called from Python."""
-        return self.sealed
+    def form(self, robot: RobotModel) -> Compiled:
+        """The compiled form for one state of a robot."""
+        return self.packed
 
     def rows_form(self, robot: RobotModel, link: str = "") -> RowsForm | None:
         """A kernel for rows of states of a robot, or of one of its links; None for a quantity without one."""
@@ -156,21 +150,30 @@ class Declared:
         code = shared_code(robot, name, made, moves_masses=moves)
         return None if code is None else InertiaCode(code, inertia_of(robot, moves_masses=moves))
 
-    def own_call(self, robot: RobotModel, long_way: Callable[..., Any], link: str = "") -> Callable[..., Any] | None:
-        """The checked function of the vectors by machine code for this robot alone; None where there is none.
+    def general(
+        self, robot: RobotModel, arm: Array, otherwise: Function, link: str = "", name: str = "", doc: str = ""
+    ) -> Function:
+        """``f(*inputs, out=None)`` by the general kernel, of a model array; all else goes to `otherwise`."""
+        first = (arm, robot.link_index(link)) if link else (arm,)
+        shape = self.shape(robot)
+        return filling(self.form(robot), first, len(self.inputs), shape, otherwise, name or self.name, doc)
+
+    def checked_call(self, robot: RobotModel, long_way: Function, link: str = "") -> Function:
+        """The checked function of the vectors: machine code for this robot alone, where there is none the general one.
 
         The long way is taken with vectors that are not one state in contiguous arrays of finite numbers.
         """
         code = self.call_code(robot, link)
-        if code is None:
-            return None
-        call = code.checked(self.name, "", long_way)
-        return call if self.parts is None else _in_parts(call, self.parts)
+        if code is not None:
+            return self.finished(code.checked(self.name, "", long_way), robot)
+        arm = robot.packed
+        if self.made_of and robot.specialised:
+            arm = self.array(robot, None, checked=True, quick=True)
+        return self.finished(self.general(robot, arm, long_way, link), robot)
 
-    def kept_call(self, robot: RobotModel, long_way: Callable[..., Any], link: str = "") -> Callable[..., Any]:
-        """`own_call`, or else the long way itself, kept with the robot by the quantity's name and the link."""
-        call = self.own_call(robot, long_way, link) or long_way
-        robot.own_code[self.name, link] = call
+    def kept_call(self, robot: RobotModel, long_way: Function, link: str = "") -> Function:
+        """`checked_call`, kept with the robot by the quantity's name and the link."""
+        call = robot.own_code[self.name, link] = self.checked_call(robot, long_way, link)
         return call
 
     def own_rows(
@@ -188,8 +191,8 @@ class Declared:
         out, refused = code.rows(inputs, self.shape(robot))
         return None if refused.any() else out
 
-    def finished(self, fill: Bound, robot: RobotModel) -> Bound:
-        """The function that `bind` returns, made of one that fills or makes the output as machine code has it."""
+    def finished(self, fill: Function, robot: RobotModel) -> Function:
+        """The function that users call, made of one that fills or makes the output as machine code has it."""
         return fill if self.parts is None else in_parts(fill, self.parts)
 
     def shape(self, robot: RigidRobot) -> tuple[int, ...]:
@@ -199,13 +202,3 @@ class Declared:
     def widths(self, robot: RigidRobot) -> tuple[int, ...]:
         """Numbers in a row of each input."""
         return tuple(robot.nq if name == "q" else robot.n for name in self.inputs)
-
-
-def _in_parts(call: Callable[..., Any], parts: Callable[..., Any]) -> Callable[..., Any]:
-    """A function of three inputs that names the three parts of its output."""
-
-    def named(q: Any, qd: Any, x: Any) -> Any:
-        answer = call(q, qd, x)
-        return parts(answer[0], answer[1], answer[2])  # to take it apart by unpacking would take twice as long
-
-    return named

@@ -13,14 +13,12 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 import numpy as np
 from numpy.typing import ArrayLike
 
-from rne_dynamics.compiling.sealed import Sealed
 from rne_dynamics.dynamics.declared.arguments import Wrenches, bodies_wrenches, check_open_arm, state_arrays
 from rne_dynamics.dynamics.declared.base_motion import BaseMotion, packed_base
-from rne_dynamics.dynamics.declared.bound_forms import in_parts
 from rne_dynamics.dynamics.declared.declared import Declared
 from rne_dynamics.dynamics.declared.forms import Compiled, Shape, compiled_forms, either_form
 from rne_dynamics.dynamics.declared.inertia_code import InertiaCode
-from rne_dynamics.dynamics.declared.quick_forms import GENERAL_FORMS, public_form
+from rne_dynamics.dynamics.declared.quick_forms import public_form
 from rne_dynamics.dynamics.declared.specialised import RowsForm, with_base_and_loads
 from rne_dynamics.errors import no_inertia
 from rne_dynamics.model.inertia import Array
@@ -80,21 +78,19 @@ class Quantity(Declared):
         packed, self.batch = compiled_forms(name, kernel, output, apart=parts is not None)
         options = ("base_motion",) if base_motion else ()
         super().__init__(name, inputs, output, packed, self.answer, options, parts)
-        if mimic is not None:  # `sealed` is a half of it
+        self._form = packed
+        if mimic is not None:
             self.packed = either_form(name, kernel, packed, mimic.packed)
         self._fault, self.mimic, self._every_mass = fault, mimic, every_mass
         self._checked: Callable[..., Any] = self.answer
-        if parts is not None:
-            form, named = self.bound, parts
-            self.bound = lambda made_of: in_parts(form(made_of), named)
 
     def for_robot(self, robot: RobotModel) -> Quantity:
         """The declaration whose kernel computes it for a robot: this one, or that for mimic joints."""
         return self.mimic if self.mimic is not None and robot.has_mimic else self
 
-    def function(self, robot: RobotModel) -> Sealed:
-        """The form for one state of a robot, to be called from Python."""
-        return self.for_robot(robot).sealed
+    def form(self, robot: RobotModel) -> Compiled:
+        """As of `Declared`: that for arms without mimic joints, or with them."""
+        return self.for_robot(robot)._form
 
     def rows_form(self, robot: RobotModel, link: str = "") -> RowsForm:
         """As of `Declared`: the batch form, with the base at rest and no loads."""
@@ -181,9 +177,5 @@ class Quantity(Declared):
             other_way = partial(function, robot)
             return other_way if others is None else others(robot, self.name, other_way) or other_way
         long_way = partial(self._checked, robot)  # not `function`, which may call the quick one again
-        general = GENERAL_FORMS[len(self.inputs)]
-        call = self.own_call(robot, long_way) or general(
-            self.function(robot), robot, self.shape(robot), self.parts, long_way
-        )
-        robot.own_code[self.name] = call
+        call = robot.own_code[self.name] = self.checked_call(robot, long_way)
         return call

@@ -1,4 +1,4 @@
-"""Functions that users call with one state, and those by general kernels, one for each number of inputs."""
+"""Functions that users call with one state."""
 
 from __future__ import annotations
 
@@ -6,10 +6,6 @@ from collections.abc import Callable
 from inspect import signature
 from typing import Any
 
-import numpy as np
-
-from rne_dynamics.compiling.sealed import ODD_ARGUMENTS, Sealed
-from rne_dynamics.model.packed_arm import OK
 from rne_dynamics.model.robot import RobotModel
 
 #: A function of a robot's vectors.
@@ -57,62 +53,3 @@ def public_form(name: str, function: Call, first_call: Callable[[RobotModel, Cal
     made: Call = scope[name]
     return made
 
-
-def general_of_one(
-    sealed: Sealed, robot: RobotModel, shape: tuple[int, ...], parts: Call | None, long_way: Call
-) -> Call:
-    """The function of one vector by the general kernel, for one state in contiguous arrays; others go the long way."""
-    empty = np.empty
-
-    def call(q: Any) -> Any:
-        out = empty(shape)
-        try:
-            if sealed.call(robot.packed, q, out) == OK:
-                return out if parts is None else parts(out[0], out[1], out[2])
-        except ODD_ARGUMENTS:
-            if sealed.prepare():
-                return call(q)
-        return long_way(q)
-
-    return call
-
-
-def general_of_two(
-    sealed: Sealed, robot: RobotModel, shape: tuple[int, ...], parts: Call | None, long_way: Call
-) -> Call:
-    """As `general_of_one`, of two vectors."""
-    empty = np.empty
-
-    def call(q: Any, qd: Any) -> Any:
-        out = empty(shape)
-        try:
-            if sealed.call(robot.packed, q, qd, out) == OK:
-                return out if parts is None else parts(out[0], out[1], out[2])
-        except ODD_ARGUMENTS:
-            if sealed.prepare():
-                return call(q, qd)
-        return long_way(q, qd)
-
-    return call
-
-
-def general_of_three(
-    sealed: Sealed, robot: RobotModel, shape: tuple[int, ...], parts: Call | None, long_way: Call
-) -> Call:
-    """As `general_of_one`, of three vectors."""
-    empty = np.empty
-
-    def call(q: Any, qd: Any, x: Any) -> Any:
-        out = empty(shape)
-        try:
-            if sealed.call(robot.packed, q, qd, x, out) == OK:
-                return out if parts is None else parts(out[0], out[1], out[2])
-        except ODD_ARGUMENTS:
-            if sealed.prepare():
-                return call(q, qd, x)
-        return long_way(q, qd, x)
-
-    return call
-
-
-GENERAL_FORMS = {1: general_of_one, 2: general_of_two, 3: general_of_three}

@@ -10,19 +10,17 @@ M is factored once (`mass_factor`), so that a branched robot costs O(n·depth) f
 from __future__ import annotations
 
 from functools import partial
-from typing import Any, NamedTuple, cast
+from typing import NamedTuple, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from rne_dynamics.compiling.jit import kernel
-from rne_dynamics.compiling.sealed import ODD_ARGUMENTS, Sealed
 from rne_dynamics.compiling.views import shaped
 from rne_dynamics.dynamics.composite.inertia_scale import inertia_scale_kernel
-from rne_dynamics.dynamics.declared.arguments import Wrenches, bodies_wrenches, check_open_arm, quick, state_arrays
+from rne_dynamics.dynamics.declared.arguments import Wrenches, bodies_wrenches, check_open_arm, state_arrays
 from rne_dynamics.dynamics.declared.arm import Arm
 from rne_dynamics.dynamics.declared.base_motion import BaseMotion, packed_base
-from rne_dynamics.dynamics.declared.bound_forms import Bound, BoundParts, named_parts
 from rne_dynamics.dynamics.declared.declared import Declared
 from rne_dynamics.dynamics.declared.forms import N
 from rne_dynamics.dynamics.declared.specialised import RowsForm
@@ -94,26 +92,17 @@ def accelerations_from_efforts(topology: NDArray[np.int64], out: Array) -> int:
 
 
 @kernel
-def derivatives_at_acceleration(arm: Array, q: Array, qd: Array, qdd: Array, out: Array) -> int:
-    """`forward_derivatives_packed` where the acceleration that the efforts give is known."""
-    code: int = _inverse_derivatives(arm, q, qd, qdd, out)
+def forward_derivatives_packed(arm: Array, q: Array, qd: Array, tau: Array, out: Array) -> int:
+    """Fill `out` (3, n, n) with ∂q̈/∂q, ∂q̈/∂q̇, M⁻¹; otherwise as `compiled_forms`."""
+    qdd = np.empty(qd.shape[0])
+    code: int = _forward_dynamics(arm, q, qd, tau, qdd)
+    if code == OK:
+        code = _inverse_derivatives(arm, q, qd, qdd, out)
     if code == OK:
         n = out.shape[1]
         if accelerations_from_efforts(topology_of(arm), shaped(out, (3, 1, n, n))) >= 0:
             code = NO_INERTIA
     return code
-
-
-@kernel
-def forward_derivatives_packed(arm: Array, q: Array, qd: Array, tau: Array, qdd: Array, out: Array) -> int:
-    """Fill `qdd` (n,), and `out` (3, n, n) with ∂q̈/∂q, ∂q̈/∂q̇, M⁻¹; otherwise as `compiled_forms`."""
-    code: int = _forward_dynamics(arm, q, qd, tau, qdd)
-    if code != OK:
-        return code
-    return derivatives_at_acceleration(arm, q, qd, qdd, out)
-
-
-DERIVATIVES_AT_ACCELERATION = Sealed(derivatives_at_acceleration, 1, 1, 1, 1, 3)
 
 
 def forward_dynamics_derivatives(
@@ -172,12 +161,6 @@ def _checked(
     base_motion: BaseMotion | None = None,
 ) -> ForwardDynamicsDerivatives:
     simple = wrenches is None and base_motion is None
-    if simple and not FORWARD_DYNAMICS_DERIVATIVES.has_code(robot):
-        qdd, out = np.empty(robot.n), np.empty((3, robot.n, robot.n))
-        arm = _array(robot)
-        found = quick(FORWARD_DYNAMICS.function(robot), arm, q, qd, tau, qdd)
-        if found and quick(DERIVATIVES_AT_ACCELERATION, arm, q, qd, qdd, out):
-            return ForwardDynamicsDerivatives(out[0], out[1], out[2])
     lead, (positions, velocities, efforts) = state_arrays(robot, q=q, qd=qd, tau=tau)
     base = packed_base(robot, base_motion, lead)
     loads = bodies_wrenches(robot, wrenches, lead)
@@ -191,35 +174,6 @@ def _checked(
     if coordinate >= 0:
         raise no_inertia(robot.joint_names[coordinate], robot.name)
     return ForwardDynamicsDerivatives(*out.reshape((3, *lead, robot.n, robot.n)))
-
-
-def _array(robot: RobotModel) -> Array:
-    """The robot as one array, kept with it; with machine code if it may have some."""
-    if not robot.specialised:
-        return robot.packed
-    key = "forward_dynamics_derivatives", "array"
-    if key not in robot.own_code:
-        robot.own_code[key] = FORWARD_DYNAMICS_DERIVATIVES.array(robot, None, checked=True, quick=True)
-    return cast("Array", robot.own_code[key])
-
-
-def _bound(made_of: BoundParts) -> Bound:
-    forward, arm, shape, long_way = made_of.call, made_of.arm, made_of.shape, made_of.long_way
-    DERIVATIVES_AT_ACCELERATION.prepare()
-    derive, known = DERIVATIVES_AT_ACCELERATION.call, named_parts(ForwardDynamicsDerivatives)
-    n, empty = shape[1], np.empty
-
-    def bound(q: Array, qd: Array, tau: Array, out: Array | None = None) -> Any:
-        into, qdd = empty(shape) if out is None else out, empty(n)
-        try:
-            done = forward(arm, q, qd, tau, qdd) == OK and derive(arm, q, qd, qdd, into) == OK
-        except ODD_ARGUMENTS:  # the checked function takes them, or says what is wrong
-            done = False
-        if not done:
-            into = long_way(out, q, qd, tau)
-        return ForwardDynamicsDerivatives(*into) if out is None else known(into)
-
-    return bound
 
 
 @kernel
@@ -270,15 +224,12 @@ def _rows_form(robot: RobotModel, link: str = "") -> RowsForm:
 
 
 class _ForwardDerivatives(Declared):
-    """Two compiled functions, one after the other; `function` is the first."""
+    """Two compiled functions, one after the other."""
 
     made_of = FORWARD_DYNAMICS, INVERSE_DYNAMICS_DERIVATIVES
-
-    def function(self, robot: RobotModel) -> Sealed:
-        return FORWARD_DYNAMICS.function(robot)
 
 
 FORWARD_DYNAMICS_DERIVATIVES = _ForwardDerivatives(
     "forward_dynamics_derivatives", ("q", "qd", "tau"), (3, N, N), forward_derivatives_packed,
-    forward_dynamics_derivatives, ("base_motion",), ForwardDynamicsDerivatives, bound=_bound, rows=_rows_form,
+    forward_dynamics_derivatives, ("base_motion",), ForwardDynamicsDerivatives, rows=_rows_form,
 )  # fmt: skip

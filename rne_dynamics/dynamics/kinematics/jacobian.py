@@ -12,9 +12,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from rne_dynamics.compiling.jit import helper, kernel
-from rne_dynamics.compiling.sealed import Sealed
 from rne_dynamics.compiling.tables import per_body
-from rne_dynamics.dynamics.declared.arguments import check_open_arm, quick, state_arrays
+from rne_dynamics.dynamics.declared.arguments import check_open_arm, state_arrays
 from rne_dynamics.dynamics.declared.declared import Declared
 from rne_dynamics.dynamics.declared.forms import Compiled, N
 from rne_dynamics.dynamics.declared.specialised import RowsForm
@@ -170,9 +169,6 @@ def jacobian(robot: RobotModel, q: ArrayLike, link: str) -> Array:
 
 def _jacobian(robot: RobotModel, link: str, q: ArrayLike) -> Array:
     frame = robot.link(link)
-    J = np.empty((6, robot.n))
-    if not JACOBIAN.has_code(robot, link) and quick(JACOBIAN.sealed, robot.packed, robot.link_index(link), q, J):
-        return J
     lead, (positions,) = state_arrays(robot, q=q)
     own = JACOBIAN.own_rows(robot, (positions,), link)
     if own is not None:
@@ -197,6 +193,6 @@ def _fixed(*model_inputs_and_out: Array) -> None:
 
 
 JACOBIAN = Declared(
-    "jacobian", ("q",), (6, N), jacobian_packed, jacobian, ("link",), sealed=Sealed(jacobian_packed, 1, 0, 1, 2),
+    "jacobian", ("q",), (6, N), jacobian_packed, jacobian, ("link",),
     rows=partial(rows_form, jacobian_batch),
 )  # fmt: skip

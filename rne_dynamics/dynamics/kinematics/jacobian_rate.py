@@ -9,8 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from rne_dynamics.compiling.jit import helper, kernel
-from rne_dynamics.compiling.sealed import Sealed
-from rne_dynamics.dynamics.declared.arguments import check_open_arm, quick, state_arrays
+from rne_dynamics.dynamics.declared.arguments import check_open_arm, state_arrays
 from rne_dynamics.dynamics.declared.declared import Declared
 from rne_dynamics.dynamics.declared.forms import N
 from rne_dynamics.dynamics.kinematics.jacobian import add_column, refusal_of_link, rows_form
@@ -109,10 +108,6 @@ def jacobian_rate(robot: RobotModel, q: ArrayLike, qd: ArrayLike, link: str) -> 
 
 def _jacobian_rate(robot: RobotModel, link: str, q: ArrayLike, qd: ArrayLike) -> Array:
     frame = robot.link(link)
-    J = np.empty((6, robot.n))
-    index = robot.link_index(link)
-    if not JACOBIAN_RATE.has_code(robot, link) and quick(JACOBIAN_RATE.sealed, robot.packed, index, q, qd, J):
-        return J
     lead, (positions, velocities) = state_arrays(robot, q=q, qd=qd)
     own = JACOBIAN_RATE.own_rows(robot, (positions, velocities), link)
     if own is not None:
@@ -125,5 +120,5 @@ def _jacobian_rate(robot: RobotModel, link: str, q: ArrayLike, qd: ArrayLike) ->
 
 JACOBIAN_RATE = Declared(
     "jacobian_rate", ("q", "qd"), (6, N), jacobian_rate_packed, jacobian_rate, ("link",),
-    sealed=Sealed(jacobian_rate_packed, 1, 0, 1, 1, 2), rows=partial(rows_form, jacobian_rate_batch),
+    rows=partial(rows_form, jacobian_rate_batch),
 )  # fmt: skip

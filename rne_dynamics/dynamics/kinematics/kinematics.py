@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, cast
@@ -11,12 +10,11 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from rne_dynamics.compiling.jit import helper, kernel
-from rne_dynamics.compiling.sealed import ODD_ARGUMENTS, Sealed
 from rne_dynamics.compiling.tables import per_body
 from rne_dynamics.compiling.views import shaped
-from rne_dynamics.dynamics.declared.arguments import check_open_arm, quick, state_arrays
-from rne_dynamics.dynamics.declared.bound_forms import Bound, BoundParts, filled
+from rne_dynamics.dynamics.declared.arguments import check_open_arm, state_arrays
 from rne_dynamics.dynamics.declared.declared import Declared
+from rne_dynamics.dynamics.declared.parts import Bound, filled
 from rne_dynamics.dynamics.declared.specialised import RowsForm
 from rne_dynamics.dynamics.kinematics.joint_motion import joint_turns, placement_at_turn
 from rne_dynamics.errors import ArgumentError
@@ -80,18 +78,18 @@ def body_poses_batch(topology: NDArray[np.int64], parameters: Array, q: Array, p
 
 
 @kernel
-def forward_kinematics_packed(arm: Array, q: Array, rotation: Array, position: Array) -> int:
-    """Fill rotation (links, 3, 3) and position (links, 3) of all links; otherwise as `compiled_forms`."""
+def forward_kinematics_packed(arm: Array, q: Array, out: Array) -> int:
+    """Fill `out` (12 links,) with R (3, 3) of all links, then p (3,) of all links; otherwise as `compiled_forms`."""
     code = refusal(arm, q)
     if code != OK:
         return code
     links = head_of(arm, LINKS)
-    if rotation.shape != (links, 3, 3) or position.shape != (links, 3):
+    if out.shape[0] != 12 * links:
         return WRONG_SHAPE
-    if shared(rotation, arm, q, position) or shared(position, arm, q):
+    if shared(out, arm, q):
         return OVERLAPPING
-    turns = shaped(rotation, (links, 9))
-    _put_link_poses(topology_of(arm), parameters_of(arm), link_bodies_of(arm), link_frames_of(arm), q, turns, position)
+    turns, positions = shaped(out[: 9 * links], (links, 9)), shaped(out[9 * links :], (links, 3))
+    _put_link_poses(topology_of(arm), parameters_of(arm), link_bodies_of(arm), link_frames_of(arm), q, turns, positions)
     return OK
 
 
@@ -163,9 +161,9 @@ def forward_kinematics(robot: RobotModel, q: ArrayLike) -> LinkPoses:
         A wrong shape, NaN or infinity.
     """
     try:
-        call = robot.own_code["forward_kinematics"]
+        call = robot.own_code["forward_kinematics", ""]
     except KeyError:
-        call = FORWARD_KINEMATICS.first_call(robot)
+        call = FORWARD_KINEMATICS.kept_call(robot, partial(_checked, robot))
     except AttributeError:
         check_open_arm(robot)
         raise
@@ -174,12 +172,8 @@ def forward_kinematics(robot: RobotModel, q: ArrayLike) -> LinkPoses:
 
 def _checked(robot: RobotModel, q: ArrayLike) -> LinkPoses:
     """`forward_kinematics` of states of any leading shape."""
-    count = len(robot.links)
-    rotation, position = np.empty((count, 3, 3)), np.empty((count, 3))
-    if not FORWARD_KINEMATICS.has_code(robot) and quick(FORWARD_KINEMATICS.sealed, robot.packed, q, rotation, position):
-        return LinkPoses(robot, rotation, position)
     lead, (positions,) = state_arrays(robot, q=q)
-    rows = FORWARD_KINEMATICS.own_rows(robot, (positions,))
+    count, rows = len(robot.links), FORWARD_KINEMATICS.own_rows(robot, (positions,))
     if rows is None:
         rows, form = np.empty((len(positions), 12 * count)), FORWARD_KINEMATICS.rows_form(robot)
         form.kernel(*form.model, positions, rows)
@@ -189,28 +183,6 @@ def _checked(robot: RobotModel, q: ArrayLike) -> LinkPoses:
 def _check_poses(out: object) -> None:
     if not isinstance(out, LinkPoses):
         raise ArgumentError(f"out is a {type(out).__name__}; it must be a LinkPoses that this function has made")
-
-
-def _bound(made_of: BoundParts) -> Bound:
-    call, arm, robot, links = made_of.call, made_of.arm, made_of.robot, len(made_of.robot.links)
-
-    def bound(q: Array, out: LinkPoses | None = None) -> LinkPoses:
-        into = LinkPoses(robot, np.empty((links, 3, 3)), np.empty((links, 3))) if out is None else out
-        _check_poses(into)
-        try:
-            done = call(arm, q, into.rotation, into.position) == OK
-        except ODD_ARGUMENTS:  # the checked function takes them, or says what is wrong
-            done = False
-        if done:
-            return into
-        answer = forward_kinematics(robot, q)
-        if out is None:
-            return answer
-        filled(answer.rotation, out.rotation, (q,))
-        filled(answer.position, out.position, (q, out.rotation))
-        return out
-
-    return bound
 
 
 def _poses_of_links(robot: RobotModel, flat: Array) -> LinkPoses:
@@ -233,14 +205,6 @@ class _Poses(Declared):
     def shape(self, robot: RigidRobot) -> tuple[int, ...]:
         return (12 * len(robot.links),)
 
-    def first_call(self, robot: RobotModel) -> Callable[[ArrayLike], LinkPoses]:
-        """The function of q for a robot, which is kept with it."""
-        long_way = partial(_checked, robot)
-        flat = self.own_call(robot, long_way)
-        call = long_way if flat is None else self.finished(flat, robot)
-        robot.own_code[self.name] = call
-        return call
-
     def finished(self, fill: Bound, robot: RobotModel) -> Bound:
         shape = self.shape(robot)
 
@@ -261,7 +225,4 @@ class _Poses(Declared):
         return bound
 
 
-FORWARD_KINEMATICS = _Poses(
-    "forward_kinematics", ("q",), (), forward_kinematics_packed, forward_kinematics,
-    sealed=Sealed(forward_kinematics_packed, 1, 1, 3, 2), bound=_bound,
-)  # fmt: skip
+FORWARD_KINEMATICS = _Poses("forward_kinematics", ("q",), (), forward_kinematics_packed, forward_kinematics)
