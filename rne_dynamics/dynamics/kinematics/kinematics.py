@@ -180,11 +180,6 @@ def _checked(robot: RobotModel, q: ArrayLike) -> LinkPoses:
     return _poses_of_links(robot, rows.reshape((*lead, 12 * count)))
 
 
-def _check_poses(out: object) -> None:
-    if not isinstance(out, LinkPoses):
-        raise ArgumentError(f"out is a {type(out).__name__}; it must be a LinkPoses that this function has made")
-
-
 def _poses_of_links(robot: RobotModel, flat: Array) -> LinkPoses:
     """The poses in rows as `link_poses_batch` fills them, shape (…, 12 links)."""
     links, lead = len(robot.links), flat.shape[:-1]
@@ -206,20 +201,24 @@ class _Poses(Declared):
         return (12 * len(robot.links),)
 
     def finished(self, fill: Bound, robot: RobotModel) -> Bound:
-        shape = self.shape(robot)
+        links = len(robot.links)
+        turns, positions, place = (links, 3, 3), (links, 3), 72 * links  # in bytes
+        view, double = np.ndarray, np.dtype(np.float64)
 
         def bound(q: Any, out: LinkPoses | None = None) -> LinkPoses:
-            if out is not None:
-                _check_poses(out)
-                row = out.rotation.base  # of poses that this function has made
-                if row is not None and row is out.position.base and row.shape == shape and fill(q, out=row) is row:
-                    return out
-            found = fill(q)
-            poses = found if isinstance(found, LinkPoses) else _poses_of_links(robot, found)
             if out is None:
-                return poses
-            filled(poses.rotation, out.rotation, (q,))
-            filled(poses.position, out.position, (q, out.rotation))
+                row = fill(q)
+                if isinstance(row, LinkPoses):
+                    return row
+                return LinkPoses(robot, view(turns, double, row), view(positions, double, row, place))
+            if not isinstance(out, LinkPoses):
+                kind = type(out).__name__
+                raise ArgumentError(f"out is a {kind}; it must be a LinkPoses that this function has made")
+            row = out.rotation.base
+            if row is None or row is not out.position.base or fill(q, row) is not row:
+                poses = bound(q)
+                filled(poses.rotation, out.rotation, (q,))
+                filled(poses.position, out.position, (q, out.rotation))
             return out
 
         return bound
