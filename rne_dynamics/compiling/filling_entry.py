@@ -12,8 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from rne_dynamics.compiling.kinds import ELEMENTS, INT, ArrayKind
-from rne_dynamics.compiling.module import Compiled
+from rne_dynamics.compiling.kinds import ELEMENTS, INT, ArrayKind, Compiled
 from rne_dynamics.compiling.objects import ITEMS, LENGTH, SHAPE, WRITABLE
 from rne_dynamics.compiling.python_entry import PythonEntry
 
