@@ -82,7 +82,7 @@ def bind(
         shape (3, n, n), the answer's three arrays being its parts; for forward kinematics a `LinkPoses`. Made anew
         where it is left out. Quick for one state in C-contiguous writable float64 arrays; all else that the plain
         function takes, a list or a batch, goes its way and takes its time. NaN and infinity are not looked for. Threads
-        may share the function: it holds the interpreter's lock while it uses its work memory.
+        may share the function.
         With `batch` a `BatchFunction`, q of shape (B, nq) and the others (B, n), to (B, …), of derivatives with an
         `out` of shape (B, 3, n, n); its attribute `engine` says which engine it has.
 
