@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rne_dynamics.closed_chain.packed import MOTION, WRENCH, Packed, Work
-from rne_dynamics.compiling.jit import helper, kernel
+from rne_dynamics.compiling.jit import helper, kernel, routine
 from rne_dynamics.dynamics.kinematics.world_motion import world_motion
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.layout import KIND as JOINT_KIND
@@ -174,7 +174,7 @@ def _square_axes(E: Matrix, of_a: int, of_b: int, w: Vector) -> tuple[float, Vec
     return angle, scale(1.0 / k, gradient), drift
 
 
-@helper
+@routine
 def _turning(E: Matrix, blocked: tuple[bool, bool, bool], axis: int, w: Vector) -> tuple[float, Vector, float]:
     """Residual, its gradient by the relative turn, and its drift for one blocked turn; all in A's axes.
 

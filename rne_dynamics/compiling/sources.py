@@ -1,9 +1,10 @@
-"""The syntax trees of functions."""
+"""Sources of functions, and what can be seen in them before they are translated."""
 
 from __future__ import annotations
 
 import ast
 import linecache
+from collections.abc import Sequence
 from functools import cache
 from types import FunctionType
 
@@ -37,3 +38,9 @@ def source_of(function: FunctionType) -> ast.FunctionDef:
     if found is None:
         raise UntranslatableError(f"the source of {function.__module__}.{function.__qualname__} cannot be read")
     return found
+
+
+def is_long(body: Sequence[ast.stmt]) -> bool:
+    """Whether a loop's rounds are attempts, most of which never run, or calls of other modules."""
+    nodes = [node for statement in body for node in ast.walk(statement)]
+    return any(isinstance(x, ast.Break) or (isinstance(x, ast.Name) and x.id == "apart") for x in nodes)

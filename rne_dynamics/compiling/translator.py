@@ -28,7 +28,7 @@ from rne_dynamics.compiling.kinds import (
     kind_of,
     registers,
 )
-from rne_dynamics.compiling.sources import assignments, source_of
+from rne_dynamics.compiling.sources import assignments, is_long, source_of
 from rne_dynamics.compiling.variables import JoinedError, Variable
 
 #: Longest range of known length that is written out instead of a loop.
@@ -229,7 +229,7 @@ class Translator(Expressions):
         bounds = [self.value(x) for x in source.args]
         start, stop, step = (0, bounds[0], 1) if len(bounds) == 1 else (*bounds, 1)[:3]
         is_known = all(isinstance(x, int) for x in (start, stop, step))
-        if is_known and len(range(start, stop, step)) <= _UNROLLED:
+        if is_known and len(range(start, stop, step)) <= _UNROLLED and not is_long(statement.body):
             self._unrolled(statement, range(start, stop, step))
         else:
             self._counted(statement, start, stop, step)

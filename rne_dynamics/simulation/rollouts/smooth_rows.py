@@ -197,7 +197,7 @@ def _settle(code: OwnCode, block: Block, width: int, n: int) -> None:
                 if attempt == _ROUNDS - 1:
                     leave(block, lane)
         if not changed or attempt == _ROUNDS - 1:
-            return
+            break
         for k in range(size):
             rows[at.TAU, k] = rows[at.DRIVE, k] - block.joints[VISCOUS, k] * rows[at.QD, k]
         _forward(code, block, width, True)
