@@ -14,6 +14,7 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 
 from rne_dynamics.compiling import addresses, native, objects, store
+from rne_dynamics.compiling.arrays import CHECKS
 from rne_dynamics.compiling.filling_entry import FillingEntry
 from rne_dynamics.compiling.fingerprint import fingerprint
 from rne_dynamics.compiling.kinds import Compiled, Kind, kind_of, made
@@ -156,7 +157,7 @@ class Kernel:
 
     def name(self, kinds: tuple[Kind, ...], first: int | None = None) -> str:
         """Name of the file: the function, and a hash of all that its machine code depends on."""
-        parts = (self._made_of, kinds, first, self._releases_lock, native.processor())
+        parts = (self._made_of, kinds, first, self._releases_lock, CHECKS, native.processor())
         stem = f"{self.__module__.removeprefix('rne_dynamics.')}.{self.__qualname__.replace('<locals>.', '')}"
         return f"{stem}-{hashlib.sha256(repr(parts).encode()).hexdigest()[:32]}"
 
@@ -201,6 +202,7 @@ def _plain(value: Any) -> Any:
 
 @cache
 def _writers() -> str:
+    """Hash of what writes machine code."""
     digest = hashlib.sha256()
     for path in sorted(Path(__file__).parent.glob("*.py")):
         digest.update(path.read_bytes())
