@@ -135,11 +135,6 @@ def c_function(address: int, *arguments: Any, result: Any = None) -> Callable[..
     return made
 
 
-def llvm_version() -> int:
-    """The main version of LLVM; 0 without it."""
-    return 0 if llvm is None else int(llvm.llvm_version_info[0])
-
-
 def llvmlite_version() -> str:
     """The version of the package llvmlite, which is installed."""
     return str(llvmlite.__version__)

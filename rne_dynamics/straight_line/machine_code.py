@@ -21,10 +21,8 @@ from rne_dynamics.straight_line.graph import LARGEST, Graph, TooLargeError
 from rne_dynamics.straight_line.recipe import Recipe
 from rne_dynamics.straight_line.trace import Program, trace
 
-#: Oldest LLVM that checks relocations and has the type `ptr`.
-_OLDEST_LLVM = 20
 #: What all machine code depends on besides the kernels: how they are traced and written.
-_WRITERS = ("straight_line/*.py", "compiling/plain.py")
+_WRITERS = ("straight_line/*.py", "compiling/native.py", "compiling/objects.py", "compiling/plain.py")
 #: Number of operations that are traced and compiled in about half a second.
 QUICK = 10_000
 #: Largest relative error of the check: far above round-off, far below the error of damaged code.
@@ -75,9 +73,12 @@ class Loaded:
 
 @cache
 def processor() -> Processor | None:
-    """The processor of this computer; `None` without LLVM, without fused multiply-add, or on an unknown system."""
+    """The processor of this computer; `None` without LLVM, without fused multiply-add, or on an unknown system.
+
+    Sines and cosines need products and sums in one rounding (`sin_cos`).
+    """
     target = native.processor()
-    if target is None or native.llvm_version() < _OLDEST_LLVM:
+    if target is None:
         return None
     has = set(target.features.split(","))
     return target if "+neon" in has or {"+fma", "+avx2"} <= has else None
