@@ -18,8 +18,8 @@ from typing import Any
 import numpy as np
 
 PACKAGE = __name__.partition(".")[0]
-#: Their functions count by name only: `kernel_cache` adds the libraries' versions to the key.
-LIBRARIES = {"numba", "llvmlite", "numpy"}
+#: Their functions count by name only.
+LIBRARIES = {"llvmlite", "numpy"}
 _PLAIN = (bool, int, float, complex, str, bytes, type(None), type(Ellipsis))
 _NAMED = (type, FunctionType, BuiltinFunctionType, np.ufunc)
 
@@ -30,7 +30,7 @@ def fingerprint(function: Callable[..., Any]) -> str:
     Parameters
     ----------
     function
-        A Python function, or numba's dispatcher of one.
+        A Python function, or a kernel.
     """
     seen: set[FunctionType] = set()
     waiting = [_function_of(function)]
@@ -45,8 +45,8 @@ def fingerprint(function: Callable[..., Any]) -> str:
 
 
 def _function_of(value: object) -> FunctionType | None:
-    """The Python function behind `value`, if it is one, was compiled from one, or generates code for numba."""
-    inner = getattr(value, "py_func", getattr(value, "_defn", value))
+    """The Python function behind `value`, if it is one or was compiled from one."""
+    inner = getattr(value, "py_func", value)
     if not isinstance(inner, FunctionType) or inner.__module__.partition(".")[0] in LIBRARIES:
         return None
     return inner
@@ -63,7 +63,7 @@ def _local(function: FunctionType, found: list[FunctionType | None]) -> str:
         if inner is None:
             parts.append(f"{name}={_value(value)}")
         else:
-            parts.append(f"{name}->{inner.__module__}.{inner.__qualname__} {_options(value)}")
+            parts.append(f"{name}->{inner.__module__}.{inner.__qualname__} {getattr(value, 'attributes', None)}")
             found.append(inner)
     return "\n".join(parts)
 
@@ -88,11 +88,6 @@ def _read(code: CodeType, scope: Mapping[str, Any]) -> Iterator[tuple[str, Any]]
     for constant in code.co_consts:
         if isinstance(constant, CodeType):
             yield from _read(constant, scope)
-
-
-def _options(value: object) -> str:
-    """Options of numba for a function."""
-    return _value(getattr(value, "targetoptions", None))
 
 
 def _value(value: object) -> str:

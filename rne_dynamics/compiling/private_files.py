@@ -110,8 +110,8 @@ def warn_of(why: str) -> None:
     """Warn, once for each reason, that kernels on disk are not used."""
     warnings.warn(
         f"compiled kernels are not loaded, but compiled again: {why}; they are machine code, so only this user and "
-        "root may write them. Correct the owner (chown) and the permissions (chmod go-w), or set NUMBA_CACHE_DIR to a "
-        "folder of your own",
+        "root may write them. Correct the owner (chown) and the permissions (chmod go-w), or set "
+        "RNE_DYNAMICS_CACHE_DIR to a folder of your own",
         RuntimeWarning,
         stacklevel=2,
     )

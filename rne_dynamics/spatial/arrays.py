@@ -10,6 +10,6 @@ from rne_dynamics.compiling.jit import helper
 
 @helper
 def copy_into(target: NDArray[np.float64], source: NDArray[np.float64]) -> None:
-    """target ← source, of equal length; `target[:] = source` takes numba seconds to compile."""
+    """target ← source, of equal length."""
     for k in range(source.shape[0]):
         target[k] = source[k]

@@ -215,14 +215,14 @@ def _departure(
                 which = -1
                 for j in range(n):
                     inside = 0 <= p < end
-                    for i in range(ORDER):  # loops: numba compiles assignments of arrays for seconds
-                        c[i] = coefficients[max(p, 0), i, j] if inside or i == 0 else 0.0
+                    c[:] = 0.0
+                    c[0] = coefficients[max(p, 0), 0, j]
                     if inside:
+                        c[:] = coefficients[p, :, j]
                         _shift(c, a - knots[p])
                     for k in range(until.shape[0]):
                         if a < until[k]:
-                            for i in range(ORDER):
-                                part[i] = offsets[k, i, j]
+                            part[:] = offsets[k, :, j]
                             _shift(part, a - begin)
                             for i in range(ORDER):
                                 c[i] += part[i]

@@ -86,8 +86,7 @@ def _limited(
         )
         memory[effort_limiter.POSITION, j], memory[effort_limiter.SPEED, j] = place[j], speed[j]
         fast |= abs(speed[j]) > OVERSPEED * memory[effort_limits.VELOCITY, j]
-    walls = np.bool_(True)  # not a literal, for which numba would compile another kernel
-    together = limit_kernel(memory, law[_STEP, 0], walls, 1.0, answer[_COMMAND], flags)
+    together = limit_kernel(memory, law[_STEP, 0], True, 1.0, answer[_COMMAND], flags)
     return together | RUNAWAY if fast and together >= 0 else together
 
 

@@ -59,7 +59,7 @@ LOCK = 2.0**200
 class PlantArrays(NamedTuple):
     """A plant during one step.
 
-    numba compiles only one side of a branch on None where what is tested is an argument. Helpers that depend on the
+    Only one side of a branch on None is compiled. Helpers that depend on the
     kind of robot therefore take `loops` and `flex` as arguments next to a plant `without_loops_and_flex`. All others
     take that plant alone: they are the same for every kind of robot, and pass on no arrays that they do not read.
 

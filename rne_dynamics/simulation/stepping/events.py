@@ -185,7 +185,6 @@ def _until_event(
     f_early = _margin(plant, piece, piece.q, piece.qd)
     f_late, kept = 0.0, 0
     for trial in range(80):
-        # chosen here and not in a helper: numba optimizes all that a function calls once more at every level
         if flex is not None and flex.collocation:
             moved = apart(gauss_legendre, (plant, flex, piece, dt - left, h, q_new, qd_new))
         else:
