@@ -6,7 +6,6 @@ The public API and the packages that serve both kinds (control, simulation, comm
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import partial
 from typing import TYPE_CHECKING, Any, overload
 
 from numpy.typing import ArrayLike
@@ -15,13 +14,8 @@ from rne_dynamics.closed_chain.assembly import assemble, assembled
 from rne_dynamics.closed_chain.following import Follower
 from rne_dynamics.closed_chain.forward_dynamics import ClosedMethod, closed_forward_dynamics
 from rne_dynamics.closed_chain.inverse_dynamics import closed_inverse_dynamics
-from rne_dynamics.closed_chain.mass_matrix import (
-    closed_bias_torque,
-    closed_gravity_torque,
-    closed_kinetic_energy,
-    closed_mass_matrix,
-    closed_potential_energy,
-)
+from rne_dynamics.closed_chain.mass_matrix import closed_kinetic_energy, closed_mass_matrix, closed_potential_energy
+from rne_dynamics.closed_chain.quantities import CLOSED_QUANTITIES
 from rne_dynamics.closed_chain.specialised import own_call
 from rne_dynamics.dynamics.composite.energy import center_of_mass as open_center_of_mass
 from rne_dynamics.dynamics.composite.energy import kinetic_energy as open_kinetic_energy
@@ -31,6 +25,8 @@ from rne_dynamics.dynamics.composite.mass_matrix import Method as MassMethod
 from rne_dynamics.dynamics.composite.mass_matrix import mass_matrix as open_mass_matrix
 from rne_dynamics.dynamics.declared.arguments import Wrenches
 from rne_dynamics.dynamics.declared.base_motion import BaseMotion
+from rne_dynamics.dynamics.declared.declared import Function
+from rne_dynamics.dynamics.declared.quantity import Quantity
 from rne_dynamics.dynamics.forward_dynamics import FORWARD_DYNAMICS, Method
 from rne_dynamics.dynamics.forward_dynamics import forward_dynamics as open_forward_dynamics
 from rne_dynamics.dynamics.kinematics.kinematics import LinkPoses
@@ -39,21 +35,22 @@ from rne_dynamics.dynamics.newton_euler.gravity import GRAVITY_TORQUE
 from rne_dynamics.dynamics.newton_euler.newton_euler import BIAS_TORQUE, INVERSE_DYNAMICS
 from rne_dynamics.dynamics.newton_euler.newton_euler import inverse_dynamics as open_inverse_dynamics
 from rne_dynamics.model.inertia import Array
-from rne_dynamics.model.mechanism import Mechanism, RigidRobot
-from rne_dynamics.model.on_tree import OnTree
-from rne_dynamics.model.protocol import Robot, not_a_robot
+from rne_dynamics.model.mechanism import Mechanism, RigidRobot, as_mechanism
+from rne_dynamics.model.protocol import Robot
 from rne_dynamics.model.robot import RobotModel
 
 if TYPE_CHECKING:  # beams and mode shapes take long to import
     from rne_dynamics.model.flexible.arm import AnyRobot
 
 
-def _own_call(robot: object, quantity: str, otherwise: Callable[..., Any]) -> Callable[..., Any] | None:
-    """The quick function of a mechanism."""
-    return own_call(robot, quantity, otherwise) if isinstance(robot, Mechanism) else None
+def _first_call(quantity: Quantity, robot: object) -> Function:
+    """The function of the vectors alone, kept with the robot."""
+    if isinstance(robot, RobotModel):
+        return quantity.of(robot)
+    return own_call(as_mechanism(robot), quantity.name, CLOSED_QUANTITIES[quantity.name])
 
 
-@partial(INVERSE_DYNAMICS.public, others=_own_call)
+@INVERSE_DYNAMICS.public
 def inverse_dynamics(
     robot: RigidRobot,
     q: ArrayLike,
@@ -90,12 +87,18 @@ def inverse_dynamics(
     ModelError
         An unknown link in `wrenches`; of a mechanism, a loop that does not close there, or a singular posture.
     """
+    if wrenches is None and base_motion is None:
+        try:
+            call: Callable[..., Array] = robot.own_code["inverse_dynamics"]
+        except (AttributeError, KeyError):
+            call = _first_call(INVERSE_DYNAMICS, robot)
+        return call(q, qd, qdd)
     if not isinstance(robot, RobotModel):
-        return closed_inverse_dynamics(_mechanism(robot), q, qd, qdd, wrenches=wrenches, base_motion=base_motion)
+        return closed_inverse_dynamics(as_mechanism(robot), q, qd, qdd, wrenches=wrenches, base_motion=base_motion)
     return open_inverse_dynamics(robot, q, qd, qdd, wrenches=wrenches, base_motion=base_motion)
 
 
-@partial(FORWARD_DYNAMICS.public, others=_own_call)
+@FORWARD_DYNAMICS.public
 def forward_dynamics(
     robot: RigidRobot,
     q: ArrayLike,
@@ -136,15 +139,21 @@ def forward_dynamics(
     ModelError
         As for `inverse_dynamics`.
     """
+    if wrenches is None and base_motion is None and method is None:
+        try:
+            call: Callable[..., Array] = robot.own_code["forward_dynamics"]
+        except (AttributeError, KeyError):
+            call = _first_call(FORWARD_DYNAMICS, robot)
+        return call(q, qd, tau)
     # a method of the other kind of robot is refused by the callee, which lists its own
     chosen: dict[str, Any] = {} if method is None else {"method": method}
     if not isinstance(robot, RobotModel):
-        mechanism = _mechanism(robot)
+        mechanism = as_mechanism(robot)
         return closed_forward_dynamics(mechanism, q, qd, tau, wrenches=wrenches, base_motion=base_motion, **chosen)
     return open_forward_dynamics(robot, q, qd, tau, wrenches=wrenches, base_motion=base_motion, **chosen)
 
 
-@partial(MASS_MATRIX.public, others=_own_call)
+@MASS_MATRIX.public
 def mass_matrix(robot: RigidRobot, q: ArrayLike, *, method: MassMethod = "composite") -> Array:
     """Joint-space mass matrix M(q), rotors included; shape (…, n, n).
 
@@ -160,34 +169,44 @@ def mass_matrix(robot: RigidRobot, q: ArrayLike, *, method: MassMethod = "compos
     ArgumentError, ModelError
         As for `inverse_dynamics`, and for an unknown method.
     """
+    if method == "composite":
+        try:
+            call: Callable[..., Array] = robot.own_code["mass_matrix"]
+        except (AttributeError, KeyError):
+            call = _first_call(MASS_MATRIX, robot)
+        return call(q)
     if not isinstance(robot, RobotModel):
-        return closed_mass_matrix(_mechanism(robot), q, method=method)
+        return closed_mass_matrix(as_mechanism(robot), q, method=method)
     return open_mass_matrix(robot, q, method=method)
 
 
-@partial(BIAS_TORQUE.public, others=_own_call)
+@BIAS_TORQUE.public
 def bias_torque(robot: RigidRobot, q: ArrayLike, qd: ArrayLike) -> Array:
     """Coriolis, centrifugal and gravity efforts c(q, q̇) + g(q), N·m or N; shape (…, n).
 
     Parameters and errors as for `inverse_dynamics`.
     """
-    if not isinstance(robot, RobotModel):
-        return closed_bias_torque(_mechanism(robot), q, qd)
-    return BIAS_TORQUE.answer(robot, q, qd)
+    try:
+        call: Callable[..., Array] = robot.own_code["bias_torque"]
+    except (AttributeError, KeyError):
+        call = _first_call(BIAS_TORQUE, robot)
+    return call(q, qd)
 
 
-@partial(GRAVITY_TORQUE.public, others=_own_call)
+@GRAVITY_TORQUE.public
 def gravity_torque(robot: RigidRobot, q: ArrayLike) -> Array:
     """Efforts g(q) that hold the machine at rest, N·m or N; shape (…, n). Errors as for `inverse_dynamics`."""
-    if not isinstance(robot, RobotModel):
-        return closed_gravity_torque(_mechanism(robot), q)
-    return GRAVITY_TORQUE.answer(robot, q)
+    try:
+        call: Callable[..., Array] = robot.own_code["gravity_torque"]
+    except (AttributeError, KeyError):
+        call = _first_call(GRAVITY_TORQUE, robot)
+    return call(q)
 
 
 def kinetic_energy(robot: RigidRobot, q: ArrayLike, qd: ArrayLike) -> Array:
     """Kinetic energy of links and rotors, J; shape (…). Parameters and errors as for `inverse_dynamics`."""
     if not isinstance(robot, RobotModel):
-        return closed_kinetic_energy(_mechanism(robot), q, qd)
+        return closed_kinetic_energy(as_mechanism(robot), q, qd)
     return open_kinetic_energy(robot, q, qd)
 
 
@@ -197,7 +216,7 @@ def potential_energy(robot: RigidRobot, q: ArrayLike) -> Array:
     Its gradient is `gravity_torque`, whose parameters and errors it has.
     """
     if not isinstance(robot, RobotModel):
-        return closed_potential_energy(_mechanism(robot), q)
+        return closed_potential_energy(as_mechanism(robot), q)
     return open_potential_energy(robot, q)
 
 
@@ -211,8 +230,6 @@ def center_of_mass(robot: RigidRobot, q: ArrayLike) -> Array:
     ModelError
         A robot without mass; of a mechanism, a loop that does not close there.
     """
-    if isinstance(robot, RobotModel):
-        return open_center_of_mass(robot, q)
     q = all_joints(robot, q)
     return open_center_of_mass(robot.open_tree, q)
 
@@ -248,7 +265,7 @@ def all_joints(robot: RigidRobot, q: ArrayLike) -> ArrayLike:
     ArgumentError, ModelError
         Of a mechanism: as `closed_chain.assembly.assemble`.
     """
-    return q if isinstance(robot, RobotModel) else assemble(_mechanism(robot), q)
+    return q if isinstance(robot, RobotModel) else assemble(as_mechanism(robot), q)
 
 
 def mechanism_of(robot: Robot) -> Mechanism | None:
@@ -277,11 +294,4 @@ def follower(robot: RigidRobot, posture: ArrayLike | None = None) -> Follower | 
     robot, posture
         As for `Follower`.
     """
-    return None if isinstance(robot, RobotModel) else Follower(_mechanism(robot), posture)
-
-
-def _mechanism(robot: RigidRobot) -> Mechanism:
-    """`robot` as a mechanism; `ModelError` for an arm with flexible links, `ArgumentError` for what is no robot."""
-    if isinstance(robot, Mechanism):
-        return robot
-    raise robot.refusal() if isinstance(robot, OnTree) else not_a_robot(robot)
+    return None if isinstance(robot, RobotModel) else Follower(as_mechanism(robot), posture)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import lru_cache, wraps
+from functools import lru_cache, partial, wraps
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, cast
 
 import numpy as np
@@ -87,12 +87,13 @@ def code_of(
     return kept_code(mechanism, key, lambda: recipe_of(mechanism, quantity, base), quick=quick)
 
 
-def own_call(mechanism: Mechanism, quantity: str, otherwise: Callable[..., Any]) -> Callable[..., Any]:
-    """The mechanism's own checked function of the inputs, kept with it; `otherwise` where there is no machine code.
+def own_call(mechanism: Mechanism, quantity: str, general: Callable[..., Any]) -> Callable[..., Any]:
+    """The mechanism's own checked function of the inputs, kept with it; the general one if there is no machine code.
 
-    `otherwise` is called with inputs that are not one state in contiguous arrays of finite numbers, and for states that
-    the code refuses.
+    ``general(mechanism, *inputs)`` is called with inputs that are not one state in contiguous arrays of finite numbers,
+    and for states that the code refuses.
     """
+    otherwise = partial(general, mechanism)
     code = code_of(mechanism, quantity, quick=True) if mechanism.specialised else None
     call = otherwise if code is None else code.checked(quantity, "", otherwise)
     mechanism.own_code[quantity] = call

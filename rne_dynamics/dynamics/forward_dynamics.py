@@ -95,5 +95,8 @@ def forward_dynamics(
     """
     if method not in FORWARD_ENGINES:
         raise ArgumentError(f"method is {method!r}; it must be one of {', '.join(map(repr, get_args(Method)))}")
+    if wrenches is None and base_motion is None and method == "nasser":
+        answer: Array = FORWARD_DYNAMICS.of(robot)(q, qd, tau)
+        return answer
     engine = FORWARD_ENGINES[method]
     return FORWARD_DYNAMICS.answer(robot, q, qd, tau, wrenches=wrenches, base_motion=base_motion, engine=engine)

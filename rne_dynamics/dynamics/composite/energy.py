@@ -45,11 +45,6 @@ def kinetic_energy_kernel(arm: Arm, q: Array, qd: Array, energy: Array) -> None:
 KINETIC_ENERGY = Quantity("kinetic_energy", kinetic_energy_kernel, ("q", "qd"), (1,))
 
 
-@KINETIC_ENERGY.public
-def _kinetic_energy(robot: RobotModel, q: ArrayLike, qd: ArrayLike) -> Array:
-    return KINETIC_ENERGY.answer(robot, q, qd)
-
-
 def kinetic_energy(robot: RobotModel, q: ArrayLike, qd: ArrayLike) -> Array:
     """Kinetic energy of links and rotors, J; shape (…).
 
@@ -65,7 +60,7 @@ def kinetic_energy(robot: RobotModel, q: ArrayLike, qd: ArrayLike) -> Array:
     ArgumentError
         A wrong shape, NaN or infinity.
     """
-    energy: Array = _kinetic_energy(robot, q, qd)[..., 0]
+    energy: Array = KINETIC_ENERGY.of(robot)(q, qd)[..., 0]
     return energy
 
 

@@ -99,4 +99,7 @@ def mass_matrix(robot: RobotModel, q: ArrayLike, *, method: Method = "composite"
     """
     if method not in _ENGINES:
         raise ArgumentError(f"method is {method!r}; it must be one of {', '.join(map(repr, _ENGINES))}")
+    if method == "composite":
+        answer: Array = MASS_MATRIX.of(robot)(q)
+        return answer
     return MASS_MATRIX.answer(robot, q, engine=_ENGINES[method])

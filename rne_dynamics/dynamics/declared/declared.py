@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 
 from rne_dynamics.compiling.filling import filling
+from rne_dynamics.dynamics.declared.arguments import check_open_arm
 from rne_dynamics.dynamics.declared.forms import Compiled, Shape, Size
 from rne_dynamics.dynamics.declared.inertia_code import InertiaCode, inertia_of, shared_code
 from rne_dynamics.dynamics.declared.parts import in_parts
@@ -171,9 +172,14 @@ class Declared:
             arm = self.array(robot, None, checked=True, quick=True)
         return self.finished(self.general(robot, arm, long_way, link), robot)
 
-    def kept_call(self, robot: RobotModel, long_way: Function, link: str = "") -> Function:
-        """`checked_call`, kept with the robot by the quantity's name and the link."""
-        call = robot.own_code[self.name, link] = self.checked_call(robot, long_way, link)
+    def first_call(self, robot: RobotModel, checked: Function, link: str = "") -> Function:
+        """`checked_call` of an open arm, kept with it by the quantity's name, and by that with the link's.
+
+        `checked` takes the robot, the link if there is one, and all vectors. Other kinds of robots are refused.
+        """
+        check_open_arm(robot)
+        key, given = ((self.name, link), (robot, link)) if link else (self.name, (robot,))
+        call = robot.own_code[key] = self.checked_call(robot, partial(checked, *given), link)
         return call
 
     def own_rows(

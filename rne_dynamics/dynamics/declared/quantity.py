@@ -7,18 +7,16 @@ From the declaration come the compiled forms (`forms`), the checked function tha
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import partial, update_wrapper
-from typing import TYPE_CHECKING, Any, TypeVar, cast
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from rne_dynamics.dynamics.declared.arguments import Wrenches, bodies_wrenches, check_open_arm, state_arrays
 from rne_dynamics.dynamics.declared.base_motion import BaseMotion, packed_base
-from rne_dynamics.dynamics.declared.declared import Declared
+from rne_dynamics.dynamics.declared.declared import Declared, Function
 from rne_dynamics.dynamics.declared.forms import Compiled, Shape, compiled_forms, either_form
 from rne_dynamics.dynamics.declared.inertia_code import InertiaCode
-from rne_dynamics.dynamics.declared.quick_forms import public_form
 from rne_dynamics.dynamics.declared.specialised import RowsForm, with_base_and_loads
 from rne_dynamics.errors import no_inertia
 from rne_dynamics.model.inertia import Array
@@ -30,8 +28,6 @@ if TYPE_CHECKING:
 F = TypeVar("F", bound=Callable[..., Any])
 #: (robot, base, *inputs, wrenches), all checked and with a row for each state, to the outputs of all states.
 Engine = Callable[..., Array]
-#: (robot, quantity, long way) to the quick function of a robot of another kind, if there is one.
-Others = Callable[[Any, str, Callable[..., Any]], "Callable[..., Any] | None"]
 
 
 class Quantity(Declared):
@@ -82,7 +78,6 @@ class Quantity(Declared):
         if mimic is not None:
             self.packed = either_form(name, kernel, packed, mimic.packed)
         self._fault, self.mimic, self._every_mass = fault, mimic, every_mass
-        self._checked: Callable[..., Any] = self.answer
 
     def for_robot(self, robot: RobotModel) -> Quantity:
         """The declaration whose kernel computes it for a robot: this one, or that for mimic joints."""
@@ -157,25 +152,15 @@ class Quantity(Declared):
             out[chosen] = np.moveaxis(some, 0 if self.parts is None else 1, 0)
         return out if self.parts is None else np.ascontiguousarray(np.moveaxis(out, 0, 1))
 
-    def public(self, function: F, others: Others | None = None) -> F:
-        """Make a public function quick: one state in contiguous arrays, no options, goes to compiled code at once.
+    def public(self, function: F) -> F:
+        """Decorator of the checked function that users call."""
+        self.plain = function
+        return function
 
-        All other calls go to `function`, which has the same arguments and returns `answer`. `others` makes the quick
-        function of another kind of robot and keeps it with this in `own_code`; None for what has none.
-        """
-        first_call = partial(self.first_call, others=others)
-        made = update_wrapper(public_form(self.name, function, first_call), function)
-        if self.plain == self.answer:  # a second one, which takes other robots too, is of a higher layer
-            self.plain, self._checked = made, function
-        return cast(F, made)
-
-    def first_call(
-        self, robot: RobotModel, function: Callable[..., Any], others: Others | None = None
-    ) -> Callable[..., Any]:
-        """The function of the vectors alone for a robot, which is kept with it."""
-        if type(robot) is not RobotModel:
-            other_way = partial(function, robot)
-            return other_way if others is None else others(robot, self.name, other_way) or other_way
-        long_way = partial(self._checked, robot)  # not `function`, which may call the quick one again
-        call = robot.own_code[self.name] = self.checked_call(robot, long_way)
-        return call
+    def of(self, robot: RobotModel) -> Function:
+        """The checked function of the vectors alone for an open arm, made at the first call."""
+        try:
+            found: Function = robot.own_code[self.name]
+        except (AttributeError, KeyError):
+            return self.first_call(robot, self.answer)
+        return found

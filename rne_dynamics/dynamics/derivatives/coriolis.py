@@ -10,6 +10,8 @@ up from the free ends, and for every pair of a joint and one of its ancestors tw
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 from numpy.typing import ArrayLike
 
@@ -97,4 +99,8 @@ def coriolis_matrix(robot: RobotModel, q: ArrayLike, qd: ArrayLike) -> Array:
     ArgumentError
         A wrong shape, NaN or infinity.
     """
-    return CORIOLIS_MATRIX.answer(robot, q, qd)
+    try:
+        call: Callable[..., Array] = robot.own_code["coriolis_matrix"]
+    except (AttributeError, KeyError):
+        call = CORIOLIS_MATRIX.of(robot)
+    return call(q, qd)

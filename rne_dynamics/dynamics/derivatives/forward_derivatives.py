@@ -9,8 +9,8 @@ M is factored once (`mass_factor`), so that a branched robot costs O(n·depth) f
 
 from __future__ import annotations
 
-from functools import partial
-from typing import NamedTuple, cast
+from collections.abc import Callable
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -18,7 +18,7 @@ from numpy.typing import ArrayLike, NDArray
 from rne_dynamics.compiling.jit import kernel
 from rne_dynamics.compiling.views import shaped
 from rne_dynamics.dynamics.composite.inertia_scale import inertia_scale_kernel
-from rne_dynamics.dynamics.declared.arguments import Wrenches, bodies_wrenches, check_open_arm, state_arrays
+from rne_dynamics.dynamics.declared.arguments import Wrenches, bodies_wrenches, state_arrays
 from rne_dynamics.dynamics.declared.arm import Arm
 from rne_dynamics.dynamics.declared.base_motion import BaseMotion, packed_base
 from rne_dynamics.dynamics.declared.declared import Declared
@@ -142,13 +142,10 @@ def forward_dynamics_derivatives(
     """
     if wrenches is None and base_motion is None:
         try:
-            call = robot.own_code["forward_dynamics_derivatives", ""]
-        except KeyError:
-            call = FORWARD_DYNAMICS_DERIVATIVES.kept_call(robot, partial(_checked, robot))
-        except AttributeError:
-            check_open_arm(robot)
-            raise
-        return cast("ForwardDynamicsDerivatives", call(q, qd, tau))
+            call: Callable[..., ForwardDynamicsDerivatives] = robot.own_code["forward_dynamics_derivatives"]
+        except (AttributeError, KeyError):
+            call = FORWARD_DYNAMICS_DERIVATIVES.first_call(robot, _checked)
+        return call(q, qd, tau)
     return _checked(robot, q, qd, tau, wrenches, base_motion)
 
 

@@ -17,6 +17,7 @@ only through f. `body_motion` has the axes, the reference points, and why B is 1
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -179,6 +180,12 @@ def inverse_dynamics_derivatives(
     ModelError
         An unknown link in `wrenches`.
     """
+    if wrenches is None and base_motion is None:
+        try:
+            call: Callable[..., InverseDynamicsDerivatives] = robot.own_code["inverse_dynamics_derivatives"]
+        except (AttributeError, KeyError):
+            call = INVERSE_DYNAMICS_DERIVATIVES.of(robot)
+        return call(q, qd, qdd)
     return InverseDynamicsDerivatives(
         *INVERSE_DYNAMICS_DERIVATIVES.answer(robot, q, qd, qdd, wrenches=wrenches, base_motion=base_motion)
     )

@@ -12,6 +12,8 @@ of body i:
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from numpy.typing import ArrayLike
 
 from rne_dynamics.compiling.jit import helper
@@ -100,6 +102,12 @@ def regressor(
     ArgumentError
         Wrong shapes, NaN or infinity, or a base motion for a floating base.
     """
+    if base_motion is None:
+        try:
+            call: Callable[..., Array] = robot.own_code["regressor"]
+        except (AttributeError, KeyError):
+            call = REGRESSOR.of(robot)
+        return call(q, qd, qdd)
     return REGRESSOR.answer(robot, q, qd, qdd, base_motion=base_motion)
 
 

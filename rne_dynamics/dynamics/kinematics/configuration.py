@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
@@ -77,4 +79,8 @@ def integrate_configuration(robot: RobotModel, q: ArrayLike, step: ArrayLike) ->
     ArgumentError
         A wrong shape, NaN or infinity.
     """
-    return INTEGRATE_CONFIGURATION.answer(robot, q, step)
+    try:
+        call: Callable[..., Array] = robot.own_code["integrate_configuration"]
+    except (AttributeError, KeyError):
+        call = INTEGRATE_CONFIGURATION.of(robot)
+    return call(q, step)

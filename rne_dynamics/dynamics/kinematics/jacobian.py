@@ -5,15 +5,15 @@ Rows are linear then angular velocity of the link's frame at its origin, in worl
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
-from typing import cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from rne_dynamics.compiling.jit import helper, kernel
 from rne_dynamics.compiling.tables import per_body
-from rne_dynamics.dynamics.declared.arguments import check_open_arm, state_arrays
+from rne_dynamics.dynamics.declared.arguments import state_arrays
 from rne_dynamics.dynamics.declared.declared import Declared
 from rne_dynamics.dynamics.declared.forms import Compiled, N
 from rne_dynamics.dynamics.declared.specialised import RowsForm
@@ -158,13 +158,10 @@ def jacobian(robot: RobotModel, q: ArrayLike, link: str) -> Array:
         An unknown link.
     """
     try:
-        call = robot.own_code["jacobian", link]
-    except KeyError:
-        call = JACOBIAN.kept_call(robot, partial(_jacobian, robot, link), link)
-    except AttributeError:
-        check_open_arm(robot)
-        raise
-    return cast("Array", call(q))
+        call: Callable[..., Array] = robot.own_code["jacobian", link]
+    except (AttributeError, KeyError):
+        call = JACOBIAN.first_call(robot, _jacobian, link)
+    return call(q)
 
 
 def _jacobian(robot: RobotModel, link: str, q: ArrayLike) -> Array:

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
-from typing import cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from rne_dynamics.compiling.jit import helper, kernel
-from rne_dynamics.dynamics.declared.arguments import check_open_arm, state_arrays
+from rne_dynamics.dynamics.declared.arguments import state_arrays
 from rne_dynamics.dynamics.declared.declared import Declared
 from rne_dynamics.dynamics.declared.forms import N
 from rne_dynamics.dynamics.kinematics.jacobian import add_column, refusal_of_link, rows_form
@@ -97,13 +97,10 @@ def jacobian_rate(robot: RobotModel, q: ArrayLike, qd: ArrayLike, link: str) -> 
     Parameters and errors as for `jacobian`, with velocities `qd` of shape (…, n).
     """
     try:
-        call = robot.own_code["jacobian_rate", link]
-    except KeyError:
-        call = JACOBIAN_RATE.kept_call(robot, partial(_jacobian_rate, robot, link), link)
-    except AttributeError:
-        check_open_arm(robot)
-        raise
-    return cast("Array", call(q, qd))
+        call: Callable[..., Array] = robot.own_code["jacobian_rate", link]
+    except (AttributeError, KeyError):
+        call = JACOBIAN_RATE.first_call(robot, _jacobian_rate, link)
+    return call(q, qd)
 
 
 def _jacobian_rate(robot: RobotModel, link: str, q: ArrayLike, qd: ArrayLike) -> Array:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from functools import partial
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from rne_dynamics.compiling.jit import helper, kernel
 from rne_dynamics.compiling.tables import per_body
 from rne_dynamics.compiling.views import shaped
-from rne_dynamics.dynamics.declared.arguments import check_open_arm, state_arrays
+from rne_dynamics.dynamics.declared.arguments import state_arrays
 from rne_dynamics.dynamics.declared.declared import Declared
 from rne_dynamics.dynamics.declared.parts import Bound, filled
 from rne_dynamics.dynamics.declared.specialised import RowsForm
@@ -161,13 +161,10 @@ def forward_kinematics(robot: RobotModel, q: ArrayLike) -> LinkPoses:
         A wrong shape, NaN or infinity.
     """
     try:
-        call = robot.own_code["forward_kinematics", ""]
-    except KeyError:
-        call = FORWARD_KINEMATICS.kept_call(robot, partial(_checked, robot))
-    except AttributeError:
-        check_open_arm(robot)
-        raise
-    return cast("LinkPoses", call(q))
+        call: Callable[..., LinkPoses] = robot.own_code["forward_kinematics"]
+    except (AttributeError, KeyError):
+        call = FORWARD_KINEMATICS.first_call(robot, _checked)
+    return call(q)
 
 
 def _checked(robot: RobotModel, q: ArrayLike) -> LinkPoses:

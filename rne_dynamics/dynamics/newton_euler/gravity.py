@@ -75,4 +75,5 @@ def gravity_torque(robot: RobotModel, q: ArrayLike) -> Array:
     ArgumentError
         A wrong shape, NaN or infinity.
     """
-    return GRAVITY_TORQUE.answer(robot, q)
+    answer: Array = GRAVITY_TORQUE.of(robot)(q)
+    return answer

@@ -117,6 +117,9 @@ def inverse_dynamics(
     ModelError
         An unknown link in `wrenches`.
     """
+    if wrenches is None and base_motion is None:
+        answer: Array = INVERSE_DYNAMICS.of(robot)(q, qd, qdd)
+        return answer
     return INVERSE_DYNAMICS.answer(robot, q, qd, qdd, wrenches=wrenches, base_motion=base_motion)
 
 
@@ -126,4 +129,5 @@ def bias_torque(robot: RobotModel, q: ArrayLike, qd: ArrayLike) -> Array:
 
     Parameters and errors as for `inverse_dynamics`.
     """
-    return BIAS_TORQUE.answer(robot, q, qd)
+    answer: Array = BIAS_TORQUE.of(robot)(q, qd)
+    return answer

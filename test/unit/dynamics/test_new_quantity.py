@@ -37,7 +37,7 @@ DOUBLED = Quantity("doubled", doubled_kernel, ("q",), (N, N))
 @DOUBLED.public
 def doubled(robot: rne.RobotModel, q: ArrayLike) -> np.ndarray:
     """Twice the mass matrix."""
-    return DOUBLED.answer(robot, q)
+    return DOUBLED.of(robot)(q)
 
 
 def test_all_forms_come_from_the_declaration():
