@@ -56,6 +56,8 @@ class Quantity(Declared):
     ----------
     packed, batch
         Its compiled forms, see `compiled_forms`.
+    without_mimic
+        `packed` for robots without mimic joints alone, if there is a `mimic`.
     """
 
     def __init__(
@@ -74,7 +76,7 @@ class Quantity(Declared):
         packed, self.batch = compiled_forms(name, kernel, output, apart=parts is not None)
         options = ("base_motion",) if base_motion else ()
         super().__init__(name, inputs, output, packed, self.answer, options, parts)
-        self._form = packed
+        self.without_mimic = packed
         if mimic is not None:
             self.packed = either_form(name, kernel, packed, mimic.packed)
         self._fault, self.mimic, self._every_mass = fault, mimic, every_mass
@@ -85,7 +87,7 @@ class Quantity(Declared):
 
     def form(self, robot: RobotModel) -> Compiled:
         """As of `Declared`: that for arms without mimic joints, or with them."""
-        return self.for_robot(robot)._form
+        return self.for_robot(robot).without_mimic
 
     def rows_form(self, robot: RobotModel, link: str = "") -> RowsForm:
         """As of `Declared`: the batch form, with the base at rest and no loads."""

@@ -18,11 +18,12 @@ from numpy.typing import ArrayLike, NDArray
 from rne_dynamics.compiling.jit import kernel
 from rne_dynamics.compiling.views import shaped
 from rne_dynamics.dynamics.composite.inertia_scale import inertia_scale_kernel
+from rne_dynamics.dynamics.composite.walker_orin import WALKER_ORIN
 from rne_dynamics.dynamics.declared.arguments import Wrenches, bodies_wrenches, state_arrays
 from rne_dynamics.dynamics.declared.arm import Arm
 from rne_dynamics.dynamics.declared.base_motion import BaseMotion, packed_base
 from rne_dynamics.dynamics.declared.declared import Declared
-from rne_dynamics.dynamics.declared.forms import N
+from rne_dynamics.dynamics.declared.forms import Compiled, N
 from rne_dynamics.dynamics.declared.specialised import RowsForm
 from rne_dynamics.dynamics.derivatives.inverse_derivatives import (
     INVERSE_DYNAMICS_DERIVATIVES,
@@ -67,7 +68,7 @@ class ForwardDynamicsDerivatives(NamedTuple):
     tau: Array
 
 
-_forward_dynamics, _inverse_derivatives = FORWARD_DYNAMICS.packed, INVERSE_DYNAMICS_DERIVATIVES.packed
+_inverse_derivatives = INVERSE_DYNAMICS_DERIVATIVES.packed
 
 
 @kernel
@@ -91,18 +92,22 @@ def accelerations_from_efforts(topology: NDArray[np.int64], out: Array) -> int:
     return -1
 
 
-@kernel
-def forward_derivatives_packed(arm: Array, q: Array, qd: Array, tau: Array, out: Array) -> int:
-    """Fill `out` (3, n, n) with ∂q̈/∂q, ∂q̈/∂q̇, M⁻¹; otherwise as `compiled_forms`."""
-    qdd = np.empty(qd.shape[0])
-    code: int = _forward_dynamics(arm, q, qd, tau, qdd)
-    if code == OK:
-        code = _inverse_derivatives(arm, q, qd, qdd, out)
-    if code == OK:
-        n = out.shape[1]
-        if accelerations_from_efforts(topology_of(arm), shaped(out, (3, 1, n, n))) >= 0:
-            code = NO_INERTIA
-    return code
+def _packed(forward_dynamics: Compiled) -> Compiled:
+    """The form for one state: it fills `out` (3, n, n) with ∂q̈/∂q, ∂q̈/∂q̇, M⁻¹; otherwise as `compiled_forms`."""
+
+    @kernel
+    def forward_derivatives_packed(arm: Array, q: Array, qd: Array, tau: Array, out: Array) -> int:
+        qdd = np.empty(qd.shape[0])
+        code: int = forward_dynamics(arm, q, qd, tau, qdd)
+        if code == OK:
+            code = _inverse_derivatives(arm, q, qd, qdd, out)
+        if code == OK:
+            n = out.shape[1]
+            if accelerations_from_efforts(topology_of(arm), shaped(out, (3, 1, n, n))) >= 0:
+                code = NO_INERTIA
+        return code
+
+    return forward_derivatives_packed
 
 
 def forward_dynamics_derivatives(
@@ -224,9 +229,14 @@ class _ForwardDerivatives(Declared):
     """Two compiled functions, one after the other."""
 
     made_of = FORWARD_DYNAMICS, INVERSE_DYNAMICS_DERIVATIVES
+    _for_mimic = _packed(WALKER_ORIN.packed)
+
+    def form(self, robot: RobotModel) -> Compiled:
+        """As of `Quantity`."""
+        return self._for_mimic if robot.has_mimic else self.packed
 
 
 FORWARD_DYNAMICS_DERIVATIVES = _ForwardDerivatives(
-    "forward_dynamics_derivatives", ("q", "qd", "tau"), (3, N, N), forward_derivatives_packed,
+    "forward_dynamics_derivatives", ("q", "qd", "tau"), (3, N, N), _packed(FORWARD_DYNAMICS.without_mimic),
     forward_dynamics_derivatives, ("base_motion",), ForwardDynamicsDerivatives, rows=_rows_form,
 )  # fmt: skip
