@@ -245,7 +245,8 @@ class Translator(Expressions):
                 self._assign(statement.target, value)
             self._body(statement.body, again, after)
             self.label(again)
-        if has_any_kind and not isinstance(self.scope.get(name), int):
+        breaks = any(isinstance(x, ast.Break) for one in statement.body for x in ast.walk(one))
+        if (breaks or has_any_kind) and not isinstance(self.scope.get(name), int if not breaks else Variable):
             self.scope.pop(name, None)  # after `break` it would be another value
         self.label(after)
 

@@ -258,7 +258,16 @@ def changing(a: float) -> Any:
     return x
 
 
-@pytest.mark.parametrize(("function", "words"), [(unknown, "gamma"), (changing, "x is a")])
+def left_by_a_break(a: float) -> int:
+    for i in (0, 2):
+        if a > 1.0:
+            break
+    return i
+
+
+@pytest.mark.parametrize(
+    ("function", "words"), [(unknown, "gamma"), (changing, "x is a"), (left_by_a_break, "i has no value")]
+)
 def test_what_cannot_be_compiled_is_refused_with_its_place(function: Callable[..., Any], words: str):
     with pytest.raises(UntranslatableError, match=words) as caught:
         Kernel(function)(1.0)
