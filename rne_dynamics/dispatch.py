@@ -16,6 +16,7 @@ from rne_dynamics.closed_chain.forward_dynamics import ClosedMethod, closed_forw
 from rne_dynamics.closed_chain.inverse_dynamics import closed_inverse_dynamics
 from rne_dynamics.closed_chain.mass_matrix import closed_kinetic_energy, closed_mass_matrix, closed_potential_energy
 from rne_dynamics.closed_chain.quantities import CLOSED_QUANTITIES
+from rne_dynamics.closed_chain.refusals import as_mechanism
 from rne_dynamics.closed_chain.specialised import own_call
 from rne_dynamics.dynamics.composite.energy import center_of_mass as open_center_of_mass
 from rne_dynamics.dynamics.composite.energy import kinetic_energy as open_kinetic_energy
@@ -35,7 +36,7 @@ from rne_dynamics.dynamics.newton_euler.gravity import GRAVITY_TORQUE
 from rne_dynamics.dynamics.newton_euler.newton_euler import BIAS_TORQUE, INVERSE_DYNAMICS
 from rne_dynamics.dynamics.newton_euler.newton_euler import inverse_dynamics as open_inverse_dynamics
 from rne_dynamics.model.inertia import Array
-from rne_dynamics.model.mechanism import Mechanism, RigidRobot, as_mechanism
+from rne_dynamics.model.mechanism import Mechanism, RigidRobot
 from rne_dynamics.model.protocol import Robot
 from rne_dynamics.model.robot import RobotModel
 

@@ -1,8 +1,9 @@
-"""Errors for the status codes of the closed-loop kernels."""
+"""Errors for the status codes of the closed-loop kernels, and for what is no mechanism."""
 
 from __future__ import annotations
 
 import math
+from typing import cast
 
 import numpy as np
 
@@ -14,6 +15,8 @@ from rne_dynamics.closed_chain.packed import pack, workspace
 from rne_dynamics.errors import AssemblyError, ModelError, SingularPostureError
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.mechanism import BLOCKED, Mechanism
+from rne_dynamics.model.on_tree import OnTree
+from rne_dynamics.model.protocol import not_a_robot
 
 
 def loop_gaps(mechanism: Mechanism, residual: Array) -> list[tuple[str, float, float]]:
@@ -99,3 +102,10 @@ def refusal(mechanism: Mechanism, status: int, q: Array, q_tree: Array) -> Model
         f"loop {name!r} of mechanism {mechanism.name!r} cannot close at {place}: {1e3 * gap:.4g} mm and "
         f"{math.degrees(turn):.4g} deg remain; {where}. {fix}"
     )
+
+
+def as_mechanism(robot: object) -> Mechanism:
+    """`robot` as a mechanism; `ModelError` for an arm with flexible links, `ArgumentError` for what is no robot."""
+    if getattr(robot, "kind", "") == Mechanism.kind:
+        return cast("Mechanism", robot)
+    raise robot.refusal() if isinstance(robot, OnTree) else not_a_robot(robot)

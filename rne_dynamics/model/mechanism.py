@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import ClassVar, Literal, cast
+from typing import ClassVar, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -14,7 +14,6 @@ from rne_dynamics.model.inertia import Array, frozen_array
 from rne_dynamics.model.layout import FLOATING, KIND
 from rne_dynamics.model.loop import Loop
 from rne_dynamics.model.on_tree import OnTree
-from rne_dynamics.model.protocol import not_a_robot
 from rne_dynamics.model.rebuilt import Rebuilt
 from rne_dynamics.model.robot import RobotModel
 from rne_dynamics.spatial.columns import columns
@@ -189,10 +188,3 @@ class Mechanism(OnTree, Rebuilt):
 
 #: What control takes: an open arm in its joint coordinates, or a mechanism in its actuated ones.
 RigidRobot = RobotModel | Mechanism
-
-
-def as_mechanism(robot: object) -> Mechanism:
-    """`robot` as a mechanism; `ModelError` for an arm with flexible links, `ArgumentError` for what is no robot."""
-    if getattr(robot, "kind", "") == Mechanism.kind:
-        return cast("Mechanism", robot)
-    raise robot.refusal() if isinstance(robot, OnTree) else not_a_robot(robot)

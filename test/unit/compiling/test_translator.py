@@ -259,7 +259,7 @@ def changing(a: float) -> Any:
 
 
 def left_by_a_break(a: float) -> int:
-    for i in (0, 2):
+    for i in (0, 2):  # noqa: B007
         if a > 1.0:
             break
     return i
