@@ -21,7 +21,7 @@ from rne_dynamics.ros.processes import wait_until
 from rne_dynamics.ros.state_reader import StateReader
 from rne_dynamics.ros.topic_recorder import TopicRecorder
 
-from .peer import AT_ONCE, PATIENCE
+from .peer import AT_ONCE, PATIENCE, STEP
 
 #: Two arm joints on a torso that pitches, and a head that turns without end.
 TORSO = """<robot name="torso_arm">
@@ -155,21 +155,21 @@ def test_messages_of_the_same_size_with_other_names_are_not_mistaken():
 # -- the node ---------------------------------------------------------------------------------------------------------
 
 
-def test_gravity_is_that_of_a_pitched_torso_whose_state_another_publisher_sends(start, make_peer):
-    peer = make_peer(JOINTS)
-    process = start("computed_torque_controller", robot_description=TORSO, joints=list(JOINTS), state_timeout=2.0,
-                    **AT_ONCE)
+def test_gravity_is_that_of_a_pitched_torso_whose_state_another_publisher_sends(in_lockstep):
+    process, peer = in_lockstep(
+        "computed_torque_controller", JOINTS, robot_description=TORSO, joints=list(JOINTS), **AT_ONCE
+    )
     diagnostics = TopicRecorder(peer.node, DiagnosticArray, "/diagnostics")
-    peer.connect(process)
     np.testing.assert_allclose(peer.answer(Q), gravity(0.0), atol=1e-9)  # not measured: locked at zero
 
     def publish(torso: float) -> list[list[float]]:
         peer.state([torso], names=["torso"])  # a broadcaster of its own
         peer.state(Q)
+        peer.pass_time(STEP)
         return [effort for effort in peer.efforts() if np.allclose(effort, gravity(torso), atol=1e-9)]
 
     def wait(condition: Callable[[], object], what: str) -> None:
-        wait_until(condition, PATIENCE, what, [process], period=0.01)
+        wait_until(condition, PATIENCE, what, [process])
 
     for torso in (0.4, 0.403, 0.2):
         for _ in range(20):  # it comes and stays
