@@ -14,13 +14,13 @@ LAYER = {
     "description": 2, "dynamics": 2, "straight_line": 2,
     "bound": 3, "bound_batch": 3, "c_export": 3, "c_functions": 3, "closed_chain": 3, "flexible": 3, "dispatch": 3,
     "control": 4, "figures": 4, "simulation": 4, "verification": 4,
-    "benchmarking": 5, "cli": 5, "faults": 5, "recording": 5, "ros": 5, "viewer": 5,
+    "cli": 5, "recording": 5, "ros": 5, "viewer": 5,
 }  # fmt: skip
 #: Imports within a layer that are allowed (importing, imported).
 SAME_LAYER = {
     ("compiling", "errors"), ("compiling", "advice"), ("spatial", "compiling"), ("spatial", "errors"),
-    ("flexible", "closed_chain"), ("simulation", "control"), ("cli", "ros"), ("cli", "benchmarking"),
-    ("cli", "faults"), ("cli", "viewer"), ("ros", "viewer"), ("faults", "ros"), ("model", "errors"),
+    ("flexible", "closed_chain"), ("simulation", "control"), ("cli", "ros"),
+    ("cli", "viewer"), ("ros", "viewer"), ("model", "errors"),
     ("cli", "recording"), ("ros", "recording"), ("viewer", "recording"),
     ("bound", "bound_batch"), ("bound", "dispatch"), ("bound", "closed_chain"),
     ("bound_batch", "closed_chain"), ("bound_batch", "dispatch"), ("dynamics", "straight_line"),
@@ -28,9 +28,7 @@ SAME_LAYER = {
     ("dispatch", "closed_chain"), ("dispatch", "flexible"),
 }  # fmt: skip
 WITHOUT_DESCRIPTION = {package for package, layer in LAYER.items() if layer in (3, 4)}
-#: Packages that may import ROS: the nodes, and the faults that are injected into running nodes.
-WITH_ROS = {"ros", "faults"}
-#: First names of ROS packages: a module outside WITH_ROS that imports one does not run without ROS.
+#: First names of ROS packages: a module outside ros/ that imports one does not run without ROS.
 ROS = {
     "rclpy", "launch", "launch_ros", "ament_index_python", "tf2_ros", "rcl_interfaces", "builtin_interfaces",
 }  # fmt: skip
@@ -60,14 +58,14 @@ def test_only_ros_imports_ros() -> None:
         for entry in source(path).imports:
             first = entry.name.split(".")[0]
             is_ros = first in ROS or first.endswith(("_msgs", "_srvs"))
-            assert not is_ros or subpackage(path) in WITH_ROS, f"{path.name}:{entry.line} imports {entry.name}"
+            assert not is_ros or subpackage(path) == "ros", f"{path.name}:{entry.line} imports {entry.name}"
 
 
 def test_other_packages_import_ros_inside_functions_only() -> None:
     for path in MODULES:
         for entry in source(path).imports:
-            nodes = entry.name.startswith((f"{PACKAGE.name}.ros", f"{PACKAGE.name}.faults"))
-            late = entry.late or entry.typing or subpackage(path) in WITH_ROS
+            nodes = entry.name.startswith(f"{PACKAGE.name}.ros")
+            late = entry.late or entry.typing or subpackage(path) == "ros"
             assert late or not nodes, f"{path.name}:{entry.line}: import {entry.name} inside the function"
 
 
@@ -103,7 +101,7 @@ def test_what_the_documentation_locates_is_there() -> None:
     """Each file of the table "Where is …" contains the name given for it."""
     page = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
     section = page.partition("## Where is")[2].partition("\n## ")[0]
-    rows = re.findall(r"^\| (.+) \| `([\w/]+\.pyi?)` \| `(.+)` \|$", section, re.M)
+    rows = re.findall(r"^\| (.+) \| `([\w/.]+\.pyi?)` \| `(.+)` \|$", section, re.M)
     assert len(rows) == section.count("\n|") - 2, "a row that is not read here"
     for wanted in ("URDF joint", "(2.1.19.4)", "effort limited", "joint that sticks"):
         assert any(wanted in what for what, _, _ in rows), wanted

@@ -11,10 +11,6 @@ FUNCTION_LINES, ARGUMENTS, FILE_LINES = 80, 10, 300
 #: Type-only imports that close a circle of modules (importing, imported).
 TYPE_CIRCLES = {
     ("rne_dynamics.ros.process", "rne_dynamics.ros.lifecycle"),
-    ("rne_dynamics.faults.fault", "rne_dynamics.faults.rig"),
-    ("rne_dynamics.faults.controller", "rne_dynamics.faults.rig"),
-    ("rne_dynamics.faults.driver", "rne_dynamics.faults.rig"),
-    ("rne_dynamics.faults.lockstep", "rne_dynamics.faults.rig"),
 }
 
 #: Functions over 80 lines (without docstring) or 10 arguments, and why.

@@ -3,7 +3,8 @@
 In a ```console block a line that starts with "$ " is a command. `rne` commands are run in this process, examples and
 benchmarks in one of their own. Those in PARSED_ONLY take their time and have their own tests: only their arguments are
 parsed and their robot is loaded. `arm.urdf` is an arm in the folder where commands run.
-`make` targets must exist; `ros2 launch` and `ros2 run` must name what is there, with arguments that launch files
+`make` targets and variables must exist; `make bench` with arguments is run in this process, those of `make faults` are
+parsed; `ros2 launch` and `ros2 run` must name what is there, with arguments that launch files
 declare; `ros2 topic`, `ros2 service` and `ros2 action` must name a topic of a node, and fields that its messages have.
 Commands to running nodes (`rne send`) only have their arguments parsed and their nodes and joints checked; of nodes
 that are started as Python modules, files and parameters are checked.
@@ -26,6 +27,7 @@ from pathlib import Path
 
 import pytest
 import yaml
+from comparison.command import main as bench
 from support.c_compiler import CXX
 
 import rne_dynamics as rne
@@ -44,7 +46,7 @@ FOREIGN = (
     "rosdep install ", "pip install ", "colcon build", "source install/setup.bash", "git clone ", "sudo apt ",
     "cmake -S panda_c ", "cmake --build panda_c/", "ctest --test-dir panda_c/",  # test_c_export.py
 )  # fmt: skip
-PARSED_ONLY = ("demo", "faults", "guide", "send", "stop", "state", "view")
+PARSED_ONLY = ("demo", "guide", "send", "stop", "state", "view")
 #: Moves of pages that show an arm that does not track.
 UNTRACKED = tuple(map(shlex.split, (
     "simulate examples/four_joint_arm.urdf --to shoulder=60deg --seconds 2 --unknown-payload tool=0.5",
@@ -98,6 +100,8 @@ def test_command_works_or_names_what_exists(
             pytest.skip("no C++ compiler: sudo apt install g++")
         run([sys.executable, *words[1:]], tmp_path)
     elif words[0] == "make":
+        furnish(tmp_path)
+        monkeypatch.chdir(tmp_path)
         check_make(words[1:])
     elif words[:2] in (["ros2", "launch"], ["ros2", "run"]):
         check_ros2(words[1:])
@@ -171,7 +175,16 @@ def check_make(words: list[str]) -> None:
     variables = [w for w in words if "=" in w]
     assert set(words) - set(variables) <= targets
     for word in variables:
-        assert f"$({word.split('=')[0]})" in (ROOT / "Makefile").read_text(encoding="utf-8")
+        name, _, value = word.partition("=")
+        assert f"$({name})" in (ROOT / "Makefile").read_text(encoding="utf-8")
+        if name == "BENCH_ARGS":
+            assert bench(shlex.split(value)) == 0
+        if name == "FAULTS_ARGS":
+            pytest.importorskip("rclpy", reason="ROS 2 is not installed")
+            faults = importlib.import_module("faults.command")
+            parser = argparse.ArgumentParser()
+            faults.configure(parser)
+            faults.campaign.chosen(parser.parse_args(shlex.split(value)).only)
 
 
 def check_ros2(words: list[str]) -> None:

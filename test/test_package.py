@@ -230,7 +230,7 @@ class Refuse:
 sys.meta_path.insert(0, Refuse())
 import rne_dynamics
 names = [m.name for m in pkgutil.walk_packages(rne_dynamics.__path__, "rne_dynamics.", onerror=lambda n: None)]
-names = [n for n in names if not n.startswith(("rne_dynamics.ros", "rne_dynamics.faults"))]
+names = [n for n in names if not n.startswith("rne_dynamics.ros")]
 for name in names:
     importlib.import_module(name)
 print(len(names))

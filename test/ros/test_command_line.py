@@ -7,10 +7,10 @@ import importlib
 
 import pytest
 import rclpy
+from faults.campaign import Campaign
 
 import rne_dynamics
 from rne_dynamics.cli.main import main as rne
-from rne_dynamics.faults.campaign import Campaign
 from rne_dynamics.ros.arm_processes import session_node
 from rne_dynamics.ros.command_line import own_words
 from rne_dynamics.ros.parameter_page import NODES

@@ -15,12 +15,12 @@ import pytest
 pytest.importorskip("rclpy", reason="ROS 2's client library is not installed: pip install 'rne_dynamics[ros]'")
 
 import rclpy
+from faults.arm import COMPUTED_TORQUE, TWO_LINKS
+from faults.rig import Rig
 from rclpy.context import Context
 from sensor_msgs.msg import JointState
 from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 
-from rne_dynamics.faults.arm import COMPUTED_TORQUE, TWO_LINKS
-from rne_dynamics.faults.rig import Rig
 from rne_dynamics.ros.qos import OFFERED
 from rne_dynamics.ros.topic_recorder import TopicRecorder
 from rne_dynamics.ros.trajectory_message import duration_message

@@ -6,8 +6,7 @@ import math
 
 import numpy as np
 import pytest
-
-from rne_dynamics.faults.effort_checks import EffortLog, PromisedLimits, violations
+from faults.effort_checks import EffortLog, PromisedLimits, violations
 
 LIMITS = PromisedLimits(("j1", "j2"), np.array([60.0, 25.0]), np.array([1200.0, 500.0]))
 

@@ -9,11 +9,11 @@ import pytest
 
 pytest.importorskip("rclpy", reason="ROS 2's client library is not installed: pip install '.[ros]'")
 
-from rne_dynamics.faults import campaign
-from rne_dynamics.faults.campaign import ALL, FAULTS, Campaign, tried
-from rne_dynamics.faults.fault import Fault
-from rne_dynamics.faults.robots import ROBOTS
-from rne_dynamics.faults.table import inserted
+from faults import campaign
+from faults.campaign import ALL, FAULTS, Campaign, tried
+from faults.fault import Fault
+from faults.robots import ROBOTS
+from faults.table import inserted
 
 #: Each fault on its usual arm and controller, and what is tried on others besides.
 NAMES = {fault.name for fault in FAULTS}
@@ -86,14 +86,14 @@ def test_a_fault_of_the_arm_is_tried_on_every_arm_and_each_case_has_a_name_of_it
 
 def test_the_table_in_the_docs_is_up_to_date(root: Path) -> None:
     page = (root / "docs/safety.md").read_text(encoding="utf-8")
-    assert inserted(page, FAULTS) == page, "write it with: rne faults --table docs/safety.md"
+    assert inserted(page, FAULTS) == page, "write it with: make faults FAULTS_ARGS='--table docs/safety.md'"
 
 
 @pytest.mark.slow
 def test_a_failure_is_reported_and_spoils_no_other() -> None:
     """A reaction that does not come, and one that raises: the campaign goes on."""
-    from rne_dynamics.faults.fault import Faults
-    from rne_dynamics.faults.rig import Rig
+    from faults.fault import Faults
+    from faults.rig import Rig
 
     faults = Faults("test")
 
@@ -117,8 +117,8 @@ def test_a_failure_is_reported_and_spoils_no_other() -> None:
 
 @pytest.mark.slow
 def test_an_error_of_the_campaign_itself_is_raised_and_leaves_no_process() -> None:
-    from rne_dynamics.faults.fault import Faults
-    from rne_dynamics.faults.rig import Rig
+    from faults.fault import Faults
+    from faults.rig import Rig
 
     faults, rigs = Faults("test"), []
 

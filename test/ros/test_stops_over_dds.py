@@ -7,15 +7,15 @@ import pytest
 
 pytest.importorskip("rclpy", reason="ROS 2's client library is not installed: pip install '.[ros]'")
 
+from faults import campaign
+from faults.arm import COMPUTED_TORQUE, GRAVITY_COMPENSATION, STOP, STOP_SLACK
+from faults.driver import RATE
+from faults.falsify import silence
+from faults.fault import Faults
+from faults.rig import Rig
+from faults.robots import ROBOTS
 from lifecycle_msgs.msg import Transition
 
-from rne_dynamics.faults import campaign
-from rne_dynamics.faults.arm import COMPUTED_TORQUE, GRAVITY_COMPENSATION, STOP, STOP_SLACK
-from rne_dynamics.faults.driver import RATE
-from rne_dynamics.faults.falsify import silence
-from rne_dynamics.faults.fault import Faults
-from rne_dynamics.faults.rig import Rig
-from rne_dynamics.faults.robots import ROBOTS
 from rne_dynamics.model.tree import Payload
 from rne_dynamics.simulation.runs.drive_faults import felt_inertia
 

@@ -10,11 +10,11 @@ pytest.importorskip("mujoco", reason="the oracle is MuJoCo: pip install '.[test]
 import mujoco
 import numpy as np
 import pinocchio as pin
+from comparison.peers.mujoco import MujocoModel
+from comparison.peers.pinocchio import PinocchioModel
 from support.errors import relative_error
 
 import rne_dynamics as rne
-from rne_dynamics.benchmarking.peers.mujoco import MujocoModel
-from rne_dynamics.benchmarking.peers.pinocchio import PinocchioModel
 
 
 def in_pinocchio(robot: rne.RobotModel, text: str, seed: int) -> float:

@@ -10,8 +10,8 @@ pytest.importorskip("pinocchio", reason="the oracle is Pinocchio: rosdep, or pip
 
 import numpy as np
 import pinocchio as pin
+from comparison.peers.pinocchio import PinocchioModel
 
-from rne_dynamics.benchmarking.peers.pinocchio import PinocchioModel
 from rne_dynamics.model.robot import RobotModel
 
 

@@ -16,7 +16,7 @@ from rne_dynamics.description.share import share_file
 URDF = str(share_file("urdf/planar2.urdf"))
 #: What a command needs besides the option that is tried.
 NEEDED = {
-    "bench": ["batches"], "check": [URDF], "export": [URDF], "guide": ["planar2"], "info": ["planar2"],
+    "check": [URDF], "export": [URDF], "guide": ["planar2"], "info": ["planar2"],
     "new": [URDF], "plot": ["none.csv"], "send": ["--home"], "simulate": ["planar2"], "verify": ["planar2"],
     "view": ["planar2"],
 }  # fmt: skip
@@ -113,9 +113,8 @@ def test_what_cannot_be_done_is_said_at_once(capsys, words, message):
         "simulate planar2 --samples 2 --out {}/a.npz", "demo --out {}/a.png", "demo --movie {}/a.gif",
         "demo --report {}/a.html", "demo --record {}/a.mcap", "guide planar2 --out {}/a.png",
         "plot none.csv --out {}/a.png",
-        "new planar2 --out {}/a.yaml", "verify planar2 --plot {}/a.png", "bench --out {}/a.json", "bench --plot {}/a",
-        "bench --report {}/a.html", "export planar2 --out {}/a.urdf", "export planar2 --language c --out {}/a",
-        "faults --report {}/a.html", "faults --table {}/a.md", "warmup --dir {}/a",
+        "new planar2 --out {}/a.yaml", "verify planar2 --plot {}/a.png", "export planar2 --out {}/a.urdf",
+        "export planar2 --language c --out {}/a", "warmup --dir {}/a",
     ],
 )  # fmt: skip
 def test_no_command_makes_the_folder_of_its_files(capsys, tmp_path, words):

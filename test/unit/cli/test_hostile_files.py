@@ -46,7 +46,6 @@ COMMANDS = {
     "new {} --out new.yaml --force": ROBOT,
     "plot {} --out plot.png": RECORDING,
     "view puma560 --replay {}": RECORDING,
-    "bench --from {}": (".json",),
 }
 #: Of each kind one, for every change; the whole table is slow.
 FAST = [

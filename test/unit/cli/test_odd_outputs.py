@@ -30,8 +30,6 @@ def folder(tmp_path, monkeypatch):
     ("simulate puma560 --out .", "--out is '.'; name a file"),
     ("verify puma560 --plot x.foo", "--plot is 'x.foo'; its ending must be"),
     ("verify puma560 --plot /proc/x.png", "--plot is '/proc/x.png'"),
-    ("bench --out x.txt", "--out is 'x.txt'; its ending must be .json"),
-    ("bench --plot file/pictures", "'file' is no folder"),
     ("export puma560 --out file/x.urdf", "'file' is no folder"),
     ("export puma560 --language c --out file/c", "'file' is no folder"),
     ("demo --out x.foo", "--out is 'x.foo'; its ending must be"),
@@ -40,10 +38,7 @@ def folder(tmp_path, monkeypatch):
     ("new puma560 --out file/x.yaml", "'file' is no folder"),
     ("simulate puma560 --tolerance 0", "--tolerance is 0; it must be positive"),
 ])  # fmt: skip
-def test_an_output_is_refused_before_the_work(words, said, capsys, monkeypatch):
-    if words.startswith("bench"):
-        bench = importlib.import_module("rne_dynamics.cli.bench")
-        monkeypatch.setattr(bench, "_measure", lambda *_: pytest.fail("measured first"))
+def test_an_output_is_refused_before_the_work(words, said, capsys):
     if "/proc" in words and os.access("/proc", os.W_OK):
         assert not os.path.lexists("/proc/x.png")  # root has the permission, and finds out at the end
         return

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from comparison.robots import load
 from support.errors import relative_error
 
 import rne_dynamics as rne
-from rne_dynamics.benchmarking.robots import load
 from rne_dynamics.cli.main import main
 from rne_dynamics.description.model_file import urdf_source
 from rne_dynamics.errors import DescriptionError

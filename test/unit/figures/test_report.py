@@ -8,6 +8,7 @@ from html.parser import HTMLParser
 from pathlib import Path
 
 import pytest
+from comparison.command import main as bench
 
 from rne_dynamics.cli.main import main
 from rne_dynamics.errors import ArgumentError
@@ -119,25 +120,25 @@ def test_report_of_a_simulation_has_numbers_units_picture_and_command(tmp_path, 
 def test_results_of_a_benchmark_are_drawn_again(tmp_path, capsys):
     pictures, report = tmp_path / "pictures", tmp_path / "bench.html"
     source = ROOT / "docs" / "performance.json"
-    assert main(["bench", "--from", str(source), "--plot", str(pictures), "--report", str(report)]) == 0
+    assert bench(["--from", str(source), "--plot", str(pictures), "--report", str(report)]) == 0
     assert "single calls from Python" in capsys.readouterr().out
     assert sorted(p.name for p in pictures.iterdir()) == ["bench_batch.png", "bench_calls.png", "bench_scaling.png"]
     page = read(report)
     assert "all answers agree" in page.text
     assert len(page.addresses) == 3
     assert any("ur5" in cell for row in page.rows for cell in row)
-    assert main(["bench", "calls", "--from", str(source)]) == 1
+    assert bench(["calls", "--from", str(source)]) == 1
     assert "--from measures nothing" in capsys.readouterr().err
 
 
 def test_report_of_faults_has_failures_first(tmp_path):
     pytest.importorskip("rclpy", reason="ROS 2's client library is not installed: pip install '.[ros]'")
-    from rne_dynamics.cli.faults import write_report
-    from rne_dynamics.faults.campaign import FAULTS, Result
+    from faults.campaign import FAULTS, Result
+    from faults.command import write_report
 
     results = (Result(FAULTS[0], "", 10, 1.0), Result(FAULTS[1], "the arm <fell>", 5, 2.0))
     path = tmp_path / "faults.html"
-    write_report(path, "rne faults", results, 3.0)
+    write_report(path, "python test/faults", results, 3.0)
     page = read(path)
     assert "Not passed: 1 of 2 faults caused the documented reaction" in page.text
     assert page.rows[1][3] == "the arm <fell>"

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from faults.arm import load_arm
 from support.supervised import Rig, settings
 
 from rne_dynamics.control.guards.state_limits import StateLimits
@@ -19,7 +20,6 @@ from rne_dynamics.control.streaming.limits import SetpointError, StreamLimits
 from rne_dynamics.control.supervision.motion_queue import Ending
 from rne_dynamics.control.turns import continuous
 from rne_dynamics.errors import TrajectoryError
-from rne_dynamics.faults.arm import load_arm
 
 ROBOT = load_arm()
 TURNS = continuous(ROBOT)

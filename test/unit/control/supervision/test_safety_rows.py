@@ -1,6 +1,6 @@
 """Every row of the tables of docs/safety.md, on arms that are not the model.
 
-The tables of faults below "Tests" are the campaign's: `rne faults --foreign`, in test/ros/test_faults.py.
+The tables of faults below "Tests" are the campaign's: `make faults`, in test/ros/test_faults.py.
 """
 
 from __future__ import annotations
@@ -501,7 +501,7 @@ def rows(page: str) -> list[str]:
 def test_every_row_of_the_page_is_shown(root):
     found = rows((root / "docs" / "safety.md").read_text(encoding="utf-8"))
     assert sorted(found) == sorted(ROWS), set(found) ^ set(ROWS)
-    faults = pytest.importorskip("rne_dynamics.faults.campaign", reason="ROS 2 is not installed").FAULTS
+    faults = pytest.importorskip("faults.campaign", reason="ROS 2 is not installed").FAULTS
     named = {name for case in ROWS.values() if isinstance(case, tuple) for name in case}
     assert named <= {fault.name for fault in faults}
 

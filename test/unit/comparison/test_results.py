@@ -1,0 +1,161 @@
+"""Agreement, ratios and goals, JSON and the page, on made-up contenders."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from comparison import page
+from comparison.command import main
+from comparison.contenders import Case, Comparison, Contender, differences
+from comparison.goals import GOALS, LARGE
+from comparison.results import Results
+from comparison.summary import summary, time_text
+from comparison.timing import Times
+
+from rne_dynamics.errors import ArgumentError
+
+
+def contender(name: str, answer=(1.0, 2.0), n: int = 6, **more) -> Contender:
+    given = None if answer is None else np.array(answer)
+    return Contender(name, f"{name}()", {}, None if given is None else lambda: given, n, **more)
+
+
+def case(*contenders: Contender, compared: tuple[Comparison, ...] = (), **more) -> Case:
+    return Case("calls", "ur5", "inverse_dynamics", contenders, compared, **more)
+
+
+def times(**found: tuple[float, ...]) -> dict[str, Times]:
+    return {name: Times(1, rounds) for name, rounds in found.items()}
+
+
+def results() -> Results:
+    machine = {"cpu": "a processor", "cores": 2, "load": 0.1, "python": "3.11", "packages": {"numpy": "2"}}
+    return Results(machine, {"sections": ["calls", "scaling"], "repeats": 3})
+
+
+def measured() -> Results:
+    found = results()
+    compared = (Comparison("plain", ("pin",), "plain"), Comparison("bound", ("pin",), "bound"))
+    found.note_times(
+        case(contender("plain"), contender("bound"), contender("pin"), compared=compared),
+        times(plain=(4.0, 5.0), bound=(0.25, 0.5), pin=(2.0, 3.0)),
+    )
+    big = contender("n = 1000", n=1000), contender("n = 10", n=10)
+    grown = Case("scaling", "chain", "gravity_torque", big, (Comparison("n = 1000", ("n = 10",), "scaling"),),
+                 each_link=True)  # fmt: skip
+    found.note_times(grown, {"n = 1000": Times(1, (1200.0,)), "n = 10": Times(1, (10.0,))})
+    found.left_out.append("left out: mujoco: it is not installed")
+    return found
+
+
+@pytest.mark.parametrize("wrong", [(1.0, 2.0 + 1e-6), (1.0, np.nan), (np.inf, 2.0), (1.0,), (2.0, 1.0)])
+def test_a_wrong_answer_of_a_peer_is_found(wrong):
+    found, made = results(), case(contender("plain"), contender("bound"), contender("pin", wrong))
+    assert not found.note_differences(differences(made))
+    (measured_times,) = found.disagreements
+    assert (measured_times.first, measured_times.second) == ("plain", "pin")
+    assert not found.agrees
+    assert "ur5, inverse_dynamics: plain and pin" in str(measured_times)
+    back = Results.from_json(json.loads(json.dumps(found.as_json())))
+    assert back.disagreements == found.disagreements
+
+
+def test_round_off_agrees_and_calls_that_compute_nothing_are_not_asked():
+    found = results()
+    made = case(contender("plain"), contender("pin", (1.0, 2.0 + 1e-12)), contender("empty", None))
+    assert found.note_differences(differences(made))
+    assert found.largest_difference == pytest.approx(5e-13, rel=1e-3)
+
+
+def test_pairs_say_who_must_agree_with_whom():
+    made = case(contender("a"), contender("b", (5.0,)), contender("c", (5.0,)), pairs=(("b", "c"),))
+    assert [d.agrees for d in differences(made)] == [True]
+
+
+def test_ratios_are_of_the_smallest_times_and_judged():
+    plain, bound, growth = measured().ratios
+    assert (plain.ratio, plain.bound, plain.met) == (0.5, 3.0, False)
+    assert (bound.ratio, bound.ratio_of_medians, bound.met) == (8.0, 2.5 / 0.375, True)
+    assert (growth.ratio, growth.slower, growth.met) == (pytest.approx(1.2), True, True)
+
+
+def test_goals_ask_for_more_of_large_robots():
+    assert [GOALS["derivatives"].bound_at(n) for n in (LARGE - 1, LARGE)] == [5.0, 2.0]
+    assert not GOALS["derivatives"].met(float("nan"), 6)
+    assert not GOALS["scaling"].met(float("nan"), 6)
+
+
+def test_the_fastest_of_several_peers_counts_for_one_state_and_core():
+    found = results()
+    compared = (Comparison("ours", ("pool", "call"), "batch"),)
+    parts = (
+        contender("ours", states=100), contender("pool", states=100, threads=2), contender("call", less="empty"),
+        contender("empty", None),
+    )  # fmt: skip
+    found.note_times(case(*parts, compared=compared), times(ours=(100.0,), pool=(1600.0,), call=(48.0,), empty=(18.0,)))
+    measured_times = {m.contender: m.minimum for m in found.measurements}
+    assert measured_times == {"ours": 1.0, "pool": 32.0, "call": 30.0, "empty": 18.0}
+    (ratio,) = found.ratios
+    assert (ratio.theirs, ratio.against, ratio.ratio, ratio.met) == ("call", "pool or call", 30.0, True)
+
+
+def test_json_there_and_back():
+    found = measured()
+    assert Results.from_json(json.loads(json.dumps(found.as_json()))) == found
+
+
+@pytest.mark.parametrize("data", [[], {}, {"format": 0}, {"format": 1}, {"format": 1, "measurements": [1]}])
+def test_what_is_no_report_is_refused(data):
+    with pytest.raises(ArgumentError, match=r"no .*report of `make bench`"):
+        Results.from_json(data)
+
+
+def test_the_page_holds_the_figures_between_its_marks():
+    found = measured()
+    old = f"# Title\n\n{page.BEGIN}\nold figures\n{page.END}\n\nprose\n"
+    new = f"\n{page.figures(found)}\n".join(page.around_figures(old))
+    assert new.startswith("# Title\n")
+    assert new.endswith("prose\n")
+    assert "old figures" not in new
+    assert page.around_figures(new) == page.around_figures(old)
+    assert "| ur5 (6) | inverse dynamics | 4 ns | 0.25 ns | 2 ns | **0.50** | 8.00 |" in new
+    assert f"| {GOALS['plain'].what} | {GOALS['plain'].wanted} | 0.50 |" in new
+    assert "mujoco: it is not installed" in new
+    with pytest.raises(ArgumentError, match="no marks for figures"):
+        page.around_figures("# Title\n")
+
+
+def test_a_page_is_written_from_a_report_without_measuring(tmp_path: Path, capsys):
+    report, target = tmp_path / "report.json", tmp_path / "page.md"
+    report.write_text(json.dumps(measured().as_json()), encoding="utf-8")
+    target.write_text(f"{page.BEGIN}\n{page.END}\n", encoding="utf-8")
+    main(["--from", str(report), "--page", str(target)])
+    assert "### Goals" in target.read_text(encoding="utf-8")
+    report.write_text("{", encoding="utf-8")
+    assert main(["--from", str(report)]) == 1
+    assert "is no report" in capsys.readouterr().err
+
+
+def test_a_busy_computer_is_reported():
+    found = measured()
+    found.note_share(9.9, 10.0)
+    assert "BUSY" not in page.figures(found)
+    found.note_share(0.1, 10.0)
+    assert "these rounds received 50 % of their core" in page.figures(found)
+
+
+def test_the_summary_names_what_misses():
+    lines = {line.goal.what: line for line in summary(measured())}
+    assert lines[GOALS["plain"].what].verdict == "0 of 1; not: ur5 inverse_dynamics 0.50"
+    assert lines[GOALS["scaling"].what].verdict == "all"
+
+
+@pytest.mark.parametrize(
+    ("ns", "text"),
+    [(0.5, "0.5 ns"), (999.0, "999 ns"), (999.7, "1 µs"), (12_345.0, "12.3 µs"), (2e6, "2 ms"), (3e9, "3 s")],
+)
+def test_times_have_units(ns, text):
+    assert time_text(ns) == text
