@@ -8,13 +8,13 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
+from faults.drive_faults import felt_inertia
 from faults.effort_checks import PromisedLimits
 
 from rne_dynamics.description.share import share_file
 from rne_dynamics.description.urdf import load_urdf
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.robot import RobotModel
-from rne_dynamics.simulation.runs.drive_faults import felt_inertia
 
 #: The nodes whose reactions are checked.
 COMPUTED_TORQUE, GRAVITY_COMPENSATION = "computed_torque_controller", "gravity_compensation"

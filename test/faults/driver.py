@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 
 import numpy as np
+from faults.drive_faults import DriveFaults, FaultySimulator
 from faults.effort_checks import EffortLog
 from faults.foreign import ForeignSimulator
 from faults.lockstep import Lockstep
@@ -22,7 +23,6 @@ from rne_dynamics.model.robot import RobotModel
 from rne_dynamics.ros.messages import write_stamp
 from rne_dynamics.ros.qos import OFFERED
 from rne_dynamics.simulation.plant.plant import ArmPlant
-from rne_dynamics.simulation.runs.drive_faults import DriveFaults, FaultySimulator
 
 #: Joint states per second, and steps of the physics between two.
 RATE, SUBSTEPS = 250.0, 2

@@ -10,7 +10,9 @@ from collections import deque
 from dataclasses import replace
 
 import numpy as np
+from faults.drive_faults import FaultySimulator
 from numpy.typing import ArrayLike
+from support.elastic_gears import Gears, Motors
 
 from rne_dynamics.dynamics.composite.mass_matrix import mass_matrix
 from rne_dynamics.dynamics.newton_euler.gravity import gravity_torque
@@ -21,8 +23,6 @@ from rne_dynamics.model.robot import RobotModel
 from rne_dynamics.model.tree import TreeLink
 from rne_dynamics.simulation.plant.plant import ArmPlant
 from rne_dynamics.simulation.plant.state import State
-from rne_dynamics.simulation.runs.drive_faults import FaultySimulator
-from rne_dynamics.simulation.runs.elastic_gears import Gears, Motors
 
 #: Largest deviation of a link's mass, as a part of it, and the seed of all of them. The arms have 25 % more effort than
 #: their model needs, so they could not hold much more.

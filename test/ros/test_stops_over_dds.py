@@ -9,6 +9,7 @@ pytest.importorskip("rclpy", reason="ROS 2's client library is not installed: pi
 
 from faults import campaign
 from faults.arm import COMPUTED_TORQUE, GRAVITY_COMPENSATION, STOP, STOP_SLACK
+from faults.drive_faults import felt_inertia
 from faults.driver import RATE
 from faults.falsify import silence
 from faults.fault import Faults
@@ -17,7 +18,6 @@ from faults.robots import ROBOTS
 from lifecycle_msgs.msg import Transition
 
 from rne_dynamics.model.tree import Payload
-from rne_dynamics.simulation.runs.drive_faults import felt_inertia
 
 ROUNDS = 50
 #: Natural frequency of an end stop that yields, 1/s.

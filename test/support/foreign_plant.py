@@ -18,12 +18,12 @@ pytest.importorskip("mujoco", reason="the plant is MuJoCo's: pip install '.[test
 
 import mujoco
 import numpy as np
+from support.elastic_gears import Gears, Motors
 
 import rne_dynamics as rne
 from rne_dynamics.model.friction import joint_friction
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.robot import RobotModel
-from rne_dynamics.simulation.runs.elastic_gears import Gears, Motors
 
 #: Longest step of MuJoCo, s: with gears, which are stiff, and without.
 ELASTIC_STEP, RIGID_STEP = 2.5e-4, 1e-3

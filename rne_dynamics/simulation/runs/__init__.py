@@ -1,1 +1,1 @@
-"""Simulations step by step, their logs, drives and faults."""
+"""Simulations step by step, their logs and drives."""

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 from faults.arm import COMPUTED_TORQUE, GRAVITY_COMPENSATION
+from faults.drive_faults import Hand
 from faults.driver import COMMAND_TIMEOUT
 from faults.fault import Faults
 from faults.rig import Rig
 from faults.robots import ROBOTS
-
-from rne_dynamics.simulation.runs.drive_faults import Hand
 
 FAULTS = Faults("drive")
 fault = FAULTS.fault

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 from faults.arm import COMPUTED_TORQUE, GRAVITY_COMPENSATION, Arm
+from faults.drive_faults import felt_inertia
 from faults.fault import Faults
 from faults.rig import Rig
 from faults.robots import ROBOTS
@@ -11,7 +12,6 @@ from lifecycle_msgs.msg import Transition
 
 from rne_dynamics.dynamics.newton_euler.gravity import gravity_torque
 from rne_dynamics.model.inertia import Array
-from rne_dynamics.simulation.runs.drive_faults import felt_inertia
 
 FAULTS = Faults("wall")
 fault = FAULTS.fault

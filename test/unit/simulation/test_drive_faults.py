@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from faults.drive_faults import FaultySimulator, Hand, felt_inertia
 
 import rne_dynamics as rne
 from rne_dynamics.errors import SimulationError
 from rne_dynamics.model.assembly import with_payload
 from rne_dynamics.model.tree import Payload
 from rne_dynamics.simulation.plant.plant import ArmPlant
-from rne_dynamics.simulation.runs.drive_faults import FaultySimulator, Hand, felt_inertia
 from rne_dynamics.simulation.runs.simulator import Simulator
 
 ROBOT = rne.load_urdf("puma560")
