@@ -15,6 +15,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from analytic.pantograph import cut_as_the_paper
+from comparison.generated import ladder
 from support import mechanisms
 from support.constrained_engines import ConstrainedMujoco, ConstrainedPinocchio, expressible, in_mujoco
 from support.errors import relative_error
@@ -25,7 +26,6 @@ from rne_dynamics.closed_chain.assembly import assemble
 from rne_dynamics.closed_chain.forward_dynamics import closed_forward_dynamics
 from rne_dynamics.closed_chain.inverse_dynamics import closed_inverse_dynamics
 from rne_dynamics.model.assembly import assemble as assemble_tree
-from rne_dynamics.model.generated import ladder
 from rne_dynamics.model.inertia import Inertia
 from rne_dynamics.model.loop import Loop, LoopFrame, LoopKind
 from rne_dynamics.model.mechanism import Mechanism

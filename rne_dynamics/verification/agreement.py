@@ -72,6 +72,23 @@ class Agreement:
         return max(chosen, key=lambda d: _size(d.relative / d.tolerance), default=None)
 
 
+class LargestDifferences:
+    """The largest difference of each pair of engines in each quantity, over all states noted."""
+
+    def __init__(self) -> None:
+        self._found: dict[tuple[Quantity, str, str], tuple[float, float]] = {}
+
+    def note(self, pair: tuple[Quantity, str, str], apart: Array, size: Array, plain: Array) -> None:
+        """Differences of a pair, with the sizes that `Disagreement` relates them to; shape (B,) each."""
+        here = [_size(float((apart / x).max(initial=0.0))) for x in (size, plain)]
+        relative, absolute = map(max, here, self._found.get(pair, (0.0, 0.0)))
+        self._found[pair] = relative, absolute
+
+    def disagreements(self, tolerance: Callable[[str, str], float]) -> tuple[Disagreement, ...]:
+        """All of them; `tolerance` of two engines."""
+        return tuple(Disagreement(*pair, *found, tolerance(*pair[1:])) for pair, found in self._found.items())
+
+
 def compare(
     robot: RigidRobot, count: int = 200, seed: int = 0, *, loaded: bool = True, progress: Progress | None = None
 ) -> Agreement:
@@ -99,7 +116,7 @@ def compare(
         cases.append(loaded_states(robot, count, seed))
     report = progress or (lambda what, done: None)
     jobs = [(rows, q) for rows in cases for q in QUANTITIES if q != "mass matrix" or rows is cases[0]]
-    worst: dict[tuple[Quantity, str, str], tuple[float, float]] = {}
+    largest = LargestDifferences()
     remarks: list[str] = []
     total = sum(engine.offers(q) for _, q in jobs for engine in engines)
     done = 0
@@ -119,20 +136,12 @@ def compare(
             continue
         sizes = _sizes(quantity, robot, rows, answers)
         for (first, a), (second, b) in itertools.combinations(answers.items(), 2):
-            key = (quantity, first, second)
-            here, before = _difference(a, b, *sizes), worst.get(key, (0.0, 0.0))
-            worst[key] = max(before[0], here[0]), max(before[1], here[1])
+            apart = np.abs(a - b).reshape(len(a), -1).max(axis=1, initial=0.0)
+            largest.note((quantity, first, second), apart, *sizes)
     report("", 1.0)
     linear = {engine.name for engine in engines if engine.linear}
-    return Agreement(
-        tuple(
-            Disagreement(
-                quantity, a, b, relative, plain, TOLERANCE_LINEAR if {a, b} <= linear else TOLERANCE
-            )
-            for (quantity, a, b), (relative, plain) in worst.items()
-        ),
-        tuple(dict.fromkeys(remarks)),
-    )
+    found = largest.disagreements(lambda a, b: TOLERANCE_LINEAR if {a, b} <= linear else TOLERANCE)
+    return Agreement(found, tuple(dict.fromkeys(remarks)))
 
 
 def engines_of(robot: RigidRobot) -> tuple[Engine[Any], ...]:
@@ -155,11 +164,6 @@ def _sizes(quantity: Quantity, robot: RigidRobot, rows: Rows, answers: Mapping[s
     bias = rows.tau - np.einsum("bij,bj->bi", M, rows.qdd)  # loads and base motion included
     one_by_one = np.abs(np.linalg.pinv(M, hermitian=True))
     return np.einsum("bij,bj->bi", one_by_one, np.abs(rows.tau) + np.abs(bias)).max(axis=1), plain
-
-
-def _difference(a: Array, b: Array, size: Array, plain: Array) -> tuple[float, float]:
-    apart = np.abs(a - b).reshape(len(a), -1).max(axis=1, initial=0.0)
-    return _size(float((apart / size).max(initial=0.0))), _size(float((apart / plain).max(initial=0.0)))
 
 
 def _size(x: float) -> float:

@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 
-from rne_dynamics.dynamics.declared.base_motion import BaseMotion
 from rne_dynamics.dynamics.kinematics.random_configuration import random_configuration
 from rne_dynamics.errors import ModelError
 from rne_dynamics.flexible.equations import EquationsOfMotion, equations_of_motion
@@ -16,18 +15,17 @@ from rne_dynamics.flexible.linearised import linearised
 from rne_dynamics.model.assembly import assemble
 from rne_dynamics.model.flexible.arm import FlexibleArm
 from rne_dynamics.model.inertia import Array
-from rne_dynamics.verification.agreement import Agreement, Disagreement, Progress
+from rne_dynamics.verification.agreement import Agreement, LargestDifferences, Progress
 from rne_dynamics.verification.engines import Quantity
 from rne_dynamics.verification.flexible_energy import energy_equations
 from rne_dynamics.verification.particles import arm_particles
 from rne_dynamics.verification.segments import held_frequencies, segmented
+from rne_dynamics.verification.states import random_base_motion, random_loads
 from rne_dynamics.verification.timing import smallest_time
 
 #: Largest difference of the two derivations, relative to the terms that are summed.
 TOLERANCE = 1e-11
 RECURSION, ENERGY = "book_recursion", "energy"
-#: Largest number of links with external loads.
-_LOADED_LINKS = 5
 #: Deflections of tips in random states, as a part of the distance from root to tip.
 _DEFLECTED = 0.02
 #: Springs per link and direction, in the chains from which the limit is extrapolated.
@@ -54,7 +52,7 @@ class FlexibleRows:
 def flexible_states(arm: FlexibleArm, count: int, seed: int, *, loaded: bool = False) -> FlexibleRows:
     """Random positions inside the limits, tips deflected by a few percent of their links, normal joint rates.
 
-    If `loaded`, with loads on some links, about 10 % of the arm's weight and a lever of 0.1 m, and base motion.
+    If `loaded`, with `random_loads` and `random_base_motion`.
     """
     rng = np.random.default_rng(seed)
     q = random_configuration(arm.robot, rng, count)
@@ -63,15 +61,7 @@ def flexible_states(arm: FlexibleArm, count: int, seed: int, *, loaded: bool = F
     delta, deltad, deltadd = scale * rng.normal(size=(3, count, arm.modes)) * np.array([1.0, 5.0, 25.0])[:, None, None]
     loads: dict[str, Any] = {}
     if loaded:
-        size = 0.1 * arm.mass * max(float(np.linalg.norm(arm.gravity)), 1.0)
-        links = rng.choice(arm.link_names, size=min(_LOADED_LINKS, len(arm.link_names)), replace=False)
-        wrench = size * np.array([1.0, 1.0, 1.0, 0.1, 0.1, 0.1])
-        attitude = np.linalg.qr(rng.normal(size=(3, 3)))[0]
-        a, w, dw, v = rng.normal(size=(4, 3))
-        loads = {
-            "wrenches": {str(link): wrench * rng.normal(size=(count, 6)) for link in links},
-            "base_motion": BaseMotion(a, w, dw, v, attitude * np.sign(np.linalg.det(attitude))),
-        }
+        loads = {"wrenches": random_loads(arm, rng, count), "base_motion": random_base_motion(rng)}
     return FlexibleRows(q, delta, qd, deltad, np.hstack([qdd, deltadd]), loads)
 
 
@@ -88,7 +78,7 @@ def compare_flexible(
         particles = arm_particles(arm)
     except ModelError as error:
         return Agreement((), (str(error),))
-    worst: dict[Quantity, tuple[float, float]] = {}
+    largest = LargestDifferences()
     cases = (False, True) if loaded else (False,)
     for k, case in enumerate(cases):
         rows = flexible_states(arm, count, seed + k, loaded=case)
@@ -96,14 +86,10 @@ def compare_flexible(
         found = equations_of_motion(arm, *rows.state, **rows.loads)
         report("energies of particles", k / len(cases))
         expected = energy_equations(arm, particles, *rows.state, **rows.loads)
-        for quantity, apart, size, plain in _differences(found, expected, rows.zdd):
-            here = float((apart / size).max()), float((apart / plain).max())
-            before = worst.get(quantity, (0.0, 0.0))
-            worst[quantity] = max(before[0], here[0]), max(before[1], here[1])
+        for quantity, *differences in _differences(found, expected, rows.zdd):
+            largest.note((quantity, RECURSION, ENERGY), *differences)
     report("", 1.0)
-    return Agreement(
-        tuple(Disagreement(q, RECURSION, ENERGY, *apart, TOLERANCE) for q, apart in worst.items()), ()
-    )
+    return Agreement(largest.disagreements(lambda first, second: TOLERANCE), ())
 
 
 @dataclass(frozen=True)

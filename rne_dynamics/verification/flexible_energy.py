@@ -12,7 +12,7 @@ what is left out is small of third order. That is the energy of document 003, (2
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -29,13 +29,6 @@ from rne_dynamics.verification.particles import Particles
 
 #: Step into the complex plane; its square is negligible compared with 1.
 _STEP = 1e-30
-
-
-class Energies(NamedTuple):
-    """Kinetic energy and potential energy (gravity and strain), J; shape (…)."""
-
-    kinetic: Array
-    potential: Array
 
 
 def energy_equations(
@@ -69,34 +62,14 @@ def energy_equations(
     """
     lead, (positions, amplitudes, velocities, rates) = coordinates(arm, q=q, delta=delta, qd=qd, deltad=deltad)
     z, zd = np.hstack([positions, amplitudes]), np.hstack([velocities, rates])
-    system = _System(arm, particles, base_motion)
+    system = System(arm, particles, base_motion)
     loads = bodies_wrenches(arm.body_model, wrenches, lead)  # one row for all, or one each
     found = [system.equations(z[b], zd[b], loads[b if len(loads) > 1 else 0]) for b in range(len(z))]
     J = np.array([f[0] for f in found]).reshape((*lead, arm.nz, arm.nz))
     return EquationsOfMotion(J, np.array([f[1] for f in found]).reshape((*lead, arm.nz)))
 
 
-def particle_energies(
-    arm: FlexibleArm,
-    particles: Mapping[str, Particles],
-    q: ArrayLike,
-    delta: ArrayLike,
-    qd: ArrayLike,
-    deltad: ArrayLike,
-) -> Energies:
-    """The energies of `energy_equations`; parameters and errors as there."""
-    lead, (positions, amplitudes, velocities, rates) = coordinates(arm, q=q, delta=delta, qd=qd, deltad=deltad)
-    z, zd = np.hstack([positions, amplitudes]), np.hstack([velocities, rates])
-    system = _System(arm, particles, None)
-    motion = system.motion(z.astype(complex), zd, system.base, system.still)
-    left, right = system.momenta(z.astype(complex), zd, motion)
-    kinetic = 0.5 * ((left * right).sum(axis=1).real + zd**2 @ system.rotor)
-    strain = 0.5 * np.einsum("bk,kl,bl->b", amplitudes, system.stiffness, amplitudes)
-    potential = (system.weight(z.astype(complex), motion[0]) + system.higher_strain(z.astype(complex))).real + strain
-    return Energies(kinetic.reshape(lead), potential.reshape(lead))
-
-
-class _System:
+class System:
     """An arm as a chain of 4 × 4 matrices; links in the order of the tree, the root first."""
 
     def __init__(self, arm: FlexibleArm, particles: Mapping[str, Particles], base_motion: BaseMotion | None) -> None:

@@ -5,7 +5,6 @@ The integrals of `ModalLink` are not used: only its shapes at points (`ModalLink
 
 from __future__ import annotations
 
-import itertools
 from typing import NamedTuple
 
 import numpy as np
@@ -19,8 +18,8 @@ from rne_dynamics.model.flexible.ritz import Rule, gauss
 from rne_dynamics.model.inertia import Array
 
 #: Gauss points between two kinks: of smooth shapes along the whole beam, and of cubics on one element.
-_SMOOTH = 48
-_ELEMENT = 8
+SMOOTH = 48
+ELEMENT = 8
 
 
 class Particles(NamedTuple):
@@ -91,30 +90,7 @@ def beam_particles(beam: Beam, link: ModalLink) -> Particles:
     )
 
 
-def strain_stiffness(beam: Beam, link: ModalLink) -> Array:
-    """K_kl (42) from the rotations of the sections only: ∫ EI θ'_k θ'_l dx and ∫ GJ θ'_k θ'_l dx; shape (m, m).
-
-    The slope θ' is that of the polynomial through θ at the Gauss points between two kinks.
-    """
-    K = np.zeros((link.modes, link.modes))
-    order, breaks = _SMOOTH if beam.shapes != "finite_element" else _ELEMENT, _breaks(beam)
-    t, w = np.polynomial.legendre.leggauss(order)
-    slope = np.polynomial.legendre.legder(np.eye(order))  # of the Legendre polynomials, column by column
-    at_points = np.polynomial.legendre.legvander(t, order - 1)
-    # through the points by the rule's own orthogonality, which is well conditioned
-    fit = (np.arange(order) + 0.5)[:, None] * (at_points * w[:, None]).T
-    derive = np.polynomial.legendre.legvander(t, order - 2) @ slope @ fit
-    for a, b in itertools.pairwise(breaks):
-        x = a + 0.5 * (b - a) * (t + 1.0)
-        turns = np.array([link.at(beam.origin + s * beam.axis).rotation for s in x]) @ beam.rotation
-        bent = np.einsum("ij,jkc->ikc", derive, turns) * (2.0 / (b - a))
-        # turns about x, y and z: torsion, bending along z and along y
-        stiffness = np.stack([beam.along(name, x) for name in ("GJ", "EI_z", "EI_y")], axis=-1)
-        K += np.einsum("i,ic,ikc,ilc->kl", 0.5 * (b - a) * w, stiffness, bent, bent)
-    return K
-
-
-def _breaks(beam: Beam) -> Array:
+def breaks(beam: Beam) -> Array:
     """Positions where shapes or properties may have kinks."""
     if beam.shapes != "finite_element":
         return beam.ends
@@ -122,4 +98,4 @@ def _breaks(beam: Beam) -> Array:
 
 
 def _rule(beam: Beam) -> Rule:
-    return gauss(_breaks(beam), _ELEMENT if beam.shapes == "finite_element" else _SMOOTH)
+    return gauss(breaks(beam), ELEMENT if beam.shapes == "finite_element" else SMOOTH)

@@ -12,7 +12,6 @@ The chain is an ordinary robot of rigid links; the springs' torques are added ou
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -20,8 +19,6 @@ from numpy.typing import ArrayLike, NDArray
 
 from rne_dynamics.dynamics.composite.mass_matrix import mass_matrix
 from rne_dynamics.dynamics.derivatives.inverse_derivatives import inverse_dynamics_derivatives
-from rne_dynamics.dynamics.forward_dynamics import forward_dynamics
-from rne_dynamics.dynamics.kinematics.kinematics import forward_kinematics
 from rne_dynamics.dynamics.newton_euler.newton_euler import inverse_dynamics
 from rne_dynamics.errors import ArgumentError, ModelError
 from rne_dynamics.model.assembly import assemble
@@ -67,13 +64,6 @@ class SegmentedArm:
         out = np.zeros((*own.shape[:-1], self.robot.n))
         out[..., self.joints] = own
         return out
-
-    def tip(self, link: str, q: ArrayLike) -> Array:
-        """Position of a flexible link's tip in the root link's frame, m, for all coordinates (…, n); shape (…, 3)."""
-        segment, place = self.tips[link]
-        poses = forward_kinematics(self.robot, q)
-        k = self.robot.link_names.index(segment)
-        return np.asarray(poses.position[..., k, :] + poses.rotation[..., k, :, :] @ place)
 
 
 def segmented(arm: FlexibleArm, segments: int) -> SegmentedArm:
@@ -161,41 +151,6 @@ def held_frequencies(chain: SegmentedArm, q: ArrayLike, qd: ArrayLike | None = N
     K = 0.5 * (K + K.T) + np.diag(chain.stiffness[chain.springs])
     squares = eigh(K, mass_matrix(chain.robot, at)[free], eigvals_only=True)
     return np.asarray(np.sign(squares) * np.sqrt(np.abs(squares)))
-
-
-def motion(chain: SegmentedArm, start: ArrayLike, tau: Callable[[float], Array], times: ArrayLike) -> Array:
-    """All coordinates at the given times from rest; shape (times, n).
-
-    Parameters
-    ----------
-    chain
-        The chain.
-    start
-        All coordinates at the first of the times; shape (n,).
-    tau
-        Efforts of the arm's own joints at a time, N·m or N; shape (joints,).
-    times
-        s, ascending; shape (times,).
-
-    Raises
-    ------
-    ModelError
-        The integration failed.
-    """
-    from scipy.integrate import solve_ivp
-
-    n, t = chain.robot.n, np.asarray(times, dtype=np.float64)
-
-    def rate(time: float, state: Array) -> Array:
-        efforts = -chain.stiffness * state[:n]
-        efforts[chain.joints] += tau(time)
-        return np.concatenate([state[n:], forward_dynamics(chain.robot, state[:n], state[n:], efforts)])
-
-    first = np.concatenate([np.asarray(start, dtype=np.float64), np.zeros(n)])
-    found = solve_ivp(rate, (t[0], t[-1]), first, method="DOP853", t_eval=t, rtol=1e-9, atol=1e-13)
-    if not found.success:
-        raise ModelError(f"chain {chain.robot.name!r}: {found.message}")
-    return np.asarray(found.y[:n].T)
 
 
 def _steady(chain: SegmentedArm, qd: ArrayLike | None) -> Array:

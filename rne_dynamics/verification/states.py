@@ -18,6 +18,7 @@ from rne_dynamics.dynamics.newton_euler.newton_euler import INVERSE_DYNAMICS
 from rne_dynamics.errors import ArgumentError, ModelError
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.mechanism import Mechanism, RigidRobot
+from rne_dynamics.model.protocol import Robot
 
 #: Largest number of links with external loads.
 _LOADED_LINKS = 5
@@ -71,25 +72,25 @@ def bare_states(robot: RigidRobot, count: int, seed: int) -> Rows:
 
 
 def loaded_states(robot: RigidRobot, count: int, seed: int) -> Rows:
-    """The same states with loads on some links and, for a fixed base, base motion.
-
-    Loads are about 10 % of the robot's weight, moments with a lever of 0.1 m. Velocities and accelerations of the base
-    are normally distributed, its attitude is random.
-    """
-    bare = bare_states(robot, count, seed)
-    tree = robot.open_tree
-    rng = np.random.default_rng(seed + 1)
-    size = 0.1 * tree.mass * max(float(np.linalg.norm(tree.gravity)), 1.0)
-    links = rng.choice(tree.link_names, size=min(_LOADED_LINKS, len(tree.link_names)), replace=False)
-    scale = size * np.array([1.0, 1.0, 1.0, 0.1, 0.1, 0.1])
-    loads = {str(link): scale * rng.normal(size=(count, 6)) for link in links}
-    base = bare.base
-    if tree.base == "fixed":
-        v, w, a, dw = rng.normal(size=(4, count, 3))
-        attitude = np.linalg.qr(rng.normal(size=(3, 3)))[0]
-        attitude *= np.sign(np.linalg.det(attitude))
-        base = packed_base(tree, BaseMotion(a, w, dw, v, attitude), (count,))
+    """The same states with `random_loads` and, for a fixed base, `random_base_motion`."""
+    bare, tree, rng = bare_states(robot, count, seed), robot.open_tree, np.random.default_rng(seed + 1)
+    loads = random_loads(tree, rng, count)
+    base = packed_base(tree, random_base_motion(rng, count), (count,)) if tree.base == "fixed" else bare.base
     return _with_efforts(robot, replace(bare, base=base, wrenches=bodies_wrenches(tree, loads, (count,))))
+
+
+def random_loads(robot: Robot, rng: np.random.Generator, count: int) -> dict[str, Array]:
+    """Wrenches on some links, about 10 % of the robot's weight, moments with a lever of 0.1 m; (count, 6) each."""
+    scale = 0.1 * robot.mass * max(float(np.linalg.norm(robot.gravity)), 1.0) * np.repeat([1.0, 0.1], 3)
+    links = rng.choice(robot.link_names, size=min(_LOADED_LINKS, len(robot.link_names)), replace=False)
+    return {str(link): scale * rng.normal(size=(count, 6)) for link in links}
+
+
+def random_base_motion(rng: np.random.Generator, *count: int) -> BaseMotion:
+    """Normally distributed velocities and accelerations, (*count, 3) each, and one random attitude."""
+    v, w, a, dw = rng.normal(size=(4, *count, 3))
+    attitude = np.linalg.qr(rng.normal(size=(3, 3)))[0]
+    return BaseMotion(a, w, dw, v, attitude * np.sign(np.linalg.det(attitude)))
 
 
 def _with_efforts(robot: RigidRobot, rows: Rows) -> Rows:

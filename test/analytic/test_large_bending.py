@@ -13,6 +13,7 @@ from scipy.integrate import solve_ivp
 from scipy.optimize import brentq
 from scipy.special import ellipe, ellipeinc, ellipk, ellipkinc
 from support.flexible_arms import LENGTH, cantilever, two_link_arm
+from support.segment_motion import motion, tip
 
 import rne_dynamics as rne
 from rne_dynamics.control.computed_torque import ComputedTorque
@@ -38,7 +39,7 @@ from rne_dynamics.simulation.rollouts.rollout import simulate
 from rne_dynamics.simulation.runs.free_motion import free_motion
 from rne_dynamics.simulation.stepping.adaptive import integrate
 from rne_dynamics.simulation.stepping.stepping import step
-from rne_dynamics.verification.segments import motion, segmented, settled
+from rne_dynamics.verification.segments import segmented, settled
 
 
 def elastica(load: float) -> tuple[float, float]:
@@ -147,7 +148,7 @@ def test_the_two_link_arm_against_rigid_segments(torque: float, bent: float, err
         found = range_findings(arm, s[:, :n], s[:, n:nz], s[:, nz : nz + n], times)
         assert bool(found) == (bent > PLAIN and len(path) == 1)
     chains = [segmented(arm, N) for N in (12, 24)]
-    coarse, fine = (chain.tip("link2", motion(chain, chain.posture(q), pulse, times)) for chain in chains)
+    coarse, fine = (tip(chain, "link2", motion(chain, chain.posture(q), pulse, times)) for chain in chains)
     exact = (4.0 * fine - coarse) / 3.0
     assert [np.linalg.norm(tip - exact, axis=1).max() for tip in path] == pytest.approx(errors, rel=0.05)
 

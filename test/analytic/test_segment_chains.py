@@ -11,6 +11,7 @@ from scipy.integrate import solve_ivp
 from scipy.linalg import eigh
 from support.flexible_arms import Y, cantilever, two_link_arm
 from support.flexible_links import cloud_arm, two_beams
+from support.segment_motion import motion, tip
 
 import rne_dynamics as rne
 from rne_dynamics.description.share import share_file
@@ -22,7 +23,7 @@ from rne_dynamics.flexible.poses import flexible_forward_kinematics
 from rne_dynamics.flexible.static import static_deflection
 from rne_dynamics.model.flexible.beam import Beam
 from rne_dynamics.verification.flexible_agreement import segment_frequencies
-from rne_dynamics.verification.segments import held_frequencies, motion, segmented, settled
+from rne_dynamics.verification.segments import held_frequencies, segmented, settled
 
 #: βL of the cantilever.
 ROOTS = np.array([1.87510407, 4.69409113, 7.85475744])
@@ -64,7 +65,7 @@ def test_a_tip_sags_alike():
     errors = []
     for N in (5, 10, 20):
         chain = segmented(arm, N)
-        errors.append(np.linalg.norm(chain.tip("beam", settled(chain, q)) - bent) / np.linalg.norm(bent - straight))
+        errors.append(np.linalg.norm(tip(chain, "beam", settled(chain, q)) - bent) / np.linalg.norm(bent - straight))
     np.testing.assert_allclose(_orders(np.array(errors)), 2.0, atol=0.01)
     assert errors[-1] < 1e-3
 
@@ -91,7 +92,7 @@ def test_a_tip_takes_the_same_path_after_a_pulse_of_torque():
     errors = []
     for N in (5, 10):
         chain = segmented(arm, N)
-        moved = chain.tip("link2", motion(chain, chain.posture(q), pulse, times))
+        moved = tip(chain, "link2", motion(chain, chain.posture(q), pulse, times))
         errors.append(np.abs(moved - path).max() / bending)
     np.testing.assert_allclose(_orders(np.array(errors)), 2.0, atol=0.05)
     assert errors[-1] < 6e-4
@@ -142,7 +143,7 @@ def test_unbent_it_is_the_rigid_arm():
     np.testing.assert_allclose(M[np.ix_(chain.joints, chain.joints)], rigid, atol=1e-13 * np.abs(rigid).max())
     np.testing.assert_allclose(g[chain.joints], rne.gravity_torque(arm.robot, q), rtol=0.0, atol=1e-12)
     hand = rne.forward_kinematics(arm.robot, q).position[arm.robot.link_names.index("hand")]
-    np.testing.assert_allclose(chain.tip("upper", at), hand, rtol=0.0, atol=1e-14)
+    np.testing.assert_allclose(tip(chain, "upper", at), hand, rtol=0.0, atol=1e-14)
 
 
 @pytest.mark.parametrize("modes", [(5, 5, 0), (0, 0, 5)])

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from comparison.generated import ladder
 from support.errors import relative_error
 from support.mechanisms import MECHANISMS, SHIPPED, four_bar, rod_between_balls, stewart_platform, two_legs
 
@@ -17,7 +18,6 @@ from rne_dynamics.closed_chain.coordinates import motion_map
 from rne_dynamics.closed_chain.quantities import CLOSED_QUANTITIES
 from rne_dynamics.closed_chain.specialised import code_of
 from rne_dynamics.errors import ArgumentError, AssemblyError, RneDynamicsError
-from rne_dynamics.model.generated import ladder
 from rne_dynamics.model.mechanism import Mechanism
 from rne_dynamics.straight_line.machine_code import processor
 
