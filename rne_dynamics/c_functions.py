@@ -176,12 +176,11 @@ _KINDS: Mapping[str, tuple[str, Callable[[Any, str], dict[str, _Offer]]]] = Mapp
 
 def _reason(robot: Robot) -> str:
     """Why there is no machine code, and what to do."""
-    from rne_dynamics.straight_line.entry import addresses
     from rne_dynamics.straight_line.machine_code import processor
 
-    if processor() is None or addresses() is None:
+    if processor() is None:
         return (
-            "this computer makes none. It needs Linux on x86-64 with AVX2 or on aarch64, CPython, and llvmlite "
+            "this computer makes none. It needs Linux on x86-64 with AVX2 or on aarch64, and llvmlite "
             f"({install('llvmlite', 'python3-llvmlite')}); otherwise call the function of Python"
         )
     if robot.loops:

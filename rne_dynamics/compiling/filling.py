@@ -2,23 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
 from rne_dynamics.compiling.jit import COMPILED
-from rne_dynamics.compiling.kinds import ArrayKind, Kind, kind_of
+from rne_dynamics.compiling.kinds import kind_of
 
 
 def filling(
     kernel: Any,
     first: tuple[Any, ...],
-    inputs: int,
+    widths: Sequence[int],
     shape: tuple[int, ...],
     otherwise: Callable[..., Any],
     name: str,
     doc: str = "",
+    keep: Any = None,
 ) -> Callable[..., Any]:
     """``f(a0, …, out=None)``, compiled now: it takes vectors, and gives `out` or a new array.
 
@@ -28,34 +29,37 @@ def filling(
         ``kernel(*first, a0, …, out)`` returns 0 where it has filled `out`.
     first
         Its first arguments, the same in every call.
-    inputs
-        How many vectors there are.
-    shape
-        Of the answer.
+    widths, shape
+        Numbers in each vector, and shape of the answer.
     otherwise
-        Called as `f` with all but C-contiguous arrays of float64 of these dimensions, `out` writable, and where the
-        kernel has not filled `out`.
+        Called as `f` with all but C-contiguous arrays of float64 of these shapes, `out` writable and apart from the
+        others in memory, and where the kernel has not filled `out`.
     name, doc
         Of `f`; `doc` begins with its signature.
+    keep
+        What must live as long as `f`.
     """
-    kinds = *map(kind_of, first), *(ArrayKind("<f8", 1),) * inputs, ArrayKind("<f8", len(shape))
+    like = *(np.empty(width) for width in widths), np.empty(shape)
     if COMPILED:
-        made: Callable[..., Any] = kernel.filling(kinds, (otherwise, *first, np.empty(shape)), name, doc)
+        kinds = tuple(map(kind_of, (*first, *like)))
+        made: Callable[..., Any] = kernel.filling(kinds, len(first), (otherwise, *first, *like, keep), name, doc)
         return made
 
     def plain(*given: Any, **named: Any) -> Any:
         arrays = (*given, *named.values())
-        if len(arrays) == inputs:
+        if len(arrays) == len(widths):
             arrays = *arrays, np.empty(shape)
-        counted = named.keys() <= {"out"} and len(given) >= inputs and len(arrays) == inputs + 1
-        taken = counted and all(map(_is, arrays, kinds[len(first) :]))
-        if taken and arrays[-1].flags.writeable and kernel(*first, *arrays) == 0:
+        counted = named.keys() <= {"out"} and len(given) >= len(widths) and len(arrays) == len(like)
+        taken = counted and all(map(_is_like, arrays, like)) and arrays[-1].flags.writeable
+        if taken and not any(np.shares_memory(arrays[-1], x) for x in arrays[:-1]) and kernel(*first, *arrays) == 0:
             return arrays[-1]
         return otherwise(*given, **named)
 
     plain.__name__ = plain.__qualname__ = name
+    plain.keep = keep  # type: ignore[attr-defined]
     return plain
 
 
-def _is(value: Any, kind: Kind) -> bool:
-    return type(value) is np.ndarray and kind_of(value) == kind and value.flags.aligned
+def _is_like(value: Any, like: Any) -> bool:
+    same = type(value) is np.ndarray and value.dtype == like.dtype and value.shape == like.shape
+    return same and value.flags.c_contiguous and value.flags.aligned

@@ -2,7 +2,8 @@
 
 CPython's protocol METH_FASTCALL | METH_KEYWORDS: (self, arguments, their number, names of the last ones). `self` is a
 tuple: a function of Python with the same arguments, which takes all that the kernel does not; the kernel's first
-arguments; and an array of the shape of those that are made for answers.
+arguments; and for each other one an array of the shape that it must have. The last argument must share no memory with
+those before it.
 """
 
 from __future__ import annotations
@@ -12,9 +13,10 @@ from typing import Any
 
 import numpy as np
 
-from rne_dynamics.compiling.kinds import ELEMENTS, INT, ArrayKind, Compiled
-from rne_dynamics.compiling.objects import ITEMS, LENGTH, SHAPE, WRITABLE
+from rne_dynamics.compiling.kinds import ELEMENTS, INT, ArrayKind, Compiled, Kind, View, assembled
+from rne_dynamics.compiling.objects import DATA, ITEMS, LENGTH, SHAPE, WRITABLE
 from rne_dynamics.compiling.python_entry import PythonEntry
+from rne_dynamics.compiling.views import overlaps
 
 #: Name of the last argument.
 OUT = sys.intern("out")
@@ -39,21 +41,31 @@ class FillingEntry(PythonEntry):
         """As of `PythonEntry`."""
         inputs, kinds = len(self._kinds) - self._first - 1, self._kinds
         has_out = self._count_arguments(inputs)
-        items = [self.field("%self", ITEMS + 8 * k, "ptr") for k in range(self._first + 2)]
-        items[1:-1] += [self.field("%arguments", 8 * k, "ptr") for k in range(inputs)]
-        given = [part for item, kind in zip(items[1:-1], kinds[:-1], strict=True) for part in self.unpacked(item, kind)]
-        answer = self.slot("ptr")
+        items = [self.field("%self", ITEMS + 8 * k, "ptr") for k in range(1, len(kinds) + 1)]
+        first, like = items[: self._first], items[self._first :]
+        given = [part for item, kind in zip(first, kinds, strict=False) for part in self.unpacked(item, kind)]
+        arrays = [
+            self._like(self.field("%arguments", 8 * k, "ptr"), kinds[self._first + k], like[k]) for k in range(inputs)
+        ]
+        answer, place = self.slot("ptr"), self.slot("ptr")
         self.branch(has_out, "with_out", "without_out")
         self.label("with_out")
+        self.flags = WRITABLE
+        filled = self._like(self.field("%arguments", 8 * inputs, "ptr"), kinds[-1], like[-1])
+        for parts, kind in zip(arrays, kinds[self._first :], strict=False):
+            shared = overlaps.in_code(self, _view(filled, kinds[-1]), _view(parts, kind))
+            self.require(f"xor i1 {shared.text}, true")
         self.do(f"store ptr {self.field('%arguments', 8 * inputs, 'ptr')}, ptr {answer}")
+        self.do(f"store ptr {filled[0][1]}, ptr {place}")
         self.go("with_answer")
         self.label("without_out")
-        self.do(f"store ptr {self._made(items[-1])}, ptr {answer}")
+        made = self._made(like[-1])
+        self.do(f"store ptr {made}, ptr {answer}")
+        self.do(f"store ptr {self.field(made, DATA, 'ptr')}, ptr {place}")
         self.go("with_answer")
         self.label("with_answer")
-        out = self.let(f"load ptr, ptr {answer}")
-        self.flags = WRITABLE
-        given += self.unpacked(out, kinds[-1])
+        out, data = (self.let(f"load ptr, ptr {slot}") for slot in (answer, place))
+        given += [*(part for parts in arrays for part in parts), ("ptr", data), *self._lengths(like[-1], kinds[-1])]
         status = self.register(self.result(given), INT)
         self.end_arena()
         self.branch(self.let(f"icmp eq i64 {status}, 0"), "done", "refused")
@@ -78,6 +90,17 @@ class FillingEntry(PythonEntry):
         self.do(f"ret ptr {other}")
         return self.whole("ptr %self, ptr %arguments, i64 %count, ptr %names")
 
+    def _like(self, item: str, kind: Kind, like: str) -> list[tuple[str, str]]:
+        """The parts of an array argument that has the shape of another array."""
+        parts = self.unpacked(item, kind)
+        for (_, length), (_, wanted) in zip(parts[1:], self._lengths(like, kind), strict=True):
+            self.require(f"icmp eq i64 {length}, {wanted}")
+        return parts
+
+    def _lengths(self, like: str, kind: Any) -> list[tuple[str, str]]:
+        lengths = self.field(like, SHAPE, "ptr")
+        return [("i64", self.field(lengths, 8 * k, "i64")) for k in range(kind.dimensions)]
+
     def _count_arguments(self, inputs: int) -> str:
         """Whether there is an output besides so many inputs; to `odd` with another number of arguments."""
         more, outputs = self.let(f"sub i64 %count, {inputs}"), self.slot("i64")
@@ -86,7 +109,8 @@ class FillingEntry(PythonEntry):
         self.label("named")
         self.require(f"icmp eq i64 {self.field('%names', LENGTH, 'i64')}, 1")
         self.require(f"icmp eq ptr {self.field('%names', ITEMS, 'ptr')}, {self.object(OUT)}")
-        self.do(f"store i64 {self.let(f'add i64 {more}, 1')}, ptr {outputs}")
+        self.require(f"icmp eq i64 {more}, 0")
+        self.do(f"store i64 1, ptr {outputs}")
         self.go("positional")
         self.label("positional")
         found = self.let(f"load i64, ptr {outputs}")
@@ -109,3 +133,8 @@ class FillingEntry(PythonEntry):
         self.open = False
         self.label("made")
         return made
+
+
+def _view(parts: list[tuple[str, str]], kind: Kind) -> View:
+    view: View = assembled(kind, (text for _, text in parts))
+    return view

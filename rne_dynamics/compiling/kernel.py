@@ -106,9 +106,9 @@ class Kernel:
         self._definitions.append(definition)
         return function
 
-    def filling(self, kinds: tuple[Kind, ...], given: tuple[Any, ...], name: str, doc: str) -> Any:
+    def filling(self, kinds: tuple[Kind, ...], first: int, given: tuple[Any, ...], name: str, doc: str) -> Any:
         """See `filling.filling`; `given` is what `FillingEntry` reads."""
-        loaded, keep = self.load(kinds, first=len(given) - 2), list[Any]()
+        loaded, keep = self.load(kinds, first=first), list[Any]()
         function, definition = objects.python_function(loaded.entry, name, (*given, keep), doc)
         keep += definition, loaded
         return function

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from rne_dynamics.compiling.kinds import INT, Number, View
 
 if TYPE_CHECKING:
+    from rne_dynamics.compiling.arrays import Arrays
     from rne_dynamics.compiling.expressions import Expressions
 
 Array = NDArray[np.float64]
@@ -96,7 +97,7 @@ class _Overlaps:
         return np.shares_memory(out, given)
 
     @staticmethod
-    def in_code(code: Expressions, out: View, given: View) -> Any:
+    def in_code(code: Arrays, out: View, given: View) -> Any:
         """Whether they do, in compiled code."""
         ends = []
         for view in (out, given):

@@ -22,7 +22,7 @@ from rne_dynamics.straight_line.recipe import Recipe
 from rne_dynamics.straight_line.trace import Program, trace
 
 #: What all machine code depends on besides the kernels: how they are traced and written.
-_WRITERS = ("straight_line/*.py", "compiling/native.py", "compiling/objects.py", "compiling/plain.py")
+_WRITERS = ("straight_line/*.py", "compiling/native.py", "compiling/plain.py")
 #: Number of operations that are traced and compiled in about half a second.
 QUICK = 10_000
 #: Largest relative error of the check: far above round-off, far below the error of damaged code.
@@ -84,14 +84,11 @@ def processor() -> Processor | None:
     return target if "+neon" in has or {"+fma", "+avx2"} <= has else None
 
 
-def machine_code(
-    recipe: Recipe, form: Form, imports: Mapping[str, int] | None = None, *, quick: bool = False
-) -> Loaded | None:
+def machine_code(recipe: Recipe, form: Form, *, quick: bool = False) -> Loaded | None:
     """Machine code, from disk or newly compiled; `None` if there is none.
 
     There is none on some computers (`processor`), for a joint that moves no inertia, and for no or too many joints
     (`Form.largest`). With `quick` there is none of more than `QUICK` operations either, unless it is on disk.
-    `imports` are addresses of what the code refers to.
     """
     target = processor()
     if target is None or not sum(recipe.widths) or not math.prod(recipe.shape):
@@ -107,7 +104,7 @@ def machine_code(
         return None
     inputs = sum(recipe.widths)
     numbers = np.frombuffer(content, count=inputs + math.prod(recipe.shape))
-    addresses, keep = load(content[numbers.nbytes :], name, form.symbols, imports or {})
+    addresses, keep = load(content[numbers.nbytes :], name, form.symbols, {})
     return Loaded(addresses, numbers[:inputs], numbers[inputs:], keep)
 
 

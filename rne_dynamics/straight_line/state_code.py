@@ -3,29 +3,25 @@
 from __future__ import annotations
 
 import ctypes
-import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from rne_dynamics.compiling.addresses import call
+from rne_dynamics.compiling.filling import filling
+from rne_dynamics.compiling.jit import kernel, threaded_kernel
 from rne_dynamics.compiling.native import c_function
 from rne_dynamics.model.inertia import Array
-from rne_dynamics.straight_line import entry
 from rne_dynamics.straight_line.columns_ir import columns_text
-from rne_dynamics.straight_line.entry_ir import declarations, entry_text
 from rne_dynamics.straight_line.graph import LARGEST
 from rne_dynamics.straight_line.machine_code import Form, Loaded, is_right, machine_code, warn_of_wrong_code
 from rne_dynamics.straight_line.recipe import Recipe
-from rne_dynamics.straight_line.state_ir import iterated_text, rows_text, state_text
+from rne_dynamics.straight_line.state_ir import iterated_text, state_text
 from rne_dynamics.straight_line.status import NOT_FINITE, REFUSED, VALID
 from rne_dynamics.straight_line.trace import Program
-
-#: What an entry does not let pass: one that checks its inputs, and one that does not.
-_CHECKED, _BOUND = NOT_FINITE | REFUSED, REFUSED
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,76 +34,75 @@ class StateCode:
         Of ``i32 state(a0, …, out)``, pointers to doubles; returns `VALID`, or why not.
     widths, shape
         Numbers of each input, and the shape of the output.
+    constant
+        Values of its last inputs that are the same in every call of the functions of Python.
     """
 
     address: int
     widths: tuple[int, ...]
     shape: tuple[int, ...]
     _loaded: Loaded
+    constant: tuple[Array, ...] = ()
 
     def checked(self, name: str, doc: str, otherwise: Callable[..., Any]) -> Any:
         """``f(a0, …, out=None)`` of Python, which leaves NaN and infinity to `otherwise` too."""
-        return self._function("checked", name, doc, otherwise)
+        return self._function(NOT_FINITE | REFUSED, name, doc, otherwise)
 
     def bound(self, name: str, doc: str, otherwise: Callable[..., Any]) -> Any:
-        """``f(a0, …, out=None)`` of Python; `otherwise` has the same arguments, and takes what the entry does not."""
-        return self._function("bound", name, doc, otherwise)
+        """``f(a0, …, out=None)`` of Python; `otherwise` has the same arguments, and takes what the code does not."""
+        return self._function(REFUSED, name, doc, otherwise)
 
     def rows(self, inputs: tuple[Array, ...], shape: tuple[int, ...]) -> tuple[Array, NDArray[np.bool_]]:
         """Outputs of this shape for rows of states, and which of them are not valid; (B, …) and (B,)."""
-        count = len(inputs[0])
-        out, statuses = np.empty((count, *shape)), np.empty(count, np.int32)
-        self._rows(count, *(array.ctypes.data for array in inputs), out.ctypes.data, statuses.ctypes.data)
-        return out, statuses != VALID
+        out, refused = np.empty((len(inputs[0]), *shape)), np.empty(len(inputs[0]), np.bool_)
+        _rows(self.address, inputs, self.constant, out.reshape((len(out), -1)), refused)
+        return out, refused
 
-    @cached_property
-    def _rows(self) -> Callable[..., None]:
-        return c_function(self._loaded.addresses["rows"], ctypes.c_int64, *[ctypes.c_void_p] * (len(self.widths) + 2))
+    def _function(self, refusals: int, name: str, doc: str, otherwise: Callable[..., Any]) -> Any:
+        widths = self.widths[: len(self.widths) - len(self.constant)]
+        first = np.array([self.address, refusals]), self.constant  # an array is read faster than two integers
+        return filling(_refusal, first, widths, self.shape, otherwise, name, doc, self._loaded)
 
-    def _function(self, kind: str, name: str, doc: str, otherwise: Callable[..., Any]) -> Any:
-        return entry.python_function(self._loaded.addresses[kind], name, doc, otherwise, self._loaded.keep)
+
+@kernel
+def _refusal(code: NDArray[np.int64], constant: tuple[Array, ...], *arrays: Array) -> int:
+    """Why machine code does not fill the last array, 0 where it does; `code` is its address, and reasons that count."""
+    return int(call(code[0], (*arrays[:-1], *constant, arrays[-1])) & code[1])
+
+
+@threaded_kernel
+def _rows(
+    address: int, inputs: tuple[Array, ...], constant: tuple[Array, ...], out: Array, refused: NDArray[np.bool_]
+) -> None:
+    """Rows of `out` by the machine code at an address, and which it has refused."""
+    for b in range(refused.shape[0]):
+        refused[b] = call(address, (*(x[b] for x in inputs), *constant, out[b])) != VALID
 
 
 def _text(program: Program, recipe: Recipe, width: int) -> str:
-    entries = (("checked", _CHECKED), ("bound", _BOUND))
-    made = (entry_text(name, recipe.widths, recipe.shape, refusals) for name, refusals in entries)
-    rows = rows_text(recipe.widths, math.prod(recipe.shape))
     if recipe.iteration is not None:
-        state = iterated_text(program, recipe.iteration, width)
-    else:
-        state = (state_text if program.column is None else columns_text)(program, width)
-    return "\n".join((state, rows, declarations(), *made))
+        return iterated_text(program, recipe.iteration, width)
+    return (state_text if program.column is None else columns_text)(program, width)
 
 
 #: Twice the operations of other forms still take half of the time of the general kernels: derivatives of humanoids.
-STATE = Form("state", _text, ("state", "rows", "checked", "bound"), 2 * LARGEST)
+STATE = Form("state", _text, ("state",), 2 * LARGEST)
 
 
 def state_code(recipe: Recipe, *, quick: bool = False) -> StateCode | None:
-    """The functions, if there is machine code (see `machine_code`), and Python's objects are as it expects them."""
-    imports = entry.addresses()
-    loaded = None if imports is None else machine_code(recipe, STATE, imports, quick=quick)
+    """The function, if there is machine code (see `machine_code`) and it computes what Python did."""
+    loaded = machine_code(recipe, STATE, quick=quick)
     if loaded is None:
         return None
     code = StateCode(loaded.addresses["state"], recipe.widths, recipe.shape, loaded)
-    if _is_right(code, recipe, loaded):
+    if _is_right(code, loaded):
         return code
     warn_of_wrong_code(recipe)
     return None
 
 
-def _is_right(code: StateCode, recipe: Recipe, loaded: Loaded) -> bool:
-    """Whether the function and both entries compute what Python did."""
-    parts = [part.copy() for part in np.split(loaded.sample, np.cumsum(recipe.widths)[:-1])]
-    out = np.full(recipe.shape, np.nan)
+def _is_right(code: StateCode, loaded: Loaded) -> bool:
+    """Whether the function computes what Python did."""
+    parts, out = np.split(loaded.sample, np.cumsum(code.widths)[:-1]), np.full(code.shape, np.nan)
     run = c_function(code.address, *[ctypes.c_void_p] * (len(parts) + 1), result=ctypes.c_int32)
-    status = run(*(array.ctypes.data for array in (*parts, out)))
-    answers = [out.copy()]
-    for make in (code.checked, code.bound):
-        call = make("sample", "", _nothing)
-        answers += [call(*parts), call(*parts, out=np.full(recipe.shape, np.nan))]
-    return status == VALID and all(x is not None and is_right(x.ravel(), loaded.expected) for x in answers)
-
-
-def _nothing(*arguments: Any, **named: Any) -> None:
-    """The answer where the entry does not take the sample."""
+    return run(*(array.ctypes.data for array in (*parts, out))) == VALID and is_right(out.ravel(), loaded.expected)

@@ -52,37 +52,6 @@ def function_text(program: Program, width: int, head: str, attributes: str = "")
     return "\n".join((f"define {head}({arguments}ptr noalias %out) {attributes} nounwind {{", *writer.lines.text, "}"))
 
 
-def rows_text(widths: Sequence[int], results: int) -> str:
-    """The function ``void rows(i64 count, a0, …, out, statuses)`` over row-major arrays."""
-    arrays = [(f"%a{k}", 8 * columns) for k, columns in enumerate(widths)] + [("%out", 8 * results), ("%statuses", 4)]
-    parameters = ", ".join(f"ptr {name}" for name, _ in arrays)
-    steps = [
-        line for k, (name, size) in enumerate(arrays) for line in
-        (f"  %o{k} = mul i64 %row, {size}", f"  %p{k} = getelementptr i8, ptr {name}, i64 %o{k}")
-    ]  # fmt: skip
-    given = ", ".join(f"ptr %p{k}" for k in range(len(arrays) - 1))
-    return "\n".join(
-        (
-            f"define void @rows(i64 %count, {parameters}) nounwind {{",
-            "entry:",
-            "  br label %next",
-            "next:",
-            "  %row = phi i64 [ 0, %entry ], [ %after, %one ]",
-            "  %more = icmp ult i64 %row, %count",
-            "  br i1 %more, label %one, label %end",
-            "one:",
-            *steps,
-            f"  %status = call i32 @state({given})",
-            f"  store i32 %status, ptr %p{len(arrays) - 1}, align 4",
-            "  %after = add i64 %row, 1",
-            "  br label %next",
-            "end:",
-            "  ret void",
-            "}",
-        )
-    )
-
-
 class _StateWriter(NodeWriter):
     def __init__(self, program: Program, angles: int) -> None:
         super().__init__(program, Lines(1))

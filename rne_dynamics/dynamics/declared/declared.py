@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, cast
 
@@ -11,7 +12,7 @@ import numpy as np
 from rne_dynamics.compiling.filling import filling
 from rne_dynamics.dynamics.declared.arguments import check_open_arm
 from rne_dynamics.dynamics.declared.forms import Compiled, Shape, Size
-from rne_dynamics.dynamics.declared.inertia_code import InertiaCode, inertia_of, shared_code
+from rne_dynamics.dynamics.declared.inertia_code import inertia_of, shared_code
 from rne_dynamics.dynamics.declared.parts import in_parts
 from rne_dynamics.dynamics.declared.specialised import (
     Output,
@@ -132,7 +133,7 @@ class Declared:
 
     def call_code(
         self, robot: RobotModel, link: str = "", *, loaded: bool = False
-    ) -> StateCode | InertiaCode | None:
+    ) -> StateCode | None:
         """The code of a robot's plain functions: `code`, `loaded_code` or what models share; None without one."""
         if not robot.shares_code:
             exact = self.loaded_code if loaded else partial(self.code, link=link, quick=True)
@@ -149,7 +150,7 @@ class Declared:
         # a link's frame is not in the model's arrays: arms whose tools differ by it alone share no code
         name = self.name, loaded, *(x.tobytes() if isinstance(x, np.ndarray) else x for x in read)
         code = shared_code(robot, name, made, moves_masses=moves)
-        return None if code is None else InertiaCode(code, inertia_of(robot, moves_masses=moves))
+        return None if code is None else replace(code, constant=(inertia_of(robot, moves_masses=moves),))
 
     def general(
         self, robot: RobotModel, arm: Array, otherwise: Function, link: str = "", name: str = "", doc: str = ""
@@ -157,7 +158,7 @@ class Declared:
         """``f(*inputs, out=None)`` by the general kernel, of a model array; all else goes to `otherwise`."""
         first = (arm, robot.link_index(link)) if link else (arm,)
         shape = self.shape(robot)
-        return filling(self.form(robot), first, len(self.inputs), shape, otherwise, name or self.name, doc)
+        return filling(self.form(robot), first, self.widths(robot), shape, otherwise, name or self.name, doc)
 
     def checked_call(self, robot: RobotModel, long_way: Function, link: str = "") -> Function:
         """The checked function of the vectors: machine code for this robot alone, where there is none the general one.

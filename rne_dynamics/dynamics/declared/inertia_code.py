@@ -9,7 +9,7 @@ which takes 12 % (Panda) to 80 % (UR5, whose model has many zeros) more operatio
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cache
 from typing import TYPE_CHECKING, Any, cast
 
@@ -26,7 +26,6 @@ from rne_dynamics.straight_line.recipe import Recipe
 if TYPE_CHECKING:
     from rne_dynamics.straight_line.state_code import StateCode
 
-Function = Callable[..., Any]
 #: Where a model keeps its moved inertia.
 _MOVED = "moved inertia"
 
@@ -69,33 +68,6 @@ def shared_code(
     """
     key = name, robot.topology.tobytes(), _without_inertia(robot.parameters).tobytes(), robot.gravity.tobytes()
     return _made(_Key(key, lambda: inertia_recipe(recipe(), moves_masses=moves_masses)))
-
-
-@dataclass(frozen=True, eq=False)
-class InertiaCode:
-    """Shared code with a model's inertia, called as code for that model alone.
-
-    Parameters
-    ----------
-    code
-        As `shared_code` gives it.
-    inertia
-        As `inertia_of` gives it.
-    """
-
-    code: StateCode
-    inertia: Array
-
-    def checked(self, name: str, doc: str, otherwise: Function) -> Function:
-        """As of `StateCode`, without `out`."""
-        inertia = self.inertia
-        call = self.code.checked(name, doc, lambda *arguments: otherwise(*arguments[:-1]))
-        return lambda *vectors: call(*vectors, inertia)
-
-    def rows(self, inputs: tuple[Array, ...], shape: tuple[int, ...]) -> tuple[Array, NDArray[np.bool_]]:
-        """As of `StateCode`."""
-        repeated = np.ascontiguousarray(np.broadcast_to(self.inertia, (len(inputs[0]), self.inertia.size)))
-        return self.code.rows((*inputs, repeated), shape)
 
 
 class _Key:

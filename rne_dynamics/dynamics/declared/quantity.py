@@ -16,7 +16,6 @@ from rne_dynamics.dynamics.declared.arguments import Wrenches, bodies_wrenches, 
 from rne_dynamics.dynamics.declared.base_motion import BaseMotion, packed_base
 from rne_dynamics.dynamics.declared.declared import Declared, Function
 from rne_dynamics.dynamics.declared.forms import Compiled, Shape, compiled_forms, either_form
-from rne_dynamics.dynamics.declared.inertia_code import InertiaCode
 from rne_dynamics.dynamics.declared.specialised import RowsForm, with_base_and_loads
 from rne_dynamics.errors import no_inertia
 from rne_dynamics.model.inertia import Array
@@ -143,7 +142,7 @@ class Quantity(Declared):
         return out.reshape((*out.shape[:first], *lead, *out.shape[first + 1 :]))
 
     def _by_own_code(
-        self, code: StateCode | InertiaCode, robot: RobotModel, inputs: tuple[Array, ...], base: Array, *rows: Array
+        self, code: StateCode, robot: RobotModel, inputs: tuple[Array, ...], base: Array, *rows: Array
     ) -> Array:
         """As `compute`, by machine code of these inputs, but for the states that it leaves to the kernel."""
         out, refused = code.rows(inputs, self.shape(robot))

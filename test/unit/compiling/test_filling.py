@@ -26,7 +26,7 @@ def scaled_sum(scale: int, a: np.ndarray, b: np.ndarray, out: np.ndarray) -> int
 def function(request, monkeypatch):
     monkeypatch.setattr(module, "COMPILED", request.param)
     made = scaled_sum if request.param else getattr(scaled_sum, "py_func", scaled_sum)
-    return filling(made, (2,), 2, (3,), _given, "scaled", "scaled(a, b, out=None)\n--\n\nText.")
+    return filling(made, (2,), (3, 3), (3,), _given, "scaled", "scaled(a, b, out=None)\n--\n\nText.")
 
 
 def _given(*arguments: Any, **named: Any) -> Any:
@@ -55,7 +55,11 @@ def test_everything_else_goes_the_other_way_as_it_is(function):
     out = np.empty(3)
     frozen = out.copy()
     frozen.flags.writeable = False
+    memory = np.zeros(8)
     for arguments, named in (
+        ((memory[:3], B, memory[2:5]), {}), ((A, memory[4:7]), {"out": memory[2:5]}), ((A, B), {"out": B}),
+        ((A[:2], B), {}), ((A, np.ones(4)), {}), ((A, B), {"out": np.empty(2)}),
+        ((A,), {"out": out}),
         ((A.tolist(), B), {}), ((A, B[None]), {}), ((np.arange(6.0)[::2], B), {}), ((A, B.astype(np.float32)), {}),
         ((A,), {}), ((A, B, out, out), {}), ((A,), {"b": B}), ((A, B), {"into": out}), ((A, B), {"out": None}),
         ((A, B, frozen), {}), ((A, B), {"out": out[:, None]}), ((-1.0 - A, B), {}), ((-1.0 - A, B), {"out": out}),
