@@ -2,65 +2,60 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import ArrayLike
 
-from rne_dynamics.compiling.apart import apart
-from rne_dynamics.compiling.jit import kernel
+from rne_dynamics.compiling.jit import helper, kernel
 from rne_dynamics.flexible.arguments import coordinates
 from rne_dynamics.flexible.equations import equations_of_motion
-from rne_dynamics.flexible.inertia import first_moment, modal_terms_kernel
-from rne_dynamics.flexible.motion import motion_kernel
-from rne_dynamics.flexible.packed import COORDINATE, FIRST_MODE, MODES, Packed, Work, pack, workspace
+from rne_dynamics.flexible.homogeneous import elements, mass_times, trace, turned_form
+from rne_dynamics.flexible.inertia import first_moment, masses, put_first_moment
+from rne_dynamics.flexible.motion import Motions, motions
+from rne_dynamics.flexible.packed import COORDINATE, FIRST_MODE, MODES, Packed, pack
 from rne_dynamics.flexible.specialised import moment_rows, of_posture
 from rne_dynamics.flexible.stiffness import elastic_energy
 from rne_dynamics.model.flexible.arm import FlexibleArm
 from rne_dynamics.model.inertia import Array
+from rne_dynamics.spatial.rows import matrix_at
+from rne_dynamics.spatial.vector import compose, transpose
 
 
 @kernel
-def first_moments_batch(packed: Packed, work: Work, z: Array, moments: Array) -> None:
+def first_moments_batch(packed: Packed, z: Array, moments: Array) -> None:
     """Σ W_i r_i (50): mass times mass centre of all bodies, in the base's axes, (B, 3), for z (B, n + modes)."""
-    base, rest = np.zeros(12), np.zeros(z.shape[1])
     for b in range(z.shape[0]):
-        apart(motion_kernel, (packed, work, base, z[b], rest, None))
-        apart(modal_terms_kernel, (packed, work, z[b]))
-        first_moment(packed, work, moments[b])
+        put_first_moment(packed, z[b], moments[b])
+
+
+@helper
+def _twice_kinetic(packed: Packed, X: Motions, G: Any, D: Any, zd: Array) -> float:
+    """∫ |Ẇ h + W ḣ|² dm over the links (section 3)."""
+    energy = 0.0
+    for i in range(packed.topology.shape[0]):
+        (R, _), dW, first = X.W[i], X.dW[i], packed.topology[i, FIRST_MODE]
+        energy += trace(dW, mass_times(G[i], dW))
+        turned = compose(transpose(R), R)
+        for k in range(packed.topology[i, MODES]):
+            rate = zd[packed.joints + first + k]
+            energy += 2.0 * rate * trace(dW, turned_form(R, D[first + k]))
+            for m in range(packed.topology[i, MODES]):
+                second = elements(matrix_at(packed.second[first + m], k, 0), turned)
+                energy += rate * zd[packed.joints + first + m] * second
+    return energy
 
 
 @kernel
-def moving_base_energy_batch(
-    packed: Packed, work: Work, base: Array, z: Array, zd: Array, twice: Array, moments: Array
-) -> None:
+def moving_base_energy_batch(packed: Packed, base: Array, z: Array, zd: Array, twice: Array, moments: Array) -> None:
     """Twice the kinetic energy in the world without rotors, (B,), and Σ W_i r_i in base axes, (B, 3).
 
-    T = ½ Σ ∫ |Ẇ h + W ḣ|² dm over the links (section 3), for base motions (B, 12), z and ż (B, n + modes).
+    For base motions (B, 12), z and ż (B, n + modes).
     """
     for b in range(z.shape[0]):
-        apart(motion_kernel, (packed, work, base[b], z[b], zd[b], None))
-        apart(modal_terms_kernel, (packed, work, z[b]))
-        energy = 0.0
-        for x in range(3):
-            moments[b, x] = 0.0
-        for i in range(packed.topology.shape[0]):
-            W, dW = work.W[i], work.dW[i]
-            first, modes = packed.topology[i, FIRST_MODE], packed.topology[i, MODES]
-            start = packed.joints + first
-            for x in range(3):
-                for r in range(4):
-                    moments[b, x] += work.G[i, 0, r] * W[r, x]
-                    for s in range(4):
-                        energy += work.G[i, r, s] * dW[r, x] * dW[s, x]
-                for k in range(modes):
-                    rate = zd[b, start + k]
-                    for s in range(3):
-                        for r in range(4):
-                            energy += 2.0 * rate * work.D[first + k, r, s] * dW[r, x] * W[s + 1, x]
-                        for m in range(modes):
-                            for r in range(3):
-                                second = packed.second[first + m, k, r, s]
-                                energy += rate * zd[b, start + m] * second * W[r + 1, x] * W[s + 1, x]
-        twice[b] = energy
+        X, (G, D) = motions(packed, base[b], z[b], zd[b], None), masses(packed, z[b])
+        twice[b] = _twice_kinetic(packed, X, G, D, zd[b])
+        moments[b, 0], moments[b, 1], moments[b, 2] = first_moment(packed, X, G)
 
 
 def flexible_moving_base_energies(
@@ -82,10 +77,10 @@ def flexible_moving_base_energies(
     """
     packed, n = pack(arm), arm.n
     twice, moments = np.empty(len(z)), np.empty((len(z), 3))
-    moving_base_energy_batch(packed, workspace(packed), base, z, zd, twice, moments)
+    moving_base_energy_batch(packed, base, z, zd, twice, moments)
     rotors = np.array([packed.rotor[packed.topology[:, COORDINATE] == k].sum() for k in range(n)])
     kinetic: Array = 0.5 * (twice + zd[:, :n] ** 2 @ rotors)
-    mass = float(packed.moments[:, 0, 0].sum())
+    mass = float(packed.moments[:, 0].sum())
     gravity = -(np.einsum("bij,bj->bi", rotation, moments) + mass * position) @ arm.gravity
     elastic = elastic_energy(arm, z[:, n:])
     return kinetic, gravity + elastic
@@ -95,8 +90,8 @@ def _first_moment(arm: FlexibleArm, q: Array, delta: Array) -> Array:
     """Mass times mass centre of everything (50); shape (rows, 3)."""
 
     def general(positions: Array, amplitudes: Array) -> Array:
-        packed, moments, z = pack(arm), np.empty((len(positions), 3)), np.hstack([positions, amplitudes])
-        first_moments_batch(packed, workspace(packed), z, moments)
+        moments = np.empty((len(positions), 3))
+        first_moments_batch(pack(arm), np.hstack([positions, amplitudes]), moments)
         return moments
 
     whole: Array = of_posture(arm, moment_rows, (q, delta), general) + arm.body_model.root_inertia.first_moment

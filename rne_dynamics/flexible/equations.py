@@ -12,10 +12,10 @@ from rne_dynamics.compiling.jit import kernel
 from rne_dynamics.dynamics.declared.arguments import Wrenches, bodies_wrenches
 from rne_dynamics.dynamics.declared.base_motion import BaseMotion, packed_base
 from rne_dynamics.flexible.arguments import coordinates
-from rne_dynamics.flexible.inertia import inertia_kernel, modal_terms_kernel
-from rne_dynamics.flexible.motion import motion_kernel
-from rne_dynamics.flexible.packed import Packed, Work, pack, workspace
-from rne_dynamics.flexible.remaining import bias_kernel
+from rne_dynamics.flexible.inertia import masses, put_inertia
+from rne_dynamics.flexible.motion import motions
+from rne_dynamics.flexible.packed import Packed, pack
+from rne_dynamics.flexible.remaining import put_bias
 from rne_dynamics.flexible.specialised import by_own_code
 from rne_dynamics.model.flexible.arm import FlexibleArm
 from rne_dynamics.model.inertia import Array
@@ -39,13 +39,13 @@ class EquationsOfMotion(NamedTuple):
 
 @kernel
 def flexible_terms_kernel(
-    packed: Packed, work: Work, base: Array, z: Array, zd: Array, wrenches: Array, J: Array, bias: Array
+    packed: Packed, base: Array, z: Array, zd: Array, wrenches: Array, J: Array, bias: Array
 ) -> None:
     """J (n + modes, n + modes) and bias (n + modes,) for one state.
 
     Parameters
     ----------
-    packed, work
+    packed
         See `packed.py`.
     base
         Base motion, shape (12,): v, ω, v̇ − g, ω̇ in base axes.
@@ -54,30 +54,28 @@ def flexible_terms_kernel(
     wrenches
         External (force, moment) at every body frame's origin in body axes, shape (bodies, 6), or (0, 6) for none.
     """
-    apart(motion_kernel, (packed, work, base, z, zd, None))
-    apart(modal_terms_kernel, (packed, work, z))
-    apart(bias_kernel, (packed, work, z, zd, None, wrenches, bias))
-    apart(inertia_kernel, (packed, work, J))
+    X, (G, D) = motions(packed, base, z, zd, None), masses(packed, z)
+    put_bias(packed, X, G, D, z, zd, None, wrenches, bias)
+    put_inertia(packed, X, G, D, J)
 
 
 @kernel
 def flexible_forces_kernel(
-    packed: Packed, work: Work, base: Array, z: Array, zd: Array, zdd: Array, wrenches: Array, forces: Array
+    packed: Packed, base: Array, z: Array, zd: Array, zdd: Array, wrenches: Array, forces: Array
 ) -> None:
     """J z̈ + bias (n + modes,) for one state and its accelerations, without forming J; arguments as above."""
-    apart(motion_kernel, (packed, work, base, z, zd, zdd))
-    apart(modal_terms_kernel, (packed, work, z))
-    apart(bias_kernel, (packed, work, z, zd, zdd, wrenches, forces))
+    X, (G, D) = motions(packed, base, z, zd, zdd), masses(packed, z)
+    put_bias(packed, X, G, D, z, zd, zdd, wrenches, forces)
 
 
 @kernel
 def flexible_terms_batch(
-    packed: Packed, work: Work, base: Array, z: Array, zd: Array, wrenches: Array, J: Array, bias: Array
+    packed: Packed, base: Array, z: Array, zd: Array, wrenches: Array, J: Array, bias: Array
 ) -> None:
     """`flexible_terms_kernel` over rows; `base` and `wrenches` may have one row for all."""
     for b in range(z.shape[0]):
         at, loads = base[b if base.shape[0] > 1 else 0], wrenches[b if wrenches.shape[0] > 1 else 0]
-        apart(flexible_terms_kernel, (packed, work, at, z[b], zd[b], loads, J[b], bias[b]))
+        apart(flexible_terms_kernel, (packed, at, z[b], zd[b], loads, J[b], bias[b]))
 
 
 @by_own_code(EquationsOfMotion)
@@ -120,6 +118,5 @@ def equations_of_motion(
     base = packed_base(arm.body_model, base_motion, lead)
     loads = bodies_wrenches(arm.body_model, wrenches, lead)
     J, bias = np.empty((len(z), arm.nz, arm.nz)), np.empty((len(z), arm.nz))
-    packed = pack(arm)
-    flexible_terms_batch(packed, workspace(packed), base, z, zd, loads, J, bias)
+    flexible_terms_batch(pack(arm), base, z, zd, loads, J, bias)
     return EquationsOfMotion(J.reshape((*lead, arm.nz, arm.nz)), bias.reshape((*lead, arm.nz)))

@@ -15,7 +15,7 @@ from rne_dynamics.dynamics.declared.base_motion import BaseMotion, packed_base
 from rne_dynamics.errors import no_inertia
 from rne_dynamics.flexible.arguments import coordinates
 from rne_dynamics.flexible.equations import flexible_terms_kernel
-from rne_dynamics.flexible.packed import Packed, Work, pack, workspace
+from rne_dynamics.flexible.packed import Packed, pack
 from rne_dynamics.flexible.specialised import by_own_code
 from rne_dynamics.model.flexible.arm import FlexibleArm
 from rne_dynamics.model.inertia import Array
@@ -31,9 +31,8 @@ class Accelerations(NamedTuple):
 
 @kernel
 def flexible_forward_batch(
-    packed: Packed, work: Work, base: Array, z: Array, zd: Array, tau: Array, wrenches: Array, scale: Array,
-    zdd: Array,
-) -> int:  # fmt: skip
+    packed: Packed, base: Array, z: Array, zd: Array, tau: Array, wrenches: Array, scale: Array, zdd: Array
+) -> int:
     """z̈ (B, n + modes) under τ (B, n); −1, or the coordinate that moves no inertia.
 
     `scale` (B, n + modes) holds the joints' `inertia_scale` of the arm undeformed, and zeros for the modes.
@@ -42,7 +41,7 @@ def flexible_forward_batch(
     J, rest = np.empty((nz, nz)), np.empty(nz)
     for b in range(z.shape[0]):
         at, loads = base[b if base.shape[0] > 1 else 0], wrenches[b if wrenches.shape[0] > 1 else 0]
-        apart(flexible_terms_kernel, (packed, work, at, z[b], zd[b], loads, J, rest))
+        apart(flexible_terms_kernel, (packed, at, z[b], zd[b], loads, J, rest))
         for k in range(nz):
             rest[k] = (tau[b, k] if k < tau.shape[1] else 0.0) - rest[k]
         singular = scaled_cholesky_solve(J, rest, scale[b], zdd[b])
@@ -83,10 +82,10 @@ def flexible_forward_dynamics(
         arm, q=q, delta=delta, qd=qd, deltad=deltad, tau=tau
     )
     z, zd = np.hstack([positions, amplitudes]), np.hstack([velocities, rates])
-    zdd, packed, scale = np.empty_like(z), pack(arm), np.zeros_like(z)
+    zdd, scale = np.empty_like(z), np.zeros_like(z)
     scale[:, : arm.n] = inertia_scale(arm.robot, positions)
     singular = flexible_forward_batch(
-        packed, workspace(packed), packed_base(arm.body_model, base_motion, lead), z, zd, efforts,
+        pack(arm), packed_base(arm.body_model, base_motion, lead), z, zd, efforts,
         bodies_wrenches(arm.body_model, wrenches, lead), scale, zdd,
     )  # fmt: skip
     if singular >= 0:

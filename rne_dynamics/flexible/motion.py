@@ -1,149 +1,123 @@
-"""Kinematics of flexible arms (sections 2 and 5.1 of document 003): W, its rates, and its derivatives by the modes.
-
-The arrays are those of `Work`; W and its derivatives are kept as `packed.py` says.
-"""
+"""Kinematics of flexible arms (sections 2 and 5.1 of document 003): W, its rates, and its derivatives by the modes."""
 
 from __future__ import annotations
 
 import math
+from typing import Any, NamedTuple
 
-from rne_dynamics.compiling.jit import helper, kernel
-from rne_dynamics.flexible.packed import COORDINATE, FIRST_MODE, FIXED, KIND, MODES, PARENT, Packed, Work
+import numpy as np
+
+from rne_dynamics.compiling.jit import helper, routine
+from rne_dynamics.compiling.tables import per_body, table
+from rne_dynamics.flexible.homogeneous import (
+    multiple,
+    plus_spin,
+    small_turn,
+    total,
+    turned_form,
+)
+from rne_dynamics.flexible.packed import COORDINATE, FIRST_MODE, FIXED, KIND, MODES, PARENT, Packed
 from rne_dynamics.model.inertia import Array
-from rne_dynamics.model.layout import PRISMATIC
+from rne_dynamics.model.layout import BASE, PRISMATIC
+from rne_dynamics.spatial.pairs import slice_pair
+from rne_dynamics.spatial.rows import matrix_at, put, put_matrix, vector_at
+from rne_dynamics.spatial.vector import (
+    IDENTITY,
+    ZERO,
+    Matrix,
+    Placement,
+    Vector,
+    about_z,
+    add,
+    add_matrix,
+    column,
+    placed,
+    rotate,
+    scale,
+    subtract,
+)
+
+
+class Motions(NamedTuple):
+    """Tables of one state, by body, in the axes of the base.
+
+    Parameters
+    ----------
+    link
+        E A, from the parent's frame to the body's own, in the parent's axes.
+    W, dW, ddW
+        W and its first and second derivative.
+    lever
+        ∂W/∂δ for the modes of the body's parent: that of mode k of body i's at ``width i + k``.
+    """
+
+    link: Any
+    W: Any
+    dW: Any
+    ddW: Any
+    lever: Any
 
 
 @helper
-def _times_link(V: Array, X: Array, out: Array) -> None:
-    """V X for the top row [0 0 0 0] in V and [1 0 0 0] in X: (4, 3) arrays each."""
-    for x in range(3):
-        out[0, x] = V[0, x] + X[0, 0] * V[1, x] + X[0, 1] * V[2, x] + X[0, 2] * V[3, x]
-        for b in range(1, 4):
-            out[b, x] = X[b, 0] * V[1, x] + X[b, 1] * V[2, x] + X[b, 2] * V[3, x]
+def _of_base(base: Array) -> tuple[Placement, Placement, Placement]:
+    """W, Ẇ and Ẅ of the base's own frame, in its axes: 1, ω̃ and ω̇̃ + ω̃ ω̃, with its velocity and acceleration."""
+    (v, w), (a, dw) = slice_pair(base, 0), slice_pair(base, 6)
+    spin = small_turn(w, IDENTITY)
+    return (IDENTITY, ZERO), (spin, v), (add_matrix(small_turn(dw, IDENTITY), small_turn(w, spin)), a)
 
 
 @helper
-def _add_times_rate(scale: float, V: Array, X: Array, out: Array) -> None:
-    """Add `scale` V X where the top rows of V and X are zero."""
-    for b in range(4):
-        for x in range(3):
-            out[b, x] += scale * (X[b, 0] * V[1, x] + X[b, 1] * V[2, x] + X[b, 2] * V[3, x])
+def _sums(arm: Packed, i: int, parent: int, rates: Array) -> tuple[Vector, Vector]:
+    """Σ rates_k times translation and turn of body i by its parent's modes."""
+    moved, turned, start = ZERO, ZERO, arm.joints + arm.topology[parent, FIRST_MODE]
+    for k in range(arm.topology[parent, MODES]):
+        moved = add(moved, scale(rates[start + k], vector_at(arm.translation[i], k, 0)))
+        turned = add(turned, scale(rates[start + k], vector_at(arm.turn[i], k, 0)))
+    return moved, turned
 
 
 @helper
-def _deflected_placement(packed: Packed, i: int, parent: int, z: Array, zd: Array, E: Array, dE: Array) -> None:
-    """E (5) of body i's joint on its parent, and its rate (16)."""
-    u0, u1, u2 = packed.position[i, 0], packed.position[i, 1], packed.position[i, 2]
-    a0, a1, a2 = 0.0, 0.0, 0.0
-    du0, du1, du2 = 0.0, 0.0, 0.0
-    da0, da1, da2 = 0.0, 0.0, 0.0
-    start = packed.joints + packed.topology[parent, FIRST_MODE]
-    for k in range(packed.topology[parent, MODES]):
-        delta, rate = z[start + k], zd[start + k]
-        u0 += delta * packed.translation[i, k, 0]
-        u1 += delta * packed.translation[i, k, 1]
-        u2 += delta * packed.translation[i, k, 2]
-        a0 += delta * packed.turn[i, k, 0]
-        a1 += delta * packed.turn[i, k, 1]
-        a2 += delta * packed.turn[i, k, 2]
-        du0 += rate * packed.translation[i, k, 0]
-        du1 += rate * packed.translation[i, k, 1]
-        du2 += rate * packed.translation[i, k, 2]
-        da0 += rate * packed.turn[i, k, 0]
-        da1 += rate * packed.turn[i, k, 1]
-        da2 += rate * packed.turn[i, k, 2]
-        if packed.stiffened:
-            for m in range(packed.topology[parent, MODES]):
-                half, change = 0.5 * delta * z[start + m], delta * zd[start + m]
-                u0 -= half * packed.bend[i, k, m, 0]
-                u1 -= half * packed.bend[i, k, m, 1]
-                u2 -= half * packed.bend[i, k, m, 2]
-                du0 -= change * packed.bend[i, k, m, 0]
-                du1 -= change * packed.bend[i, k, m, 1]
-                du2 -= change * packed.bend[i, k, m, 2]
-    E[0, 0], E[0, 1], E[0, 2] = u0, u1, u2
-    dE[0, 0], dE[0, 1], dE[0, 2] = du0, du1, du2
-    for b in range(3):  # (7): small turns add like vectors, (1 + θ̃) R
-        x, y, w = packed.rotation[i, 0, b], packed.rotation[i, 1, b], packed.rotation[i, 2, b]
-        E[b + 1, 0] = x + a1 * w - a2 * y
-        E[b + 1, 1] = y + a2 * x - a0 * w
-        E[b + 1, 2] = w + a0 * y - a1 * x
-        dE[b + 1, 0] = da1 * w - da2 * y
-        dE[b + 1, 1] = da2 * x - da0 * w
-        dE[b + 1, 2] = da0 * y - da1 * x
-        if packed.turned[i]:  # second order, ½ θ̃ θ̃ R: a turn lengthens nothing
-            along, rate = a0 * x + a1 * y + a2 * w, da0 * x + da1 * y + da2 * w
-            square, change = a0 * a0 + a1 * a1 + a2 * a2, a0 * da0 + a1 * da1 + a2 * da2
-            E[b + 1, 0] += 0.5 * (a0 * along - square * x)
-            E[b + 1, 1] += 0.5 * (a1 * along - square * y)
-            E[b + 1, 2] += 0.5 * (a2 * along - square * w)
-            dE[b + 1, 0] += 0.5 * (da0 * along + a0 * rate) - change * x
-            dE[b + 1, 1] += 0.5 * (da1 * along + a1 * rate) - change * y
-            dE[b + 1, 2] += 0.5 * (da2 * along + a2 * rate) - change * w
+def _shortened(arm: Packed, i: int, parent: int, a: Array, b: Array) -> Vector:
+    """Σ Σ a_k b_m times the shortening (k, m) of body i's place by its parent's modes."""
+    drawn, start = ZERO, arm.joints + arm.topology[parent, FIRST_MODE]
+    for k in range(arm.topology[parent, MODES]):
+        drawn = add(drawn, scale(a[start + k], _shortened_by(arm, i, parent, k, b)))
+    return drawn
 
 
 @helper
-def _placement(packed: Packed, i: int, E: Array) -> None:
-    """E of a joint on a parent that does not bend."""
-    for x in range(3):
-        E[0, x] = packed.position[i, x]
-        for b in range(3):
-            E[b + 1, x] = packed.rotation[i, x, b]
+def _shortened_by(arm: Packed, i: int, parent: int, k: int, b: Array) -> Vector:
+    """Σ b_m times the shortening (k, m)."""
+    drawn, start = ZERO, arm.joints + arm.topology[parent, FIRST_MODE]
+    for m in range(arm.topology[parent, MODES]):
+        drawn = add(drawn, scale(b[start + m], vector_at(arm.bend[i, k], m, 0)))
+    return drawn
 
 
 @helper
-def _turn_columns(V: Array, c: float, s: float) -> None:
-    """V A for a turn about z, in place."""
-    for x in range(3):
-        first, second = V[1, x], V[2, x]
-        V[1, x] = c * first + s * second
-        V[2, x] = c * second - s * first
+def _turn_rate(second_order: bool, a: Vector, R: Matrix, turn: Vector, turned: Matrix) -> Matrix:
+    """The rate of E's rotation where θ = `turn` grows by a, and `turned` is θ̃ R: ã R, or its second order too.
+
+    (7): small turns add like vectors, (1 + θ̃) R; to second order (1 + θ̃ + ½ θ̃ θ̃) R, for a turn lengthens nothing.
+    """
+    rate = small_turn(a, R)
+    if not second_order:
+        return rate
+    return add_matrix(rate, multiple(0.5, (add_matrix(small_turn(a, turned), small_turn(turn, rate)), ZERO))[0])
 
 
 @helper
-def _levers(packed: Packed, i: int, parent: int, z: Array, c: float, s: float, slide: float, work: Work) -> None:
-    """∂W_i/∂δ = W_λ M_λk A_i (60), (63) for the parent's modes."""
-    start = packed.joints + packed.topology[parent, FIRST_MODE]
-    M, W = work.T, work.W[parent]
-    t0, t1, t2 = 0.0, 0.0, 0.0
-    if packed.turned[i]:
-        for m in range(packed.topology[parent, MODES]):
-            t0 += z[start + m] * packed.turn[i, m, 0]
-            t1 += z[start + m] * packed.turn[i, m, 1]
-            t2 += z[start + m] * packed.turn[i, m, 2]
-    for k in range(packed.topology[parent, MODES]):
-        for x in range(3):
-            M[0, x] = packed.translation[i, k, x]
-        if packed.stiffened:
-            for m in range(packed.topology[parent, MODES]):
-                for x in range(3):
-                    M[0, x] -= z[start + m] * packed.bend[i, k, m, x]
-        a0, a1, a2 = packed.turn[i, k, 0], packed.turn[i, k, 1], packed.turn[i, k, 2]
-        for b in range(3):
-            x0, y0, w0 = packed.rotation[i, 0, b], packed.rotation[i, 1, b], packed.rotation[i, 2, b]
-            M[b + 1, 0] = a1 * w0 - a2 * y0
-            M[b + 1, 1] = a2 * x0 - a0 * w0
-            M[b + 1, 2] = a0 * y0 - a1 * x0
-            if packed.turned[i]:
-                along, rate = t0 * x0 + t1 * y0 + t2 * w0, a0 * x0 + a1 * y0 + a2 * w0
-                change = t0 * a0 + t1 * a1 + t2 * a2
-                M[b + 1, 0] += 0.5 * (a0 * along + t0 * rate) - change * x0
-                M[b + 1, 1] += 0.5 * (a1 * along + t1 * rate) - change * y0
-                M[b + 1, 2] += 0.5 * (a2 * along + t2 * rate) - change * w0
-        lever = work.lever[i, k]
-        for b in range(4):
-            for x in range(3):
-                lever[b, x] = M[b, 0] * W[1, x] + M[b, 1] * W[2, x] + M[b, 2] * W[3, x]
-        if packed.topology[i, KIND] == PRISMATIC:
-            for x in range(3):
-                lever[0, x] += slide * lever[3, x]
-        elif packed.topology[i, KIND] != FIXED:
-            _turn_columns(lever, c, s)
+def _behind_joint(kind: int, A: Placement, c: float, s: float) -> Placement:
+    """A, a transformation or a derivative, times the joint's, for cos and sin of its angle or its position and 0."""
+    if kind == FIXED:
+        return A
+    R, p = A
+    return (R, add(p, scale(c, column(R, 2)))) if kind == PRISMATIC else (about_z(R, c, s), p)
 
 
-@kernel
-def motion_kernel(packed: Packed, work: Work, base: Array, z: Array, zd: Array, zdd: Array | None) -> None:
-    """Fill `link`, `W`, `dW`, `ddW` and `lever` of `work` for one state.
+@routine
+def motions(arm: Packed, base: Array, z: Array, zd: Array, zdd: Array | None) -> Motions:
+    """The motion of all bodies in one state.
 
     Parameters
     ----------
@@ -155,126 +129,76 @@ def motion_kernel(packed: Packed, work: Work, base: Array, z: Array, zd: Array, 
     zdd
         Their accelerations, which `ddW` then includes: (10), (15) as written. None leaves them out: (64), (65).
     """
-    root, droot, ddroot = work.Y, work.T, work.Q[0]  # until the bodies below the base are done they are free
-    for i in range(packed.topology.shape[0]):
-        parent = packed.topology[i, PARENT]
-        E, dE = work.link[i], work.G[i]  # dE is needed in this pass only, and G after it
-        bent = parent >= 0 and packed.topology[parent, MODES] > 0
-        if bent:
-            _deflected_placement(packed, i, parent, z, zd, E, dE)
-        else:
-            _placement(packed, i, E)
-        W, dW, ddW = work.W[i], work.dW[i], work.ddW[i]
-        if parent < 0:
-            _base_motion(base, root, droot, ddroot)
-            _times_link(root, E, W)
-            _times_link(droot, E, dW)
-            _times_link(ddroot, E, ddW)
-        else:
-            _times_link(work.W[parent], E, W)  # (13)
-            _times_link(work.dW[parent], E, dW)  # (14)
-            _times_link(work.ddW[parent], E, ddW)  # (65)
-            if bent:
-                _add_times_rate(1.0, work.W[parent], dE, dW)
-                _add_times_rate(2.0, work.dW[parent], dE, ddW)
-                if packed.stiffened:
-                    _add_shortening(packed, i, parent, zd, work.W[parent], ddW)
-        kind = packed.topology[i, KIND]
-        c, s, slide = 1.0, 0.0, 0.0
+    topology, width = arm.topology, arm.turn.shape[1]
+    link, W, dW, ddW = per_body(topology), per_body(topology), per_body(topology), per_body(topology)
+    lever = table(topology.shape[0] * width)
+    W[BASE], dW[BASE], ddW[BASE] = _of_base(base)
+    for i in range(topology.shape[0]):
+        parent, kind, at = topology[i, PARENT], topology[i, KIND], topology[i, COORDINATE]
+        modes = topology[parent, MODES] if parent != BASE else 0
+        R, p = matrix_at(arm.rotation, i, 0), vector_at(arm.position, i, 0)
+        E, turn, turned, twice = (R, p), ZERO, R, arm.turned[i] != 0
+        if modes > 0:  # (5)
+            moved, turn = _sums(arm, i, parent, z)
+            turned = small_turn(turn, R)
+            E = add_matrix(R, turned), add(p, moved)
+            if arm.stiffened:
+                E = E[0], subtract(E[1], scale(0.5, _shortened(arm, i, parent, z, z)))
+                if twice:
+                    E = add_matrix(E[0], multiple(0.5, (small_turn(turn, turned), ZERO))[0]), E[1]
+        W_i, dW_i, ddW_i = placed(W[parent], E), placed(dW[parent], E), placed(ddW[parent], E)  # (13), (14), (65)
+        c, s = 1.0, 0.0
         if kind == PRISMATIC:
-            at = packed.topology[i, COORDINATE]
-            slide, rate = z[at], zd[at]
-            for x in range(3):  # W = Ŵ A, with U = ∂A/∂q in the translation alone
-                W[0, x] += slide * W[3, x]
-                ddW[0, x] += slide * ddW[3, x] + 2.0 * rate * dW[3, x]
-                dW[0, x] += slide * dW[3, x] + rate * W[3, x]
-                E[0, x] += slide * E[3, x]
+            c = z[at]
         elif kind != FIXED:
-            at = packed.topology[i, COORDINATE]
-            c, s, rate = math.cos(z[at]), math.sin(z[at]), zd[at]
-            _turn_columns(W, c, s)
-            _turn_columns(dW, c, s)
-            _turn_columns(ddW, c, s)
-            _turn_columns(E, c, s)
-            for x in range(3):  # (9), (64): U turns the columns by a right angle, U₂ by two
-                ddW[1, x] += rate * (2.0 * dW[2, x] - rate * W[1, x])
-                ddW[2, x] -= rate * (2.0 * dW[1, x] + rate * W[2, x])
-                dW[1, x] += rate * W[2, x]
-                dW[2, x] -= rate * W[1, x]
-        if bent:
-            _levers(packed, i, parent, z, c, s, slide, work)
-        if zdd is not None:
-            _add_accelerations(packed, i, parent, zdd, work)
+            c, s = math.cos(z[at]), math.sin(z[at])
+        if modes > 0:
+            moving, turning = _sums(arm, i, parent, zd)
+            dE = _turn_rate(twice, turning, R, turn, turned), moving  # (16)
+            if arm.stiffened:
+                dE = dE[0], subtract(dE[1], _shortened(arm, i, parent, z, zd))
+                # Ë without second derivatives: the shortening grows with the square of the rates
+                ddW_i = ddW_i[0], subtract(ddW_i[1], rotate(W[parent][0], _shortened(arm, i, parent, zd, zd)))
+                if twice:  # θ̇̃ θ̇̃ R
+                    ddE = small_turn(turning, small_turn(turning, R))
+                    ddW_i = total(ddW_i, turned_form(W[parent][0], (ddE, ZERO)))
+            dW_i = total(dW_i, turned_form(W[parent][0], dE))
+            ddW_i = total(ddW_i, multiple(2.0, turned_form(dW[parent][0], dE)))
+            for k in range(modes):  # ∂W/∂δ = W_λ M_λk A (60), (63)
+                M = vector_at(arm.translation[i], k, 0)
+                if arm.stiffened:
+                    M = subtract(M, _shortened_by(arm, i, parent, k, z))
+                by_mode = _turn_rate(twice, vector_at(arm.turn[i], k, 0), R, turn, turned), M
+                lever[width * i + k] = _behind_joint(kind, turned_form(W[parent][0], by_mode), c, s)
+        W_i, dW_i, ddW_i = (
+            _behind_joint(kind, W_i, c, s), _behind_joint(kind, dW_i, c, s), _behind_joint(kind, ddW_i, c, s)
+        )  # fmt: skip
+        if kind == PRISMATIC:  # W = Ŵ A, with U = ∂A/∂q in the translation alone
+            along, along_rate = column(W_i[0], 2), column(dW_i[0], 2)
+            dW_i, ddW_i = (dW_i[0], add(dW_i[1], scale(zd[at], along))), (
+                ddW_i[0], add(ddW_i[1], scale(2.0 * zd[at], along_rate))
+            )  # fmt: skip
+        elif kind != FIXED:  # (9), (64): U turns the columns by a right angle, U₂ by two
+            rate = plus_spin(dW_i[0], zd[at], W_i[0])
+            ddW_i = plus_spin(plus_spin(ddW_i[0], zd[at], dW_i[0]), zd[at], rate), ddW_i[1]
+            dW_i = rate, dW_i[1]
+        if zdd is not None:  # of (60), (63) the last terms
+            if kind == PRISMATIC:
+                ddW_i = ddW_i[0], add(ddW_i[1], scale(zdd[at], column(W_i[0], 2)))
+            elif kind != FIXED:
+                ddW_i = plus_spin(ddW_i[0], zdd[at], W_i[0]), ddW_i[1]
+            for k in range(modes):
+                acceleration = zdd[arm.joints + topology[parent, FIRST_MODE] + k]
+                ddW_i = total(ddW_i, multiple(acceleration, lever[width * i + k]))
+        link[i] = _behind_joint(kind, E, c, s)
+        W[i], dW[i], ddW[i] = W_i, dW_i, ddW_i
+    return Motions(link, W, dW, ddW, lever)
 
 
 @helper
-def _add_accelerations(packed: Packed, i: int, parent: int, zdd: Array, work: Work) -> None:
-    """Add to Ẅ of body i what its own joint and its parent's modes accelerate: of (60), (63) the last terms."""
-    W, ddW = work.W[i], work.ddW[i]
-    at = packed.topology[i, COORDINATE]
-    if packed.topology[i, KIND] == PRISMATIC:
-        for x in range(3):
-            ddW[0, x] += zdd[at] * W[3, x]
-    elif at >= 0:
-        for x in range(3):
-            ddW[1, x] += zdd[at] * W[2, x]
-            ddW[2, x] -= zdd[at] * W[1, x]
-    if parent >= 0:
-        start = packed.joints + packed.topology[parent, FIRST_MODE]
-        for k in range(packed.topology[parent, MODES]):
-            acceleration = zdd[start + k]
-            for b in range(4):
-                for x in range(3):
-                    ddW[b, x] += acceleration * work.lever[i, k, b, x]
-
-
-@helper
-def _add_shortening(packed: Packed, i: int, parent: int, zd: Array, W: Array, ddW: Array) -> None:
-    """Add W Ë where Ë has no second derivatives in it: the shortening grows with the square of the rates."""
-    start = packed.joints + packed.topology[parent, FIRST_MODE]
-    for k in range(packed.topology[parent, MODES]):
-        for m in range(packed.topology[parent, MODES]):
-            square = zd[start + k] * zd[start + m]
-            bend = packed.bend[i, k, m]
-            for x in range(3):
-                ddW[0, x] -= square * (bend[0] * W[1, x] + bend[1] * W[2, x] + bend[2] * W[3, x])
-    if packed.turned[i]:  # θ̇̃ θ̇̃ R
-        r0, r1, r2 = 0.0, 0.0, 0.0
-        for k in range(packed.topology[parent, MODES]):
-            r0 += zd[start + k] * packed.turn[i, k, 0]
-            r1 += zd[start + k] * packed.turn[i, k, 1]
-            r2 += zd[start + k] * packed.turn[i, k, 2]
-        size = r0 * r0 + r1 * r1 + r2 * r2
-        for b in range(3):
-            c0, c1, c2 = packed.rotation[i, 0, b], packed.rotation[i, 1, b], packed.rotation[i, 2, b]
-            along = r0 * c0 + r1 * c1 + r2 * c2
-            for x in range(3):
-                ddW[b + 1, x] += (
-                    (r0 * along - size * c0) * W[1, x] + (r1 * along - size * c1) * W[2, x]
-                    + (r2 * along - size * c2) * W[3, x]
-                )  # fmt: skip
-
-
-@helper
-def _base_motion(base: Array, W: Array, dW: Array, ddW: Array) -> None:
-    """W, Ẇ and Ẅ of the base's own frame, in its axes: 1, ω̃ and ω̇̃ + ω̃ ω̃, with its velocity and acceleration."""
-    w0, w1, w2 = base[3], base[4], base[5]
-    for x in range(3):
-        W[0, x] = 0.0
-        dW[0, x] = base[x]
-        ddW[0, x] = base[6 + x]
-        for b in range(3):
-            W[b + 1, x] = 1.0 if b == x else 0.0
-    dW[1, 0], dW[1, 1], dW[1, 2] = 0.0, w2, -w1
-    dW[2, 0], dW[2, 1], dW[2, 2] = -w2, 0.0, w0
-    dW[3, 0], dW[3, 1], dW[3, 2] = w1, -w0, 0.0
-    square = w0 * w0 + w1 * w1 + w2 * w2
-    for b in range(3):
-        for x in range(3):
-            ddW[b + 1, x] = base[3 + b] * base[3 + x] - (square if b == x else 0.0)
-    ddW[1, 1] += base[11]
-    ddW[1, 2] -= base[10]
-    ddW[2, 0] -= base[11]
-    ddW[2, 2] += base[9]
-    ddW[3, 0] += base[10]
-    ddW[3, 1] -= base[9]
+def put_bodies(packed: Packed, z: Array, out: Array) -> None:
+    """W_i of every body: out (bodies, 12), rotation before translation."""
+    X = motions(packed, np.zeros(12), z, np.zeros(z.shape[0]), None)
+    for i in range(out.shape[0]):
+        put_matrix(out, i, 0, X.W[i][0])
+        put(out, i, 9, X.W[i][1])

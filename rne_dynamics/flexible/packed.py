@@ -1,10 +1,4 @@
-"""A flexible arm as plain arrays for the kernels, and their work memory.
-
-A homogeneous transformation W of document 003 (the homogeneous coordinate first) is kept as four 3-vectors, shape
-(4, 3): its translation and the three columns of its rotation, all in the base's axes. That is Wᵀ without its constant
-column. The trace of L Q, for a derivative L of such a transformation kept likewise and any (4, 3) array Q, is then the
-sum of the products of their elements.
-"""
+"""A flexible arm as plain arrays for the kernels; what is a pair in `homogeneous` is a row of twelve numbers."""
 
 from __future__ import annotations
 
@@ -42,16 +36,16 @@ class Packed(NamedTuple):
     topology
         One row a body, the columns above; shape (bodies, 5).
     rotation, position
-        Placement of a body's joint in its parent, undeformed; shapes (bodies, 3, 3), (bodies, 3).
+        Placement of a body's joint in its parent, undeformed; shapes (bodies, 9), (bodies, 3).
     moments
-        C_i (30) without ½: ∫ [1 x y z]ᵀ [1 x y z] dm of the undeformed body; shape (bodies, 4, 4).
+        C_i (30) without ½, of the undeformed body: ∫ dm, ∫ r dm and the upper half of ∫ r rᵀ dm; shape (bodies, 10).
     rotor
         Reflected rotor inertia; shape (bodies,).
     translation, turn, bend
         `Attachment` of a body on its parent: shapes (bodies, width, 3), the same, and (bodies, width, width, 3).
     first, second, shortening
-        C_ik (28), C_ikl (25) and the shortening's integrals, by mode: (modes, 4, 3), (modes, width, 3, 3) and (modes,
-        width, 4, 3), where the second index counts the modes of the same link.
+        C_ik (28), C_ikl (25) and the shortening's integrals, by mode: (modes, 12), (modes, width, 9) and (modes,
+        width, 12), where the second index counts the modes of the same link.
     coupled
         1 where C_ikl is not zero, likewise; shape (modes, width). Where shape functions are orthogonal only C_ikk is
         left, and the kernels leave the others out (document 003, section 6).
@@ -88,39 +82,6 @@ class Packed(NamedTuple):
     joints: int
 
 
-class Work(NamedTuple):
-    """Memory of the kernels, one thread's; each array is explained where it is filled.
-
-    Parameters
-    ----------
-    link
-        E_i A_i, from the parent's frame to the body's own: shape (bodies, 4, 3), in the parent's axes.
-    W, dW, ddW
-        W_i and its first derivative, and its second but for the terms in z̈; shape (bodies, 4, 3).
-    lever
-        ∂W_i/∂δ_λk (4, 3) for the modes k of the parent; shape (bodies, width, 4, 3).
-    G
-        G_i (37), completed; shape (bodies, 4, 4). After the masses have been summed, those of the subtree of body i.
-    D
-        D_ik (36); shape (modes, 4, 3).
-    Q
-        Q_i (87), (88); shape (bodies, 4, 3).
-    Y, T
-        Scratch of shape (4, 3).
-    """
-
-    link: Array
-    W: Array
-    dW: Array
-    ddW: Array
-    lever: Array
-    G: Array
-    D: Array
-    Q: Array
-    Y: Array
-    T: Array
-
-
 @lru_cache(maxsize=16)
 def pack(arm: FlexibleArm) -> Packed:
     """The arrays of an arm; kept for the last few arms."""
@@ -129,18 +90,20 @@ def pack(arm: FlexibleArm) -> Packed:
     parameters = robot.parameters
     width, modes = max(link.modes for link in arm.flexible_links), arm.modes
     topology = np.zeros((robot.bodies, 5), dtype=np.int64)
-    first, second = np.zeros((modes, 4, 3)), np.zeros((modes, width, 3, 3))
-    shortening = np.zeros((modes, width, 4, 3))
+    first, second, shortening = np.zeros((modes, 12)), np.zeros((modes, width, 9)), np.zeros((modes, width, 12))
     coupled = np.zeros((modes, width), dtype=np.int64)
     stiffness, damping = np.zeros((modes, width)), np.zeros((modes, width))
     translation, turn = np.zeros((robot.bodies, width, 3)), np.zeros((robot.bodies, width, 3))
     bend = np.zeros((robot.bodies, width, width, 3))
-    moments = np.empty((robot.bodies, 4, 4))
+    moments = parameters[:, layout.MASS : layout.INERTIA + 6].copy()
     starts = np.cumsum([0, *(link.modes for link in arm.flexible_links)])
     for link, start in zip(arm.flexible_links, starts.tolist(), strict=False):
         frame, m = robot.links[link.link], slice(start, start + link.modes)
         topology[frame.body, FIRST_MODE], topology[frame.body, MODES] = start, link.modes
-        _turned_integrals(link, frame.rotation, first[m], second[m], shortening[m])
+        R = frame.rotation
+        first[m] = _forms(link.first, R)
+        second[m, : link.modes] = (R @ link.second @ R.T).reshape(link.modes, link.modes, 9)
+        shortening[m, : link.modes] = _forms(link.shortening, R)
         coupled[m, : link.modes] = _coupled(link)
         stiffness[m, : link.modes], damping[m, : link.modes] = link.stiffness, link.damping
     for i, name in enumerate(robot.body_names):
@@ -155,15 +118,12 @@ def pack(arm: FlexibleArm) -> Packed:
             translation[i, : link.modes] = there.translation @ R.T
             turn[i, : link.modes] = there.rotation @ R.T
             bend[i, : link.modes, : link.modes] = there.shortening @ R.T
-        about = np.zeros((3, 3))
-        about[np.triu_indices(3)] = parameters[i, layout.INERTIA : layout.INERTIA + 6]
-        about = about + np.triu(about, 1).T
-        moments[i, 0, 0] = parameters[i, layout.MASS]
-        moments[i, 0, 1:] = moments[i, 1:, 0] = parameters[i, layout.MOMENT : layout.MOMENT + 3]
-        moments[i, 1:, 1:] = 0.5 * np.trace(about) * np.eye(3) - about
+    inertia = moments[:, 4:]
+    # ∫ r rᵀ dm = ½ tr(J) 1 − J
+    inertia[:] = 0.5 * inertia[:, [0, 3, 5]].sum(axis=1)[:, None] * [1.0, 0.0, 0.0, 1.0, 0.0, 1.0] - inertia
     return Packed(
         topology=topology,
-        rotation=parameters[:, layout.ROTATION : layout.ROTATION + 9].reshape(-1, 3, 3).copy(),
+        rotation=parameters[:, layout.ROTATION : layout.ROTATION + 9].copy(),
         position=parameters[:, layout.PLACEMENT : layout.PLACEMENT + 3].copy(),
         moments=moments,
         rotor=parameters[:, layout.ROTOR].copy(),
@@ -180,23 +140,6 @@ def pack(arm: FlexibleArm) -> Packed:
         turned=np.array([rows.any() for rows in bend], dtype=np.int64),
         stiffened=bool(bend.any() or shortening.any()),
         joints=arm.n,
-    )
-
-
-def workspace(packed: Packed) -> Work:
-    """Memory for the kernels, for one thread."""
-    bodies, width = packed.translation.shape[:2]
-    return Work(
-        link=np.zeros((bodies, 4, 3)),
-        W=np.zeros((bodies, 4, 3)),
-        dW=np.zeros((bodies, 4, 3)),
-        ddW=np.zeros((bodies, 4, 3)),
-        lever=np.zeros((bodies, width, 4, 3)),
-        G=np.zeros((bodies, 4, 4)),
-        D=np.zeros((packed.first.shape[0], 4, 3)),
-        Q=np.zeros((bodies, 4, 3)),
-        Y=np.zeros((4, 3)),
-        T=np.zeros((4, 3)),
     )
 
 
@@ -227,11 +170,7 @@ def _coupled(link: ModalLink) -> NDArray[np.int64]:
     return np.asarray(np.abs(link.second).max(axis=(2, 3)) > _ROUND_OFF * np.outer(size, size), dtype=np.int64)
 
 
-def _turned_integrals(link: ModalLink, R: Array, first: Array, second: Array, shortening: Array) -> None:
-    """The integrals of a link in the axes of its body, for R = ``R_BL``."""
-    both = np.eye(4)
-    both[1:, 1:] = R
-    m = link.modes
-    first[:] = both @ link.first @ R.T
-    second[:, :m] = R @ link.second @ R.T
-    shortening[:, :m] = both @ link.shortening @ R.T
+def _forms(integrals: Array, R: Array) -> Array:
+    """Integrals (…, 4, 3) of a link as rows of twelve numbers in the axes of its body, for R = ``R_BL``."""
+    turned, top = R @ np.swapaxes(integrals[..., 1:, :], -1, -2) @ R.T, integrals[..., 0, :] @ R.T
+    return np.concatenate([turned.reshape(*top.shape[:-1], 9), top], axis=-1)

@@ -5,24 +5,24 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike
 
-from rne_dynamics.compiling.apart import apart
 from rne_dynamics.compiling.jit import kernel
 from rne_dynamics.dynamics.kinematics.kinematics import LinkPoses
 from rne_dynamics.flexible.arguments import coordinates
-from rne_dynamics.flexible.motion import motion_kernel
-from rne_dynamics.flexible.packed import Packed, Work, pack, workspace
+from rne_dynamics.flexible.motion import put_bodies
+from rne_dynamics.flexible.packed import Packed, pack
 from rne_dynamics.flexible.specialised import bodies_rows, of_posture
 from rne_dynamics.model.flexible.arm import FlexibleArm
 from rne_dynamics.model.inertia import Array
 
+#: Rotation and translation of the base.
+_WORLD = np.concatenate([np.eye(3).ravel(), np.zeros(3)])
+
 
 @kernel
-def transformations_batch(packed: Packed, work: Work, z: Array, W: Array) -> None:
-    """W_i (B, bodies, 4, 3) of every body, kept as `packed.py` says, for z (B, n + modes)."""
-    base, rest = np.zeros(12), np.zeros(z.shape[1])
+def bodies_batch(packed: Packed, z: Array, out: Array) -> None:
+    """`put_bodies` over rows: z (B, n + modes), out (B, bodies, 12)."""
     for b in range(z.shape[0]):
-        apart(motion_kernel, (packed, work, base, z[b], rest, None))
-        W[b] = work.W
+        put_bodies(packed, z[b], out[b])
 
 
 def flexible_forward_kinematics(arm: FlexibleArm, q: ArrayLike, delta: ArrayLike) -> LinkPoses:
@@ -51,14 +51,14 @@ def flexible_forward_kinematics(arm: FlexibleArm, q: ArrayLike, delta: ArrayLike
     count = len(positions)
 
     def general(q: Array, delta: Array) -> Array:
-        packed, W = pack(arm), np.empty((len(q), arm.body_model.bodies, 4, 3))
-        transformations_batch(packed, workspace(packed), np.hstack([q, delta]), W)
+        W = np.empty((len(q), arm.body_model.bodies, 12))
+        bodies_batch(pack(arm), np.hstack([q, delta]), W)
         return W
 
     W = of_posture(arm, bodies_rows, (positions, amplitudes), general)
     # a body −1 at the end stands for the world, which python's indexing finds by itself
-    R = np.concatenate([np.swapaxes(W[:, :, 1:], -1, -2), np.broadcast_to(np.eye(3), (count, 1, 3, 3))], axis=1)
-    p = np.concatenate([W[:, :, 0], np.zeros((count, 1, 3))], axis=1)
+    W = np.concatenate([W, np.broadcast_to(_WORLD, (count, 1, 12))], axis=1)
+    R, p = W[:, :, :9].reshape(count, -1, 3, 3), W[:, :, 9:]
     frames = arm.body_model.links.values()
     body = [frame.body for frame in frames]
     turn, shift = np.array([frame.rotation for frame in frames]), np.array([frame.position for frame in frames])

@@ -15,10 +15,10 @@ from numpy.typing import ArrayLike
 from rne_dynamics.dynamics.composite.inertia_scale import inertia_scale_kernel
 from rne_dynamics.dynamics.declared.specialised import kept_code, rounded_turns
 from rne_dynamics.flexible.arguments import check_flexible, coordinates
-from rne_dynamics.flexible.inertia import first_moment, inertia_kernel, modal_terms_kernel
-from rne_dynamics.flexible.motion import motion_kernel
-from rne_dynamics.flexible.packed import Packed, Work, pack, workspace
-from rne_dynamics.flexible.remaining import bias_kernel
+from rne_dynamics.flexible.inertia import masses, put_first_moment, put_inertia
+from rne_dynamics.flexible.motion import motions, put_bodies
+from rne_dynamics.flexible.packed import Packed, pack
+from rne_dynamics.flexible.remaining import put_bias
 from rne_dynamics.model.flexible.arm import FlexibleArm
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.spatial.cholesky import cholesky_solve, scaled_cholesky_solve
@@ -83,33 +83,27 @@ def forward_rows(
 
 
 def _terms(packed: Packed, base: Array, q: Any, delta: Any, qd: Any, deltad: Any, J: Any, bias: Any) -> None:
-    n = q.shape[1]
-    z, zd = np.zeros(bias.shape[0]), np.zeros(bias.shape[0])
-    z[:n], z[n:], zd[:n], zd[n:] = q[0], delta[0], qd[0], deltad[0]
-    work = workspace(packed)
-    motion_kernel(packed, work, base, z, zd, None)
-    modal_terms_kernel(packed, work, z)
-    bias_kernel(packed, work, z, zd, None, np.zeros((0, 6)), bias)
-    inertia_kernel(packed, work, J)
+    z, zd = _joined(q, delta), _joined(qd, deltad)
+    X, (G, D) = motions(packed, base, z, zd, None), masses(packed, z)
+    put_bias(packed, X, G, D, z, zd, None, np.zeros((0, 6)), bias)
+    put_inertia(packed, X, G, D, J)
 
 
 def bodies_rows(packed: Packed, rigid: Rigid, base: Array, q: Any, delta: Any, out: Any) -> None:
-    """W_i of every body as `packed.py` says; out (1, bodies, 4, 3)."""
-    out[0] = _moved(packed, q, delta).W
+    """W_i of every body, rotation before translation; out (1, bodies, 12)."""
+    put_bodies(packed, _joined(q, delta), out[0])
 
 
 def moment_rows(packed: Packed, rigid: Rigid, base: Array, q: Any, delta: Any, out: Any) -> None:
     """Σ W_i r_i (50); out (1, 3)."""
-    first_moment(packed, _moved(packed, q, delta), out[0])
+    put_first_moment(packed, _joined(q, delta), out[0])
 
 
-def _moved(packed: Packed, q: Any, delta: Any) -> Work:
-    n, work = q.shape[1], workspace(packed)
+def _joined(q: Any, delta: Any) -> Any:
+    n = q.shape[1]
     z = np.zeros(n + delta.shape[1])
     z[:n], z[n:] = q[0], delta[0]
-    motion_kernel(packed, work, np.zeros(12), z, np.zeros(z.shape[0]), None)
-    modal_terms_kernel(packed, work, z)
-    return work
+    return z
 
 
 #: The public functions that have machine code: kernel and inputs.
@@ -209,7 +203,7 @@ def _numbers_joined(joints: Array, modes: Array) -> Array:
 
 def _shape(arm: FlexibleArm, kernel: Callable[..., Any]) -> tuple[int, ...]:
     if kernel is bodies_rows:
-        return arm.body_model.bodies, 4, 3
+        return arm.body_model.bodies, 12
     if kernel is moment_rows:
         return (3,)
     return (arm.nz + 1, arm.nz) if kernel is equations_rows else (arm.nz,)
@@ -237,6 +231,6 @@ def recipe_of(
         for name in inputs
     )
     rigid = Rigid(arm.robot.topology, arm.robot.parameters)
-    rounded = packed._replace(rotation=rounded_turns(packed.rotation.reshape(-1, 9), 0).reshape(-1, 3, 3))
+    rounded = packed._replace(rotation=rounded_turns(packed.rotation, 0))
     model = (rounded, rigid, arm.body_model.base_at_rest if base is None else base)
     return Recipe(kernel.__name__, arm.name, kernel, model, (), sample, _shape(arm, kernel))

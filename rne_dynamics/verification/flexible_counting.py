@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from rne_dynamics.errors import ArgumentError
-from rne_dynamics.flexible.inertia import inertia_kernel, modal_terms_kernel
-from rne_dynamics.flexible.motion import motion_kernel
-from rne_dynamics.flexible.packed import pack, workspace
-from rne_dynamics.flexible.remaining import bias_kernel
+from rne_dynamics.flexible.inertia import masses, put_inertia
+from rne_dynamics.flexible.motion import motions
+from rne_dynamics.flexible.packed import pack
+from rne_dynamics.flexible.remaining import put_bias
 from rne_dynamics.model.assembly import assemble
 from rne_dynamics.model.flexible.arm import FlexibleArm
 from rne_dynamics.model.flexible.beam import Beam, Shapes
@@ -87,22 +87,21 @@ def count_flexible(arm: FlexibleArm, *, stiffening: bool = True) -> FlexibleOper
             bend=0.0 * exact.bend, shortening=0.0 * exact.shortening, turned=0 * exact.turned, stiffened=False,
             nonlinear=exact.nonlinear[:, :0],
         )
-    packed, work = counter.arrays(exact), counter.arrays(workspace(exact))
+    packed = counter.arrays(exact)
     z, zd = counter.array(0.1 * rng.normal(size=arm.nz)), counter.array(rng.normal(size=arm.nz))
     J, bias, base = counter.zeros(arm.nz, arm.nz), counter.zeros(arm.nz), counter.array(arm.robot.base_at_rest)
-    parts = []
-    # in the order of `flexible_terms_kernel`, then the solution of `flexible_forward_batch`
-    for kernel, arguments in (
-        (motion_kernel, (packed, work, base, z, zd, None)),
-        (modal_terms_kernel, (packed, work, z)),
-        (bias_kernel, (packed, work, z, zd, None, counter.zeros(0, 6), bias)),
-        (inertia_kernel, (packed, work, J)),
-        (cholesky_solve, (J, bias, counter.zeros(arm.nz))),
-    ):
+
+    def counted(kernel: Callable[..., Any], *arguments: Any) -> tuple[Any, Operations]:
         before = replace(counter.operations)
-        counter.run(kernel, *arguments)
-        parts.append(counter.operations - before)
-    motion, modal, remaining, inertia, solution = parts
+        found = counter.run(kernel, *arguments)
+        return found, counter.operations - before
+
+    # in the order of `flexible_terms_kernel`, then the solution of `flexible_forward_batch`
+    X, motion = counted(motions, packed, base, z, zd, None)
+    (G, D), modal = counted(masses, packed, z)
+    _, remaining = counted(put_bias, packed, X, G, D, z, zd, None, counter.zeros(0, 6), bias)
+    _, inertia = counted(put_inertia, packed, X, G, D, J)
+    _, solution = counted(cholesky_solve, J, bias, counter.zeros(arm.nz))
     return FlexibleOperations(motion, modal + inertia, remaining, solution + Operations(additions=arm.nz))
 
 

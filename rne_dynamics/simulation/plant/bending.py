@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from rne_dynamics.compiling.apart import apart
 from rne_dynamics.compiling.jit import helper
 from rne_dynamics.flexible.equations import flexible_terms_kernel
-from rne_dynamics.flexible.packed import Packed, Work, pack, workspace
+from rne_dynamics.flexible.packed import Packed, pack
 from rne_dynamics.flexible.stiffness import damping_matrix, elastic_matrix
 from rne_dynamics.model.flexible.arm import FlexibleArm
 from rne_dynamics.model.inertia import Array
@@ -27,8 +27,8 @@ class Flex(NamedTuple):
 
     Parameters
     ----------
-    packed, work
-        As the kernels of `flexible/` take them; `work` is written to.
+    packed
+        As the kernels of `flexible/` take it.
     stiffness, damping
         Of all modes; shape (modes, modes).
     collocation
@@ -38,7 +38,6 @@ class Flex(NamedTuple):
     """
 
     packed: Packed
-    work: Work
     stiffness: Array
     damping: Array
     collocation: bool
@@ -47,8 +46,7 @@ class Flex(NamedTuple):
     @staticmethod
     def of(arm: FlexibleArm, collocation: bool) -> Flex:
         """For one step of an arm."""
-        packed = pack(arm)
-        return Flex(packed, workspace(packed), elastic_matrix(arm), damping_matrix(arm), collocation, np.array([DONE]))
+        return Flex(pack(arm), elastic_matrix(arm), damping_matrix(arm), collocation, np.array([DONE]))
 
 
 @helper
@@ -60,7 +58,7 @@ def flexible_mass_and_bias(
     Where `implicit` is a time h above 0, the damping forces D δ̇ are left out of the bias, and h D + h² K is added to
     `factor`: with the elastic forces at δ + h δ̇ both are then implicit in the new δ̇.
     """
-    apart(flexible_terms_kernel, (flex.packed, flex.work, base, z, zd, wrenches, J, bias))
+    apart(flexible_terms_kernel, (flex.packed, base, z, zd, wrenches, J, bias))
     if implicit > 0.0:
         n = flex.packed.joints
         for k in range(flex.stiffness.shape[0]):

@@ -105,7 +105,7 @@ def _stages(
                         z_stage[k] = z[k] + h * (c * zd[k] + h * (_S21 * a1[k] + _S11 * a2[k]))
                         zd_stage[k] = zd[k] + h * (_A21 * a1[k] + 0.25 * a2[k])
                 a = a1 if stage == 0 else a2
-                given = (flex.packed, flex.work, here, z_stage, zd_stage, a, wrenches, r)
+                given = (flex.packed, here, z_stage, zd_stage, a, wrenches, r)
                 apart(flexible_forces_kernel, given)
                 for k in range(nz):
                     r[k] = 0.0 if locked[k] else r[k] + joints[k, VISCOUS] * zd_stage[k] - drive[k]

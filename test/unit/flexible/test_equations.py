@@ -19,7 +19,7 @@ from rne_dynamics.flexible.equations import equations_of_motion, flexible_forces
 from rne_dynamics.flexible.forward_dynamics import flexible_forward_dynamics
 from rne_dynamics.flexible.inverse_dynamics import flexible_inverse_dynamics, follow
 from rne_dynamics.flexible.linearised import linearised
-from rne_dynamics.flexible.packed import pack, workspace
+from rne_dynamics.flexible.packed import pack
 from rne_dynamics.flexible.poses import flexible_forward_kinematics, tip_deflections
 from rne_dynamics.flexible.static import quasi_static, static_deflection
 from rne_dynamics.flexible.stiffness import elastic_matrix, slopes
@@ -274,7 +274,7 @@ def test_forces_of_given_accelerations_without_forming_the_inertia_matrix(hangin
         J, bias = equations_of_motion(arm, q, delta, qd, deltad)
         zdd, forces, packed = np.linspace(-2.0, 3.0, arm.nz), np.empty(arm.nz), pack(arm)
         flexible_forces_kernel(
-            packed, workspace(packed), arm.body_model.base_at_rest, np.concatenate([q, delta]),
+            packed, arm.body_model.base_at_rest, np.concatenate([q, delta]),
             np.concatenate([qd, deltad]), zdd, np.zeros((0, 6)), forces,
         )  # fmt: skip
         np.testing.assert_allclose(forces, J @ zdd + bias, atol=1e-13 * np.abs(forces).max())
