@@ -6,30 +6,30 @@ import argparse
 import json
 import sys
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from rne_dynamics.cli import demo_flexible
-from rne_dynamics.cli.demo_flexible_report import flexible_figures, plot_flexible, print_flexible
+from rne_dynamics.cli.demo_flexible_report import evaluate_vibration, flexible_figures, plot_flexible, print_flexible
 from rne_dynamics.cli.demo_moves import EFFORT_RESERVE, Plan, plan_moves, slowed
-from rne_dynamics.cli.demo_page import figures, print_figures, write_report
-from rne_dynamics.cli.demo_tracking import Tracking, evaluate, plot
-from rne_dynamics.cli.demo_vibration import evaluate_vibration
+from rne_dynamics.cli.demo_report import Tracking, evaluate, figures, plot, print_figures, write_report
 from rne_dynamics.cli.numbers import positive, real, whole
 from rne_dynamics.cli.overview import require_ros
-from rne_dynamics.cli.reports import add_movie, add_report, check_files, draw_movie
+from rne_dynamics.cli.reports import add_movie, add_report, check_files, draw_movie, plot_if_possible
 from rne_dynamics.cli.robot_argument import (
     MOST_SAMPLED,
     OneRobot,
     add_reading,
     check_size,
+    node_parameters,
+    report_left_out,
     robot_source,
     xacro_arguments,
 )
-from rne_dynamics.cli.ros_nodes import node_parameters
-from rne_dynamics.cli.terminal import console, ended_by_sigterm, progress_bar
+from rne_dynamics.cli.terminal import console, ended_by_sigterm, progress
 from rne_dynamics.cli.verdict import Verdict, tracking_verdict, without_effort_limit
 from rne_dynamics.control.gains import Gains
 from rne_dynamics.control.input_shaper import SHAPERS
@@ -38,7 +38,7 @@ from rne_dynamics.control.tracking_verdict import SMALL_TRAVEL, judge
 from rne_dynamics.description.model_file import load_model
 from rne_dynamics.description.sources import is_model_file
 from rne_dynamics.dispatch import closed
-from rne_dynamics.errors import ArgumentError, MissingDependencyError
+from rne_dynamics.errors import ArgumentError
 from rne_dynamics.figures.movie import Motion
 from rne_dynamics.figures.output_file import FIGURES, output_file
 from rne_dynamics.model.flexible.arm import AnyRobot
@@ -126,8 +126,7 @@ def run(args: argparse.Namespace) -> int:
     if configured is not None:
         machine = configured.robot
     robot = machine.rigid
-    if args.out is None:
-        output_file(_default_plot(robot), FIGURES, "--out")
+    place = args.out or output_file(f"rne_demo_{robot.name}.png", FIGURES, "--out")
     plan, programmes, bandwidth, settle = _programmes(machine, args, configured)
     _report_limits(robot, plan)
     session = demonstration.Session(
@@ -135,11 +134,8 @@ def run(args: argparse.Namespace) -> int:
         tuple(demonstration.Run(p.moves, settle) for p in programmes), plan.effort_limit, args.rate, bandwidth,
         flexible=machine.kind == "flexible", lockstep=not args.real_time, record=record, config=config,
     )
-    with ended_by_sigterm(), progress_bar() as bar:
-        task = bar.add_task("", total=1.0)
-        recordings = demonstration.run(
-            session, lambda what, fraction: bar.update(task, description=what, completed=fraction)
-        )
+    with ended_by_sigterm(), progress() as update:
+        recordings = demonstration.run(session, update)
     followed = [
         p._replace(moves=tuple(slowed(m, r.reports.speed or 1.0) for m in p.moves[: len(r.begins)]))
         for r, p in zip(recordings, programmes, strict=True)
@@ -152,20 +148,17 @@ def run(args: argparse.Namespace) -> int:
     tracking, recording, programmes = trackings[0], recordings[0], tuple(followed)
     report = figures(robot, plan, tracking, recording.ready, recording.simulator, verdict)
     out = console()
+    draw: Callable[[Path], None] = partial(plot, robot=robot, tracking=tracking, recording=recording)
     if machine.kind == "flexible":
-        arm = machine
-        seen = [evaluate_vibration(arm, r, p.moves, settle) for r, p in zip(recordings, programmes, strict=True)]
-        report["flexible"] = flexible_figures(arm, plan.moves, bandwidth, programmes, trackings, seen)
-        draw: Callable[[Path], None] = lambda path: plot_flexible(path, arm, programmes, trackings, seen)  # noqa: E731
-    else:
-        draw = lambda path: plot(path, robot, tracking, recording)  # noqa: E731
-    plotted = _plot_file(args.out, robot, draw)
-    report["plot"] = str(plotted) if plotted else None
+        seen = [evaluate_vibration(machine, r, p.moves, settle) for r, p in zip(recordings, programmes, strict=True)]
+        report["flexible"] = flexible_figures(machine, plan.moves, bandwidth, programmes, trackings, seen)
+        draw = partial(plot_flexible, arm=machine, programmes=programmes, trackings=trackings, seen=seen)
+    report["plot"] = plotted = plot_if_possible(place, draw, wanted=args.out is not None)
     if args.movie:
         motion = Motion(f"{robot.name}: computed torque over ROS 2", tracking.time, tracking.q, tracking.reference)
         draw_movie(args.movie, machine, motion, quiet=args.json)
     if args.report:
-        write_report(args, robot, report, verdict, draw)
+        write_report(args, robot, plan, tracking, report, verdict, draw)
     if args.json:
         print(json.dumps(report, indent=2))
         return verdict.exit_code
@@ -209,11 +202,7 @@ def _configured(file: str | None, machine: AnyRobot) -> tuple[ArmConfig | None, 
     from rne_dynamics.ros.demonstration import CONTROLLER, NAMESPACE, SIMULATOR
 
     config = ArmConfig.read(file, f"{NAMESPACE}/{CONTROLLER}", f"{NAMESPACE}/{SIMULATOR}")
-    if config.left_out:
-        print(
-            f"rne demo: the simulated arm has no such hardware, so these parameters are left out: "
-            f"{', '.join(config.left_out)}", file=sys.stderr,
-        )  # fmt: skip
+    report_left_out("demo", config.left_out)
     return config, ConfiguredArm.of(config, machine)
 
 
@@ -249,27 +238,9 @@ def _programmes(
         return plan, (demo_flexible.Programme(demo_flexible.PLAIN, plan.moves),), args.bandwidth or most, SETTLE
     if args.shaper and args.compare:
         raise ArgumentError("--compare shows every shaper; leave --shaper out")
-    arm = machine
-    seconds = demo_flexible.lively(arm) if args.seconds is None else args.seconds
-    plan = plan_moves(arm.robot, seconds, demo_flexible.bends_little(arm), **limits)
+    seconds = demo_flexible.lively(machine) if args.seconds is None else args.seconds
+    plan = plan_moves(machine.robot, seconds, demo_flexible.bends_little(machine), **limits)
     postures = np.array([move.end for move in plan.moves])
-    bandwidth = args.bandwidth or min(most, demo_flexible.bandwidth(arm, postures, args.rate))
-    programmes = demo_flexible.programmes(arm, plan.moves, args.shaper, args.modes, bandwidth, compare=args.compare)
-    return plan, programmes, bandwidth, demo_flexible.look(arm, plan.moves)
-
-
-def _default_plot(robot: RigidRobot) -> Path:
-    return Path(f"rne_demo_{robot.name}.png")
-
-
-def _plot_file(out: Path | None, robot: RigidRobot, write: Callable[[Path], None]) -> Path | None:
-    """Write the plot; without matplotlib this is an error only if --out is given."""
-    path = out or _default_plot(robot)
-    try:
-        write(path)
-    except MissingDependencyError as error:
-        if out is not None:
-            raise
-        console().print(str(error))
-        return None
-    return path
+    bandwidth = args.bandwidth or min(most, demo_flexible.bandwidth(machine, postures, args.rate))
+    programmes = demo_flexible.programmes(machine, plan.moves, args.shaper, args.modes, bandwidth, compare=args.compare)
+    return plan, programmes, bandwidth, demo_flexible.look(machine, plan.moves)

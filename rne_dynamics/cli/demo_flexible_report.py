@@ -3,22 +3,119 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from rich.console import Console
-from rich.table import Table
 
-from rne_dynamics.cli.demo_flexible import PLAIN, Programme, vibrations
-from rne_dynamics.cli.demo_tracking import Tracking
-from rne_dynamics.cli.demo_vibration import Vibration
-from rne_dynamics.cli.table_layout import print_table
+from rne_dynamics.cli.demo_flexible import PLAIN, Move, Programme, vibrations
+from rne_dynamics.cli.demo_report import Tracking
+from rne_dynamics.cli.table_layout import print_rows
 from rne_dynamics.control.trajectory import Quintic
+from rne_dynamics.dynamics.kinematics.kinematics import forward_kinematics
+from rne_dynamics.errors import RneDynamicsError
 from rne_dynamics.figures.style import INK, canvas, color_of, legend_below, legend_right
-from rne_dynamics.figures.tracking import draw_tracking, joint_units, panels
+from rne_dynamics.figures.tracking import joint_units, panels, tracking_rows
 from rne_dynamics.model.flexible.arm import FlexibleArm
 from rne_dynamics.model.inertia import Array
+
+if TYPE_CHECKING:
+    from rne_dynamics.ros.session_recorder import Recording
+
+
+@dataclass(frozen=True, eq=False)
+class Vibration:
+    """Motion of the tip, the frame of the arm's last link, in base axes."""
+
+    #: Of each message of deflections from the first move's start on, s; (samples,).
+    time: Array
+    #: Planned position of a rigid arm's tip, and the measured one, m; (samples, 3).
+    planned: Array
+    tip: Array
+    #: Distance from the tip of rigid links at the same joint positions, m; (samples,).
+    bent: Array
+    #: End of each move, s.
+    ends: tuple[float, ...]
+    #: Peak-to-peak vibration of the tip after the end of each move, along its main direction, m.
+    residual: tuple[float, ...]
+    #: Largest displacement of any link's end relative to its length.
+    largest_bend: float
+
+
+def evaluate_vibration(
+    arm: FlexibleArm, recording: Recording, moves: tuple[Move, ...], settle: float
+) -> Vibration:
+    """Evaluate the tip's motion in a recording; `settle` is the pause after each move, s."""
+    begins = np.array(recording.begins)
+    received, tips = recording.deflections
+    common = np.isin(received, recording.stamps)  # a joint state may be lost when its deflections are not
+    stop = begins[-1] + int((moves[-1].duration + settle) * 1e9)
+    window = common & (received >= begins[0]) & (received <= stop)
+    stamps, tips = received[window], tips[window]
+    if not len(stamps):
+        raise RneDynamicsError("no deflections were received during the moves; is the computer too busy?")
+    q = recording.q[np.searchsorted(recording.stamps, stamps)]
+    which = np.searchsorted(begins, stamps, side="right") - 1
+    since = 1e-9 * (stamps - begins[which]).astype(np.float64)
+    at = zip(which.tolist(), since.tolist(), strict=True)
+    planned = tip_position(arm, np.array([moves[k].sample(t).q for k, t in at]))
+    tip, stiff = tip_position(arm, q, tips), tip_position(arm, q)
+    durations = np.array([move.duration for move in moves])
+    lengths = np.array([np.linalg.norm(link.tip) for link in arm.flexible_links])
+    return Vibration(
+        time=1e-9 * (stamps - begins[0]).astype(np.float64),
+        planned=planned,
+        tip=tip,
+        bent=np.linalg.norm(tip - stiff, axis=1),
+        ends=tuple((1e-9 * (begins - begins[0]) + durations).tolist()),
+        residual=tuple(
+            peak_to_peak(tip[(which == k) & (since >= d) & (since <= d + settle)]) for k, d in enumerate(durations)
+        ),
+        largest_bend=float(np.max(np.linalg.norm(tips[..., :3], axis=-1) / lengths)),
+    )
+
+
+def peak_to_peak(points: Array) -> float:
+    """Extent of points, (samples, 3), along their main direction, m."""
+    if len(points) < 2:
+        return 0.0
+    about = points - points.mean(axis=0)
+    line = np.linalg.svd(about, full_matrices=False)[2][0]
+    return float(np.ptp(about @ line))
+
+
+def tip_position(arm: FlexibleArm, q: Array, tips: Array | None = None) -> Array:
+    """Position of the arm's last link, m, (samples, 3), for joint positions q, (samples, n).
+
+    `tips` are the displacement and small rotation of the end of every flexible link in its frame, (samples, links, 6),
+    none for rigid links. The next link must be fixed to the end of a flexible link.
+    """
+    poses, tree = forward_kinematics(arm.robot, q), arm.robot.tree
+    names = arm.robot.link_names
+    parent = {joint.child: joint.parent for joint in tree.joints}
+    position = poses.position[:, -1]
+    link, between = names[-1], []
+    while link in parent:
+        link = parent[link]
+        between.append(link)
+    if tips is None:
+        return position
+    # from the tip inwards: the motion of an end moves all links beyond it as one body
+    for name in between:
+        k = next((k for k, flexible in enumerate(arm.flexible_links) if flexible.link == name), None)
+        if k is None:
+            continue
+        R, p = poses.rotation[:, names.index(name)], poses.position[:, names.index(name)]
+        lever = np.einsum("bji,bj->bi", R, position - p) - arm.flexible_links[k].tip
+        turned = np.cross(tips[:, k, 3:], lever)
+        flexible = arm.flexible_links[k]
+        if flexible.at(flexible.tip).shortening.any():  # with stiffening, rotations of second order
+            turned = turned + 0.5 * np.cross(tips[:, k, 3:], turned)
+        moved = tips[:, k, :3] + turned
+        position = position + np.einsum("bij,bj->bi", R, moved)
+    return position
 
 
 def flexible_figures(
@@ -43,20 +140,18 @@ def flexible_figures(
 def print_flexible(out: Console, figures: dict[str, Any]) -> None:
     """Print a table, one row per programme."""
     plans = figures["plans"]
-    moves = len(plans[0]["residual"])
-    table = Table("plan", title="tip vibration, peak to peak after the end of each move", title_justify="left")
-    for heading in ("time a move", "largest bend", *(f"after move {k + 1}" for k in range(moves)), "RMS error"):
-        table.add_column(heading, justify="right")
     plain = next((max(p["residual"]) for p in plans if p["name"] == PLAIN), 0.0)
-    if len(plans) > 1:
-        table.add_column("of plain", justify="right")
-    for p in plans:
-        share = [f"{100.0 * max(p['residual']) / plain:.1f} %"] if len(plans) > 1 and plain else []
-        table.add_row(
+    moves = [f"after move {k + 1}" for k in range(len(plans[0]["residual"]))]
+    rows = [
+        [
             p["name"], f"{p['seconds_a_move']:.2f} s", f"{100.0 * p['largest_bend']:.1f} %",
-            *(f"{1e3 * r:.2f} mm" for r in p["residual"]), f"{p['largest_rms_error']:.1e}", *share,
-        )
-    print_table(out, table)
+            *(f"{1e3 * r:.2f} mm" for r in p["residual"]), f"{p['largest_rms_error']:.1e}",
+            *([f"{100.0 * max(p['residual']) / plain:.1f} %" if plain else ""] if len(plans) > 1 else []),
+        ]
+        for p in plans
+    ]  # fmt: skip
+    headings = ["plan", "time a move", "largest bend", *moves, "RMS error", *(["of plain"] if len(plans) > 1 else [])]
+    print_rows(out, headings, rows, title="tip vibration, peak to peak after the end of each move")
     lowest = min(f[0] for f in figures["frequencies"])
     out.print(
         f"slowest vibration {lowest:.2f} Hz with the joints held; the controller uses the rigid model, with a "
@@ -79,8 +174,9 @@ def plot_flexible(
         dots = figure.add_subplot(grid[2, 3:])
 
         tracking = trackings[0]
-        pairs = list(zip(joints, errors, strict=True))
-        draw_tracking(pairs, shown, arm.joint_names, tracking.time, tracking.q, tracking.reference)
+        rows = tracking_rows(shown, arm.joint_names, tracking.time, tracking.q, tracking.reference)
+        for draw, axes in zip(rows, (*joints, *errors), strict=True):
+            draw(axes)
         joints[0].set_title(f"{arm.name}: joint encoders, {programmes[0].name} moves")
         for axes in joints:
             legend_right(axes)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import argparse
 import json
-import sys
 from collections.abc import Mapping
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,29 +13,30 @@ import numpy as np
 
 from rne_dynamics.advice import rne
 from rne_dynamics.cli.demo_moves import start_posture
-from rne_dynamics.cli.guide_report import Guided, evaluate, figures, plot, print_guided
+from rne_dynamics.cli.guide_report import evaluate, figures, plot, print_guided
 from rne_dynamics.cli.guide_verdict import verdict
 from rne_dynamics.cli.numbers import real
 from rne_dynamics.cli.overview import require_ros
+from rne_dynamics.cli.reports import plot_if_possible
 from rne_dynamics.cli.robot_argument import (
     MOST_SAMPLED,
     add_payload,
     add_robot,
     check_size,
+    node_parameters,
     payload,
     positions,
+    report_left_out,
     robot_source,
 )
-from rne_dynamics.cli.ros_nodes import node_parameters
-from rne_dynamics.cli.terminal import console, ended_by_sigterm, progress_bar
+from rne_dynamics.cli.terminal import console, ended_by_sigterm, progress
 from rne_dynamics.control.supervision.settings import Settings
 from rne_dynamics.description.share import share_file, shipped_models, shipped_robots
 from rne_dynamics.dispatch import gravity_torque
-from rne_dynamics.errors import ArgumentError, MissingDependencyError, ModelError
+from rne_dynamics.errors import ArgumentError, ModelError
 from rne_dynamics.figures.output_file import FIGURES, output_file
 from rne_dynamics.model.inertia import Array
-from rne_dynamics.model.mechanism import RigidRobot
-from rne_dynamics.simulation.runs.push import Push, gentle_push, parse_push
+from rne_dynamics.simulation.runs.push import gentle_push, parse_push
 
 if TYPE_CHECKING:
     from rne_dynamics.ros.guiding import Guidance
@@ -86,32 +87,24 @@ def run(args: argparse.Namespace) -> int:
 
     guidance = _guidance(args)
     robot = guidance.robot
-    path = _plot_path(args.out, robot)
-    with ended_by_sigterm(), progress_bar() as bar:
-        task = bar.add_task("", total=1.0)
-        done = guiding.run(guidance, lambda what, part: bar.update(task, description=what, completed=part))
+    out = args.out or Path(f"guide_{robot.name}.png")
+    path = output_file(out if out.suffix else out.with_suffix(".png"), FIGURES, "--out")
+    with ended_by_sigterm(), progress() as update:
+        done = guiding.run(guidance, update)
     guided = None if done.recording is None else evaluate(guidance, done.recording)
-    found = verdict(guidance, guided, done)
-    plotted = None if guided is None else _plot(path, args.out is not None, robot, guidance.pushes, guided)
+    found, plotted = verdict(guidance, guided, done), None
+    if guided is not None:
+        draw = partial(plot, robot=robot, pushes=guidance.pushes, guided=guided)
+        plotted = plot_if_possible(path, draw, wanted=args.out is not None)
     if args.json:
         print(json.dumps(figures(guidance, guided, found, plot=plotted), indent=2))
         return found.exit_code
-    out = console()
     if guided is not None:
-        print_guided(out, robot, guidance.pushes, guided)
+        print_guided(console(), robot, guidance.pushes, guided)
     if plotted:
-        out.print(f"plot: {plotted}")
-    out.print(found.text)
+        console().print(f"plot: {plotted}")
+    console().print(found.text)
     return found.exit_code
-
-
-def _report_left_out(names: tuple[str, ...]) -> None:
-    """Print the parameters of hardware that have no effect here."""
-    if names:
-        print(
-            f"rne guide: the simulated arm has no such hardware, so these parameters are left out: {', '.join(names)}",
-            file=sys.stderr,
-        )  # fmt: skip
 
 
 def _guidance(args: argparse.Namespace) -> Guidance:
@@ -127,7 +120,7 @@ def _guidance(args: argparse.Namespace) -> Guidance:
     given: dict[str, Any] = {"model": "", "robot_description": "", **node_parameters(robot_source(args))}
     names = f"{NAMESPACE}/{CONTROLLER}", f"{NAMESPACE}/{SIMULATOR}"
     config = ArmConfig("", {}, {}) if file is None else ArmConfig.read(file, *names)
-    _report_left_out(config.left_out)
+    report_left_out("guide", config.left_out)
     loaded = payload("--payload", args.payload)
     if loaded is not None:
         given |= {"payload.link": loaded.link, "payload.mass": loaded.mass, "payload.com": [0.0] * 3,
@@ -190,22 +183,3 @@ def _start(args: argparse.Namespace, settings: Settings, parameters: Mapping[str
                                 f"{limits.upper[j]:.6g}]")
         start[j] = value
     return start
-
-
-def _plot_path(out: Path | None, robot: RigidRobot) -> Path:
-    """The file of the plot; refused before the run if it cannot be written."""
-    path = out or Path(f"guide_{robot.name}.png")
-    path = path if path.suffix else path.with_suffix(".png")
-    return output_file(path, FIGURES, "--out")
-
-
-def _plot(path: Path, wanted: bool, robot: RigidRobot, pushes: tuple[Push, ...], guided: Guided) -> str | None:
-    """Write the plot; without matplotlib this is an error only if --out is given."""
-    try:
-        plot(path, robot, pushes, guided)
-    except MissingDependencyError as error:
-        if wanted:
-            raise
-        console().print(str(error))
-        return None
-    return str(path)

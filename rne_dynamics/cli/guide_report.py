@@ -4,18 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 from rich.console import Console
-from rich.table import Table
 
-from rne_dynamics.cli.table_layout import print_table
+from rne_dynamics.cli.table_layout import print_rows
 from rne_dynamics.cli.verdict import Verdict
-from rne_dynamics.figures.style import COLORS, INK, THIN, WIDE, canvas, legend_right
-from rne_dynamics.figures.tracking import ROUND_OFF, draw_joints, joint_units, panels, span_at_least
+from rne_dynamics.figures.style import COLORS, DASHED, WIDE
+from rne_dynamics.figures.tracking import Curve, Draw, draw_stack, joint_cells, joint_rows, joint_units, panels
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.mechanism import RigidRobot
 from rne_dynamics.simulation.runs.floating_motion import COARSE, FINE, FloatingMotion
@@ -197,47 +197,34 @@ def figures(guidance: Guidance, guided: Guided | None, found: Verdict, *, plot: 
 
 def print_guided(out: Console, robot: RigidRobot, pushes: Sequence[Push], guided: Guided) -> None:
     """Print the table."""
-    table = Table("joint", title=f"{robot.name}: pushed by hand, {', '.join(map(str, pushes))}", title_justify="left")
-    for heading in ("moved", "at rest after", "drift then", "largest effort", "limit", "used"):
-        table.add_column(heading, justify="right")
-    for j, name in enumerate(robot.joint_names):
-        length, force, limit = joint_units(robot)[j].position, joint_units(robot)[j].effort, robot.effort_limit[j]
-        bounded = (f"{limit:.2f} {force}", f"{100.0 * guided.used[j] / limit:.0f} %") if limit > 0.0 else ("none", "")
-        table.add_row(
+    rows = []
+    for j, (name, (length, _, _, force)) in enumerate(zip(robot.joint_names, joint_units(robot), strict=True)):
+        limit, used = robot.effort_limit[j], guided.used[j]
+        rows.append([
             name, f"{guided.moved[j]:+.4f} {length}",
             f"{guided.rest[j]:.2f} s" if np.isfinite(guided.rest[j]) else "not at rest",
-            f"{guided.drift[j]:+.4f} {length}", f"{guided.used[j]:.2f} {force}",
-            *bounded,
-        )
-    print_table(out, table)
+            f"{guided.drift[j]:+.4f} {length}", f"{used:.2f} {force}",
+            *((f"{limit:.2f} {force}", f"{100.0 * used / limit:.0f} %") if limit > 0.0 else ("none", "")),
+        ])  # fmt: skip
+    headings = ("joint", "moved", "at rest after", "drift then", "largest effort", "limit", "used")
+    print_rows(out, headings, rows, title=f"{robot.name}: pushed by hand, {', '.join(map(str, pushes))}")
 
 
 def plot(path: Path, robot: RigidRobot, pushes: Sequence[Push], guided: Guided) -> None:
     """Write a figure of positions, and of efforts against gravity, with the pushes shaded; raises as `canvas`."""
-    columns = min(robot.n, 3)
-    rows = -(-robot.n // columns)
-    units = joint_units(robot)
-    shown = panels(units)
-    top = len(shown)
-    with canvas(path, 13.0, 4.0 * top + 2.4 * rows) as figure:
-        grid = figure.add_gridspec(top + rows, columns, height_ratios=[*[1.6] * top, *[1.0] * rows])
-        every = [figure.add_subplot(grid[k, :]) for k in range(top)]
-        for axes, panel in zip(every, shown, strict=True):
-            draw_joints(axes, robot.joint_names, guided.time, guided.q - guided.begin, WIDE, panel.joints)
-            axes.set_ylabel(f"displacement ({panel.units.position})")
-        every[0].set_title(f"{robot.name}: guided by hand, {', '.join(map(str, pushes))}")
-        times, gravity = guided.gravity
-        for j, name in enumerate(robot.joint_names):
-            axes = figure.add_subplot(grid[top + j // columns, j % columns])
-            axes.plot(guided.time, guided.effort[:, j], linewidth=THIN, label="effort")
-            axes.plot(times, gravity[:, j], linestyle=(0, (4, 3)), color=INK, linewidth=THIN, label="gravity")
-            axes.set_title(f"{name} ({units[j].effort})")
-            span_at_least(axes, ROUND_OFF * float(guided.used.max()))
-            every.append(axes)
-        for axes in every:
-            for k, push in enumerate(pushes):
-                axes.axvspan(push.begin, push.end, alpha=0.15, color=COLORS[1], label="push" if k == 0 else None)
-            axes.set_xlim(max(guided.time[0], -0.5), guided.time[-1])
-        for axes in (*every[:top], every[top + columns - 1]):
-            legend_right(axes)
-        every[-1].set_xlabel("time (s)")
+    names, units, time = robot.joint_names, joint_units(robot), guided.time
+    shown, away = panels(units), guided.q - guided.begin
+    curves = [Curve("effort", time, guided.effort, {}), Curve("gravity", *guided.gravity, DASHED)]
+    drawn = [
+        joint_rows("displacement", shown, names, time, away, unit="position", width=WIDE),
+        joint_cells(names, units, range(robot.n), curves, float(guided.used.max())),
+    ]
+
+    def shaded(draw: Draw, axes: Any) -> None:
+        draw(axes)
+        for k, push in enumerate(pushes):
+            axes.axvspan(push.begin, push.end, alpha=0.15, color=COLORS[1], label="push" if k == 0 else None)
+
+    rows, cells = ([partial(shaded, draw) for draw in part] for part in drawn)
+    title = f"{robot.name}: guided by hand, {', '.join(map(str, pushes))}"
+    draw_stack(path, title, (max(time[0], -0.5), time[-1]), rows, cells)

@@ -6,22 +6,36 @@ import argparse
 import json
 import math
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from rich.table import Table
 
 from rne_dynamics.cli.numbers import positive, real
-from rne_dynamics.cli.plot_figure import draw
-from rne_dynamics.cli.table_layout import print_table
+from rne_dynamics.cli.table_layout import print_rows
 from rne_dynamics.cli.terminal import console
 from rne_dynamics.description.model_file import load_model
 from rne_dynamics.description.sources import read_source, read_stdin
 from rne_dynamics.dispatch import closed
 from rne_dynamics.errors import ArgumentError, unknown
-from rne_dynamics.figures.output_file import figure_file
-from rne_dynamics.figures.tracking import MIXED, Units, units_of
+from rne_dynamics.figures.output_file import FIGURES, figure_file
+from rne_dynamics.figures.style import DASHED, INK, REFERENCE, TERMS, WIDE, color_of
+from rne_dynamics.figures.tracking import (
+    MIXED,
+    Curve,
+    Draw,
+    Panel,
+    Units,
+    configuration,
+    draw_stack,
+    joint_cells,
+    joint_rows,
+    joint_units,
+    panels,
+    units_of,
+)
+from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.mechanism import RigidRobot
 from rne_dynamics.recording.comparison import HALF_WINDOW, difference, largest, mean, model_efforts, rms
 from rne_dynamics.recording.reading import read_recording
@@ -34,7 +48,8 @@ examples:
   rne plot run.npz --joint joint2 --from 1.5 --to 3 --out joint2.svg
   rne plot two_arms.mcap --topic /left/joint_states
 """
-FORMATS = (".png", ".svg", ".pdf")
+#: An effort limit up to this many times the largest effort is drawn; higher ones would flatten the curves.
+NEAR_LIMIT = 2.0
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -56,7 +71,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Read, draw, and print."""
-    out: Path = args.out or Path(Path(args.file).resolve().stem + FORMATS[0])
+    out: Path = args.out or Path(Path(args.file).resolve().stem + FIGURES[0])
     figure_file(out, "--out")
     if not args.begin < args.end:
         raise ArgumentError(f"--from {args.begin:g} is not before --to {args.end:g}")
@@ -77,6 +92,64 @@ def run(args: argparse.Namespace) -> int:
     _print(shown, figures, MIXED if robot is None else units_of(robot))
     console().print(f"wrote {out}")
     return 0
+
+
+def draw(path: Path, recording: Recording, joints: list[int], robot: RigidRobot | None, model: Series | None) -> None:
+    """Write a figure of positions, errors, efforts, and for each joint the efforts term by term; raises as `canvas`.
+
+    Parameters
+    ----------
+    path
+        The file.
+    recording
+        What is drawn.
+    joints
+        Numbers of the joints to draw.
+    robot
+        Gives units and effort limits, if given.
+    model
+        Efforts that inverse dynamics says, if given.
+    """
+    names, t = recording.joint_names, recording.t
+    units = (MIXED,) * recording.n if robot is None else joint_units(robot)
+    shown, whole = panels(units, joints), recording.q.shape[1] == recording.n
+    columns, units_q = (names, units) if whole else configuration(names, units)
+    rows = joint_rows(
+        "position", shown if whole else panels(units_q), columns, t, recording.q, width=WIDE,
+        reference=recording.reference_q if whole else None,
+    )  # fmt: skip
+    if recording.error is not None:
+        rows += joint_rows("error", shown, names, recording.error.t, 1e3 * recording.error.values, of=recording.q)
+    efforts = recording.command if recording.effort is None else Series(t, recording.effort)
+    if efforts is not None:
+        label = "command" if recording.effort is None else "effort"
+        rows += joint_rows(label, shown, names, efforts.t, efforts.values, unit="effort")
+        limits = np.zeros(recording.n) if robot is None else robot.effort_limit
+        rows[-len(shown) :] = [
+            partial(_draw_with_limits, draw, panel, efforts, limits)
+            for draw, panel in zip(rows[-len(shown) :], shown, strict=True)
+        ]
+    found = [term for term in TERMS if term in recording.torque]
+    curves = [Curve(term, *recording.torque[term], {"color": TERMS[term]}) for term in found]
+    if recording.effort is not None:
+        curves.append(Curve("measured", t, recording.effort, {"color": INK}))
+    if model is not None:
+        curves.append(Curve("model", *model, {**DASHED, "linewidth": WIDE}))
+    cells = []
+    if recording.torque or model is not None:
+        largest_effort = 0.0 if efforts is None else float(np.nanmax(np.abs(efforts.values), initial=0.0))
+        cells = joint_cells(names, units, joints, curves, largest_effort)
+    draw_stack(path, recording.source, (t[0], max(t[-1], t[0] + 1e-9)), rows, cells)
+
+
+def _draw_with_limits(draw: Draw, panel: Panel, efforts: Series, limits: Array, axes: Any) -> None:
+    """Draw efforts, and the limits that do not flatten the curves."""
+    draw(axes)
+    for j in panel.joints:
+        limit = float(limits[j])
+        if 0.0 < limit <= NEAR_LIMIT * float(np.nanmax(np.abs(efforts.values[:, j]), initial=0.0)):
+            for sign in (-1.0, 1.0):
+                axes.axhline(sign * limit, linestyle=":", color=color_of(j), linewidth=REFERENCE)
 
 
 def _number(recording: Recording, joint: str) -> int:
@@ -153,13 +226,9 @@ def _print(recording: Recording, figures: dict[str, Any], units: Units) -> None:
     out = console()
     span = f"{figures['from']:.3f} to {figures['to']:.3f} s"
     out.print(f"{recording.source}: {figures['states']} states, {span}", soft_wrap=True)
-    table = Table("joint")
     names = [name for name in _HEADINGS if name in figures["joints"][0]]
-    for name in names:
-        table.add_column(_HEADINGS[name].format(units), justify="right")
-    for row in figures["joints"]:
-        table.add_row(row["name"], *(_shown(name, row[name]) for name in names))
-    print_table(out, table)
+    rows = [[row["name"], *(_shown(name, row[name]) for name in names)] for row in figures["joints"]]
+    print_rows(out, ["joint", *(_HEADINGS[name].format(units) for name in names)], rows)
     for topic in dict.fromkeys(recording.topics.values()):
         out.print(f"{', '.join(part for part, where in recording.topics.items() if where == topic)}: from {topic}")
     for note in recording.notes:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Callable
 from pathlib import Path
 
-from rne_dynamics.cli.terminal import progress_bar
+from rne_dynamics.cli.terminal import console, progress
+from rne_dynamics.errors import MissingDependencyError
 from rne_dynamics.figures import movie, report
 from rne_dynamics.figures.movie import Motion, write_movie
 from rne_dynamics.figures.output_file import figure_file, output_file, require_matplotlib
@@ -46,6 +48,17 @@ def finish(page: Report, path: Path, command: str) -> None:
 
 def draw_movie(path: Path, robot: Robot, motion: Motion, *, quiet: bool = False) -> None:
     """Write a moving picture with a progress bar."""
-    with progress_bar(quiet=quiet) as bar:
-        task = bar.add_task("moving picture", total=1.0)
-        write_movie(path, robot, motion, lambda done: bar.update(task, completed=done))
+    with progress(quiet=quiet) as update:
+        write_movie(path, robot, motion, lambda done: update("moving picture", done))
+
+
+def plot_if_possible(path: Path, write: Callable[[Path], None], *, wanted: bool) -> str | None:
+    """The path of a plot that was written, or None without matplotlib, which is an error only for a `wanted` plot."""
+    try:
+        write(path)
+    except MissingDependencyError as error:
+        if wanted:
+            raise
+        console().print(str(error))
+        return None
+    return str(path)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import math
+import sys
 from collections.abc import Iterable
 from typing import Any
 
@@ -193,3 +194,19 @@ def posture(option: str, texts: Iterable[str], robot: RigidRobot) -> Array:
     for name, value in given.items():
         q[robot.joint_index(name)] = value
     return q
+
+
+def node_parameters(source: Source) -> dict[str, str]:
+    """Node parameters that name the robot: the path of a model file, which names other files, or the whole URDF."""
+    from rne_dynamics.ros.description import description_text
+
+    if not is_model_file(source):
+        return {"robot_description": description_text(source)}
+    return {"model": source.data.decode() if source.name.startswith("<") else source.name}
+
+
+def report_left_out(command: str, names: tuple[str, ...]) -> None:
+    """Print the parameters of hardware that have no effect on a simulated arm."""
+    if names:
+        what = "the simulated arm has no such hardware, so these parameters are left out"
+        print(f"rne {command}: {what}: {', '.join(names)}", file=sys.stderr)

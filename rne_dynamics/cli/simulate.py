@@ -19,10 +19,16 @@ from rne_dynamics.cli.reports import add_movie, add_report, check_files, draw_mo
 from rne_dynamics.cli.robot_argument import add_base, add_payload, add_robot, load_robot, payload
 from rne_dynamics.cli.simulate_move import DT, rollout, start_configuration
 from rne_dynamics.cli.simulate_options import SAVE, base_motion, check_recording, outputs, refuse_unused
-from rne_dynamics.cli.simulate_page import write_report
 from rne_dynamics.cli.simulate_plot import plot
 from rne_dynamics.cli.simulate_presets import apply_preset
-from rne_dynamics.cli.simulate_report import base_figures, free_figures, print_figures, tip_figures, tracking_figures
+from rne_dynamics.cli.simulate_report import (
+    base_figures,
+    free_figures,
+    print_figures,
+    tip_figures,
+    tracking_figures,
+    write_report,
+)
 from rne_dynamics.cli.terminal import console, progress_bar
 from rne_dynamics.cli.verdict import Verdict, tracking_verdict, without_effort_limit
 from rne_dynamics.control.input_shaper import SHAPERS

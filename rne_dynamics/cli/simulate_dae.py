@@ -7,10 +7,9 @@ from collections.abc import Callable
 from typing import Any, get_args
 
 import numpy as np
-from rich.table import Table
 
 from rne_dynamics.cli.simulate_move import DT, start_configuration
-from rne_dynamics.cli.table_layout import print_table
+from rne_dynamics.cli.table_layout import print_rows
 from rne_dynamics.cli.terminal import console
 from rne_dynamics.dynamics.free_bodies.state import body_states
 from rne_dynamics.errors import ArgumentError
@@ -95,11 +94,7 @@ def lines(found: dict[str, Any]) -> tuple[str, str]:
 
 def show(found: dict[str, Any]) -> None:
     """Print the figures."""
-    table = Table("joint", "largest reaction force (N)", "largest reaction moment (N m)", title_justify="left")
-    for column in table.columns[1:]:
-        column.justify = "right"
-    for row in found["reactions"]:
-        table.add_row(row["joint"], f"{row['largest_force']:.4g}", f"{row['largest_moment']:.4g}")
-    print_table(console(), table)
+    rows = [[r["joint"], f"{r['largest_force']:.4g}", f"{r['largest_moment']:.4g}"] for r in found["reactions"]]
+    print_rows(console(), ("joint", "largest reaction force (N)", "largest reaction moment (N m)"), rows)
     for line in lines(found):
         console().print(line)

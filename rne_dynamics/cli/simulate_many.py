@@ -13,7 +13,7 @@ import numpy as np
 from rich.table import Table
 
 from rne_dynamics.cli.numbers import whole
-from rne_dynamics.cli.simulate_page import write_many
+from rne_dynamics.cli.simulate_report import write_many
 from rne_dynamics.cli.table_layout import print_table
 from rne_dynamics.cli.terminal import console, progress_bar
 from rne_dynamics.errors import ArgumentError

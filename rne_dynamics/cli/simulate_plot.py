@@ -2,22 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from rne_dynamics.cli.figures import draw_robot
-from rne_dynamics.figures.style import INK, THIN, WIDE, canvas, color_of, legend_right
+from rne_dynamics.figures.schematic import draw_robot
+from rne_dynamics.figures.style import INK, THIN, WIDE, color_of
 from rne_dynamics.figures.tracking import (
-    Panel,
-    Units,
+    Draw,
     configuration,
-    draw_joints,
-    draw_tracking,
+    draw_stack,
+    joint_rows,
     joint_units,
     panels,
+    tracking_rows,
 )
 from rne_dynamics.model.protocol import Robot
 from rne_dynamics.simulation.runs.log import Log
@@ -28,40 +28,29 @@ DRAWN = 1e-3
 
 def plot(path: Path, robot: Robot, log: Log) -> None:
     """Write the figure; raises as `canvas`."""
-    choices = (
-        (_draw_tips, bool(log.flexible_links)), (_draw_base_position, log.base_position is not None),
+    units, names, time = joint_units(robot), log.joint_names, log.time
+    shown = panels(units)
+    if log.reference_q is None:
+        columns, units_q = configuration(names, units)
+        rows: list[Draw] = [
+            *joint_rows("position", panels(units_q), columns, time, log.q, width=WIDE),
+            *joint_rows("velocity", shown, names, time, log.qd),
+            partial(_draw_energy, log=log),
+        ]
+    else:
+        rows = [
+            *tracking_rows(shown, names, time, log.q, log.reference_q),
+            *joint_rows("effort", shown, names, time, log.effort),
+        ]
+    for draw, wanted in (
+        (_draw_tips, log.flexible_links), (_draw_base_position, log.base_position is not None),
         (_draw_base_rotation, log.base_rotation is not None), (_draw_reactions, log.reactions is not None),
         (_draw_drift, log.position_error is not None),
-    )  # fmt: skip
-    more = [draw for draw, wanted in choices if wanted]
-    units = joint_units(robot)
-    shown, free = panels(units), log.reference_q is None
-    columns, units_q = configuration(log.joint_names, units)
-    main = len(panels(units_q)) + len(shown) + 1 if free else 3 * len(shown)
-    with canvas(path, 12.0, 2.2 * main + 2.0 * len(more)) as figure:
-        grid = figure.add_gridspec(main + len(more), 2, width_ratios=[1.0, 2.2])
-        rows = [figure.add_subplot(grid[0, 1])]
-        rows += [figure.add_subplot(grid[k, 1], sharex=rows[0]) for k in range(1, main + len(more))]
-        draw_robot(figure.add_subplot(grid[:, 0]), robot, log.time, log.q, log.tree_q)
-        figure.suptitle(f"{robot.name}: {'free motion' if free else 'controlled move'}, simulated", x=0.01, ha="left")
-        if log.reference_q is None:
-            _draw_free(rows[:main], log, columns, units_q, shown)
-        else:
-            pairs = list(zip(rows[: len(shown)], rows[len(shown) :], strict=False))
-            draw_tracking(pairs, shown, log.joint_names, log.time, log.q, log.reference_q)
-            for axes, panel in zip(rows[2 * len(shown) : main], shown, strict=True):
-                draw_joints(axes, log.joint_names, log.time, log.effort, joints=panel.joints)
-                axes.set_ylabel(f"effort ({panel.units.effort})")
-        for draw, axes in zip(more, rows[main:], strict=True):
-            draw(axes, log)
-        rows[-1].set_xlabel("time (s)")
-        for axes in rows[:-1]:
-            axes.tick_params(labelbottom=False)
-        figure.align_ylabels(rows)
-        first = len(panels(units_q)) if free else len(shown)
-        for axes in (*rows[:first], *([rows[main - 1]] if free else []), *rows[main:]):  # the others: as the first
-            axes.margins(x=0.0)
-            legend_right(axes)
+    ):  # fmt: skip
+        rows += [partial(draw, log=log)] if wanted else []
+    title = f"{robot.name}: {'free motion' if log.reference_q is None else 'controlled move'}, simulated"
+    side = partial(draw_robot, robot=robot, time=time, q=log.q, q_tree=log.tree_q)
+    draw_stack(path, title, (time[0], max(time[-1], time[0] + 1e-9)), rows, side=side)
 
 
 def _draw_tips(axes: Any, log: Log) -> None:
@@ -113,23 +102,12 @@ def _draw_base_rotation(axes: Any, log: Log) -> None:
     axes.set_ylabel("base (rad)")
 
 
-def _draw_free(
-    rows: Sequence[Any], log: Log, columns: Sequence[str], units_q: Sequence[Units], shown: Sequence[Panel]
-) -> None:
-    """Draw positions and velocities, by unit, and energy."""
-    *above, lower = rows
-    positions = panels(units_q)
-    for axes, panel in zip(above, positions, strict=False):
-        draw_joints(axes, columns, log.time, log.q, WIDE, panel.joints)
-        axes.set_ylabel(f"position ({panel.units.position})")
-    for axes, panel in zip(above[len(positions) :], shown, strict=True):
-        draw_joints(axes, log.joint_names, log.time, log.qd, joints=panel.joints)
-        axes.set_ylabel(f"velocity ({panel.units.velocity})")
+def _draw_energy(axes: Any, log: Log) -> None:
+    """Draw kinetic, potential and elastic energy, and their sum."""
     curves = [("kinetic", log.kinetic), ("potential, from the start", log.potential - log.potential[0])]
     if log.elastic is not None:
         curves.append(("elastic part of potential", log.elastic))
     for k, (label, values) in enumerate(curves):
-        lower.plot(log.time, values, color=color_of(k + 5), label=label)
-    lower.plot(log.time, log.energy - log.energy[0], color=INK, linewidth=THIN, label="total, from the start")
-    lower.set_ylabel("energy (J)")
-    lower.margins(x=0.0)
+        axes.plot(log.time, values, color=color_of(k + 5), label=label)
+    axes.plot(log.time, log.energy - log.energy[0], color=INK, linewidth=THIN, label="total, from the start")
+    axes.set_ylabel("energy (J)")

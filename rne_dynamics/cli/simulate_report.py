@@ -1,16 +1,23 @@
-"""Figures that `rne simulate` prints: tracking or energy, motion of the base, deflection of flexible links."""
+"""What `rne simulate` says of a run: tracking or energy, motion of the base, deflections; tables and pages."""
 
 from __future__ import annotations
 
+import argparse
+from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
-from rich.table import Table
 
-from rne_dynamics.cli.table_layout import print_table
+from rne_dynamics.cli.reports import finish
+from rne_dynamics.cli.simulate_dae import lines as constraint_lines
+from rne_dynamics.cli.simulate_plot import plot
+from rne_dynamics.cli.table_layout import print_rows
 from rne_dynamics.cli.terminal import console
+from rne_dynamics.cli.verdict import Verdict
 from rne_dynamics.dispatch import gravity_torque
-from rne_dynamics.figures.tracking import units_of
+from rne_dynamics.figures.report import Report
+from rne_dynamics.figures.tracking import joint_units, units_of
 from rne_dynamics.flexible.static import balance
 from rne_dynamics.model.protocol import Robot
 from rne_dynamics.simulation.plant.plant import ArmPlant
@@ -132,19 +139,21 @@ def _text(value: float, form: str) -> str:
 
 def print_figures(robot: Robot, figures: dict[str, Any]) -> None:
     """Print figures as tables."""
-    columns = [c for c in COLUMNS if c[0] in figures["joints"][0]] if figures["joints"] else []
-    table = Table("joint", title=f"{robot.name}: {figures['seconds']:g} s")
-    given, units = "", units_of(robot)
+    out, joints = console(), figures["joints"]
+    columns, given, units = _columns(joints), "", units_of(robot)
+    headings = ["joint"]
     for _, heading, _, what in columns:  # the unit where it changes
-        table.add_column(heading if what == given else f"{heading} ({getattr(units, what)})")
+        headings.append(heading if what == given else f"{heading} ({getattr(units, what)})")
         given = what
-    for column in table.columns[1:]:
-        column.justify = "right"
-    for row in figures["joints"]:
-        table.add_row(row["name"], *("-" if row[key] is None else _text(row[key], form) for key, _, form, _ in columns))
-    out = console()
-    print_table(out, table)
-    _print_links(figures.get("links", []))
+    rows = [
+        [row["name"], *("-" if row[key] is None else _text(row[key], form) for key, _, form, _ in columns)]
+        for row in joints
+    ]
+    print_rows(out, headings, rows, title=f"{robot.name}: {figures['seconds']:g} s")
+    if figures.get("links"):
+        _, *parts = figures["links"][0]
+        deflections = [[link["name"], *(f"{1e3 * link[part]:.3g}" for part in parts)] for link in figures["links"]]
+        print_rows(out, ["flexible link", *(_DEFLECTIONS[part] for part in parts)], deflections)
     if "base" in figures:
         base = figures["base"]
         out.print(
@@ -159,16 +168,66 @@ def print_figures(robot: Robot, figures: dict[str, Any]) -> None:
         )
 
 
-def _print_links(links: list[dict[str, Any]]) -> None:
-    if not links:
-        return
-    vibration = "residual_vibration" in links[0]
-    table = Table("flexible link", "largest deflection of its tip (mm)", title_justify="left")
-    if vibration:
-        table.add_column("vibration after the last move, peak to peak (mm)")
-    for column in table.columns[1:]:
-        column.justify = "right"
-    for link in links:
-        values = [link["largest_deflection"], *([link["residual_vibration"]] if vibration else [])]
-        table.add_row(link["name"], *(f"{1e3 * value:.3g}" for value in values))
-    print_table(console(), table)
+_DEFLECTIONS = {
+    "largest_deflection": "largest deflection of its tip (mm)",
+    "residual_vibration": "vibration after the last move, peak to peak (mm)",
+}
+
+
+def _columns(joints: list[dict[str, Any]]) -> list[tuple[str, str, str, str]]:
+    """Those of `COLUMNS` that the figures of the joints have."""
+    return [column for column in COLUMNS if joints and column[0] in joints[0]]
+
+
+def write_report(
+    args: argparse.Namespace, robot: Robot, log: Log, figures: dict[str, Any], verdict: Verdict | None
+) -> None:
+    """Write the page of one simulation to --report; free motion has no verdict."""
+    page = Report(f"{robot.name}: {'free motion' if figures['kind'] == 'free' else 'controlled move'}, simulated")
+    page.text(f"{figures['seconds']:g} s simulated with {len(log.time)} control cycles.")
+    if verdict is not None:
+        page.verdict(verdict.passed, verdict.text)
+    columns = _columns(figures["joints"])
+    rows = [
+        [row["name"], *(_cell(row[key], form, getattr(units, what)) for key, _, form, what in columns)]
+        for row, units in zip(figures["joints"], joint_units(robot), strict=True)
+    ]
+    page.table(["joint", *(heading for _, heading, _, _ in columns)], rows)
+    if "energy_start" in figures:
+        page.text(
+            f"Energy {figures['energy_start']:.6g} J at the start, {figures['energy_end']:.6g} J at the end; largest "
+            f"change {figures['energy_change']:.2e} of the largest kinetic energy."
+        )
+    if "constraints" in figures:
+        for line in constraint_lines(figures["constraints"]):
+            page.text(line)
+    for finding in figures.get("findings", ()):
+        page.text(finding)
+    page.figure(lambda path: plot(path, robot, log), "Robot and curves over time")
+    finish(page, args.report, args.command_line)
+
+
+def write_many(
+    args: argparse.Namespace, robot: Robot, figures: dict[str, Any], draw: Callable[[Path], None]
+) -> None:
+    """Write the page of `rne simulate --samples` to --report; `draw` writes the plot."""
+    page = Report(f"{robot.name}: {figures['samples']} simulations of one move, varied")
+    whole = figures["done"] == figures["samples"]
+    page.verdict(whole, f"{figures['done']} of {figures['samples']} simulations were completed")
+    page.text(f"Varied: {', '.join(figures['vary']) or 'nothing'}; seed {figures['seed']}.")
+    header = ["joint", "RMS error, median", "95 %", "worst", "largest error", "largest effort", "at the effort limit"]
+    rows = []
+    for row, units in zip(figures["joints"], joint_units(robot) if figures["joints"] else (), strict=True):
+        keys = ("rms_error_median", "rms_error_95", "rms_error_worst", "largest_error")
+        errors = [f"{row[key]:.2e} {units.position}" for key in keys]
+        rows.append([row["name"], *errors, f"{row['largest_effort']:.4g} {units.effort}", str(row["cut_samples"])])
+    page.table(header, rows)
+    for failed in figures["failed"]:
+        page.text(f"Sample {failed['sample']}: {failed['outcome'].replace('_', ' ')}: {failed['message']}")
+    if figures["done"]:
+        page.figure(draw, "Tracking errors of all samples over time")
+    finish(page, args.report, args.command_line)
+
+
+def _cell(value: float | None, form: str, unit: str) -> str:
+    return "none" if value is None else f"{format(value, form)} {unit}"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import FrameType
 
@@ -43,6 +43,14 @@ def progress_bar(*, counted: bool = False, quiet: bool = False) -> Progress:
         TextColumn("{task.description:32}"), BarColumn(), share, TimeElapsedColumn(),
         console=Console(stderr=True), transient=True, disable=quiet,
     )  # fmt: skip
+
+
+@contextmanager
+def progress(*, quiet: bool = False) -> Iterator[Callable[[str, float], None]]:
+    """A progress bar; the function sets what is being done, and the share that is done."""
+    with progress_bar(quiet=quiet) as bar:
+        task = bar.add_task("", total=1.0)
+        yield lambda what, share: bar.update(task, description=what, completed=share)
 
 
 @contextmanager

@@ -19,6 +19,8 @@ TERMS = dict(zip(("inertia", "coriolis", "gravity", "friction", "feedback", "com
 WIDE, THIN, REFERENCE = 1.5, 1.0, 0.8
 #: Colours of references and limits, of guides, and of shapes in the background.
 INK, GUIDE, SHADE = "0.15", "0.55", "0.85"
+#: Of references, and of what the model says.
+DASHED: dict[str, Any] = {"color": INK, "linestyle": (0, (4, 3))}
 DPI = 110
 #: Mark (gid) of annotations that `canvas` keeps apart.
 POINT_LABEL = "point label"

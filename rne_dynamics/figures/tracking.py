@@ -2,12 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from rne_dynamics.figures.style import INK, REFERENCE, THIN, WIDE, color_of, line_style
+from rne_dynamics.figures.style import (
+    DASHED,
+    REFERENCE,
+    THIN,
+    WIDE,
+    canvas,
+    color_of,
+    legend_below,
+    legend_right,
+    line_style,
+)
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.protocol import Robot
 from rne_dynamics.model.table import is_length
@@ -32,6 +44,11 @@ QUATERNION = Units("quaternion", "1/1000", "1/s", "N m")
 ROUND_OFF = 1e-5
 #: Most points of a curve, several for each pixel's width: matplotlib takes 40 bytes and more for each point.
 MOST_POINTS = 20_000
+#: Size of figures of stacked axes, inches: width, heights of a row and of a cell; most cells side by side.
+WIDTH, ROW, CELL, COLUMNS = 13.0, 2.4, 2.2, 3
+
+#: Adds curves to axes of matplotlib.
+Draw = Callable[[Any], None]
 
 
 class Panel(NamedTuple):
@@ -109,18 +126,6 @@ def draw_joints(
     axes.margins(x=0.0)
 
 
-def draw_references(axes: Any, time: Array, reference: Array, joints: Iterable[int]) -> None:
-    """Draw desired positions, shape (samples, n), over the curves of these joints."""
-    for k, j in enumerate(joints):
-        label = None if k else "reference"
-        axes.plot(*thinned(time, reference[:, j]), linestyle=(0, (4, 3)), color=INK, linewidth=REFERENCE, label=label)
-
-
-def error_span(q: Array) -> float:
-    """Least span of an axis of errors, mrad or mm, for positions in rad or m; shape (samples, k)."""
-    return 1e3 * ROUND_OFF * float(np.ptp(q, axis=0).max())
-
-
 def span_at_least(axes: Any, least: float) -> None:
     """Widen the y axis about its middle until it spans `least`."""
     low, high = axes.get_ylim()
@@ -129,32 +134,121 @@ def span_at_least(axes: Any, least: float) -> None:
         axes.set_ylim(middle - 0.5 * least, middle + 0.5 * least)
 
 
-def draw_tracking(
-    axes: Sequence[tuple[Any, Any]], shown: Sequence[Panel], names: Sequence[str], time: Array, q: Array,
-    reference: Array,
-) -> None:
-    """Draw positions with their references, and tracking errors below.
+def joint_rows(
+    label: str, shown: Sequence[Panel], names: Sequence[str], time: Array, values: Array, *, unit: str = "",
+    width: float = THIN, reference: tuple[Array, Array] | None = None, of: Array | None = None,
+) -> list[Draw]:
+    """Rows for `draw_stack`: for each panel the curves of its joints.
 
     Parameters
     ----------
-    axes
-        For positions and for errors, a pair for each panel.
+    label, unit
+        Text at the axis, and the field of `Units` behind it; by default that of the same name.
     shown
         From `panels`.
-    names
-        Of the joints.
-    time
-        s; shape (samples,).
-    q, reference
-        Measured and desired positions, rad or m; shape (samples, n).
+    names, time, values, width
+        As for `draw_joints`.
+    reference
+        Times, and desired values, drawn over the curves.
+    of
+        Positions of which the values are errors, (rows, n): no axis shows the round-off of them.
     """
-    error = 1e3 * (reference - q)
-    for (positions, errors), (joints, units) in zip(axes, shown, strict=True):
-        draw_joints(positions, names, time, q, WIDE, joints)
-        draw_references(positions, time, reference, joints)
-        draw_joints(errors, names, time, error, joints=joints, least=error_span(q[:, joints]))
-        positions.set_ylabel(f"position ({units.position})")
-        errors.set_ylabel(f"error ({units.error})")
+
+    times, desired = reference or (time, values)
+
+    def draw(panel: Panel, axes: Any) -> None:
+        least = 0.0 if of is None else 1e3 * ROUND_OFF * float(np.ptp(of[:, panel.joints], axis=0).max())
+        draw_joints(axes, names, time, values, width, panel.joints, least)
+        for k, j in enumerate(panel.joints if reference else ()):
+            dashed = {**DASHED, "linewidth": REFERENCE, "label": None if k else "reference"}
+            axes.plot(*thinned(times, desired[:, j]), **dashed)
+        axes.set_ylabel(f"{label} ({getattr(panel.units, unit or label)})")
+
+    return [partial(draw, panel) for panel in shown]
+
+
+def tracking_rows(
+    shown: Sequence[Panel], names: Sequence[str], time: Array, q: Array, reference: Array
+) -> list[Draw]:
+    """Rows of positions with their references, and of tracking errors; as `joint_rows`, `reference` is (samples, n)."""
+    return [
+        *joint_rows("position", shown, names, time, q, width=WIDE, reference=(time, reference)),
+        *joint_rows("error", shown, names, time, 1e3 * (reference - q), of=q),
+    ]
+
+
+class Curve(NamedTuple):
+    """A curve for every joint in axes of its own: label, times, s, values (samples, n), and matplotlib's options."""
+
+    label: str
+    time: Array
+    values: Array
+    style: Mapping[str, Any]
+
+
+def joint_cells(
+    names: Sequence[str], units: Sequence[Units], joints: Iterable[int], curves: Sequence[Curve], largest: float
+) -> list[Draw]:
+    """Cells for `draw_stack`: efforts of one joint each; no axis shows the round-off of the `largest` one."""
+
+    def draw(j: int, axes: Any) -> None:
+        for curve in curves:
+            axes.plot(*thinned(curve.time, curve.values[:, j]), label=curve.label, **{"linewidth": THIN, **curve.style})
+        axes.set_title(f"{names[j]} ({units[j].effort})", fontsize="small")
+        span_at_least(axes, ROUND_OFF * largest)
+
+    return [partial(draw, j) for j in joints]
+
+
+def draw_stack(
+    path: Path, title: str, span: tuple[float, float], rows: Sequence[Draw], cells: Sequence[Draw] = (),
+    side: Draw | None = None,
+) -> None:
+    """Write a figure of axes that show the same time; raises as `canvas`.
+
+    A legend is at each row that has a curve with a new name, and one for all cells below them.
+
+    Parameters
+    ----------
+    path
+        The file.
+    title
+        Above the rows.
+    span
+        The time to show, s.
+    rows, cells
+        Draw on axes over the whole width, and below them side by side.
+    side
+        Draws at the left of the rows.
+    """
+    columns = min(max(len(cells), 1), COLUMNS)
+    lines = -(-len(cells) // columns)
+    with canvas(path, WIDTH, ROW * len(rows) + CELL * lines) as figure:
+        heights = [ROW * len(rows), CELL * lines] if cells else [1.0]
+        parts = figure.add_gridspec(len(heights), 1, height_ratios=heights)
+        lower = parts[-1].subgridspec(max(lines, 1), columns)
+        upper = parts[0].subgridspec(len(rows), 2 if side else 1, width_ratios=[1.0, 2.4] if side else [1.0])
+        first = figure.add_subplot(upper[0, -1])
+        every = [first, *(figure.add_subplot(upper[k, -1], sharex=first) for k in range(1, len(rows)))]
+        if side:
+            side(figure.add_subplot(upper[:, 0]))
+        named: set[str] = set()
+        for draw, axes in zip(rows, every, strict=True):
+            draw(axes)
+            labels = set(axes.get_legend_handles_labels()[1])
+            if not labels <= named:
+                legend_right(axes)
+            named |= labels
+            axes.tick_params(labelbottom=axes is every[-1])
+        first.set_title(title)
+        every[-1].set_xlabel("time (s)")
+        figure.align_ylabels(every)
+        for k, draw in enumerate(cells):
+            axes = figure.add_subplot(lower[divmod(k, columns)], sharex=first)
+            draw(axes)
+        if cells:
+            legend_below(figure, axes, 8)
+        first.set_xlim(*span)
 
 
 def _largest(values: Array) -> float:

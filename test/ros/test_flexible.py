@@ -11,8 +11,8 @@ from std_srvs.srv import SetBool, Trigger
 
 import rne_dynamics as rne
 from rne_dynamics.cli.demo_flexible import bandwidth, look, programmes
-from rne_dynamics.cli.demo_tracking import evaluate
-from rne_dynamics.cli.demo_vibration import evaluate_vibration
+from rne_dynamics.cli.demo_flexible_report import evaluate_vibration
+from rne_dynamics.cli.demo_report import evaluate
 from rne_dynamics.control.trajectory import Quintic
 from rne_dynamics.errors import ModelError
 from rne_dynamics.flexible.poses import tip_deflections

@@ -20,10 +20,16 @@ from rne_dynamics.cli.demo_flexible import (
     programmes,
     vibrations,
 )
-from rne_dynamics.cli.demo_flexible_report import flexible_figures, plot_flexible, print_flexible
+from rne_dynamics.cli.demo_flexible_report import (
+    evaluate_vibration,
+    flexible_figures,
+    peak_to_peak,
+    plot_flexible,
+    print_flexible,
+    tip_position,
+)
 from rne_dynamics.cli.demo_moves import plan_moves
-from rne_dynamics.cli.demo_tracking import evaluate
-from rne_dynamics.cli.demo_vibration import evaluate_vibration, peak_to_peak, tip_position
+from rne_dynamics.cli.demo_report import evaluate
 from rne_dynamics.cli.terminal import console
 from rne_dynamics.control.trajectory import Quintic
 from rne_dynamics.errors import ArgumentError

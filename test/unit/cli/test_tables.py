@@ -13,8 +13,7 @@ from rich.table import Table
 from support.urdf_text import arm
 
 from rne_dynamics.cli.demo_moves import plan_moves
-from rne_dynamics.cli.demo_page import print_figures
-from rne_dynamics.cli.demo_tracking import Tracking
+from rne_dynamics.cli.demo_report import Tracking, print_figures
 from rne_dynamics.cli.main import main
 from rne_dynamics.cli.table_layout import print_table
 from rne_dynamics.description.urdf import load_urdf
