@@ -6,21 +6,20 @@ For a model file, its URDF is checked too, and its loops or flexible links.
 from __future__ import annotations
 
 import argparse
-import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict, replace
+from functools import partial
 from typing import Any
 
-from rich.table import Table
+from rich.console import Console
 from rich.text import Text
 
-from rne_dynamics.cli.check_dynamics import lint_dynamics
 from rne_dynamics.cli.check_flexible import lint_flexible
-from rne_dynamics.cli.check_inertia import lint_sizes
+from rne_dynamics.cli.check_inertia import lint_dynamics, lint_sizes
 from rne_dynamics.cli.check_mechanism import lint_mechanism, without_passive_efforts
 from rne_dynamics.cli.robot_argument import add_robot, robot_source, xacro_arguments
-from rne_dynamics.cli.table_layout import print_table
-from rne_dynamics.cli.terminal import console
+from rne_dynamics.cli.table_layout import print_rows
+from rne_dynamics.cli.terminal import Answer
 from rne_dynamics.description.findings import Finding, Report, Severity
 from rne_dynamics.description.lint import Examination, examine
 from rne_dynamics.description.model_file import examine_model, urdf_source
@@ -55,26 +54,19 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--strict", action="store_true", help="exit with 1 on warnings as well")
 
 
-def run(args: argparse.Namespace) -> int:
-    """Check the robot, print the findings, and return the exit code."""
+def run(args: argparse.Namespace) -> Answer:
+    """The findings on the robot."""
     source = robot_source(args)
     reports, freedoms = (
         check_model(source, xacro_arguments(args)) if is_model_file(source) else ([check_urdf(source)], None)
     )
-    if args.json:
-        figures = as_json(reports[0])
-        if is_model_file(source):
-            figures["ok"] = all(report.ok for report in reports)
-            figures["urdf"] = as_json(reports[1]) if len(reports) > 1 else None
-            figures["mechanism"] = freedoms
-        print(json.dumps(figures, indent=2))
-    else:
-        for report in reversed(reports):
-            _print(report)
-        if freedoms is not None:
-            _print_freedoms(freedoms)
+    figures = as_json(reports[0])
+    if is_model_file(source):
+        figures["ok"] = all(report.ok for report in reports)
+        figures["urdf"] = as_json(reports[1]) if len(reports) > 1 else None
+        figures["mechanism"] = freedoms
     failed = any(not report.ok or (args.strict and bool(report.of(Severity.WARNING))) for report in reports)
-    return 1 if failed else 0
+    return Answer(figures, partial(_print, reports=reports, freedoms=freedoms), int(failed))
 
 
 def check_urdf(source: Source) -> Report:
@@ -131,27 +123,31 @@ def as_json(report: Report) -> dict[str, object]:
     }
 
 
-def _print(report: Report) -> None:
-    out = console()
+def _print(out: Console, reports: Sequence[Report], freedoms: dict[str, Any] | None) -> None:
+    """Print the findings, those on the model file last."""
+    for report in reversed(reports):
+        _print_report(out, report)
+    if freedoms is not None:
+        out.print(
+            f"degrees of freedom: {freedoms['freedoms']} (by Grübler's count {freedoms['gruebler']}), "
+            f"{freedoms['actuated']} actuated and {freedoms['passive']} passive joints, {freedoms['constraints']} "
+            f"blocked directions, {freedoms['redundant']} of them redundant; distance to a singular posture "
+            f"{freedoms['distance_to_singular']:.3g}"
+        )
+
+
+def _print_report(out: Console, report: Report) -> None:
+    """Print the findings on one file."""
     worst = sorted(report.findings, key=lambda f: _WORST.index(f.severity))[:_SHOWN]
     if report.findings:
-        table = Table("line", "severity", "element", "what", "fix", header_style="bold")
-        for f in report.findings if len(report.findings) <= _SHOWN else worst:
-            line = str(f.line) if f.line else ""
-            table.add_row(line, Text(f.severity.value, _STYLE[f.severity]), f.element, f.message, f.fix)
-        print_table(out, table)
+        rows: list[list[str | Text]] = [
+            [str(f.line or ""), Text(f.severity.value, _STYLE[f.severity]), f.element, f.message, f.fix]
+            for f in (report.findings if len(report.findings) <= _SHOWN else worst)
+        ]
+        print_rows(out, ["line", "severity", "element", "what", "fix"], rows, words=range(5))
         if len(report.findings) > _SHOWN:
             out.print(f"... and {len(report.findings) - _SHOWN} more; --json prints all of them")
     counts = [f"{len(report.of(s))} {s.value}{'s' * (len(report.of(s)) != 1)}" for s in Severity if report.of(s)]
     if report.repairable:
         counts[-1] += "; loads with --lenient"
     out.print(f"{report.file}: {', '.join(counts) or 'nothing to fix'}")
-
-
-def _print_freedoms(found: dict[str, Any]) -> None:
-    console().print(
-        f"degrees of freedom: {found['freedoms']} (by Grübler's count {found['gruebler']}), "
-        f"{found['actuated']} actuated and {found['passive']} passive joints, {found['constraints']} blocked "
-        f"directions, {found['redundant']} of them redundant; distance to a singular posture "
-        f"{found['distance_to_singular']:.3g}"
-    )

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from rne_dynamics.cli.info_flexible import at_rest
+from rne_dynamics.cli.info import at_rest
 from rne_dynamics.description.findings import Finding, note, warning
 from rne_dynamics.description.flexible_parts import FlexibleEntry
 from rne_dynamics.errors import ModelError

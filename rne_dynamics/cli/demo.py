@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import json
 import sys
 from collections.abc import Callable
 from functools import partial
@@ -11,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from rich.console import Console
 
 from rne_dynamics.cli import demo_flexible
 from rne_dynamics.cli.demo_flexible_report import evaluate_vibration, flexible_figures, plot_flexible, print_flexible
@@ -29,7 +29,7 @@ from rne_dynamics.cli.robot_argument import (
     robot_source,
     xacro_arguments,
 )
-from rne_dynamics.cli.terminal import console, ended_by_sigterm, progress
+from rne_dynamics.cli.terminal import Answer, ended_by_sigterm, progress
 from rne_dynamics.cli.verdict import Verdict, tracking_verdict, without_effort_limit
 from rne_dynamics.control.gains import Gains
 from rne_dynamics.control.input_shaper import SHAPERS
@@ -108,8 +108,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--json", action="store_true", help="print the figures as JSON")
 
 
-def run(args: argparse.Namespace) -> int:
-    """Run the demo; 0 if the arm tracked in all plans."""
+def run(args: argparse.Namespace) -> Answer:
+    """Run the demo; the exit code is 0 if the arm tracked in all plans."""
     require_ros("demo")
     from rne_dynamics.ros import demonstration
 
@@ -147,7 +147,6 @@ def run(args: argparse.Namespace) -> int:
     verdict = min(verdicts, key=lambda v: (v.passed, -v.figures["rms_error"] / v.figures["tolerance"]))
     tracking, recording, programmes = trackings[0], recordings[0], tuple(followed)
     report = figures(robot, plan, tracking, recording.ready, recording.simulator, verdict)
-    out = console()
     draw: Callable[[Path], None] = partial(plot, robot=robot, tracking=tracking, recording=recording)
     if machine.kind == "flexible":
         seen = [evaluate_vibration(machine, r, p.moves, settle) for r, p in zip(recordings, programmes, strict=True)]
@@ -159,19 +158,18 @@ def run(args: argparse.Namespace) -> int:
         draw_movie(args.movie, machine, motion, quiet=args.json)
     if args.report:
         write_report(args, robot, plan, tracking, report, verdict, draw)
-    if args.json:
-        print(json.dumps(report, indent=2))
-        return verdict.exit_code
-    print_figures(robot, plan, tracking)
-    if machine.kind == "flexible":
-        print_flexible(out, report["flexible"])
-    for what, file in (
-        ("plot", plotted), ("movie", args.movie), ("report", args.report), ("recording", args.record),
-    ):  # fmt: skip
-        if file:
-            out.print(f"{what}: {file}", soft_wrap=True)
-    out.print(verdict.text)
-    return verdict.exit_code
+
+    def show(out: Console) -> None:
+        print_figures(robot, plan, tracking)
+        if "flexible" in report:
+            print_flexible(out, report["flexible"])
+        files = {"plot": plotted, "movie": args.movie, "report": args.report, "recording": args.record}
+        for what, file in files.items():
+            if file:
+                out.print(f"{what}: {file}", soft_wrap=True)
+        out.print(verdict.text)
+
+    return Answer(report, show, verdict.exit_code)
 
 
 def _verdict(

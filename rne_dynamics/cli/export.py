@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import json
 import sys
 from pathlib import Path
 
@@ -11,7 +10,7 @@ from rne_dynamics.c_export.description import MARK
 from rne_dynamics.c_export.export import CExport, to_c
 from rne_dynamics.c_export.function import EXPORTED
 from rne_dynamics.cli.robot_argument import add_no_rotors, add_robot, load_robot, robot_source, xacro_arguments
-from rne_dynamics.cli.terminal import progress_bar
+from rne_dynamics.cli.terminal import Answer, progress
 from rne_dynamics.description.model_file import load_model
 from rne_dynamics.description.sources import EXPANDED, is_model_file
 from rne_dynamics.description.urdf_writer import to_urdf
@@ -61,7 +60,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     c.add_argument("--json", action="store_true", help="print what was written as JSON")
 
 
-def run(args: argparse.Namespace) -> int:
+def run(args: argparse.Namespace) -> int | Answer:
     """Write the model and return the exit code."""
     if args.language == "c":
         return _write_c(args)
@@ -90,7 +89,7 @@ def run(args: argparse.Namespace) -> int:
     return 0
 
 
-def _write_c(args: argparse.Namespace) -> int:
+def _write_c(args: argparse.Namespace) -> Answer:
     """Write the files of `to_c` to a folder."""
     if args.out is not None:
         output_folder(args.out, "--out")
@@ -101,23 +100,21 @@ def _write_c(args: argparse.Namespace) -> int:
             f"{source.name} describes closed loops or flexible links; C is written for open rigid arms, so name the "
             "URDF of one"
         )
-    with progress_bar(quiet=not sys.stderr.isatty()) as bar:
-        task = bar.add_task("robot", total=1.0)
+    with progress(quiet=not sys.stderr.isatty()) as update:
         export = to_c(
             robot, precision=args.precision or "double", links=args.link, quantities=args.quantities,
             prefix=args.prefix, source=Path(source.name.removesuffix(EXPANDED)).name,
-            progress=lambda what, done: bar.update(task, description=what, completed=done),
+            progress=update,
         )  # fmt: skip
     folder = Path(args.out or f"{export.prefix}_c")
     _write(folder, export.files)
-    if args.json:
-        print(json.dumps(_figures(robot.name, folder, export), indent=2))
-    else:
-        build = folder / "build"
-        print(f"wrote {', '.join(export.files)} to {folder}")
-        print(f"{len(export.functions)} functions of {robot.name}, {robot.n} coordinates, {export.precision}; test:")
-        print(f"  cmake -S {folder} -B {build} && cmake --build {build} && ctest --test-dir {build}")
-    return 0
+    build, names = folder / "build", ", ".join(export.files)
+    text = (
+        f"wrote {names} to {folder}\n"
+        f"{len(export.functions)} functions of {robot.name}, {robot.n} coordinates, {export.precision}; test:\n"
+        f"  cmake -S {folder} -B {build} && cmake --build {build} && ctest --test-dir {build}"
+    )
+    return Answer(_figures(robot.name, folder, export), lambda out: out.print(text, soft_wrap=True))
 
 
 def _write(folder: Path, files: dict[str, str]) -> None:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import argparse
-import json
 from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from rich.console import Console
 
 from rne_dynamics.advice import rne
 from rne_dynamics.cli.demo_moves import start_posture
@@ -29,7 +29,7 @@ from rne_dynamics.cli.robot_argument import (
     report_left_out,
     robot_source,
 )
-from rne_dynamics.cli.terminal import console, ended_by_sigterm, progress
+from rne_dynamics.cli.terminal import Answer, ended_by_sigterm, progress
 from rne_dynamics.control.supervision.settings import Settings
 from rne_dynamics.description.share import share_file, shipped_models, shipped_robots
 from rne_dynamics.dispatch import gravity_torque
@@ -80,8 +80,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--json", action="store_true", help="print the figures as JSON")
 
 
-def run(args: argparse.Namespace) -> int:
-    """Guide the arm; 0 if it was held and guided."""
+def run(args: argparse.Namespace) -> Answer:
+    """Guide the arm; the exit code is 0 if it was held and guided."""
     require_ros("guide")
     from rne_dynamics.ros import guiding
 
@@ -96,15 +96,15 @@ def run(args: argparse.Namespace) -> int:
     if guided is not None:
         draw = partial(plot, robot=robot, pushes=guidance.pushes, guided=guided)
         plotted = plot_if_possible(path, draw, wanted=args.out is not None)
-    if args.json:
-        print(json.dumps(figures(guidance, guided, found, plot=plotted), indent=2))
-        return found.exit_code
-    if guided is not None:
-        print_guided(console(), robot, guidance.pushes, guided)
-    if plotted:
-        console().print(f"plot: {plotted}")
-    console().print(found.text)
-    return found.exit_code
+
+    def show(out: Console) -> None:
+        if guided is not None:
+            print_guided(out, robot, guidance.pushes, guided)
+        if plotted:
+            out.print(f"plot: {plotted}")
+        out.print(found.text)
+
+    return Answer(figures(guidance, guided, found, plot=plotted), show, found.exit_code)
 
 
 def _guidance(args: argparse.Namespace) -> Guidance:

@@ -4,18 +4,20 @@ from __future__ import annotations
 
 import argparse
 import inspect
-import json
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any
 
 import numpy as np
-from rich.table import Table
+from rich.console import Console
+from rich.text import Text
 
-from rne_dynamics.cli.inertia_report import describe, print_report
+from rne_dynamics.advice import rne
 from rne_dynamics.cli.numbers import positive, real, whole
 from rne_dynamics.cli.robot_argument import add_robot, positions, robot_source
-from rne_dynamics.cli.table_layout import print_table
-from rne_dynamics.cli.terminal import console
+from rne_dynamics.cli.table_layout import print_rows
+from rne_dynamics.cli.terminal import Answer
 from rne_dynamics.description.inertial import inertial_xml
 from rne_dynamics.description.model_file import load_model
 from rne_dynamics.description.parts import read_parts
@@ -26,6 +28,7 @@ from rne_dynamics.model import layout
 from rne_dynamics.model.inertia import Array, Inertia
 from rne_dynamics.model.materials import MATERIALS, density_of
 from rne_dynamics.model.mesh import load_mesh, mesh_inertia
+from rne_dynamics.model.principal import equivalent_box, principal_axes, symmetry_planes, triangle_margin
 from rne_dynamics.model.robot import RobotModel
 from rne_dynamics.model.solids import SOLIDS
 
@@ -43,6 +46,9 @@ examples:
 Solids are centred, or have their flat base at z = 0; see `rne inertia SOLID --help`. --xyz and --rpy place the body in
 the link's frame, and the printed numbers are in that frame. --urdf prints the <inertial> element only.
 """
+
+#: URDFs have about six digits; moments and products closer than this are equal, or zero.
+_DIGITS = 1e-5
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -84,10 +90,10 @@ def configure(parser: argparse.ArgumentParser) -> None:
     table.add_argument("--json", action="store_true", help="print them as JSON")
 
 
-def run(args: argparse.Namespace) -> int:
-    """Print the body and return the exit code."""
+def run(args: argparse.Namespace) -> int | Answer:
+    """The body."""
     if args.body == "materials":
-        return _materials(args.json)
+        return Answer({name: material._asdict() for name, material in MATERIALS.items()}, _print_materials)
     body, name = _body(args)
     if args.urdf:
         print(inertial_xml(body, digits=args.digits))
@@ -95,11 +101,7 @@ def run(args: argparse.Namespace) -> int:
     given = args.about is not None or args.axes is not None
     about = (args.about or (0.0,) * 3, args.axes or (0.0,) * 3) if given else None
     report = describe(name, body, about, args.digits)
-    if args.json:
-        print(json.dumps(report, indent=2))
-    else:
-        print_report(console(), report)
-    return 0
+    return Answer(report, partial(print_report, report=report))
 
 
 def _body(args: argparse.Namespace) -> tuple[Inertia, str]:
@@ -186,16 +188,86 @@ def _warn(doubts: tuple[str, ...]) -> None:
         print(f"rne inertia: warning: {doubt}", file=sys.stderr)
 
 
-def _materials(as_json: bool) -> int:
-    if as_json:
-        print(json.dumps({name: material._asdict() for name, material in MATERIALS.items()}, indent=2))
-        return 0
-    table = Table("material", header_style="bold")
-    for heading in ("density (kg/m^3)", "Young's modulus (GPa)"):
-        table.add_column(heading, justify="right")
-    table.add_column("source")
-    for name, material in MATERIALS.items():
-        E = "-" if material.young is None else f"{material.young / 1e9:g}"
-        table.add_row(name, f"{material.density:g}", E, material.source)
-    print_table(console(), table)
-    return 0
+def _print_materials(out: Console) -> None:
+    rows = [
+        [name, f"{m.density:g}", "-" if m.young is None else f"{m.young / 1e9:g}", m.source]
+        for name, m in MATERIALS.items()
+    ]
+    print_rows(out, ["material", "density (kg/m^3)", "Young's modulus (GPa)", "source"], rows, words=(0, 3))
+
+
+def describe(
+    name: str, body: Inertia, about: tuple[Sequence[float], Sequence[float]] | None = None, digits: int = 17
+) -> dict[str, Any]:
+    """Report on a body with mass in the frame of the report, as plain values, SI units.
+
+    `about` are a point in the frame, m, and the rpy of axes in the frame, rad, to add the inertia there.
+    """
+    principal = principal_axes(body.inertia, tolerance=_DIGITS)
+    margin = triangle_margin(principal.moments)
+    size = float(np.abs(principal.moments).max())
+    box = equivalent_box(body.mass, principal.moments)
+    centred = body.moved(np.eye(3), -body.com)
+    elsewhere = None
+    if about is not None:
+        point, rpy = about
+        there = body.about(point, rotation_rpy(*rpy))
+        elsewhere = {"point": list(point), "rpy": list(rpy), "inertia": there.tolist()}
+    k = principal.symmetry_axis
+    return {
+        "name": name,
+        "mass": body.mass,
+        "com": body.com.tolist(),
+        "inertia": body.inertia.tolist(),
+        "about_origin": body.about_origin.tolist(),
+        "about": elsewhere,
+        "principal": {"moments": principal.moments.tolist(), "axes": principal.axes.T.tolist()},
+        "symmetry": principal.symmetry.value,
+        "symmetry_axis": None if k is None else principal.axes[:, k].tolist(),
+        "symmetry_planes_of_inertia": list(symmetry_planes(centred, tolerance=_DIGITS)),
+        "triangle_margin": margin,
+        "physical": bool(margin >= -1e-6 * size and principal.moments[0] >= -1e-6 * size),
+        "equivalent_box": None if box is None else box.tolist(),
+        "urdf": inertial_xml(body, digits=digits),
+    }
+
+
+def print_report(out: Console, report: dict[str, Any]) -> None:
+    """Print the tables, then the <inertial> element."""
+    out.print(f"{report['name']}: {report['mass']:.6g} kg, mass centre {_vector(report['com'])} m")
+    matrices = {"about the mass centre": report["inertia"], "about the frame's origin": report["about_origin"]}
+    if (elsewhere := report["about"]) is not None:
+        label = f"about ({_vector(elsewhere['point'])}), axes rpy ({_vector(elsewhere['rpy'])})"
+        matrices[label] = elsewhere["inertia"]
+    headings = ["inertia, kg m^2", "xx", "yy", "zz", "xy", "xz", "yz"]
+    print_rows(out, headings, [[name, *_moments(matrix)] for name, matrix in matrices.items()])
+    principal = report["principal"]
+    sides = [f"{x:.5g}" for x in report["equivalent_box"] or ()] or ["-"] * 3
+    rows = [
+        [f"{moment:.6g}", _vector(axis), side]
+        for moment, axis, side in zip(principal["moments"], principal["axes"], sides, strict=True)
+    ]
+    headings = ["principal moment", "axis in the frame", "side of the equivalent box, m"]
+    print_rows(out, headings, rows, words=range(3))
+    symmetry = report["symmetry"]
+    if report["symmetry_axis"] is not None:
+        symmetry += f" about ({_vector(report['symmetry_axis'])})"
+    planes = ", ".join(report["symmetry_planes_of_inertia"]) or "none"
+    out.print(f"symmetry of the inertia: {symmetry}; planes through the mass centre without products: {planes}")
+    verdict = "physically possible" if report["physical"] else f"physically impossible: see `{rne('check')}`"
+    out.print(Text(f"triangle inequality: margin {report['triangle_margin']:.4g} kg m^2; {verdict}"))
+    print(report["urdf"])
+
+
+def _vector(values: Sequence[float]) -> str:
+    return "  ".join(_shown(x, max(abs(v) for v in values)) for x in values)
+
+
+def _moments(matrix: list[list[float]]) -> list[str]:
+    tensor: Array = np.array(matrix)
+    size = float(np.abs(tensor).max())
+    return [_shown(float(tensor[i, j]), size) for i, j in ((0, 0), (1, 1), (2, 2), (0, 1), (0, 2), (1, 2))]
+
+
+def _shown(value: float, size: float) -> str:
+    return f"{0.0 if abs(value) < 1e-12 * size else value:.6g}"

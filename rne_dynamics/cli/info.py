@@ -3,23 +3,30 @@
 from __future__ import annotations
 
 import argparse
-import json
 import math
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
-from rich.table import Column, Table
+from rich.console import Console
 from rich.text import Text
 
-from rne_dynamics.cli.info_flexible import describe_flexible, print_flexible
-from rne_dynamics.cli.info_mechanism import describe_mechanism, print_mechanism
 from rne_dynamics.cli.robot_argument import add_base, add_no_rotors, add_robot, load_robot, posture
-from rne_dynamics.cli.table_layout import print_table
-from rne_dynamics.cli.terminal import console
+from rne_dynamics.cli.table_layout import print_rows
+from rne_dynamics.cli.terminal import Answer
+from rne_dynamics.closed_chain.mobility import mobility
 from rne_dynamics.description.lint import MOST_COORDINATES
 from rne_dynamics.dispatch import closed, gravity_torque, mass_matrix
-from rne_dynamics.model.flexible.arm import AnyRobot
+from rne_dynamics.errors import ModelError
+from rne_dynamics.flexible.linearised import Linearised, linearised
+from rne_dynamics.flexible.poses import tip_deflections
+from rne_dynamics.flexible.static import balance
+from rne_dynamics.model.flexible.arm import AnyRobot, FlexibleArm
+from rne_dynamics.model.flexible.carried import clamped_frequencies, loads
+from rne_dynamics.model.inertia import Array
+from rne_dynamics.model.loop import DIRECTIONS, LoopKind
+from rne_dynamics.model.mechanism import Mechanism
 from rne_dynamics.model.tree import JointKind
 
 EXAMPLES = """\
@@ -40,6 +47,8 @@ _GRAVITY = (
 #: The same for the columns of --at.
 _INERTIA = "inertia: that of the motion of one joint alone, kg m^2 or kg: the diagonal of the mass matrix."
 
+_STILL = "(does not move)"
+
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
@@ -53,15 +62,10 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--json", action="store_true", help="print the model as JSON")
 
 
-def run(args: argparse.Namespace) -> int:
-    """Print the model and return the exit code."""
-    robot = load_robot(args, MOST_COORDINATES)
-    info = describe(closed(robot), args.at)
-    if args.json:
-        print(json.dumps(info, indent=2))
-    else:
-        _print(info)
-    return 0
+def run(args: argparse.Namespace) -> Answer:
+    """The model."""
+    info = describe(closed(load_robot(args, MOST_COORDINATES)), args.at)
+    return Answer(info, partial(_print, info=info))
 
 
 def describe(whole: AnyRobot, at: Sequence[str] = ()) -> dict[str, Any]:
@@ -131,47 +135,109 @@ def _bound(value: float) -> float | None:
     return float(value) if math.isfinite(value) else None
 
 
-def _print(info: dict[str, Any]) -> None:
-    out = console()
-    prismatic = JointKind.PRISMATIC.value
-    limits = ("lower", "upper", "velocity", "effort")
-    posed = bool(info["joints"]) and "position" in info["joints"][0]
-    columns = (
-        "joint", "kind", "moves", *limits, "viscous", "Coulomb", "rotor", *(("at",) * posed), "gravity",
-        *(("inertia",) * posed),
-    )
-    mechanism = info["mechanism"]
-    n = info["n"] if mechanism is None else f"{len(mechanism['actuated'])} actuated of {info['n']}"
-    joints = Table(*columns, title=f"{info['name']}: {n} coordinates, {info['base']} base", header_style="bold")
-    for row in info["joints"]:
-        limit = row["effort"]
-        over = None not in (limit, row["gravity_effort"]) and abs(row["gravity_effort"]) > limit
-        joints.add_row(
-            row["name"],
-            row["kind"],
-            row["child"],
-            *(_shown(row[key]) for key in limits),
-            *(_shown(row[key]) for key in ("viscous", "coulomb", "rotor_inertia")),
-            *([_shown(row["position"])] if posed else []),
-            Text(_shown(row["gravity_effort"]), "bold red" if over else ""),
-            *([_shown(row["inertia"])] if posed else []),
+def describe_mechanism(mechanism: Mechanism) -> dict[str, Any]:
+    """Loops, joints with and without motors, the posture with the loops closed (rad or m), and freedoms."""
+    freedoms = mobility(mechanism)
+    rows = []
+    for loop in mechanism.loops:
+        blocked = [d for d, held in zip(DIRECTIONS, loop.blocked.tolist(), strict=True) if held]
+        kind = next((k.name.lower() for k in LoopKind if list(k.value) == blocked), None)
+        rows.append({"name": loop.name, "a": loop.a.link, "b": loop.b.link, "kind": kind, "blocked": blocked})
+    return {
+        "loops": rows,
+        "actuated": list(mechanism.joint_names),
+        "passive": list(mechanism.passive_names),
+        "posture": dict(zip(mechanism.robot.joint_names, mechanism.posture.tolist(), strict=True)),
+        "freedoms": freedoms.freedoms,
+        "idle": freedoms.idle,
+        "redundant": freedoms.redundant,
+    }
+
+
+def describe_flexible(arm: FlexibleArm) -> dict[str, Any]:
+    """The flexible links, and the vibrations of the arm at rest at zero with its joints held, as plain values.
+
+    Of each link: its tip in its own frame, m; mass of its elastic part, kg; modes; frequencies clamped at its root, Hz,
+    bare and with its subtree at zero as one rigid body (``carrying``); displacement (m) and turn (rad) of the tip at
+    rest. Sag and vibrations are `None` where the arm does not settle under gravity; ``unsettled`` then says why.
+    """
+    sags = frequencies = ratios = unsettled = None
+    try:
+        delta, found = at_rest(arm)
+        sags = tip_deflections(arm, delta).tolist()
+        frequencies, ratios = hertz(found.frequencies), found.damping_ratios.tolist()
+    except ModelError as fault:
+        unsettled = str(fault)
+    return {
+        "links": [
+            {
+                "name": link.link,
+                "tip": link.tip.tolist(),
+                "elastic_mass": link.inertia.mass,
+                "modes": list(link.mode_names),
+                "bare": hertz(clamped_frequencies(link)),
+                "carrying": hertz(clamped_frequencies(link, loads(arm.robot, link.link))),
+                "sag": None if sags is None else sags[k],
+            }
+            for k, link in enumerate(arm.flexible_links)
+        ],
+        "modes": arm.modes,
+        "frequencies": frequencies,
+        "damping_ratios": ratios,
+        "unsettled": unsettled,
+    }
+
+
+def at_rest(arm: FlexibleArm) -> tuple[Array, Linearised]:
+    """Amplitudes of the modes, (modes,), and vibrations of an arm at rest under gravity, all joints held at zero.
+
+    `ModelError` where it does not settle or buckles.
+    """
+    rest = np.zeros(arm.n)
+    delta = balance(arm, arm.neutral, rest, rest).delta
+    vibrations = linearised(arm, arm.neutral, delta=delta)
+    if (vibrations.damping_ratios < -1e-9).any():
+        raise ModelError(
+            f"arm {arm.name!r} buckles under gravity with all joints at zero: its links cannot hold the load; make "
+            "them stiffer (EI), or the load lighter"
         )
-    for column in joints.columns[3:]:
-        column.justify = "right"
+    return delta, vibrations
+
+
+def hertz(omega: Array) -> list[float]:
+    """Frequencies in Hz from rad/s."""
+    return [float(x) for x in omega / (2.0 * math.pi)]
+
+
+def _print(out: Console, info: dict[str, Any]) -> None:
+    """Print the tables, and what their units are."""
+    mechanism, joints = info["mechanism"], info["joints"]
+    limits, posed = ("lower", "upper", "velocity", "effort"), bool(joints) and "position" in joints[0]
+    headings = [
+        "joint", "kind", "moves", *limits, "viscous", "Coulomb", "rotor", *["at"] * posed, "gravity",
+        *["inertia"] * posed,
+    ]  # fmt: skip
+    keys = (*limits, "viscous", "coulomb", "rotor_inertia", *["position"] * posed)
+    rows: list[list[str | Text]] = []
+    for row in joints:
+        over = None not in (row["effort"], row["gravity_effort"]) and abs(row["gravity_effort"]) > row["effort"]
+        holding = Text(_shown(row["gravity_effort"]), "bold red" if over else "")
+        inertia = [_shown(row["inertia"])] if posed else []
+        rows.append([row["name"], row["kind"], row["child"], *(_shown(row[key]) for key in keys), holding, *inertia])
     for mimic in info["mimics"]:
-        joints.add_row(mimic["name"], mimic["kind"], f"{mimic['multiplier']:g} x {mimic['joint']} {mimic['offset']:+g}")
-    links = Table("link", Column("mass", justify="right"), "mass centre", "moves with", header_style="bold")
-    for link in info["links"]:
-        if link["mass"] > 0.0:
-            com = "  ".join(_shown(x) for x in link["com"])
-            links.add_row(link["name"], _shown(link["mass"]), com, link["moves_with"] or "(does not move)")
-    print_table(out, joints)
+        rows.append([mimic["name"], mimic["kind"], f"{mimic['multiplier']:g} x {mimic['joint']} {mimic['offset']:+g}"])
+    n = info["n"] if mechanism is None else f"{len(mechanism['actuated'])} actuated of {info['n']}"
+    print_rows(out, headings, rows, title=f"{info['name']}: {n} coordinates, {info['base']} base", words=range(3))
     if mechanism is not None:
-        print_mechanism(mechanism, out)
+        _print_mechanism(out, mechanism)
     if info["flexible"] is not None:
-        print_flexible(info["flexible"], out)
-    print_table(out, links)
-    kinds = {row["kind"] for row in info["joints"]}
+        _print_flexible(out, info["flexible"])
+    links = [
+        [link["name"], _shown(link["mass"]), "  ".join(map(_shown, link["com"])), link["moves_with"] or _STILL]
+        for link in info["links"] if link["mass"] > 0.0
+    ]  # fmt: skip
+    print_rows(out, ["link", "mass", "mass centre", "moves with"], links, words=(0, 2, 3))
+    kinds, prismatic = {row["kind"] for row in joints}, JointKind.PRISMATIC.value
     units = (
         "m, m/s, N" if kinds == {prismatic} else "rad, rad/s, N m" + ("; prismatic m, m/s, N" * (prismatic in kinds))
     )
@@ -181,6 +247,40 @@ def _print(info: dict[str, Any]) -> None:
         out.print(_INERTIA)
     massless = sum(link["mass"] == 0.0 for link in info["links"])
     out.print(f"total mass: {info['mass']:.6g} kg; links without mass are not shown: {massless}")
+
+
+def _print_mechanism(out: Console, info: dict[str, Any]) -> None:
+    """Print the loops, and the joints with and without motors."""
+    loops = [[r["name"], r["b"], r["a"], r["kind"] or "-", " ".join(r["blocked"])] for r in info["loops"]]
+    print_rows(out, ["loop", "holds", "against", "kind", "blocked"], loops, words=range(5))
+    motors = [
+        [name, "actuated" if name in info["actuated"] else "passive", _shown(value)]
+        for name, value in info["posture"].items()
+    ]
+    print_rows(out, ["joint", "motor", "posture"], motors, words=(0, 1))
+    more = f", {info['redundant']} redundant constraint{'s' * (info['redundant'] != 1)}" if info["redundant"] else ""
+    idle = f", {info['idle']} of them idle" if info["idle"] else ""
+    out.print(f"degrees of freedom: {info['freedoms']}{idle}{more}")
+
+
+def _print_flexible(out: Console, info: dict[str, Any]) -> None:
+    """Print the flexible links and the vibrations."""
+    rows = []
+    for row in info["links"]:
+        bare, carrying = ("  ".join(f"{x:.4g}" for x in row[kind]) or "-" for kind in ("bare", "carrying"))
+        sag, turn = (None, None) if row["sag"] is None else np.linalg.norm(np.reshape(row["sag"], (2, 3)), axis=1)
+        moved = ["-", "-"] if sag is None else [f"{1e3 * sag:.4g} mm", f"{turn:.3g}"]
+        rows.append([row["name"], f"{row['elastic_mass']:.5g}", " ".join(row["modes"]), bare, carrying, *moved])
+    columns = ("flexible link", "elastic mass", "modes", "clamped, bare", "clamped, carrying", "sag", "turn")
+    print_rows(out, columns, rows, words=range(7))
+    if info["frequencies"] is None:
+        out.print(f"vibrations: {info['unsettled']}")
+    else:
+        damped = ", ".join(
+            f"{f:.4g} ({100.0 * r:.2g} %)" for f, r in zip(info["frequencies"], info["damping_ratios"], strict=True)
+        )
+        out.print(f"vibrations at zero with the joints held: {damped} Hz (of critical damping)")
+    out.print("flexible links: kg, Hz; sag (mm) and turn (rad) of the tip at rest under gravity, all joints at zero.")
 
 
 def _shown(value: float | None) -> str:

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import argparse
-import json
 import re
 from collections.abc import Iterator
+from functools import partial
 from typing import Any
 from xml.etree import ElementTree
 
 import yaml
-from rich.table import Column, Table
+from rich.console import Console
 
-from rne_dynamics.cli.table_layout import print_table
-from rne_dynamics.cli.terminal import console
+from rne_dynamics.cli.table_layout import print_rows
+from rne_dynamics.cli.terminal import Answer
 from rne_dynamics.description.example_robots import HOW_TO_GET, WHEEL, example_robots
 from rne_dynamics.description.share import share_file, shipped_models, shipped_robots
 
@@ -38,26 +38,22 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--json", action="store_true", help="print names, kinds, joints and files as JSON")
 
 
-def run(args: argparse.Namespace) -> int:
-    """Print the robots and return the exit code."""
+def run(args: argparse.Namespace) -> Answer:
+    """The robots."""
     ship, examples = list(_shipped()), list(_examples())
-    if args.json:
-        print(json.dumps([*ship, *examples], indent=2))
-        return 0
-    out = console()
+    return Answer([*ship, *examples], partial(_print, ship=ship, examples=examples))
+
+
+def _print(out: Console, ship: list[dict[str, Any]], examples: list[dict[str, Any]]) -> None:
+    """Print the robots that ship by kind, and the names of the others."""
     for kind in (ARM, MECHANISM, FLEXIBLE):
-        table = Table("name", Column("joints", justify="right"), "what it is", title=f"ships: {kind}")
-        table.title_justify = "left"
-        for row in ship:
-            if row["kind"] == kind:
-                table.add_row(row["name"], str(row["joints"]), row["about"])
-        print_table(out, table)
+        rows = [[row["name"], str(row["joints"]), row["about"]] for row in ship if row["kind"] == kind]
+        print_rows(out, ["name", "joints", "what it is"], rows, title=f"ships: {kind}", words=(0, 2))
     if not examples:
         out.print(f"More robots by name (ur10, baxter, talos_reduced): {HOW_TO_GET}")
-        return 0
+        return
     names = ", ".join(f"{row['name']} ({row['joints']})" for row in examples)
     out.print(f"of {WHEEL}, with their moving joints: {names}")
-    return 0
 
 
 def _shipped() -> Iterator[dict[str, Any]]:

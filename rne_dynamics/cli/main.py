@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import importlib
+import json
 import logging
 import re
 import shlex
@@ -12,12 +13,15 @@ import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from decimal import Decimal
-from typing import NoReturn
+from typing import TYPE_CHECKING, NoReturn
 
 from rne_dynamics.cli.clean_stdout import clean_stdout
 from rne_dynamics.cli.interrupt import EXIT_INTERRUPTED, noted, report
 from rne_dynamics.cli.overview import NEEDS_ROS, fitted, overview, versions
 from rne_dynamics.errors import ArgumentError, RneDynamicsError, shortened, unknown
+
+if TYPE_CHECKING:
+    from rne_dynamics.cli.terminal import Answer
 
 #: Subcommands and their help; the module of the same name is imported only when it is used. Groups are in `overview`.
 COMMANDS = {
@@ -117,8 +121,16 @@ def _run(name: str, about: str, module: str, words: Sequence[str]) -> int:
     parsed.given = {name for name, value in vars(parsed).items() if value != sub.get_default(name)}
     parsed.command_line = shlex.join([*name.split(), *words])
     with clean_stdout(), _shown_repairs(parsed):
-        code: int = command.run(parsed)
-    return code
+        answer: int | Answer = command.run(parsed)
+        if isinstance(answer, int):
+            return answer
+        if parsed.json:
+            print(json.dumps(answer.values, indent=2))
+        else:
+            from rne_dynamics.cli.terminal import console  # late: `rne --help` does not need it
+
+            answer.show(console())
+    return answer.code
 
 
 def _plain(word: str) -> str:

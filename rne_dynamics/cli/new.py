@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import argparse
-import json
 import shlex
 import shutil
+from functools import partial
 from pathlib import Path
+
+from rich.console import Console
 
 from rne_dynamics.advice import rne
 from rne_dynamics.cli.new_file import file_text
 from rne_dynamics.cli.new_settings import ArmSettings, settings_of
 from rne_dynamics.cli.numbers import real
 from rne_dynamics.cli.robot_argument import MOST_SAMPLED, add_robot, load_robot
-from rne_dynamics.cli.terminal import console
+from rne_dynamics.cli.terminal import Answer
 from rne_dynamics.control.thresholds import ASSUMED_RATE
 from rne_dynamics.description.sources import find, names_model_file
 from rne_dynamics.errors import ArgumentError
@@ -51,8 +53,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--json", action="store_true", help="print what was written as JSON")
 
 
-def run(args: argparse.Namespace) -> int:
-    """Write the file, print what is missing and what comes next, and return the exit code."""
+def run(args: argparse.Namespace) -> Answer:
+    """Write the file; the answer is what is missing and what comes next."""
     if args.robot == "-":
         raise ArgumentError("ROBOT is -; the nodes need a file too, so give its path")
     path = _path(args)
@@ -60,19 +62,19 @@ def run(args: argparse.Namespace) -> int:
     settings = settings_of(load_robot(args, MOST_SAMPLED), args.rate)
     path.write_text(file_text(settings, args.robot), encoding="utf-8")
     steps = next_commands(args, path, settings)
-    if args.json:
-        report = {"file": str(path), "joints": list(settings.joints), "fill_in": list(settings.without_effort),
-                  "notes": settings.notes, "next": steps}  # fmt: skip
-        print(json.dumps(report, indent=2))
-        return 0
-    out = console()
+    report = {"file": str(path), "joints": list(settings.joints), "fill_in": list(settings.without_effort),
+              "notes": settings.notes, "next": steps}  # fmt: skip
+    return Answer(report, partial(_print, path=path, settings=settings, steps=steps))
+
+
+def _print(out: Console, path: Path, settings: ArmSettings, steps: list[str]) -> None:
+    """Print what is missing, and what comes next."""
     out.print(f"wrote {path}: {len(settings.joints)} joints of {settings.name}", soft_wrap=True)
     for note in settings.notes:
         out.print(f"  {note}")
     out.print("next:")
     for step in steps:
         out.print(f"  {step}", soft_wrap=True)  # one line each, to copy
-    return 0
 
 
 def _path(args: argparse.Namespace) -> Path:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import json
 import math
 from dataclasses import replace
 from functools import partial
@@ -11,10 +10,11 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from rich.console import Console
 
 from rne_dynamics.cli.numbers import positive, real
 from rne_dynamics.cli.table_layout import print_rows
-from rne_dynamics.cli.terminal import console
+from rne_dynamics.cli.terminal import Answer
 from rne_dynamics.description.model_file import load_model
 from rne_dynamics.description.sources import read_source, read_stdin
 from rne_dynamics.dispatch import closed
@@ -69,8 +69,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--json", action="store_true", help="print the figures as JSON")
 
 
-def run(args: argparse.Namespace) -> int:
-    """Read, draw, and print."""
+def run(args: argparse.Namespace) -> Answer:
+    """Read and draw."""
     out: Path = args.out or Path(Path(args.file).resolve().stem + FIGURES[0])
     figure_file(out, "--out")
     if not args.begin < args.end:
@@ -86,12 +86,9 @@ def run(args: argparse.Namespace) -> int:
     shown = _cut(recording, args) if args.begin > -math.inf or args.end < math.inf else recording
     draw(out, shown, joints, robot, model)
     figures = _figures(shown, joints, robot, model)
-    if args.json:
-        print(json.dumps(figures | {"figure": str(out)}, indent=2))
-        return 0
-    _print(shown, figures, MIXED if robot is None else units_of(robot))
-    console().print(f"wrote {out}")
-    return 0
+    figures["figure"] = str(out)
+    units = MIXED if robot is None else units_of(robot)
+    return Answer(figures, partial(_print, recording=shown, figures=figures, units=units))
 
 
 def draw(path: Path, recording: Recording, joints: list[int], robot: RigidRobot | None, model: Series | None) -> None:
@@ -222,8 +219,7 @@ def _shown(name: str, value: float | None) -> str:
     return "-" if value is None else f"{value:.2e}" if "error" in name else f"{value:.4g}"
 
 
-def _print(recording: Recording, figures: dict[str, Any], units: Units) -> None:
-    out = console()
+def _print(out: Console, recording: Recording, figures: dict[str, Any], units: Units) -> None:
     span = f"{figures['from']:.3f} to {figures['to']:.3f} s"
     out.print(f"{recording.source}: {figures['states']} states, {span}", soft_wrap=True)
     names = [name for name in _HEADINGS if name in figures["joints"][0]]
@@ -233,3 +229,4 @@ def _print(recording: Recording, figures: dict[str, Any], units: Units) -> None:
         out.print(f"{', '.join(part for part, where in recording.topics.items() if where == topic)}: from {topic}")
     for note in recording.notes:
         out.print(f"note: {note}")
+    out.print(f"wrote {figures['figure']}")

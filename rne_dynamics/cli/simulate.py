@@ -3,24 +3,25 @@
 from __future__ import annotations
 
 import argparse
-import json
 import sys
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 import numpy as np
+from rich.console import Console
 
 from rne_dynamics.cli import demo_flexible, simulate_dae, simulate_many
 from rne_dynamics.cli.numbers import positive, real, whole
 from rne_dynamics.cli.reports import add_movie, add_report, check_files, draw_movie
 from rne_dynamics.cli.robot_argument import add_base, add_payload, add_robot, load_robot, payload
 from rne_dynamics.cli.simulate_move import DT, rollout, start_configuration
-from rne_dynamics.cli.simulate_options import SAVE, base_motion, check_recording, outputs, refuse_unused
+from rne_dynamics.cli.simulate_options import SAVE, apply_preset, base_motion, check_recording, outputs, refuse_unused
 from rne_dynamics.cli.simulate_plot import plot
-from rne_dynamics.cli.simulate_presets import apply_preset
 from rne_dynamics.cli.simulate_report import (
     base_figures,
     free_figures,
@@ -29,7 +30,7 @@ from rne_dynamics.cli.simulate_report import (
     tracking_figures,
     write_report,
 )
-from rne_dynamics.cli.terminal import console, progress_bar
+from rne_dynamics.cli.terminal import Answer, progress_bar
 from rne_dynamics.cli.verdict import Verdict, tracking_verdict, without_effort_limit
 from rne_dynamics.control.input_shaper import SHAPERS
 from rne_dynamics.control.tracked_run import Run
@@ -142,7 +143,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     output.add_argument("--json", action="store_true", help="print the figures as JSON")
 
 
-def run(args: argparse.Namespace) -> int:
+def run(args: argparse.Namespace) -> int | Answer:
     """Simulate and print the figures; return the exit code."""
     files = outputs(args)
     check_files(args)
@@ -203,17 +204,20 @@ def run(args: argparse.Namespace) -> int:
             print(f"rne simulate: warning: {finding}", file=sys.stderr)
     if args.report:
         write_report(args, robot, log, figures, verdict)
-    if args.json:
-        print(json.dumps(figures, indent=2))
-    else:
-        print_figures(robot, figures)
-        if args.dae:
-            simulate_dae.show(figures["constraints"])
-        for path in (*files, *filter(None, (args.plot, args.movie, args.report))):
-            console().print(f"wrote {path}", soft_wrap=True)
-        if verdict is not None:
-            console().print(verdict.text)
-    return 0 if verdict is None else verdict.exit_code
+    written = [*files, *filter(None, (args.plot, args.movie, args.report))]
+    show = partial(_print, robot=robot, figures=figures, written=written, verdict=verdict)
+    return Answer(figures, show, 0 if verdict is None else verdict.exit_code)
+
+
+def _print(
+    out: Console, robot: AnyRobot, figures: dict[str, Any], written: list[Path | str], verdict: Verdict | None
+) -> None:
+    """Print tables, the files that were written, and the verdict."""
+    print_figures(out, robot, figures)
+    for path in written:
+        out.print(f"wrote {path}", soft_wrap=True)
+    if verdict is not None:
+        out.print(verdict.text)
 
 
 def _unlimited(args: argparse.Namespace, robot: AnyRobot) -> AnyRobot:

@@ -7,10 +7,10 @@ from collections.abc import Callable
 from typing import Any, get_args
 
 import numpy as np
+from rich.console import Console
 
 from rne_dynamics.cli.simulate_move import DT, start_configuration
 from rne_dynamics.cli.table_layout import print_rows
-from rne_dynamics.cli.terminal import console
 from rne_dynamics.dynamics.free_bodies.state import body_states
 from rne_dynamics.errors import ArgumentError
 from rne_dynamics.model.flexible.arm import AnyRobot
@@ -92,9 +92,9 @@ def lines(found: dict[str, Any]) -> tuple[str, str]:
     )
 
 
-def show(found: dict[str, Any]) -> None:
+def show(out: Console, found: dict[str, Any]) -> None:
     """Print the figures."""
     rows = [[r["joint"], f"{r['largest_force']:.4g}", f"{r['largest_moment']:.4g}"] for r in found["reactions"]]
-    print_rows(console(), ("joint", "largest reaction force (N)", "largest reaction moment (N m)"), rows)
+    print_rows(out, ("joint", "largest reaction force (N)", "largest reaction moment (N m)"), rows)
     for line in lines(found):
-        console().print(line)
+        out.print(line)

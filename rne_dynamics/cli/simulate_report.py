@@ -8,12 +8,12 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from rich.console import Console
 
+from rne_dynamics.cli import simulate_dae
 from rne_dynamics.cli.reports import finish
-from rne_dynamics.cli.simulate_dae import lines as constraint_lines
 from rne_dynamics.cli.simulate_plot import plot
 from rne_dynamics.cli.table_layout import print_rows
-from rne_dynamics.cli.terminal import console
 from rne_dynamics.cli.verdict import Verdict
 from rne_dynamics.dispatch import gravity_torque
 from rne_dynamics.figures.report import Report
@@ -137,9 +137,9 @@ def _text(value: float, form: str) -> str:
     return format(round(value, 3) + 0.0 if form == ".3f" else value, form)
 
 
-def print_figures(robot: Robot, figures: dict[str, Any]) -> None:
+def print_figures(out: Console, robot: Robot, figures: dict[str, Any]) -> None:
     """Print figures as tables."""
-    out, joints = console(), figures["joints"]
+    joints = figures["joints"]
     columns, given, units = _columns(joints), "", units_of(robot)
     headings = ["joint"]
     for _, heading, _, what in columns:  # the unit where it changes
@@ -166,6 +166,8 @@ def print_figures(robot: Robot, figures: dict[str, Any]) -> None:
             f"energy {figures['energy_start']:.6g} J -> {figures['energy_end']:.6g} J, largest change "
             f"{figures['energy_change']:.2e} of the largest kinetic energy ({figures['largest_kinetic_energy']:.4g} J)"
         )
+    if "constraints" in figures:
+        simulate_dae.show(out, figures["constraints"])
 
 
 _DEFLECTIONS = {
@@ -199,7 +201,7 @@ def write_report(
             f"change {figures['energy_change']:.2e} of the largest kinetic energy."
         )
     if "constraints" in figures:
-        for line in constraint_lines(figures["constraints"]):
+        for line in simulate_dae.lines(figures["constraints"]):
             page.text(line)
     for finding in figures.get("findings", ()):
         page.text(finding)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from rich.console import Group, RenderableType
 from rich.live import Live
-from rich.table import Table
+from rich.table import Column, Table
 from rich.text import Text
 
 from rne_dynamics.cli.overview import require_ros
@@ -181,9 +181,8 @@ def picture(shown: list[RunningNode], models: dict[str, RunningModel | str]) -> 
 
 
 def _table(rows: list[dict[str, Any]]) -> Table:
-    table = Table("joint")
-    for heading in ("position (rad, m)", "limits", "velocity", "limit", "effort (N m, N)", "limit"):
-        table.add_column(heading, justify="right")
+    headings = ("position (rad, m)", "limits", "velocity", "limit", "effort (N m, N)", "limit")
+    table = Table("joint", *(Column(heading, justify="right") for heading in headings))
     for row in rows:
         table.add_row(
             row["name"], _text(row["position"]), f"{_text(row.get('lower'))} … {_text(row.get('upper'))}",

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import argparse
-import json
 from pathlib import Path
 
 from rne_dynamics.cli import verify_flexible, verify_rigid
 from rne_dynamics.cli.numbers import whole
 from rne_dynamics.cli.robot_argument import MOST_SAMPLED, add_base, add_no_rotors, add_robot, load_robot
-from rne_dynamics.cli.terminal import console, progress_bar
+from rne_dynamics.cli.terminal import Answer, progress
 from rne_dynamics.figures.output_file import figure_file
 
 EXAMPLES = """\
@@ -39,23 +38,12 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--json", action="store_true", help="print the figures as JSON")
 
 
-def run(args: argparse.Namespace) -> int:
-    """Compare and print; 0 if all agree."""
+def run(args: argparse.Namespace) -> Answer:
+    """Compare; the exit code is 0 if all agree."""
     if args.plot:
         figure_file(args.plot)
     robot = load_robot(args, MOST_SAMPLED)
-    with progress_bar() as bar:
-        task = bar.add_task("", total=1.0)
-
-        def progress(what: str, done: float) -> None:
-            bar.update(task, description=what, completed=done)
-
+    with progress() as update:
         if robot.kind == "flexible":
-            found = verify_flexible.verify(robot, args, progress)
-        else:
-            found = verify_rigid.verify(robot, args, progress)
-    if args.json:
-        print(json.dumps(found.report, indent=2))
-    else:
-        found.show(console())
-    return 0 if found.agrees else 1
+            return verify_flexible.verify(robot, args, update)
+        return verify_rigid.verify(robot, args, update)

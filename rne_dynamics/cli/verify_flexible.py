@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import Any
 
 from rich.console import Console
-from rich.table import Table
 
-from rne_dynamics.cli.table_layout import print_table
-from rne_dynamics.cli.verify_report import Verified, operation_cells
+from rne_dynamics.cli.table_layout import print_rows
+from rne_dynamics.cli.terminal import Answer
+from rne_dynamics.cli.verify_rigid import COSTS, operation_cells
 from rne_dynamics.errors import ModelError
 from rne_dynamics.figures.style import canvas, legend_below
 from rne_dynamics.model.flexible.arm import FlexibleArm
@@ -47,14 +47,14 @@ _TIMED_STATES = 20
 _EXAMPLE = (6, 2, 3)
 
 
-def verify(arm: FlexibleArm, args: argparse.Namespace, progress: Progress) -> Verified:
+def verify(arm: FlexibleArm, args: argparse.Namespace, progress: Progress) -> Answer:
     """Compare the derivations, count operations, measure times, and compare with chains of rigid segments."""
     agreement = compare_flexible(arm, args.states, args.seed, loaded=not args.bare, progress=progress)
     progress("operations, times, segments", 0.0)
     report = _report(arm, args, agreement)
     if args.plot:
         plot(args.plot)
-    return Verified(agreement.agrees, report, lambda out: _show(out, arm, args, agreement, report))
+    return Answer(report, lambda out: _show(out, arm, args, agreement, report), int(not agreement.agrees))
 
 
 def _report(arm: FlexibleArm, args: argparse.Namespace, agreement: Agreement) -> dict[str, Any]:
@@ -110,7 +110,14 @@ def _chains(found: SegmentFrequencies) -> dict[str, Any]:
 def _show(
     out: Console, arm: FlexibleArm, args: argparse.Namespace, agreement: Agreement, report: dict[str, Any]
 ) -> None:
-    print_table(out, _formulations(arm, report))
+    rows = []
+    for row in report["formulations"]:
+        cells: list[str] = []
+        for part, seconds in (("equations", "seconds"), ("forward", "forward_seconds")):
+            cells += operation_cells(row["operations"] and row["operations"][part], row[seconds])
+        rows.append([row["name"], row["title"], row["document"] or "", *cells])
+    headings = ["formulation", "what", "document", "J and R: mul", *COSTS, "with z̈: mul", *COSTS]
+    print_rows(out, headings, rows, title=f"{arm.name}: {arm.n} joints, {arm.modes} modes", words=range(3))
     counts = report["formulations"][0]["operations_without_stiffening"]
     rigid_now, rigid_more = report["rigid"][str(arm.nz)], report["rigid"][str(RIGID_JOINTS)]
     ratio = counts["forward"]["multiplications"] / rigid_now["multiplications"]
@@ -132,7 +139,14 @@ def _show(
         f"{rigid_more['multiplications']} with {RIGID_JOINTS} joints"
     )
     if report["segments"] is not None:
-        print_table(out, _segments(report["segments"]))
+        chains = report["segments"]
+        headings = ["modes", *(f"{k} rigid segments a link" for k in chains["segments"]), "limit", "modes / limit - 1"]
+        rows = [
+            [*(f"{x:.5g}" for x in values), f"{values[0] / values[-1] - 1.0:.1e}"]
+            for values in zip(*(chains[k] for k in ("modal", "coarse", "fine", "limit")), strict=True)
+        ]
+        title = "natural frequencies (Hz), joints held, no gravity"
+        print_rows(out, headings, rows, title=title, words=())
     for remark in report["remarks"]:
         out.print(f"not compared: {remark}")
     if not agreement.disagreements:
@@ -143,33 +157,6 @@ def _show(
     for d in agreement.disagreements:
         out.print(f"  {d.quantity}: {d.first} / {d.second}: {d.relative:.1e} (allowed {d.tolerance:.0e})")
     out.print("all agree" if agreement.agrees else "DISAGREEMENT beyond round-off")
-
-
-def _formulations(arm: FlexibleArm, report: dict[str, Any]) -> Table:
-    table = Table(title=f"{arm.name}: {arm.n} joints, {arm.modes} modes", header_style="bold")
-    for column in ("formulation", "what", "document"):
-        table.add_column(column)
-    for column in ("J and R: mul", "add", "other", "µs", "with z̈: mul", "add", "other", "µs"):
-        table.add_column(column, justify="right")
-    for row in report["formulations"]:
-        cells: list[str] = []
-        for part, seconds in (("equations", "seconds"), ("forward", "forward_seconds")):
-            cells += operation_cells(row["operations"] and row["operations"][part])
-            cells.append("" if row[seconds] is None else f"{1e6 * row[seconds]:.3g}")
-        table.add_row(row["name"], row["title"], row["document"] or "", *cells)
-    return table
-
-
-def _segments(chains: dict[str, Any]) -> Table:
-    table = Table(title="natural frequencies (Hz), joints held, no gravity", header_style="bold")
-    table.add_column("modes", justify="right")
-    for count in chains["segments"]:
-        table.add_column(f"{count} rigid segments a link", justify="right")
-    table.add_column("limit", justify="right")
-    table.add_column("modes / limit - 1", justify="right")
-    for modal, *others, limit in zip(*(chains[k] for k in ("modal", "coarse", "fine", "limit")), strict=True):
-        table.add_row(*(f"{x:.5g}" for x in (modal, *others, limit)), f"{modal / limit - 1.0:.1e}")
-    return table
 
 
 def plot(path: Path, sizes: Sequence[int] = (3, 4, 6, 8, 10, 12), modes: Sequence[int] = (1, 2, 3, 4, 6, 8)) -> None:

@@ -5,22 +5,22 @@ from __future__ import annotations
 import argparse
 import itertools
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from rich.console import Console
-from rich.table import Table
 from rich.text import Text
 
-from rne_dynamics.cli.table_layout import print_table
-from rne_dynamics.cli.verify_report import Verified, operation_cells
+from rne_dynamics.cli.table_layout import print_rows
+from rne_dynamics.cli.terminal import Answer
 from rne_dynamics.errors import ArgumentError
 from rne_dynamics.figures.style import INK, canvas, color_of, legend_below
 from rne_dynamics.model.mechanism import RigidRobot
 from rne_dynamics.verification.agreement import Agreement, Disagreement, Progress, compare, engines_of
 from rne_dynamics.verification.counting import Driven, count_closed, count_operations, published
 from rne_dynamics.verification.engines import ENGINES, QUANTITIES, Engine
+from rne_dynamics.verification.operations import Operations
 from rne_dynamics.verification.scaling import MECHANISMS, SIZES, Sample, sweep
 from rne_dynamics.verification.states import bare_states
 from rne_dynamics.verification.timing import seconds_per_state
@@ -31,9 +31,11 @@ _TIMED_STATES = 20
 _DRIVEN: tuple[Driven, ...] = ("inverse", "forward")
 #: Numbers of joints at the axis of the figure.
 _TICKS = (2, 5, 10, 20, 50, 100, 200)
+#: Headings of `operation_cells` behind that of the multiplications.
+COSTS = ("add", "other", "µs")
 
 
-def verify(robot: RigidRobot, args: argparse.Namespace, progress: Progress) -> Verified:
+def verify(robot: RigidRobot, args: argparse.Namespace, progress: Progress) -> Answer:
     """Compare the formulations, count operations and measure times."""
     if args.plot and robot.loops:
         raise ArgumentError("--plot shows open arms over their joints; benchmarks/closed_loops.py --plot has loops")
@@ -47,7 +49,7 @@ def verify(robot: RigidRobot, args: argparse.Namespace, progress: Progress) -> V
     if args.plot:
         plot(args.plot, samples)
     report = _report(robot, args, agreement, costs, samples)
-    return Verified(agreement.agrees, report, lambda out: _show(out, args, agreement, report))
+    return Answer(report, lambda out: _show(out, args, agreement, report), int(not agreement.agrees))
 
 
 def _sweep(progress: Progress) -> list[Sample]:
@@ -112,7 +114,14 @@ def _show(out: Console, args: argparse.Namespace, agreement: Agreement, report: 
     kinds = "bare" if args.bare else "bare, and as many with external loads" + (
         " and a moving base" if report["base"] == "fixed" else ""
     )
-    print_table(out, _engine_table(report))
+    loops = f", {report['loops']} loop{'s' * (report['loops'] > 1)}" if report["loops"] else ""
+    title = f"{report['robot']}: {report['n']} coordinates, {report['bodies']} bodies{loops}, {report['base']} base"
+    costs = report["engines"]
+    rows: list[list[str | Text]] = [
+        [c["engine"], c["title"], c["document"], *(x for q in _DRIVEN for x in operation_cells(**c[q]))] for c in costs
+    ]
+    headings = ["engine", "formulation", "document", *(x for q in _DRIVEN for x in (f"{q}: mul", *COSTS))]
+    print_rows(out, headings, rows, title=title, words=range(3))
     if report["published"] is not None:
         paper, n = report["published"], report["bodies"]
         out.print(
@@ -121,7 +130,11 @@ def _show(out: Console, args: argparse.Namespace, agreement: Agreement, report: 
         )
     out.print(f"µs: one state in a batch of {_TIMED_STATES}")
     out.print(f"largest relative disagreement in {args.states} random states {kinds}, seed {args.seed}:")
-    print_table(out, _pair_table(agreement, [cost["engine"] for cost in report["engines"]]))
+    found = {(d.first, d.second, d.quantity): d for d in agreement.disagreements}
+    pairs = itertools.combinations([cost["engine"] for cost in costs], 2)
+    compared = [(pair, [found.get((*pair, quantity)) for quantity in QUANTITIES]) for pair in pairs]
+    rows = [[f"{a} / {b}", *map(_cell, row)] for (a, b), row in compared if any(row)]
+    print_rows(out, ["pair", *QUANTITIES], rows)
     for remark in agreement.remarks:
         out.print(f"not compared: {remark}")
     worst = agreement.worst()
@@ -135,41 +148,18 @@ def _show(out: Console, args: argparse.Namespace, agreement: Agreement, report: 
     )
 
 
-def _engine_table(report: dict[str, Any]) -> Table:
-    loops = f", {report['loops']} loop{'s' * (report['loops'] > 1)}" if report["loops"] else ""
-    title = f"{report['robot']}: {report['n']} coordinates, {report['bodies']} bodies{loops}, {report['base']} base"
-    table = Table(title=title, header_style="bold")
-    for column in ("engine", "formulation", "document"):
-        table.add_column(column)
-    for quantity in _DRIVEN:
-        for column in (f"{quantity}: mul", "add", "other", "µs"):
-            table.add_column(column, justify="right")
-    for cost in report["engines"]:
-        cells: list[str] = []
-        for quantity in _DRIVEN:
-            operations, seconds = cost[quantity]["operations"], cost[quantity]["seconds"]
-            cells += operation_cells(operations)
-            cells.append("" if seconds is None else f"{1e6 * seconds:.3g}")
-        table.add_row(cost["engine"], cost["title"], cost["document"], *cells)
-    return table
-
-
-def _pair_table(agreement: Agreement, engines: Sequence[str]) -> Table:
-    table = Table("pair", header_style="bold")
-    for quantity in QUANTITIES:
-        table.add_column(quantity, justify="right")
-    found = {(d.first, d.second, d.quantity): d for d in agreement.disagreements}
-    for a, b in itertools.combinations(engines, 2):
-        row = [found.get((a, b, quantity)) for quantity in QUANTITIES]
-        if any(row):
-            table.add_row(f"{a} / {b}", *(_cell(d) for d in row))
-    return table
-
-
 def _cell(found: Disagreement | None) -> Text:
-    if found is None:
-        return Text("")
-    return Text(f"{found.relative:.1e}", "" if found.agrees else "bold red")
+    return Text("") if found is None else Text(f"{found.relative:.1e}", "" if found.agrees else "bold red")
+
+
+def operation_cells(operations: Mapping[str, int] | None, seconds: float | None) -> list[str]:
+    """Table cells: multiplications, additions, all other operations, and the time in µs."""
+    time = "" if seconds is None else f"{1e6 * seconds:.3g}"
+    if operations is None:
+        return ["", "", "", time]
+    counted = Operations(**operations)
+    others = counted.divisions + counted.functions
+    return [str(counted.multiplications), str(counted.additions), str(others), time]
 
 
 def plot(path: Path, samples: Sequence[Sample]) -> None:
