@@ -1,8 +1,7 @@
-"""Inertia of a uniform body bounded by triangles, by integration over its volume.
+"""Inertia of a uniform body bounded by triangles.
 
-Every triangle and a reference point span a tetrahedron, counted positive where the triangle turns its outside away from
-the point; volume, first and second moments of tetrahedra are exact polynomials of their corners, so the result is exact
-for the polyhedron. Reading files and repairing them is trimesh's part.
+trimesh reads files, repairs them, and integrates over the volume, exactly for the polyhedron. Whether a mesh is closed
+is checked here: trimesh does not say where it is not, and refuses bodies that touch at an edge.
 """
 
 from __future__ import annotations
@@ -21,6 +20,7 @@ from rne_dynamics.errors import ArgumentError, DescriptionError, MissingDependen
 from rne_dynamics.model.inertia import Array, Inertia
 from rne_dynamics.model.mesh_file import read_mesh
 from rne_dynamics.model.principal import check_physical
+from rne_dynamics.model.solids import mass_of
 
 #: A part of an arm is not larger than this; its file is in millimetres.
 _VAST = 10.0
@@ -151,6 +151,8 @@ def mesh_inertia(mesh: TriangleMesh, *, mass: float | None = None, density: floa
 
     Raises
     ------
+    MissingDependencyError
+        trimesh is not installed.
     ArgumentError
         Both or neither of mass and density, or one that is not finite and above zero.
     ModelError
@@ -160,35 +162,19 @@ def mesh_inertia(mesh: TriangleMesh, *, mass: float | None = None, density: floa
     -----
     Surfaces that cross each other are not noticed: what two of them enclose counts twice.
     """
-    if (mass is None) == (density is None):
-        given = "neither mass nor density is" if mass is None else "both mass and density are"
-        raise ArgumentError(f"{mesh.name}: {given} given; give exactly one of mass (kg) and density (kg/m^3)")
-    label, value, unit = ("mass", mass, "kg") if density is None else ("density", density, "kg/m^3")
-    if value is None or not (np.isfinite(value) and value > 0.0):
-        raise ArgumentError(f"{mesh.name}: {label} is {value} {unit}; it must be finite and above 0")
+    value = mass_of(mesh.name, 1.0, mass, density)  # of a body of 1 m³, which checks both
     _check_closed(mesh)
-    volume, first, second = _volume_moments(mesh)
-    size = float(np.prod(np.maximum(mesh.extent, 1e-9 * mesh.extent.max())))
+    corner = mesh.vertices[mesh.triangles[0, 0]]  # digits far from the origin stay
+    with np.errstate(all="ignore"):  # without volume there is no mass centre
+        found = _trimesh(("trimesh",)).triangles.mass_properties((mesh.vertices - corner)[mesh.triangles])
+    volume, size = float(found["volume"]), float(np.prod(np.maximum(mesh.extent, 1e-9 * mesh.extent.max())))
     if volume < -1e-12 * size:
         raise ModelError(f"{mesh.name}: its volume is {volume:.4g} m^3, for every triangle faces inwards; {_REPAIR}")
     if volume <= 1e-12 * size:
         raise ModelError(f"{mesh.name}: it encloses no volume; a surface without thickness has no mass; {_REPAIR}")
     rho = value if mass is None else value / volume
-    com = first / volume
-    centred = second - volume * np.outer(com, com)
-    tensor = rho * (np.trace(centred) * np.eye(3) - centred)
-    body = Inertia(rho * volume, mesh.vertices[mesh.triangles[0, 0]] + com, 0.5 * (tensor + tensor.T))
+    body = Inertia(rho * volume, corner + found["center_mass"], rho * found["inertia"])
     return check_physical(body, mesh.name, fix=_REPAIR, tolerance=1e-6)
-
-
-def _volume_moments(mesh: TriangleMesh) -> tuple[float, Array, Array]:
-    """Volume, ∫ r dV and ∫ r rᵀ dV, with r from the first triangle's first corner (digits far from the origin)."""
-    corners = (mesh.vertices - mesh.vertices[mesh.triangles[0, 0]])[mesh.triangles]
-    six = np.einsum("ti,ti->t", corners[:, 0], np.cross(corners[:, 1], corners[:, 2]))
-    total = corners.sum(axis=1)
-    # a tetrahedron of volume V with a corner at r = 0 has ∫ r = V/4 Σ r_i, ∫ r rᵀ = V/20 (Σ r_i r_iᵀ + Σ r_i Σ r_jᵀ)
-    second = np.einsum("t,tki,tkj->ij", six, corners, corners) + np.einsum("t,ti,tj->ij", six, total, total)
-    return float(six.sum() / 6.0), six @ total / 24.0, second / 120.0
 
 
 def _check_closed(mesh: TriangleMesh) -> None:

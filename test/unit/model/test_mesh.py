@@ -204,7 +204,7 @@ def test_no_meshes(vertices, triangles, said: str) -> None:
     [
         ({}, "mesh: neither mass nor density is given"),
         ({"mass": 1.0, "density": 1.0}, "mesh: both mass and density are given"),
-        ({"mass": -1.0}, "mesh: mass is -1.0 kg; it must be finite and above 0"),
+        ({"mass": -1.0}, "mesh: mass is -1 kg; it must be finite and above 0"),
         ({"density": float("nan")}, r"mesh: density is nan kg/m\^3"),
     ],
 )
