@@ -29,13 +29,13 @@ import pytest
 import yaml
 from comparison.command import main as bench
 from support.c_compiler import CXX
+from support.parameter_page import NODES as PARAMETERS
 
 import rne_dynamics as rne
 from rne_dynamics.cli.main import main
 from rne_dynamics.control.motion.goal_words import parse_goal
 from rne_dynamics.ros.launch_arguments import KINDS, check_names, checked
 from rne_dynamics.ros.parameter_files import settings_for
-from rne_dynamics.ros.parameter_page import NODES as PARAMETERS
 from rne_dynamics.simulation.runs.push import parse_push
 
 ROOT = Path(__file__).resolve().parents[1]

@@ -8,12 +8,12 @@ import importlib
 import pytest
 import rclpy
 from faults.campaign import Campaign
+from support.parameter_page import NODES
 
 import rne_dynamics
 from rne_dynamics.cli.main import main as rne
 from rne_dynamics.ros.arm_processes import session_node
 from rne_dynamics.ros.command_line import own_words
-from rne_dynamics.ros.parameter_page import NODES
 from rne_dynamics.ros.running_nodes import RunningNodes
 
 

@@ -9,9 +9,9 @@ import rclpy
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from rclpy.parameter import Parameter as RosParameter
+from support.parameter_page import NODES
 
 from rne_dynamics.errors import ParameterError
-from rne_dynamics.ros.parameter_page import NODES
 from rne_dynamics.ros.parameter_table import ParameterTable
 from rne_dynamics.ros.parameters import JOINT, Parameter
 

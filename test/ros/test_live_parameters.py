@@ -10,9 +10,9 @@ import pytest
 from rcl_interfaces.msg import Parameter, ParameterValue
 from rcl_interfaces.srv import ListParameters, SetParameters, SetParametersAtomically
 from rclpy.parameter import Parameter as NodeParameter
+from support.parameter_page import NODES
 
 import rne_dynamics as rne
-from rne_dynamics.ros.parameter_page import NODES
 from rne_dynamics.ros.parameters import JOINT
 from rne_dynamics.ros.processes import wait_until
 

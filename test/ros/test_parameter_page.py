@@ -6,13 +6,13 @@ import re
 from dataclasses import replace
 
 import pytest
+from support.parameter_page import CONTROLLERS, NODES, PAGE, WITHOUT_ROBOT, grouped, main, page, table
 
-from rne_dynamics.ros.parameter_page import CONTROLLERS, NODES, PAGE, WITHOUT_ROBOT, grouped, main, page, table
 from rne_dynamics.ros.parameters import JOINT, Parameter
 
 
 def test_the_page_is_up_to_date():
-    assert main(["--check"]) == 0, "run: python -m rne_dynamics.ros.parameter_page"
+    assert main(["--check"]) == 0, "run: python test/support/parameter_page.py"
 
 
 def test_the_check_sees_an_old_page_and_a_missing_one(tmp_path, capsys):
@@ -20,7 +20,7 @@ def test_the_check_sees_an_old_page_and_a_missing_one(tmp_path, capsys):
     assert main(["--check", "--page", str(old)]) == 1
     old.write_text(page().replace("live", "start", 1))
     assert main(["--check", "--page", str(old)]) == 1
-    assert "python -m rne_dynamics.ros.parameter_page" in capsys.readouterr().err
+    assert "python test/support/parameter_page.py" in capsys.readouterr().err
     assert main(["--page", str(old)]) == 0
     assert main(["--check", "--page", str(old)]) == 0
 

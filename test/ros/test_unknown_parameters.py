@@ -9,10 +9,10 @@ import rclpy
 import yaml
 from rclpy.parameter import Parameter as RosParameter
 from support.hardware_files import flat
+from support.parameter_page import NODES
 
 from rne_dynamics.errors import ParameterError
 from rne_dynamics.ros.parameter_aliases import JTC
-from rne_dynamics.ros.parameter_page import NODES
 from rne_dynamics.ros.parameter_table import ParameterTable
 from rne_dynamics.ros.parameters import JOINT
 from rne_dynamics.ros.unknown_parameters import nearest

@@ -27,9 +27,9 @@ from rne_dynamics.ros.parameters import JOINT, Parameter
 from rne_dynamics.ros.simulator import SimulatorNode
 from rne_dynamics.ros.viewer import ViewerNode
 
-#: The page of a checkout; an installed package has none.
+#: The page.
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "parameters.md"
-COMMAND = "python -m rne_dynamics.ros.parameter_page"
+COMMAND = "python test/support/parameter_page.py"
 
 CONTROLLERS = ("computed_torque_controller", "gravity_compensation")
 #: All parameters by node, as the node declares them.
