@@ -12,7 +12,6 @@ thread computes.
 
 from __future__ import annotations
 
-import argparse
 import json
 import os
 import time
@@ -24,8 +23,7 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # one core's time; threads f
 
 import numpy as np
 from comparison.generated import ladder
-from rich.console import Console
-from rich.table import Table
+from script import options, print_table
 
 import rne_dynamics as rne
 from rne_dynamics.closed_chain.forward_dynamics import closed_forward_dynamics
@@ -101,18 +99,17 @@ def growth(rows: list[dict[str, Any]], name: str) -> float:
     return float(np.log(last["batch_us"][name] / half["batch_us"][name]) / np.log(last["loops"] / half["loops"]))
 
 
-def print_table(rows: list[dict[str, Any]], exponents: dict[str, float]) -> None:
+def show(rows: list[dict[str, Any]], exponents: dict[str, float]) -> None:
     """Print the times, µs, of one row a mechanism, and the powers of the number of loops with which they grow."""
-    table = Table(title=f"time for one state in a batch of {STATES} (one call from Python), µs")
-    for title in ("mechanism", "loops", "joints", "freedoms", *TITLES.values()):
-        table.add_column(title, justify="left" if title == "mechanism" else "right")
-    for row in rows:
-        times = (f"{row['batch_us'][name]:.1f} ({row['call_us'][name]:.0f})" for name in TITLES)
-        table.add_row(row["mechanism"], *(str(row[key]) for key in ("loops", "joints", "freedoms")), *times)
+    cells = [
+        (row["mechanism"], *(str(row[key]) for key in ("loops", "joints", "freedoms")),
+         *(f"{row['batch_us'][name]:.1f} ({row['call_us'][name]:.0f})" for name in TITLES))
+        for row in rows
+    ]  # fmt: skip
     if exponents:
-        powers = (f"loops^{exponents[name]:.1f}" for name in TITLES)
-        table.add_row("growth at the end", "", "", "", *powers)
-    Console(width=170).print(table)
+        cells.append(("growth at the end", "", "", "", *(f"loops^{exponents[name]:.1f}" for name in TITLES)))
+    title = f"time for one state in a batch of {STATES} (one call from Python), µs"
+    print_table(title, ("mechanism", "loops", "joints", "freedoms", *TITLES.values()), cells)
 
 
 def draw(path: Path, rows: list[dict[str, Any]]) -> None:
@@ -138,10 +135,8 @@ def draw(path: Path, rows: list[dict[str, Any]]) -> None:
 
 def main() -> int:
     """Measure and print."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = options(__doc__, seconds=0.05)
     parser.add_argument("--loops", type=int, nargs="+", default=LOOPS, help="sizes of the ladder (default: 1 to 50)")
-    parser.add_argument("--seconds", type=float, default=0.05, help="of repeats for each figure (default: 0.05)")
-    parser.add_argument("--json", action="store_true", help="print JSON")
     parser.add_argument("--plot", type=Path, metavar="FILE", help="draw times over loops")
     args = parser.parse_args()
     if args.plot:
@@ -155,7 +150,7 @@ def main() -> int:
     if args.json:
         print(json.dumps({"ladder": ladders, "growth": exponents, "shipped": shipped}, indent=2))
     else:
-        print_table([*shipped, *ladders], exponents)
+        show([*shipped, *ladders], exponents)
     return 0
 
 

@@ -11,7 +11,6 @@ messages everything is colder, see benchmarks/reply_parts.py.
 
 from __future__ import annotations
 
-import argparse
 import json
 import os
 import sys
@@ -25,8 +24,7 @@ import numpy as np
 import rclpy
 from rclpy.serialization import serialize_message
 from rclpy.signals import SignalHandlerOptions
-from rich.console import Console
-from rich.table import Table
+from script import options, print_table
 from sensor_msgs.msg import JointState
 from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 
@@ -158,19 +156,15 @@ def measure(robot: str, count: int) -> dict[str, dict[str, float]]:
 
 def main() -> int:
     """Measure and print the table."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--robot", default="panda", help="shipped robot (default: panda, seven joints)")
+    parser = options(__doc__, robot="panda")
     parser.add_argument("--count", type=int, default=10_000, help="states of each case (default: 10000)")
-    parser.add_argument("--json", action="store_true", help="print JSON")
     args = parser.parse_args()
     found = measure(args.robot, args.count)
     if args.json:
         print(json.dumps(found, indent=2))
         return 0
-    table = Table("part", *(f"{case} (µs)" for case in found), title=args.robot)
-    for label in found["held"]:
-        table.add_row(label, *(f"{times[label]:.1f}" for times in found.values()))
-    Console().print(table)
+    rows = ((label, *(f"{times[label]:.1f}" for times in found.values())) for label in found["held"])
+    print_table(args.robot, ("part", *(f"{case} (µs)" for case in found)), rows)
     return 0
 
 

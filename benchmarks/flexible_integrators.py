@@ -12,7 +12,6 @@ of motion. One thread computes.
 
 from __future__ import annotations
 
-import argparse
 import json
 import os
 import time
@@ -22,8 +21,7 @@ from typing import Any
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # one core's time; threads fight where cores are shared
 
 import numpy as np
-from rich.console import Console
-from rich.table import Table
+from script import options, print_table
 
 import rne_dynamics as rne
 from rne_dynamics.errors import SimulationError
@@ -154,40 +152,34 @@ def rows_of(name: str, factor: float, shortest: float) -> list[dict[str, Any]]:
     return rows
 
 
-def show(console: Console, rows: list[dict[str, Any]]) -> None:
+def show(rows: list[dict[str, Any]]) -> None:
     """One table an arm and stiffness."""
-    first = rows[0]
-    table = Table(
-        "integrator", "step or tolerance", "tip error after 1 s (m)", "time for 1 s (ms)", "a step (us)",
-        title=f"{first['robot']}, EI x {first['stiffer']:g}: vibrations up to {first['fastest_Hz']:.4g} Hz",
-        title_justify="left",
-    )  # fmt: skip
-    for column in table.columns[1:]:
-        column.justify = "right"
+    first, cells = rows[0], []
     for row in rows:
         size = f"{1e3 * row['step']:g} ms" if "step" in row else f"rtol {row['rtol']:g}"
         if row["error"] is None:
-            table.add_row(row["method"], size, row["why"], "-", "-")
+            cells.append((row["method"], size, row["why"], "-", "-"))
             continue
         a_step = f"{row['step_us']:.0f}" if "step_us" in row else "-"
-        table.add_row(row["method"], size, f"{row['error']:.1e}", f"{1e3 * row['seconds']:.0f}", a_step)
-    console.print(table)
+        cells.append((row["method"], size, f"{row['error']:.1e}", f"{1e3 * row['seconds']:.0f}", a_step))
+    title = f"{first['robot']}, EI x {first['stiffer']:g}: vibrations up to {first['fastest_Hz']:.4g} Hz"
+    columns = ("integrator", "step or tolerance", "tip error after 1 s (m)", "time for 1 s (ms)", "a step (us)")
+    print_table(title, columns, cells)
 
 
 def main() -> None:
     """Measure and print."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = options(__doc__)
     parser.add_argument("--robot", nargs="+", default=["flexible_arm", "flexible_arm6"], help="shipped flexible arms")
     parser.add_argument("--stiffer", nargs="+", type=float, default=[1.0, 1e2, 1e4], help="factors of EI and GJ")
     parser.add_argument("--shortest", type=float, default=0.0, help="leave out fixed steps shorter than this, ms")
-    parser.add_argument("--json", action="store_true", help="print the figures as JSON")
     args = parser.parse_args()
     tables = [rows_of(name, factor, 0.999e-3 * args.shortest) for name in args.robot for factor in args.stiffer]
     if args.json:
         print(json.dumps([row for rows in tables for row in rows], indent=2))
         return
     for rows in tables:
-        show(Console(), rows)
+        show(rows)
 
 
 if __name__ == "__main__":

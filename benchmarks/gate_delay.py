@@ -33,8 +33,7 @@ import rclpy
 from rclpy.impl.implementation_singleton import rclpy_implementation
 from rclpy.node import Node
 from rclpy.qos import QoSProfile, ReliabilityPolicy
-from rich.console import Console
-from rich.table import Table
+from script import options, print_rows
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray
 
@@ -167,12 +166,7 @@ def figures(rounds: dict[str, list[np.ndarray]], rate: float) -> dict[str, dict[
 
 def main() -> int:
     """Run the rounds and print the table."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--robot", default="panda", help="shipped robot (default: panda, seven joints)")
-    parser.add_argument("--rate", type=float, default=1000.0, help="efforts per second (default: 1000)")
-    parser.add_argument("--seconds", type=float, default=5.0, help="of each round (default: 5)")
-    parser.add_argument("--rounds", type=int, default=3, help="of each way, in turn (default: 3)")
-    parser.add_argument("--json", action="store_true", help="print JSON")
+    parser = options(__doc__, robot="panda", rate=1000.0, seconds=5.0, rounds=3)
     parser.add_argument("--receive", type=Path, help=argparse.SUPPRESS)
     parser.add_argument("--relay", action="store_true", help=argparse.SUPPRESS)
     args = parser.parse_args()
@@ -202,10 +196,7 @@ def main() -> int:
         print(json.dumps(result, indent=2))
         return 0
     columns = ("way", "p50 (ms)", "p99 (ms)", "added p50 (ms)", "added p99 (ms)", "late (%)", "missing")
-    table = Table(*columns, title=f"{args.robot}, {args.rate:g} Hz")
-    for name, row in result.items():
-        table.add_row(name, *(f"{v:.3f}" if key.endswith("ms") else f"{v:.3g}" for key, v in row.items()))
-    Console().print(table)
+    print_rows(f"{args.robot}, {args.rate:g} Hz", columns, result)
     return 0
 
 

@@ -11,7 +11,6 @@ ratios are medians over the rounds.
 
 from __future__ import annotations
 
-import argparse
 import json
 import multiprocessing
 import re
@@ -25,8 +24,7 @@ from typing import Any
 import numpy as np
 import rclpy
 from reply_latency import STATE_TIMEOUT, Harness, Round, end, figures
-from rich.console import Console
-from rich.table import Table
+from script import options, print_rows
 from usage import cpu_seconds
 
 import rne_dynamics as rne
@@ -133,25 +131,16 @@ def ratios(rounds: dict[str, list[Round]], name: str) -> dict[str, float]:
 
 def show(result: dict[str, dict[str, float]], listeners: dict[str, dict[str, float]], title: str) -> None:
     """Print the figures."""
-    table = Table("with", "p50 (ms)", "p99 (ms)", "late (%)", "CPU (%)", "missing", title=title)
-    for name, row in result.items():
-        keys = ("p50_ms", "p99_ms", "late_percent", "cpu_percent", "missing")
-        table.add_row(name, *(f"{row[key]:.3g}" for key in keys))
-    console = Console()
-    console.print(table)
+    keys = ("p50_ms", "p99_ms", "late_percent", "cpu_percent", "missing")
+    rows = {name: {key: row[key] for key in keys} for name, row in result.items()}
+    print_rows(title, ("with", "p50 (ms)", "p99 (ms)", "late (%)", "CPU (%)", "missing"), rows)
     for name, row in listeners.items():
-        console.print(f"{name}: " + ", ".join(f"{key} {value:.4g}" for key, value in row.items()))
+        print(f"{name}: " + ", ".join(f"{key} {value:.4g}" for key, value in row.items()))
 
 
 def main() -> int:
     """Run the rounds and print the figures."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--robot", default="panda", help="shipped robot (default: panda, seven joints)")
-    parser.add_argument("--rate", type=float, default=1000.0, help="joint states per second (default: 1000)")
-    parser.add_argument("--seconds", type=float, default=5.0, help="of each round (default: 5)")
-    parser.add_argument("--rounds", type=int, default=4, help="of each (default: 4)")
-    parser.add_argument("--json", action="store_true", help="print JSON")
-    args = parser.parse_args()
+    args = options(__doc__, robot="panda", rate=1000.0, seconds=5.0, rounds=4).parse_args()
     controller = [
         sys.executable, "-m", "rne_dynamics.ros.computed_torque_controller", "--ros-args",
         "-p", f"robot_description:={args.robot}", "-p", f"state_timeout:={STATE_TIMEOUT}",

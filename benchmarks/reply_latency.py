@@ -36,8 +36,7 @@ os.environ["ROS_AUTOMATIC_DISCOVERY_RANGE"] = "LOCALHOST"
 import rclpy
 from rclpy.node import Node
 from rclpy.qos import QoSProfile, ReliabilityPolicy
-from rich.console import Console
-from rich.table import Table
+from script import options, print_rows
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray
 from usage import cpu_seconds, memory
@@ -234,27 +233,18 @@ def disagreement(rounds: dict[str, list[Round]]) -> float:
 def show(result: dict[str, dict[str, float]], over: dict[str, dict[str, float]], title: str) -> None:
     """Print the tables."""
     columns = ("node", "p50 (ms)", "p99 (ms)", "late (%)", "first (ms)", "CPU (%)", "MB", "missing")
-    table = Table(*columns, title=title)
-    for name, row in result.items():
-        table.add_row(name, *(f"{value:.3f}" if key.endswith("ms") else f"{value:.3g}" for key, value in row.items()))
-    console = Console()
-    console.print(table)
+    print_rows(title, columns, result)
     for name, row in over.items():
-        console.print(f"controller over {name}: " + ", ".join(f"{key} {value:.2f}" for key, value in row.items()))
+        print(f"controller over {name}: " + ", ".join(f"{key} {value:.2f}" for key, value in row.items()))
 
 
 def main() -> int:
     """Run the rounds and print the tables."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--robot", default="panda", help="shipped robot (default: panda, seven joints)")
-    parser.add_argument("--rate", type=float, default=1000.0, help="joint states per second (default: 1000)")
-    parser.add_argument("--seconds", type=float, default=5.0, help="of each round (default: 5)")
-    parser.add_argument("--rounds", type=int, default=3, help="of each node, in turn (default: 3)")
+    parser = options(__doc__, robot="panda", rate=1000.0, seconds=5.0, rounds=3)
     parser.add_argument("--set", action="append", default=[], metavar="NAME:=VALUE",
                         help="parameter of the controller, any number of times")
     parser.add_argument("--without-private-parts", action="store_true",
                         help="a controller besides that finds none of rclpy's private parts")
-    parser.add_argument("--json", action="store_true", help="print JSON")
     parser.add_argument("--echo", type=int, default=0, help=argparse.SUPPRESS)
     args = parser.parse_args()
     if args.echo:

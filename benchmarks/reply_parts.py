@@ -26,8 +26,7 @@ os.environ["ROS_AUTOMATIC_DISCOVERY_RANGE"] = "LOCALHOST"
 import rclpy
 from rclpy.qos import QoSProfile, ReliabilityPolicy
 from rclpy.signals import SignalHandlerOptions
-from rich.console import Console
-from rich.table import Table
+from script import options, print_table
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray
 
@@ -128,10 +127,7 @@ def measure(robot: str, seconds: float) -> dict[str, float]:
 
 def main() -> int:
     """Measure and print the table."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--robot", default="panda", help="shipped robot (default: panda, seven joints)")
-    parser.add_argument("--seconds", type=float, default=5.0, help="that are counted (default: 5)")
-    parser.add_argument("--json", action="store_true", help="print JSON")
+    parser = options(__doc__, robot="panda", seconds=5.0)
     parser.add_argument("--feed", action="store_true", help=argparse.SUPPRESS)
     args = parser.parse_args()
     if args.feed:
@@ -140,10 +136,8 @@ def main() -> int:
     if args.json:
         print(json.dumps(parts, indent=2))
         return 0
-    table = Table("part", "CPU time a message (µs)", title=f"{Path(args.robot).stem}, {RATE:g} Hz")
-    for label, value in parts.items():
-        table.add_row(label, f"{value:.1f}")
-    Console().print(table)
+    rows = ((label, f"{value:.1f}") for label, value in parts.items())
+    print_table(f"{Path(args.robot).stem}, {RATE:g} Hz", ("part", "CPU time a message (µs)"), rows)
     return 0
 
 

@@ -11,7 +11,6 @@ A run of less than three minutes shows all this and judges nothing.
 
 from __future__ import annotations
 
-import argparse
 import contextlib
 import json
 import os
@@ -33,7 +32,7 @@ from diagnostic_msgs.msg import DiagnosticArray
 from rclpy.node import Node
 from rich.console import Console
 from rich.progress import Progress
-from rich.table import Table
+from script import options, print_table
 from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 
 import rne_dynamics as rne
@@ -306,20 +305,16 @@ def verdicts(result: Soak) -> dict[str, Any]:
 def print_tables(result: Soak, found: dict[str, Any], title: str) -> None:
     """The figures for reading."""
     rows = result.rows()
-    table = Table(title=title)
-    for key in rows[0]:
-        table.add_column(key.replace("computed_torque_controller", "controller"), justify="right")
-    for row in rows:
-        table.add_row(*(f"{value:.3g}" if value < 1000.0 else f"{value:.0f}" for value in row.values()))
-    console = Console(width=200) if not sys.stdout.isatty() else Console()
-    console.print(table)
+    columns = [key.replace("computed_torque_controller", "controller") for key in rows[0]]
+    cells = ((f"{value:.3g}" if value < 1000.0 else f"{value:.0f}" for value in row.values()) for row in rows)
+    print_table(title, columns, map(tuple, cells), left=0)
     words = {True: "ok", False: "FAILED", None: "not judged: a short run"}
     for what, figures in found.items():
         numbers = ", ".join(
             f"{key} {value:.4g}" if isinstance(value, float) else f"{key} {value}"
             for key, value in figures.items() if key != "passed"
         )
-        console.print(f"{what}: {words[figures['passed']]} ({numbers})")
+        print(f"{what}: {words[figures['passed']]} ({numbers})")
 
 
 def plot(path: Path, result: Soak, title: str) -> None:
@@ -350,12 +345,8 @@ def plot(path: Path, result: Soak, title: str) -> None:
 
 def main() -> int:
     """Run, print, judge."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--robot", default="panda", help="shipped robot (default: panda, seven joints)")
-    parser.add_argument("--rate", type=float, default=1000.0, help="joint states per second (default: 1000)")
-    parser.add_argument("--seconds", type=float, default=1800.0, help="how long (default: 1800)")
+    parser = options(__doc__, robot="panda", rate=1000.0, seconds=1800.0)
     parser.add_argument("--out", type=Path, default=None, metavar="FILE", help="write a plot")
-    parser.add_argument("--json", action="store_true", help="print JSON")
     args = parser.parse_args()
     if args.out is not None:
         figure_file(args.out, "--out")

@@ -33,8 +33,7 @@ from rcl_interfaces.srv import GetParameters, SetParameters
 from rclpy.node import Node
 from rclpy.qos import QoSProfile, ReliabilityPolicy
 from rclpy.serialization import serialize_message
-from rich.console import Console
-from rich.table import Table
+from script import options, print_table
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64, Float64MultiArray, String
 from std_srvs.srv import Trigger
@@ -230,16 +229,13 @@ class Listener:
 
 def main() -> int:
     """Run the storms and print the table."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--robot", default="puma560", help="shipped robot (default: puma560)")
-    parser.add_argument("--seconds", type=float, default=5.0, help="of each storm (default: 5)")
+    parser = options(__doc__, robot="puma560", seconds=5.0)
     parser.add_argument("--storms", nargs="+", default=STORMS, choices=STORMS, metavar="STORM",
                         help=f"which (default: all): {', '.join(STORMS)}")
     parser.add_argument("--set", action="append", default=[], metavar="NAME:=VALUE",
                         help="parameter of the controller, any number of times; on a machine whose pauses are "
                         "longer than 0.1 s: state_timeout:=1.0")
     parser.add_argument("--strict", action="store_true", help="exit code 1 where the goal is missed")
-    parser.add_argument("--json", action="store_true", help="print JSON")
     parser.add_argument("--storm", help=argparse.SUPPRESS)
     args = parser.parse_args()
     if args.storm:
@@ -265,14 +261,15 @@ def main() -> int:
     if args.json:
         print(json.dumps({kind: o._asdict() for kind, o in outcomes.items()}, indent=2))
     else:
-        table = Table("storm", "sent", "efforts", "p99 gap (ms)", "longest (ms)", "above quiet (ms)",
-                      "state to effort (ms)", "states apart (ms)", "not received", "states",
-                      title=f"{args.robot}, {RATE:g} Hz")
-        for kind, o in outcomes.items():
-            table.add_row(kind, str(o.sent), str(o.efforts), f"{1e3 * o.p99:.2f}", f"{1e3 * o.gap:.2f}",
-                          f"{1e3 * (o.gap - quiet):.2f}", f"{1e3 * o.late:.2f}", f"{1e3 * o.source:.2f}",
-                          str(o.lost), ", ".join(sorted(set(o.states))))
-        Console(width=150).print(table)
+        columns = ("storm", "sent", "efforts", "p99 gap (ms)", "longest (ms)", "above quiet (ms)",
+                   "state to effort (ms)", "states apart (ms)", "not received", "states")  # fmt: skip
+        rows = (
+            (kind, str(o.sent), str(o.efforts), f"{1e3 * o.p99:.2f}", f"{1e3 * o.gap:.2f}",
+             f"{1e3 * (o.gap - quiet):.2f}", f"{1e3 * o.late:.2f}", f"{1e3 * o.source:.2f}", str(o.lost),
+             ", ".join(sorted(set(o.states))))
+            for kind, o in outcomes.items()
+        )  # fmt: skip
+        print_table(f"{args.robot}, {RATE:g} Hz", columns, rows)
     if bad:
         print(f"beyond the goal of {1e3 * GOAL:g} ms above quiet, or stopped: {', '.join(bad)}", file=sys.stderr)
         if any(not set(outcomes[kind].states) <= GOOD for kind in bad):

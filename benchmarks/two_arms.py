@@ -29,8 +29,7 @@ os.environ.setdefault("ROS_AUTOMATIC_DISCOVERY_RANGE", "LOCALHOST")
 import rclpy
 from diagnostic_msgs.msg import DiagnosticArray
 from rclpy.node import Node
-from rich.console import Console
-from rich.table import Table
+from script import options, print_table
 from sensor_msgs.msg import JointState
 from std_msgs.msg import String
 from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
@@ -229,13 +228,9 @@ def session(args: argparse.Namespace, *, real_time: bool) -> dict[str, Any]:
 
 def main() -> int:
     """Run both ways and print a table."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--robot", default="panda", help="shipped robot (default: panda, seven joints)")
-    parser.add_argument("--rate", type=float, default=500.0, help="joint states per second (default: 500)")
-    parser.add_argument("--seconds", type=float, default=10.0, help="of motion (default: 10)")
+    parser = options(__doc__, robot="panda", rate=500.0, seconds=10.0)
     parser.add_argument("--busy", type=int, default=0, help="busy processes alongside (default: 0)")
     parser.add_argument("--only", choices=("lockstep", "realtime"), help="one of both ways")
-    parser.add_argument("--json", action="store_true", help="print JSON")
     args = parser.parse_args()
     ways = [args.only] if args.only else ["lockstep", "realtime"]
     result = {way: session(args, real_time=way == "realtime") for way in ways}
@@ -244,16 +239,13 @@ def main() -> int:
         return 0
     columns = ("way", "arm", "rate (Hz)", "rms (rad)", "answered", "missed", "overruns", "p50 (ms)", "p99 (ms)",
                "take-overs", "faults", "leaks")  # fmt: skip
-    table = Table(*columns, title=f"two {args.robot}s at {args.rate:g} Hz, {args.busy} busy processes alongside")
-    for way, both in result.items():
-        for arm in ARMS:
-            r = both[arm]
-            table.add_row(
-                way, arm, f"{r['rate']:.0f}", f"{r['rms']:.3e}", str(r["answered"]), str(r["missed"]),
-                str(r["overruns"]), f"{r['p50_ms']:.2f}", f"{r['p99_ms']:.2f}", str(r["take_overs"]), str(r["faults"]),
-                str(len(both["leaks"])),
-            )  # fmt: skip
-    Console(width=140).print(table)
+    rows = (
+        (way, arm, f"{r['rate']:.0f}", f"{r['rms']:.3e}", str(r["answered"]), str(r["missed"]), str(r["overruns"]),
+         f"{r['p50_ms']:.2f}", f"{r['p99_ms']:.2f}", str(r["take_overs"]), str(r["faults"]), str(len(both["leaks"])))
+        for way, both in result.items() for arm in ARMS for r in (both[arm],)
+    )  # fmt: skip
+    title = f"two {args.robot}s at {args.rate:g} Hz, {args.busy} busy processes alongside"
+    print_table(title, columns, rows, left=2)
     return 0
 
 

@@ -73,11 +73,6 @@ QUANTITIES: dict[str, Batch] = {
 }  # fmt: skip
 
 
-def count(plan: Plan) -> int:
-    """How many cases there are."""
-    return sum(2 if _pooled(batch) else 1 for robot in plan.robots for batch in _of(robot).values())
-
-
 def cases(plan: Plan) -> Iterator[Case | LeftOut]:
     """Every robot on one core, and on all."""
     for robot in plan.robots:

@@ -80,11 +80,6 @@ FUNCTIONS = (
 )  # fmt: skip
 
 
-def count(plan: Plan) -> int:
-    """How many cases there are."""
-    return len(plan.robots) * len(FUNCTIONS)
-
-
 def cases(plan: Plan) -> Iterator[Case | LeftOut]:
     """Every function of every robot."""
     for robot in plan.robots:

@@ -15,7 +15,7 @@ from comparison.robots import BenchRobot
 from rne_dynamics.c_functions import c_function
 from rne_dynamics.compiling.addresses import call
 from rne_dynamics.compiling.jit import kernel
-from rne_dynamics.errors import ModelError, RneDynamicsError
+from rne_dynamics.errors import RneDynamicsError
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.verification.states import Rows
 
@@ -29,11 +29,6 @@ def loop(function: int, q: Array, qd: Array, qdd: Array, tau: Array) -> None:
     """What a user's own compiled loop does: a function of C at an address, one state after the other, arrays (B, n)."""
     for b in range(q.shape[0]):
         call(function, (q[b], qd[b], qdd[b], tau[b]))
-
-
-def count(plan: Plan) -> int:
-    """How many cases there are."""
-    return len(plan.robots)
 
 
 def cases(plan: Plan) -> Iterator[Case | LeftOut]:
@@ -50,12 +45,9 @@ def cases(plan: Plan) -> Iterator[Case | LeftOut]:
             compared.append(Comparison(OURS, (C,), "compiled-c"))
         except RneDynamicsError as error:
             yield LeftOut(f"scalar C of {robot.name} in {SECTION}", str(error))
-        if "pinocchio" in plan.peers:
-            try:
-                contenders.append(_theirs(robot.pinocchio, rows))
-                compared.append(Comparison(OURS, (PIN,), "compiled"))
-            except ModelError as error:
-                yield LeftOut(f"pin on {robot.name} in {SECTION}", str(error))
+        if peer := (yield from plan.pinocchio(robot, SECTION)):
+            contenders.append(_theirs(peer, rows))
+            compared.append(Comparison(OURS, (PIN,), "compiled"))
         yield Case(SECTION, robot.name, "inverse_dynamics", tuple(contenders), tuple(compared), tolerance=1e-8)
 
 

@@ -22,11 +22,6 @@ OPTIONS = ("-O2", "-O3 -march=native")
 COMPARED = "inverse_dynamics", "forward_dynamics", "mass_matrix"
 
 
-def count(plan: Plan) -> int:
-    """How many cases there are."""
-    return len(plan.robots) * len(COMPARED) * len(OPTIONS)
-
-
 def cases(plan: Plan) -> Iterator[Case | LeftOut]:
     """Every robot, quantity and choice of compiler options."""
     for robot in plan.robots:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -14,7 +15,6 @@ from comparison.robots import BenchRobot, load
 
 from rne_dynamics.description.urdf import load_urdf
 from rne_dynamics.dispatch import inverse_dynamics
-from rne_dynamics.errors import ModelError
 from rne_dynamics.model.inertia import Array
 
 SECTION = "loading"
@@ -23,24 +23,16 @@ OURS = "load_urdf"
 STATES = 4
 
 
-def count(plan: Plan) -> int:
-    """Number of cases."""
-    return len(plan.robots)
-
-
 def cases(plan: Plan) -> Iterator[Case | LeftOut]:
     """One case per robot."""
     for number, robot in enumerate(plan.robots):
         path = plan.folder / f"loading_{number}.urdf"
         path.write_text(robot.text, encoding="utf-8")
-        contenders, compared = [_ours(robot, path)], []
-        if "pinocchio" in plan.peers:
-            try:
-                contenders.append(_theirs(robot, path))
-                compared.append(Comparison(OURS, (PIN,), "loading"))
-            except ModelError as error:
-                yield LeftOut(f"pin on {robot.name} in {SECTION}", str(error))
-        yield Case(SECTION, robot.name, "checked and loaded", tuple(contenders), tuple(compared), tolerance=1e-8)
+        where = f"{robot.name} in {SECTION}"
+        theirs = yield from plan.peer("pinocchio", where, partial(_theirs, robot, path))
+        contenders = (_ours(robot, path), theirs) if theirs else (_ours(robot, path),)
+        compared = (Comparison(OURS, (PIN,), "loading"),) if theirs else ()
+        yield Case(SECTION, robot.name, "checked and loaded", contenders, compared, tolerance=1e-8)
 
 
 def _ours(robot: BenchRobot, path: Path) -> Contender:

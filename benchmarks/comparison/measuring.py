@@ -19,7 +19,7 @@ SLICE, QUICK_SLICE = 2e6, 1e5
 #: Pause before a contender with several threads, s: those of another pool may still spin, waiting for work.
 PAUSE = 0.05
 
-#: Called with the current case and the finished fraction.
+#: Called with the current case and the fraction of sections that are finished.
 Progress = Callable[[str, float], None]
 
 
@@ -43,14 +43,13 @@ def measure(plan: Plan, sections: Sequence[str], repeats: int, progress: Progres
         {"sections": list(sections), "repeats": repeats, "quick": plan.quick, "robots": [r.name for r in plan.robots]},
         left_out=[str(line) for line in missing_peers(plan.peers)],
     )
-    total, done, order = sum(SECTIONS[name].count(plan) for name in sections), 0, random.Random(0)
-    for name in sections:
+    order = random.Random(0)
+    for done, name in enumerate(sections):
         for case in SECTIONS[name].cases(plan):
             if isinstance(case, LeftOut):
                 results.left_out.append(str(case))
                 continue
-            progress(case.label, done / max(total, 1))
-            done += 1
+            progress(case.label, done / len(sections))
             if results.note_differences(differences(case)):
                 _take_times(results, case, repeats, QUICK_SLICE if plan.quick else SLICE, order)
     results.seconds = time.monotonic() - began

@@ -29,11 +29,6 @@ def _names(plan: Plan) -> tuple[str, ...]:
     return ("pantograph", "flexible_arm") if plan.quick else tuple(shipped_models())
 
 
-def count(plan: Plan) -> int:
-    """Number of cases."""
-    return sum(len(_quantities(load_model(name))) for name in _names(plan))
-
-
 def cases(plan: Plan) -> Iterator[Case | LeftOut]:
     """The shipped models, quantity by quantity."""
     for name in _names(plan):

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Sequence
+from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
+from typing import TypeVar
 
 from comparison.peers.pinocchio import PinocchioModel
 from comparison.robots import BenchRobot
 
 from rne_dynamics.errors import ModelError
 
+T = TypeVar("T")
 #: Peers: import names and names for pip.
 PEERS = {"pinocchio": "pin", "mujoco": "mujoco", "casadi": "casadi"}
 
@@ -49,12 +51,16 @@ class Plan:
     folder: Path
 
     def pinocchio(self, robot: BenchRobot, section: str) -> Generator[LeftOut, None, PinocchioModel | None]:
-        """Pinocchio's model of a robot; `None` without pin, or with the reason where the models differ."""
-        if "pinocchio" in self.peers:
+        """Pinocchio's model of a robot, or `None` as in `peer`."""
+        return (yield from self.peer("pinocchio", f"{robot.name} in {section}", lambda: robot.pinocchio))
+
+    def peer(self, name: str, where: str, make: Callable[[], T]) -> Generator[LeftOut, None, T | None]:
+        """What `make` makes of a peer; `None` without that peer, or with the reason where its model differs."""
+        if name in self.peers:
             try:
-                return robot.pinocchio
+                return make()
             except ModelError as error:
-                yield LeftOut(f"pin on {robot.name} in {section}", str(error))
+                yield LeftOut(f"{PEERS[name]} on {where}", str(error))
         return None
 
 

@@ -46,7 +46,7 @@ class BenchRobot:
 
     @cached_property
     def pinocchio(self) -> PinocchioModel:
-        """Pinocchio's model; `MissingDependencyError` without pin, `ModelError` if the models differ."""
+        """Pinocchio's model; `ModelError` if the models differ."""
         return PinocchioModel.from_urdf(self.model, self.text)
 
     @cached_property

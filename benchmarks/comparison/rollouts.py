@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
@@ -15,7 +16,6 @@ from rne_dynamics.control.computed_torque import ComputedTorque
 from rne_dynamics.control.gains import Gains
 from rne_dynamics.control.trajectory import Quintic
 from rne_dynamics.dispatch import forward_dynamics
-from rne_dynamics.errors import ModelError
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.simulation.plant.plant import ArmPlant
 from rne_dynamics.simulation.rollouts.rollout import Rollout
@@ -50,26 +50,18 @@ GOALS = {0: ("rollout", "rollout-rk4"), 3: ("rollout-many", "rollout-many-rk4")}
 INTEGRATORS = ("Euler", "RK4")
 
 
-def count(plan: Plan) -> int:
-    """Number of cases."""
-    return len(plan.robots) * len(QUANTITIES)
-
-
 def cases(plan: Plan) -> Iterator[Case | LeftOut]:
     """One move per robot, with and without friction and limits."""
     for robot in plan.robots:
         for number, (quantity, (whole, quick, bare, samples)) in enumerate(QUANTITIES.items()):
             steps = quick if plan.quick else whole
-            contenders = [_ours(robot, steps, samples, bare=bare)]
-            if "mujoco" in plan.peers:
-                try:
-                    contenders += [_theirs(robot, integrator, steps, bare=bare) for integrator in INTEGRATORS]
-                except ModelError as error:
-                    yield LeftOut(f"mujoco on {robot.name} in {SECTION}", str(error))
-            ours, *theirs = (contender.name for contender in contenders)
+            ours = _ours(robot, steps, samples, bare=bare)
+            make = partial(_theirs, robot, steps, bare=bare)
+            theirs = (yield from plan.peer("mujoco", f"{robot.name} in {SECTION}", make)) or []
             goals = GOALS[number] if robot.name in JUDGED.get(number, ()) else (None, None)
-            compared = tuple(Comparison(ours, (name,), goal) for name, goal in zip(theirs, goals, strict=False))
-            yield Case(SECTION, robot.name, quantity, tuple(contenders), compared, tolerance=1e-6)
+            pairs = zip(theirs, goals, strict=False)
+            compared = tuple(Comparison(ours.name, (contender.name,), goal) for contender, goal in pairs)
+            yield Case(SECTION, robot.name, quantity, (ours, *theirs), compared, tolerance=1e-6)
 
 
 def _ours(robot: BenchRobot, steps: int, samples: int, *, bare: bool) -> Contender:
@@ -92,7 +84,12 @@ def _ours(robot: BenchRobot, steps: int, samples: int, *, bare: bool) -> Contend
     return Contender("rne: control and RK4, many", call, names, answer, model.n, samples * steps)
 
 
-def _theirs(robot: BenchRobot, integrator: str, steps: int, *, bare: bool) -> Contender:
+def _theirs(robot: BenchRobot, steps: int, *, bare: bool) -> list[Contender]:
+    """One contender for each of MuJoCo's integrators."""
+    return [_stepped(robot, integrator, steps, bare=bare) for integrator in INTEGRATORS]
+
+
+def _stepped(robot: BenchRobot, integrator: str, steps: int, *, bare: bool) -> Contender:
     """The same start, without control."""
     peer = MujocoModel(robot.model, robot.text, integrator, STEP, bare=bare)
     alike = peer if bare else MujocoModel(robot.model, robot.text, integrator, STEP, bare=True)

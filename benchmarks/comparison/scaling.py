@@ -50,11 +50,6 @@ QUANTITIES = (
 NOTHING = "pin, no joint"
 
 
-def count(plan: Plan) -> int:
-    """Number of cases."""
-    return len(SHAPES) * len(QUANTITIES)
-
-
 def cases(plan: Plan) -> Iterator[Case | LeftOut]:
     """One case per quantity and shape, with all sizes."""
     sizes = QUICK_SIZES if plan.quick else SIZES

@@ -3,28 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import partial
+from importlib import import_module
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
 from comparison.c_reference import over_rows, traced
 
-from rne_dynamics.errors import MissingDependencyError
 from rne_dynamics.model.robot import RobotModel
 from rne_dynamics.straight_line.graph import OPERATIONS, Graph
 
-
-def library() -> Any:
-    """The module; `MissingDependencyError` if it is not installed."""
-    try:
-        import casadi
-    except ImportError:
-        raise MissingDependencyError("casadi is not installed: pip install casadi") from None
-    return casadi
+#: The module, imported when it is first needed.
+library = partial(import_module, "casadi")
 
 
 def casadi_source(robot: RobotModel, quantity: str) -> str:
-    """CasADi's C, and a function `run` over it as that of `c_source`; `MissingDependencyError` without casadi."""
+    """CasADi's C, and a function `run` over it as that of `c_source`."""
     casadi = library()
     recorder = _Recorder(casadi)
     program = traced(robot, quantity, lambda: recorder)

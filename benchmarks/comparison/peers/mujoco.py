@@ -3,23 +3,18 @@
 from __future__ import annotations
 
 import xml.etree.ElementTree as ET
-from typing import Any
+from functools import partial
+from importlib import import_module
 
 import numpy as np
 
-from rne_dynamics.errors import MissingDependencyError, ModelError
+from rne_dynamics.errors import ModelError
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.layout import ROTOR, VELOCITY_INDEX
 from rne_dynamics.model.robot import RobotModel
 
-
-def library() -> Any:
-    """The module; `MissingDependencyError` if it is not installed."""
-    try:
-        import mujoco
-    except ImportError:
-        raise MissingDependencyError("mujoco is not installed: pip install mujoco") from None
-    return mujoco
+#: The module, imported when it is first needed.
+library = partial(import_module, "mujoco")
 
 
 class MujocoModel:

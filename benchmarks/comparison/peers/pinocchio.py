@@ -2,24 +2,20 @@
 
 from __future__ import annotations
 
+from functools import partial
+from importlib import import_module
 from typing import Any
 
 import numpy as np
 
-from rne_dynamics.errors import MissingDependencyError, ModelError
+from rne_dynamics.errors import ModelError
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.layout import FLOATING, KIND, MULTIPLIER, OFFSET, POSITION_INDEX, ROTOR, VELOCITY_INDEX
 from rne_dynamics.model.robot import RobotModel
 from rne_dynamics.model.tree import JointKind
 
-
-def library() -> Any:
-    """The module; `MissingDependencyError` if it is not installed."""
-    try:
-        import pinocchio
-    except ImportError:
-        raise MissingDependencyError("pin is not installed: pip install pin") from None
-    return pinocchio
+#: The module, imported when it is first needed.
+library = partial(import_module, "pinocchio")
 
 
 def nothing() -> dict[str, Any]:
