@@ -1,6 +1,6 @@
 """One quantity of one robot as a function for loops or for batches: `bind`.
 
-What a plain function does in every call is done here once: finding the kernel, compiling it, packing the robot. What is
+What a plain function does in every call is done here once: finding the kernel and compiling it. What is
 left is one call of compiled code, which checks shapes and that the output is an array of its own. It does not look for
 NaN and infinity, which go through to the answer. Machine code for the robot alone is compiled here however long it
 takes, and kept on disk; plain functions use it if it is there or is compiled in about half a second.
@@ -137,8 +137,12 @@ def bind(
             return answer
         return filled(np.asarray(answer), out, (*given, *named.values()))
 
-    name, open_arm = f"bound_{quantity}", cast("RobotModel", robot)  # `_packed` refuses what else is no mechanism
-    arm = _packed(open_arm, base_motion) if closed is None else np.empty(0)
+    if closed is None and not isinstance(robot, RobotModel):
+        raise ArgumentError(
+            f"robot is a {type(robot).__name__}; only an open rigid arm (RobotModel) can be packed. "
+            "rne.inverse_dynamics and its like take mechanisms too"
+        )
+    name, open_arm = f"bound_{quantity}", cast("RobotModel", robot)
     signature = f"{name}({', '.join(declared.inputs)}, out=None)\n--\n\n{quantity} of {robot.name}; see `bind`."
     base = None if base_motion is None else packed_base(robot.open_tree, base_motion, ())[0]
     if mechanism is not None and closed is not None:
@@ -150,18 +154,5 @@ def bind(
     elif closed is not None:
         fill = long_way
     else:
-        if declared.made_of:
-            arm = declared.array(open_arm, base, checked=False)
-        fill = declared.general(open_arm, arm, long_way, link or "", name, signature)
+        fill = declared.general(open_arm, base, long_way, link or "", name, signature)
     return declared.finished(fill, open_arm)
-
-
-def _packed(robot: RobotModel, base_motion: BaseMotion | None) -> Array:
-    """An open arm in one array; `ArgumentError` for what else is no mechanism."""
-    if not isinstance(robot, RobotModel):
-        raise ArgumentError(
-            f"robot is a {type(robot).__name__}; only an open rigid arm (RobotModel) can be packed. "
-            "rne.inverse_dynamics and its like take mechanisms too"
-        )
-    return robot.pack(packed_base(robot, base_motion, ())[0], checked=False)
-

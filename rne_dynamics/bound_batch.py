@@ -62,10 +62,7 @@ class BatchFunction:
         base, no_loads = arm.base_at_rest.reshape(1, 12), np.empty((1, 0, 6))
 
         def fill(*rows: Array) -> None:
-            if declared.parts is None:
-                declared.fill(arm, base, *rows[:-1], no_loads, rows[-1])
-            else:  # kernels have the parts first
-                np.copyto(rows[-1], np.moveaxis(declared.compute(arm, base, *rows[:-1], no_loads), 0, 1))
+            declared.fill(arm, base, *rows[:-1], no_loads, rows[-1])
 
         return lambda: declared.recipe(arm), fill
 

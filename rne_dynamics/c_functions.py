@@ -14,7 +14,7 @@ from rne_dynamics.advice import install
 from rne_dynamics.closed_chain.specialised import WITH_CODE as CLOSED
 from rne_dynamics.closed_chain.specialised import code_of
 from rne_dynamics.dynamics.declared.base_motion import BaseMotion, packed_base
-from rne_dynamics.dynamics.declared.declared import Declared
+from rne_dynamics.dynamics.declared.quantity import Quantity
 from rne_dynamics.dynamics.declared.specialised import kept_code
 from rne_dynamics.dynamics.quantities import QUANTITIES
 from rne_dynamics.errors import ArgumentError, RneDynamicsError, unknown
@@ -147,8 +147,8 @@ def _of_arm(robot: Any, link: str) -> dict[str, _Offer]:
     return {name: _Offer(x.inputs, x.options, partial(_arm_code, robot, x, link)) for name, x in QUANTITIES.items()}
 
 
-def _arm_code(robot: RobotModel, quantity: Declared, link: str, base: Array | None) -> StateCode | None:
-    """As `Declared.code`, of any number of links."""
+def _arm_code(robot: RobotModel, quantity: Quantity, link: str, base: Array | None) -> StateCode | None:
+    """As `Quantity.code`, of any number of links."""
     key = quantity.name, link, b"" if base is None else base.tobytes()
     return kept_code(robot, key, lambda: quantity.recipe(robot, link, base))
 

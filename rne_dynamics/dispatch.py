@@ -26,8 +26,7 @@ from rne_dynamics.dynamics.composite.mass_matrix import Method as MassMethod
 from rne_dynamics.dynamics.composite.mass_matrix import mass_matrix as open_mass_matrix
 from rne_dynamics.dynamics.declared.arguments import Wrenches
 from rne_dynamics.dynamics.declared.base_motion import BaseMotion
-from rne_dynamics.dynamics.declared.declared import Function
-from rne_dynamics.dynamics.declared.quantity import Quantity
+from rne_dynamics.dynamics.declared.quantity import Function, Quantity
 from rne_dynamics.dynamics.forward_dynamics import FORWARD_DYNAMICS, Method
 from rne_dynamics.dynamics.forward_dynamics import forward_dynamics as open_forward_dynamics
 from rne_dynamics.dynamics.kinematics.kinematics import LinkPoses

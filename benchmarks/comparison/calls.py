@@ -13,7 +13,7 @@ from comparison.plan import LeftOut, Plan
 from comparison.robots import BenchRobot
 
 from rne_dynamics.bound import bind
-from rne_dynamics.dynamics.declared.declared import Declared
+from rne_dynamics.dynamics.declared.quantity import Quantity
 from rne_dynamics.dynamics.quantities import QUANTITIES
 from rne_dynamics.model.inertia import Array
 
@@ -43,7 +43,7 @@ class Function:
     goals: tuple[str | None, str | None] = (None, None)
 
     @property
-    def quantity(self) -> Declared:
+    def quantity(self) -> Quantity:
         """Our function and what it takes."""
         return QUANTITIES[self.name]
 

@@ -143,10 +143,8 @@ def _traced(
     large, fitting = list[str](), list[str]()
     for done, (name, quantity, link) in enumerate(cases):
         progress(f"{quantity} {link}".rstrip(), done / (len(cases) + 1))
-        recipe = QUANTITIES[quantity].recipe(robot, link)
-        assert recipe is not None, "all quantities of an export have straight-line code"
         try:
-            program = trace(recipe)
+            program = trace(QUANTITIES[quantity].recipe(robot, link))
         except TooLargeError:
             large.append(quantity)
             continue

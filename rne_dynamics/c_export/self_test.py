@@ -10,6 +10,7 @@ import numpy as np
 from rne_dynamics.c_export.function import Function
 from rne_dynamics.c_export.statements import Precision
 from rne_dynamics.compiling.plain import PlainKernels
+from rne_dynamics.dynamics.declared.arm import Arm
 from rne_dynamics.dynamics.kinematics.random_configuration import random_configuration
 from rne_dynamics.dynamics.quantities import QUANTITIES
 from rne_dynamics.model.inertia import Array
@@ -31,12 +32,12 @@ def answers(
     Of the robot, or of one like it with other `parameters`.
     """
     declared = QUANTITIES[quantity]
-    form = declared.rows_form(robot, link)
-    assert form is not None, "all quantities of an export have a form for rows"
-    model = [parameters if value is robot.parameters and parameters is not None else value for value in form.model]
+    given = robot.parameters if parameters is None else parameters
+    arm = Arm(robot.topology, given, robot.base_at_rest.reshape(1, 12), np.empty((1, 0, 6)))
     out = np.zeros((len(rows[0]), *declared.shape(robot)))
-    fault = PlainKernels({}, np.zeros)(form.kernel)(*model, *rows, *form.loads, out)
-    assert fault is None or fault < 0, "a model that moves no inertia is refused before"
+    batch = PlainKernels({}, np.zeros)(declared.for_robot(robot).batch)
+    fault = batch(arm, declared.extra(robot, link), *rows, out)
+    assert fault < 0, "a model that moves no inertia is refused before"
     return out.reshape(len(out), -1)
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ctypes
-import secrets
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -15,19 +14,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from rne_dynamics.compiling.expressions import Expressions
-
-#: A number that no other process has: addresses that come with another number are of another process. A forked process
-#: has the memory, and so the number, of its parent.
-PROCESS = secrets.randbits(62) | 1
-_MEMORY = ctypes.c_int64(PROCESS)
-#: Symbol of the memory of `PROCESS`.
-SYMBOL = "rne_dynamics_process"
-
-
-def process_address() -> int:
-    """Where `PROCESS` lies."""
-    return ctypes.addressof(_MEMORY)
-
 
 class _Call:
     """`call(address, arrays)`: the status that a function of pointers to the arrays' memory returns."""
@@ -61,20 +47,7 @@ class _CallRows:
         return 0
 
 
-class _Process:
-    """`process()`: the `PROCESS` of the process that runs it, not of the one that compiled it."""
-
-    def __call__(self) -> int:
-        return PROCESS
-
-    @staticmethod
-    def in_code(code: Expressions) -> Number:
-        """The number, from compiled code."""
-        code.declarations.add(f"@{SYMBOL} = external global i64")
-        return Number(INT, code.let(f"load i64, ptr @{SYMBOL}"))
-
-
-call, call_rows, process = _Call(), _CallRows(), _Process()
+call, call_rows = _Call(), _CallRows()
 
 
 def in_python(kernel: Callable[..., Any]) -> Callable[..., Any]:

@@ -16,7 +16,6 @@ import numpy as np
 from rne_dynamics.compiling.kinds import ELEMENTS, INT, ArrayKind, Compiled, Kind, View, assembled
 from rne_dynamics.compiling.objects import DATA, ITEMS, LENGTH, SHAPE, WRITABLE
 from rne_dynamics.compiling.python_entry import PythonEntry
-from rne_dynamics.compiling.views import overlaps
 
 #: Name of the last argument.
 OUT = sys.intern("out")
@@ -53,8 +52,9 @@ class FillingEntry(PythonEntry):
         self.flags = WRITABLE
         filled = self._like(self.field("%arguments", 8 * inputs, "ptr"), kinds[-1], like[-1])
         for parts, kind in zip(arrays, kinds[self._first :], strict=False):
-            shared = overlaps.in_code(self, _view(filled, kinds[-1]), _view(parts, kind))
-            self.require(f"xor i1 {shared.text}, true")
+            (start, end), (other, other_end) = self._ends(filled, kinds[-1]), self._ends(parts, kind)
+            after, before = self.let(f"icmp sge i64 {start}, {other_end}"), self.let(f"icmp sge i64 {other}, {end}")
+            self.require(f"or i1 {after}, {before}")
         self.do(f"store ptr {self.field('%arguments', 8 * inputs, 'ptr')}, ptr {answer}")
         self.do(f"store ptr {filled[0][1]}, ptr {place}")
         self.go("with_answer")
@@ -101,6 +101,13 @@ class FillingEntry(PythonEntry):
         lengths = self.field(like, SHAPE, "ptr")
         return [("i64", self.field(lengths, 8 * k, "i64")) for k in range(kind.dimensions)]
 
+    def _ends(self, parts: list[tuple[str, str]], kind: Kind) -> tuple[str, str]:
+        """Where the memory of an array begins, and where it ends."""
+        view: View = assembled(kind, (text for _, text in parts))
+        start = self.let(f"ptrtoint ptr {view.data} to i64")
+        size = self.register(self.product((*view.shape, ELEMENTS[view.element].size)), INT)
+        return start, self.let(f"add nsw i64 {start}, {size}")
+
     def _count_arguments(self, inputs: int) -> str:
         """Whether there is an output besides so many inputs; to `odd` with another number of arguments."""
         more, outputs = self.let(f"sub i64 %count, {inputs}"), self.slot("i64")
@@ -133,8 +140,3 @@ class FillingEntry(PythonEntry):
         self.open = False
         self.label("made")
         return made
-
-
-def _view(parts: list[tuple[str, str]], kind: Kind) -> View:
-    view: View = assembled(kind, (text for _, text in parts))
-    return view

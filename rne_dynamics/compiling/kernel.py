@@ -13,7 +13,7 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from rne_dynamics.compiling import addresses, native, objects, store
+from rne_dynamics.compiling import native, objects, store
 from rne_dynamics.compiling.arrays import CHECKS
 from rne_dynamics.compiling.filling_entry import FillingEntry
 from rne_dynamics.compiling.fingerprint import fingerprint
@@ -136,7 +136,7 @@ class Kernel:
         symbols = {x: id(_object(y)) for x, y in content.objects.items()}
         for symbol, (module, function, others) in content.imported.items():
             symbols[symbol] = kernel_of(module, function).load(others).direct
-        symbols |= {"PyArray_New": objects.new_array(), addresses.SYMBOL: addresses.process_address()}
+        symbols["PyArray_New"] = objects.new_array()
         found, keep = native.load(content.code, f"{name} {id(self)}", ("entry", "direct"), symbols)
         return Loaded(content.compiled, found["entry"], found["direct"], keep)
 

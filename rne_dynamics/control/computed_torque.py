@@ -8,7 +8,6 @@ from functools import cache, cached_property
 from typing import ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from rne_dynamics.compiling.addresses import in_python
 from rne_dynamics.compiling.jit import helper, kernel
@@ -16,13 +15,13 @@ from rne_dynamics.control.checks import measured
 from rne_dynamics.control.closed_terms import closed_terms
 from rne_dynamics.control.friction_compensation import joint_compensation
 from rne_dynamics.control.reference import Reference
-from rne_dynamics.control.rigid_terms import OwnTerms, own_rigid_terms, own_terms, rigid_terms_kernel
+from rne_dynamics.control.rigid_terms import OwnTerms, own_terms, rigid_terms
 from rne_dynamics.control.terms import TorqueTerms
 from rne_dynamics.control.tracking_law import TrackingLaw, feedback
 from rne_dynamics.dispatch import mechanism_of
+from rne_dynamics.dynamics.declared.arm import Arm, arm_of
 from rne_dynamics.dynamics.declared.base_motion import BaseMotion
 from rne_dynamics.model.inertia import Array
-from rne_dynamics.model.packed_arm import base_of, base_view, parameters_of, topology_of
 
 #: Rows of `ComputedTorque.table`: gains; viscous friction, Coulomb friction forwards and backwards; scale and
 #: 1 / threshold of `FrictionCompensation`; effort of the viscous friction for an error of 1, `viscous_gain`.
@@ -64,49 +63,26 @@ def put_friction(table: Array, q: Array, reference: Reference, terms: Array) -> 
         )
 
 
-@helper
-def computed_torque_terms(
-    topology: NDArray[np.int64], parameters: Array, base: Array, table: Array, q: Array, qd: Array,
-    reference: Reference, integral: Array, terms: Array,
+@kernel
+def computed_torque_kernel(
+    arm: Arm | OwnTerms, table: Array, q: Array, qd: Array, aim: Array, aim_qd: Array, aim_qdd: Array,
+    integral: Array, terms: Array,
 ) -> None:
     """`ComputedTorque.law` of an open arm: `TorqueTerms` into the rows of `terms`, (5 or more, n).
 
-    `table` as in `ComputedTorque`, the others as in the dynamics.
+    `table` as in `ComputedTorque`, the others as in the dynamics; NaN for a state that machine code refuses. Three
+    arrays are passed faster than a tuple.
     """
-    correction = np.empty(qd.shape[0])
-    put_correction(table, q, qd, reference, integral, correction)
-    rigid_terms_kernel(topology, parameters, base, q, qd, reference.qdd, correction, terms)
-    put_friction(table, q, reference, terms)
-
-
-@kernel
-def computed_torque_kernel(
-    arm: Array, table: Array, q: Array, qd: Array, aim: Array, aim_qd: Array, aim_qdd: Array, integral: Array,
-    terms: Array,
-) -> None:
-    """`computed_torque_terms` of an arm from `packed`; three arrays are passed faster than a tuple."""
-    computed_torque_terms(
-        topology_of(arm), parameters_of(arm), base_of(arm), table, q, qd, Reference(aim, aim_qd, aim_qdd), integral,
-        terms,
-    )
-
-
-@helper
-def own_computed_torque_terms(
-    own: Array, table: Array, q: Array, qd: Array, aim: Array, aim_qd: Array, aim_qdd: Array, integral: Array,
-    terms: Array,
-) -> None:
-    """As `computed_torque_terms`, of `OwnTerms.packed`; NaN for a state that its machine code refuses."""
     reference, correction = Reference(aim, aim_qd, aim_qdd), terms[4]  # filled last by `put_friction`
     put_correction(table, q, qd, reference, integral, correction)
-    own_rigid_terms(own, q, qd, aim_qdd, correction, terms)
+    rigid_terms(arm, q, qd, aim_qdd, correction, terms)
     put_friction(table, q, reference, terms)
 
 
 @cache
-def _own_terms_in_python() -> Callable[..., None]:
-    """`own_computed_torque_terms` for calls from Python: controllers need it rarely, and then without compiling."""
-    return in_python(own_computed_torque_terms)
+def _in_python() -> Callable[..., None]:
+    """`computed_torque_kernel` with machine code, from Python: controllers need it rarely, without compiling."""
+    return in_python(computed_torque_kernel)
 
 
 @dataclass(frozen=True, eq=False)
@@ -127,8 +103,8 @@ class ComputedTorque(TrackingLaw):
     """
 
     name: ClassVar[str] = "computed torque"
-    #: The open arm, packed, with its base at rest; of a mechanism its tree.
-    arm: Array = field(init=False, repr=False)
+    #: The open arm with its base at rest; of a mechanism its tree.
+    arm: Arm = field(init=False, repr=False)
     #: Gains and friction of each joint, rows `GAIN_P` to `STEEPNESS`; shape (TABLE_ROWS, n).
     table: Array = field(init=False, repr=False)
     _nothing: Array = field(init=False, repr=False)
@@ -142,8 +118,7 @@ class ComputedTorque(TrackingLaw):
         if compensation is not None:
             table[SCALE], table[STEEPNESS] = compensation.scale, 1.0 / compensation.velocity_threshold
             table[VISCOUS_GAIN] = compensation.scale * self._friction.viscous * self._decay_rates
-        arm = tree.pack(tree.base_at_rest, checked=False)
-        for name, value in (("arm", arm), ("table", table), ("_nothing", np.zeros(self.robot.n))):
+        for name, value in (("arm", arm_of(tree)), ("table", table), ("_nothing", np.zeros(self.robot.n))):
             object.__setattr__(self, name, value)
 
     @cached_property
@@ -198,15 +173,9 @@ class ComputedTorque(TrackingLaw):
             return TorqueTerms(inertia, coriolis, gravity, self.friction_torque(aim_qd, passive), answer)
         terms = np.empty((5, n))
         summed = self._nothing if integral is None else measured(integral, n, "integral")
-        arm, own = self.arm, self.own_terms
-        base = None if base_motion is None else base_motion.packed(self.robot.gravity)
-        if own is not None:
-            if base is not None:
-                own = own.on_moving_base(base)
-            _own_terms_in_python()(own.packed, self.table, q, qd, aim, aim_qd, desired, summed, terms)
-        else:
-            if base is not None:
-                arm = arm.copy()
-                base_view(arm)[:] = base
-            computed_torque_kernel(arm, self.table, q, qd, aim, aim_qd, desired, summed, terms)
+        arm: Arm | OwnTerms = self.own_terms or self.arm
+        if base_motion is not None:
+            arm = arm._replace(base=base_motion.packed(self.robot.gravity))
+        run = _in_python() if isinstance(arm, OwnTerms) else computed_torque_kernel
+        run(arm, self.table, q, qd, aim, aim_qd, desired, summed, terms)
         return TorqueTerms(*terms)

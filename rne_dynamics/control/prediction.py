@@ -13,12 +13,14 @@ from rne_dynamics.control.computed_torque import ComputedTorque
 from rne_dynamics.control.control_law import check_delay
 from rne_dynamics.control.friction_compensation import joint_compensation
 from rne_dynamics.control.thresholds import LONGEST_DELAY, NANOSECONDS
+from rne_dynamics.dynamics.articulated.nasser import nasser_kernel
+from rne_dynamics.dynamics.composite.walker_orin import walker_orin_kernel
+from rne_dynamics.dynamics.declared.arm import Arm, arm_of
 from rne_dynamics.dynamics.declared.base_motion import BaseMotion, packed_base
-from rne_dynamics.dynamics.forward_dynamics import FORWARD_DYNAMICS
+from rne_dynamics.dynamics.declared.forms import Compiled
 from rne_dynamics.errors import ControlError
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.layout import ROTOR, VELOCITY_INDEX
-from rne_dynamics.model.packed_arm import OK, parameters_of
 from rne_dynamics.model.robot import RobotModel
 from rne_dynamics.spatial.columns import columns
 
@@ -30,7 +32,6 @@ MOST_STEPS = 8
 LONGEST_PERIOD, AVERAGED = NANOSECONDS // 100, 0.05
 #: Longest prediction, ns: a delay and the age of the state that is answered.
 LONGEST = round(2.0 * LONGEST_DELAY * NANOSECONDS)
-_forward_dynamics = FORWARD_DYNAMICS.packed
 
 # rows of what the kernel needs of a joint: the body behind its motor, rotor inertia, friction, 1 / threshold
 _BODY, _ROTOR, _VISCOUS, _FORWARD, _BACKWARD, _STEEPNESS, _ROWS = columns(*[1] * 6)
@@ -75,7 +76,9 @@ class Predictor:
         #: ns
         self.delay = round(delay * NANOSECONDS)
         falling = BaseMotion(linear_acceleration=robot.gravity) if "gravity" in compensated else None
-        self._arm = robot.pack(packed_base(robot, falling, ())[0], checked=False)
+        arm = arm_of(robot, packed_base(robot, falling, ())[0])
+        self._arm = arm._replace(parameters=arm.parameters.copy())  # the kernel changes rotors
+        self._predict = _PREDICTIONS[robot.has_mimic]
         self._coriolis = "coriolis" not in compensated
         self._joints = _joint_rows(robot, law.table, friction="friction" not in compensated)
         self._times, self._efforts = np.zeros(REMEMBERED, np.int64), np.zeros((REMEMBERED, n))
@@ -127,7 +130,7 @@ class Predictor:
         memory = self._memory
         memory[_Q], memory[_QD], memory[_AIM] = q, qd, aim_qd
         end = min(stamp + self.ahead, measured + LONGEST)
-        if not self._count or not _predict(
+        if not self._count or not self._predict(
             self._arm, self._joints, self._coriolis, self._times, self._efforts, self._newest, self._count, measured,
             end, memory,
         ):
@@ -150,58 +153,67 @@ def _joint_rows(robot: RobotModel, table: Array, *, friction: bool) -> Array:
     return joints
 
 
-@kernel
-def _predict(
-    arm: Array, joints: Array, coriolis: bool, times: NDArray[np.int64], efforts: Array, newest: int, count: int,
-    start: int, end: int, memory: Array,
-) -> bool:
-    """Move position and velocity in `memory`, (9, n), from `start` to `end`, ns; whether they stay finite.
+def _prediction(forward_dynamics: Compiled) -> Compiled:
+    """The kernel with one for the accelerations."""
 
-    Of the ring of `times` and `efforts` the `count` up to `newest` are known: each acts from its time until the next
-    one's. Each step is the implicit trapezoidal rule for viscous friction, which may be stiff (half a step's friction
-    is added to the rotor inertia), and the midpoint rule for all else. `joints`, (6, n), as of `_joint_rows`.
-    """
-    n, size = memory.shape[1], times.shape[0]
-    state, aim_qd, work = memory[:_AIM], memory[_AIM], memory[_WORK:]
-    q, speed, qdd, effort, force, bias_speed = work[0], work[1], work[2], work[3], work[4], work[5]
-    parameters = parameters_of(arm)
-    back = 0  # the effort that acts at the start, counted from the newest
-    while back < count - 1 and times[(newest - back) % size] > start:
-        back += 1
-    at, shortest = start, (end - start + MOST_STEPS - 1) // MOST_STEPS
-    while at < end:
-        began = at
-        effort[:] = 0.0
-        while at < end and at - began < shortest:  # efforts that act for less than that make one step, of their mean
-            until = end
-            if back > 0:
-                until = min(max(times[(newest - back + 1) % size], at), end)
-            k = (newest - back) % size
+    @kernel
+    def predict(
+        arm: Arm, joints: Array, coriolis: bool, times: NDArray[np.int64], efforts: Array, newest: int, count: int,
+        start: int, end: int, memory: Array,
+    ) -> bool:
+        """Move position and velocity in `memory`, (9, n), from `start` to `end`, ns; whether they stay finite.
+
+        Of the ring of `times` and `efforts` the `count` up to `newest` are known: each acts from its time until the
+        next one's. Each step is the implicit trapezoidal rule for viscous friction, which may be stiff (half a step's
+        friction is added to the rotor inertia), and the midpoint rule for all else. `joints`, (6, n), as of
+        `_joint_rows`.
+        """
+        n, size = memory.shape[1], times.shape[0]
+        state, aim_qd, work = memory[:_AIM], memory[_AIM], memory[_WORK:]
+        q, speed, qdd, effort, force, bias_speed = work[0], work[1], work[2], work[3], work[4], work[5]
+        parameters = arm.parameters
+        back = 0  # the effort that acts at the start, counted from the newest
+        while back < count - 1 and times[(newest - back) % size] > start:
+            back += 1
+        at, shortest = start, (end - start + MOST_STEPS - 1) // MOST_STEPS
+        while at < end:
+            began = at
+            effort[:] = 0.0
+            while at < end and at - began < shortest:  # efforts that act for less make one step, of their mean
+                until = end
+                if back > 0:
+                    until = min(max(times[(newest - back + 1) % size], at), end)
+                k = (newest - back) % size
+                for j in range(n):
+                    effort[j] += efforts[k, j] * (until - at)
+                at = until
+                if at < end:
+                    back -= 1
+            h = 1e-9 * (at - began)
             for j in range(n):
-                effort[j] += efforts[k, j] * (until - at)
-            at = until
-            if at < end:
-                back -= 1
-        h = 1e-9 * (at - began)
-        for j in range(n):
-            parameters[int(joints[_BODY, j]), ROTOR] = joints[_ROTOR, j] + 0.5 * h * joints[_VISCOUS, j]
-            coulomb = joint_compensation(
-                1.0, joints[_STEEPNESS, j], 0.0, joints[_FORWARD, j], joints[_BACKWARD, j], aim_qd[j]
-            )
-            force[j] = effort[j] / (at - began) - joints[_VISCOUS, j] * state[1, j] - coulomb
-            q[j], speed[j] = state[0, j], state[1, j]
-        for half in range(2):
+                parameters[int(joints[_BODY, j]), ROTOR] = joints[_ROTOR, j] + 0.5 * h * joints[_VISCOUS, j]
+                coulomb = joint_compensation(
+                    1.0, joints[_STEEPNESS, j], 0.0, joints[_FORWARD, j], joints[_BACKWARD, j], aim_qd[j]
+                )
+                force[j] = effort[j] / (at - began) - joints[_VISCOUS, j] * state[1, j] - coulomb
+                q[j], speed[j] = state[0, j], state[1, j]
+            for half in range(2):
+                for j in range(n):
+                    if half > 0:
+                        q[j] = state[0, j] + 0.5 * h * (state[1, j] + 0.25 * h * qdd[j])
+                        speed[j] = state[1, j] + 0.5 * h * qdd[j]
+                    bias_speed[j] = speed[j] if coriolis else 0.0
+                if forward_dynamics(arm, q, bias_speed, force, qdd) >= 0:
+                    return False
             for j in range(n):
-                if half > 0:
-                    q[j] = state[0, j] + 0.5 * h * (state[1, j] + 0.25 * h * qdd[j])
-                    speed[j] = state[1, j] + 0.5 * h * qdd[j]
-                bias_speed[j] = speed[j] if coriolis else 0.0
-            if _forward_dynamics(arm, q, bias_speed, force, qdd) != OK:
-                return False
+                state[0, j] += h * (state[1, j] + 0.5 * h * qdd[j])
+                state[1, j] += h * qdd[j]
+        finite = True
         for j in range(n):
-            state[0, j] += h * (state[1, j] + 0.5 * h * qdd[j])
-            state[1, j] += h * qdd[j]
-    finite = True
-    for j in range(n):
-        finite &= math.isfinite(state[0, j]) and math.isfinite(state[1, j])
-    return finite
+            finite &= math.isfinite(state[0, j]) and math.isfinite(state[1, j])
+        return finite
+
+    return predict
+
+
+_PREDICTIONS = {False: _prediction(nasser_kernel), True: _prediction(walker_orin_kernel)}

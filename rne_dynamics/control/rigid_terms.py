@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,8 +15,7 @@ from rne_dynamics.dispatch import mechanism_of
 from rne_dynamics.dynamics.declared.arm import Arm
 from rne_dynamics.dynamics.declared.base_motion import BaseMotion
 from rne_dynamics.dynamics.declared.inertia_code import inertia_of, shared_code
-from rne_dynamics.dynamics.declared.specialised import efforts_parameters
-from rne_dynamics.dynamics.kinematics.random_configuration import random_configuration
+from rne_dynamics.dynamics.declared.specialised import efforts_parameters, sample_of
 from rne_dynamics.dynamics.newton_euler.gravity import gravity_torque, gravity_torque_kernel
 from rne_dynamics.dynamics.newton_euler.newton_euler import inverse_dynamics, inverse_dynamics_kernel
 from rne_dynamics.model.inertia import Array
@@ -60,77 +60,66 @@ def rigid_terms_kernel(
     inverse_dynamics_kernel(weightless_arm, q, rest, correction, terms[3])
 
 
-#: Where the inertia begins in `OwnTerms.packed`: after the address and the base motion.
-_INERTIA = 13
-
-
 class OwnTerms(NamedTuple):
-    """Machine code of the rigid-body terms of models that differ in their payload, and the inertia of one of them.
+    """Machine code of the rigid-body terms of models that differ in their payload, for one of them.
 
     Parameters
     ----------
-    packed
-        What kernels take: the address of the code, exact as a float; the base motion, (12,), at rest; the inertia, as
-        `inertia_of` gives it. The code is ``i32 (q, qd, desired, correction, base, inertia, terms)``, as
-        `rigid_terms_kernel`.
-    code
-        What the memory belongs to.
+    address
+        Of ``i32 (q, qd, desired, correction, base, inertia, terms)``, as `rigid_terms_kernel`; (1,).
+    base
+        Motion of the base, (12,).
+    inertia
+        As `inertia_of` gives it.
     """
 
-    packed: Array
-    code: StateCode
-
-    def on_moving_base(self, base: Array) -> OwnTerms:
-        """The same code with another base motion, (12,)."""
-        moved = self._replace(packed=self.packed.copy())
-        own_base_view(moved.packed)[:] = base
-        return moved
-
-
-def own_base_view(own: Array) -> Array:
-    """The base motion (12,) in `OwnTerms.packed`, to be written to."""
-    return own[1:_INERTIA]
+    address: NDArray[np.int64]
+    base: Array
+    inertia: Array
 
 
 @helper
-def own_rigid_terms(own: Array, q: Array, qd: Array, desired: Array, correction: Array, terms: Array) -> None:
-    """As `rigid_terms_kernel`, of `OwnTerms.packed`; NaN for a state that the machine code refuses.
+def rigid_terms(arm: Any, q: Array, qd: Array, desired: Array, correction: Array, terms: Array) -> None:
+    """As `rigid_terms_kernel`, of an `Arm`, or by machine code of `OwnTerms`; NaN for a state that this refuses.
 
     It refuses NaN, infinity and angles beyond 2³⁰ rad, all of which joint states are checked for before.
     """
-    arrays = q, qd, desired, correction, own[1:_INERTIA], own[_INERTIA:], terms
-    if call(np.int64(own[0]), arrays) != VALID:
-        for j in range(qd.shape[0]):
-            for row in range(4):
-                terms[row, j] = np.nan
+    if len(arm) == len(Arm._fields):
+        topology, parameters, base, _ = arm
+        rigid_terms_kernel(topology, parameters, base, q, qd, desired, correction, terms)
+    else:
+        address, base, inertia = arm
+        if call(address[0], (q, qd, desired, correction, base, inertia, terms)) != VALID:
+            for j in range(qd.shape[0]):
+                for row in range(4):
+                    terms[row, j] = np.nan
 
 
 def own_terms(robot: RobotModel) -> OwnTerms | None:
     """The terms' machine code for a model that shares it (`RobotModel.with_shared_code`); None where there is none."""
+    code = _terms_code(robot)
+    return None if code is None else OwnTerms(np.array([code.address]), robot.base_at_rest, *code.constant)
+
+
+def _terms_code(robot: RobotModel) -> StateCode | None:
     if not robot.shares_code:
         return None
 
     def recipe() -> Recipe:
-        rng = np.random.default_rng(1)
-        sample = random_configuration(robot, rng), *rng.normal(size=(3, robot.n)), rng.normal(size=12)
-        model = robot.topology, efforts_parameters(robot)
+        sample = *sample_of(robot, ("q", "qd", "qdd", "qdd")), np.random.default_rng(2).normal(size=12)
+        model = (Arm(robot.topology, efforts_parameters(robot), None, None),)
         return Recipe("control terms", robot.name, _terms_rows, model, (), sample, (4, robot.n))
 
     code = shared_code(robot, "control terms", recipe, moves_masses=True)
-    if code is None:
-        return None
-    assert code.address < 2**53, "user space of today's processors ends below"
-    inertia = inertia_of(robot, moves_masses=True)
-    return OwnTerms(np.concatenate(([code.address], robot.base_at_rest, inertia)), code)
+    return None if code is None else replace(code, constant=(inertia_of(robot, moves_masses=True),))
 
 
 def _terms_rows(
-    topology: NDArray[np.int64], parameters: Array, q: Array, qd: Array, desired: Array, correction: Array,
-    base: Array, out: Array,
-) -> None:  # fmt: skip
+    arm: Arm, q: Array, qd: Array, desired: Array, correction: Array, base: Array, out: Array
+) -> None:
     """The rows of `rigid_terms_kernel` of each state, (B, 4, n); base motions (B, 12)."""
     for b in range(q.shape[0]):
-        rigid_terms_kernel(topology, parameters, base[b], q[b], qd[b], desired[b], correction[b], out[b])
+        rigid_terms_kernel(arm.topology, arm.parameters, base[b], q[b], qd[b], desired[b], correction[b], out[b])
 
 
 @kernel
@@ -141,11 +130,10 @@ def gravity_only_kernel(topology: NDArray[np.int64], parameters: Array, base: Ar
 
 def gravity_on_bases(robot: RobotModel, q: Array, bases: Array) -> Array:
     """g(q) on each of several bases, whose motions are the rows of `bases`, (B, 12); shape (B, n)."""
-    count, n, own = len(bases), robot.n, own_terms(robot)
-    if own is not None:
+    count, n, code = len(bases), robot.n, _terms_code(robot)
+    if code is not None:
         still = np.zeros((count, n))
-        inertia = np.tile(own.packed[_INERTIA:], (count, 1))
-        terms, refused = own.code.rows((np.tile(q, (count, 1)), still, still, still, bases, inertia), (4, n))
+        terms, refused = code.rows((np.tile(q, (count, 1)), still, still, still, bases), (4, n))
         if not refused.any():
             return terms[:, 2]
     rows = np.zeros((count, n))

@@ -10,7 +10,6 @@ from collections.abc import Mapping
 from types import MappingProxyType
 
 from rne_dynamics.dynamics.composite.mass_matrix import MASS_MATRIX
-from rne_dynamics.dynamics.declared.declared import Declared
 from rne_dynamics.dynamics.declared.quantity import Quantity
 from rne_dynamics.dynamics.derivatives.coriolis import CORIOLIS_MATRIX
 from rne_dynamics.dynamics.derivatives.forward_derivatives import FORWARD_DYNAMICS_DERIVATIVES
@@ -24,7 +23,7 @@ from rne_dynamics.dynamics.kinematics.kinematics import FORWARD_KINEMATICS
 from rne_dynamics.dynamics.newton_euler.gravity import GRAVITY_TORQUE
 from rne_dynamics.dynamics.newton_euler.newton_euler import BIAS_TORQUE, INVERSE_DYNAMICS
 
-QUANTITIES: Mapping[str, Declared] = MappingProxyType(
+QUANTITIES: Mapping[str, Quantity] = MappingProxyType(
     {
         quantity.name: quantity
         for quantity in (
@@ -37,5 +36,5 @@ QUANTITIES: Mapping[str, Declared] = MappingProxyType(
 
 
 def batched() -> dict[str, Quantity]:
-    """Those that `bind` computes for batches: made of one kernel that fills one array."""
-    return {k: v for k, v in QUANTITIES.items() if isinstance(v, Quantity)}
+    """Those that `bind` computes for batches."""
+    return {k: v for k, v in QUANTITIES.items() if v.in_batches}

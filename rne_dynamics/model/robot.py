@@ -15,7 +15,6 @@ from rne_dynamics.errors import ModelError, unknown_name
 from rne_dynamics.model import layout
 from rne_dynamics.model.bodies import Base, Bodies, LinkFrame, merged_bodies
 from rne_dynamics.model.inertia import Array, Inertia, frozen_array
-from rne_dynamics.model.packed_arm import packed
 from rne_dynamics.model.table import RobotTable
 from rne_dynamics.model.tree import KinematicTree, Payload
 
@@ -168,15 +167,6 @@ class RobotModel(Bodies, RobotTable):
         motion = np.zeros(12)
         motion[6:9] = -self.gravity
         return motion
-
-    @cached_property
-    def packed(self) -> Array:
-        """The model in one array, for the plain functions, which look for NaN and infinity."""
-        return self.pack(self.base_at_rest, checked=True)
-
-    def pack(self, base: Array, *, checked: bool) -> Array:
-        """A new array of the model with a base motion (12,); `checked`: functions look for NaN and infinity."""
-        return packed(self, base, checked=checked)
 
     def link(self, name: str) -> LinkFrame:
         """The link of that name.

@@ -145,7 +145,7 @@ def key(recipe: Recipe, form: Form, target: Processor) -> str:
     """Hash of everything that the machine code depends on."""
     digest = hashlib.sha256()
     kernel = f"{recipe.kernel.__module__}.{recipe.kernel.__qualname__}"
-    named = (recipe.quantity, kernel, form.name, recipe.shape, recipe.axis, target, native.llvmlite_version())
+    named = (recipe.quantity, kernel, form.name, recipe.shape, target, native.llvmlite_version())
     for part in (_sources(), repr(named), *map(fingerprint, _kernels(recipe))):
         digest.update(part.encode())
     _add((*recipe.model, *recipe.loads, *recipe.sample), digest.update)

@@ -77,8 +77,6 @@ class Recipe:
         A generic state, a vector for each input: comparisons in the kernel come out the same for almost all states.
     shape
         Of the output for one state.
-    axis
-        Of the output that counts the states: 0, or 1 for an output in parts.
     iteration
         Makes a vector that the kernel takes before the inputs, if it needs one.
     instead
@@ -94,7 +92,6 @@ class Recipe:
     loads: tuple[Array, ...]
     sample: tuple[Array, ...]
     shape: tuple[int, ...]
-    axis: int = 0
     iteration: Iteration | None = None
     instead: Mapping[Callable[..., Any], Callable[..., Any]] = field(default_factory=dict)
     columns: Columns | None = None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -55,7 +56,7 @@ class StateCode:
     def rows(self, inputs: tuple[Array, ...], shape: tuple[int, ...]) -> tuple[Array, NDArray[np.bool_]]:
         """Outputs of this shape for rows of states, and which of them are not valid; (B, …) and (B,)."""
         out, refused = np.empty((len(inputs[0]), *shape)), np.empty(len(inputs[0]), np.bool_)
-        _rows(self.address, inputs, self.constant, out.reshape((len(out), -1)), refused)
+        _rows(self.address, inputs, self.constant, out.reshape((len(out), math.prod(shape))), refused)
         return out, refused
 
     def _function(self, refusals: int, name: str, doc: str, otherwise: Callable[..., Any]) -> Any:

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from rne_dynamics.compiling.kinds import made
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.straight_line.graph import Graph
 from rne_dynamics.straight_line.recipe import Recipe
@@ -72,7 +73,7 @@ def trace(recipe: Recipe, recorder: Callable[[], Graph] = Graph) -> Program:
         found = _recorded(recorder(), replace(recipe, shape=(count + 1, n, n)))
         *_, matrix, shared = np.array([found.graph.values[x] for x in found.results]).reshape(-1, n, n)
         sample = shared.ravel(), matrix[:, 0]
-        one = replace(recipe, kernel=columns.kernel, model=columns.model, loads=(), sample=sample, shape=(n,), axis=0)
+        one = replace(recipe, kernel=columns.kernel, model=columns.model, loads=(), sample=sample, shape=(n,))
         return replace(found, column=_recorded(recorder(), one), replaced=columns.matrices)
     return _recorded(recorder(), recipe)
 
@@ -84,7 +85,7 @@ def _recorded(graph: Graph, recipe: Recipe) -> Program:
         row[0] = [Symbol(graph, graph.input(places + k, value)) for k, value in enumerate(values.tolist())]
         places += len(values)
         rows.append(row)
-    out = zeros((*recipe.shape[: recipe.axis], 1, *recipe.shape[recipe.axis :]))
+    out = zeros((1, *recipe.shape))
     given = [_symbolic(value) for value in (*recipe.model, *rows, *recipe.loads)]
     fault = symbolic_kernels(graph, recipe.instead)(recipe.kernel)(*given, out)
     results = tuple(node_of(graph, x) for x in out.reshape(-1))
@@ -94,5 +95,5 @@ def _recorded(graph: Graph, recipe: Recipe) -> Program:
 def _symbolic(value: Any) -> Any:
     """What a kernel reads, to be calculated with; integers as they are."""
     if isinstance(value, tuple):
-        return type(value)(*map(_symbolic, value))
+        return made(type(value), [*map(_symbolic, value)])
     return value.astype(object) if isinstance(value, np.ndarray) and value.dtype.kind == "f" else value

@@ -66,6 +66,7 @@ class _State:
         self.base, self.q, self.qd = array(self.rows.base), array(self.rows.q), array(self.rows.qd)
         self.qdd, self.tau = array(self.rows.qdd), array(self.rows.tau)
         self.unloaded = self.counter.zeros(1, 0, 6)
+        self.arm = Arm(*self.model, self.base, self.unloaded)
 
     @property
     def operations(self) -> Operations:
@@ -76,18 +77,14 @@ class _State:
 
 
 def _newton_euler(state: _State) -> Operations:
-    state.counter.run(
-        INVERSE_DYNAMICS.batch, *state.model, state.base, state.q, state.qd, state.qdd, state.unloaded,
-        state.zeros(1, state.robot.n),
-    )  # fmt: skip
+    out = state.zeros(1, state.robot.n)
+    state.counter.run(INVERSE_DYNAMICS.batch, state.arm, (), state.q, state.qd, state.qdd, out)
     return state.operations
 
 
 def _nasser(state: _State) -> Operations:
-    state.counter.run(
-        FORWARD_DYNAMICS.batch, *state.model, state.base, state.q, state.qd, state.tau, state.unloaded,
-        state.zeros(1, state.robot.n),
-    )  # fmt: skip
+    out = state.zeros(1, state.robot.n)
+    state.counter.run(FORWARD_DYNAMICS.batch, state.arm, (), state.q, state.qd, state.tau, out)
     return state.operations
 
 

@@ -6,7 +6,6 @@ numbers, each quick in a tight loop, then take four times the time of this one; 
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
@@ -17,17 +16,16 @@ from rne_dynamics.control.computed_torque import (
     TABLE_ROWS,
     ComputedTorque,
     computed_torque_kernel,
-    own_computed_torque_terms,
 )
 from rne_dynamics.control.guards import effort_limiter, effort_limits
 from rne_dynamics.control.guards.effort_limiter import EffortLimiter, Limited, limit_kernel
 from rne_dynamics.control.reference import Reference, RowsReference
-from rne_dynamics.control.rigid_terms import own_base_view
+from rne_dynamics.control.rigid_terms import OwnTerms
 from rne_dynamics.control.supervision.settings import Settings
 from rne_dynamics.control.terms import TorqueTerms
 from rne_dynamics.control.thresholds import OVERSPEED
+from rne_dynamics.dynamics.declared.arm import Arm
 from rne_dynamics.model.inertia import Array
-from rne_dynamics.model.packed_arm import base_view
 from rne_dynamics.spatial.columns import columns
 
 #: Bit of what `answer_kernel` gives back: a joint is as fast as that. Above all bits of the limiter.
@@ -46,26 +44,16 @@ _TABLE, _INTEGRAL, _WEIGHTS, _STEP, _LAW_ROWS = columns(TABLE_ROWS, 1, len(_TERM
 
 @kernel
 def answer_kernel(
-    arm: Array, law: Array, aim: Array, q: Array, qd: Array, place: Array, speed: Array, memory: Array, answer: Array,
-    flags: NDArray[np.uint8],
+    arm: Arm | OwnTerms, law: Array, aim: Array, q: Array, qd: Array, place: Array, speed: Array, memory: Array,
+    answer: Array, flags: NDArray[np.uint8],
 ) -> int:
     """Into the rows of `answer`, (6, n): the terms, each times its weight, and the command; all flags together.
 
-    The law answers for `q` and `qd`; `place` and `speed` are measured, and limits hold for them. `arm` as in
-    `ComputedTorque`, `law` with the rows named above, `aim` (3, n) the reference, `memory` the limiter's; `flags` as
-    for `limit_kernel`.
+    The law answers for `q` and `qd`; `place` and `speed` are measured, and limits hold for them. `arm` as for
+    `computed_torque_kernel`, `law` with the rows named above, `aim` (3, n) the reference, `memory` the limiter's;
+    `flags` as for `limit_kernel`.
     """
     computed_torque_kernel(arm, law[:_INTEGRAL], q, qd, aim[0], aim[1], aim[2], law[_INTEGRAL], answer)
-    return _limited(law, place, speed, memory, answer, flags)
-
-
-@kernel
-def own_answer_kernel(
-    own: Array, law: Array, aim: Array, q: Array, qd: Array, place: Array, speed: Array, memory: Array, answer: Array,
-    flags: NDArray[np.uint8],
-) -> int:
-    """As `answer_kernel`, of `OwnTerms.packed`."""
-    own_computed_torque_terms(own, law[:_INTEGRAL], q, qd, aim[0], aim[1], aim[2], law[_INTEGRAL], answer)
     return _limited(law, place, speed, memory, answer, flags)
 
 
@@ -120,14 +108,8 @@ class QuickAnswer:
 
     def __init__(self, law: ComputedTorque, compensated: frozenset[str]) -> None:
         n = law.robot.n
-        self._own = law.own_terms  # it owns the code that `_arm` has the address of
-        self._kernel: Callable[..., int]
-        if self._own is None:
-            self._kernel, self._arm = answer_kernel, law.arm.copy()
-            self._base = base_view(self._arm)
-        else:
-            self._kernel, self._arm = own_answer_kernel, self._own.packed.copy()
-            self._base = own_base_view(self._arm)
+        arm: Arm | OwnTerms = law.own_terms or law.arm
+        self._arm = arm._replace(base=arm.base.copy())
         self._law = np.zeros((_LAW_ROWS, n))
         self._law[:_INTEGRAL] = law.table
         for row, name in enumerate(_TERMS, _WEIGHTS):
@@ -140,7 +122,7 @@ class QuickAnswer:
 
     def move_base(self, base: Array) -> None:
         """How the base moves from now on, as `BaseMotion.packed` gives it; shape (12,)."""
-        self._base[:] = base
+        self._arm.base[:] = base
 
     def answer(
         self, q: Array, qd: Array, reference: Reference, feedback: float, integral: Array, limiter: EffortLimiter,
@@ -181,7 +163,7 @@ class QuickAnswer:
             law[_WEIGHTS + _FEEDBACK] = self._feedback = feedback
         place, speed = measured or (q, qd)
         answer, flags = np.empty((_ROWS, len(q))), self._flags
-        together = self._kernel(self._arm, law, aim, q, qd, place, speed, limiter.memory, answer, flags)
+        together = answer_kernel(self._arm, law, aim, q, qd, place, speed, limiter.memory, answer, flags)
         command, changed = answer[_COMMAND], together & ~RUNAWAY
         if together < 0:
             limiter.judge(together, dt, command, flags)  # raises

@@ -81,11 +81,8 @@ def moving_base_energies(
         Shapes (B, nq), (B, n).
     """
     rows, pose = len(q), np.array([0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 1.0])  # any: kinetic energy does not depend on it
-    kinetic = np.empty((rows, 1))
-    KINETIC_ENERGY.batch(
-        *with_floating_root(robot), np.zeros((1, 12)), np.hstack([np.tile(pose, (rows, 1)), q]),
-        np.hstack([velocity, qd]), np.empty((1, 0, 6)), kinetic,
-    )  # fmt: skip
+    kinetic, free = np.empty((rows, 1)), Arm(*with_floating_root(robot), np.zeros((1, 12)), np.empty((1, 0, 6)))
+    KINETIC_ENERGY.batch(free, (), np.hstack([np.tile(pose, (rows, 1)), q]), np.hstack([velocity, qd]), kinetic)
     moment = FIRST_MOMENT.answer(robot, q)
     mass = float(robot.parameters[:, MASS].sum())
     potential: Array = -(np.einsum("bij,bj->bi", rotation, moment) + mass * position) @ robot.gravity

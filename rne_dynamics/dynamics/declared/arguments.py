@@ -66,11 +66,12 @@ def _plain_row(value: ArrayLike, width: int) -> Array | None:
     """`value` as one row where it needs no conversion at all, which is the case in a control loop."""
     if type(value) is not np.ndarray or value.dtype != np.float64 or value.shape != (width,):
         return None
-    return value.reshape(1, width) if value.flags.carray and _all_finite(value) else None
+    return value.reshape(1, width) if value.flags.carray and all_finite(value) else None
 
 
 @kernel
-def _all_finite(values: Array) -> bool:
+def all_finite(values: Array) -> bool:
+    """Whether no number of a vector is NaN or infinite."""
     finite = True
     for k in range(values.shape[0]):
         finite &= np.isfinite(values[k])
@@ -103,7 +104,7 @@ def _broadcast_state(robot: RigidRobot, arguments: Mapping[str, ArrayLike]) -> t
             raise ArgumentError(f"leading dimensions do not broadcast: {shapes}") from None
         arrays = [np.broadcast_to(a, (*lead, a.shape[-1])) for a in arrays]
     count = int(np.prod(lead, dtype=np.int64))
-    return lead, [_writable_rows(a, count) for a in arrays]
+    return lead, [np.require(a.reshape(count, a.shape[-1]), np.float64, ["C", "A"]) for a in arrays]
 
 
 def as_floats(name: str, value: ArrayLike) -> Array:
@@ -167,9 +168,3 @@ def _joint_of(robot: RigidRobot, name: str, k: int) -> str:
     if name == "q" and robot.nq != robot.n:
         return ""
     return f" (joint {robot.joint_names[k]!r})"
-
-
-def _writable_rows(array: Array, count: int) -> Array:
-    # kernels are compiled for writable contiguous arrays only; anything else would compile them anew
-    rows = np.ascontiguousarray(array.reshape(count, array.shape[-1]))
-    return rows if rows.flags.writeable else rows.copy()

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rne_dynamics.model.inertia import Array
+from rne_dynamics.model.robot import RobotModel
 
 
 class Arm(NamedTuple):
@@ -28,3 +29,9 @@ class Arm(NamedTuple):
     parameters: Array
     base: Any
     wrenches: Any
+
+
+def arm_of(robot: RobotModel, base: Array | None = None) -> Arm:
+    """A robot without loads, its base at rest or moving as `base` (12,) says."""
+    motion = robot.base_at_rest if base is None else base
+    return Arm(robot.topology, robot.parameters, motion, np.empty((0, 6)))

@@ -92,5 +92,4 @@ def packed_base(robot: RobotModel, motion: BaseMotion | None, lead: tuple[int, .
         raise ArgumentError(
             f"base_motion has leading shape {packed.shape[:-1]}, which does not broadcast to {lead}"
         ) from None
-    # a copy: kernels are compiled for writable arrays only; a broadcast view would compile them anew
-    return np.array(rows.reshape(-1, 12), order="C")
+    return np.ascontiguousarray(rows.reshape(-1, 12))

@@ -14,7 +14,6 @@ from functools import cache
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
-from numpy.typing import NDArray
 
 from rne_dynamics.dynamics.declared.specialised import efforts_parameters
 from rne_dynamics.model.inertia import Array
@@ -41,22 +40,21 @@ def inertia_of(robot: RobotModel, *, moves_masses: bool) -> Array:
 
 
 def inertia_recipe(plain: Recipe, *, moves_masses: bool) -> Recipe:
-    """The recipe of a quantity with `inertia_of` as its last input; its model begins with the robot's arrays.
+    """The recipe of a quantity with `inertia_of` as its last input; its model begins with an `Arm`.
 
     The sample is the robot's own inertia: bodies without mass stay such.
     """
-    topology, parameters, *others = plain.model
-    kernel, count = plain.kernel, len(plain.sample)
-    bodies, columns = np.nonzero(kept_inertia(topology) | (not moves_masses))
+    kernel, (arm, *others) = plain.kernel, plain.model
+    bodies, columns = np.nonzero(kept_inertia(arm.topology) | (not moves_masses))
 
-    def rows(topology: NDArray[np.int64], parameters: Array, *arrays: Any) -> Any:
-        inputs, inertia, rest = arrays[:count], arrays[count], arrays[count + 1 :]
-        changed = parameters.copy()
-        changed[bodies, MASS + columns] = inertia[0]
-        return kernel(topology, changed, *others, *inputs, *rest)
+    def rows(arm: Any, *arrays: Any) -> Any:
+        *others, inertia, out = arrays
+        parameters = arm.parameters.copy()
+        parameters[bodies, MASS + columns] = inertia[0]
+        return kernel(arm._replace(parameters=parameters), *others, out)
 
-    sample = *plain.sample, parameters[bodies, MASS + columns]
-    return replace(plain, kernel=rows, model=(topology, parameters), sample=sample)
+    sample = *plain.sample, arm.parameters[bodies, MASS + columns]
+    return replace(plain, kernel=rows, model=(arm, *others), sample=sample)
 
 
 def shared_code(

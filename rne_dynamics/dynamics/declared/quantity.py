@@ -1,43 +1,66 @@
 """A quantity of an open arm, declared once: its kernel, inputs and output.
 
-From the declaration come the compiled forms (`forms`), the checked function that users call, and what `bind`,
-`c_function`, batches, warm-up and benchmarks need to know.
+From the declaration come the compiled forms (`forms`), machine code of one robot (`specialised`), the checked function
+that users call, and what `bind`, `c_function`, batches, warm-up and benchmarks need to know.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike
 
+from rne_dynamics.compiling.filling import filling
 from rne_dynamics.dynamics.declared.arguments import Wrenches, bodies_wrenches, check_open_arm, state_arrays
+from rne_dynamics.dynamics.declared.arm import Arm, arm_of
 from rne_dynamics.dynamics.declared.base_motion import BaseMotion, packed_base
-from rne_dynamics.dynamics.declared.declared import Declared, Function
-from rne_dynamics.dynamics.declared.forms import Compiled, Shape, compiled_forms, either_form
-from rne_dynamics.dynamics.declared.specialised import RowsForm, with_base_and_loads
+from rne_dynamics.dynamics.declared.forms import Compiled, Shape, Size, compiled_forms
+from rne_dynamics.dynamics.declared.inertia_code import inertia_of, shared_code
+from rne_dynamics.dynamics.declared.parts import in_parts
+from rne_dynamics.dynamics.declared.specialised import (
+    efforts_parameters,
+    kept_code,
+    loaded_recipe,
+    rounded,
+    rows_by,
+    sample_of,
+    with_base_and_loads,
+)
 from rne_dynamics.errors import no_inertia
 from rne_dynamics.model.inertia import Array
+from rne_dynamics.model.mechanism import RigidRobot
 from rne_dynamics.model.robot import RobotModel
+from rne_dynamics.straight_line.recipe import Columns, Recipe
 
 if TYPE_CHECKING:
     from rne_dynamics.straight_line.state_code import StateCode
 
 F = TypeVar("F", bound=Callable[..., Any])
+#: A function of vectors.
+Function = Callable[..., Any]
 #: (robot, base, *inputs, wrenches), all checked and with a row for each state, to the outputs of all states.
 Engine = Callable[..., Array]
+#: Links of a robot that have machine code of their own for one quantity.
+MOST_LINKS = 8
 
 
-class Quantity(Declared):
-    """A quantity whose forms are all made of one kernel.
+class Quantity:
+    """A quantity and all that is made of its kernel.
 
     Parameters
     ----------
-    name, inputs, output
-        As of `Declared`.
+    name
+        Of its public function.
     kernel
-        ``kernel(arm, *inputs, out)`` computes it for one state; `arm` is an `Arm`.
+        ``kernel(arm, *extra, *inputs, out)`` computes it for one state; `arm` is an `Arm`.
+    inputs
+        Names of the vectors that it takes: ``"q"``, then up to two of shape (n,).
+    output
+        Shape of its output, of `Size` and numbers.
     base_motion
         Whether the base may move.
     fault
@@ -50,13 +73,21 @@ class Quantity(Declared):
         forms have it as one, (3, …). `None` for an output that is one array.
     every_mass
         Whether it depends on masses that move no joint's effort, see `with_moved_masses`.
+    extra
+        ``extra(robot, link)`` gives further arguments of the kernel that are the same for all states.
+    of_link
+        Whether it is that of a link.
+    traced, columns
+        What machine code of one robot is made of instead of the batch form, and the last stage, see `Recipe`.
 
     Attributes
     ----------
-    packed, batch
+    one, batch
         Its compiled forms, see `compiled_forms`.
-    without_mimic
-        `packed` for robots without mimic joints alone, if there is a `mimic`.
+    options
+        The options of `bind` that it has: ``"base_motion"``, ``"link"``.
+    in_batches
+        Whether `bind` computes it for batches.
     """
 
     def __init__(
@@ -71,47 +102,177 @@ class Quantity(Declared):
         mimic: Quantity | None = None,
         parts: Callable[..., Any] | None = None,
         every_mass: bool = False,
+        extra: Callable[[RobotModel, str], tuple[Any, ...]] | None = None,
+        of_link: bool = False,
+        traced: Compiled | None = None,
+        columns: Callable[[RobotModel], Columns] | None = None,
     ) -> None:
-        packed, self.batch = compiled_forms(name, kernel, output, apart=parts is not None)
-        options = ("base_motion",) if base_motion else ()
-        super().__init__(name, inputs, output, packed, self.answer, options, parts)
-        self.without_mimic = packed
-        if mimic is not None:
-            self.packed = either_form(name, kernel, packed, mimic.packed)
-        self._fault, self.mimic, self._every_mass = fault, mimic, every_mass
+        self.one, self.batch = compiled_forms(name, kernel, apart=parts is not None)
+        self.name, self.kernel, self.inputs, self.output, self.parts = name, kernel, inputs, output, parts
+        self.options = (*["base_motion"] * base_motion, *["link"] * of_link)
+        self.in_batches = extra is None and columns is None
+        self.mimic = mimic
+        self.plain: Callable[..., Any] = self.answer
+        self.fault, self._every_mass, self._extra = fault, every_mass, extra
+        self._traced, self._columns = traced, columns
 
     def for_robot(self, robot: RobotModel) -> Quantity:
         """The declaration whose kernel computes it for a robot: this one, or that for mimic joints."""
         return self.mimic if self.mimic is not None and robot.has_mimic else self
 
-    def form(self, robot: RobotModel) -> Compiled:
-        """As of `Declared`: that for arms without mimic joints, or with them."""
-        return self.for_robot(robot).without_mimic
+    def extra(self, robot: RobotModel, link: str = "") -> tuple[Any, ...]:
+        """Further arguments of the kernel."""
+        return () if self._extra is None else self._extra(robot, link)
 
-    def rows_form(self, robot: RobotModel, link: str = "") -> RowsForm:
-        """As of `Declared`: the batch form, with the base at rest and no loads."""
-        base, no_loads = robot.base_at_rest.reshape(1, 12), np.empty((1, 0, 6))
-        kernel, model = self.for_robot(robot).batch, (robot.topology, robot.parameters, base)
-        return RowsForm(kernel, model, (no_loads,), moves_masses=not self._every_mass)
+    def shape(self, robot: RigidRobot) -> tuple[int, ...]:
+        """Shape of the output for one state of a robot."""
+        return tuple(k.of(robot) if isinstance(k, Size) else k for k in self.output)
 
-    def fill(self, robot: RobotModel, base: Array, *rows: Array) -> None:
-        """Fill the last of checked rows from the others by the batch form; `SingularInertiaError` where it fails."""
+    def widths(self, robot: RigidRobot) -> tuple[int, ...]:
+        """Numbers in a row of each input."""
+        return tuple(robot.nq if name == "q" else robot.n for name in self.inputs)
+
+    # machine code of one robot
+
+    def recipe(self, robot: RobotModel, link: str = "", base: Array | None = None) -> Recipe:
+        """What straight-line code is made from, for a base at rest or of this motion (12,), and no loads."""
+        parameters = rounded(robot.parameters) if self._every_mass else efforts_parameters(robot)
+        motion = robot.base_at_rest if base is None else base
+        arm = Arm(robot.topology, parameters, motion.reshape(1, 12), np.empty((1, 0, 6)))
+        kernel = self._traced or self.for_robot(robot).batch
+        return Recipe(
+            self.name, robot.name, kernel, (arm, self.extra(robot, link)), (), sample_of(robot, self.inputs),
+            self.shape(robot), columns=None if self._columns is None else self._columns(robot),
+        )  # fmt: skip
+
+    def code(
+        self, robot: RobotModel, link: str = "", base: Array | None = None, *, quick: bool = False
+    ) -> StateCode | None:
+        """Machine code for one state of this robot alone, for a base at rest or of this motion; None without one.
+
+        Plain functions ask with `quick`, see `kept_code`.
+        So have `MOST_LINKS` links: to ask for all links of a robot once would take longer by machine code.
+        """
+        key = self.name, link, b"" if base is None else base.tobytes()
+        if link and key not in robot.own_code:
+            robot.link(link)
+            count = robot.own_code.get(self.name, 0)
+            if count >= MOST_LINKS:
+                return None
+            robot.own_code[self.name] = count + 1
+        return kept_code(robot, key, lambda: self.recipe(robot, link, base), quick=quick)
+
+    def has_code(self, robot: RobotModel, link: str = "") -> bool:
+        """Whether the plain function of a robot has machine code, which is made if that is quick."""
+        return robot.specialised and self.code(robot, link, quick=True) is not None
+
+    def call_code(self, robot: RobotModel, link: str = "", *, loaded: bool = False) -> StateCode | None:
+        """The code of a robot's plain functions, its own or what models share; None without one.
+
+        With `loaded` it takes the base's motion (12,) and loads at the bodies (6 bodies,) after the inputs.
+        """
+        if (loaded and "base_motion" not in self.options) or not (robot.specialised or robot.shares_code):
+            return None
+
+        def made() -> Recipe:
+            plain = self.recipe(robot, link)
+            return loaded_recipe(plain, robot.bodies) if loaded else plain
+
+        if not robot.shares_code:
+            if loaded:
+                return kept_code(robot, (self.name, "loaded"), made, quick=True)
+            return self.code(robot, link, quick=True)
+        moves = not self._every_mass
+        # a link's frame is not in the model's arrays: arms whose tools differ by it alone share no code
+        name = self.name, loaded, *(x.tobytes() if isinstance(x, np.ndarray) else x for x in self.extra(robot, link))
+        code = shared_code(robot, name, made, moves_masses=moves)
+        return None if code is None else replace(code, constant=(inertia_of(robot, moves_masses=moves),))
+
+    # functions of Python
+
+    def general(
+        self, robot: RobotModel, base: Array | None, otherwise: Function, link: str = "", name: str = "",
+        doc: str = "", *, checked: bool = False,
+    ) -> Function:
+        """``f(*inputs, out=None)`` by the general kernel; all else, NaN with `checked` too, goes to `otherwise`."""
+        first = arm_of(robot, base), self.extra(robot, link), checked
         chosen = self.for_robot(robot)
-        fault = chosen.batch(robot.topology, robot.parameters, base, *rows)
-        if fault >= 0:
-            raise no_inertia(getattr(robot, chosen._fault)[fault], robot.name)
+        return filling(chosen.one, first, self.widths(robot), self.shape(robot), otherwise, name or self.name, doc)
 
-    def compute(self, robot: RobotModel, base: Array, *rows: Array) -> Array:
+    def first_call(self, robot: RobotModel, link: str = "") -> Function:
+        """The checked function of the vectors alone for an open arm, kept with it by the name, with the link's if any.
+
+        Machine code for this robot alone, where there is none the general one. `answer` takes vectors that are not one
+        state in contiguous arrays of finite numbers. Other kinds of robots are refused.
+        """
+        check_open_arm(robot)
+        key, otherwise = ((self.name, link), partial(self.answer, robot, link=link)) if link else (
+            self.name, partial(self.answer, robot)
+        )  # fmt: skip
+        code = self.call_code(robot, link)
+        if code is None:
+            fill = self.general(robot, None, otherwise, link, checked=True)
+        else:
+            fill = code.checked(self.name, "", otherwise)
+        call = robot.own_code[key] = self.finished(fill, robot)
+        return call
+
+    def of(self, robot: RobotModel) -> Function:
+        """The checked function of the vectors alone for an open arm, made at the first call."""
+        try:
+            found: Function = robot.own_code[self.name]
+        except (AttributeError, KeyError):
+            return self.first_call(robot)
+        return found
+
+    def finished(self, fill: Function, robot: RobotModel) -> Function:
+        """The function that users call, made of one that fills or makes the output as machine code has it."""
+        return fill if self.parts is None else in_parts(fill, self.parts)
+
+    def public(self, function: F) -> F:
+        """Decorator of the checked function that users call."""
+        self.plain = function
+        return function
+
+    # rows of states
+
+    def fill(self, robot: RobotModel, base: Array, *rows: Array, link: str = "") -> None:
+        """Fill the last of checked rows (inputs, loads, output) by the batch form; raises `SingularInertiaError`."""
+        *inputs, loads, out = rows
+        chosen = self.for_robot(robot)
+        arm = Arm(robot.topology, robot.parameters, base, loads)
+        fault = chosen.batch(arm, self.extra(robot, link), *inputs, out)
+        if fault >= 0:
+            raise no_inertia(getattr(robot, chosen.fault)[fault], robot.name)
+
+    def compute(self, robot: RobotModel, base: Array, *rows: Array, link: str = "") -> Array:
         """The outputs of checked rows by the batch form: an `Engine`."""
-        first = 0 if self.parts is None else 1
-        out = np.empty((*self.shape(robot)[:first], len(rows[0]), *self.shape(robot)[first:]))
-        self.fill(robot, base, *rows, out)
+        out = np.empty((len(rows[0]), *self.shape(robot)))
+        self.fill(robot, base, *rows, out, link=link)
         return out
+
+    def answers(
+        self, robot: RobotModel, base: Array, *rows: Array, link: str = "", loaded: bool, engine: Engine | None = None
+    ) -> Array:
+        """The outputs of checked rows, by machine code where there is some, otherwise by an engine.
+
+        `loaded` says whether the base moves or there are loads.
+        """
+        *inputs, loads = rows
+        code = self.call_code(robot, link, loaded=loaded) if engine in (None, self.compute) else None
+        given = [*inputs, *with_base_and_loads(robot, len(rows[0]), base, loads)] if loaded else inputs
+
+        def general(chosen: Any) -> Array:
+            some = (x if len(x) == 1 else x[chosen] for x in (base, *rows))
+            return partial(self.compute, link=link)(robot, *some) if engine is None else engine(robot, *some)
+
+        return rows_by(code, tuple(given), self.shape(robot), general)
 
     def answer(
         self,
         robot: RobotModel,
         *vectors: ArrayLike,
+        link: str = "",
         wrenches: Wrenches | None = None,
         base_motion: BaseMotion | None = None,
         engine: Engine | None = None,
@@ -128,40 +289,7 @@ class Quantity(Declared):
         check_open_arm(robot)
         lead, rows = state_arrays(robot, **dict(zip(self.inputs, vectors, strict=True)))
         base, loads = packed_base(robot, base_motion, lead), bodies_wrenches(robot, wrenches, lead)
-        code, inputs = None, rows
-        if engine in (None, self.compute):
-            loaded = bool(wrenches) or base_motion is not None
-            code = self.call_code(robot, loaded=loaded)
-            if loaded and code is not None:
-                inputs = [*rows, *with_base_and_loads(robot, len(rows[0]), base, loads)]
-        if code is None:
-            out = (engine or self.compute)(robot, base, *rows, loads)
-        else:
-            out = self._by_own_code(code, robot, tuple(inputs), base, *rows, loads)
-        first = 0 if self.parts is None else 1
-        return out.reshape((*out.shape[:first], *lead, *out.shape[first + 1 :]))
-
-    def _by_own_code(
-        self, code: StateCode, robot: RobotModel, inputs: tuple[Array, ...], base: Array, *rows: Array
-    ) -> Array:
-        """As `compute`, by machine code of these inputs, but for the states that it leaves to the kernel."""
-        out, refused = code.rows(inputs, self.shape(robot))
-        if refused.any():
-            chosen = np.flatnonzero(refused)
-            given = (x if len(x) == 1 else x[chosen] for x in (base, *rows))
-            some = self.compute(robot, *given)
-            out[chosen] = np.moveaxis(some, 0 if self.parts is None else 1, 0)
-        return out if self.parts is None else np.ascontiguousarray(np.moveaxis(out, 0, 1))
-
-    def public(self, function: F) -> F:
-        """Decorator of the checked function that users call."""
-        self.plain = function
-        return function
-
-    def of(self, robot: RobotModel) -> Function:
-        """The checked function of the vectors alone for an open arm, made at the first call."""
-        try:
-            found: Function = robot.own_code[self.name]
-        except (AttributeError, KeyError):
-            return self.first_call(robot, self.answer)
-        return found
+        loaded = bool(wrenches) or base_motion is not None
+        out = self.answers(robot, base, *rows, loads, link=link, loaded=loaded, engine=engine)
+        out = out.reshape((*lead, *self.shape(robot)))
+        return out if self.parts is None else np.ascontiguousarray(np.moveaxis(out, len(lead), 0))

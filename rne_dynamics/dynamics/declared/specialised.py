@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
@@ -15,7 +15,7 @@ from rne_dynamics.model.layout import ROTATION
 from rne_dynamics.model.moved_masses import with_moved_masses
 from rne_dynamics.model.on_tree import OnTree
 from rne_dynamics.model.robot import RobotModel
-from rne_dynamics.straight_line.recipe import Columns, Recipe
+from rne_dynamics.straight_line.recipe import Recipe
 
 if TYPE_CHECKING:
     from rne_dynamics.straight_line.batch_code import BatchCode
@@ -24,80 +24,33 @@ if TYPE_CHECKING:
 C = TypeVar("C")
 #: One thread compiles at a time.
 _COMPILING = threading.Lock()
-#: Place of the base motion among what kernels read before the state.
-_BASE = 2
 
 
-class RowsForm(NamedTuple):
-    """A kernel for rows of states, ``kernel(*model, *inputs, *loads, out)``, and what it reads besides them.
-
-    It fills a row of `out` for each state, or, of an output in three parts, ``out[:, b]``, and returns −1 or the number
-    of what moves no inertia, or nothing.
-
-    Parameters
-    ----------
-    kernel
-        The kernel.
-    model
-        Its first arguments: for most topology, parameters and base motion.
-    loads
-        Those between the states and the output.
-    columns
-        The kernel's last stage, see `Recipe`.
-    moves_masses
-        Whether its output is the same with the parameters of `with_moved_masses`.
-    """
-
-    kernel: Callable[..., Any]
-    model: tuple[Any, ...]
-    loads: tuple[Array, ...] = ()
-    columns: Columns | None = None
-    moves_masses: bool = False
-
-
-class Output(NamedTuple):
-    """A quantity's name and inputs, the shape of its output for one state, and the axis that counts the states."""
-
-    name: str
-    inputs: tuple[str, ...]
-    shape: tuple[int, ...]
-    axis: int
-
-
-def recipe_of(output: Output, form: RowsForm, robot: RobotModel, base: Array | None) -> Recipe:
-    """What straight-line code is made from, for a base at rest or of this motion (12,), and no loads."""
-    parameters = efforts_parameters(robot) if form.moves_masses else rounded(robot.parameters)
-    model: list[Any] = [parameters if value is robot.parameters else value for value in form.model]
-    if base is not None:
-        model[_BASE] = base.reshape(1, 12)
+def sample_of(robot: RobotModel, inputs: tuple[str, ...]) -> tuple[Array, ...]:
+    """A generic state: a configuration for ``"q"``, vectors (n,) for other inputs."""
     rng = np.random.default_rng(1)
     q = random_configuration(robot, rng)
-    sample = tuple(q if name == "q" else rng.normal(size=robot.n) for name in output.inputs)
-    return Recipe(
-        output.name, robot.name, form.kernel, tuple(model), form.loads, sample, output.shape, output.axis,
-        columns=form.columns,
-    )  # fmt: skip
+    return tuple(q if name == "q" else rng.normal(size=robot.n) for name in inputs)
 
 
 def loaded_recipe(plain: Recipe, bodies: int) -> Recipe:
     """The recipe of a quantity, with the base's motion (12,) and loads at the bodies (6 bodies,) as further inputs."""
-    topology, parameters, _ = plain.model
     kernel, rng = plain.kernel, np.random.default_rng(2)
 
-    def rows(topology: Array, parameters: Array, *arrays: Array) -> Any:
+    def rows(arm: Any, extra: tuple[Any, ...], *arrays: Array) -> Any:
         *inputs, base, loads, out = arrays
-        return kernel(topology, parameters, base, *inputs, loads.reshape((len(loads), bodies, 6)), out)
+        loaded = arm._replace(base=base, wrenches=loads.reshape((len(loads), bodies, 6)))
+        return kernel(loaded, extra, *inputs, out)
 
-    sample = *plain.sample, rng.normal(size=12), rng.normal(size=6 * bodies)
-    return replace(plain, kernel=rows, model=(topology, parameters), loads=(), sample=sample)
+    return replace(plain, kernel=rows, sample=(*plain.sample, rng.normal(size=12), rng.normal(size=6 * bodies)))
 
 
-def with_base_and_loads(robot: RobotModel, count: int, base: Array, loads: Array) -> tuple[Array, Array]:
+def with_base_and_loads(robot: RobotModel, count: int, base: Array, loads: Array) -> list[Array]:
     """Rows for the two further inputs of `loaded_recipe`, (B, 12) and (B, 6 bodies), one for each of `count` states."""
     if not loads.size:
         loads = np.zeros((1, robot.bodies, 6))
     flat = loads.reshape(len(loads), 6 * robot.bodies)
-    return tuple(np.ascontiguousarray(np.broadcast_to(x, (count, x.shape[1]))) for x in (base, flat))  # type: ignore[return-value]
+    return [np.ascontiguousarray(np.broadcast_to(x, (count, x.shape[1]))) for x in (base, flat)]
 
 
 def kept_code(
@@ -122,18 +75,20 @@ def kept_code(
     return found
 
 
-def own_rows(
-    robot: RobotModel, name: str, recipe: Callable[[], Recipe], inputs: tuple[Array, ...], shape: tuple[int, ...]
-) -> Array | None:
-    """Outputs of checked rows by machine code for the robot alone, (B, …); None where there is none for all of them.
+def rows_by(
+    code: StateCode | None, inputs: tuple[Array, ...], shape: tuple[int, ...], general: Callable[[Any], Array]
+) -> Array:
+    """Outputs for rows of states, (B, …), by machine code; those that it refuses, or all without code, by `general`.
 
-    For what is no quantity of `bind`. The recipe is made at the first call.
+    ``general(chosen)`` computes the rows of an index array or a slice.
     """
-    code = kept_code(robot, (name,), recipe, quick=True) if robot.specialised else None
     if code is None:
-        return None
+        return general(slice(None))
     out, refused = code.rows(inputs, shape)
-    return None if refused.any() else out
+    if refused.any():
+        chosen = np.flatnonzero(refused)
+        out[chosen] = general(chosen)
+    return out
 
 
 def kept_rows(robot: RobotModel, key: tuple[Any, ...], recipe: Recipe) -> BatchCode | None:

@@ -16,17 +16,14 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from rne_dynamics.compiling.jit import kernel
-from rne_dynamics.compiling.views import shaped
 from rne_dynamics.dynamics.composite.inertia_scale import inertia_scale_kernel
 from rne_dynamics.dynamics.composite.walker_orin import WALKER_ORIN
-from rne_dynamics.dynamics.declared.arguments import Wrenches, bodies_wrenches, state_arrays
+from rne_dynamics.dynamics.declared.arguments import Wrenches
 from rne_dynamics.dynamics.declared.arm import Arm
-from rne_dynamics.dynamics.declared.base_motion import BaseMotion, packed_base
-from rne_dynamics.dynamics.declared.declared import Declared
+from rne_dynamics.dynamics.declared.base_motion import BaseMotion
 from rne_dynamics.dynamics.declared.forms import Compiled, N
-from rne_dynamics.dynamics.declared.specialised import RowsForm
+from rne_dynamics.dynamics.declared.quantity import Quantity
 from rne_dynamics.dynamics.derivatives.inverse_derivatives import (
-    INVERSE_DYNAMICS_DERIVATIVES,
     derivatives_and_wrenches,
     efforts_of_wrenches,
     inverse_derivatives_kernel,
@@ -39,13 +36,8 @@ from rne_dynamics.dynamics.derivatives.mass_factor import (
     solve_vector,
 )
 from rne_dynamics.dynamics.forward_dynamics import FORWARD_DYNAMICS
-from rne_dynamics.errors import no_inertia
 from rne_dynamics.model.inertia import Array
-from rne_dynamics.model.packed_arm import (
-    NO_INERTIA,
-    OK,
-    topology_of,
-)
+from rne_dynamics.model.layout import VELOCITY_INDEX
 from rne_dynamics.model.robot import RobotModel
 from rne_dynamics.straight_line.recipe import Columns
 
@@ -68,46 +60,34 @@ class ForwardDynamicsDerivatives(NamedTuple):
     tau: Array
 
 
-_inverse_derivatives = INVERSE_DYNAMICS_DERIVATIVES.packed
+def _general(forward_dynamics: Compiled, *, of_bodies: bool) -> Compiled:
+    """The kernel for one state: it fills ∂q̈/∂q, ∂q̈/∂q̇, M⁻¹, each (n, n); −1, or a coordinate without inertia.
 
-
-@kernel
-def accelerations_from_efforts(topology: NDArray[np.int64], out: Array) -> int:
-    """Turn ∂τ/∂q, ∂τ/∂q̇, M of `out` (3, B, n, n) into ∂q̈/∂q, ∂q̈/∂q̇, M⁻¹; −1, or a coordinate without inertia."""
-    n = out.shape[2]
-    before, L, size = elimination_tree(topology, n), np.empty((n, n)), np.empty(n)
-    for b in range(out.shape[1]):
-        for i in range(n):
-            size[i] = out[2, b, i, i]
-            for k in range(n):
-                L[i, k] = out[2, b, i, k]
-                out[0, b, i, k] = -out[0, b, i, k]
-                out[1, b, i, k] = -out[1, b, i, k]
-        singular = factor(L, before, size)
-        if singular >= 0:
-            return singular
-        for part in range(2):
-            solve_rows(L, before, out[part, b])
-        put_inverse(L, before, out[2, b])
-    return -1
-
-
-def _packed(forward_dynamics: Compiled) -> Compiled:
-    """The form for one state: it fills `out` (3, n, n) with ∂q̈/∂q, ∂q̈/∂q̇, M⁻¹; otherwise as `compiled_forms`."""
+    `of_bodies` says that forward dynamics returns bodies instead.
+    """
 
     @kernel
-    def forward_derivatives_packed(arm: Array, q: Array, qd: Array, tau: Array, out: Array) -> int:
-        qdd = np.empty(qd.shape[0])
-        code: int = forward_dynamics(arm, q, qd, tau, qdd)
-        if code == OK:
-            code = _inverse_derivatives(arm, q, qd, qdd, out)
-        if code == OK:
-            n = out.shape[1]
-            if accelerations_from_efforts(topology_of(arm), shaped(out, (3, 1, n, n))) >= 0:
-                code = NO_INERTIA
-        return code
+    def forward_derivatives(arm: Arm, q: Array, qd: Array, tau: Array, out: tuple[Array, Array, Array]) -> int:
+        topology, n = arm.topology, qd.shape[0]
+        qdd, L, size = np.empty(n), np.empty((n, n)), np.empty(n)
+        fault: int = forward_dynamics(arm, q, qd, tau, qdd)
+        if fault >= 0:
+            return int(topology[fault, VELOCITY_INDEX]) if of_bodies else fault
+        inverse_derivatives_kernel(arm, q, qd, qdd, out)
+        to_q, to_qd, M = out
+        before = elimination_tree(topology, n)
+        for i in range(n):
+            size[i] = M[i, i]
+            for k in range(n):
+                L[i, k], to_q[i, k], to_qd[i, k] = M[i, k], -to_q[i, k], -to_qd[i, k]
+        singular = factor(L, before, size)
+        if singular < 0:
+            solve_rows(L, before, to_q)
+            solve_rows(L, before, to_qd)
+            put_inverse(L, before, M)
+        return singular
 
-    return forward_derivatives_packed
+    return forward_derivatives
 
 
 def forward_dynamics_derivatives(
@@ -149,63 +129,39 @@ def forward_dynamics_derivatives(
         try:
             call: Callable[..., ForwardDynamicsDerivatives] = robot.own_code["forward_dynamics_derivatives"]
         except (AttributeError, KeyError):
-            call = FORWARD_DYNAMICS_DERIVATIVES.first_call(robot, _checked)
+            call = FORWARD_DYNAMICS_DERIVATIVES.of(robot)
         return call(q, qd, tau)
-    return _checked(robot, q, qd, tau, wrenches, base_motion)
-
-
-def _checked(
-    robot: RobotModel,
-    q: ArrayLike,
-    qd: ArrayLike,
-    tau: ArrayLike,
-    wrenches: Wrenches | None = None,
-    base_motion: BaseMotion | None = None,
-) -> ForwardDynamicsDerivatives:
-    simple = wrenches is None and base_motion is None
-    lead, (positions, velocities, efforts) = state_arrays(robot, q=q, qd=qd, tau=tau)
-    base = packed_base(robot, base_motion, lead)
-    loads = bodies_wrenches(robot, wrenches, lead)
-    rows = positions, velocities, efforts
-    own = FORWARD_DYNAMICS_DERIVATIVES.own_rows(robot, rows, more=None if simple else (base, loads))
-    if own is not None:
-        return ForwardDynamicsDerivatives(*np.moveaxis(own, 1, 0).reshape((3, *lead, robot.n, robot.n)))
-    accelerations = FORWARD_DYNAMICS.compute(robot, base, *rows, loads)
-    out = INVERSE_DYNAMICS_DERIVATIVES.compute(robot, base, positions, velocities, accelerations, loads)
-    coordinate = accelerations_from_efforts(robot.topology, out)
-    if coordinate >= 0:
-        raise no_inertia(robot.joint_names[coordinate], robot.name)
-    return ForwardDynamicsDerivatives(*out.reshape((3, *lead, robot.n, robot.n)))
+    return ForwardDynamicsDerivatives(
+        *FORWARD_DYNAMICS_DERIVATIVES.answer(robot, q, qd, tau, wrenches=wrenches, base_motion=base_motion)
+    )
 
 
 @kernel
-def _rows(
-    topology: NDArray[np.int64], parameters: Array, base: Array, q: Array, qd: Array, tau: Array, wrenches: Array,
-    out: Array,
-) -> int:  # fmt: skip
-    """∂τ/∂q, ∂τ/∂q̇, M⁻¹ and M's factor, (4, B, n, n), for straight-line code; `_column` makes the answer of them.
+def _rows(arms: Arm, extra: tuple[()], q: Array, qd: Array, tau: Array, out: Array) -> int:
+    """∂τ/∂q, ∂τ/∂q̇, M⁻¹ and M's factor, (B, 4, n, n), for straight-line code; `_column` makes the answer of them.
 
     M and the bias torque come from the derivatives of inverse dynamics at q̈ = 0, and q̈ from M's factor: for six joints
     87 % of the operations that another algorithm for q̈ takes.
     """
+    topology, parameters, base, wrenches = arms
     n = out.shape[2]
     before = elimination_tree(topology, n)
     zero, bias, qdd, size = np.zeros(n), np.empty(n), np.empty(n), np.empty(n)
-    for b in range(out.shape[1]):
+    for b in range(out.shape[0]):
         arm = Arm(topology, parameters, base[0], wrenches[0])
-        f = derivatives_and_wrenches(arm, q[b], qd[b], zero, (out[0, b], out[1, b], out[2, b]))
+        f = derivatives_and_wrenches(arm, q[b], qd[b], zero, (out[b, 0], out[b, 1], out[b, 2]))
         efforts_of_wrenches(topology, parameters, f, bias)
         for i in range(n):
             qdd[i] = tau[b, i] - bias[i]
             for k in range(i + 1):
-                out[3, b, i, k] = out[2, b, i, k]
+                out[b, 3, i, k] = out[b, 2, i, k]
         inertia_scale_kernel(topology, parameters, q[b], size)
-        singular = factor(out[3, b], before, size)
+        singular = factor(out[b, 3], before, size)
         if singular >= 0:
             return singular
-        solve_vector(out[3, b], before, qdd)
-        inverse_derivatives_kernel(arm, q[b], qd[b], qdd, (out[0, b], out[1, b], out[2, b]))
-        put_inverse(out[3, b], before, out[2, b])
+        solve_vector(out[b, 3], before, qdd)
+        inverse_derivatives_kernel(arm, q[b], qd[b], qdd, (out[b, 0], out[b, 1], out[b, 2]))
+        put_inverse(out[b, 3], before, out[b, 2])
     return -1
 
 
@@ -220,23 +176,14 @@ def _column(topology: NDArray[np.int64], L: Array, x: Array, out: Array) -> None
         solve_vector(L[b].reshape((n, n)), before, out[b])
 
 
-def _rows_form(robot: RobotModel, link: str = "") -> RowsForm:
-    columns = Columns(_column, (robot.topology,), matrices=2)
-    return INVERSE_DYNAMICS_DERIVATIVES.rows_form(robot)._replace(kernel=_rows, columns=columns)
+def _declared(forward_dynamics: Quantity, mimic: Quantity | None) -> Quantity:
+    kernel = _general(forward_dynamics.kernel, of_bodies=mimic is not None)
+    return Quantity(
+        "forward_dynamics_derivatives", kernel, ("q", "qd", "tau"), (3, N, N),
+        base_motion=True, fault="joint_names", mimic=mimic, parts=ForwardDynamicsDerivatives, traced=_rows,
+        columns=lambda robot: Columns(_column, (robot.topology,), matrices=2),
+    )  # fmt: skip
 
 
-class _ForwardDerivatives(Declared):
-    """Two compiled functions, one after the other."""
-
-    made_of = FORWARD_DYNAMICS, INVERSE_DYNAMICS_DERIVATIVES
-    _for_mimic = _packed(WALKER_ORIN.packed)
-
-    def form(self, robot: RobotModel) -> Compiled:
-        """As of `Quantity`."""
-        return self._for_mimic if robot.has_mimic else self.packed
-
-
-FORWARD_DYNAMICS_DERIVATIVES = _ForwardDerivatives(
-    "forward_dynamics_derivatives", ("q", "qd", "tau"), (3, N, N), _packed(FORWARD_DYNAMICS.without_mimic),
-    forward_dynamics_derivatives, ("base_motion",), ForwardDynamicsDerivatives, rows=_rows_form,
-)  # fmt: skip
+FORWARD_DYNAMICS_DERIVATIVES = _declared(FORWARD_DYNAMICS, _declared(WALKER_ORIN, None))
+FORWARD_DYNAMICS_DERIVATIVES.public(forward_dynamics_derivatives)

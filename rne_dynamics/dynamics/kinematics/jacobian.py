@@ -6,36 +6,18 @@ Rows are linear then angular velocity of the link's frame at its origin, in worl
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import partial
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from rne_dynamics.compiling.jit import helper, kernel
 from rne_dynamics.compiling.tables import per_body
-from rne_dynamics.dynamics.declared.arguments import state_arrays
-from rne_dynamics.dynamics.declared.declared import Declared
-from rne_dynamics.dynamics.declared.forms import Compiled, N
-from rne_dynamics.dynamics.declared.specialised import RowsForm
+from rne_dynamics.dynamics.declared.arm import Arm
+from rne_dynamics.dynamics.declared.forms import N
+from rne_dynamics.dynamics.declared.quantity import Quantity
 from rne_dynamics.dynamics.kinematics.joint_motion import joint_placement
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.layout import BASE, FLOATING, KIND, MULTIPLIER, PARENT, PRISMATIC, VELOCITY_INDEX
-from rne_dynamics.model.packed_arm import (
-    COORDINATES,
-    FRAME_POSITION,
-    LINKS,
-    NO_SUCH_LINK,
-    OK,
-    OVERLAPPING,
-    WRONG_SHAPE,
-    head_of,
-    link_bodies_of,
-    link_frames_of,
-    parameters_of,
-    refusal,
-    shared,
-    topology_of,
-)
 from rne_dynamics.model.robot import RobotModel
 from rne_dynamics.spatial.rows import slice_vector
 from rne_dynamics.spatial.vector import (
@@ -101,38 +83,20 @@ def _add_joint(topology: NDArray[np.int64], parameters: Array, i: int, R: Matrix
 
 
 @kernel
-def jacobian_batch(topology: NDArray[np.int64], parameters: Array, body: int, point: Array, q: Array, J: Array) -> None:
-    """`jacobian_kernel` over rows: q (B, nq), J (B, 6, n)."""
-    for b in range(q.shape[0]):
-        jacobian_kernel(topology, parameters, body, point, q[b], J[b])
+def _jacobian(arm: Arm, body: int, point: Array, q: Array, J: Array) -> None:
+    jacobian_kernel(arm.topology, arm.parameters, body, point, q, J)
 
 
-@helper
-def refusal_of_link(arm: Array, link: int, J: Array) -> int:
-    """`OK`, or why there is no such link, or J is not (6, n)."""
-    if not 0 <= link < head_of(arm, LINKS):
-        return NO_SUCH_LINK
-    return OK if J.shape[0] == 6 and J.shape[1] == head_of(arm, COORDINATES) else WRONG_SHAPE
+def place_of_link(robot: RobotModel, link: str) -> tuple[int, Array]:
+    """A link's body, and its origin in the body's frame."""
+    frame = robot.link(link)
+    return frame.body, frame.position
 
 
-@kernel
-def jacobian_packed(arm: Array, link: int, q: Array, J: Array) -> int:
-    """Fill J (6, n) of the link of that number; otherwise as `compiled_forms`."""
-    code = refusal(arm, q)
-    if code == OK:
-        code = refusal_of_link(arm, link, J)
-    if code != OK:
-        return code
-    if shared(J, arm, q):
-        return OVERLAPPING
-    topology, parameters, body = topology_of(arm), parameters_of(arm), link_bodies_of(arm)[link]
-    if body < 0:
-        J[:, :] = 0.0
-    else:
-        jacobian_kernel(topology, parameters, body, link_frames_of(arm)[link, FRAME_POSITION:], q, J)
-    return OK
+JACOBIAN = Quantity("jacobian", _jacobian, ("q",), (6, N), every_mass=True, extra=place_of_link, of_link=True)
 
 
+@JACOBIAN.public
 def jacobian(robot: RobotModel, q: ArrayLike, link: str) -> Array:
     """Jacobian of a link: (linear, angular) velocity of its frame at its origin in world axes = J q̇.
 
@@ -160,36 +124,5 @@ def jacobian(robot: RobotModel, q: ArrayLike, link: str) -> Array:
     try:
         call: Callable[..., Array] = robot.own_code["jacobian", link]
     except (AttributeError, KeyError):
-        call = JACOBIAN.first_call(robot, _jacobian, link)
+        call = JACOBIAN.first_call(robot, link)
     return call(q)
-
-
-def _jacobian(robot: RobotModel, link: str, q: ArrayLike) -> Array:
-    frame = robot.link(link)
-    lead, (positions,) = state_arrays(robot, q=q)
-    own = JACOBIAN.own_rows(robot, (positions,), link)
-    if own is not None:
-        return own.reshape((*lead, 6, robot.n))
-    J = np.zeros((positions.shape[0], 6, robot.n))
-    if frame.body >= 0:
-        jacobian_batch(robot.topology, robot.parameters, frame.body, frame.position, positions, J)
-    return J.reshape((*lead, 6, robot.n))
-
-
-def rows_form(kernel: Compiled, robot: RobotModel, link: str) -> RowsForm:
-    """The form for rows of states of one link, of a kernel as `jacobian_batch`."""
-    frame = robot.link(link)
-    if frame.body < 0:
-        return RowsForm(_fixed, (robot.topology, robot.parameters))
-    return RowsForm(kernel, (robot.topology, robot.parameters, frame.body, frame.position))
-
-
-def _fixed(*model_inputs_and_out: Array) -> None:
-    """The Jacobian, and its rate, of a link fixed to the base."""
-    model_inputs_and_out[-1][:] = 0.0
-
-
-JACOBIAN = Declared(
-    "jacobian", ("q",), (6, N), jacobian_packed, jacobian, ("link",),
-    rows=partial(rows_form, jacobian_batch),
-)  # fmt: skip

@@ -3,30 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import partial
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from rne_dynamics.compiling.jit import helper, kernel
-from rne_dynamics.dynamics.declared.arguments import state_arrays
-from rne_dynamics.dynamics.declared.declared import Declared
+from rne_dynamics.dynamics.declared.arm import Arm
 from rne_dynamics.dynamics.declared.forms import N
-from rne_dynamics.dynamics.kinematics.jacobian import add_column, refusal_of_link, rows_form
+from rne_dynamics.dynamics.declared.quantity import Quantity
+from rne_dynamics.dynamics.kinematics.jacobian import add_column, place_of_link
 from rne_dynamics.dynamics.kinematics.world_motion import motions_in_world
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.layout import BASE, FLOATING, KIND, MULTIPLIER, PARENT, PRISMATIC, VELOCITY_INDEX
-from rne_dynamics.model.packed_arm import (
-    FRAME_POSITION,
-    OK,
-    OVERLAPPING,
-    link_bodies_of,
-    link_frames_of,
-    parameters_of,
-    refusal,
-    shared,
-    topology_of,
-)
 from rne_dynamics.model.robot import RobotModel
 from rne_dynamics.spatial.pairs import motion_at
 from rne_dynamics.spatial.rows import slice_vector
@@ -65,32 +53,16 @@ def jacobian_rate_kernel(
 
 
 @kernel
-def jacobian_rate_batch(
-    topology: NDArray[np.int64], parameters: Array, body: int, point: Array, q: Array, qd: Array, J: Array
-) -> None:
-    """`jacobian_rate_kernel` over rows: q (B, nq), qd (B, n), J (B, 6, n)."""
-    for b in range(q.shape[0]):
-        jacobian_rate_kernel(topology, parameters, body, point, q[b], qd[b], J[b])
+def _jacobian_rate(arm: Arm, body: int, point: Array, q: Array, qd: Array, J: Array) -> None:
+    jacobian_rate_kernel(arm.topology, arm.parameters, body, point, q, qd, J)
 
 
-@kernel
-def jacobian_rate_packed(arm: Array, link: int, q: Array, qd: Array, J: Array) -> int:
-    """`jacobian_packed` for the Jacobian's time derivative."""
-    code = refusal(arm, q, qd)
-    if code == OK:
-        code = refusal_of_link(arm, link, J)
-    if code != OK:
-        return code
-    if shared(J, arm, q, qd):
-        return OVERLAPPING
-    topology, parameters, body = topology_of(arm), parameters_of(arm), link_bodies_of(arm)[link]
-    if body < 0:
-        J[:, :] = 0.0
-    else:
-        jacobian_rate_kernel(topology, parameters, body, link_frames_of(arm)[link, FRAME_POSITION:], q, qd, J)
-    return OK
+JACOBIAN_RATE = Quantity(
+    "jacobian_rate", _jacobian_rate, ("q", "qd"), (6, N), every_mass=True, extra=place_of_link, of_link=True
+)
 
 
+@JACOBIAN_RATE.public
 def jacobian_rate(robot: RobotModel, q: ArrayLike, qd: ArrayLike, link: str) -> Array:
     """Time derivative of `jacobian`: the link's acceleration is J q̈ + J̇ q̇; shape (…, 6, n).
 
@@ -99,23 +71,5 @@ def jacobian_rate(robot: RobotModel, q: ArrayLike, qd: ArrayLike, link: str) -> 
     try:
         call: Callable[..., Array] = robot.own_code["jacobian_rate", link]
     except (AttributeError, KeyError):
-        call = JACOBIAN_RATE.first_call(robot, _jacobian_rate, link)
+        call = JACOBIAN_RATE.first_call(robot, link)
     return call(q, qd)
-
-
-def _jacobian_rate(robot: RobotModel, link: str, q: ArrayLike, qd: ArrayLike) -> Array:
-    frame = robot.link(link)
-    lead, (positions, velocities) = state_arrays(robot, q=q, qd=qd)
-    own = JACOBIAN_RATE.own_rows(robot, (positions, velocities), link)
-    if own is not None:
-        return own.reshape((*lead, 6, robot.n))
-    J = np.zeros((positions.shape[0], 6, robot.n))
-    if frame.body >= 0:
-        jacobian_rate_batch(robot.topology, robot.parameters, frame.body, frame.position, positions, velocities, J)
-    return J.reshape((*lead, 6, robot.n))
-
-
-JACOBIAN_RATE = Declared(
-    "jacobian_rate", ("q", "qd"), (6, N), jacobian_rate_packed, jacobian_rate, ("link",),
-    rows=partial(rows_form, jacobian_rate_batch),
-)  # fmt: skip

@@ -11,31 +11,14 @@ from numpy.typing import ArrayLike, NDArray
 
 from rne_dynamics.compiling.jit import helper, kernel
 from rne_dynamics.compiling.tables import per_body
-from rne_dynamics.compiling.views import shaped
-from rne_dynamics.dynamics.declared.arguments import state_arrays
-from rne_dynamics.dynamics.declared.declared import Declared
+from rne_dynamics.dynamics.declared.arm import Arm
 from rne_dynamics.dynamics.declared.parts import Bound, filled
-from rne_dynamics.dynamics.declared.specialised import RowsForm
+from rne_dynamics.dynamics.declared.quantity import Quantity
 from rne_dynamics.dynamics.kinematics.joint_motion import joint_turns, placement_at_turn
 from rne_dynamics.errors import ArgumentError
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.layout import BASE, PARENT
 from rne_dynamics.model.mechanism import RigidRobot
-from rne_dynamics.model.packed_arm import (
-    FRAME_POSITION,
-    FRAME_ROTATION,
-    LINKS,
-    OK,
-    OVERLAPPING,
-    WRONG_SHAPE,
-    head_of,
-    link_bodies_of,
-    link_frames_of,
-    parameters_of,
-    refusal,
-    shared,
-    topology_of,
-)
 from rne_dynamics.model.robot import RobotModel
 from rne_dynamics.spatial.columns import columns
 from rne_dynamics.spatial.rows import matrix_at, put, put_matrix, vector_at
@@ -78,44 +61,15 @@ def body_poses_batch(topology: NDArray[np.int64], parameters: Array, q: Array, p
 
 
 @kernel
-def forward_kinematics_packed(arm: Array, q: Array, out: Array) -> int:
-    """Fill `out` (12 links,) with R (3, 3) of all links, then p (3,) of all links; otherwise as `compiled_forms`."""
-    code = refusal(arm, q)
-    if code != OK:
-        return code
-    links = head_of(arm, LINKS)
-    if out.shape[0] != 12 * links:
-        return WRONG_SHAPE
-    if shared(out, arm, q):
-        return OVERLAPPING
-    turns, positions = shaped(out[: 9 * links], (links, 9)), shaped(out[9 * links :], (links, 3))
-    _put_link_poses(topology_of(arm), parameters_of(arm), link_bodies_of(arm), link_frames_of(arm), q, turns, positions)
-    return OK
-
-
-@helper
-def _put_link_poses(
-    topology: NDArray[np.int64], parameters: Array, bodies: NDArray[np.int64], frames: Array, q: Array, turns: Array,
-    position: Array,
-) -> None:  # fmt: skip
-    """Fill turns (links, 9) and position (links, 3) of all links."""
-    X = world_poses(topology, parameters, q)
-    for k in range(bodies.shape[0]):
-        frame = matrix_at(frames, k, FRAME_ROTATION), vector_at(frames, k, FRAME_POSITION)
+def link_poses_kernel(arm: Arm, bodies: NDArray[np.int64], frames: Array, q: Array, out: Array) -> None:
+    """Turns and then positions of all links, of one state; fills out (12 links,)."""
+    X, links = world_poses(arm.topology, arm.parameters, q), bodies.shape[0]
+    turns, position = out[: 9 * links].reshape((links, 9)), out[9 * links :].reshape((links, 3))
+    for k in range(links):
+        frame = matrix_at(frames, k, ROTATION), vector_at(frames, k, POSITION)
         R, p = placed(X[bodies[k]], frame)
         put_matrix(turns, k, 0, R)
         put(position, k, 0, p)
-
-
-@kernel
-def link_poses_batch(
-    topology: NDArray[np.int64], parameters: Array, bodies: NDArray[np.int64], frames: Array, q: Array, out: Array
-) -> None:
-    """Turns and then positions of all links for rows of states: q (B, nq), out (B, 12 links)."""
-    links = bodies.shape[0]
-    for b in range(q.shape[0]):
-        turns, position = out[b, : 9 * links].reshape((links, 9)), out[b, 9 * links :].reshape((links, 3))
-        _put_link_poses(topology, parameters, bodies, frames, q[b], turns, position)
 
 
 @dataclass(frozen=True, eq=False)
@@ -163,36 +117,27 @@ def forward_kinematics(robot: RobotModel, q: ArrayLike) -> LinkPoses:
     try:
         call: Callable[..., LinkPoses] = robot.own_code["forward_kinematics"]
     except (AttributeError, KeyError):
-        call = FORWARD_KINEMATICS.first_call(robot, _checked)
+        call = FORWARD_KINEMATICS.first_call(robot)
     return call(q)
 
 
-def _checked(robot: RobotModel, q: ArrayLike) -> LinkPoses:
-    """`forward_kinematics` of states of any leading shape."""
-    lead, (positions,) = state_arrays(robot, q=q)
-    count, rows = len(robot.links), FORWARD_KINEMATICS.own_rows(robot, (positions,))
-    if rows is None:
-        rows, form = np.empty((len(positions), 12 * count)), FORWARD_KINEMATICS.rows_form(robot)
-        form.kernel(*form.model, positions, rows)
-    return _poses_of_links(robot, rows.reshape((*lead, 12 * count)))
-
-
 def _poses_of_links(robot: RobotModel, flat: Array) -> LinkPoses:
-    """The poses in rows as `link_poses_batch` fills them, shape (…, 12 links)."""
+    """The poses in rows as `link_poses_kernel` fills them, shape (…, 12 links)."""
     links, lead = len(robot.links), flat.shape[:-1]
     return LinkPoses(
         robot, flat[..., : 9 * links].reshape((*lead, links, 3, 3)), flat[..., 9 * links :].reshape((*lead, links, 3))
     )
 
 
-class _Poses(Declared):
-    """Two outputs, in machine code one after the other in a row."""
+def _frames(robot: RobotModel, link: str) -> tuple[NDArray[np.int64], Array]:
+    """The body of every link, −1 for the base, and its frame in that body's, (links, POSE_COLUMNS)."""
+    frames = robot.links.values()
+    bodies = np.array([frame.body for frame in frames], dtype=np.int64)
+    return bodies, np.array([[*frame.rotation.ravel(), *frame.position] for frame in frames])
 
-    def rows_form(self, robot: RobotModel, link: str = "") -> RowsForm:
-        frames = robot.links.values()
-        bodies = np.array([frame.body for frame in frames], dtype=np.int64)
-        places = np.array([[*frame.rotation.ravel(), *frame.position] for frame in frames])
-        return RowsForm(link_poses_batch, (robot.topology, robot.parameters, bodies, places))
+
+class _Poses(Quantity):
+    """Two outputs, in machine code one after the other in a row."""
 
     def shape(self, robot: RigidRobot) -> tuple[int, ...]:
         return (12 * len(robot.links),)
@@ -207,6 +152,8 @@ class _Poses(Declared):
                 row = fill(q)
                 if isinstance(row, LinkPoses):
                     return row
+                if row.ndim > 1:
+                    return _poses_of_links(robot, row)
                 return LinkPoses(robot, view(turns, double, row), view(positions, double, row, place))
             if not isinstance(out, LinkPoses):
                 kind = type(out).__name__
@@ -221,4 +168,5 @@ class _Poses(Declared):
         return bound
 
 
-FORWARD_KINEMATICS = _Poses("forward_kinematics", ("q",), (), forward_kinematics_packed, forward_kinematics)
+FORWARD_KINEMATICS = _Poses("forward_kinematics", link_poses_kernel, ("q",), (), every_mass=True, extra=_frames)
+FORWARD_KINEMATICS.public(forward_kinematics)

@@ -9,7 +9,9 @@ from numpy.typing import NDArray
 
 from rne_dynamics.compiling.jit import helper, kernel
 from rne_dynamics.compiling.tables import per_body
-from rne_dynamics.dynamics.declared.specialised import Output, RowsForm, own_rows, recipe_of
+from rne_dynamics.dynamics.declared.arm import Arm
+from rne_dynamics.dynamics.declared.forms import BODIES
+from rne_dynamics.dynamics.declared.quantity import Quantity
 from rne_dynamics.dynamics.kinematics.joint_motion import joint_turns, placement_at_turn
 from rne_dynamics.dynamics.kinematics.kinematics import POSE_COLUMNS, put_pose
 from rne_dynamics.model.inertia import Array
@@ -27,7 +29,6 @@ from rne_dynamics.spatial.pairs import (
     turned,
 )
 from rne_dynamics.spatial.vector import IDENTITY, ZERO, Matrix, add, column, compose, cross, rotate, scale
-from rne_dynamics.straight_line.recipe import Recipe
 
 # columns, one row a body, all in world axes: the pose as in `kinematics`, (v, ω), and (v̇, ω̇) at q̈ = 0
 _, VELOCITY, DRIFT, DRIFT_COLUMNS = columns(POSE_COLUMNS, 6, 6)
@@ -85,23 +86,14 @@ def world_motion(
 
 
 @kernel
-def body_motions_batch(topology: NDArray[np.int64], parameters: Array, q: Array, qd: Array, out: Array) -> None:
-    """Pose and (v, ω) of every body over rows: q (B, nq), qd (B, n), out (B, bodies, WORK_COLUMNS)."""
-    for b in range(q.shape[0]):
-        world_motion(topology, parameters, q[b], qd[b], out[b], None)
+def _body_motions(arm: Arm, q: Array, qd: Array, out: Array) -> None:
+    """Pose and (v, ω) of every body, of one state; out (bodies, WORK_COLUMNS)."""
+    world_motion(arm.topology, arm.parameters, q, qd, out, None)
+
+
+BODY_MOTIONS = Quantity("body_motions", _body_motions, ("q", "qd"), (BODIES, WORK_COLUMNS), every_mass=True)
 
 
 def body_motions(robot: RobotModel, q: Array, qd: Array) -> Array:
-    """What `body_motions_batch` computes, of checked rows; (B, bodies, WORK_COLUMNS)."""
-    shape, model = (robot.bodies, WORK_COLUMNS), (robot.topology, robot.parameters)
-
-    def recipe() -> Recipe:
-        output = Output("body motions", ("q", "qd"), shape, 0)
-        return recipe_of(output, RowsForm(body_motions_batch, model), robot, None)
-
-    own = own_rows(robot, "body motions", recipe, (q, qd), shape)
-    if own is not None:
-        return own
-    out = np.empty((len(q), *shape))
-    body_motions_batch(*model, q, qd, out)
-    return out
+    """Pose and (v, ω) of every body, of checked rows; (B, bodies, WORK_COLUMNS)."""
+    return BODY_MOTIONS.answers(robot, robot.base_at_rest.reshape(1, 12), q, qd, np.empty((1, 0, 6)), loaded=False)

@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from rne_dynamics.dynamics.declared.arguments import state_arrays
 from rne_dynamics.dynamics.declared.base_motion import BaseMotion, packed_base
-from rne_dynamics.dynamics.declared.specialised import Output, RowsForm, own_rows, recipe_of
+from rne_dynamics.dynamics.declared.specialised import kept_code, rounded, sample_of
 from rne_dynamics.dynamics.lagrange.lagrange import LagrangeTerms, lagrange_batch
 from rne_dynamics.dynamics.newton_euler.moving_root import with_floating_root
 from rne_dynamics.model.inertia import Array
@@ -52,11 +52,17 @@ def _by_own_code(robot: RobotModel, model: tuple[Any, ...], q: Array, qd: Array)
     shape = (2 * robot.n**2 + 4 * robot.n,)
 
     def recipe() -> Recipe:
-        form = RowsForm(_flat_terms, model, (np.empty((1, 0, 6)),))
-        return recipe_of(Output("lagrange_terms", ("q", "qd"), shape, 0), form, robot, None)
+        topology, parameters, field = model
+        return Recipe(
+            "lagrange_terms", robot.name, _flat_terms, (topology, rounded(parameters), field), (np.empty((1, 0, 6)),),
+            sample_of(robot, ("q", "qd")), shape,
+        )  # fmt: skip
 
-    flat = own_rows(robot, "lagrange_terms", recipe, (q, qd), shape)
-    return None if flat is None else _parts(flat, robot.n)
+    code = kept_code(robot, ("lagrange_terms",), recipe, quick=True) if robot.specialised else None
+    if code is None:
+        return None
+    flat, refused = code.rows((q, qd), shape)
+    return None if refused.any() else _parts(flat, robot.n)
 
 
 def form_terms_on_moving_base(

@@ -13,20 +13,14 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-from rne_dynamics.compiling.jit import helper, kernel
+from rne_dynamics.compiling.jit import kernel
 from rne_dynamics.dynamics.declared.arguments import Wrenches, as_floats, bodies_wrenches, state_arrays
 from rne_dynamics.dynamics.declared.arm import Arm
 from rne_dynamics.dynamics.declared.base_motion import BaseMotion, packed_base
-from rne_dynamics.dynamics.declared.specialised import (
-    Output,
-    RowsForm,
-    loaded_recipe,
-    own_rows,
-    recipe_of,
-    with_base_and_loads,
-)
+from rne_dynamics.dynamics.declared.forms import BODIES
+from rne_dynamics.dynamics.declared.quantity import Quantity
 from rne_dynamics.dynamics.newton_euler.newton_euler import body_wrenches
 from rne_dynamics.errors import unknown_name
 from rne_dynamics.model.bodies import LinkFrame
@@ -36,14 +30,13 @@ from rne_dynamics.model.tree import JointKind, TreeJoint
 from rne_dynamics.spatial.columns import columns
 from rne_dynamics.spatial.pairs import put_pair
 from rne_dynamics.spatial.rows import put, put_matrix
-from rne_dynamics.straight_line.recipe import Recipe
 
 # columns: the placement (R, p) in the parent, the motion (ω, v̇ − g, ω̇) and the reaction (f, n)
 _R, _P, _W, _A, _F, COLUMNS = columns(9, 3, 3, 6, 6)
 PLACEMENT, MOTION, REACTION = slice(_R, _W), slice(_W, _F), slice(_F, COLUMNS)
 
 
-@helper
+@kernel
 def _put_reactions(arm: Arm, q: Array, qd: Array, qdd: Array, out: Array) -> None:
     """What inverse dynamics finds for every body; out (bodies, COLUMNS)."""
     X, w, a, F = body_wrenches(arm, q, qd, qdd)
@@ -55,39 +48,14 @@ def _put_reactions(arm: Arm, q: Array, qd: Array, qdd: Array, out: Array) -> Non
         put_pair(out, i, _F, F[i])
 
 
-@kernel
-def joint_reactions_batch(
-    topology: NDArray[np.int64],
-    parameters: Array,
-    base: Array,
-    q: Array,
-    qd: Array,
-    qdd: Array,
-    wrenches: Array,
-    out: Array,
-) -> None:
-    """`_put_reactions` over rows: out (B, bodies, COLUMNS), other shapes as for the batch form of inverse dynamics."""
-    for b in range(q.shape[0]):
-        base_now, loads_now = base[b if base.shape[0] > 1 else 0], wrenches[b if wrenches.shape[0] > 1 else 0]
-        _put_reactions(Arm(topology, parameters, base_now, loads_now), q[b], qd[b], qdd[b], out[b])
+BODY_REACTIONS = Quantity(
+    "body_reactions", _put_reactions, ("q", "qd", "qdd"), (BODIES, COLUMNS), base_motion=True, every_mass=True
+)
 
 
 def bodies_work(robot: RobotModel, base: Array, q: Array, qd: Array, qdd: Array, wrenches: Array) -> Array:
     """Placement, motion and reaction of every body over checked rows, in body axes; (B, bodies, COLUMNS)."""
-    shape, model = (robot.bodies, COLUMNS), (robot.topology, robot.parameters)
-
-    def recipe() -> Recipe:
-        form = RowsForm(joint_reactions_batch, (*model, robot.base_at_rest.reshape(1, 12)), (np.empty((1, 0, 6)),))
-        output = Output("body reactions", ("q", "qd", "qdd"), shape, 0)
-        return loaded_recipe(recipe_of(output, form, robot, None), robot.bodies)
-
-    inputs = q, qd, qdd, *with_base_and_loads(robot, len(q), base, wrenches)
-    own = own_rows(robot, "body reactions", recipe, inputs, shape)
-    if own is not None:
-        return own
-    out = np.empty((len(q), *shape))
-    joint_reactions_batch(*model, base, q, qd, qdd, wrenches, out)
-    return out
+    return BODY_REACTIONS.answers(robot, base, q, qd, qdd, wrenches, loaded=True)
 
 
 def joint_reactions_bodies(robot: RobotModel, base: Array, q: Array, qd: Array, qdd: Array, wrenches: Array) -> Array:

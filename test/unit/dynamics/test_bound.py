@@ -254,7 +254,7 @@ def test_a_bound_base_motion_enters_every_call(quantity):
 def test_odd_inputs_compile_nothing(own_code):
     robot = PUMA.with_own_code(own_code)
     f = rne.bind(robot, "inverse_dynamics")
-    function = QUANTITIES["inverse_dynamics"].for_robot(robot).packed
+    function = QUANTITIES["inverse_dynamics"].for_robot(robot).one
     vectors = state(PUMA)
     for odd in (np.float32, np.int64, np.complex128):
         with pytest.raises(ArgumentError) if odd is np.complex128 else contextlib.nullcontext():

@@ -12,12 +12,11 @@ from rne_dynamics import bound, c_functions
 from rne_dynamics.compiling.jit import kernel
 from rne_dynamics.dynamics import quantities
 from rne_dynamics.dynamics.composite.mass_matrix import mass_matrix_kernel
-from rne_dynamics.dynamics.declared.arm import Arm
+from rne_dynamics.dynamics.declared.arm import Arm, arm_of
 from rne_dynamics.dynamics.declared.forms import N
 from rne_dynamics.dynamics.declared.quantity import Quantity
 from rne_dynamics.dynamics.quantities import QUANTITIES, batched
 from rne_dynamics.errors import ArgumentError
-from rne_dynamics.model.packed_arm import OK, WRONG_SHAPE
 from rne_dynamics.straight_line.machine_code import processor
 
 PUMA = rne.load_urdf("puma560")
@@ -47,10 +46,8 @@ def test_all_forms_come_from_the_declaration():
     assert relative_error(doubled(PUMA, q[0]), expected[0]) < 1e-14
     assert relative_error(doubled(PUMA, q=q[0].tolist()), expected[0]) < 1e-14
     out = np.empty((6, 6))
-    arm = PUMA.pack(PUMA.base_at_rest, checked=False)
-    assert DOUBLED.packed(arm, q[1], out) == OK
+    assert DOUBLED.one(arm_of(PUMA), (), False, q[1], out) == 0
     assert relative_error(out, expected[1]) < 1e-14
-    assert DOUBLED.packed(arm, q[1], out[:5].copy()) == WRONG_SHAPE
     assert doubled.__doc__ == "Twice the mass matrix."
 
 

@@ -9,6 +9,7 @@ from support.wheel import wheel_robots
 
 import rne_dynamics as rne
 from rne_dynamics.dynamics.composite.mass_matrix import MASS_MATRIX
+from rne_dynamics.dynamics.declared.arm import Arm
 from rne_dynamics.dynamics.derivatives.inverse_derivatives import INVERSE_DYNAMICS_DERIVATIVES
 from rne_dynamics.dynamics.forward_dynamics import FORWARD_DYNAMICS
 from rne_dynamics.dynamics.newton_euler.newton_euler import INVERSE_DYNAMICS
@@ -26,10 +27,8 @@ ARMS = {
 def answers(quantity, robot, parameters, base, *rows, loads):
     """What the general kernel gives with these parameters for rows of states; and what moves no inertia, or −1."""
     chosen = quantity.for_robot(robot)
-    lead = (3,) if quantity.parts else ()
-    out = np.zeros((*lead, len(rows[0]), *quantity.shape(robot)[len(lead) :]))
-    fault = chosen.batch(robot.topology, parameters, base, *rows, loads, out)
-    return out, -1 if fault is None else fault
+    out = np.zeros((len(rows[0]), *quantity.shape(robot)))
+    return out, chosen.batch(Arm(robot.topology, parameters, base, loads), (), *rows, out)
 
 
 @pytest.mark.parametrize("make", [pytest.param(make, id=name) for name, make in ARMS.items()])

@@ -341,7 +341,7 @@ def test_a_first_answer_needs_no_general_kernel(tmp_path):
     )  # fmt: skip
     kernels = {path.name.partition("-")[0] for path in tmp_path.iterdir()} - {"straight_line"}
     entries = {f"straight_line.state_code.{name}" for name in ("_refusal", "_rows")}
-    assert kernels <= {"dynamics.declared.arguments._all_finite", *entries}
+    assert kernels <= {"dynamics.declared.arguments.all_finite", *entries}
 
 
 @pytest.mark.soak
