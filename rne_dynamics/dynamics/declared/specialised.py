@@ -91,13 +91,13 @@ def rows_by(
     return out
 
 
-def kept_rows(robot: RobotModel, key: tuple[Any, ...], recipe: Recipe) -> BatchCode | None:
+def kept_rows(robot: RobotModel, key: tuple[Any, ...], recipe: Callable[[], Recipe]) -> BatchCode | None:
     """As `kept_code`, for rows of states."""
 
     def make() -> BatchCode | None:
         from rne_dynamics.straight_line.batch_code import batch_code  # with LLVM
 
-        return batch_code(recipe)
+        return batch_code(recipe())
 
     return _kept(robot, (*key, "rows"), make)
 

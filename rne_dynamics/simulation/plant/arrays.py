@@ -20,38 +20,49 @@ VISCOUS, FORWARD, BACKWARD, LOWER, UPPER, EFFORT = range(6)
 JOINT_COLUMNS = 6
 
 
+class PlantRows(NamedTuple):
+    """Open arms that are simulated together; S rows, or one for all.
+
+    Parameters
+    ----------
+    topology, positions, mimic
+        Of all of them.
+    parameters, base
+        As the dynamics take them; shapes (S, bodies, COLUMNS), (S, 12).
+    joints
+        `ArmPlant.joints`; shape (S, n, JOINT_COLUMNS).
+    """
+
+    topology: NDArray[np.int64]
+    positions: NDArray[np.int64]
+    mimic: bool
+    parameters: Array
+    base: Array
+    joints: Array
+
+
 class OwnCode(NamedTuple):
-    """Addresses of machine code for one arm, for a base at rest and no loads; each is 0 where there is none.
+    """Addresses of machine code for an arm and for the model of its controller, for bases at rest and no loads.
 
     Parameters
     ----------
     forward
-        Forward dynamics: (q, qd, tau, lock, qdd); inertias `lock`, (n,), are added to those of the rotors. A joint
-        with LOCK there does not move, and −LOCK times its acceleration is the torque that holds it.
-    forward_unlocked
-        The same without `lock`, 4 to 9 % faster: (q, qd, tau, qdd).
-    response
-        (q, qd, out): M, M⁻¹ and bias torque into the rows of `out`, (2 n + 1, n).
-    inverse_diagonal
-        (q, out): (M⁻¹)_jj into `out`, (n,).
+        Forward dynamics: (q, qd, tau, lock, given, qdd); inertias `lock`, (n,), are added to those of the rotors. A
+        joint with LOCK there does not move, and −LOCK times its acceleration is the torque that holds it.
+    unlocked
+        For one state the same without `lock` and `given`, 3 to 6 % faster.
     terms
-        Of the controller's model: (q, qd, desired, correction, out), `rigid_terms_kernel` into `out`, (4, n).
-    forward_rows, inverse_diagonal_rows, terms_rows
-        The same for several states, as `BatchCode.run` takes them.
+        `rigid_terms_kernel`: (q, qd, desired, correction, given, terms).
+    rows
+        Whether the others take several states, as `BatchCode.run` does.
     """
 
     forward: int
-    forward_unlocked: int
-    response: int
-    inverse_diagonal: int
+    unlocked: int
     terms: int
-    forward_rows: int
-    inverse_diagonal_rows: int
-    terms_rows: int
+    rows: bool
 
 
-#: Where there is no machine code.
-NO_CODE = OwnCode(0, 0, 0, 0, 0, 0, 0, 0)
 #: Rotor inertia of a joint that does not move. A power of two: products with it are exact.
 LOCK = 2.0**200
 
@@ -79,7 +90,7 @@ class PlantArrays(NamedTuple):
     flex
         Of an arm with flexible links, whose kernels' q and q̇ are z = [q, δ] and ż; None otherwise.
     code
-        Of an open arm whose base is at rest, without loads.
+        Address of `OwnCode.forward` for one state, of an open arm whose base is at rest, without loads; 0: none.
     """
 
     topology: NDArray[np.int64]
@@ -91,7 +102,7 @@ class PlantArrays(NamedTuple):
     wrenches: Array
     loops: Loops | None
     flex: Flex | None
-    code: OwnCode
+    code: int
 
 
 @helper

@@ -19,7 +19,6 @@ from rne_dynamics.simulation.plant.arrays import (
     FORWARD,
     JOINT_COLUMNS,
     LOWER,
-    NO_CODE,
     NO_WRENCH,
     UPPER,
     VISCOUS,
@@ -89,7 +88,7 @@ class ArmPlant(Rebuilt):
         joints.flags.writeable = positions.flags.writeable = False
         at_rest = PlantArrays(
             tree.topology, tree.parameters, tree.has_mimic, tree.base_at_rest, joints, positions, NO_WRENCH, None, None,
-            NO_CODE,
+            0,
         )
         for name, value in (
             ("coordinates", coordinates), ("joints", joints), ("positions", positions), ("_at_rest", at_rest)

@@ -11,65 +11,33 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from rne_dynamics.compiling.jit import helper, routine, threaded_kernel
+from rne_dynamics.compiling.apart import apart
+from rne_dynamics.compiling.jit import helper, threaded_kernel
+from rne_dynamics.compiling.views import shaped
 from rne_dynamics.control import computed_torque as law
-from rne_dynamics.control.computed_torque import decay_rate_helper
-from rne_dynamics.control.friction_compensation import compensation_kernel
-from rne_dynamics.control.rigid_terms import gravity_only_kernel, rigid_terms_kernel
-from rne_dynamics.control.tracking_law import feedback_kernel
+from rne_dynamics.control.friction_compensation import joint_compensation
+from rne_dynamics.control.rigid_terms import rigid_terms_kernel
+from rne_dynamics.control.tracking_law import after_cycle
 from rne_dynamics.model.inertia import Array
-from rne_dynamics.simulation.plant.arrays import OwnCode, PlantArrays
-from rne_dynamics.simulation.rollouts import block as at
-from rne_dynamics.simulation.rollouts.block import LEFT, Block, block_of, put_joints
-from rne_dynamics.simulation.rollouts.smooth_cycles import (
-    BOUND,
-    CYCLE,
-    DONE,
-    FINISHED,
-    LAW,
-    NEEDS_TERMS,
-    NEXT,
-    NOT_DETERMINED,
-    NOT_FINITE,
-    PLACE,
-    STEPS,
-    Clock,
-    Course,
-    Kind,
-    smooth_cycles,
-)
-from rne_dynamics.simulation.stepping.events import smooth_step, step_with_events
+from rne_dynamics.simulation.plant.arrays import EFFORT, NO_WRENCH, OwnCode, PlantArrays, PlantRows
+from rne_dynamics.simulation.stepping import lanes as at
+from rne_dynamics.simulation.stepping.events import step_with_events
 from rne_dynamics.simulation.stepping.implicit import semi_implicit_step
-from rne_dynamics.simulation.stepping.motion import Memory, Piece, memory_of, piece_of
+from rne_dynamics.simulation.stepping.lanes import ACTIVE, LEFT, OVER, Block, evaluate, lane_of, row_of, step_lanes
 from rne_dynamics.simulation.stepping.stiffness import damped
 from rne_dynamics.spatial.arrays import copy_into
 
 COMPUTED_TORQUE, PD_GRAVITY = range(2)
-# rows of `LawRows.gains`
-P, I, D, I_CLAMP = range(4)  # noqa: E741  # the gains' own names
+# status of a sample
+DONE, INVALID, BAD_EFFORT, NOT_DETERMINED, NOT_FINITE = range(5)
+# rows of `Course.sums`
+SQUARED, LARGEST, FINAL, EFFORTS, CUT, SUMS = range(6)
+#: Row of `Columns.laws` after those of `ComputedTorque.table`.
+BOUND = law.TABLE_ROWS
+# rows of `Block.rows`: what the law's machine code takes, its friction, what it adds to the feedback, the error
+SPEED, AIM_QDD, CORRECTION, FRICTION, DIRECT, ERROR, ROWS = range(at.FREE, at.FREE + 7)
 #: Samples that are stepped together where the arm has machine code for that.
 WIDTH = 8
-
-
-class PlantRows(NamedTuple):
-    """The simulated arms; S or 1 rows each.
-
-    Parameters
-    ----------
-    topology, positions, mimic
-        Of all of them.
-    parameters, base
-        As the dynamics take them; shapes (S, bodies, COLUMNS), (S, 12).
-    joints
-        `ArmPlant.joints`; shape (S, n, JOINT_COLUMNS).
-    """
-
-    topology: NDArray[np.int64]
-    positions: NDArray[np.int64]
-    mimic: bool
-    parameters: Array
-    base: Array
-    joints: Array
 
 
 class LawRows(NamedTuple):
@@ -82,7 +50,7 @@ class LawRows(NamedTuple):
     topology, parameters, base
         The model; shapes (bodies, 4), (S, bodies, COLUMNS), (S, 12).
     gains
-        Shape (S, 4, n).
+        Those of p, i, d and i_clamp; shape (S, 4, n).
     friction
         The model's viscous and Coulomb friction, forward and backward; shape (S, 3, n).
     compensation
@@ -98,157 +66,207 @@ class LawRows(NamedTuple):
     compensation: Array
 
 
-class Room(NamedTuple):
-    """Memory of a step: no loads, the new state, and what `smooth_step` takes."""
+class Columns(NamedTuple):
+    """Numbers of all samples as the loop reads them; of S samples, or of WIDTH equal ones.
 
-    none: Array
-    q_new: Array
-    qd_new: Array
-    memory: Memory
-    piece: Piece
+    Parameters
+    ----------
+    joints
+        `ArmPlant.joints`, stops infinite where there are none; shape (JOINT_COLUMNS, S n).
+    laws
+        `ComputedTorque.table` and the integral's bound; shape (TABLE_ROWS + 1, S n).
+    arm, model
+        What machine code of arm and model takes besides the state; shape (S, numbers).
+    """
 
-
-@helper
-def _row(rows: Array, s: int) -> int:
-    return s if rows.shape[0] > 1 else 0
-
-
-@helper
-def _put_general_terms(
-    laws: LawRows, block: Block, lane: int, s: int, q: Array, qd: Array, reference: Array, integral: Array, terms: Array
-) -> None:
-    """The terms of one cycle of sample s by the general kernels; `terms`, (5, n), is memory."""
-    n = qd.shape[0]
-    parameters, base = laws.parameters[_row(laws.parameters, s)], laws.base[_row(laws.base, s)]
-    gains, friction = laws.gains[_row(laws.gains, s)], laws.friction[_row(laws.friction, s)]
-    if laws.kind == COMPUTED_TORQUE:
-        correction = block.rows[at.CORRECTION, lane * n : lane * n + n]
-        rigid_terms_kernel(laws.topology, parameters, base, q, qd, reference[2], correction, terms)
-    else:
-        scale, steepness = laws.compensation[_row(laws.compensation, s)]
-        terms[:] = 0.0
-        gravity_only_kernel(laws.topology, parameters, base, q, terms[2])
-        feedback_kernel(gains[P], gains[I], gains[D], q, qd, reference[0], reference[1], integral, terms[3])
-        compensation_kernel(
-            scale, steepness, friction[0], friction[1], friction[2], reference[1], terms[0], terms[4]
-        )
-        for j in range(n):
-            block.rows[at.FRICTION, lane * n + j] = terms[4, j]
-    for i in range(4):
-        for j in range(n):
-            block.terms[4 * lane * n + i * n + j] = terms[i, j]
+    joints: Array
+    laws: Array
+    arm: Array
+    model: Array
 
 
-@helper
-def _fill(plants: PlantRows, laws: LawRows, code: OwnCode, block: Block, first: int, width: int) -> Kind:
-    """Take over friction, stops and gains of the samples of a block."""
-    n, is_damped, compensated = plants.joints.shape[1], False, False
-    for lane in range(width):
-        s = first + lane
-        joints = plants.joints[_row(plants.joints, s)]
-        put_joints(block, lane, joints, plants.positions)
-        gains, friction = laws.gains[_row(laws.gains, s)], laws.friction[_row(laws.friction, s)]
-        scale, steepness = laws.compensation[_row(laws.compensation, s)]
-        is_damped, compensated = is_damped or damped(joints), compensated or scale != 0.0
-        for j in range(n):
-            k = lane * n + j
-            block.laws[law.GAIN_P, k], block.laws[law.GAIN_D, k] = gains[P, j], gains[D, j]
-            block.laws[law.GAIN_I, k], block.laws[BOUND, k] = gains[I, j], gains[I_CLAMP, j]
-            for i in range(3):
-                block.laws[law.VISCOUS + i, k] = friction[i, j]
-            block.laws[law.SCALE, k], block.laws[law.STEEPNESS, k] = scale, steepness
-            rate = decay_rate_helper(gains[P, j], gains[D, j]) if laws.kind == COMPUTED_TORQUE else 0.0
-            block.laws[law.VISCOUS_GAIN, k] = scale * friction[0, j] * rate
-    own_law = code.terms_rows != 0 or (code.terms != 0 and width == 1)
-    return Kind(width, n, is_damped, compensated, own_law)
+class Clock(NamedTuple):
+    """Timing: `cycles` periods of `substeps` steps of `dt`, s; a row is kept every `every` cycles."""
+
+    period: float
+    dt: float
+    substeps: int
+    cycles: int
+    every: int
+    semi_implicit: bool
 
 
-@helper
-def _taken_over(q: Array, qd: Array, q_new: Array, qd_new: Array) -> int:
-    """Make the new state the present one if it is finite."""
-    for k in range(q.shape[0]):
-        if not np.isfinite(q_new[k]):
-            return NOT_FINITE
-    for j in range(qd.shape[0]):
-        if not np.isfinite(qd_new[j]):
-            return NOT_FINITE
-    copy_into(q, q_new)
-    copy_into(qd, qd_new)
-    return DONE
+class Course(NamedTuple):
+    """States, results and status of the samples; all written to.
 
+    Parameters
+    ----------
+    q, qd, integral, asked
+        State, ∫e dt and the torque last commanded; shape (S, n).
+    sums
+        Σ e², largest |e|, last e, largest |effort|, cycles with a limited effort; shape (S, SUMS, n).
+    status, at
+        Status of each, and the cycle and step at which it failed; shapes (S,), (S, 2).
+    states
+        q, q̇ and effort of the rows that are kept; shape (3, S or 0, rows, n).
+    terms
+        The law's five terms there; shape (5, S or 0, rows, n).
+    """
 
-@routine
-def smooth_plant_step(
-    plants: PlantRows, s: int, q: Array, qd: Array, effort: Array, clock: Clock, code: OwnCode, room: Room
-) -> int:
-    """`plant_step` where there is nothing but smooth motion; −1 where there is more, and nothing has changed."""
-    plant = PlantArrays(
-        plants.topology, plants.parameters[_row(plants.parameters, s)], plants.mimic, plants.base[_row(plants.base, s)],
-        plants.joints[_row(plants.joints, s)], plants.positions, room.none, None, None, code,
-    )  # fmt: skip
-    q_new, qd_new = room.q_new, room.qd_new
-    if clock.semi_implicit or not smooth_step(plant, room.memory, room.piece, q, qd, effort, clock.dt, q_new, qd_new):
-        return -1
-    return _taken_over(q, qd, q_new, qd_new)
-
-
-@routine
-def plant_step(
-    plants: PlantRows, s: int, q: Array, qd: Array, effort: Array, clock: Clock, code: OwnCode, room: Room
-) -> int:
-    """One step of sample s as by `unchecked_step`, in place; where it fails q and q̇ are unchanged."""
-    # not by a function of both: one that counts no references must not return arrays to one that does
-    plant = PlantArrays(
-        plants.topology, plants.parameters[_row(plants.parameters, s)], plants.mimic, plants.base[_row(plants.base, s)],
-        plants.joints[_row(plants.joints, s)], plants.positions, room.none, None, None, code,
-    )  # fmt: skip
-    left, q_new, qd_new = clock.dt, room.q_new, room.qd_new
-    if clock.semi_implicit:
-        copy_into(q_new, q)
-        copy_into(qd_new, qd)
-    else:
-        left = step_with_events(plant, q, qd, effort, clock.dt, q_new, qd_new)
-        if left < 0.0:
-            return NOT_DETERMINED
-    if left > 0.0 and not semi_implicit_step(plant, q_new.copy(), qd_new.copy(), effort, left, q_new, qd_new):
-        return NOT_DETERMINED
-    return _taken_over(q, qd, q_new, qd_new)
+    q: Array
+    qd: Array
+    integral: Array
+    asked: Array
+    sums: Array
+    status: NDArray[np.int64]
+    at: NDArray[np.int64]
+    states: Array
+    terms: Array
 
 
 @threaded_kernel
 def closed_loops(
-    plants: PlantRows, laws: LawRows, code: OwnCode, clock: Clock, references: Array, course: Course,
-    samples_from: int, samples_to: int, cycles_from: int, cycles_to: int,
+    plants: PlantRows, laws: LawRows, code: OwnCode, columns: Columns, clock: Clock, references: Array, course: Course,
+    samples: tuple[int, int], cycles: tuple[int, int],
 ) -> None:  # fmt: skip
     """Some cycles of some samples; failed samples are skipped.
 
-    `code` is of all arms and of all laws, where they are equal but for starts, stops, friction and gains.
     `references` holds q, q̇, q̈ of every cycle, shape (cycles + 1, 3, n). The last cycle is evaluated, not stepped.
     """
-    n, nq, most = references.shape[2], course.q.shape[1], WIDTH if code.forward_rows != 0 else 1
-    block, terms, place = block_of(most, n), np.empty((5, n)), np.zeros(PLACE, dtype=np.int64)
-    memory, piece = memory_of(plants.topology.shape[0], nq, n), piece_of(nq, n)
-    room = Room(np.zeros((0, 6)), np.empty(nq), np.empty(n), memory, piece)
-    for first in range(samples_from, samples_to, most):
-        kind = _fill(plants, laws, code, block, first, min(most, samples_to - first))
-        place[CYCLE], place[NEXT] = cycles_from, LAW
-        while True:
-            reason = smooth_cycles(kind, code, clock, references, course, block, first, place, cycles_to)
-            if reason == FINISHED:
-                break
-            for lane in range(kind.width):
-                if block.lanes[lane] != LEFT:
-                    continue
-                s = first + lane
-                q, qd = course.q[s], course.qd[s]
-                if reason == NEEDS_TERMS:
-                    reference = references[place[CYCLE]]
-                    _put_general_terms(laws, block, lane, s, q, qd, reference, course.integral[s], terms)
-                    continue
-                effort, status = block.rows[at.EFFORT, lane * n : lane * n + n], -1
-                if code.forward == 0:
-                    status = smooth_plant_step(plants, s, q, qd, effort, clock, code, room)
-                if status < 0:
-                    status = plant_step(plants, s, q, qd, effort, clock, code, room)
-                if status != DONE:
-                    course.status[s], course.at[s, 0], course.at[s, 1] = status, place[CYCLE], place[STEPS] - 1
+    n, most = references.shape[2], WIDTH if code.rows else 1
+    rows, terms, refused = np.zeros((ROWS, most * n)), np.zeros((most, 4, n)), np.zeros(most, dtype=np.uint8)
+    lanes, rate = np.zeros(most, dtype=np.int64), np.zeros(most)
+    for first in range(samples[0], samples[1], most):
+        width = min(most, samples[1] - first)
+        last, size, a = first + width, width * n, _begin(columns.joints.shape[1], first * n, n)
+        g = _begin(columns.arm.shape[0], first, 1)
+        block = Block(
+            plants, code, first, width, n,
+            shaped(course.q[first:last], (size,)), shaped(course.qd[first:last], (size,)),
+            columns.joints[:, a : a + size], columns.arm[g : g + width], rows, refused, lanes, rate,
+        )  # fmt: skip
+        for lane in range(width):
+            lanes[lane] = ACTIVE if course.status[first + lane] == DONE else OVER
+            rate[lane] = -1.0 if clock.semi_implicit else np.inf
+            if not (clock.semi_implicit or damped(plants.joints[row_of(plants.joints, first + lane)])):
+                rate[lane] = 0.0
+        for cycle in range(cycles[0], cycles[1]):
+            _put_terms(laws, columns, references[cycle], course.integral, block, terms)
+            for lane in range(width):
+                if lanes[lane] == ACTIVE:
+                    _command(clock, columns, course, block, lane, cycle, terms[lane])
+            for done in range(clock.substeps if cycle < clock.cycles else 0):
+                step_lanes(block, clock.dt)
+                for lane in range(width):
+                    if lanes[lane] == LEFT:
+                        lanes[lane], s = ACTIVE, first + lane
+                        status = _step(block, lane, clock)
+                        if status != DONE:
+                            lanes[lane] = OVER
+                            course.status[s], course.at[s, 0], course.at[s, 1] = status, cycle, done
+
+
+@helper
+def _begin(count: int, place: int, size: int) -> int:
+    """Where the numbers of a block begin, of a sample of `size`: all blocks share those of no more than WIDTH."""
+    return place if count > WIDTH * size else 0
+
+
+@helper
+def _put_terms(
+    laws: LawRows, columns: Columns, reference: Array, integral: Array, block: Block, terms: Array
+) -> None:
+    """Terms of the law that its model gives, (width, 4, n): of PD plus gravity those at rest."""
+    rows, n, torque = block.rows, block.n, laws.kind == COMPUTED_TORQUE
+    a, g = _begin(columns.laws.shape[1], block.first * n, n), _begin(columns.model.shape[0], block.first, 1)
+    table = columns.laws[:, a : a + block.width * n]
+    for lane in range(block.width):
+        for j in range(n):
+            k, aim_qd = lane * n + j, reference[1, j]
+            rows[ERROR, k] = reference[0, j] - block.q[k]
+            answer = (
+                table[law.GAIN_P, k] * rows[ERROR, k] + table[law.GAIN_D, k] * (aim_qd - block.qd[k])
+                + table[law.GAIN_I, k] * integral[block.first + lane, j]
+            )  # fmt: skip
+            rows[SPEED, k] = block.qd[k] if torque else 0.0
+            rows[AIM_QDD, k] = reference[2, j] if torque else 0.0
+            rows[CORRECTION, k] = answer if torque else 0.0
+            rows[DIRECT, k] = table[law.VISCOUS_GAIN, k] * rows[ERROR, k] if torque else answer
+            rows[FRICTION, k] = joint_compensation(
+                table[law.SCALE, k], table[law.STEEPNESS, k], table[law.VISCOUS, k], table[law.FORWARD, k],
+                table[law.BACKWARD, k], aim_qd,
+            )
+    inputs = block.q, rows[SPEED], rows[AIM_QDD], rows[CORRECTION]
+    evaluate(block.code.terms, block, (*inputs, columns.model[g : g + block.width], terms))
+    for lane in range(block.width):
+        if block.refused[lane] != 0 and block.lanes[lane] == ACTIVE:
+            s = block.first + lane
+            parameters, base = laws.parameters[row_of(laws.parameters, s)], laws.base[row_of(laws.base, s)]
+            states = tuple([lane_of(row, lane, n) for row in inputs])
+            apart(rigid_terms_kernel, (laws.topology, parameters, base, *states, terms[lane]))
+
+
+@helper
+def _command(
+    clock: Clock, columns: Columns, course: Course, block: Block, lane: int, cycle: int, terms: Array
+) -> None:
+    """Efforts from the terms, within the limits; figures and rows of the log; the integral."""
+    rows, n, s, finite = block.rows, block.n, block.first + lane, True
+    a = _begin(columns.laws.shape[1], block.first * n, n)
+    for j in range(n):
+        k = lane * n + j
+        terms[3, j] += rows[DIRECT, k]
+        asked = terms[0, j] + terms[1, j] + terms[2, j] + rows[FRICTION, k] + terms[3, j]
+        limit = block.joints[EFFORT, k]
+        course.asked[s, j] = asked
+        rows[at.EFFORT, k] = limit if asked > limit else (-limit if asked < -limit else asked)
+        finite = finite and abs(asked) < np.inf
+    if not finite:
+        course.status[s], course.at[s, 0], course.at[s, 1] = BAD_EFFORT, cycle, 0
+        block.lanes[lane] = OVER
+        return
+    row, keeps = cycle // clock.every, cycle % clock.every == 0
+    for j in range(n):
+        k, sums = lane * n + j, course.sums[s]
+        error, effort = rows[ERROR, k], rows[at.EFFORT, k]
+        cut = effort != course.asked[s, j]
+        sums[SQUARED, j] += error * error
+        sums[LARGEST, j] = max(sums[LARGEST, j], abs(error))
+        sums[FINAL, j] = error
+        sums[EFFORTS, j] = max(sums[EFFORTS, j], abs(effort))
+        sums[CUT, j] += 1.0 if cut else 0.0
+        if keeps and course.states.shape[1] > 0:
+            course.states[0, s, row, j], course.states[1, s, row, j] = block.q[k], block.qd[k]
+            course.states[2, s, row, j] = effort
+        if keeps and course.terms.shape[1] > 0:
+            for i in range(3):
+                course.terms[i, s, row, j] = terms[i, j]
+            course.terms[3, s, row, j], course.terms[4, s, row, j] = rows[FRICTION, k], terms[3, j]
+        course.integral[s, j] = after_cycle(
+            columns.laws[law.GAIN_I, a + k], columns.laws[BOUND, a + k], course.integral[s, j], error, clock.period, cut
+        )
+
+
+@helper
+def _step(block: Block, lane: int, clock: Clock) -> int:
+    """One step of a lane as by `unchecked_step`, events and all; where it fails q and q̇ are unchanged."""
+    plants, s, left, done = block.plants, block.first + lane, clock.dt, True
+    q, qd, effort = [lane_of(row, lane, block.n) for row in (block.q, block.qd, block.rows[at.EFFORT])]
+    plant = PlantArrays(
+        plants.topology, plants.parameters[row_of(plants.parameters, s)], plants.mimic,
+        plants.base[row_of(plants.base, s)], plants.joints[row_of(plants.joints, s)], plants.positions, NO_WRENCH, None,
+        None, 0 if block.code.rows else block.code.forward,
+    )  # fmt: skip
+    q_new, qd_new = q.copy(), qd.copy()
+    if not clock.semi_implicit:
+        left = apart(step_with_events, (plant, q, qd, effort, clock.dt, q_new, qd_new))
+    if left > 0.0:
+        done = apart(semi_implicit_step, (plant, q_new.copy(), qd_new.copy(), effort, left, q_new, qd_new))
+    if left < 0.0 or not done:
+        return NOT_DETERMINED
+    for j in range(block.n):
+        if not (np.isfinite(q_new[j]) and np.isfinite(qd_new[j])):
+            return NOT_FINITE
+    copy_into(q, q_new)
+    copy_into(qd, qd_new)
+    return DONE

@@ -19,11 +19,21 @@ from rne_dynamics.model.inertia import Array
 from rne_dynamics.simulation.plant.arrays import EFFORT, NO_WRENCH, OwnCode
 from rne_dynamics.simulation.plant.plant import ArmPlant
 from rne_dynamics.simulation.plant.state import State
-from rne_dynamics.simulation.rollouts import smooth_cycles
-from rne_dynamics.simulation.rollouts.closed_loop import WIDTH, closed_loops
+from rne_dynamics.simulation.rollouts import closed_loop
+from rne_dynamics.simulation.rollouts.closed_loop import (
+    CUT,
+    EFFORTS,
+    FINAL,
+    LARGEST,
+    SQUARED,
+    WIDTH,
+    Clock,
+    Columns,
+    Course,
+    closed_loops,
+)
 from rne_dynamics.simulation.rollouts.packed_loop import course, frozen
 from rne_dynamics.simulation.rollouts.samples import Samples, faults
-from rne_dynamics.simulation.rollouts.smooth_cycles import CUT, EFFORTS, FINAL, LARGEST, SQUARED, Clock, Course
 from rne_dynamics.simulation.stepping.stepping import StepMethod, checked_effort, unchecked_step
 
 #: Approximate number of cycles in one call of the kernel. Progress and Ctrl-C are handled between calls.
@@ -33,15 +43,15 @@ _CYCLES = 20_000
 class Outcome(IntEnum):
     """Status of a sample."""
 
-    DONE = smooth_cycles.DONE
+    DONE = closed_loop.DONE
     #: invalid numbers: not finite, negative, or a start outside the stops
-    REFUSED = smooth_cycles.INVALID
+    REFUSED = closed_loop.INVALID
     #: the law commanded an effort that is not finite
-    BAD_EFFORT = smooth_cycles.BAD_EFFORT
+    BAD_EFFORT = closed_loop.BAD_EFFORT
     #: a joint moved no inertia
-    NOT_DETERMINED = smooth_cycles.NOT_DETERMINED
+    NOT_DETERMINED = closed_loop.NOT_DETERMINED
     #: the motion left the finite numbers
-    NOT_FINITE = smooth_cycles.NOT_FINITE
+    NOT_FINITE = closed_loop.NOT_FINITE
 
 
 @dataclass(frozen=True, eq=False)
@@ -122,6 +132,7 @@ def run_many(
     plant: ArmPlant,
     samples: Samples,
     code: OwnCode,
+    columns: Columns,
     references: Array,
     clock: Clock,
     *,
@@ -134,9 +145,9 @@ def run_many(
     now = course(samples.q, samples.qd, rows, terms=False)
     messages = [""] * samples.count
     for s, why in faults(samples, plant.positions, plant.stops).items():
-        now.status[s], messages[s] = smooth_cycles.INVALID, why
-    _run(samples, code, references, clock, now, _threads(threads), progress)
-    for s in np.flatnonzero(now.status > smooth_cycles.INVALID).tolist():
+        now.status[s], messages[s] = closed_loop.INVALID, why
+    _run(samples, code, columns, references, clock, now, _threads(threads), progress)
+    for s in np.flatnonzero(now.status > closed_loop.INVALID).tolist():
         now.status[s], messages[s] = _why(plant, samples, clock, now, s)
     return _results(plant, samples, references, clock, now, messages, rows)
 
@@ -150,7 +161,7 @@ def _threads(asked: int | None) -> int:
 
 
 def _run(
-    samples: Samples, code: OwnCode, references: Array, clock: Clock, now: Course, threads: int,
+    samples: Samples, code: OwnCode, columns: Columns, references: Array, clock: Clock, now: Course, threads: int,
     progress: Callable[[int], None] | None,
 ) -> None:  # fmt: skip
     # whole blocks: which samples are stepped together does not depend on the threads
@@ -158,7 +169,9 @@ def _run(
 
     def part(begin: int) -> int:
         end = min(begin + size, samples.count)
-        closed_loops(samples.plants, samples.laws, code, clock, references, now, begin, end, 0, clock.cycles + 1)
+        closed_loops(
+            samples.plants, samples.laws, code, columns, clock, references, now, (begin, end), (0, clock.cycles + 1)
+        )
         return end - begin
 
     finished, pool = 0, ThreadPoolExecutor(threads, "rollouts")
@@ -200,7 +213,7 @@ def _results(
     plant: ArmPlant, samples: Samples, references: Array, clock: Clock, now: Course, messages: list[str], rows: int
 ) -> ManyRollouts:
     sums = now.sums
-    over = now.status == smooth_cycles.DONE
+    over = now.status == closed_loop.DONE
     sums[~over] = np.nan
     cycles = clock.cycles + 1
     seconds = np.where(over, clock.cycles * clock.period, now.at[:, 0] * clock.period + now.at[:, 1] * clock.dt)

@@ -6,22 +6,40 @@ elsewhere, bases are writable.
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from collections.abc import Callable
+from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
-from rne_dynamics.control.computed_torque import ComputedTorque
+from rne_dynamics.control import computed_torque as law
+from rne_dynamics.control.computed_torque import ComputedTorque, decay_rate
 from rne_dynamics.control.control_law import ControlLaw
 from rne_dynamics.control.pd_gravity import PdGravity
+from rne_dynamics.control.rigid_terms import rigid_terms_kernel
+from rne_dynamics.dynamics.declared.arm import Arm
+from rne_dynamics.dynamics.declared.specialised import efforts_parameters, kept_code, kept_rows
+from rne_dynamics.dynamics.forward_dynamics import FORWARD_DYNAMICS
+from rne_dynamics.dynamics.kinematics.random_configuration import random_configuration
 from rne_dynamics.model.friction import joint_friction
 from rne_dynamics.model.inertia import Array
+from rne_dynamics.model.layout import MASS, ROTOR
 from rne_dynamics.model.robot import RobotModel
-from rne_dynamics.simulation.plant.arrays import NO_CODE, OwnCode
-from rne_dynamics.simulation.plant.own_code import own_code
+from rne_dynamics.simulation.plant.arrays import LOWER, UPPER, OwnCode, PlantRows
 from rne_dynamics.simulation.plant.plant import ArmPlant
 from rne_dynamics.simulation.plant.start import coordinates_of
-from rne_dynamics.simulation.rollouts.closed_loop import COMPUTED_TORQUE, PD_GRAVITY, LawRows, PlantRows
-from rne_dynamics.simulation.rollouts.smooth_cycles import DONE, SUMS, Course
+from rne_dynamics.simulation.rollouts.closed_loop import (
+    COMPUTED_TORQUE,
+    DONE,
+    PD_GRAVITY,
+    SUMS,
+    WIDTH,
+    Columns,
+    Course,
+    LawRows,
+)
+from rne_dynamics.simulation.stepping.motion import locked_forward
+from rne_dynamics.straight_line.recipe import Recipe
 
 
 class PackedLoop(NamedTuple):
@@ -40,7 +58,7 @@ def packed_loop(plant: ArmPlant, controller: ControlLaw) -> PackedLoop | None:
         return None
     assert isinstance(controller, (ComputedTorque, PdGravity))
     robot, model = plant.coordinates.open_arm, coordinates_of(controller.robot).open_arm
-    if robot is None or model is None:
+    if robot is None or model is None or robot.nq != robot.n:
         return None
     plants = PlantRows(
         robot.topology, plant.positions, robot.has_mimic, shared(robot.parameters), robot.base_at_rest[None],
@@ -49,26 +67,110 @@ def packed_loop(plant: ArmPlant, controller: ControlLaw) -> PackedLoop | None:
     return PackedLoop(robot, model, plants, law_rows(controller, model))
 
 
-def own_code_of(packed: PackedLoop, plants: PlantRows, laws: LawRows, *, rows: bool) -> OwnCode:
-    """Machine code for samples of a loop: that of its arm and model, as far as the samples do not change them.
-
-    `rows`: for several samples at a time too.
-    """
-    here, law = packed.plants, packed.laws
-    same_arm = _equal((plants.parameters, here.parameters), (plants.base, here.base))
-    same_model = law.kind == COMPUTED_TORQUE and _equal((laws.parameters, law.parameters), (laws.base, law.base))
-    several = rows and same_arm
-    key = ("addresses", id(packed.model), several)
-    if key not in packed.robot.own_code:  # with the model, whose id is then not given to another one
-        packed.robot.own_code[key] = own_code(packed.robot, packed.model, rows=several), packed.model
-    own = packed.robot.own_code[key][0]
-    if not same_model:
-        own = own._replace(terms=0, terms_rows=0)
-    return own if same_arm else NO_CODE._replace(terms=own.terms, terms_rows=0)
+def own_code_of(packed: PackedLoop, plants: PlantRows, laws: LawRows, *, rows: bool) -> tuple[OwnCode, Columns]:
+    """Machine code for samples of a loop, one at a time or in `rows`, and their numbers as the loop reads them."""
+    here, n, rule = packed.plants, packed.robot.n, packed.laws
+    same_arm = _equal(plants.parameters, here.parameters) and _equal(plants.base, here.base)
+    same_model = _equal(laws.parameters, rule.parameters) and _equal(laws.base, rule.base)
+    mimic = packed.robot.has_mimic
+    forward = _address(packed.robot, "locked forward", _forward_rows, (mimic,), (n,), rows, same_arm)
+    terms = _address(packed.model, "control terms", _terms_rows, (), (4, n), rows, same_model)
+    columns = Columns(
+        joint_columns(plants), law_columns(laws), given(plants.parameters, plants.base, same_arm),
+        given(laws.parameters, laws.base, same_model),
+    )  # fmt: skip
+    unlocked = FORWARD_DYNAMICS.code(packed.robot) if packed.robot.specialised and not rows else None
+    return OwnCode(forward, 0 if unlocked is None else unlocked.address, terms, rows), columns
 
 
-def _equal(*pairs: tuple[Array, Array]) -> bool:
-    return all(a is b or np.array_equal(a, b) for a, b in pairs)
+def _address(
+    robot: RobotModel, name: str, kernel: Callable[..., Any], more: tuple[Any, ...], shape: tuple[int, ...],
+    rows: bool, same: bool,
+) -> int:
+    """Address of the code of a kernel of rows of (q, qd, two more, given); 0 where there is none."""
+
+    def recipe() -> Recipe:
+        model = robot.topology, efforts_parameters(robot) if same else robot.parameters, robot.base_at_rest, *more
+        rng = np.random.default_rng(1)
+        numbers = given(robot.parameters[None], robot.base_at_rest[None], same)[0]
+        sample = random_configuration(robot, rng), *(rng.uniform(size=robot.n) for _ in range(3)), numbers
+        return Recipe(name, robot.name, kernel, model, (), sample, shape)
+
+    if not robot.specialised:
+        return 0
+    code = kept_rows(robot, (name, same), recipe) if rows else kept_code(robot, (name, same), recipe)
+    return 0 if code is None else code.address
+
+
+def given(parameters: Array, base: Array, same: bool) -> Array:
+    """What machine code takes of each sample besides its state: inertias and gravity, if they vary; (S, numbers)."""
+    if same:
+        return np.zeros((WIDTH, 0))
+    count = max(len(parameters), len(base))
+    inertia = parameters[:, :, MASS : ROTOR + 1].reshape(len(parameters), -1)
+    return np.hstack([np.broadcast_to(x, (count, x.shape[1])) for x in (inertia, base[:, 6:9])])
+
+
+def _varied(parameters: Array, base: Array, given: Array) -> tuple[Array, Array]:
+    """Parameters and base with the numbers of `given`."""
+    if len(given) == 0:
+        return parameters, base
+    parameters, base = parameters.copy(), base.copy()
+    parameters[:, MASS : ROTOR + 1] = given[:-3].reshape(len(parameters), -1)
+    base[6:9] = given[-3:]
+    return parameters, base
+
+
+def _forward_rows(
+    topology: NDArray[np.int64], parameters: Array, base: Array, mimic: bool, q: Array, qd: Array, tau: Array,
+    lock: Array, given: Array, out: Array,
+) -> int:  # fmt: skip
+    """`locked_forward` of each state, (B, n); −1, or what moves no inertia."""
+    fault = -1
+    for b in range(q.shape[0]):
+        arm = Arm(topology, *_varied(parameters, base, given[b]), np.zeros((0, 6)))
+        fault = max(fault, locked_forward(arm, mimic, q[b], qd[b], tau[b], lock[b], out[b]))
+    return fault
+
+
+def _terms_rows(
+    topology: NDArray[np.int64], parameters: Array, base: Array, q: Array, qd: Array, desired: Array,
+    correction: Array, given: Array, out: Array,
+) -> None:  # fmt: skip
+    """The rows of `rigid_terms_kernel` of each state, (B, 4, n)."""
+    for b in range(q.shape[0]):
+        here = _varied(parameters, base, given[b])
+        rigid_terms_kernel(topology, *here, q[b], qd[b], desired[b], correction[b], out[b])
+
+
+def joint_columns(plants: PlantRows) -> Array:
+    """`Columns.joints`."""
+    columns: Array = np.moveaxis(_at_least_a_block(plants.joints), 2, 0).copy()
+    free = plants.positions < 0
+    columns[LOWER][:, free], columns[UPPER][:, free] = -np.inf, np.inf
+    return columns.reshape(len(columns), -1)
+
+
+def law_columns(laws: LawRows) -> Array:
+    """`Columns.laws`."""
+    rows = max(len(laws.gains), len(laws.friction), len(laws.compensation))
+    parts = laws.gains, laws.friction, laws.compensation[:, :, None]
+    n = laws.gains.shape[2]
+    (p, i, d, clamp), friction, (scale, steepness) = (
+        np.moveaxis(_at_least_a_block(np.broadcast_to(x, (rows, x.shape[1], n))), 1, 0) for x in parts
+    )
+    rate = np.vectorize(decay_rate)(p, d) if laws.kind == COMPUTED_TORQUE else np.zeros_like(p)
+    with np.errstate(invalid="ignore", over="ignore"):  # samples with such numbers are refused
+        answer = scale * friction[0] * rate
+    return np.array([p, d, i, *friction, scale, steepness, answer, clamp]).reshape(law.TABLE_ROWS + 1, -1)
+
+
+def _at_least_a_block(rows: Array) -> Array:
+    return rows if len(rows) > 1 else np.repeat(rows, WIDTH, axis=0)
+
+
+def _equal(a: Array, b: Array) -> bool:
+    return a is b or np.array_equal(a, b)
 
 
 def law_rows(controller: ComputedTorque | PdGravity, robot: RobotModel) -> LawRows:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -14,16 +15,16 @@ from rne_dynamics.control.trajectory import Trajectory, references
 from rne_dynamics.errors import ArgumentError, SimulationError
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.rebuilt import Rebuilt
+from rne_dynamics.simulation.plant.arrays import OwnCode
 from rne_dynamics.simulation.plant.base_trajectory import check_base_trajectory
 from rne_dynamics.simulation.plant.plant import ArmPlant
 from rne_dynamics.simulation.plant.start import checked_state, no_joint_outside
 from rne_dynamics.simulation.plant.state import State
-from rne_dynamics.simulation.rollouts.closed_loop import closed_loops
+from rne_dynamics.simulation.rollouts.closed_loop import DONE, Clock, Columns, Course, closed_loops
 from rne_dynamics.simulation.rollouts.cycle_by_cycle import cycle_by_cycle
 from rne_dynamics.simulation.rollouts.many import ManyRollouts, run_many
 from rne_dynamics.simulation.rollouts.packed_loop import PackedLoop, course, own_code_of, packed_loop
 from rne_dynamics.simulation.rollouts.samples import Samples, rows_of
-from rne_dynamics.simulation.rollouts.smooth_cycles import DONE, Clock, Course
 from rne_dynamics.simulation.runs.log import Log, count, log_of, whole
 from rne_dynamics.simulation.stepping.stepping import StepMethod, chosen_method, step
 
@@ -104,6 +105,11 @@ class Rollout(Rebuilt):
         """Whether `run` is one compiled loop."""
         return self._packed is not None
 
+    @cached_property
+    def _own_code(self) -> tuple[OwnCode, Columns]:
+        assert self._packed is not None
+        return own_code_of(self._packed, self._packed.plants, self._packed.laws, rows=False)
+
     @property
     def time(self) -> Array:
         """When each control cycle begins, s; shape (cycles + 1,)."""
@@ -150,11 +156,10 @@ class Rollout(Rebuilt):
             )  # fmt: skip
         rows = clock.cycles + 1
         now = course(start.q[None], start.qd[None], rows, terms=True)
-        plants, laws = self._packed.plants, self._packed.laws
-        code = own_code_of(self._packed, plants, laws, rows=False)
+        plants, laws, (code, columns) = self._packed.plants, self._packed.laws, self._own_code
         for begin in range(0, rows, _CYCLES):
             end = min(begin + _CYCLES, rows)
-            closed_loops(plants, laws, code, clock, self.references, now, 0, 1, begin, end)
+            closed_loops(plants, laws, code, columns, clock, self.references, now, (0, 1), (begin, end))
             if now.status[0] != DONE:
                 self._refuse(now)
             if progress is not None:
@@ -216,8 +221,8 @@ class Rollout(Rebuilt):
         if keep_every < 0:
             raise ArgumentError(f"keep_every is {keep_every}; it must be 0 or above")
         clock = self.clock._replace(every=int(keep_every))
-        code = own_code_of(self._packed, samples.plants, samples.laws, rows=True)
-        return run_many(self.plant, samples, code, self.references, clock, threads=threads, progress=progress)
+        code, columns = own_code_of(self._packed, samples.plants, samples.laws, rows=True)
+        return run_many(self.plant, samples, code, columns, self.references, clock, threads=threads, progress=progress)
 
     def _refuse(self, now: Course) -> None:
         """Raise for a run that failed: its last step, repeated from Python, raises the error."""

@@ -14,8 +14,8 @@ from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.layout import INERTIA, MASS, MOMENT, ROTOR
 from rne_dynamics.model.rebuilt import Rebuilt
 from rne_dynamics.model.robot import RobotModel
-from rne_dynamics.simulation.plant.arrays import BACKWARD, EFFORT, FORWARD, VISCOUS
-from rne_dynamics.simulation.rollouts.closed_loop import LawRows, PlantRows
+from rne_dynamics.simulation.plant.arrays import BACKWARD, EFFORT, FORWARD, VISCOUS, PlantRows
+from rne_dynamics.simulation.rollouts.closed_loop import LawRows
 from rne_dynamics.simulation.rollouts.packed_loop import frozen
 
 #: The model that is changed: the simulated arm, the controller's, or both.

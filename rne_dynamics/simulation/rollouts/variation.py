@@ -10,7 +10,6 @@ from numpy.typing import NDArray
 from rne_dynamics.errors import ArgumentError
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.simulation.plant.arrays import EFFORT
-from rne_dynamics.simulation.rollouts.closed_loop import I_CLAMP
 from rne_dynamics.simulation.rollouts.samples import Samples
 
 
@@ -84,7 +83,7 @@ class Variation:
         samples = samples.with_rotors_scaled(around_one("rotor", samples.robot.bodies))
         limit = samples.plants.joints[:, :, EFFORT]
         samples = samples.with_effort_limit(np.where(np.isfinite(limit), limit * around_one("effort_limit", n), limit))
-        p, i, d = (samples.laws.gains[:, row] * around_one("gains", n) for row in range(I_CLAMP))
+        p, i, d = (samples.laws.gains[:, row] * around_one("gains", n) for row in range(3))
         samples = samples.with_gains(p, i, d)
         q, moves = np.array(samples.q), positions >= 0
         q[:, positions[moves]] = np.clip(

@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from rne_dynamics.compiling.addresses import call
 from rne_dynamics.compiling.apart import apart
 from rne_dynamics.compiling.jit import helper, kernel
 from rne_dynamics.model.inertia import Array
@@ -15,7 +14,6 @@ from rne_dynamics.simulation.plant.loops import Loops
 from rne_dynamics.simulation.stepping.box_lcp import AT_LOW, HELD, box_lcp
 from rne_dynamics.simulation.stepping.motion import Memory, Piece, mass_and_bias, mass_scale
 from rne_dynamics.spatial.cholesky import scaled_cholesky_solve
-from rne_dynamics.straight_line.status import REFUSED
 
 
 @helper
@@ -57,14 +55,6 @@ def response(
     The base moves as in `memory.base`. With flexible links A = (J + h D + h² K)⁻¹ for `implicit` = h.
     """
     n = qd.shape[0]
-    if plant.code.response != 0 and implicit == 0.0:
-        out = np.empty((2 * n + 1, n))
-        if call(plant.code.response, (q, qd, out)) & REFUSED == 0:
-            for j in range(n):
-                memory.bias[j] = out[2 * n, j]
-                for k in range(n):
-                    memory.M[j, k], A[j, k] = out[j, k], out[n + j, k]
-            return True
     M, factor, scale = memory.M, np.zeros((n, n)), np.zeros(n)
     if not mass_and_bias(plant, loops, flex, memory, q, qd, implicit, factor):
         return False

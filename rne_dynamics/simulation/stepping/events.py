@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from rne_dynamics.compiling.apart import apart
-from rne_dynamics.compiling.jit import helper, kernel, routine
+from rne_dynamics.compiling.jit import helper, kernel
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.simulation.plant.arrays import BACKWARD, FORWARD, LOWER, UPPER, PlantArrays, without_loops_and_flex
 from rne_dynamics.simulation.plant.base_course import base_at
@@ -26,10 +26,7 @@ from rne_dynamics.simulation.stepping.runge_kutta import runge_kutta
 from rne_dynamics.simulation.stepping.stiffness import (
     FAST,
     SLOW,
-    STIFF,
-    damped,
     inverse_needed,
-    open_viscous_rate,
     too_stiff,
 )
 from rne_dynamics.spatial.arrays import copy_into
@@ -102,31 +99,6 @@ def _in_pieces(
         copy_into(piece.qd, qd_new)
         left -= taken
     return left
-
-
-@routine
-def smooth_step(
-    plant: PlantArrays, memory: Memory, piece: Piece, q: Array, qd: Array, effort: Array, dt: float, q_new: Array,
-    qd_new: Array,
-) -> bool:  # fmt: skip
-    """`step_with_events` of an open arm, in memory that is given, if there is nothing but smooth motion in the step.
-
-    False, with anything in `q_new` and `qd_new`, where a joint rests, touches a stop or reaches one, reverses, or where
-    friction is too stiff.
-    """
-    if held(plant, q, qd):
-        return False
-    if damped(plant.joints):
-        rate = open_viscous_rate(plant, memory, q)
-        if rate < 0.0 or rate * dt > STIFF:
-            return False
-    copy_into(piece.q, q)
-    copy_into(piece.qd, qd)
-    directions(qd, piece.locked, piece.direction)
-    _apply_friction(plant, effort, piece)
-    if not runge_kutta(plant, None, None, memory, piece, 0.0, dt, q_new, qd_new):
-        return False
-    return not _margin(plant, piece, q_new, qd_new) < 0.0
 
 
 @helper

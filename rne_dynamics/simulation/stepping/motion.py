@@ -16,6 +16,7 @@ from rne_dynamics.dynamics.composite.mass_matrix import mass_matrix_kernel
 from rne_dynamics.dynamics.declared.arm import Arm
 from rne_dynamics.dynamics.newton_euler.newton_euler import inverse_dynamics_kernel
 from rne_dynamics.model.inertia import Array
+from rne_dynamics.model.layout import ROTOR, VELOCITY_INDEX
 from rne_dynamics.simulation.plant.arrays import LOCK, VISCOUS, PlantArrays, without_loops_and_flex
 from rne_dynamics.simulation.plant.base_course import BASE
 from rne_dynamics.simulation.plant.bending import Flex, flexible_mass_and_bias
@@ -35,7 +36,7 @@ class Memory(NamedTuple):
         For any kernel of the dynamics; shape (bodies, at least its columns).
     M, bias
         Mass matrix and bias torque last evaluated; shapes (n, n), (n,).
-    tau, qdd, qd_stage, qd_sum, lock
+    tau, qdd, qd_stage, qd_sum
         Shape (n,).
     rate, q_stage, q_sum
         Shape (nq,).
@@ -49,7 +50,6 @@ class Memory(NamedTuple):
     qdd: Array
     qd_stage: Array
     qd_sum: Array
-    lock: Array
     rate: Array
     q_stage: Array
     q_sum: Array
@@ -82,8 +82,8 @@ class Piece(NamedTuple):
 def memory_of(bodies: int, nq: int, n: int) -> Memory:
     """Workspace for a plant of that size."""
     return Memory(
-        np.empty((n, n)), np.empty(n), np.empty(n), np.empty(n), np.empty(n),
-        np.empty(n), np.empty(n), np.empty(nq), np.empty(nq), np.empty(nq), np.empty(BASE),
+        np.empty((n, n)), np.empty(n), np.empty(n), np.empty(n), np.empty(n), np.empty(n), np.empty(nq),
+        np.empty(nq), np.empty(nq), np.empty(BASE),
     )  # fmt: skip
 
 
@@ -148,17 +148,27 @@ def _lock(M: Array, tau: Array, scale: Array, locked: NDArray[np.bool_]) -> None
             M[j, j], scale[j] = 1.0, 1.0
 
 
-@helper
-def _own_accelerations(code: int, memory: Memory, q: Array, qd: Array, locked: NDArray[np.bool_]) -> bool:
-    """Fill `memory.qdd` by the arm's own machine code; False where it refuses the state."""
-    for j in range(qd.shape[0]):
-        memory.lock[j] = LOCK if locked[j] else 0.0
-    if call(code, (q, qd, memory.tau, memory.lock, memory.qdd)) & REFUSED != 0:
-        return False
-    for j in range(qd.shape[0]):
-        if locked[j]:
-            memory.qdd[j] = 0.0
-    return True
+@kernel
+def locked_forward(arm: Arm, mimic: bool, q: Array, qd: Array, tau: Array, lock: Array, qdd: Array) -> int:
+    """Fill `qdd` (n,) of an open arm with the inertias `lock` (n,) added to those of its rotors.
+
+    −1, or a number of what moves no inertia.
+    """
+    topology, parameters, base, loads = arm
+    if mimic:
+        n = qd.shape[0]
+        M, left = np.empty((n, n)), np.empty(n)
+        apart(inverse_dynamics_kernel, (arm, q, qd, np.zeros(n), left))
+        apart(mass_matrix_kernel, (arm, q, M))
+        apart(inertia_scale_kernel, (topology, parameters, q, qdd))
+        for j in range(n):
+            left[j] = tau[j] - left[j]
+            M[j, j] += lock[j]
+        return scaled_cholesky_solve(M, left, qdd, qdd)
+    heavy = parameters.copy()
+    for i in range(topology.shape[0]):
+        heavy[i, ROTOR] += lock[topology[i, VELOCITY_INDEX]]
+    return apart(nasser_kernel, (Arm(topology, heavy, base, loads), q, qd, tau, qdd))
 
 
 @kernel
@@ -171,16 +181,21 @@ def accelerations(
     Locked joints do not accelerate. False where the motion is not determined.
     """
     n, tau, qdd = qd.shape[0], memory.tau, memory.qdd
-    any_locked = False
     for j in range(n):
         tau[j] = drive[j] - plant.joints[j, VISCOUS] * qd[j]
-        any_locked = any_locked or locked[j]
-    if plant.code.forward != 0 and _own_accelerations(plant.code.forward, memory, q, qd, locked):
+    if loops is None and flex is None:
+        lock = np.zeros(n)
+        for j in range(n):
+            if locked[j]:
+                lock[j] = LOCK
+        if plant.code == 0 or call(plant.code, (q, qd, tau, lock, plant.wrenches, qdd)) & REFUSED != 0:
+            arm = Arm(plant.topology, plant.parameters, memory.base, plant.wrenches)
+            if apart(locked_forward, (arm, plant.mimic, q, qd, tau, lock, qdd)) >= 0:
+                return False
+        for j in range(n):
+            if locked[j]:
+                qdd[j] = 0.0
         return True
-    if loops is None and flex is None and not any_locked and not plant.mimic:
-        arm = Arm(plant.topology, plant.parameters, memory.base, plant.wrenches)
-        failed = apart(nasser_kernel, (arm, q, qd, tau, qdd))
-        return bool(failed < 0)
     if not mass_and_bias(plant, loops, flex, memory, q, qd, 0.0, memory.M):
         return False
     mass_scale(plant, loops, flex, memory, q, qdd)

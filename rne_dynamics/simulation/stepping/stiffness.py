@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from rne_dynamics.compiling.addresses import call
+import numpy as np
+
 from rne_dynamics.compiling.apart import apart
 from rne_dynamics.compiling.jit import helper, kernel
 from rne_dynamics.dynamics.composite.inertia_scale import inertia_scale_kernel
@@ -14,7 +15,6 @@ from rne_dynamics.simulation.plant.bending import Flex, stiff_modes
 from rne_dynamics.simulation.plant.loops import Loops
 from rne_dynamics.simulation.stepping.motion import Memory
 from rne_dynamics.spatial.cholesky import scaled_cholesky_solve
-from rne_dynamics.straight_line.status import REFUSED
 
 #: Decay rate of viscous friction, or frequency of a mode, times step above which an implicit step takes over (the
 #: limit of RK4 is 2.8).
@@ -51,7 +51,8 @@ def too_stiff(
     rate = 0.0
     if loops is None and flex is None:
         if damped(plant.joints):
-            rate = open_viscous_rate(plant, memory, q)
+            arm = Arm(plant.topology, plant.parameters, memory.base, plant.wrenches)
+            rate = viscous_rate(arm, plant.joints[:, VISCOUS], q)
             if rate < 0.0:
                 return NOT_DETERMINED
     elif inverse_needed(plant, loops, flex):
@@ -67,31 +68,29 @@ def too_stiff(
 
 
 @helper
-def open_viscous_rate(plant: PlantArrays, memory: Memory, q: Array) -> float:
+def viscous_rate(arm: Arm, viscous: Array, q: Array) -> float:
     """Σ D_j (M⁻¹)_jj, which bounds the fastest decay by viscous friction, 1/s; −1 where a joint moves no inertia."""
-    found = memory.qdd
-    if plant.code.inverse_diagonal == 0 or call(plant.code.inverse_diagonal, (q, found)) & REFUSED != 0:
-        arm = Arm(plant.topology, plant.parameters, None, None)
-        if not apart(inverse_diagonal, (arm, q, memory.M, memory.tau, found)):
-            return -1.0
-    rate = 0.0
+    found, rate = np.empty(viscous.shape[0]), 0.0
+    if not apart(inverse_diagonal, (arm, q, found)):
+        return -1.0
     for j in range(found.shape[0]):
-        rate += plant.joints[j, VISCOUS] * found[j]
+        rate += viscous[j] * found[j]
     return rate
 
 
 @kernel
-def inverse_diagonal(arm: Arm, q: Array, M: Array, x: Array, found: Array) -> bool:
-    """Fill `found` with (M⁻¹)_jj, (n,); False where a joint moves no inertia. M and x (n,) are memory.
+def inverse_diagonal(arm: Arm, q: Array, found: Array) -> bool:
+    """Fill `found` with (M⁻¹)_jj, (n,); False where a joint moves no inertia.
 
     (M⁻¹)_jj is the squared length of column j of L⁻¹, M = L Lᵀ. The joints are taken from the free ends to the base:
     then L has no more entries than M, and column j of L⁻¹ only those of the joints on the way to the base.
     """
-    n = M.shape[0]
-    inertia_scale_kernel(arm.topology, arm.parameters, q, x)
+    n = found.shape[0]
+    M, x = np.empty((n, n)), np.empty(n)
+    apart(inertia_scale_kernel, (arm.topology, arm.parameters, q, x))
     for j in range(n):
         found[j] = x[n - 1 - j]
-    mass_matrix_kernel(arm, q, M)
+    apart(mass_matrix_kernel, (arm, q, M))
     for j in range(n):
         x[j] = M[n - 1 - j, n - 1 - j]
         for k in range(j):

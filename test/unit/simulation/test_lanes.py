@@ -13,14 +13,16 @@ from rne_dynamics.control.computed_torque import ComputedTorque
 from rne_dynamics.control.gains import Gains
 from rne_dynamics.control.trajectory import Quintic
 from rne_dynamics.dynamics.composite.mass_matrix import mass_matrix
+from rne_dynamics.dynamics.declared.arm import Arm
 from rne_dynamics.dynamics.newton_euler.newton_euler import inverse_dynamics
 from rne_dynamics.model.tree import Friction, Limits
 from rne_dynamics.simulation.plant.arrays import LOCK
-from rne_dynamics.simulation.plant.own_code import own_code
 from rne_dynamics.simulation.plant.plant import ArmPlant
 from rne_dynamics.simulation.rollouts.closed_loop import WIDTH
 from rne_dynamics.simulation.rollouts.many import Outcome
+from rne_dynamics.simulation.rollouts.packed_loop import own_code_of, packed_loop
 from rne_dynamics.simulation.rollouts.rollout import Rollout
+from rne_dynamics.simulation.stepping.stiffness import inverse_diagonal
 from rne_dynamics.straight_line.machine_code import processor
 
 pytestmark = pytest.mark.skipif(processor() is None, reason="no machine code here")
@@ -44,18 +46,19 @@ def assert_close(one, other, name):
 def test_locked_joints_do_not_move_and_their_torques_hold_them(robot):
     robot = robot.with_own_code()
     n, rng = robot.n, np.random.default_rng(0)
-    code = own_code(robot, robot, rows=False)
+    packed = packed_loop(ArmPlant(robot), ComputedTorque(robot, Gains.critically_damped(n, 25.0), None))
+    code, columns = own_code_of(packed, packed.plants, packed.laws, rows=False)
     for locked in (np.zeros(n, bool), np.arange(n) % 2 == 0, np.ones(n, bool)):
         q, qd, tau = rng.uniform(-1.0, 1.0, (3, n))
         found = np.empty(n)
-        assert call(code.forward, (q, qd, tau, np.where(locked, LOCK, 0.0), found)) == 0
+        assert call(code.forward, (q, qd, tau, np.where(locked, LOCK, 0.0), columns.arm, found)) == 0
         M, left = mass_matrix(robot, q), tau - inverse_dynamics(robot, q, qd, np.zeros(n))
         free = ~locked
         wanted = np.zeros(n)
         wanted[free] = np.linalg.solve(M[np.ix_(free, free)], left[free])
         assert_close(np.where(locked, 0.0, found), wanted, "accelerations")
         assert_close(np.where(locked, -LOCK * found, 0.0), np.where(locked, M @ wanted - left, 0.0), "torques")
-    assert call(code.inverse_diagonal, (q, found)) == 0
+    assert inverse_diagonal(Arm(robot.topology, robot.parameters, robot.base_at_rest, np.zeros((0, 6))), q, found)
     assert_close(found, np.diag(np.linalg.inv(M)), "inverse diagonal")
 
 

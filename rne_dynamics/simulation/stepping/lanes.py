@@ -1,0 +1,300 @@
+"""A smooth step of several samples of an open arm at once, or of one: Runge–Kutta's, or the semi-implicit one.
+
+A row holds a number of every joint of every sample: of joint j of the sample in a lane at ``lane · n + j``.
+
+Joints at rest stick, lean on a stop or start to slide as in `states_of_joints`, whose complementarity problem is solved
+without the mass matrix: forward dynamics with joints locked gives the torques that hold these and the accelerations of
+the others. Where all joints at rest stay, that is the first stage of the step, and costs nothing.
+
+The semi-implicit step, (M + h D) (q̇⁺ − q̇) = h (τ − bias − D q̇), is forward dynamics with inertias h D added.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rne_dynamics.compiling.addresses import call, call_rows
+from rne_dynamics.compiling.apart import apart
+from rne_dynamics.compiling.jit import helper, routine
+from rne_dynamics.compiling.views import shaped
+from rne_dynamics.dynamics.declared.arm import Arm
+from rne_dynamics.model.inertia import Array
+from rne_dynamics.simulation.plant.arrays import (
+    BACKWARD,
+    FORWARD,
+    LOCK,
+    LOWER,
+    NO_WRENCH,
+    UPPER,
+    VISCOUS,
+    OwnCode,
+    PlantRows,
+)
+from rne_dynamics.simulation.stepping.motion import locked_forward
+from rne_dynamics.simulation.stepping.runge_kutta import AHEAD, WEIGHTS
+from rne_dynamics.simulation.stepping.stiffness import STIFF, viscous_rate
+from rne_dynamics.straight_line.status import REFUSED
+
+# rows of `Block.rows`: effort; Coulomb friction included in DRIVE, direction of sliding joints with Coulomb friction,
+# inertia of implicit viscous friction, the same or that of locked joints, how the joints go on; a stage, sums of
+# stages, the new state; where the decay rate was last evaluated; from FREE on for the law
+(
+    EFFORT, DRIVE, DIRECTION, IMPLICIT, LOCKED, CHOICE, TAU, QDD, Q_STAGE, QD_STAGE, Q_SUM, QD_SUM, Q_NEW, QD_NEW,
+    Q_RATED, FREE,
+) = range(16)  # fmt: skip
+# what a lane is: stepped with the others; left to other code in this step; over
+ACTIVE, LEFT, OVER = range(3)
+# how a joint goes on: it moves, or rests and is held, or starts to slide forwards or backwards
+_MOVES, _HELD, _STARTS_FORWARD, _STARTS_BACKWARD = 0.0, 1.0, 2.0, 3.0
+# rounds of pivoting after which a lane is left to `box_lcp`, which always finds the end
+_ROUNDS = 8
+# part of the lane's largest torque or acceleration that is round-off: a locked joint moves by 1 / LOCK of what holds it
+_TOLERANCE = 1e-13
+# way of each joint after which the decay rate of viscous friction is evaluated again, rad or m
+_NEARBY = 0.05
+
+
+class Block(NamedTuple):
+    """Samples that are stepped together.
+
+    Parameters
+    ----------
+    plants, code
+        Of all samples.
+    first, width, n
+        The first sample, the number of samples, and that of joints.
+    q, qd, joints, given
+        Their states, (width n,); their columns of `Columns.joints`; their rows of `Columns.arm`.
+    rows
+        Memory; shape (rows, width n).
+    refused, lanes
+        Set where machine code is not valid; ACTIVE, LEFT or OVER; shape (width,).
+    rate
+        Decay rate of viscous friction at Q_RATED, 1/s; infinite where there is none yet, 0 without such friction, below
+        0 for the semi-implicit method; shape (width,).
+    """
+
+    plants: PlantRows
+    code: OwnCode
+    first: int
+    width: int
+    n: int
+    q: Array
+    qd: Array
+    joints: Array
+    given: Array
+    rows: Array
+    refused: NDArray[np.uint8]
+    lanes: NDArray[np.int64]
+    rate: Array
+
+
+@helper
+def row_of(rows: Array, s: int) -> int:
+    """Where sample s is in rows of all samples, or in one row for all."""
+    return s if rows.shape[0] > 1 else 0
+
+
+@helper
+def lane_of(row: Array, lane: int, n: int) -> Array:
+    """The numbers of one lane in a row; shape (n,)."""
+    return shaped(row[lane * n : lane * n + n], (n,))
+
+
+@helper
+def evaluate(address: int, block: Block, arrays: tuple[Array, ...]) -> None:
+    """Run machine code for all lanes; sets `Block.refused` where it is not valid, everywhere where there is none."""
+    if address != 0 and block.code.rows:
+        call_rows(address, block.width, (*arrays, block.refused))
+        return
+    for lane in range(block.width):
+        block.refused[lane] = 1
+    if address != 0 and call(address, arrays) & REFUSED == 0:
+        block.refused[0] = 0
+
+
+@helper
+def step_lanes(block: Block, dt: float) -> None:
+    """One step of the active lanes as by `unchecked_step`, if there is nothing but smooth motion in it.
+
+    Lanes become LEFT, with their states unchanged, where a moving joint touches a stop, a joint reaches one or
+    reverses, or the motion is not determined.
+    """
+    rows, joints, q, qd, size = block.rows, block.joints, block.q, block.qd, block.q.shape[0]
+    explicit, locked, rests = False, False, False
+    for lane in range(block.width):
+        stiff = _put_implicit(block, lane, dt)
+        explicit = explicit or not stiff
+        held = _classify(block, lane)
+        rests, locked = rests or held, locked or held or stiff
+    drive, choice, tau, qdd = rows[DRIVE], rows[CHOICE], rows[TAU], rows[QDD]
+    viscous = shaped(joints[VISCOUS], (size,))
+    q_stage, qd_stage, q_sum, qd_sum = rows[Q_STAGE], rows[QD_STAGE], rows[Q_SUM], rows[QD_SUM]
+    q_new, qd_new = rows[Q_NEW], rows[QD_NEW]
+    for k in range(size):
+        q_stage[k], qd_stage[k], q_sum[k], qd_sum[k] = q[k], qd[k], 0.0, 0.0
+        tau[k] = drive[k] - viscous[k] * qd[k]
+    for stage in range(4):
+        _forward(block, locked)
+        if stage == 0:
+            if rests:
+                _settle(block)
+            for k in range(size):
+                qd_new[k] = qd[k] + (0.0 if choice[k] == _HELD else dt * qdd[k])
+                q_new[k] = q[k] + dt * qd_new[k]
+        if not explicit:
+            break
+        ahead, weight = AHEAD[stage] * dt, WEIGHTS[stage]
+        for k in range(size):
+            v, a = qd_stage[k], 0.0 if choice[k] == _HELD else qdd[k]
+            q_sum[k] += weight * v
+            qd_sum[k] += weight * a
+            q_stage[k] = q[k] + ahead * v
+            qd_stage[k] = qd[k] + ahead * a
+            tau[k] = drive[k] - viscous[k] * qd_stage[k]
+    for lane in range(block.width):
+        _take_over(block, lane, dt)
+
+
+@routine
+def _forward(block: Block, locked: bool) -> None:
+    """Accelerations of the stage, with the inertias LOCKED added where there are any."""
+    rows, plants, n = block.rows, block.plants, block.n
+    q, qd, tau, lock, qdd = rows[Q_STAGE], rows[QD_STAGE], rows[TAU], rows[LOCKED], rows[QDD]
+    if locked or block.code.unlocked == 0:
+        evaluate(block.code.forward, block, (q, qd, tau, lock, block.given, qdd))
+    else:
+        evaluate(block.code.unlocked, block, (q, qd, tau, qdd))
+    for lane in range(block.width):
+        if block.refused[lane] != 0 and block.lanes[lane] == ACTIVE:
+            state = tuple([lane_of(row, lane, n) for row in (q, qd, tau, lock, qdd)])
+            if apart(locked_forward, (_arm(block, lane), plants.mimic, *state)) >= 0:
+                block.lanes[lane] = LEFT
+
+
+@helper
+def _arm(block: Block, lane: int) -> Arm:
+    plants, s = block.plants, block.first + lane
+    parameters, base = plants.parameters[row_of(plants.parameters, s)], plants.base[row_of(plants.base, s)]
+    return Arm(plants.topology, parameters, base, NO_WRENCH)
+
+
+@helper
+def _put_implicit(block: Block, lane: int, dt: float) -> bool:
+    """Fill IMPLICIT. Whether the lane takes the semi-implicit step: its viscous friction is too stiff for the other."""
+    rows, rate, a, b = block.rows, block.rate, lane * block.n, lane * block.n + block.n
+    if rate[lane] > 0.0 and block.lanes[lane] == ACTIVE:
+        # RK4 is stable to a decay rate of 2.8 / dt, 5.6 times what is taken as known for the postures nearby
+        moved = rate[lane] * dt > 0.25 * STIFF
+        for k in range(a, b):
+            moved = moved or not abs(block.q[k] - rows[Q_RATED, k]) <= _NEARBY
+        if moved:
+            rate[lane] = viscous_rate(_arm(block, lane), block.joints[VISCOUS, a:b], lane_of(block.q, lane, block.n))
+            for k in range(a, b):
+                rows[Q_RATED, k] = block.q[k]
+            if rate[lane] < 0.0:
+                rate[lane], block.lanes[lane] = np.inf, LEFT
+    stiff = rate[lane] < 0.0 or rate[lane] * dt > STIFF
+    for k in range(a, b):
+        rows[IMPLICIT, k] = dt * block.joints[VISCOUS, k] if stiff else 0.0
+    return bool(stiff)
+
+
+@helper
+def _classify(block: Block, lane: int) -> bool:
+    """Fill CHOICE, DIRECTION, LOCKED and DRIVE from the velocities: joints at rest are held. Whether one rests."""
+    rows, joints, rests = block.rows, block.joints, False
+    for k in range(lane * block.n, lane * block.n + block.n):
+        q, qd = block.q[k], block.qd[k]
+        touches = q >= joints[UPPER, k] or q <= joints[LOWER, k]
+        rubs = joints[FORWARD, k] > 0.0 or joints[BACKWARD, k] > 0.0
+        if qd == 0.0 and (rubs or touches):
+            rests = True
+            _hold(rows, k)
+            continue
+        if touches and block.lanes[lane] == ACTIVE:
+            block.lanes[lane] = LEFT
+        _slide(rows, joints, k, _MOVES, 1.0 if qd > 0.0 else (-1.0 if qd < 0.0 else 0.0))
+    return rests
+
+
+@helper
+def _hold(rows: Array, k: int) -> None:
+    rows[CHOICE, k], rows[LOCKED, k], rows[DIRECTION, k], rows[DRIVE, k] = _HELD, LOCK, 0.0, rows[EFFORT, k]
+
+
+@helper
+def _slide(rows: Array, joints: Array, k: int, choice: float, direction: float) -> None:
+    friction = joints[FORWARD, k] if direction > 0.0 else (-joints[BACKWARD, k] if direction < 0.0 else 0.0)
+    rows[CHOICE, k], rows[LOCKED, k], rows[DRIVE, k] = choice, rows[IMPLICIT, k], rows[EFFORT, k] - friction
+    rows[DIRECTION, k] = direction if joints[FORWARD, k] > 0.0 or joints[BACKWARD, k] > 0.0 else 0.0
+
+
+@helper
+def _settle(block: Block) -> None:
+    """Decide how joints at rest go on, by pivoting from all held, and leave the accelerations of that in QDD."""
+    rows = block.rows
+    for attempt in range(_ROUNDS):
+        changed = False
+        for lane in range(block.width):
+            if block.lanes[lane] == ACTIVE and _pivot(block, lane):
+                changed = True
+                if attempt == _ROUNDS - 1:
+                    block.lanes[lane] = LEFT
+        if not changed or attempt == _ROUNDS - 1:
+            break
+        for k in range(block.q.shape[0]):
+            rows[TAU, k] = rows[DRIVE, k] - block.joints[VISCOUS, k] * block.qd[k]
+        _forward(block, True)
+
+
+@helper
+def _pivot(block: Block, lane: int) -> bool:
+    """Free the joints whose friction or stop cannot hold them, hold those that start the wrong way; False: none."""
+    rows, joints, changed, fastest, strongest = block.rows, block.joints, False, 0.0, 0.0
+    for k in range(lane * block.n, lane * block.n + block.n):
+        strongest = max(strongest, abs(rows[EFFORT, k]))
+        if rows[CHOICE, k] == _HELD:
+            strongest = max(strongest, abs(LOCK * rows[QDD, k]))
+        else:
+            fastest = max(fastest, abs(rows[QDD, k]))
+    slack = _TOLERANCE * strongest
+    for k in range(lane * block.n, lane * block.n + block.n):
+        choice, ahead = rows[CHOICE, k], rows[QDD, k]
+        if choice == _HELD:
+            holding = -LOCK * ahead
+            if block.q[k] < joints[UPPER, k] and holding < -joints[FORWARD, k] - slack:
+                changed = True
+                _slide(rows, joints, k, _STARTS_FORWARD, 1.0)
+            elif block.q[k] > joints[LOWER, k] and holding > joints[BACKWARD, k] + slack:
+                changed = True
+                _slide(rows, joints, k, _STARTS_BACKWARD, -1.0)
+        elif choice != _MOVES and (ahead if choice == _STARTS_FORWARD else -ahead) < -_TOLERANCE * fastest:
+            changed = True
+            _hold(rows, k)
+    return changed
+
+
+@helper
+def _take_over(block: Block, lane: int, dt: float) -> None:
+    """Make the end of the step the state of an active lane, or leave the lane where an event comes before it."""
+    rows, joints, q, qd, a, b = block.rows, block.joints, block.q, block.qd, lane * block.n, lane * block.n + block.n
+    event, implicit = False, block.rate[lane] < 0.0 or block.rate[lane] * dt > STIFF
+    for k in range(a, b):
+        if not implicit:
+            rows[Q_NEW, k] = q[k] + dt / 6.0 * rows[Q_SUM, k]
+            rows[QD_NEW, k] = qd[k] + dt / 6.0 * rows[QD_SUM, k]
+        q_new, qd_new = rows[Q_NEW, k], rows[QD_NEW, k]
+        # a joint that starts beyond a stop is let back in
+        event |= q[k] <= joints[UPPER, k] < q_new or q[k] >= joints[LOWER, k] > q_new
+        event |= rows[DIRECTION, k] * qd_new < 0.0
+        event |= not (abs(q_new) < np.inf and abs(qd_new) < np.inf)
+    if block.lanes[lane] == ACTIVE:
+        if event:
+            block.lanes[lane] = LEFT
+            return
+        for k in range(a, b):
+            q[k], qd[k] = rows[Q_NEW, k], rows[QD_NEW, k]
