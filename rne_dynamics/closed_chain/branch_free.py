@@ -28,16 +28,17 @@ from rne_dynamics.closed_chain.closing import (
     merit,
     motion_map_kernel,
     passive_answer,
+    put_actuated,
     tangent,
 )
 from rne_dynamics.closed_chain.constraints import constraints_kernel
 from rne_dynamics.closed_chain.packed import Packed, Work
-from rne_dynamics.closed_chain.terms import closed_mass_matrix_helper, open_torque, projected
+from rne_dynamics.closed_chain.terms import closed_bias_helper, closed_mass_matrix_helper, open_torque
 from rne_dynamics.compiling.apart import apart
 from rne_dynamics.compiling.jit import helper
 from rne_dynamics.dynamics.composite.inertia_scale import inertia_scale_kernel
 from rne_dynamics.model.inertia import Array
-from rne_dynamics.spatial.arrays import copy_into
+from rne_dynamics.spatial.arrays import copy_into, product, transposed_times
 from rne_dynamics.spatial.cholesky import scaled_cholesky_solve
 
 #: Change of a joint, rad or lengths of the mechanism, after which a posture is closed to round-off: the next would be
@@ -68,20 +69,21 @@ def advance(packed: Packed, work: Work, straight: bool, target: Array, q: Array,
         DONE, NOT_CLOSED or SINGULAR.
     """
     n = q.shape[0]
-    apart(constraints_kernel, (packed, work, q, work.rest))
+    step, way = np.empty(n), np.empty(n)
+    apart(constraints_kernel, (packed, work, q, np.zeros(n)))
     factor_clusters(packed, work)
-    passive_answer(packed, work, work.residual, work.step)
-    correction = largest_change(packed, work.step)
+    passive_answer(packed, work, work.residual, step)
+    correction = largest_change(packed, step)
     distance = clusters_distance(packed, work)
     if not distance > BRANCHES_MEET:
         return SINGULAR
     if not correction < _CERTAIN * distance:
         return NOT_CLOSED
-    speed = tangent(packed, work, target, q)
+    speed = tangent(packed, work, target, q, way)
     stride = min(STRIDE, distance)
     part = 1.0 if straight else stride / max(speed, stride)
     for j in range(n):
-        out[j] = q[j] + work.step[j] + part * work.way[j]
+        out[j] = q[j] + step[j] + part * way[j]
     out[n] = max(correction, speed)
     return DONE
 
@@ -89,9 +91,8 @@ def advance(packed: Packed, work: Work, straight: bool, target: Array, q: Array,
 @helper
 def _settle(packed: Packed, work: Work, T: Array, q: Array, posture: Array) -> int:
     """The motion map at a posture that `advance` found, the actuated joints at q."""
-    for k in range(q.shape[0]):
-        posture[packed.actuated[k]] = q[k]
-    apart(constraints_kernel, (packed, work, posture, work.rest))
+    put_actuated(packed, q, posture)
+    apart(constraints_kernel, (packed, work, posture, np.zeros(posture.shape[0])))
     if not merit(packed, work) < MISFIT * MISFIT:
         return NOT_CLOSED
     factor_clusters(packed, work)
@@ -115,14 +116,14 @@ def closed_inverse(
 
     They are equal to the efforts with the forces at the cuts, K_aᵀ λ less, since K_pᵀ λ = τ_p and T_p = −K_p⁺ K_a.
     """
-    T = np.zeros((posture.shape[0], q.shape[0]))
+    n = posture.shape[0]
+    T, velocity, acceleration, tau = np.zeros((n, q.shape[0])), np.zeros(n), np.zeros(n), np.zeros(n)
     status = _settle(packed, work, T, q, posture)
-    apart(drift_kernel, (packed, work, T, posture, qd))
-    for i in range(posture.shape[0]):
-        for k in range(q.shape[0]):
-            work.qdd[i] += T[i, k] * qdd[k]
-    open_torque(packed, work, base, posture, work.qdd, np.zeros((0, 6)))
-    projected(T, work.tau, out)
+    apart(drift_kernel, (packed, work, T, posture, qd, velocity, acceleration))
+    for i in range(n):
+        acceleration[i] += product(T[i], qdd)
+    open_torque(packed, base, posture, velocity, acceleration, np.zeros((0, 6)), tau)
+    transposed_times(T, tau, out)
     return status
 
 
@@ -131,9 +132,7 @@ def closed_bias(packed: Packed, work: Work, base: Array, posture: Array, q: Arra
     """Coriolis, centrifugal and gravity efforts of the actuated joints."""
     T = np.zeros((posture.shape[0], q.shape[0]))
     status = _settle(packed, work, T, q, posture)
-    apart(drift_kernel, (packed, work, T, posture, qd))
-    open_torque(packed, work, base, posture, work.qdd, np.zeros((0, 6)))
-    projected(T, work.tau, out)
+    closed_bias_helper(packed, work, base, posture, T, qd, np.zeros((0, 6)), out)
     return status
 
 
@@ -148,7 +147,7 @@ def closed_mass(packed: Packed, work: Work, base: Array, posture: Array, q: Arra
     """The mass matrix of the actuated coordinates, (n, n)."""
     T = np.zeros((posture.shape[0], q.shape[0]))
     status = _settle(packed, work, T, q, posture)
-    closed_mass_matrix_helper(packed, work, posture, T, out)
+    closed_mass_matrix_helper(packed, posture, T, out)
     return status
 
 
@@ -158,18 +157,14 @@ def closed_forward(
 ) -> int:
     """Accelerations of the actuated joints."""
     tree, n = posture.shape[0], q.shape[0]
-    T, M, scale = np.zeros((tree, n)), np.zeros((n, n)), np.zeros(n)
+    T, M, inertia, scale = np.zeros((tree, n)), np.zeros((n, n)), np.zeros(tree), np.zeros(n)
     status = _settle(packed, work, T, q, posture)
-    apart(drift_kernel, (packed, work, T, posture, qd))
-    open_torque(packed, work, base, posture, work.qdd, np.zeros((0, 6)))
-    closed_mass_matrix_helper(packed, work, posture, T, M)
-    projected(T, work.tau, out)
-    inertia_scale_kernel(packed.topology, packed.parameters, posture, work.tau)
+    closed_bias_helper(packed, work, base, posture, T, qd, np.zeros((0, 6)), out)
+    closed_mass_matrix_helper(packed, posture, T, M)
+    inertia_scale_kernel(packed.topology, packed.parameters, posture, inertia)
     for k in range(n):
         out[k] = tau[k] - out[k]
         for i in range(tree):
-            scale[k] += work.tau[i] * T[i, k] * T[i, k]
+            scale[k] += inertia[i] * T[i, k] * T[i, k]
     singular = scaled_cholesky_solve(M, out, scale, out)
     return SINGULAR if status == DONE and singular >= 0 else status
-
-

@@ -10,11 +10,11 @@ from __future__ import annotations
 import numpy as np
 
 from rne_dynamics.closed_chain.constraints import constraints_kernel
-from rne_dynamics.closed_chain.packed import ACTUATED, CONSTRAINT, PASSIVE, Packed, Work
+from rne_dynamics.closed_chain.packed import Packed, Work
 from rne_dynamics.compiling.apart import apart
-from rne_dynamics.compiling.jit import helper, kernel
+from rne_dynamics.compiling.jit import helper, kernel, routine
 from rne_dynamics.model.inertia import Array
-from rne_dynamics.spatial.arrays import copy_into
+from rne_dynamics.spatial.arrays import add_scaled, copy_into, matrix_times, product
 from rne_dynamics.spatial.householder import (
     apply_transpose,
     factor,
@@ -48,20 +48,14 @@ _TRIALS, _SMALLEST_PART, _STRIDES = 80, 1e-3, 20000
 def factor_clusters(packed: Packed, work: Work) -> None:
     """Fill and factor `work.block`."""
     for c in range(packed.clusters.shape[0] - 1):
-        p0, p1 = packed.clusters[c, PASSIVE], packed.clusters[c + 1, PASSIVE]
-        a0, a1 = packed.clusters[c, ACTUATED], packed.clusters[c + 1, ACTUATED]
-        r0, r1 = packed.clusters[c, CONSTRAINT], packed.clusters[c + 1, CONSTRAINT]
+        (p0, a0, r0), (p1, a1, r1) = packed.clusters[c], packed.clusters[c + 1]
+        n, width = p1 - p0, p1 - p0 + a1 - a0
         for r in range(r0, r1):
             row = packed.constraints[r]
-            scale = packed.row_scale[row]
-            for k in range(p0, p1):
-                j = packed.passive[k]
-                work.block[r, k - p0] = scale * work.K[row, j] * packed.column_scale[j]
-            for k in range(a0, a1):
-                j = packed.actuated[packed.drivers[k]]
-                work.block[r, p1 - p0 + k - a0] = scale * work.K[row, j] * packed.column_scale[j]
-        width = p1 - p0 + a1 - a0
-        factor(work.block, r0, r1 - r0, p1 - p0, width, work.pivots, work.factors, p0)
+            for k in range(width):
+                j = packed.passive[p0 + k] if k < n else packed.actuated[packed.drivers[a0 + k - n]]
+                work.block[r, k] = packed.row_scale[row] * work.K[row, j] * packed.column_scale[j]
+        factor(work.block, r0, r1 - r0, n, width, work.pivots, work.factors, p0)
 
 
 @helper
@@ -79,22 +73,19 @@ def passive_answer(packed: Packed, work: Work, values: Array, out: Array) -> flo
 
     Returns the norm of the part of the residual that the passive joints can remove, in the mechanism's own units.
     """
-    for k in range(out.shape[0]):
-        out[k] = 0.0
-    square = 0.0
+    out[:] = 0.0
+    square, side = 0.0, np.empty(values.shape[0])
     for c in range(packed.clusters.shape[0] - 1):
-        p0, n = packed.clusters[c, PASSIVE], packed.clusters[c + 1, PASSIVE] - packed.clusters[c, PASSIVE]
-        r0, r1 = packed.clusters[c, CONSTRAINT], packed.clusters[c + 1, CONSTRAINT]
+        (p0, _, r0), (p1, _, r1) = packed.clusters[c], packed.clusters[c + 1]
         for r in range(r0, r1):
-            work.side[r] = packed.row_scale[packed.constraints[r]] * values[packed.constraints[r]]
-        rank = _rank(work, r0, r1 - r0, n)
-        apply_transpose(work.block, r0, r1 - r0, rank, work.factors, p0, work.side)
-        for r in range(r0, r0 + rank):
-            square += work.side[r] * work.side[r]
-        solve_upper(work.block, r0, rank, work.side, r0)
+            side[r] = packed.row_scale[packed.constraints[r]] * values[packed.constraints[r]]
+        rank = _rank(work, r0, r1 - r0, p1 - p0)
+        apply_transpose(work.block, r0, r1 - r0, rank, work.factors, p0, side)
+        square += product(side[r0 : r0 + rank], side[r0 : r0 + rank])
+        solve_upper(work.block, r0, rank, side, r0)
         for k in range(rank):
             j = packed.passive[p0 + work.pivots[p0 + k]]
-            out[j] = -packed.column_scale[j] * work.side[r0 + k]
+            out[j] = -packed.column_scale[j] * side[r0 + k]
     return float(np.sqrt(square))
 
 
@@ -117,21 +108,20 @@ def largest_change(packed: Packed, change: Array) -> float:
     return largest
 
 
-@helper
+@routine
 def _close(packed: Packed, work: Work, q: Array, reach: float) -> int:
     """Move the passive joints of q, by no more than `reach`, until the loops close.
 
     When done, `work` holds the constraints and the factored blocks of the posture found.
     """
     # the first trial is the start itself; one call of `constraints_kernel` for both, since it is long to compile
-    for j in range(q.shape[0]):
-        work.step[j] = 0.0
+    rest, step, trial = np.zeros(q.shape[0]), np.zeros(q.shape[0]), np.empty(q.shape[0])
     square, left, before = np.inf, np.inf, np.inf
     part, size, moved = 0.0, 0.0, 0.0
     for _ in range(_TRIALS):
-        for j in range(q.shape[0]):
-            work.trial[j] = q[j] + part * work.step[j]
-        apart(constraints_kernel, (packed, work, work.trial, work.rest))
+        copy_into(trial, q)
+        add_scaled(trial, part, step)
+        apart(constraints_kernel, (packed, work, trial, rest))
         new = merit(packed, work)
         # below, round-off and constraints that contradict each other hide the descent
         if not (new < (1.0 - 0.1 * part) * square or left < 1e-6) and part > _SMALLEST_PART:
@@ -141,54 +131,55 @@ def _close(packed: Packed, work: Work, q: Array, reach: float) -> int:
         if moved > reach or not np.isfinite(new):
             return NOT_CLOSED
         square = new
-        copy_into(q, work.trial)
+        copy_into(q, trial)
         factor_clusters(packed, work)
         before = left
-        left = passive_answer(packed, work, work.residual, work.step)
+        left = passive_answer(packed, work, work.residual, step)
         if left <= packed.round_off or (left < 1e-10 and left > 0.3 * before):
             return DONE if square <= MISFIT * MISFIT else NOT_CLOSED
-        size = largest_change(packed, work.step)
+        size = largest_change(packed, step)
         part = min(1.0, 0.5 / size)
     return NOT_CLOSED
 
 
 @helper
-def tangent(packed: Packed, work: Work, target: Array, q: Array) -> float:
-    """Fill `work.way`: rates of all joints when the actuated ones start towards `target`; returns the largest."""
-    for r in range(work.residual.shape[0]):
-        work.drift[r] = 0.0
+def put_actuated(packed: Packed, target: Array, q: Array) -> None:
+    """Put the actuated joints of a posture q (tree n,) where `target` (n,) says."""
     for k in range(target.shape[0]):
-        j = packed.actuated[k]
-        for r in range(work.residual.shape[0]):
-            work.drift[r] += work.K[r, j] * (target[k] - q[j])
-    passive_answer(packed, work, work.drift, work.way)
+        q[packed.actuated[k]] = target[k]
+
+
+@helper
+def _change_of_actuated(packed: Packed, target: Array, q: Array, way: Array) -> None:
+    """Fill `way` (tree n,) with the way of the actuated joints from a posture q to `target`, 0 for the others."""
+    way[:] = 0.0
     for k in range(target.shape[0]):
-        work.way[packed.actuated[k]] = target[k] - q[packed.actuated[k]]
-    return largest_change(packed, work.way)
+        way[packed.actuated[k]] = target[k] - q[packed.actuated[k]]
+
+
+@routine
+def tangent(packed: Packed, work: Work, target: Array, q: Array, way: Array) -> float:
+    """Fill `way`: rates of all joints when the actuated ones start towards `target`; returns the largest."""
+    n = q.shape[0]
+    asked, closing, passive = np.empty(n), np.empty(work.residual.shape[0]), np.empty(n)
+    _change_of_actuated(packed, target, q, asked)
+    matrix_times(work.K, asked, closing)
+    passive_answer(packed, work, closing, passive)
+    for j in range(n):
+        way[j] = asked[j] + passive[j]
+    return largest_change(packed, way)
 
 
 @helper
 def clusters_distance(packed: Packed, work: Work) -> float:
-    """Lower bound of the smallest singular value of the factored blocks, whose rank is full."""
-    smallest = np.inf
+    """Lower bound of the smallest singular value of the factored blocks; 0 where their rank is not full."""
+    smallest, scratch = np.inf, np.empty(packed.column_scale.shape[0])
     for c in range(packed.clusters.shape[0] - 1):
-        n = packed.clusters[c + 1, PASSIVE] - packed.clusters[c, PASSIVE]
-        smallest = min(smallest, smallest_bound(work.block, packed.clusters[c, CONSTRAINT], n, work.scratch))
+        (p0, _, r0), (p1, _, r1) = packed.clusters[c], packed.clusters[c + 1]
+        if _rank(work, r0, r1 - r0, p1 - p0) < p1 - p0:
+            return 0.0
+        smallest = min(smallest, smallest_bound(work.block, r0, p1 - p0, scratch))
     return smallest
-
-
-@helper
-def _branches_meet(packed: Packed, work: Work) -> bool:
-    """Whether the posture found is so near a singular one that Newton's method may have taken another branch to it.
-
-    A parallelogram passes the posture in which it lies flat along its tangent, as inertia would carry it.
-    """
-    for c in range(packed.clusters.shape[0] - 1):
-        n = packed.clusters[c + 1, PASSIVE] - packed.clusters[c, PASSIVE]
-        r0, r1 = packed.clusters[c, CONSTRAINT], packed.clusters[c + 1, CONSTRAINT]
-        if _rank(work, r0, r1 - r0, n) < n or smallest_bound(work.block, r0, n, work.scratch) < BRANCHES_MEET:
-            return True
-    return False
 
 
 @kernel
@@ -212,32 +203,30 @@ def assemble_kernel(packed: Packed, work: Work, target: Array, q: Array) -> int:
     int
         DONE or NOT_CLOSED.
     """
-    for j in range(q.shape[0]):
-        work.way[j] = 0.0
-    for k in range(target.shape[0]):
-        work.way[packed.actuated[k]] = target[k] - q[packed.actuated[k]]
-    speed = largest_change(packed, work.way)
+    saved, way = q.copy(), np.empty(q.shape[0])
+    _change_of_actuated(packed, target, q, way)
+    speed = largest_change(packed, way)
     first = speed <= NEAR
     part, reach = (1.0, 2.0 * CORRECTION) if first else (0.0, np.inf)
-    copy_into(work.saved, q)
     for _ in range(_STRIDES):
-        for j in range(q.shape[0]):
-            q[j] = work.saved[j] + part * work.way[j]
+        copy_into(q, saved)
+        add_scaled(q, part, way)
         if part == 1.0:
-            for k in range(target.shape[0]):
-                q[packed.actuated[k]] = target[k]
+            put_actuated(packed, target, q)
         if _close(packed, work, q, reach) == DONE:
-            if first and _branches_meet(packed, work):
-                copy_into(q, work.saved)
+            # so near a singular posture Newton's method may have taken another branch to it; a parallelogram passes
+            # the posture in which it lies flat along its tangent, as inertia would carry it
+            if first and clusters_distance(packed, work) < BRANCHES_MEET:
+                copy_into(q, saved)
                 part, reach, first = 0.0, np.inf, False
                 continue
             if part == 1.0:
                 return DONE
-            speed = tangent(packed, work, target, q)
-            copy_into(work.saved, q)
+            speed = tangent(packed, work, target, q, way)
+            copy_into(saved, q)
             part, reach = min(1.0, STRIDE / max(speed, STRIDE)), CORRECTION
             continue
-        copy_into(q, work.saved)
+        copy_into(q, saved)
         if part == 0.0 or (part * speed < 1e-6 and not first):
             return NOT_CLOSED
         # not in one step, then: close at the start, and step from there
@@ -256,40 +245,34 @@ def motion_map_kernel(packed: Packed, work: Work, T: Array) -> tuple[int, float]
     T[:, :] = 0.0
     for k in range(packed.actuated.shape[0]):
         T[packed.actuated[k], k] = 1.0
-    if packed.clusters[-1, PASSIVE] != packed.passive.shape[0]:
+    if packed.clusters[-1, 0] != packed.passive.shape[0]:
         return SINGULAR, 0.0
-    status, smallest = DONE, np.inf
+    status, smallest, rates = DONE, clusters_distance(packed, work), np.empty(T.shape[0])
+    if smallest < SINGULAR_BELOW:
+        return SINGULAR, smallest
     for c in range(packed.clusters.shape[0] - 1):
-        p0, n = packed.clusters[c, PASSIVE], packed.clusters[c + 1, PASSIVE] - packed.clusters[c, PASSIVE]
-        r0, r1 = packed.clusters[c, CONSTRAINT], packed.clusters[c + 1, CONSTRAINT]
-        if _rank(work, r0, r1 - r0, n) < n:
-            return SINGULAR, 0.0
-        smallest = min(smallest, smallest_bound(work.block, r0, n, work.scratch))
-        if smallest < SINGULAR_BELOW:
-            return SINGULAR, smallest
-        for place in range(packed.clusters[c, ACTUATED], packed.clusters[c + 1, ACTUATED]):
-            column = n + place - packed.clusters[c, ACTUATED]
-            a = packed.drivers[place]
+        (p0, a0, r0), (p1, a1, r1) = packed.clusters[c], packed.clusters[c + 1]
+        n = p1 - p0
+        for place in range(a0, a1):
+            column, a = n + place - a0, packed.drivers[place]
             for r in range(n):
-                work.scratch[r] = work.block[r0 + r, column]
+                rates[r] = work.block[r0 + r, column]
             for r in range(r0 + n, r1):
                 if abs(work.block[r, column]) > DEPENDENT:
                     status = OVER_ACTUATED
-            solve_upper(work.block, r0, n, work.scratch, 0)
+            solve_upper(work.block, r0, n, rates, 0)
             unit = packed.column_scale[packed.actuated[a]]
             for k in range(n):
                 j = packed.passive[p0 + work.pivots[p0 + k]]
-                T[j, a] = -packed.column_scale[j] * work.scratch[k] / unit
+                T[j, a] = -packed.column_scale[j] * rates[k] / unit
     return status, smallest
 
 
 @kernel
-def drift_kernel(packed: Packed, work: Work, T: Array, q: Array, qd: Array) -> None:
-    """Fill `work.qd` with the tree's velocities and `work.qdd` with its accelerations at q̈ = 0 of the actuated ones."""
-    for i in range(work.qd.shape[0]):
-        x = 0.0
-        for k in range(qd.shape[0]):
-            x += T[i, k] * qd[k]
-        work.qd[i] = x
-    apart(constraints_kernel, (packed, work, q, work.qd))
-    passive_answer(packed, work, work.drift, work.qdd)
+def drift_kernel(
+    packed: Packed, work: Work, T: Array, q: Array, qd: Array, velocity: Array, acceleration: Array
+) -> None:
+    """Fill the tree's velocities and its accelerations at q̈ = 0 of the actuated joints, (tree n,) each."""
+    matrix_times(T, qd, velocity)
+    apart(constraints_kernel, (packed, work, q, velocity))
+    passive_answer(packed, work, work.drift, acceleration)

@@ -13,18 +13,17 @@ from __future__ import annotations
 
 import math
 
-import numpy as np
-from numpy.typing import NDArray
-
-from rne_dynamics.closed_chain.packed import MOTION, WRENCH, Packed, Work
+from rne_dynamics.closed_chain.packed import Packed, Work
 from rne_dynamics.compiling.jit import helper, kernel, routine
-from rne_dynamics.dynamics.kinematics.world_motion import world_motion
+from rne_dynamics.dynamics.kinematics.world_motion import motions_in_world
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.layout import KIND as JOINT_KIND
 from rne_dynamics.model.layout import MULTIPLIER, PARENT, PRISMATIC, VELOCITY_INDEX
 from rne_dynamics.model.mechanism import BLOCKED, POSITION_A, POSITION_B, ROTATION_A, ROTATION_B
-from rne_dynamics.spatial.rows import matrix_at, put, put_matrix, vector_at
+from rne_dynamics.spatial.pairs import acceleration_at, minus, motion_at, pair_at, power, put_pair
+from rne_dynamics.spatial.rows import matrix_at, vector_at
 from rne_dynamics.spatial.vector import (
+    ZERO,
     Matrix,
     Vector,
     add,
@@ -32,6 +31,7 @@ from rne_dynamics.spatial.vector import (
     compose,
     cross,
     dot,
+    placed,
     rotate,
     rotate_back,
     scale,
@@ -39,11 +39,8 @@ from rne_dynamics.spatial.vector import (
     transpose,
 )
 
-_R, _P, _V, _W, _DV, _DW, _ = MOTION
-#: Columns of a body's pose in the world in `motion`.
-BODY_ROTATION, BODY_POSITION = _R, _P
-#: w as force and moment on B in `Work.rows`.
-FORCE, MOMENT, _ = WRENCH
+#: Columns of force and moment on B in `Work.rows`.
+FORCE, MOMENT = 0, 3
 #: Sine below which a turn counts as half a turn, and is taken to have this sine.
 _HALF_TURN = 1e-3
 #: Angle up to which functions of it are polynomials, rad.
@@ -51,16 +48,6 @@ _SMALL = 0.2
 #: Coefficients of θ / sin θ in powers of 1 − cos θ, and of asin(s) / s in powers of s², the highest power first.
 _SERIES = tuple(math.factorial(n) / math.prod(range(3, 2 * n + 2, 2)) for n in range(10, -1, -1))
 _ARCSINE = tuple(math.comb(2 * n, n) / (4.0**n * (2 * n + 1)) for n in range(9, -1, -1))
-
-
-@helper
-def _tree_motion(topology: NDArray[np.int64], parameters: Array, q: Array, qd: Array, motion: Array) -> None:
-    """Fill `motion`, shape (bodies + 1, columns of `MOTION`)."""
-    bodies = topology.shape[0]
-    for k in range(motion.shape[1]):
-        motion[bodies, k] = 0.0
-    put_matrix(motion, bodies, _R, (1.0, 0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 1.0))
-    world_motion(topology, parameters, q, qd, motion, True)
 
 
 @helper
@@ -193,7 +180,7 @@ def _turning(E: Matrix, blocked: tuple[bool, bool, bool], axis: int, w: Vector) 
 
 @kernel
 def constraints_kernel(packed: Packed, work: Work, q: Array, qd: Array) -> None:
-    """Fill `motion`, `residual`, `K`, `drift` and `rows` of `work` with all constraints of one state.
+    """Fill `residual`, `K`, `drift` and `rows` of `work` with all constraints of one state.
 
     Parameters
     ----------
@@ -202,67 +189,50 @@ def constraints_kernel(packed: Packed, work: Work, q: Array, qd: Array) -> None:
     q, qd
         Positions and velocities of all joints of the tree, shape (tree n,).
     """
-    topology, parameters = packed.topology, packed.parameters
-    loop_bodies, loop_frames = packed.loop_bodies, packed.loop_frames
-    motion, residual, K, drift, rows = work.motion, work.residual, work.K, work.drift, work.rows
-    _tree_motion(topology, parameters, q, qd, motion)
+    topology, parameters, frames = packed.topology, packed.parameters, packed.loop_frames
+    residual, K, drift, rows = work.residual, work.K, work.drift, work.rows
+    X, V, c = motions_in_world(topology, parameters, q, qd, True)
     K[:, :] = 0.0
     k = 0
-    for loop in range(loop_bodies.shape[0]):
-        a, b = loop_bodies[loop, 0], loop_bodies[loop, 1]
-        R_a = compose(matrix_at(motion, a, _R), matrix_at(loop_frames, loop, ROTATION_A))
-        R_b = compose(matrix_at(motion, b, _R), matrix_at(loop_frames, loop, ROTATION_B))
-        p_a = add(vector_at(motion, a, _P), rotate(matrix_at(motion, a, _R), vector_at(loop_frames, loop, POSITION_A)))
-        r_b = rotate(matrix_at(motion, b, _R), vector_at(loop_frames, loop, POSITION_B))
-        p_b = add(vector_at(motion, b, _P), r_b)
-        w_a, w_b = vector_at(motion, a, _W), vector_at(motion, b, _W)
-        dw_a, dw_b = vector_at(motion, a, _DW), vector_at(motion, b, _DW)
-        # the point of body a that B's origin passes, and how it moves
-        r_a = subtract(p_b, vector_at(motion, a, _P))
-        v_b = add(vector_at(motion, b, _V), cross(w_b, r_b))
-        u = subtract(v_b, add(vector_at(motion, a, _V), cross(w_a, r_a)))
-        dv_b = add(vector_at(motion, b, _DV), add(cross(dw_b, r_b), cross(w_b, cross(w_b, r_b))))
-        r_a_rate = subtract(v_b, vector_at(motion, a, _V))
-        dv_a = add(vector_at(motion, a, _DV), add(cross(dw_a, r_a), cross(w_a, r_a_rate)))
+    for loop in range(frames.shape[0]):
+        a, b = packed.loop_bodies[loop, 0], packed.loop_bodies[loop, 1]
+        R_a, p_a = placed(X[a], (matrix_at(frames, loop, ROTATION_A), vector_at(frames, loop, POSITION_A)))
+        R_b, p_b = placed(X[b], (matrix_at(frames, loop, ROTATION_B), vector_at(frames, loop, POSITION_B)))
+        # motion of B's origin on body b against the point of body a that it passes
+        d_a, d_b, w_a = subtract(p_b, X[a][1]), subtract(p_b, X[b][1]), V[a][1]
+        u, turning = minus(motion_at(V[b], d_b), motion_at(V[a], d_a))
+        du, dw = minus(acceleration_at(c[b], V[b][1], d_b), acceleration_at(c[a], w_a, d_a))
         gap = rotate_back(R_a, subtract(p_b, p_a))
-        gap_drift = rotate_back(R_a, subtract(subtract(dv_b, dv_a), cross(w_a, u)))
-        E = compose(transpose(R_a), R_b)
-        w = rotate_back(R_a, subtract(w_b, w_a))
-        # rate of w, in A's axes and seen from A, at q̈ = 0
-        dw = subtract(rotate_back(R_a, subtract(dw_b, dw_a)), cross(rotate_back(R_a, w_a), w))
+        gap_drift = rotate_back(R_a, subtract(du, scale(2.0, cross(w_a, u))))
+        E, w = compose(transpose(R_a), R_b), rotate_back(R_a, turning)
+        dw = rotate_back(R_a, subtract(dw, cross(w_a, turning)))  # rate of w, in A's axes and seen from A, at q̈ = 0
         flags = (
-            loop_frames[loop, BLOCKED + 3] != 0.0,
-            loop_frames[loop, BLOCKED + 4] != 0.0,
-            loop_frames[loop, BLOCKED + 5] != 0.0,
+            frames[loop, BLOCKED + 3] != 0.0,
+            frames[loop, BLOCKED + 4] != 0.0,
+            frames[loop, BLOCKED + 5] != 0.0,
         )
         first = k
         for axis in range(3):
-            if loop_frames[loop, BLOCKED + axis] != 0.0:
+            if frames[loop, BLOCKED + axis] != 0.0:
                 residual[k] = gap[axis]
                 drift[k] = gap_drift[axis]
-                put(rows, k, FORCE, column(R_a, axis))
-                put(rows, k, MOMENT, (0.0, 0.0, 0.0))
+                put_pair(rows, k, FORCE, (column(R_a, axis), ZERO))
                 k += 1
         for axis in range(3):
             if flags[axis]:
                 value, gradient, bent = _turning(E, flags, axis, w)
                 residual[k] = value
                 drift[k] = bent + dot(gradient, dw)
-                put(rows, k, FORCE, (0.0, 0.0, 0.0))
-                put(rows, k, MOMENT, rotate(R_a, gradient))
+                put_pair(rows, k, FORCE, (ZERO, rotate(R_a, gradient)))
                 k += 1
         # both ways down to where they meet (a parent's number is below its child's); joints below move A and B alike
         while a != b:
             i = max(a, b)
-            s = parameters[i, MULTIPLIER] if i == b else -parameters[i, MULTIPLIER]
-            e = scale(s, column(matrix_at(motion, i, _R), 2))
-            turns = topology[i, JOINT_KIND] != PRISMATIC
-            swing = cross(e, subtract(p_b, vector_at(motion, i, _P))) if turns else e
+            e = scale(parameters[i, MULTIPLIER] if i == b else -parameters[i, MULTIPLIER], column(X[i][0], 2))
+            slides = topology[i, JOINT_KIND] == PRISMATIC
+            S = (e if slides else cross(e, subtract(p_b, X[i][1]))), (ZERO if slides else e)
             for row in range(first, k):
-                entry = dot(vector_at(rows, row, FORCE), swing)
-                if turns:
-                    entry += dot(vector_at(rows, row, MOMENT), e)
-                K[row, topology[i, VELOCITY_INDEX]] += entry
+                K[row, topology[i, VELOCITY_INDEX]] += power(pair_at(rows, row, FORCE), S)
             if i == b:
                 b = topology[i, PARENT]
             else:

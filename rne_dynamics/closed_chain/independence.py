@@ -26,9 +26,8 @@ _PREFERRED = 0.03
 
 def evaluated(packed: Packed, work: Work, q_tree: Array, velocity: Array | None = None) -> Work:
     """`work` with the constraints of one posture in it."""
-    velocities = work.rest if velocity is None else velocity
     # a read-only array would have it compiled anew
-    constraints_kernel(packed, work, np.array(q_tree), velocities)
+    constraints_kernel(packed, work, np.array(q_tree), np.zeros(len(q_tree)) if velocity is None else velocity)
     return work
 
 

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rne_dynamics.closed_chain.constraints import constraints_kernel
-from rne_dynamics.closed_chain.packed import ACTUATED, CONSTRAINT, PASSIVE, Packed, workspace
+from rne_dynamics.closed_chain.packed import Packed, workspace
 from rne_dynamics.compiling.plain import PlainKernels
 from rne_dynamics.model.inertia import Array
 
@@ -30,12 +30,11 @@ def sparse_order(packed: Packed, posture: Array) -> Packed:
     it for pivots, the next column is the one with the least product of rows and columns that are filled.
     """
     work = workspace(packed)
-    PlainKernels({}, np.zeros)(constraints_kernel)(packed, work, posture, work.rest)
+    PlainKernels({}, np.zeros)(constraints_kernel)(packed, work, posture, np.zeros(len(posture)))
     nonzero = np.abs(work.K) > _ZERO * np.abs(work.K).max(initial=0.0)
     passive, constraints = packed.passive.copy(), packed.constraints.copy()
-    for here, after in zip(packed.clusters[:-1], packed.clusters[1:], strict=True):
-        columns, rows = slice(here[PASSIVE], after[PASSIVE]), slice(here[CONSTRAINT], after[CONSTRAINT])
-        drivers = packed.actuated[packed.drivers[here[ACTUATED] : after[ACTUATED]]]
+    for (p0, a0, r0), (p1, a1, r1) in zip(packed.clusters[:-1], packed.clusters[1:], strict=True):
+        columns, rows, drivers = slice(p0, p1), slice(r0, r1), packed.actuated[packed.drivers[a0:a1]]
         chosen = np.ix_(constraints[rows], np.concatenate([passive[columns], drivers]))
         heads, order = _order(nonzero[chosen], len(passive[columns]))
         constraints[rows], passive[columns] = constraints[rows][heads], passive[columns][order]

@@ -1,4 +1,4 @@
-"""A mechanism as plain arrays for the kernels, and their work memory.
+"""A mechanism as plain arrays for the kernels, and a posture's constraints.
 
 Loops that share a passive joint have to be closed together; other loops are independent. So the passive joints
 fall into clusters, each with its own loops, and every system solved here is one cluster's. A ladder of fifty
@@ -19,17 +19,6 @@ from numpy.typing import NDArray
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.layout import KIND, PARENT, PLACEMENT, PRISMATIC, VELOCITY_INDEX
 from rne_dynamics.model.mechanism import BLOCKED, POSITION_A, POSITION_B, Mechanism
-from rne_dynamics.spatial.columns import columns
-
-#: Columns of `Work.motion`, one row a body, the base in one row more at the end (where index −1 points): pose in the
-#: world, velocity of the origin, ω, and the accelerations that velocities alone give.
-MOTION = columns(9, 3, 3, 3, 3, 3)
-#: Columns of `Work.rows`, one row a constraint: force and moment of a unit of its force on B, both in world axes.
-WRENCH = columns(3, 3)
-
-#: columns of `Packed.clusters`: first of its passive joints, of its actuated ones, of its constraints; one row more
-#: at the end says where the last cluster ends
-PASSIVE, ACTUATED, CONSTRAINT = np.int64(0), np.int64(1), np.int64(2)
 
 
 class Packed(NamedTuple):
@@ -50,7 +39,8 @@ class Packed(NamedTuple):
     constraints
         The constraints in the clusters' order, shape (constraints,).
     clusters
-        Where each cluster's part of the three begins, shape (clusters + 1, 3).
+        Where each cluster's passive joints, drivers and constraints begin, and at the end where the last one ends;
+        shape (clusters + 1, 3).
     row_scale, column_scale
         1 / length for blocked translations, shape (constraints,); length for prismatic joints, shape (tree n,); else 1.
     length
@@ -78,45 +68,28 @@ class Packed(NamedTuple):
 
 
 class Work(NamedTuple):
-    """Memory of the kernels; what it holds after `assemble_kernel` and `motion_map_kernel` others read.
+    """Constraints of a posture and their factored blocks: what `assemble_kernel` leaves and others read.
 
     Parameters
     ----------
-    motion
-        Of all bodies, (bodies + 1, columns of `MOTION`).
     residual, drift
         r, m or rad, and r̈ at q̈ = 0; shape (constraints,).
     K
         ṙ = K q̇; shape (constraints, tree n).
     rows
-        The wrenches w_k at B's origin, (constraints, columns of `WRENCH`); `constraints_kernel` fills these five.
+        The wrenches w_k at B's origin in world axes, force before moment, (constraints, 6); `constraints_kernel` fills
+        these four.
     block, factors, pivots
         The factored passive blocks, cluster under cluster, with the drivers' columns behind them.
-    side
-        A right-hand side in the clusters' order of constraints.
     """
 
-    motion: Array
     residual: Array
-    K: Array
     drift: Array
+    K: Array
     rows: Array
     block: Array
     factors: Array
     pivots: NDArray[np.int64]
-    side: Array
-    rest: Array
-    step: Array
-    trial: Array
-    saved: Array
-    way: Array
-    qd: Array
-    qdd: Array
-    tau: Array
-    scratch: Array
-    cut: Array
-    M: Array
-    MT: Array
 
 
 @lru_cache(maxsize=16)
@@ -151,34 +124,12 @@ def pack(mechanism: Mechanism) -> Packed:
 
 
 def workspace(packed: Packed) -> Work:
-    """Memory for the kernels, for one thread."""
-    bodies, n = packed.topology.shape[0], packed.column_scale.shape[0]
-    m, actuated = packed.row_scale.shape[0], packed.actuated.shape[0]
-    residual, drift, side = np.zeros((3, m))  # rows of one array: allocated in a third of the time
-    factors, rest, step, trial, saved, way, qd, qdd, tau = np.zeros((9, n))
+    """Memory for the constraints of one posture at a time, for one thread."""
+    m, n = packed.row_scale.shape[0], packed.column_scale.shape[0]
     return Work(
-        motion=np.zeros((bodies + 1, MOTION[-1])),
-        residual=residual,
-        K=np.zeros((m, n)),
-        drift=drift,
-        rows=np.zeros((m, WRENCH[-1])),
-        block=np.zeros((m, packed.width)),
-        factors=factors,
-        pivots=np.zeros(n, dtype=np.int64),
-        side=side,
-        rest=rest,
-        step=step,
-        trial=trial,
-        saved=saved,
-        way=way,
-        qd=qd,
-        qdd=qdd,
-        tau=tau,
-        scratch=np.zeros(max(n, m)),
-        cut=np.zeros((bodies, 6)),
-        M=np.zeros((n, n)),
-        MT=np.zeros((n, actuated)),
-    )
+        np.zeros(m), np.zeros(m), np.zeros((m, n)), np.zeros((m, 6)), np.zeros((m, packed.width)), np.zeros(n),
+        np.zeros(n, dtype=np.int64),
+    )  # fmt: skip
 
 
 def _bodies_on(mechanism: Mechanism, loop: int) -> list[int]:

@@ -25,12 +25,12 @@ from rne_dynamics.closed_chain.independence import INCONSISTENT, independent_joi
 from rne_dynamics.closed_chain.nearest import nearest_posture
 from rne_dynamics.closed_chain.packed import Packed, Work, pack, workspace
 from rne_dynamics.closed_chain.refusals import refusal
-from rne_dynamics.closed_chain.terms import closed_mass_matrix_helper, open_torque, projected
+from rne_dynamics.closed_chain.terms import closed_mass_matrix_helper, open_torque
 from rne_dynamics.compiling.apart import apart
 from rne_dynamics.compiling.jit import kernel
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.mechanism import Mechanism
-from rne_dynamics.spatial.arrays import copy_into
+from rne_dynamics.spatial.arrays import copy_into, product, transposed_times
 
 # tasks: each includes those before it, and fills more of `Rows`
 ASSEMBLE = 0  # postures
@@ -101,6 +101,7 @@ def rows_kernel(packed: Packed, work: Work, task: int, follow: bool, states: Sta
     where it is not DONE. MOVE goes on through OVER_ACTUATED.
     """
     starts, base, q, qd, qdd, wrenches = states
+    cut = np.empty((packed.topology.shape[0], 6))
     for b in range(q.shape[0]):
         if follow and b > 0:
             copy_into(rows.postures[b], rows.postures[b - 1])
@@ -114,27 +115,23 @@ def rows_kernel(packed: Packed, work: Work, task: int, follow: bool, states: Sta
         status, rows.smallest[b] = apart(motion_map_kernel, (packed, work, rows.T[b]))
         if status == SINGULAR or (status == OVER_ACTUATED and task != MOVE):
             return status, b
-        apart(drift_kernel, (packed, work, rows.T[b], rows.postures[b], qd[b]))
-        copy_into(rows.velocity[b], work.qd)
-        for i in range(work.qdd.shape[0]):
-            x = work.qdd[i]
-            if task == INVERSE:
-                for k in range(qdd.shape[1]):
-                    x += rows.T[b, i, k] * qdd[b, k]
-            rows.acceleration[b, i] = x
+        posture, velocity, acceleration = rows.postures[b], rows.velocity[b], rows.acceleration[b]
+        apart(drift_kernel, (packed, work, rows.T[b], posture, qd[b], velocity, acceleration))
         if task == MOVE:
             continue
         at = base[b if base.shape[0] > 1 else 0]
         loads = wrenches[b if wrenches.shape[0] > 1 else 0]
-        open_torque(packed, work, at, rows.postures[b], rows.acceleration[b], loads)
         if task == TERMS:
-            projected(rows.T[b], work.tau, rows.bias[b])
-            closed_mass_matrix_helper(packed, work, rows.postures[b], rows.T[b], rows.M[b])
+            open_torque(packed, at, posture, velocity, acceleration, loads, rows.tau[b])
+            transposed_times(rows.T[b], rows.tau[b], rows.bias[b])
+            closed_mass_matrix_helper(packed, posture, rows.T[b], rows.M[b])
             continue
-        cut_forces(packed, work, work.tau, rows.force[b])
-        cut_loads(packed, work, rows.force[b], loads, rows.cuts[b])
-        open_torque(packed, work, at, rows.postures[b], rows.acceleration[b], work.cut)
-        copy_into(rows.tau[b], work.tau)
+        for i in range(acceleration.shape[0]):
+            acceleration[i] += product(rows.T[b, i], qdd[b])
+        open_torque(packed, at, posture, velocity, acceleration, loads, rows.tau[b])
+        cut_forces(packed, work, rows.tau[b], rows.force[b])
+        cut_loads(packed, work, posture, rows.force[b], loads, rows.cuts[b], cut)
+        open_torque(packed, at, posture, velocity, acceleration, cut, rows.tau[b])
     return DONE, 0
 
 

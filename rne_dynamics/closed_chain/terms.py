@@ -10,6 +10,8 @@ the second of which is one run of inverse dynamics: the loops' forces do no work
 
 from __future__ import annotations
 
+import numpy as np
+
 from rne_dynamics.closed_chain.closing import (
     DONE,
     assemble_kernel,
@@ -23,47 +25,45 @@ from rne_dynamics.dynamics.composite.mass_matrix import mass_matrix_kernel
 from rne_dynamics.dynamics.declared.arm import Arm
 from rne_dynamics.dynamics.newton_euler.newton_euler import inverse_dynamics_kernel
 from rne_dynamics.model.inertia import Array
+from rne_dynamics.spatial.arrays import add_scaled, transposed_times
 
 
 @helper
-def open_torque(packed: Packed, work: Work, base: Array, q: Array, qdd: Array, wrenches: Array) -> None:
-    """`work.tau`: inverse dynamics of the open tree at velocities `work.qd`."""
-    arm = Arm(packed.topology, packed.parameters, base, wrenches)
-    apart(inverse_dynamics_kernel, (arm, q, work.qd, qdd, work.tau))
+def open_torque(
+    packed: Packed, base: Array, q: Array, qd: Array, qdd: Array, wrenches: Array, tau: Array
+) -> None:
+    """Efforts tau of the open tree for a motion of all its joints, (tree n,) each."""
+    apart(inverse_dynamics_kernel, (Arm(packed.topology, packed.parameters, base, wrenches), q, qd, qdd, tau))
 
 
 @helper
-def projected(T: Array, tau: Array, out: Array) -> None:
-    """out = Tᵀ tau."""
-    for k in range(out.shape[0]):
-        x = 0.0
-        for i in range(tau.shape[0]):
-            x += T[i, k] * tau[i]
-        out[k] = x
+def closed_bias_helper(
+    packed: Packed, work: Work, base: Array, posture: Array, T: Array, qd: Array, wrenches: Array, bias: Array
+) -> None:
+    """bias_a for a motion map T."""
+    n = posture.shape[0]
+    velocity, acceleration, tau = np.empty(n), np.empty(n), np.empty(n)
+    apart(drift_kernel, (packed, work, T, posture, qd, velocity, acceleration))
+    open_torque(packed, base, posture, velocity, acceleration, wrenches, tau)
+    transposed_times(T, tau, bias)
 
 
 @helper
-def closed_mass_matrix_helper(packed: Packed, work: Work, q: Array, T: Array, M: Array) -> None:
+def closed_mass_matrix_helper(packed: Packed, q: Array, T: Array, M: Array) -> None:
     """M = Tᵀ M_tree T, with the zeros of T (joints of other loops) left out."""
-    apart(mass_matrix_kernel, (Arm(packed.topology, packed.parameters, None, None), q, work.M))
     n, actuated = T.shape
-    for i in range(n):
-        for k in range(actuated):
-            work.MT[i, k] = 0.0
+    tree, moved = np.empty((n, n)), np.zeros((actuated, n))
+    apart(mass_matrix_kernel, (Arm(packed.topology, packed.parameters, None, None), q, tree))
     for j in range(n):
         for k in range(actuated):
-            t = T[j, k]
-            if t != 0.0:
-                for i in range(n):
-                    work.MT[i, k] += work.M[i, j] * t
+            if T[j, k] != 0.0:
+                add_scaled(moved[k], T[j, k], tree[j])
+    M[:, :] = 0.0
     for k in range(actuated):
-        for c in range(k + 1):
-            M[k, c] = 0.0
         for i in range(n):
-            t = T[i, k]
-            if t != 0.0:
+            if T[i, k] != 0.0:
                 for c in range(k + 1):
-                    M[k, c] += t * work.MT[i, c]
+                    M[k, c] += T[i, k] * moved[c, i]
         for c in range(k):
             M[c, k] = M[k, c]
 
@@ -94,8 +94,7 @@ def closed_terms_kernel(
     wrenches
         External (force, moment) at every body frame's origin in body axes, shape (bodies, 6), or (0, 6) for none.
     posture
-        In: positions of all joints of the tree from which to assemble, shape (tree n,). Out: those at q. Velocities
-        are in `work.qd`, accelerations at q̈_a = 0 in `work.qdd`.
+        In: positions of all joints of the tree from which to assemble, shape (tree n,). Out: those at q.
     T
         Filled, shape (tree n, n): velocities of the tree's joints are T q̇_a.
     M, bias
@@ -113,8 +112,6 @@ def closed_terms_kernel(
     status, _ = apart(motion_map_kernel, (packed, work, T))
     if status != DONE:
         return status
-    apart(drift_kernel, (packed, work, T, posture, qd))
-    open_torque(packed, work, base, posture, work.qdd, wrenches)
-    projected(T, work.tau, bias)
-    closed_mass_matrix_helper(packed, work, posture, T, M)
+    closed_bias_helper(packed, work, base, posture, T, qd, wrenches, bias)
+    closed_mass_matrix_helper(packed, posture, T, M)
     return DONE

@@ -18,11 +18,14 @@ and behind it along the velocity, which is how momentum carries the mechanism th
 
 from __future__ import annotations
 
-import numpy as np
+from typing import NamedTuple
 
+import numpy as np
+from numpy.typing import NDArray
+
+from rne_dynamics.closed_chain.closing import largest_change
 from rne_dynamics.closed_chain.constraints import constraints_kernel
 from rne_dynamics.closed_chain.packed import Packed, Work
-from rne_dynamics.closed_chain.tree_work import Tree, TreeWork
 from rne_dynamics.compiling.apart import apart
 from rne_dynamics.compiling.jit import helper, kernel, routine
 from rne_dynamics.dynamics.composite.inertia_scale import inertia_scale_kernel
@@ -30,7 +33,7 @@ from rne_dynamics.dynamics.composite.mass_matrix import mass_matrix_kernel
 from rne_dynamics.dynamics.declared.arm import Arm
 from rne_dynamics.dynamics.newton_euler.newton_euler import inverse_dynamics_kernel
 from rne_dynamics.model.inertia import Array
-from rne_dynamics.spatial.arrays import copy_into
+from rne_dynamics.spatial.arrays import add_scaled, copy_into, matrix_times, product
 from rne_dynamics.spatial.cholesky import scaled_cholesky_solve
 from rne_dynamics.spatial.householder import apply_transpose, factor, solve_upper
 
@@ -48,20 +51,66 @@ ASIDE = 1e-3
 _CORRECTIONS = 12
 
 
+class TreeWork(NamedTuple):
+    """The velocities that the loops allow at a state, and the metric; n joints of the tree.
+
+    Parameters
+    ----------
+    block, factors, pivots
+        K, lengths in the mechanism's own, factored with column pivoting; shapes (constraints, n), (n,), (n,). The last
+        n − rank pivots are independent.
+    T, MT, G
+        Null space of K in its first n − rank rows, these times M + `extra`, and T (M + `extra`) Tᵀ; shape (n, n).
+    M
+        The tree's mass matrix; (n, n).
+    extra
+        Added to the diagonal of M in the metric: implicit damping, or weights of joints that shall not move; (n,).
+    scale
+        `inertia_scale_kernel` at the state; (n,).
+    """
+
+    block: Array
+    factors: Array
+    pivots: NDArray[np.int64]
+    T: Array
+    MT: Array
+    G: Array
+    M: Array
+    extra: Array
+    scale: Array
+
+
+class Tree(NamedTuple):
+    """A mechanism for `tree_accelerations`: from `pack`, `workspace`, `tree_workspace` and `generic_rank`."""
+
+    packed: Packed
+    work: Work
+    memory: TreeWork
+    rank: int
+
+
+def tree_workspace(packed: Packed) -> TreeWork:
+    """Memory for the kernels, for one thread."""
+    m, n = packed.row_scale.shape[0], packed.column_scale.shape[0]
+    T, MT, G, M = np.zeros((4, n, n))
+    return TreeWork(
+        np.zeros((m, n)), np.zeros(n), np.zeros(n, dtype=np.int64), T, MT, G, M, np.zeros(n), np.zeros(n)
+    )
+
+
 @routine
 def tangent(packed: Packed, work: Work, tree: TreeWork, rank: int, q: Array, v: Array) -> tuple[int, float]:
-    """Evaluate the constraints and the metric at a state; fill T, MT and G.
+    """Evaluate the constraints and the metric at a state; fill `tree` but for `extra`.
 
     Returns the rank that is used, below the one given only where pivots are lost, and the last pivot as a part of the
     first.
     """
     apart(constraints_kernel, (packed, work, q, v))
-    block, pivots, scales = tree.block, tree.pivots, packed.column_scale
-    m, n = block.shape
+    block, (m, n) = tree.block, tree.block.shape
     for r in range(m):
         for j in range(n):
-            block[r, j] = packed.row_scale[r] * work.K[r, j] * scales[j]
-    found = factor(block, 0, m, n, n, pivots, tree.factors, 0)
+            block[r, j] = packed.row_scale[r] * work.K[r, j] * packed.column_scale[j]
+    found = factor(block, 0, m, n, n, tree.pivots, tree.factors, 0)
     first = abs(block[0, 0]) if found > 0 else 1.0
     while rank < found and abs(block[rank, rank]) > STRONG * first:
         rank += 1
@@ -71,56 +120,50 @@ def tangent(packed: Packed, work: Work, tree: TreeWork, rank: int, q: Array, v: 
     rank = min(rank, found)
     while rank > 0 and abs(block[rank - 1, rank - 1]) < LOST * first:
         rank -= 1
+    right = np.empty(n)
     for c in range(n - rank):
         for r in range(rank):
-            tree.right[r] = block[r, rank + c]
-        solve_upper(block, 0, rank, tree.right, 0)
-        for k in range(n):
-            j = pivots[k]
-            tree.T[j, c] = -scales[j] * tree.right[k] if k < rank else 0.0
-        tree.T[pivots[rank + c], c] = scales[pivots[rank + c]]
-    apart(mass_matrix_kernel, (Arm(packed.topology, packed.parameters, None, None), q, work.M))
+            right[r] = block[r, rank + c]
+        _put_dependent(packed, tree, rank, right, tree.T[c])
+        free = tree.pivots[rank + c]
+        tree.T[c, free] = packed.column_scale[free]
+    apart(mass_matrix_kernel, (Arm(packed.topology, packed.parameters, None, None), q, tree.M))
     apart(inertia_scale_kernel, (packed.topology, packed.parameters, q, tree.scale))
-    _metric(work, tree, rank)
+    for c in range(n - rank):
+        matrix_times(tree.M, tree.T[c], tree.MT[c])
+        for i in range(n):
+            tree.MT[c, i] += tree.extra[i] * tree.T[c, i]
+        for e in range(c + 1):
+            tree.G[c, e] = product(tree.T[c], tree.MT[e])
+            tree.G[e, c] = tree.G[c, e]
     return rank, last
 
 
 @helper
-def _metric(work: Work, tree: TreeWork, rank: int) -> None:
-    """Fill MT and G from T, `work.M` and `extra`."""
-    n, freedoms = tree.T.shape[0], tree.T.shape[0] - rank
-    for i in range(n):
-        for c in range(freedoms):
-            x = tree.extra[i] * tree.T[i, c]
-            for k in range(n):
-                x += work.M[i, k] * tree.T[k, c]
-            tree.MT[i, c] = x
-    for c in range(freedoms):
-        for e in range(c + 1):
-            x = 0.0
-            for i in range(n):
-                x += tree.T[i, c] * tree.MT[i, e]
-            tree.G[c, e] = x
-            tree.G[e, c] = x
+def _put_dependent(packed: Packed, tree: TreeWork, rank: int, right: Array, out: Array) -> None:
+    """out = −x for R x = right in the places of the first `rank` pivots, 0 in the others; `right` is written over."""
+    solve_upper(tree.block, 0, rank, right, 0)
+    out[:] = 0.0
+    for k in range(rank):
+        j = tree.pivots[k]
+        out[j] = -packed.column_scale[j] * right[k]
 
 
 @routine
 def solve_free(tree: TreeWork, rank: int, right: Array, out: Array) -> int:
-    """Solve G x = right[: freedoms] and add T x to `out`; DETERMINED, or the joint that moves no inertia."""
-    n = tree.T.shape[0]
-    freedoms = n - rank
+    """Solve G x = right (freedoms,) and add Tᵀ x to `out`; DETERMINED, or the joint that moves no inertia."""
+    n, freedoms = tree.T.shape[0], tree.T.shape[0] - rank
+    answer, factored = np.zeros(freedoms), np.empty((freedoms, freedoms))
     for c in range(freedoms):
-        tree.answer[c] = 0.0
         for i in range(n):
-            tree.answer[c] += tree.scale[i] * tree.T[i, c] * tree.T[i, c]
+            answer[c] += tree.scale[i] * tree.T[c, i] * tree.T[c, i]
         for e in range(freedoms):
-            tree.factor[c, e] = tree.G[c, e]
-    failed = scaled_cholesky_solve(tree.factor, right[:freedoms], tree.answer, tree.answer)
+            factored[c, e] = tree.G[c, e]
+    failed = scaled_cholesky_solve(factored, right, answer, answer)
     if failed >= 0:
         return int(tree.pivots[rank + failed])
-    for i in range(n):
-        for c in range(freedoms):
-            out[i] += tree.T[i, c] * tree.answer[c]
+    for c in range(freedoms):
+        add_scaled(out, answer[c], tree.T[c])
     return DETERMINED
 
 
@@ -128,21 +171,15 @@ def solve_free(tree: TreeWork, rank: int, right: Array, out: Array) -> int:
 def least(packed: Packed, work: Work, tree: TreeWork, rank: int, values: Array, out: Array) -> tuple[int, float]:
     """Fill `out` with the x of least xᵀ (M + extra) x for K x = −values; also the norm of what it answers."""
     m, n = tree.block.shape
+    side, right = np.empty(m), np.empty(n - rank)
     for r in range(m):
-        tree.side[r] = packed.row_scale[r] * values[r]
-    apply_transpose(tree.block, 0, m, rank, tree.factors, 0, tree.side)
-    square = 0.0
-    for k in range(rank):
-        square += tree.side[k] * tree.side[k]
-    solve_upper(tree.block, 0, rank, tree.side, 0)
-    for k in range(n):
-        j = tree.pivots[k]
-        out[j] = -packed.column_scale[j] * tree.side[k] if k < rank else 0.0
+        side[r] = packed.row_scale[r] * values[r]
+    apply_transpose(tree.block, 0, m, rank, tree.factors, 0, side)
+    answered = np.sqrt(product(side[:rank], side[:rank]))
+    _put_dependent(packed, tree, rank, side, out)
     for c in range(n - rank):
-        tree.right[c] = 0.0
-        for i in range(n):
-            tree.right[c] -= tree.MT[i, c] * out[i]
-    return solve_free(tree, rank, tree.right, out), np.sqrt(square)
+        right[c] = -product(tree.MT[c], out)
+    return solve_free(tree, rank, right, out), answered
 
 
 @routine
@@ -151,48 +188,42 @@ def settle(packed: Packed, work: Work, tree: TreeWork, rank: int, q: Array, v: A
 
     Returns DETERMINED or a joint, and the rank and last pivot there.
     """
-    left = np.inf
+    step, left, moved = np.empty(q.shape[0]), np.inf, np.empty(work.residual.shape[0])
     status, used, last = DETERMINED, rank, 0.0
     for _ in range(_CORRECTIONS):
         used, last = tangent(packed, work, tree, rank, q, v)
         before = left
-        status, left = least(packed, work, tree, used, work.residual, tree.step)
+        status, left = least(packed, work, tree, used, work.residual, step)
         if status != DETERMINED or not left < np.inf:
             return status, used, last
         if left <= packed.round_off or (left < 1e-10 and left > 0.3 * before):
             break
-        for j in range(q.shape[0]):
-            q[j] += tree.step[j]
-    for r in range(work.K.shape[0]):
-        x = 0.0
-        for j in range(v.shape[0]):
-            x += work.K[r, j] * v[j]
-        work.side[r] = x
-    status, _ = least(packed, work, tree, used, work.side, tree.step)
-    for j in range(v.shape[0]):
-        v[j] += tree.step[j]
+        add_scaled(q, 1.0, step)
+    matrix_times(work.K, v, moved)
+    status, _ = least(packed, work, tree, used, moved, step)
+    add_scaled(v, 1.0, step)
     apart(constraints_kernel, (packed, work, q, v))  # the drift is that of the new velocity
     return status, used, last
 
 
 @routine
 def _accelerations_there(
-    packed: Packed, work: Work, tree: TreeWork, rank: int, base: Array, wrenches: Array, viscous: Array, drive: Array,
-    out: Array,
-) -> int:  # fmt: skip
-    """q̈ at the state `tree.q`, `tree.v`, whose `tangent` is evaluated."""
+    tree: Tree, rank: int, base: Array, wrenches: Array, viscous: Array, q: Array, v: Array, drive: Array, out: Array
+) -> int:
+    """q̈ at a state whose `tangent` is evaluated."""
+    packed, work, memory, _ = tree
+    n = q.shape[0]
+    left, right = np.empty(n), np.empty(n - rank)
     arm = Arm(packed.topology, packed.parameters, base, wrenches)
-    apart(inverse_dynamics_kernel, (arm, tree.q, tree.v, tree.rest, work.tau))
-    status, _ = least(packed, work, tree, rank, work.drift, out)
+    apart(inverse_dynamics_kernel, (arm, q, v, np.zeros(n), left))
+    status, _ = least(packed, work, memory, rank, work.drift, out)
     if status != DETERMINED:
         return status
-    n = out.shape[0]
+    for i in range(n):
+        left[i] = drive[i] - viscous[i] * v[i] - left[i]
     for c in range(n - rank):
-        x = 0.0
-        for i in range(n):
-            x += tree.T[i, c] * (drive[i] - viscous[i] * tree.v[i] - work.tau[i])
-        tree.right[c] = x
-    return solve_free(tree, rank, tree.right, out)
+        right[c] = product(memory.T[c], left)
+    return solve_free(memory, rank, right, out)
 
 
 @kernel
@@ -215,32 +246,29 @@ def tree_accelerations(
         Filled, shape (tree n,).
     """
     packed, work, memory, rank = tree
-    n = q.shape[0]
-    speed = 0.0
-    for j in range(n):
-        memory.extra[j] = 0.0
-        speed = max(speed, abs(v[j]) / packed.column_scale[j])
-    status = DETERMINED
-    for look in range(3):
-        ahead = 0.0 if look == 0 else (ASIDE if look == 1 else -ASIDE) / speed
-        for j in range(n):
-            memory.q[j] = q[j] + ahead * v[j]
-            memory.v[j] = v[j]
-        if look == 0 and not off:
-            used, last = tangent(packed, work, memory, rank, memory.q, memory.v)
-        else:
-            status, used, last = settle(packed, work, memory, rank, memory.q, memory.v)
-            if status != DETERMINED:
-                return status
-        if look == 0 and last < WEAK and speed > 0.0:
-            continue
-        status = _accelerations_there(packed, work, memory, used, base, wrenches, viscous, drive, out)
-        if status != DETERMINED or look == 0:
+    at, rate, half = q.copy(), v.copy(), np.empty(q.shape[0])
+    memory.extra[:] = 0.0
+    speed, status = largest_change(packed, v), DETERMINED
+    if off:
+        status, used, last = settle(packed, work, memory, rank, at, rate)
+    else:
+        used, last = tangent(packed, work, memory, rank, at, rate)
+    if status != DETERMINED:
+        return status
+    if not (last < WEAK and speed > 0.0):
+        return _accelerations_there(tree, used, base, wrenches, viscous, at, rate, drive, out)
+    out[:] = 0.0
+    for side in range(2):
+        copy_into(at, q)
+        copy_into(rate, v)
+        add_scaled(at, (1 - 2 * side) * ASIDE / speed, v)
+        status, used, last = settle(packed, work, memory, rank, at, rate)
+        if status != DETERMINED:
             return status
-        if look == 1:
-            copy_into(memory.probe, out)
-    for j in range(n):
-        out[j] = 0.5 * (out[j] + memory.probe[j])
+        status = _accelerations_there(tree, used, base, wrenches, viscous, at, rate, drive, half)
+        if status != DETERMINED:
+            return status
+        add_scaled(out, 0.5, half)
     return status
 
 

@@ -25,9 +25,8 @@ from rne_dynamics.closed_chain.independence import evaluated, scaled_jacobian
 from rne_dynamics.closed_chain.packed import Packed, Work, pack, workspace
 from rne_dynamics.closed_chain.refusals import refusal
 from rne_dynamics.closed_chain.terms import open_torque
-from rne_dynamics.closed_chain.tree_coordinates import DETERMINED, tree_accelerations
+from rne_dynamics.closed_chain.tree_coordinates import DETERMINED, Tree, tree_accelerations, tree_workspace
 from rne_dynamics.closed_chain.tree_motion import least_velocity, no_motion
-from rne_dynamics.closed_chain.tree_work import Tree, tree_workspace
 from rne_dynamics.compiling.jit import kernel
 from rne_dynamics.dynamics.composite.mass_matrix import mass_matrix
 from rne_dynamics.dynamics.declared.arguments import Wrenches, as_floats, bodies_wrenches
@@ -35,7 +34,6 @@ from rne_dynamics.dynamics.declared.base_motion import BaseMotion, packed_base
 from rne_dynamics.errors import ArgumentError, no_inertia
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.mechanism import Mechanism
-from rne_dynamics.spatial.arrays import copy_into
 
 #: Part of an acceleration, or of the efforts, by which it may miss what loops and motors allow.
 _MISSED = 1e-6
@@ -121,25 +119,14 @@ class TreeMotion(NamedTuple):
 
 
 @kernel
-def open_efforts(
-    packed: Packed, work: Work, base: Array, q: Array, v: Array, a: Array, loads: Array, out: Array
-) -> None:
-    """Efforts of the open tree for a motion of all its joints."""
-    copy_into(work.qd, v)
-    open_torque(packed, work, base, q, a, loads)
-    copy_into(out, work.tau)
-
-
-@kernel
 def _closed_efforts(
     packed: Packed, work: Work, base: Array, q: Array, v: Array, a: Array, force: Array, loads: Array, cuts: Array,
     out: Array,
 ) -> None:  # fmt: skip
-    """The same with the constraints' forces (constraints,) at the cuts; the posture is evaluated in `work`."""
-    copy_into(work.qd, v)
-    cut_loads(packed, work, force, loads, cuts)
-    open_torque(packed, work, base, q, a, work.cut)
-    copy_into(out, work.tau)
+    """Efforts of the open tree with the constraints' forces (constraints,) at the cuts; q is evaluated in `work`."""
+    cut = np.empty((packed.topology.shape[0], 6))
+    cut_loads(packed, work, q, force, loads, cuts, cut)
+    open_torque(packed, base, q, v, a, cut, out)
 
 
 def tree_inverse(
@@ -177,10 +164,10 @@ def tree_inverse(
         if missed > _MISSED * np.abs(right).max(initial=0.0):
             raise no_motion(mechanism, "qdd", missed)
         a[:] = scales * x
-        open_efforts(packed, work, at, q[b], v, a, load, e)
+        open_torque(packed, at, q[b], v, a, load, e)
         if rank < n:
             a += unforced(free, mass_matrix(mechanism.robot, q[b]), e)
-            open_efforts(packed, work, at, q[b], v, a, load, e)
+            open_torque(packed, at, q[b], v, a, load, e)
         tau = motor_efforts(mechanism, null_space(mechanism, K), e, mechanism.preloads)
         rest = scales * e
         rest[actuated] -= scales[actuated] * tau
@@ -275,8 +262,8 @@ def tree_terms(
     turning, pulling = base.copy(), np.zeros(12)
     turning[0:3] = turning[6:9] = 0.0
     pulling[6:9] = base[6:9]
-    open_efforts(packed, work, turning, posture, velocity, bent, unloaded, coriolis)
-    open_efforts(packed, work, pulling, posture, rest, rest, unloaded, gravity)
+    open_torque(packed, turning, posture, velocity, bent, unloaded, coriolis)
+    open_torque(packed, pulling, posture, rest, rest, unloaded, gravity)
     inertia = np.array([shared(M @ (T @ (back @ row))) for row in desired]).reshape(len(desired), mechanism.n)
     passive = np.array([shared(viscous * (T @ (back @ row))) for row in speeds]).reshape(len(speeds), mechanism.n)
     held = shared(gravity) + motor_efforts(mechanism, T, rest, mechanism.preloads)

@@ -11,8 +11,7 @@ from rne_dynamics.closed_chain.generic_rank import RANK, generic_rank
 from rne_dynamics.closed_chain.independence import evaluated, scaled_jacobian
 from rne_dynamics.closed_chain.packed import pack, workspace
 from rne_dynamics.closed_chain.refusals import refusal
-from rne_dynamics.closed_chain.tree_coordinates import DETERMINED, settle_kernel
-from rne_dynamics.closed_chain.tree_work import tree_workspace
+from rne_dynamics.closed_chain.tree_coordinates import DETERMINED, settle_kernel, tree_workspace
 from rne_dynamics.dynamics.composite.mass_matrix import mass_matrix
 from rne_dynamics.errors import ArgumentError, AssemblyError, no_inertia
 from rne_dynamics.model.inertia import Array

@@ -10,7 +10,7 @@ from rne_dynamics.closed_chain.closing import DONE, assemble_kernel, motion_map_
 from rne_dynamics.closed_chain.generic_rank import generic_rank
 from rne_dynamics.closed_chain.packed import Packed, Work, pack, workspace
 from rne_dynamics.closed_chain.refusals import refusal
-from rne_dynamics.closed_chain.terms import closed_terms_kernel, projected
+from rne_dynamics.closed_chain.terms import closed_terms_kernel
 from rne_dynamics.closed_chain.tree_dynamics import tree_terms
 from rne_dynamics.closed_chain.tree_motion import nearest_state
 from rne_dynamics.compiling.apart import apart
@@ -21,24 +21,24 @@ from rne_dynamics.dynamics.newton_euler.gravity import gravity_torque_kernel
 from rne_dynamics.model.friction import passive_viscous
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.mechanism import Mechanism
+from rne_dynamics.spatial.arrays import matrix_times, product, transposed_times
 
 
 @helper
-def _projected_gravity(packed: Packed, work: Work, base: Array, posture: Array, T: Array, out: Array) -> None:
+def _projected_gravity(packed: Packed, base: Array, posture: Array, T: Array, out: Array) -> None:
     """out = Tᵀ g of the tree."""
-    apart(gravity_torque_kernel, (Arm(packed.topology, packed.parameters, base, None), posture, work.tau))
-    projected(T, work.tau, out)
+    tau = np.empty(T.shape[0])
+    apart(gravity_torque_kernel, (Arm(packed.topology, packed.parameters, base, None), posture, tau))
+    transposed_times(T, tau, out)
 
 
 @helper
-def _projected_friction(work: Work, viscous: Array, T: Array, qd: Array, out: Array) -> None:
+def _projected_friction(viscous: Array, T: Array, qd: Array, out: Array) -> None:
     """out = Tᵀ D T q̇, with D the passive joints' viscous friction."""
+    tau = np.empty(T.shape[0])
     for i in range(T.shape[0]):
-        rate = 0.0
-        for k in range(T.shape[1]):
-            rate += T[i, k] * qd[k]
-        work.tau[i] = viscous[i] * rate
-    projected(T, work.tau, out)
+        tau[i] = viscous[i] * product(T[i], qd)
+    transposed_times(T, tau, out)
 
 
 @helper
@@ -82,14 +82,11 @@ def closed_law_kernel(
     status = apart(closed_terms_kernel, (packed, work, turning, q, qd, unloaded, posture, T, M, terms[1]))
     if status != DONE:
         return status
-    _projected_gravity(packed, work, base, posture, T, terms[2])
+    _projected_gravity(packed, base, posture, T, terms[2])
     for row in range(2):
-        _projected_friction(work, viscous, T, speeds[row], terms[4 + row])
-    for j in range(n):
-        terms[0, j], terms[3, j] = 0.0, 0.0
-        for k in range(n):
-            terms[0, j] += M[j, k] * accelerations[0, k]
-            terms[3, j] += M[j, k] * accelerations[1, k]
+        _projected_friction(viscous, T, speeds[row], terms[4 + row])
+    matrix_times(M, accelerations[0], terms[0])
+    matrix_times(M, accelerations[1], terms[3])
     return status
 
 
@@ -107,8 +104,8 @@ def closed_holding_kernel(
     status, _ = apart(motion_map_kernel, (packed, work, T))
     if status != DONE:
         return status
-    _projected_gravity(packed, work, base, posture, T, terms[0])
-    _projected_friction(work, viscous, T, qd, terms[1])
+    _projected_gravity(packed, base, posture, T, terms[0])
+    _projected_friction(viscous, T, qd, terms[1])
     return status
 
 

@@ -14,17 +14,18 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import lu_factor, lu_solve
 
-from rne_dynamics.closed_chain.constraints import BODY_POSITION, BODY_ROTATION
 from rne_dynamics.closed_chain.forward_dynamics import constraint_forces_forward
 from rne_dynamics.closed_chain.independence import combinations, evaluated
 from rne_dynamics.closed_chain.packed import pack, workspace
 from rne_dynamics.closed_chain.rows import ASSEMBLE, INVERSE, MOVE, TERMS, run
 from rne_dynamics.dynamics.free_bodies.system import MaximalSystem
+from rne_dynamics.dynamics.kinematics.kinematics import body_poses_kernel
 from rne_dynamics.dynamics.lagrange.engines import lagrange_inverse
 from rne_dynamics.dynamics.lagrange.terms import lagrange_terms
 from rne_dynamics.dynamics.newton_euler.joint_reactions import joint_reactions_bodies
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.mechanism import BLOCKED, POSITION_B, Mechanism
+from rne_dynamics.spatial.vector import IDENTITY, ZERO
 from rne_dynamics.verification.engines import Engine, Quantity
 
 
@@ -81,8 +82,9 @@ class _Loops(NamedTuple):
         work = evaluated(packed, workspace(packed), posture, velocity)
         independent = np.vstack(combinations(packed, work))
         on_bodies = np.zeros((mechanism.constraints, mechanism.robot.bodies, 6))
-        R = work.motion[:, BODY_ROTATION : BODY_ROTATION + 9].reshape(-1, 3, 3)
-        p = work.motion[:, BODY_POSITION : BODY_POSITION + 3]
+        poses = np.tile([*IDENTITY, *ZERO], (mechanism.robot.bodies + 1, 1))  # the last one is the base's
+        body_poses_kernel(packed.topology, packed.parameters, np.array(posture), poses[:-1])
+        R, p = poses[:, :9].reshape(-1, 3, 3), poses[:, 9:]
         first = 0
         for (a, b), frame in zip(mechanism.loop_bodies, mechanism.loop_frames, strict=True):
             rows = slice(first, first + int(frame[BLOCKED:].sum()))

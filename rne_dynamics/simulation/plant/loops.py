@@ -80,7 +80,7 @@ def _look_ahead(loops: Loops, q: Array) -> None:
     This keeps the loops on the branch on which the velocities are continuous. Where a parallelogram lies flat two
     branches cross, and the momentum of its bars takes it through on its own one.
     """
-    actuated, posture, ahead = loops.packed.actuated, loops.posture, loops.work.scratch
+    actuated, posture, ahead = loops.packed.actuated, loops.posture, np.empty(q.shape[0])
     for k in range(q.shape[0]):
         ahead[k] = q[k] - posture[actuated[k]]
     for i in range(posture.shape[0]):

@@ -128,7 +128,7 @@ def mass_scale(
         joints = q.shape[0] if flex is None else flex.packed.joints
         apart(inertia_scale_kernel, (plant.topology, plant.parameters, q[:joints], scale[:joints]))
         return
-    tree, T = loops.work.tau, loops.T
+    tree, T = np.empty(loops.posture.shape[0]), loops.T
     apart(inertia_scale_kernel, (plant.topology, plant.parameters, loops.posture, tree))
     for i in range(tree.shape[0]):
         for j in range(scale.shape[0]):

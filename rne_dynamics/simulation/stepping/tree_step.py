@@ -17,9 +17,17 @@ from rne_dynamics.closed_chain.closing import MISFIT
 from rne_dynamics.closed_chain.coordinates import passive_singular_value
 from rne_dynamics.closed_chain.generic_rank import generic_rank
 from rne_dynamics.closed_chain.packed import Packed, pack, workspace
-from rne_dynamics.closed_chain.tree_coordinates import DETERMINED, settle, solve_free, tangent, tree_accelerations
+from rne_dynamics.closed_chain.tree_coordinates import (
+    DETERMINED,
+    Tree,
+    TreeWork,
+    settle,
+    solve_free,
+    tangent,
+    tree_accelerations,
+    tree_workspace,
+)
 from rne_dynamics.closed_chain.tree_motion import starting_velocity
-from rne_dynamics.closed_chain.tree_work import Tree, TreeWork, tree_workspace
 from rne_dynamics.compiling.apart import apart
 from rne_dynamics.compiling.jit import helper, kernel, routine
 from rne_dynamics.dynamics.declared.arm import Arm
@@ -55,14 +63,14 @@ _SHARED = 1e-9
 
 @routine
 def _response(tree: TreeWork, rank: int, A: Array) -> int:
-    """A = T G⁻¹ Tᵀ: the velocities that unit impulses give; shape (n, n)."""
+    """A = Tᵀ G⁻¹ T: the velocities that unit impulses give; shape (n, n)."""
     n = A.shape[0]
+    right = np.empty(n - rank)
+    A[:, :] = 0.0
     for j in range(n):
         for c in range(n - rank):
-            tree.right[c] = tree.T[j, c]
-        for i in range(n):
-            A[j, i] = 0.0
-        status = solve_free(tree, rank, tree.right, A[j])
+            right[c] = tree.T[c, j]
+        status = solve_free(tree, rank, right, A[j])
         if status != DETERMINED:
             return status
     return DETERMINED
@@ -103,7 +111,7 @@ def _impulsive(
     for j in range(n):
         extra[j] = dt * joints[j, VISCOUS]
     used, _ = tangent(packed, work, tree.memory, tree.rank, q, v)
-    A, bias, M, here = np.empty((n, n)), np.empty(n), work.M.copy(), np.empty(BASE)
+    A, bias, M, here = np.empty((n, n)), np.empty(n), tree.memory.M.copy(), np.empty(BASE)
     status = _response(tree.memory, used, A)
     if status != DETERMINED:
         return status
@@ -114,7 +122,7 @@ def _impulsive(
         A[j, j] += _SHARED * largest
     base_at(plant.base, 0.0, here)
     arm = Arm(packed.topology, packed.parameters, here, plant.wrenches)
-    apart(inverse_dynamics_kernel, (arm, q, v, tree.memory.rest, bias))
+    apart(inverse_dynamics_kernel, (arm, q, v, np.zeros(n), bias))
     apart(implicit_velocities, (plant, M, bias, A, q, v, effort, dt, v_new))
     for j in range(n):
         q_new[j] = q[j] + dt * v_new[j]
