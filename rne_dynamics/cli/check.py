@@ -6,6 +6,9 @@ For a model file, its URDF is checked too, and its loops or flexible links.
 from __future__ import annotations
 
 import argparse
+import contextlib
+import io
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, replace
 from functools import partial
@@ -20,10 +23,10 @@ from rne_dynamics.cli.check_mechanism import lint_mechanism, without_passive_eff
 from rne_dynamics.cli.robot_argument import add_robot, robot_source, xacro_arguments
 from rne_dynamics.cli.table_layout import print_rows
 from rne_dynamics.cli.terminal import Answer
-from rne_dynamics.description.findings import Finding, Report, Severity
+from rne_dynamics.description.findings import Finding, Report, Severity, note
 from rne_dynamics.description.lint import Examination, examine
+from rne_dynamics.description.markup import Element
 from rne_dynamics.description.model_file import examine_model, urdf_source
-from rne_dynamics.description.second_reader import refusal_of_urdf_parser_py
 from rne_dynamics.description.sources import Source, is_model_file
 from rne_dynamics.model.assembly import assemble
 
@@ -151,3 +154,35 @@ def _print_report(out: Console, report: Report) -> None:
     if report.repairable:
         counts[-1] += "; loads with --lenient"
     out.print(f"{report.file}: {', '.join(counts) or 'nothing to fix'}")
+
+
+_PLACE = re.compile(r"/robot\[@name='[^']*'\]/(\w+)\[@name='([^']*)'\]")
+
+
+def refusal_of_urdf_parser_py(source: Source, root: Element) -> Finding | None:
+    """A note why urdf_parser_py refuses a description that `load_urdf` accepts; `None` if it accepts it.
+
+    Parameters
+    ----------
+    source
+        The description.
+    root
+        Its <robot> element, for lines.
+    """
+    from urdf_parser_py.urdf import URDF  # imported late: it takes longer than reading a robot
+
+    chatter = io.StringIO()  # unknown tags are printed
+    try:
+        with contextlib.redirect_stderr(chatter), contextlib.redirect_stdout(chatter):
+            URDF.from_xml_string(source.data)
+    except Exception as refusal:  # noqa: BLE001 - its conversions raise anything
+        said = [line.strip() for line in str(refusal).splitlines() if line.strip()] or [type(refusal).__name__]
+        place = _PLACE.search(said[0])
+        line, element = root.line, "<robot>"
+        if place is not None:
+            tag, name = place.groups()
+            line = next((x.line for x in root.all(tag) if x.attributes.get("name") == name), root.line)
+            element = f"{tag} {name!r}"
+        what = f"urdf_parser_py refuses the file here ({said[-1]}); this package reads it, ROS programs on it cannot"
+        return note(line, element, what, "correct the element if another program reads the file")
+    return None

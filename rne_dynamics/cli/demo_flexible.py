@@ -37,17 +37,11 @@ PLAIN = "plain"
 
 
 class Programme(NamedTuple):
-    """One variant of the demo's moves.
+    """One variant of the demo's moves."""
 
-    Parameters
-    ----------
-    name
-        ``plain``, the name of a shaper, or ``slow``.
-    moves
-        The moves to send.
-    """
-
+    #: ``plain``, the name of a shaper, or ``slow``.
     name: str
+    #: The moves to send.
     moves: tuple[Move, ...]
 
     @property

@@ -35,20 +35,13 @@ EFFORT_RESERVE, LEAST_EFFORT = 3.0, 1.0
 
 
 class Plan(NamedTuple):
-    """The motion of a demo.
+    """The motion of a demo."""
 
-    Parameters
-    ----------
-    moves
-        Successive moves.
-    effort_limit
-        Of each joint, N·m or N; shape (n,).
-    note
-        What reduced their travel, or why it could not be reduced; empty for neither.
-    """
-
+    #: Successive moves.
     moves: tuple[Quintic, ...]
+    #: Of each joint, N·m or N; shape (n,).
     effort_limit: Array
+    #: What reduced their travel, or why it could not be reduced; empty for neither.
     note: str = ""
 
     @property

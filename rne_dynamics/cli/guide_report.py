@@ -36,21 +36,14 @@ FOLLOWED = 0.5
 
 @dataclass(frozen=True, eq=False)
 class Response:
-    """Displacements by the first part of a push, rad or m; (n,) is one value a joint.
+    """Displacements by the first part of a push, rad or m; (n,) is one value a joint."""
 
-    Parameters
-    ----------
-    load
-        Of this push and those that act with it, where the arm was, N·m or N, (n,).
-    free, expected
-        What the model and the law make of it, without and with the position limits, (n,).
-    moved
-        What was measured, (n,).
-    """
-
+    #: Of this push and those that act with it, where the arm was, N·m or N, (n,).
     load: Array
+    #: What the model and the law make of it, without and with the position limits, (n,).
     free: Array
     expected: Array
+    #: What was measured, (n,).
     moved: Array
 
     @property
@@ -67,49 +60,34 @@ class Response:
 
 @dataclass(frozen=True, eq=False)
 class Guided:
-    """The figures of a session; (n,) is one value a joint.
+    """The figures of a session; (n,) is one value a joint."""
 
-    Parameters
-    ----------
-    time
-        Of each joint state, s from the beginning of the pushes' times; (samples,).
-    q, effort
-        Positions and efforts then; (samples, n).
-    gravity
-        Times, s, and the model's gravity torque, (messages, n).
-    begin
-        Position when the first push begins, (n,).
-    responses
-        To each push.
-    sagged
-        Largest distance from the start posture before the first push, (n,).
-    moved
-        Displacement of largest magnitude from then on, with its sign, (n,).
-    rest
-        Time from the end of the last push until the joint is at rest, s; infinite if it still moves at the end; (n,).
-    drift
-        Displacement from then until the end, (n,).
-    speed, fastest
-        At the end, and the largest magnitude after the pushes, (n,).
-    coast
-        Speed at the end of an arm that nothing but damping and friction acts on after the pushes, (n,).
-    used
-        Largest effort, (n,).
-    """
-
+    #: Of each joint state, s from the beginning of the pushes' times; (samples,).
     time: Array
+    #: Positions and efforts then; (samples, n).
     q: Array
     effort: Array
+    #: Times, s, and the model's gravity torque, (messages, n).
     gravity: tuple[Array, Array]
+    #: Position when the first push begins, (n,).
     begin: Array
+    #: To each push.
     responses: tuple[Response, ...]
+    #: Largest distance from the start posture before the first push, (n,).
     sagged: Array
+    #: Displacement of largest magnitude from then on, with its sign, (n,).
     moved: Array
+    #: Time from the end of the last push until the joint is at rest, s; infinite if it still moves at the end;
+    #: (n,).
     rest: Array
+    #: Displacement from then until the end, (n,).
     drift: Array
+    #: At the end, and the largest magnitude after the pushes, (n,).
     speed: Array
     fastest: Array
+    #: Speed at the end of an arm that nothing but damping and friction acts on after the pushes, (n,).
     coast: Array
+    #: Largest effort, (n,).
     used: Array
 
 

@@ -18,10 +18,10 @@ from rne_dynamics.cli.numbers import positive, real, whole
 from rne_dynamics.cli.robot_argument import add_robot, positions, robot_source
 from rne_dynamics.cli.table_layout import print_rows
 from rne_dynamics.cli.terminal import Answer
-from rne_dynamics.description.inertial import inertial_xml
 from rne_dynamics.description.model_file import load_model
 from rne_dynamics.description.parts import read_parts
 from rne_dynamics.description.urdf_tree import rotation_rpy
+from rne_dynamics.description.urdf_writer import inertial_xml
 from rne_dynamics.dynamics.composite.composite_inertia import composite_inertia
 from rne_dynamics.errors import ArgumentError
 from rne_dynamics.model import layout

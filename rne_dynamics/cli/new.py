@@ -11,8 +11,7 @@ from pathlib import Path
 from rich.console import Console
 
 from rne_dynamics.advice import rne
-from rne_dynamics.cli.new_file import file_text
-from rne_dynamics.cli.new_settings import ArmSettings, settings_of
+from rne_dynamics.cli.new_file import ArmSettings, file_text, settings_of
 from rne_dynamics.cli.numbers import real
 from rne_dynamics.cli.robot_argument import MOST_SAMPLED, add_robot, load_robot
 from rne_dynamics.cli.terminal import Answer

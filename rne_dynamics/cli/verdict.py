@@ -11,27 +11,20 @@ import numpy as np
 
 from rne_dynamics.control.tracked_run import Cause
 from rne_dynamics.control.tracking_verdict import Outcome, TrackingVerdict
+from rne_dynamics.figures.tracking import joint_units
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.mechanism import RigidRobot
-from rne_dynamics.model.tree import JointKind
 
 
 @dataclass(frozen=True)
 class Verdict:
-    """The verdict of a command.
+    """The verdict of a command."""
 
-    Parameters
-    ----------
-    passed
-        Whether the command succeeded.
-    text
-        One sentence for a person: the last line on the terminal, and what the report page says.
-    figures
-        What it is based on, plain values in SI units.
-    """
-
+    #: Whether the command succeeded.
     passed: bool
+    #: One sentence for a person: the last line on the terminal, and what the report page says.
     text: str
+    #: What it is based on, plain values in SI units.
     figures: Mapping[str, Any] = field(default_factory=dict)
 
     @property
@@ -113,8 +106,8 @@ def _reason(robot: RigidRobot, found: TrackingVerdict, *, flexible: bool) -> str
         other = robot.joint_names[busy]
         return f"joint {other!r} was at its effort limit of {limit} for {time}, which moves the others; {remedy}"
     if cause is Cause.POSITION_LIMIT:
-        unit = "m" if _slides(robot, j) else "rad"
-        return f"it was at its position limit, {found.at:.4g} {unit}; choose another goal or correct <limit>"
+        at = f"{found.at:.4g} {joint_units(robot)[j].position}"
+        return f"it was at its position limit, {at}; choose another goal or correct <limit>"
     if cause is Cause.LIMITED:
         return f"the controller limited {found.share:.1%} of its efforts: {found.reported}"
     if cause is Cause.FRICTION:
@@ -164,14 +157,9 @@ def _gain(factor: float) -> str:
     return f", or take a gain {times} times as high" if factor <= HIGHEST_GAIN else ""
 
 
-def _slides(robot: RigidRobot, j: int) -> bool:
-    kinds = {joint.name: joint.kind for joint in robot.tree.joints}
-    return kinds.get(robot.joint_names[j]) is JointKind.PRISMATIC
-
-
 def _length(robot: RigidRobot, j: int, value: float) -> str:
-    return f"{1e3 * value:.3g} {'mm' if _slides(robot, j) else 'mrad'}"
+    return f"{1e3 * value:.3g} {joint_units(robot)[j].error}"
 
 
 def _effort(robot: RigidRobot, j: int, value: float) -> str:
-    return f"{value:.3g} {'N' if _slides(robot, j) else 'N m'}"
+    return f"{value:.3g} {joint_units(robot)[j].effort}"

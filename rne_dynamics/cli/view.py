@@ -14,8 +14,7 @@ from rne_dynamics.description.sources import Source
 from rne_dynamics.errors import ArgumentError
 from rne_dynamics.model.flexible.arm import AnyRobot
 from rne_dynamics.viewer.page import HOST, PORT, Page
-from rne_dynamics.viewer.recorded import read_replay
-from rne_dynamics.viewer.replay_page import ReplayPage
+from rne_dynamics.viewer.replay_page import ReplayPage, read_replay
 from rne_dynamics.viewer.simulated_arm import SimulatedArm
 from rne_dynamics.viewer.simulation_page import SimulationPage
 

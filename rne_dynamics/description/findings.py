@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Generator
 from dataclasses import dataclass
 from enum import Enum
+from functools import partial
 from typing import TypeVar
 
 from rne_dynamics.advice import rne
@@ -28,26 +29,17 @@ class Severity(Enum):
 
 @dataclass(frozen=True)
 class Finding:
-    """One fault or doubt about a description.
+    """One fault or doubt about a description."""
 
-    Parameters
-    ----------
-    severity
-        Its severity.
-    line
-        Line of the element in the file (of the expanded text for xacro); 0 for the file as a whole.
-    element
-        The element, e.g. ``joint 'elbow' <limit>``.
-    message
-        What is wrong, with the value found and what is allowed.
-    fix
-        What to do.
-    """
-
+    #: Its severity.
     severity: Severity
+    #: Line of the element in the file (of the expanded text for xacro); 0 for the file as a whole.
     line: int
+    #: The element, e.g. ``joint 'elbow' <limit>``.
     element: str
+    #: What is wrong, with the value found and what is allowed.
     message: str
+    #: What to do.
     fix: str
 
     def __post_init__(self) -> None:
@@ -66,23 +58,15 @@ Reading = Generator[Finding, None, _T]
 
 @dataclass(frozen=True)
 class Report:
-    """All findings on one description.
+    """All findings on one description."""
 
-    Parameters
-    ----------
-    file
-        Name of the description: a path, or ``<text>``, ``<stdin>``.
-    findings
-        In the order of their lines.
-    repairs
-        Those of them that report a repair; empty without ``lenient``.
-    repairable
-        Whether a refused description loads with ``lenient``.
-    """
-
+    #: Name of the description: a path, or ``<text>``, ``<stdin>``.
     file: str
+    #: In the order of their lines.
     findings: tuple[Finding, ...]
+    #: Those of them that report a repair; empty without ``lenient``.
     repairs: tuple[Finding, ...] = ()
+    #: Whether a refused description loads with ``lenient``.
     repairable: bool = False
 
     def of(self, severity: Severity) -> tuple[Finding, ...]:
@@ -119,19 +103,8 @@ class FaultyDescriptionError(DescriptionError):
         self.finding = finding
 
 
-def error(line: int, element: str, message: str, fix: str) -> Finding:
-    """A finding of severity error."""
-    return Finding(Severity.ERROR, line, element, message, fix)
-
-
-def warning(line: int, element: str, message: str, fix: str) -> Finding:
-    """A finding of severity warning."""
-    return Finding(Severity.WARNING, line, element, message, fix)
-
-
-def note(line: int, element: str, message: str, fix: str) -> Finding:
-    """A finding of severity note."""
-    return Finding(Severity.NOTE, line, element, message, fix)
+#: Findings of each severity: line, element, message and fix.
+error, warning, note = (partial(Finding, severity) for severity in Severity)
 
 
 def collect(reading: Reading[_T], found: list[Finding]) -> _T:

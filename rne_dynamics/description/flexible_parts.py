@@ -41,32 +41,21 @@ _DIRECTIONS = ("y", "z", "torsion")
 
 @dataclass(frozen=True, eq=False)
 class FlexibleEntry:
-    """One flexible link as the file describes it.
+    """One flexible link as the file describes it."""
 
-    Parameters
-    ----------
-    link
-        Its name.
-    line
-        Line of the entry.
-    given
-        Keys of the entry and their values, with lines.
-    beam
-        With the tip that the file gives; `None` where modal matrices come from a file.
-    modal
-        The modal matrices of a file; `None` for a beam.
-    carries
-        Whether the tip load of the beam is its whole subtree.
-    hub
-        Whether the URDF's inertia is that of the hub only.
-    """
-
+    #: Its name.
     link: str
+    #: Line of the entry.
     line: int
+    #: Keys of the entry and their values, with lines.
     given: Values
+    #: With the tip that the file gives; `None` where modal matrices come from a file.
     beam: Beam | None
+    #: The modal matrices of a file; `None` for a beam.
     modal: ModalLink | None
+    #: Whether the tip load of the beam is its whole subtree.
     carries: bool
+    #: Whether the URDF's inertia is that of the hub only.
     hub: bool
 
     @property

@@ -27,20 +27,13 @@ _COORDINATES = {"planar": 3, "floating": 6}
 
 @dataclass(frozen=True, eq=False)
 class Examination:
-    """A description with its findings, and its tree if there are no errors.
+    """A description with its findings, and its tree if there are no errors."""
 
-    Parameters
-    ----------
-    report
-        All findings.
-    tree
-        `None` where there are errors.
-    outline
-        The elements that the tree was made of, for their lines.
-    """
-
+    #: All findings.
     report: Report
+    #: `None` where there are errors.
     tree: KinematicTree | None
+    #: The elements that the tree was made of, for their lines.
     outline: Outline | None = None
 
 

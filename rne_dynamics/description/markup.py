@@ -25,29 +25,19 @@ _BLANKS = "has blanks before the XML declaration"
 
 @dataclass(eq=False, slots=True)
 class Element:
-    """One XML element; changed after reading by `repairs` only.
+    """One XML element; changed after reading by `repairs` only."""
 
-    Parameters
-    ----------
-    tag
-        With its prefix.
-    attributes
-        Text by name.
-    line
-        Line on which its start tag begins, counted from 1.
-    children
-        In order; empty for `SKIPPED` elements.
-    text
-        The characters directly inside it, stripped.
-    numbers
-        By attribute, as `read_numbers` found them.
-    """
-
+    #: With its prefix.
     tag: str
+    #: Text by name.
     attributes: dict[str, str]
+    #: Line on which its start tag begins, counted from 1.
     line: int
+    #: In order; empty for `SKIPPED` elements.
     children: list[Element] = field(default_factory=list)
+    #: The characters directly inside it, stripped.
     text: str = ""
+    #: By attribute, as `read_numbers` found them.
     numbers: dict[str, tuple[float, ...]] = field(default_factory=dict)
 
     def all(self, tag: str) -> Iterator[Element]:

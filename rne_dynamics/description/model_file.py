@@ -50,32 +50,21 @@ _GRAVITY = Marked((0.0, 0.0, -9.81), 0)
 
 @dataclass(frozen=True, eq=False)
 class ModelExamination:
-    """A model file that has been read.
+    """A model file that has been read."""
 
-    Parameters
-    ----------
-    report
-        Findings on the model file itself.
-    urdf
-        The URDF it names, or made of its Denavit–Hartenberg table; `None` if that could not be read.
-    values
-        The valid entries, with their lines.
-    tree
-        The URDF's tree with payload, friction and rotors; `None` where there are errors.
-    mechanism
-        `None` where there are errors or no loops. Its posture is the given one, which may leave closure errors.
-    flexible
-        The valid flexible links.
-    arm
-        `None` where there are errors or no flexible links.
-    """
-
+    #: Findings on the model file itself.
     report: Report
+    #: The URDF it names, or made of its Denavit–Hartenberg table; `None` if that could not be read.
     urdf: Examination | None
+    #: The valid entries, with their lines.
     values: Values
+    #: The URDF's tree with payload, friction and rotors; `None` where there are errors.
     tree: KinematicTree | None
+    #: `None` where there are errors or no loops. Its posture is the given one, which may leave closure errors.
     mechanism: Mechanism | None
+    #: The valid flexible links.
     flexible: tuple[FlexibleEntry, ...] = ()
+    #: `None` where there are errors or no flexible links.
     arm: FlexibleArm | None = None
 
     @property

@@ -67,20 +67,13 @@ class JointOutline:
 
 @dataclass(frozen=True, eq=False)
 class Outline:
-    """Content of a <robot> element, in order, without links and joints that have no valid name.
+    """Content of a <robot> element, in order, without links and joints that have no valid name."""
 
-    Parameters
-    ----------
-    name
-        The robot's name.
-    element
-        The <robot> element.
-    links, joints
-        By name.
-    """
-
+    #: The robot's name.
     name: str
+    #: The <robot> element.
     element: Element
+    #: By name.
     links: dict[str, LinkOutline]
     joints: dict[str, JointOutline]
 

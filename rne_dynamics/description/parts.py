@@ -45,20 +45,13 @@ _MESH_KEYS = ("scale", "repair", "hull")
 
 @dataclass(frozen=True)
 class Parts:
-    """A composite body, with doubts about its parts.
+    """A composite body, with doubts about its parts."""
 
-    Parameters
-    ----------
-    inertia
-        In the frame of the file.
-    count
-        Number of parts, holes included.
-    doubts
-        Sentences about meshes of implausible size.
-    """
-
+    #: In the frame of the file.
     inertia: Inertia
+    #: Number of parts, holes included.
     count: int
+    #: Sentences about meshes of implausible size.
     doubts: tuple[str, ...]
 
 

@@ -30,26 +30,18 @@ _URI = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")
 
 @dataclass(frozen=True)
 class Source:
-    """A description's bytes and its name in messages.
+    """A description's bytes and its name in messages."""
 
-    Parameters
-    ----------
-    name
-        Path of the file (followed by `EXPANDED` for xacro), or ``<text>``, ``<stdin>``.
-    data
-        The XML document, or the YAML of a model file.
-    encoding
-        Overrides the encoding that the document declares; `None` keeps it.
-    lenient
-        Whether to repair the faults listed in `rne_dynamics.description.repairs`, of a URDF or of that of a model file.
-    lines
-        Whether findings have lines; not those of a robot of urdf_parser_py, which has none.
-    """
-
+    #: Path of the file (followed by `EXPANDED` for xacro), or ``<text>``, ``<stdin>``.
     name: str
+    #: The XML document, or the YAML of a model file.
     data: bytes
+    #: Overrides the encoding that the document declares; `None` keeps it.
     encoding: str | None = None
+    #: Whether to repair the faults listed in `rne_dynamics.description.repairs`, of a URDF or of that of a
+    #: model file.
     lenient: bool = False
+    #: Whether findings have lines; not those of a robot of urdf_parser_py, which has none.
     lines: bool = True
 
 

@@ -10,10 +10,9 @@ import numpy as np
 
 from rne_dynamics.figures.output_file import figure_file
 from rne_dynamics.figures.render import Pixels, frame_of, parts_of, render, rgb
-from rne_dynamics.figures.skeleton import skeleton, tree_positions
+from rne_dynamics.figures.skeleton import skeleton, tree_positions, view_of
 from rne_dynamics.figures.style import COLORS, INK, REFERENCE, color_of, line_style, styled
 from rne_dynamics.figures.tracking import ROUND_OFF, configuration, joint_units, panels, span_at_least
-from rne_dynamics.figures.view import view_of
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.protocol import Robot
 
@@ -29,26 +28,17 @@ _DPI = 100
 
 
 class Motion(NamedTuple):
-    """What is shown.
+    """What is shown."""
 
-    Parameters
-    ----------
-    title
-        Text above the curves.
-    time
-        s; shape (samples,).
-    q
-        Positions of the actuated joints, rad or m; shape (samples, nq).
-    reference
-        Desired positions; None in free motion, which is shown with its velocities.
-    q_tree
-        Positions of all joints of a mechanism's tree, if known; (samples, tree nq).
-    """
-
+    #: Text above the curves.
     title: str
+    #: s; shape (samples,).
     time: Array
+    #: Positions of the actuated joints, rad or m; shape (samples, nq).
     q: Array
+    #: Desired positions; None in free motion, which is shown with its velocities.
     reference: Array | None = None
+    #: Positions of all joints of a mechanism's tree, if known; (samples, tree nq).
     q_tree: Array | None = None
 
 
@@ -80,12 +70,11 @@ def write_movie(
     shown = float(np.clip(span, SHORTEST, LONGEST))
     at = motion.time[0] + np.linspace(0.0, span, max(2, round(1e3 * shown / PERIOD)))
     rows = np.clip(np.searchsorted(motion.time, at), 0, len(motion.time) - 1)
-    palette = _palette(min(robot.n, len(COLORS)))
+    palette = Image.new("P", (1, 1))
+    palette.putpalette(_palette(min(robot.n, len(COLORS))).ravel().tolist())
     frames = []
     for k, picture in enumerate(_pictures(robot, motion, rows)):
-        frame = Image.fromarray(_nearest(picture, palette))
-        frame.putpalette(palette.ravel().tolist())
-        frames.append(frame)
+        frames.append(Image.fromarray(picture).quantize(palette=palette, dither=Image.Dither.NONE))
         progress((k + 1) / len(rows))
     frames[0].save(path, save_all=True, append_images=frames[1:], duration=PERIOD, loop=0)
 
@@ -98,16 +87,6 @@ def _palette(colors: int) -> Pixels:
         ramps.append(np.linspace(0.35, 1.0, SHADES)[:, None] * color)
         ramps.append(color + np.linspace(0.0, 1.0, SHADES + 2)[1:-1, None] * (1.0 - color))
     return np.asarray(np.rint(255.0 * np.vstack(ramps)), dtype=np.uint8)
-
-
-def _nearest(picture: Pixels, palette: Pixels) -> Pixels:
-    """Place of every pixel's colour in the palette; (height, width)."""
-    packed = picture.astype(np.int64) @ np.array([65536, 256, 1], dtype=np.int64)
-    found, where = np.unique(packed, return_inverse=True)
-    colors = np.stack([found // 65536, found // 256 % 256, found % 256], axis=1)
-    distance = ((colors[:, None] - palette.astype(np.int64)) ** 2).sum(axis=2)
-    places = distance.argmin(axis=1).astype(np.uint8)
-    return np.asarray(places[where].reshape(picture.shape[:2]))
 
 
 def _pictures(robot: Robot, motion: Motion, rows: Array) -> Iterator[Pixels]:

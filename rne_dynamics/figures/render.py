@@ -8,9 +8,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from rne_dynamics.figures.skeleton import Skeleton
+from rne_dynamics.figures.skeleton import Skeleton, View
 from rne_dynamics.figures.style import color_of
-from rne_dynamics.figures.view import View
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.tree import JointKind
 
@@ -41,24 +40,16 @@ class Part(NamedTuple):
 
 
 class Frame(NamedTuple):
-    """The part of the view that a picture shows.
+    """The part of the view that a picture shows."""
 
-    Parameters
-    ----------
-    centre
-        The picture's centre in the view, m.
-    scale
-        Metres for one pixel.
-    width, height
-        Of the picture, pixels.
-    floor
-        Centre of the floor in the world, m; None to draw none.
-    """
-
+    #: The picture's centre in the view, m.
     centre: tuple[float, float]
+    #: Metres for one pixel.
     scale: float
+    #: Of the picture, pixels.
     width: int
     height: int
+    #: Centre of the floor in the world, m; None to draw none.
     floor: Array | None
 
 

@@ -8,9 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from rne_dynamics.figures.skeleton import Skeleton, skeleton, tree_positions
+from rne_dynamics.figures.skeleton import Skeleton, View, skeleton, tree_positions, view_of
 from rne_dynamics.figures.style import GUIDE, INK, POINT_LABEL, SHADE, THIN, color_of
-from rne_dynamics.figures.view import View, view_of
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.protocol import Robot
 from rne_dynamics.model.tree import JointKind

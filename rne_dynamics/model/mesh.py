@@ -6,6 +6,8 @@ is checked here: trimesh does not say where it is not, and refuses bodies that t
 
 from __future__ import annotations
 
+import zipfile
+from collections.abc import Callable
 from dataclasses import dataclass
 from importlib import import_module
 from os import PathLike
@@ -17,8 +19,8 @@ from numpy.typing import NDArray
 
 from rne_dynamics.advice import extra
 from rne_dynamics.errors import ArgumentError, DescriptionError, MissingDependencyError, ModelError
+from rne_dynamics.input_file import check_regular
 from rne_dynamics.model.inertia import Array, Inertia
-from rne_dynamics.model.mesh_file import read_mesh
 from rne_dynamics.model.principal import check_physical
 from rne_dynamics.model.solids import mass_of
 
@@ -240,3 +242,43 @@ def _trimesh(needed: tuple[str, ...]) -> Any:
                 f"mesh files need {name}, which is not installed: {extra('mesh')}"
             ) from None
     return import_module("trimesh")
+
+
+#: Largest file, and content of a packed one, bytes: trimesh needs up to ten times that.
+MOST_BYTES = 80_000_000
+#: Formats with triangles of 8 bytes, where an STL has 50, and their largest file.
+_DENSE, _MOST_DENSE = (".obj", ".off", ".ply"), 20_000_000
+#: Packed formats; what others pack can be anything.
+_PACKED, _REFUSED = (".3mf", ".zae"), (".zip", ".gz", ".bz2", ".xz", ".tar", ".7z")
+
+
+def read_mesh(read: Callable[..., Any], path: Path, **options: Any) -> Any:
+    """What a function of trimesh reads from a file.
+
+    Raises
+    ------
+    OSError
+        No regular file, or a large one; also one that it names, as its material or its picture.
+    ValueError
+        An archive. trimesh raises more of its own.
+    """
+    from trimesh.resolvers import FilePathResolver
+
+    class Limited(FilePathResolver):  # type: ignore[misc, unused-ignore]
+        """Files that a mesh names: regular, and of limited size."""
+
+        def get(self, name: str) -> bytes:
+            """Content of a file."""
+            check_regular(path.parent / name.strip(), MOST_BYTES)
+            content: bytes = super().get(name)
+            return content
+
+    ending = path.suffix.lower()
+    check_regular(path, _MOST_DENSE if ending in _DENSE else MOST_BYTES)
+    if ending in _REFUSED:
+        raise ValueError("it is an archive; unpack it")
+    if ending in _PACKED:
+        with zipfile.ZipFile(path) as archive:
+            if sum(member.file_size for member in archive.infolist()) > MOST_BYTES:
+                raise ValueError(f"it unpacks to more than {MOST_BYTES // 1_000_000} MB")
+    return read(str(path), resolver=Limited(str(path)), **options)

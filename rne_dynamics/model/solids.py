@@ -233,7 +233,7 @@ def _body(
     solid: str, extent: float, mass: float | None, density: float | None, xx: float, yy: float, zz: float, *,
     z: float = 0.0, **section: float | None,
 ) -> Inertia:
-    """A body with moments per mass about its mass centre, which is at `z`, m; `extent` and `section` as for `mass_of`."""
+    """A body with moments per mass about its mass centre, which is at `z`, m; other arguments as of `mass_of`."""
     m = mass_of(solid, extent, mass, density, **section)
     return Inertia(m, np.array([0.0, 0.0, z]), m * np.diag([xx, yy, zz]))
 

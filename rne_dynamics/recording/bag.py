@@ -39,23 +39,15 @@ class Stored(NamedTuple):
 
 @dataclass
 class Messages:
-    """The messages of a file.
+    """The messages of a file."""
 
-    Parameters
-    ----------
-    kinds
-        Type of each topic.
-    by_topic
-        Messages of the types in `READ`, in the order of the file.
-    types
-        What deserialises them.
-    notes
-        What is wrong with the file.
-    """
-
+    #: What deserialises them.
     types: Typestore
+    #: Type of each topic.
     kinds: dict[str, str] = field(default_factory=dict)
+    #: Messages of the types in `READ`, in the order of the file.
     by_topic: dict[str, list[Stored]] = field(default_factory=dict)
+    #: What is wrong with the file.
     notes: list[str] = field(default_factory=list)
 
     def add_topic(self, topic: str, kind: str) -> None:

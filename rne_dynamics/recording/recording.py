@@ -16,17 +16,11 @@ GAP = 5.0
 
 
 class Series(NamedTuple):
-    """Values of all joints on times of their own.
+    """Values of all joints on times of their own."""
 
-    Parameters
-    ----------
-    t
-        s, on the same clock as `Recording.t`, not decreasing; shape (rows,).
-    values
-        Shape (rows, n); NaN where a message had none for a joint.
-    """
-
+    #: s, on the same clock as `Recording.t`, not decreasing; shape (rows,).
     t: Array
+    #: Shape (rows, n); NaN where a message had none for a joint.
     values: Array
 
     def at(self, t: Array) -> Array:
@@ -37,51 +31,35 @@ class Series(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Recording:
-    """What was recorded of one arm; missing parts are None or empty.
+    """What was recorded of one arm; missing parts are None or empty."""
 
-    Parameters
-    ----------
-    source
-        The file or folder.
-    joint_names
-        Length n.
-    t
-        Times of the states from the first one, s, not decreasing; shape (rows,).
-    q
-        Positions, rad or m; shape (rows, n), of a simulated floating base (rows, n + 1).
-    qd, effort
-        Velocities and efforts in the joint states; shape (rows, n).
-    reference_q, reference_qd
-        Desired motion.
-    torque
-        The control law's torque by term: ``inertia``, ``coriolis``, ``gravity``, ``friction``, ``feedback``, and
-        ``command`` after the limits.
-    command
-        The efforts that were sent to the arm.
-    shape
-        What a simulation records of the robot's shape besides q: ``tree_q`` (all joints of a mechanism's tree),
-        ``delta`` (amplitudes of flexible links), ``base_position``, ``base_rotation``; rows first.
-    topics
-        The topic, or the column or array, of each part that was found.
-    notes
-        What was left out or is incomplete, a sentence each.
-    start
-        Time of the first state, ns since the epoch, or since the start of the simulation.
-    """
-
+    #: The file or folder.
     source: str
+    #: Length n.
     joint_names: tuple[str, ...]
+    #: Times of the states from the first one, s, not decreasing; shape (rows,).
     t: Array
+    #: Positions, rad or m; shape (rows, n), of a simulated floating base (rows, n + 1).
     q: Array
+    #: Velocities and efforts in the joint states; shape (rows, n).
     qd: Array | None = None
     effort: Array | None = None
+    #: Desired motion.
     reference_q: Series | None = None
     reference_qd: Series | None = None
+    #: The control law's torque by term: ``inertia``, ``coriolis``, ``gravity``, ``friction``, ``feedback``, and
+    #: ``command`` after the limits.
     torque: Mapping[str, Series] = field(default_factory=lambda: MappingProxyType({}))
+    #: The efforts that were sent to the arm.
     command: Series | None = None
+    #: What a simulation records of the robot's shape besides q: ``tree_q`` (all joints of a mechanism's tree),
+    #: ``delta`` (amplitudes of flexible links), ``base_position``, ``base_rotation``; rows first.
     shape: Mapping[str, Array] = field(default_factory=lambda: MappingProxyType({}))
+    #: The topic, or the column or array, of each part that was found.
     topics: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
+    #: What was left out or is incomplete, a sentence each.
     notes: tuple[str, ...] = ()
+    #: Time of the first state, ns since the epoch, or since the start of the simulation.
     start: int = 0
 
     @property

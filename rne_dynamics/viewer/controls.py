@@ -11,8 +11,8 @@ from rne_dynamics.figures.tracking import units_of
 from rne_dynamics.model.flexible.arm import AnyRobot
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.tree import JointKind
+from rne_dynamics.viewer.meshes import reach
 from rne_dynamics.viewer.page import Page
-from rne_dynamics.viewer.stand_ins import reach
 
 DIRECTIONS = {
     "+x": (1.0, 0.0, 0.0), "-x": (-1.0, 0.0, 0.0), "+y": (0.0, 1.0, 0.0), "-y": (0.0, -1.0, 0.0),

@@ -35,32 +35,22 @@ OVERLAYS = {"inertia": "inertia ellipsoids", "centres": "mass centres", "axes": 
 
 @dataclass(frozen=True, eq=False)
 class Picture:
-    """What is drawn of a state; vectors in the order of the robot's joints.
+    """What is drawn of a state; vectors in the order of the robot's joints."""
 
-    Parameters
-    ----------
-    q
-        Positions, (n,).
-    status
-        One line of text for the panel.
-    effort, terms
-        Efforts of the motors and their parts by name, (n,); `None` and empty where they are not known.
-    reference
-        Desired positions, (n,), drawn as a ghost.
-    posture, delta, base
-        As for `ArmScene.show`.
-    forces
-        By link, forces at its origin, N, in the root link's axes, (3,).
-    """
-
+    #: Positions, (n,).
     q: Array
+    #: One line of text for the panel.
     status: str
+    #: Efforts of the motors and their parts by name, (n,); `None` and empty where they are not known.
     effort: Array | None = None
     terms: Mapping[str, Array] = field(default_factory=dict)
+    #: Desired positions, (n,), drawn as a ghost.
     reference: Array | None = None
+    #: As for `ArmScene.show`.
     posture: Array | None = None
     delta: Array | None = None
     base: tuple[Array, Array] | None = None
+    #: By link, forces at its origin, N, in the root link's axes, (3,).
     forces: Mapping[str, Array] = field(default_factory=dict)
 
 

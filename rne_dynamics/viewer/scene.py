@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from rne_dynamics.description.sources import Source
 from rne_dynamics.errors import ModelError, RneDynamicsError
 from rne_dynamics.model.flexible.arm import AnyRobot
-from rne_dynamics.model.inertia import Array
+from rne_dynamics.model.inertia import Array, Inertia
+from rne_dynamics.model.principal import principal_axes
 from rne_dynamics.model.tree import ONE_FREEDOM
 from rne_dynamics.viewer.bending import BentSurface
-from rne_dynamics.viewer.ellipsoids import equivalent_ellipsoid
 from rne_dynamics.viewer.kinematics import Kinematics
-from rne_dynamics.viewer.meshes import link_meshes, merged
-from rne_dynamics.viewer.stand_ins import reach
+from rne_dynamics.viewer.meshes import link_meshes, merged, reach
 
 #: Vertical field of view, rad; direction from the robot to the camera.
 FIELD_OF_VIEW, FROM = 0.7, np.array([1.0, -1.25, 0.6])
@@ -242,3 +241,29 @@ def quaternion(R: Array) -> Array:
     from scipy.spatial.transform import Rotation
 
     return np.asarray(np.roll(Rotation.from_matrix(R).as_quat(), 1, axis=-1))
+
+
+#: Least half axis over the largest: a rod would otherwise be invisible.
+THINNEST = 0.02
+
+
+class Ellipsoid(NamedTuple):
+    """Centre (3,) and axes as columns (3, 3) in the link's frame, half axes (3,), m."""
+
+    centre: Array
+    axes: Array
+    half_axes: Array
+
+
+def equivalent_ellipsoid(body: Inertia) -> Ellipsoid | None:
+    """The uniform ellipsoid of the same mass, mass centre and moments; `None` without mass.
+
+    Of half axes a, b, c the moments are m (b² + c²)/5, m (a² + c²)/5, m (a² + b²)/5, so that
+    a² = 5 (I_b + I_c − I_a) / (2 m). Where moments contradict the triangle inequality, a² is taken as 0.
+    """
+    if not body.mass > 0.0:
+        return None
+    principal = principal_axes(body.inertia)
+    squares = 2.5 / body.mass * (principal.moments.sum() - 2.0 * principal.moments)
+    half_axes = np.sqrt(np.maximum(squares, 0.0))
+    return Ellipsoid(body.com, principal.axes, np.maximum(half_axes, THINNEST * max(half_axes.max(), 1e-3)))

@@ -24,28 +24,19 @@ Colour = tuple[float, float, float, float]
 
 @dataclass(frozen=True, eq=False)
 class Visual:
-    """One visual element.
+    """One visual element."""
 
-    Parameters
-    ----------
-    link
-        The link's name.
-    placement
-        Pose of the geometry in the link's frame, (4, 4), m.
-    shape, size
-        ``"box"`` (x, y, z), ``"cylinder"`` (radius, length along z), ``"sphere"`` (radius), m; or ``"mesh"`` with the
-        three factors by which the mesh is scaled.
-    file
-        File name of a mesh as it is written.
-    colour
-        RGBA from 0 to 1; `None` where the description gives none.
-    """
-
+    #: The link's name.
     link: str
+    #: Pose of the geometry in the link's frame, (4, 4), m.
     placement: Array
+    #: ``"box"`` (x, y, z), ``"cylinder"`` (radius, length along z), ``"sphere"`` (radius), m; or ``"mesh"``
+    #: with the three factors by which the mesh is scaled.
     shape: str
     size: tuple[float, ...]
+    #: File name of a mesh as it is written.
     file: str = ""
+    #: RGBA from 0 to 1; `None` where the description gives none.
     colour: Colour | None = None
 
 

@@ -9,9 +9,8 @@ from PIL import Image
 import rne_dynamics as rne
 from rne_dynamics.figures.movie import LONGEST, PERIOD, Motion, write_movie
 from rne_dynamics.figures.render import frame_of, parts_of, render, rgb
-from rne_dynamics.figures.skeleton import skeleton, tree_positions
+from rne_dynamics.figures.skeleton import skeleton, tree_positions, view_of
 from rne_dynamics.figures.style import color_of
-from rne_dynamics.figures.view import view_of
 
 MECHANISMS = ("delta", "five_bar", "four_bar", "slider_crank", "pantograph")
 

@@ -15,7 +15,7 @@ from rne_dynamics.simulation.runs.free_motion import free_motion
 from rne_dynamics.viewer.hand import velocity_map
 from rne_dynamics.viewer.kinematics import Kinematics
 from rne_dynamics.viewer.page import Page
-from rne_dynamics.viewer.recorded import read_replay
+from rne_dynamics.viewer.replay_page import read_replay
 from rne_dynamics.viewer.simulated_arm import SimulatedArm
 from rne_dynamics.viewer.simulation_page import SimulationPage
 
