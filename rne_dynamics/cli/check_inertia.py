@@ -168,7 +168,7 @@ def _lint_gravity(robot: RobotModel, outline: Outline, q: Array) -> Iterator[Fin
         if most > limit * (1.0 + _NOTICED):
             share, unit = 100.0 * float((needed[:, k] > limit).mean()), units[k]
             yield note(
-                _line(joint),
+                (joint.element.first("limit") or joint.element).line,
                 f"{joint.where} <limit>",
                 f"effort is {limit:g} {unit}, while gravity needs up to {most:.4g} {unit}, and more than the limit in "
                 f"{share:.1f} % of random postures",
@@ -216,8 +216,3 @@ def _driven(robot: RobotModel, outline: Outline) -> Iterator[tuple[int, JointOut
         joint = outline.joints.get(name)
         if joint is not None and 0.0 < robot.effort_limit[k] < np.inf:
             yield k, joint
-
-
-def _line(joint: JointOutline) -> int:
-    limit = joint.element.first("limit")
-    return joint.element.line if limit is None else limit.line

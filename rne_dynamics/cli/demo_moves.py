@@ -100,7 +100,8 @@ def plan_moves(
     part = 1.0
     whole: tuple[float, tuple[Quintic, ...], Array] | None = None  # the largest moves that only efforts may forbid
     while True:
-        points = [start, start + part * reach, start + part * reach * _pattern(robot.n), start]
+        back = np.linspace(0.2, 0.7, robot.n)  # end of the second move as a fraction of the first move's travel
+        points = [start, start + part * reach, start + part * reach * back, start]
         moves = tuple(Quintic(a, b, duration) for a, b in pairwise(points))
         tiny = bool(part * np.abs(reach).max() < 1e-3)
         try:
@@ -180,8 +181,3 @@ def start_inside(robot: RigidRobot, margin: Array | float = 0.0) -> tuple[Array,
     # different travels, so that the curves can be distinguished
     travel = travel * np.linspace(1.0, 0.5, robot.n)
     return start, np.where(up >= down, np.minimum(travel, up), -np.minimum(travel, down))
-
-
-def _pattern(n: int) -> Array:
-    """End of the second move as a fraction of the first move's travel."""
-    return np.linspace(0.2, 0.7, n)

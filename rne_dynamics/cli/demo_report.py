@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from rne_dynamics.cli.demo_moves import Plan
 from rne_dynamics.cli.reports import finish
@@ -90,18 +89,15 @@ def evaluate(
         time=1e-9 * (stamps - begins[0]).astype(np.float64), q=q, qd=recording.qd[window], reference=reference,
         rms=np.sqrt(np.mean(error[counts] ** 2, axis=0)), largest=np.max(np.abs(error), axis=0),
         effort=np.max(np.abs(recording.efforts[window]), axis=0), applied=recording.efforts[window],
-        terms={name: _at(stamps, *rows) for name, rows in recording.terms.items()},
+        terms={
+            name: np.array([np.interp(stamps, known, column) for column in values.T]).T
+            for name, (known, values) in recording.terms.items()
+        },
         rate=float((len(sent) - 1) / ((sent[-1] - sent[0]) * 1e-9)),
         latency_p50=account["p50"], latency_p99=account["p99"],
         missed=int(account["missed"]), answered=int(account["answered"]),
         received=int(np.sum(counts)), lost=int(np.sum(np.rint(np.diff(stamps) * 1e-9 * rate) - 1)),
     )  # fmt: skip
-
-
-def _at(stamps: NDArray[np.int64], known: NDArray[np.int64], values: Array) -> Array:
-    """Values at stamps, (samples, n), between the known ones."""
-    rows: Array = np.array([np.interp(stamps, known, column) for column in values.T]).T
-    return rows
 
 
 def plot(path: Path, robot: RigidRobot, tracking: Tracking, recording: Recording) -> None:

@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 
 from rne_dynamics.c_export.description import MARK
-from rne_dynamics.c_export.export import CExport, to_c
+from rne_dynamics.c_export.export import to_c
 from rne_dynamics.c_export.function import EXPORTED
 from rne_dynamics.cli.robot_argument import add_no_rotors, add_robot, load_robot, robot_source, xacro_arguments
 from rne_dynamics.cli.terminal import Answer, progress
@@ -114,7 +114,16 @@ def _write_c(args: argparse.Namespace) -> Answer:
         f"{len(export.functions)} functions of {robot.name}, {robot.n} coordinates, {export.precision}; test:\n"
         f"  cmake -S {folder} -B {build} && cmake --build {build} && ctest --test-dir {build}"
     )
-    return Answer(_figures(robot.name, folder, export), lambda out: out.print(text, soft_wrap=True))
+    figures = {
+        "robot": robot.name, "folder": str(folder), "files": list(export.files), "prefix": export.prefix,
+        "precision": export.precision,
+        "functions": [
+            {"name": f.name, "quantity": f.quantity, "link": f.link or None, "inputs": list(f.inputs),
+             "output": f.output, "operations": f.operations}
+            for f in export.functions
+        ],
+    }  # fmt: skip
+    return Answer(figures, lambda out: out.print(text, soft_wrap=True))
 
 
 def _write(folder: Path, files: dict[str, str]) -> None:
@@ -128,18 +137,3 @@ def _write(folder: Path, files: dict[str, str]) -> None:
             (folder / name).write_text(text, encoding="utf-8")
     except OSError as error:
         raise ArgumentError(f"{folder} cannot be written: {error.strerror}; name a folder with --out") from None
-
-
-def _figures(robot: str, folder: Path, export: CExport) -> dict[str, object]:
-    return {
-        "robot": robot,
-        "folder": str(folder),
-        "files": list(export.files),
-        "prefix": export.prefix,
-        "precision": export.precision,
-        "functions": [
-            {"name": f.name, "quantity": f.quantity, "link": f.link or None, "inputs": list(f.inputs),
-             "output": f.output, "operations": f.operations}
-            for f in export.functions
-        ],
-    }  # fmt: skip

@@ -36,13 +36,9 @@ def overview(commands: Mapping[str, str]) -> str:
         shown = [name for name in names if name in commands] + [n for n in commands if last and n not in grouped]
         if shown:
             lines += ["", f"{title}:"]
-            lines += [line for name in shown for line in _described(name, commands[name])]
+            lines += [line for name in shown for line in _wrapped(f"  {name:10}{commands[name]}", _WIDTH, 12)]
     lines += ["", "rne COMMAND --help    options and examples", "rne --version         versions of what is installed"]
     return "\n".join(lines)
-
-
-def _described(name: str, text: str) -> list[str]:
-    return _wrapped(f"  {name:10}{text}", _WIDTH, 12)
 
 
 def _wrapped(text: str, width: int, indent: int) -> list[str]:

@@ -215,15 +215,14 @@ _HEADINGS = {
 }
 
 
-def _shown(name: str, value: float | None) -> str:
-    return "-" if value is None else f"{value:.2e}" if "error" in name else f"{value:.4g}"
-
-
 def _print(out: Console, recording: Recording, figures: dict[str, Any], units: Units) -> None:
     span = f"{figures['from']:.3f} to {figures['to']:.3f} s"
     out.print(f"{recording.source}: {figures['states']} states, {span}", soft_wrap=True)
     names = [name for name in _HEADINGS if name in figures["joints"][0]]
-    rows = [[row["name"], *(_shown(name, row[name]) for name in names)] for row in figures["joints"]]
+    rows = [
+        [row["name"], *("-" if row[k] is None else format(row[k], ".2e" if "error" in k else ".4g") for k in names)]
+        for row in figures["joints"]
+    ]
     print_rows(out, ["joint", *(_HEADINGS[name].format(units) for name in names)], rows)
     for topic in dict.fromkeys(recording.topics.values()):
         out.print(f"{', '.join(part for part, where in recording.topics.items() if where == topic)}: from {topic}")

@@ -20,7 +20,6 @@ from rne_dynamics.verification.flexible_agreement import (
     ENERGY,
     RECURSION,
     SEGMENTS,
-    SegmentFrequencies,
     compare_flexible,
     flexible_states,
     forward_seconds_per_state,
@@ -62,7 +61,8 @@ def _report(arm: FlexibleArm, args: argparse.Namespace, agreement: Agreement) ->
     plain = count_flexible(arm, stiffening=False)
     remarks = list(agreement.remarks)
     try:
-        chains: dict[str, Any] | None = _chains(segment_frequencies(arm, seed=args.seed))
+        found = segment_frequencies(arm, seed=args.seed)
+        chains: dict[str, Any] | None = {"segments": list(SEGMENTS), **vars(found), "limit": found.limit}
     except ModelError as error:
         chains = None
         remarks += [] if remarks else [str(error)]  # both have the same reason
@@ -101,10 +101,6 @@ def _report(arm: FlexibleArm, args: argparse.Namespace, agreement: Agreement) ->
 
 def _parts(counted: FlexibleOperations) -> dict[str, Operations]:
     return {**counted._asdict(), "equations": counted.equations, "forward": counted.forward}
-
-
-def _chains(found: SegmentFrequencies) -> dict[str, Any]:
-    return {"segments": list(SEGMENTS), **vars(found), "limit": found.limit}
 
 
 def _show(

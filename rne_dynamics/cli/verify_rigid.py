@@ -95,7 +95,8 @@ def _report(
         "seed": args.seed,
         "agrees": agreement.agrees,
         "pairs": [
-            {key: _finite(value) for key, value in vars(d).items()} | {"agrees": d.agrees}
+            # infinity as a string, since JSON has none
+            {key: "inf" if value == math.inf else value for key, value in vars(d).items()} | {"agrees": d.agrees}
             for d in agreement.disagreements
         ],
         "remarks": list(agreement.remarks),
@@ -103,11 +104,6 @@ def _report(
         "published": paper,
         "scaling": [vars(sample) for sample in samples],
     }
-
-
-def _finite(value: object) -> object:
-    """Infinity as a string, since JSON has none."""
-    return "inf" if isinstance(value, float) and math.isinf(value) else value
 
 
 def _show(out: Console, args: argparse.Namespace, agreement: Agreement, report: dict[str, Any]) -> None:

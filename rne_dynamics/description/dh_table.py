@@ -91,7 +91,8 @@ def dh_source(table: Marked, file: str) -> Reading[tuple[Source, KinematicTree] 
         placed = given["tool"].value
         xyz, rpy = (placed.get(key, Marked((0.0, 0.0, 0.0), 0)).value for key in ("xyz", "rpy"))
         tool = (rotation_rpy(*rpy), xyz)
-    name = given["name"].value if "name" in given else _stem(file)
+    stem = "dh_arm" if file.startswith("<") else PurePath(file).stem
+    name = given["name"].value if "name" in given else stem
     try:
         tree = dh_tree(rows, convention=given["convention"].value, name=name, tool=tool)
     except ModelError as fault:  # an empty table, or a duplicate name
@@ -141,7 +142,3 @@ def _rounded_angles(row: Mapping[str, Marked], number: int) -> Iterator[Finding]
 
 def _where(row: Mapping[str, Marked], number: int) -> str:
     return f"dh link {row['name'].value if 'name' in row else f'link{number}'!r}"
-
-
-def _stem(file: str) -> str:
-    return "dh_arm" if file.startswith("<") else PurePath(file).stem

@@ -67,7 +67,8 @@ def examine(source: Source) -> Examination:
         return Examination(Report(source.name, (large,)), None)
     unbounded = collect(repaired(root), found) if source.lenient else {}
     repairs = tuple(found)
-    outline = collect(read_outline(root, _stem(source.name), unbounded), found)
+    stem = "robot" if source.name.startswith("<") else PurePath(source.name).name.partition(".")[0] or "robot"
+    outline = collect(read_outline(root, stem, unbounded), found)
     if outline.element.tag == "robot":
         found.extend(_lint_parts(outline))
     rotors = collect(read_rotors(outline), found)
@@ -113,7 +114,3 @@ def _lint_parts(outline: Outline) -> Iterator[Finding]:
         yield from lint_link(link)
     for joint in outline.joints.values():
         yield from lint_joint(outline, joint)
-
-
-def _stem(name: str) -> str:
-    return "robot" if name.startswith("<") else PurePath(name).name.partition(".")[0] or "robot"

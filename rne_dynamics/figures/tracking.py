@@ -122,7 +122,7 @@ def draw_joints(
     """
     for j in range(len(names)) if joints is None else joints:
         axes.plot(*thinned(time, values[:, j]), line_style(j), color=color_of(j), linewidth=width, label=names[j])
-    span_at_least(axes, max(least, ROUND_OFF * _largest(values)))
+    span_at_least(axes, max(least, ROUND_OFF * float(np.abs(values[np.isfinite(values)]).max(initial=0.0))))
     axes.margins(x=0.0)
 
 
@@ -249,8 +249,3 @@ def draw_stack(
         if cells:
             legend_below(figure, axes, 8)
         first.set_xlim(*span)
-
-
-def _largest(values: Array) -> float:
-    finite = np.abs(values)[np.isfinite(values)]
-    return float(finite.max(initial=0.0))

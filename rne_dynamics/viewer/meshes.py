@@ -104,8 +104,10 @@ def mesh_path(name: str, origin: str) -> Path:
 def add_shape(trimesh: Any, scene: Any, part: Visual, origin: str) -> None:
     """Add a visual to the scene of its link."""
     if part.shape != "mesh":
-        make = {"box": lambda *e: trimesh.creation.box(e), "cylinder": _cylinder(trimesh), "sphere": _sphere(trimesh)}
-        scene.add_geometry(coloured(trimesh, make[part.shape](*part.size), part.colour), transform=part.placement)
+        make = {"box": lambda *sides: trimesh.creation.box(sides), "cylinder": trimesh.creation.cylinder,
+                "sphere": lambda radius: trimesh.creation.icosphere(radius=radius, subdivisions=3)}  # fmt: skip
+        mesh = make[part.shape](*part.size)
+        scene.add_geometry(coloured(trimesh, mesh, part.colour), transform=part.placement)
         return
     path = mesh_path(part.file, origin)
     try:
@@ -137,14 +139,6 @@ def _unit(loaded: Any) -> float:
         if len(words) == 3:  # "0.001 * meters"
             return float(words[0])
     return 1.0
-
-
-def _cylinder(trimesh: Any) -> Any:
-    return lambda radius, length: trimesh.creation.cylinder(radius=radius, height=length, sections=32)
-
-
-def _sphere(trimesh: Any) -> Any:
-    return lambda radius: trimesh.creation.icosphere(radius=radius, subdivisions=3)
 
 
 def coloured(trimesh: Any, mesh: Any, colour: tuple[float, ...] | None) -> Any:
@@ -247,13 +241,9 @@ def _capsule(trimesh: Any, end: Array, radius: float) -> Any:
     """A capsule from the origin to `end`."""
     length = float(np.linalg.norm(end))
     mesh = trimesh.creation.capsule(height=length, radius=radius, count=(12, 16))
-    mesh.apply_translation([0.0, 0.0, 0.5 * length - _middle(mesh)])
+    mesh.apply_translation([0.0, 0.0, 0.5 * length - mesh.bounds[:, 2].mean()])
     mesh.apply_transform(trimesh.geometry.align_vectors([0.0, 0.0, 1.0], end))
     return mesh
-
-
-def _middle(mesh: Any) -> float:
-    return float(mesh.bounds[:, 2].mean())
 
 
 def _painted(mesh: Any, colour: tuple[int, ...]) -> Any:
