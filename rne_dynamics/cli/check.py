@@ -160,15 +160,7 @@ _PLACE = re.compile(r"/robot\[@name='[^']*'\]/(\w+)\[@name='([^']*)'\]")
 
 
 def refusal_of_urdf_parser_py(source: Source, root: Element) -> Finding | None:
-    """A note why urdf_parser_py refuses a description that `load_urdf` accepts; `None` if it accepts it.
-
-    Parameters
-    ----------
-    source
-        The description.
-    root
-        Its <robot> element, for lines.
-    """
+    """A note why urdf_parser_py refuses a description that `load_urdf` accepts; `None` if it accepts it."""
     from urdf_parser_py.urdf import URDF  # imported late: it takes longer than reading a robot
 
     chatter = io.StringIO()  # unknown tags are printed

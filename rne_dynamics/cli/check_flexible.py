@@ -31,15 +31,7 @@ _FOIL, _STOUT = 1e-5, 0.25
 
 
 def lint_flexible(arm: FlexibleArm, entries: tuple[FlexibleEntry, ...]) -> list[Finding]:
-    """Findings on valid flexible links.
-
-    Parameters
-    ----------
-    arm
-        The arm.
-    entries
-        The links as the file describes them.
-    """
+    """Findings on valid flexible links of an arm; `entries` are the links as the file describes them."""
     found: list[Finding] = []
     for entry in entries:
         link = arm.flexible_link(entry.link)

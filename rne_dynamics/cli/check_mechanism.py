@@ -28,12 +28,8 @@ _SLACK = 1e-6
 def lint_mechanism(mechanism: Mechanism, values: Values) -> tuple[list[Finding], dict[str, Any] | None]:
     """Findings on a mechanism, and its freedoms, by count and by rank, where the loops close.
 
-    Parameters
-    ----------
-    mechanism
-        As its model file describes it, with the posture's closure errors.
-    values
-        The file's entries, for lines.
+    The mechanism is that of its model file, with the posture's closure errors; `values` are the file's entries, for
+    lines.
     """
     lines = {entry.value["name"].value: entry.line for entry in values["loops"].value}
     at = values["posture"].line if "posture" in values else values["loops"].line

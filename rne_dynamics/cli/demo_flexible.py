@@ -120,21 +120,12 @@ def look(arm: FlexibleArm, moves: tuple[Quintic, ...]) -> float:
 
 
 def bandwidth(arm: FlexibleArm, postures: Array, rate: float) -> float:
-    """Bandwidth ω, rad/s, at which a controller of the rigid arm is stable on the flexible one.
+    """Bandwidth ω, rad/s, at which a controller of the rigid arm is stable on the flexible one at `rate`, 1/T, Hz.
 
     Its velocity gain is 2 ω M with the rigid arm's M, but at high frequency an effort accelerates only M / λ, with λ
-    the largest eigenvalue of (J⁻¹)_qq M. If efforts act one period T late, the roots of z² − z + 2 ω λ T show that an
-    oscillation at a sixth of the rate grows for 2 ω λ T > 1; a quarter of that is used. Slow vibrations set no bound:
-    without sampling such a law dissipates energy at any gain.
-
-    Parameters
-    ----------
-    arm
-        The arm.
-    postures
-        Postures to search for the largest λ; shape (postures, n).
-    rate
-        1/T, Hz.
+    the largest eigenvalue of (J⁻¹)_qq M in all `postures`, (postures, n). If efforts act one period T late, the roots
+    of z² − z + 2 ω λ T show that an oscillation at a sixth of the rate grows for 2 ω λ T > 1; a quarter of that is
+    used. Slow vibrations set no bound: without sampling such a law dissipates energy at any gain.
     """
     n, rest = arm.n, np.zeros(arm.modes)
     J = equations_of_motion(arm, postures, rest, np.zeros(n), rest).J

@@ -31,14 +31,7 @@ SLOWING, COASTING = 0.7, 0.02
 def verdict(guidance: Guidance, guided: Guided | None, done: GuidedRun) -> Verdict:
     """Whether the arm was held, moved as pushed, and stayed; if not, why: as the controller reported it, or measured.
 
-    Parameters
-    ----------
-    guidance
-        The session.
-    guided
-        Its figures; None if the arm was not guided.
-    done
-        What the controller reported.
+    `guided` are the figures of the session, None if the arm was not guided, `done` is what the controller reported.
     """
     check = f"check the description with `{rne('check')}`"
     if guided is None:

@@ -250,15 +250,7 @@ class ArmSettings:
 
 
 def settings_of(whole: AnyRobot, rate: float) -> ArmSettings:
-    """The settings of an arm whose joint states come at `rate` Hz or faster.
-
-    Raises
-    ------
-    ModelError
-        A robot without driven joints, or with planar or floating ones.
-    ControlError
-        A motion without inertia.
-    """
+    """The settings of an arm whose joint states come at `rate` Hz or faster; `ModelError` for undriven joints."""
     robot = closed(whole).rigid
     if robot.n == 0 or robot.nq != robot.n:
         raise ModelError(

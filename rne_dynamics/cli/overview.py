@@ -95,13 +95,7 @@ def _ros_versions() -> Iterator[str]:
 
 
 def require_ros(command: str) -> None:
-    """Refuse to go on without rclpy.
-
-    Raises
-    ------
-    MissingDependencyError
-        It cannot be imported; the message names the command and how to install it.
-    """
+    """Refuse to go on without rclpy: `MissingDependencyError` that names the command and how to install it."""
     if find_spec("rclpy") is None:
         raise MissingDependencyError(
             f"`rne {command}` runs on ROS 2 and rclpy is not installed: {extra('ros')}, or source a "

@@ -94,18 +94,7 @@ def run(args: argparse.Namespace) -> Answer:
 def draw(path: Path, recording: Recording, joints: list[int], robot: RigidRobot | None, model: Series | None) -> None:
     """Write a figure of positions, errors, efforts, and for each joint the efforts term by term; raises as `canvas`.
 
-    Parameters
-    ----------
-    path
-        The file.
-    recording
-        What is drawn.
-    joints
-        Numbers of the joints to draw.
-    robot
-        Gives units and effort limits, if given.
-    model
-        Efforts that inverse dynamics says, if given.
+    The robot gives units and effort limits, `model` the efforts that inverse dynamics says.
     """
     names, t = recording.joint_names, recording.t
     units = (MIXED,) * recording.n if robot is None else joint_units(robot)

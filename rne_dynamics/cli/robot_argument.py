@@ -165,12 +165,7 @@ def assignments(option: str, texts: list[str]) -> dict[str, float]:
 def positions(option: str, texts: Iterable[str], robot: RigidRobot) -> dict[str, float]:
     """Values of a repeatable option JOINT=POSITION, with a unit (deg, mm) or in rad and m; rad or m, by joint.
 
-    Raises
-    ------
-    ArgumentError
-        No number, or a unit that does not fit the joint.
-    ModelError
-        An unknown joint; the message has the nearest names.
+    `ArgumentError` for no number or a unit that does not fit, `ModelError` with the nearest names for an unknown joint.
     """
     sliding, values = sliding_joints(robot), {}
     for text in texts:

@@ -99,14 +99,9 @@ PRESETS = {
 
 
 def apply_preset(args: argparse.Namespace, robot: str, joints: tuple[str, ...]) -> None:
-    """Set the arguments of a preset; others stay.
+    """Set the arguments of a preset; `ArgumentError` if the robot does not have it, or with --start, --to or --free.
 
     The papers' arms have no friction and no stops, nor have the presets.
-
-    Raises
-    ------
-    ArgumentError
-        A preset that the robot does not have, or together with --start, --to or --free.
     """
     known = PRESETS.get(robot, {})
     if args.preset not in known:

@@ -100,10 +100,7 @@ def base_figures(log: Log, plant: ArmPlant, known: bool | None) -> dict[str, Any
 def tip_figures(log: Log, after: float | None) -> list[dict[str, Any]]:
     """Largest deflection of the tip of every flexible link, m.
 
-    Parameters
-    ----------
-    after
-        End of the last move, s: the vibration from then on, peak to peak, is added; None in free motion.
+    `after` is the end of the last move, s: the vibration from then on, peak to peak, is added; None in free motion.
     """
     figures = []
     for k, name in enumerate(log.flexible_links):

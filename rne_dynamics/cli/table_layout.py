@@ -55,14 +55,8 @@ def print_rows(
 def print_table(out: Console, table: Table, *, keys: int = 1) -> None:
     """Print a table within the width of the console.
 
-    Parameters
-    ----------
-    out
-        Where to print.
-    table
-        The table. Right-justified columns are numbers, others words or sentences.
-    keys
-        Number of first columns that name a row; they are repeated where the table is split.
+    Right-justified columns are numbers, others words or sentences. The `keys` first columns name a row; they are
+    repeated where the table is split.
     """
     columns = [_column(k, column) for k, column in enumerate(table.columns)]
     if not columns:

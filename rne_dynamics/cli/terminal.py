@@ -38,15 +38,7 @@ def console() -> Console:
 
 
 def progress_bar(*, counted: bool = False, quiet: bool = False) -> Progress:
-    """A progress bar on standard error, which is removed at the end.
-
-    Parameters
-    ----------
-    counted
-        Whether to show a count instead of a percentage.
-    quiet
-        Whether to show nothing.
-    """
+    """A progress bar on standard error, which is removed at the end: with a count or a percentage, or `quiet`."""
     share: ProgressColumn = MofNCompleteColumn() if counted else TextColumn("{task.percentage:3.0f} %")
     return Progress(
         TextColumn("{task.description:32}"), BarColumn(), share, TimeElapsedColumn(),

@@ -38,17 +38,7 @@ class Verdict:
 
 
 def tracking_verdict(robot: RigidRobot, found: TrackingVerdict, *, flexible: bool = False) -> Verdict:
-    """The verdict on a motion.
-
-    Parameters
-    ----------
-    robot
-        For names and kinds of joints.
-    found
-        What `judge` found.
-    flexible
-        Whether the arm has flexible links, which the controller's model lacks.
-    """
+    """The verdict on a motion from what `judge` found; the controller's model lacks links that are `flexible`."""
     cause = found.cause.name.lower() if found.cause else None
     figures = {
         "tracked": found.tracked, "outcome": found.outcome.name.lower(), "joint": robot.joint_names[found.joint],

@@ -67,14 +67,9 @@ TABLE = Record(
 
 
 def dh_source(table: Marked, file: str) -> Reading[tuple[Source, KinematicTree] | None]:
-    """Yield what is wrong with a table; return its URDF, and the tree that this was written from.
+    """Yield what is wrong with a table as read by `TABLE`; return its URDF, and the tree that this was written from.
 
-    Parameters
-    ----------
-    table
-        As read by `TABLE`.
-    file
-        The model file's name; that of the URDF is the same followed by `WRITTEN`.
+    The name of the URDF is that of the model file followed by `WRITTEN`.
     """
     given: Mapping[str, Marked] = table.value
     rows = []

@@ -77,17 +77,7 @@ class FlexibleEntry:
 
 
 def read_flexible(values: Values, tree: KinematicTree, file: str) -> Reading[tuple[FlexibleEntry, ...]]:
-    """Yield what is wrong with `flexible`; return the valid links.
-
-    Parameters
-    ----------
-    values
-        The file's entries.
-    tree
-        Of the URDF.
-    file
-        The model file; relative paths start in its folder.
-    """
+    """Yield what is wrong with `flexible`; return the valid links. Relative paths start in the model file's folder."""
     given = values["flexible"]
     if "loops" in values:
         yield error(
@@ -118,20 +108,10 @@ def read_flexible(values: Values, tree: KinematicTree, file: str) -> Reading[tup
 def flexible_arm(
     entries: tuple[FlexibleEntry, ...], tree: KinematicTree, gravity: ArrayLike, posture: Mapping[str, float], line: int
 ) -> Reading[FlexibleArm | None]:
-    """Yield what is wrong with the flexible links of an arm; return the arm.
+    """Yield what is wrong with the flexible links of a tree with payload and locked joints; return the arm.
 
-    Parameters
-    ----------
-    entries
-        The links.
-    tree
-        With payload and locked joints.
-    gravity
-        In world axes, m/s²; shape (3,).
-    posture
-        Joint positions by name at which the tip loads are computed, rad or m; zero for others.
-    line
-        Line of `flexible`, for findings that concern no single link.
+    `posture` are the joint positions by name at which tip loads are computed, rad or m, zero for others; `line` is that
+    of `flexible`, for findings that concern no single link.
     """
     added: dict[str, Inertia] = {}
     for entry in entries:

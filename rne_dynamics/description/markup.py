@@ -55,25 +55,12 @@ class Element:
 def read_markup(
     data: bytes, file: str, encoding: str | None = None, repairs: list[Finding] | None = None
 ) -> Element:
-    """The root element of an XML document.
+    """The root element of an XML document; raises `FaultyDescriptionError`.
 
-    Parameters
-    ----------
-    data
-        The document.
-    file
-        Its name, for messages.
-    encoding
-        Overrides the declared encoding; for text that was a Python string.
-    repairs
-        If given, blanks before the XML declaration are skipped and a warning is appended to this list.
-
-    Raises
-    ------
-    FaultyDescriptionError
-        An empty document, text before the XML declaration, invalid XML, a wrong encoding, declarations of entities or
-        an external document type, more than `MOST_ELEMENTS` elements, nesting beyond `DEEPEST`, attributes beyond
-        `LONGEST`.
+    `encoding` overrides the declared one, for text that was a Python string. With `repairs`, blanks before the XML
+    declaration are skipped and a warning is appended to that list. Refused are an empty document, text before the XML
+    declaration, invalid XML, a wrong encoding, declarations of entities or an external document type, more than
+    `MOST_ELEMENTS` elements, nesting beyond `DEEPEST`, attributes beyond `LONGEST`.
     """
     reader = _Reader(file)
     fault_at_start = _fault_at_start(data)

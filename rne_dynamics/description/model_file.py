@@ -155,15 +155,7 @@ def load_model(
 
 
 def examine_model(source: Source, mappings: Mapping[str, str] | None = None) -> ModelExamination:
-    """Read and check a model file and the URDF it names.
-
-    Parameters
-    ----------
-    source
-        The model file.
-    mappings
-        Arguments for xacro by name, for the URDF.
-    """
+    """Read and check a model file and the URDF it names; `mappings` are xacro arguments by name, for the URDF."""
     found: list[Finding] = []
     try:
         root = read_yaml(source.data, source.name)
@@ -185,10 +177,7 @@ def examine_model(source: Source, mappings: Mapping[str, str] | None = None) -> 
 def urdf_source(source: SourceLike) -> Source:
     """The URDF that a model file names or describes; any other source itself.
 
-    Raises
-    ------
-    DescriptionError
-        The model file is invalid or names no URDF, or the URDF does not exist.
+    `DescriptionError` for an invalid model file, one that names no URDF, or a URDF that does not exist.
     """
     read = read_source(source)
     if not is_model_file(read):

@@ -81,14 +81,7 @@ class Outline:
 def read_outline(root: Element, default_name: str, unbounded: Unbounded = _NONE) -> Reading[Outline]:
     """Yield what is wrong with names and required elements; return the valid part.
 
-    Parameters
-    ----------
-    root
-        Root element of the document.
-    default_name
-        Name of a robot without one.
-    unbounded
-        Limits that count as absent.
+    `default_name` is that of a robot without one, `unbounded` are limits that count as absent.
     """
     links: dict[str, LinkOutline] = {}
     joints: dict[str, JointOutline] = {}

@@ -58,17 +58,8 @@ class Parts:
 def read_parts(file: str | PathLike[str]) -> Parts:
     """Read a part file and assemble its body.
 
-    Parameters
-    ----------
-    file
-        Path of the YAML file.
-
-    Raises
-    ------
-    DescriptionError
-        Not readable, not YAML, not of the form above, or invalid numbers; the message names file, part and fix.
-    MissingDependencyError
-        A mesh, and trimesh is not installed.
+    `DescriptionError` for what is not readable, not YAML, not of the form above, or has invalid numbers; its message
+    names file, part and fix. `MissingDependencyError` for a mesh without trimesh.
     """
     path = Path(file)
     data = _load(path)

@@ -30,13 +30,7 @@ def share_folders() -> Iterator[Path]:
 
 
 def share_file(relative: str | PurePosixPath) -> Path:
-    """Path of a data file, e.g. ``share_file("urdf/puma560.urdf")``.
-
-    Raises
-    ------
-    DescriptionError
-        It is in none of the folders; the message lists them.
-    """
+    """Path of a data file, as ``share_file("urdf/puma560.urdf")``; `DescriptionError` if no folder has it."""
     for folder in share_folders():
         if (folder / relative).is_file():
             return folder / relative
@@ -77,11 +71,8 @@ def _stems(suffix: str) -> tuple[str, ...]:
 def resolve_uri(uri: str) -> Path:
     """The path of a URI.
 
-    Raises
-    ------
-    DescriptionError
-        A scheme other than ``file`` and ``package``, a host, an unknown package, a path outside the package, or a
-        missing file.
+    `DescriptionError` for a scheme other than ``file`` and ``package``, a host, an unknown package, a path outside the
+    package, or a missing file.
     """
     scheme, _, rest = uri.partition("://")
     if scheme.lower() == "package":

@@ -31,16 +31,7 @@ def read_numbers(
 ) -> Reading[tuple[float, ...] | None]:
     """Yield what is wrong with the numbers of an existing attribute; return them, `None` if one is invalid.
 
-    Parameters
-    ----------
-    element, attribute
-        The attribute to read.
-    count
-        Required number of numbers.
-    where
-        The element's name in messages.
-    largest
-        Largest magnitude allowed.
+    There must be `count` of them, of at most the magnitude `largest`; `where` is the element's name in messages.
     """
     text = element.attributes[attribute]
     values = _plain_numbers(element, attribute, count, largest)

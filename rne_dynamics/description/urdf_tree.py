@@ -44,19 +44,9 @@ def rpy_of(R: Array) -> tuple[float, float, float]:
 
 
 def build_tree(outline: Outline, rotors: Mapping[str, float]) -> KinematicTree:
-    """The tree of an outline that has no error.
+    """The tree of an outline without errors, with the numbers that the checks read; `ModelError` if it is inconsistent.
 
-    Parameters
-    ----------
-    outline
-        Checked links and joints, with the numbers that the checks read.
-    rotors
-        Reflected rotor inertia by joint name.
-
-    Raises
-    ------
-    ModelError
-        The tree is inconsistent.
+    `rotors` are reflected rotor inertias by joint name.
     """
     return KinematicTree(
         outline.name,

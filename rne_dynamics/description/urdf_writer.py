@@ -134,20 +134,10 @@ _ROUND_OFF = 1e-15
 
 
 def inertial_xml(body: Inertia, *, digits: int = 17, indent: str = "") -> str:
-    """The element to paste into a <link>, for a body in that link's frame.
+    """The element to paste into a <link>, for a body in that link's frame; its rpy is zero.
 
-    Parameters
-    ----------
-    body
-        In the link's frame; the inertia is written along its axes, so the element's rpy is zero.
-    digits
-        Significant digits, 3 to 17; 17 writes the shortest text that reads back as the same number.
-    indent
-        Before every line.
-
-    Notes
-    -----
-    URDF's ixy, ixz and iyz are entries of the inertia matrix, the negative product integrals: signs stay.
+    17 significant `digits` write the shortest text that reads back as the same number. URDF's ixy, ixz and iyz are
+    entries of the inertia matrix, the negative product integrals: signs stay.
     """
 
     def written(value: float) -> str:

@@ -26,26 +26,11 @@ _NAME = re.compile(r"name '(\w+)' is not defined")
 
 
 def expand_xacro(path: Path, data: bytes, mappings: Mapping[str, str]) -> bytes:
-    """The URDF that a xacro file expands to, as UTF-8.
+    """The URDF that a xacro file expands to, as UTF-8; `data` is its content, checked before xacro reads the file.
 
     A xacro file is a program that evaluates expressions and reads other files. Expand only files you trust. It runs in
-    a process of its own, within limits of time and memory (`xacro_process`).
-
-    Parameters
-    ----------
-    path
-        The file; relative paths of included files start in its folder.
-    data
-        Its content, checked before xacro reads the file.
-    mappings
-        Its arguments by name.
-
-    Raises
-    ------
-    DescriptionError
-        xacro refuses it, or needs more than the limits.
-    MissingDependencyError
-        xacro is not installed.
+    a process of its own, within limits of time and memory (`xacro_process`). `DescriptionError` where xacro refuses it
+    or needs more, `MissingDependencyError` without xacro.
     """
     read_markup(data, str(path))
     if find_spec("xacro") is None:

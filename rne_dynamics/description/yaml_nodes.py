@@ -19,10 +19,7 @@ MOST_NODES, LONGEST_NUMBER = 100_000, 400
 def read_yaml(data: bytes, file: str) -> Node:
     """The root node of a document.
 
-    Raises
-    ------
-    FaultyDescriptionError
-        Not YAML, empty, several documents, not UTF-8 or UTF-16, too large.
+    `FaultyDescriptionError` if it is not YAML, empty, several documents, not UTF-8 or UTF-16, or too large.
     """
     if len(data) > MOST_BYTES:
         fix = "give the model file; a URDF it names stays a file of its own"
@@ -93,14 +90,7 @@ def shown(node: Node) -> str:
 def entries(node: Node, where: str, known: tuple[str, ...] | None) -> Reading[dict[str, tuple[Node, int]] | None]:
     """Yield what is wrong with the keys of a mapping; return values and their keys' lines by key.
 
-    Parameters
-    ----------
-    node
-        Expected to be a mapping.
-    where
-        Its name in messages.
-    known
-        Known keys; others are reported and left out. `None` allows any name.
+    Keys that are not `known` are reported and left out; `None` allows any name.
     """
     if not isinstance(node, MappingNode):
         example = f"{known[0]}: ..." if known else "name: value"

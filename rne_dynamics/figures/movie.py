@@ -45,23 +45,10 @@ class Motion(NamedTuple):
 def write_movie(
     path: Path, robot: Robot, motion: Motion, progress: Callable[[float], None] = lambda done: None
 ) -> None:
-    """Write a motion as a GIF that repeats.
+    """Write a motion as a GIF that repeats; `progress` receives the share of the pictures drawn so far.
 
-    Motions longer than `LONGEST` are shown faster, with the time shown being that of the motion.
-
-    Parameters
-    ----------
-    path
-        The file; missing folders are created.
-    robot, motion
-        What moves, and how.
-    progress
-        Receives the share of the pictures drawn so far.
-
-    Raises
-    ------
-    ArgumentError, MissingDependencyError
-        As `figure_file`.
+    Motions longer than `LONGEST` are shown faster, with the time shown being that of the motion. Raises as
+    `figure_file`.
     """
     figure_file(path, "the movie", FORMATS)
     from PIL import Image

@@ -25,18 +25,7 @@ ROWS = 120
 def draw_robot(axes: Any, robot: Robot, time: Array, q: Array, q_tree: Array | None = None) -> None:
     """Draw the robot at the posture farthest from its start, and faintly at the start and half-way.
 
-    Parameters
-    ----------
-    axes
-        Where to draw.
-    robot
-        The robot.
-    time
-        s; shape (samples,).
-    q
-        Positions of the actuated joints, rad or m; shape (samples, nq).
-    q_tree
-        Positions of all joints of a mechanism's tree, if known; shape (samples, tree nq).
+    Positions are those of the actuated joints, (samples, nq), and of all joints of a mechanism's tree, if known.
     """
     rows = np.unique(np.linspace(0, len(time) - 1, ROWS).astype(int))
     drawn = skeleton(robot, tree_positions(robot, q[rows]) if q_tree is None else q_tree[rows])
@@ -49,18 +38,9 @@ def draw_robot(axes: Any, robot: Robot, time: Array, q: Array, q_tree: Array | N
 
 
 def draw_schematic(axes: Any, drawn: Skeleton, view: View, row: int = 0, ghosts: Sequence[int] = ()) -> None:
-    """Draw a robot with the names of its actuated joints, which have the colours of their curves.
+    """Draw the posture `row` of a robot with the names of its actuated joints, which have the colours of their curves.
 
-    Parameters
-    ----------
-    axes
-        Become a drawing without ticks.
-    drawn, view
-        The robot over a motion, and the direction to look from.
-    row
-        The posture to draw; with ghosts, dotted lines are the paths of the tips up to it.
-    ghosts
-        Postures to draw faintly behind it.
+    The `ghosts` are drawn faintly behind it; with them, dotted lines are the paths of the tips up to it.
     """
     for ghost in ghosts:
         _draw_bars(axes, drawn, view, ghost, alpha=0.25)

@@ -67,19 +67,9 @@ class Skeleton(NamedTuple):
 
 
 def tree_positions(robot: Robot, q: ArrayLike) -> Array:
-    """Positions of all joints of `robot.open_tree` along a motion, every loop closed.
+    """Positions of all joints of `robot.open_tree` along a motion q, (rows, nq), every loop closed.
 
-    Parameters
-    ----------
-    robot
-        The robot.
-    q
-        Positions of the actuated joints, rad or m; shape (rows, nq).
-
-    Raises
-    ------
-    AssemblyError
-        The loops of a mechanism cannot be closed.
+    `AssemblyError` if the loops of a mechanism cannot be closed.
     """
     rows = np.atleast_2d(np.asarray(q, dtype=np.float64))
     mechanism = mechanism_of(robot.rigid)

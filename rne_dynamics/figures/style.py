@@ -52,19 +52,9 @@ def styled() -> Iterator[None]:
 
 @contextmanager
 def canvas(path: Path, width: float, height: float) -> Iterator[Any]:
-    """A figure that is written to `path` at the end of the context; the suffix chooses the format.
+    """A figure, in inches, that is written to `path` at the end of the context; the suffix chooses the format.
 
-    Parameters
-    ----------
-    path
-        The file; missing folders are created.
-    width, height
-        Inches.
-
-    Raises
-    ------
-    ArgumentError, MissingDependencyError
-        As `figure_file`.
+    Raises as `figure_file`.
     """
     figure_file(path, "the plot")
     with styled():

@@ -103,22 +103,9 @@ def draw_joints(
     axes: Any, names: Sequence[str], time: Array, values: Array, width: float = THIN,
     joints: Iterable[int] | None = None, least: float = 0.0,
 ) -> None:
-    """Draw a curve for each joint.
+    """Draw a curve for each of `joints`, by default all; time (samples,), values (samples, n).
 
-    Parameters
-    ----------
-    axes
-        Where to draw.
-    names
-        Of all joints, length n.
-    time, values
-        s, shape (samples,); shape (samples, n).
-    width
-        Of the lines, points.
-    joints
-        Numbers of the joints to draw; default all.
-    least
-        The axis spans at least this, so that round-off is not enlarged to a curve.
+    The axis spans at least `least`, so that round-off is not enlarged to a curve.
     """
     for j in range(len(names)) if joints is None else joints:
         axes.plot(*thinned(time, values[:, j]), line_style(j), color=color_of(j), linewidth=width, label=names[j])
@@ -138,20 +125,10 @@ def joint_rows(
     label: str, shown: Sequence[Panel], names: Sequence[str], time: Array, values: Array, *, unit: str = "",
     width: float = THIN, reference: tuple[Array, Array] | None = None, of: Array | None = None,
 ) -> list[Draw]:
-    """Rows for `draw_stack`: for each panel the curves of its joints.
+    """Rows for `draw_stack`: for each panel the curves of its joints, and over them the desired values of `reference`.
 
-    Parameters
-    ----------
-    label, unit
-        Text at the axis, and the field of `Units` behind it; by default that of the same name.
-    shown
-        From `panels`.
-    names, time, values, width
-        As for `draw_joints`.
-    reference
-        Times, and desired values, drawn over the curves.
-    of
-        Positions of which the values are errors, (rows, n): no axis shows the round-off of them.
+    The axis has the label and a `unit`, the field of `Units`, by default of the same name. Of errors of positions `of`,
+    (rows, n), no axis shows the round-off.
     """
 
     times, desired = reference or (time, values)
@@ -204,22 +181,10 @@ def draw_stack(
     path: Path, title: str, span: tuple[float, float], rows: Sequence[Draw], cells: Sequence[Draw] = (),
     side: Draw | None = None,
 ) -> None:
-    """Write a figure of axes that show the same time; raises as `canvas`.
+    """Write a figure of axes that show the same time span, s; raises as `canvas`.
 
-    A legend is at each row that has a curve with a new name, and one for all cells below them.
-
-    Parameters
-    ----------
-    path
-        The file.
-    title
-        Above the rows.
-    span
-        The time to show, s.
-    rows, cells
-        Draw on axes over the whole width, and below them side by side.
-    side
-        Draws at the left of the rows.
+    Rows have the whole width, cells are below them side by side, `side` draws at the left of the rows. A legend is at
+    each row that has a curve with a new name, and one for all cells below them.
     """
     columns = min(max(len(cells), 1), COLUMNS)
     lines = -(-len(cells) // columns)

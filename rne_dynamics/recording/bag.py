@@ -68,15 +68,7 @@ class Messages:
 
 
 def mcap_messages(path: Path) -> Messages:
-    """The messages of an MCAP file, also of one whose writer was killed.
-
-    Raises
-    ------
-    RecordingError
-        It is no MCAP file.
-    MissingDependencyError
-        mcap or rosbags is not installed.
-    """
+    """The messages of an MCAP file, also of one whose writer was killed; `RecordingError` if it is none."""
     try:
         from mcap.exceptions import McapError
         from mcap.records import Channel, Message, Schema
@@ -149,15 +141,7 @@ def _unpacked_size(chunk: Chunk) -> int:
 
 
 def bag_messages(path: Path) -> Messages:
-    """The messages of a bag: a folder with metadata.yaml, or a .db3.
-
-    Raises
-    ------
-    RecordingError
-        It is no bag.
-    MissingDependencyError
-        rosbags is not installed.
-    """
+    """The messages of a bag: a folder with metadata.yaml, or a .db3; `RecordingError` if it is none."""
     try:
         from rosbags.interfaces import MessageDefinitionFormat
         from rosbags.rosbag2 import Reader, ReaderError

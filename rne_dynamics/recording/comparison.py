@@ -20,22 +20,9 @@ MOVING = 0.01
 def model_efforts(robot: RigidRobot, recording: Recording, half: float = HALF_WINDOW) -> Series:
     """The model's inverse dynamics and joint friction along a recorded motion, N·m or N.
 
-    Accelerations are central differences of the velocities, and velocities, where none were recorded, of the positions.
-    The series begins and ends `half` after and before the recording (twice that without velocities).
-
-    Parameters
-    ----------
-    robot
-        Has the joints of the recording, in the same order.
-    recording
-        Of a fixed base, with two states at least.
-    half
-        Half of the time between the two values of a difference, s.
-
-    Raises
-    ------
-    RecordingError
-        Other joints, or a recording that is too short.
+    Accelerations are central differences of the velocities, and velocities, where none were recorded, of the positions,
+    over twice `half`, s. The series begins and ends `half` after and before the recording (twice that without
+    velocities). `RecordingError` for other joints than the robot's, or a recording that is too short.
     """
     if robot.joint_names != recording.joint_names or recording.q.shape[1] != recording.n:
         raise RecordingError(
@@ -51,15 +38,7 @@ def model_efforts(robot: RigidRobot, recording: Recording, half: float = HALF_WI
 
 
 def difference(recording: Recording, model: Series) -> Array:
-    """Measured less modelled efforts at the times of the model's, N·m or N; (rows, n); NaN for joints at rest.
-
-    Parameters
-    ----------
-    recording
-        Has efforts.
-    model
-        Of `model_efforts`.
-    """
+    """Measured less modelled efforts at the times of the model's, N·m or N; (rows, n); NaN for joints at rest."""
     assert recording.effort is not None
     q = Series(recording.t, recording.q)
     speed = _rate(q, HALF_WINDOW).at(model.t) if recording.qd is None else Series(recording.t, recording.qd).at(model.t)

@@ -57,37 +57,13 @@ class McapFile:
         return self._stream.size
 
     def channel(self, topic: str, kind: str, definition: str, metadata: Mapping[str, str] | None = None) -> int:
-        """Add a topic and return the number of its channel.
-
-        Parameters
-        ----------
-        topic
-            Its whole name.
-        kind
-            Message type, as ``sensor_msgs/msg/JointState``.
-        definition
-            Of that type and those that it contains; see `definition` of `rne_dynamics.recording.messages`.
-        metadata
-            Of the channel.
-        """
+        """Add a topic with a message type, its `definition`, and metadata; return the number of its channel."""
         if kind not in self._schemas:
             self._schemas[kind] = self._writer.register_schema(kind, SCHEMA_ENCODING, definition.encode())
         return self._writer.register_channel(topic, MESSAGE_ENCODING, self._schemas[kind], dict(metadata or {}))
 
     def write(self, channel: int, data: bytes, received: int, sent: int, sequence: int = 0) -> None:
-        """Add a message.
-
-        Parameters
-        ----------
-        channel
-            Its number.
-        data
-            CDR, with its encapsulation.
-        received, sent
-            ns since the epoch.
-        sequence
-            The sender's count, of which 32 bits are kept.
-        """
+        """Add a message, CDR with its encapsulation; times in ns since the epoch, and the sender's count."""
         self._writer.add_message(channel, received, data, sent, sequence & 0xFFFFFFFF)
 
     def flush(self) -> None:

@@ -45,16 +45,9 @@ def definition(kind: str) -> str:
 def joint_states(
     names: Sequence[str], stamps: NDArray[np.int64], **lists: Array
 ) -> list[bytes]:
-    """Serialised sensor_msgs/JointState messages.
+    """Serialised sensor_msgs/JointState messages at stamps in ns, (rows,).
 
-    Parameters
-    ----------
-    names
-        Of the joints, length n.
-    stamps
-        ns; shape (rows,).
-    **lists
-        Any of `position`, `velocity`, `effort`; each of shape (rows, n).
+    The lists are any of `position`, `velocity`, `effort`; each of shape (rows, n).
     """
     types = typestore().types
     header, time, message = (
@@ -68,15 +61,7 @@ def joint_states(
 
 
 def float_arrays(names: Sequence[str], values: Array) -> list[bytes]:
-    """Serialised std_msgs/Float64MultiArray messages with the names as the label of their dimension.
-
-    Parameters
-    ----------
-    names
-        Length n.
-    values
-        Shape (rows, n).
-    """
+    """Serialised std_msgs/Float64MultiArray messages, (rows, n), with the names as the label of their dimension."""
     types = typestore().types
     layout, dimension, message = (
         types[f"std_msgs/msg/{name}"] for name in ("MultiArrayLayout", "MultiArrayDimension", "Float64MultiArray")

@@ -25,18 +25,8 @@ def bars(
 ) -> str:
     """HTML of one row a joint: coloured terms left and right of zero, the total as a black mark, the number.
 
-    Parameters
-    ----------
-    names
-        Of the joints.
-    effort
-        Total, N·m or N, (n,); NaN where it is not known.
-    limit
-        Effort limits, infinite for none, (n,): the half width of a row.
-    terms
-        Parts of the effort by name, (n,) each.
-    scale
-        Half widths of rows without limit, (n,).
+    Efforts and their parts by name, N·m or N, (n,), are NaN where they are not known; the half width of a row is the
+    effort limit, or `scale` where that is infinite.
     """
     rows = [
         _row(name, float(effort[j]), float(limit[j]), {k: float(v[j]) for k, v in terms.items()},

@@ -26,21 +26,11 @@ class Kinematics:
         self._follower = follower(robot.rigid) if robot.loops else None
 
     def poses(self, q: Array, *, posture: Array | None = None, delta: Array | None = None) -> LinkPoses:
-        """Poses in the root link's frame.
+        """Poses in the root link's frame at positions of the actuated joints, (n,).
 
-        Parameters
-        ----------
-        q
-            Positions of the actuated joints, (n,).
-        posture
-            Of a mechanism, positions of all joints of its tree where they are known; otherwise they are computed.
-        delta
-            Amplitudes of flexible links, (modes,); straight by default.
-
-        Raises
-        ------
-        AssemblyError, SingularPostureError, ArgumentError
-            Loops that do not close there; NaN or infinity.
+        `posture` has all joints of a mechanism's tree where they are known, `delta` the amplitudes of flexible links,
+        (modes,). Raises `AssemblyError`, `SingularPostureError` or `ArgumentError` where loops do not close, or for NaN
+        or infinity.
         """
         if self.robot.kind == "flexible" and delta is not None:
             return flexible_forward_kinematics(self.robot, q, delta)

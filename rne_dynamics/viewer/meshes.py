@@ -32,20 +32,7 @@ class LinkMeshes:
 
 
 def link_meshes(robot: Robot, source: Source | None) -> LinkMeshes:
-    """The visuals of `source`, shapes from the model for links whose visuals are missing.
-
-    Parameters
-    ----------
-    robot
-        The robot.
-    source
-        Its URDF; `None` where there is none. Meshes are looked for as `mesh_path` says.
-
-    Raises
-    ------
-    MissingDependencyError
-        trimesh is not installed.
-    """
+    """The visuals of a URDF, shapes from the model for links whose visuals are missing; raises as `load_trimesh`."""
     trimesh = load_trimesh()
     scenes: dict[str, Any] = {}
     missing: list[str] = []
@@ -69,20 +56,10 @@ def link_meshes(robot: Robot, source: Source | None) -> LinkMeshes:
 
 
 def mesh_path(name: str, origin: str) -> Path:
-    """The file of a mesh.
+    """The file of a mesh: a ``package://`` or ``file://`` URI, or a path relative to the URDF's folder.
 
-    Parameters
-    ----------
-    name
-        As the URDF writes it: a ``package://`` or ``file://`` URI, or a path, relative to the URDF's folder.
-    origin
-        Path of the URDF. A package that the ROS environment does not have is looked for in the folders above it, and
-        among the packages that wheels bring.
-
-    Raises
-    ------
-    DescriptionError
-        There is no such file.
+    A package that the ROS environment does not have is looked for in the folders above the URDF's path `origin`, and
+    among the packages that wheels bring. `DescriptionError` if there is no such file.
     """
     scheme, separated, rest = name.partition("://")
     if separated and scheme.lower() == "package":
@@ -168,21 +145,9 @@ def load_trimesh() -> Any:
 
 
 def farthest(shapes: Iterable[Visual], origin: str, point: Array) -> float | None:
-    """Largest distance of the shapes' surfaces from a point, m; None where a mesh is missing or empty.
+    """Largest distance of a link's shapes from a point in its frame, m; None where a mesh is missing or empty.
 
-    Parameters
-    ----------
-    shapes
-        Of one link.
-    origin
-        Path of the URDF, see `mesh_path`.
-    point
-        In the link's frame, m.
-
-    Raises
-    ------
-    MissingDependencyError
-        trimesh is not installed.
+    `origin` is the path of the URDF, see `mesh_path`; raises as `load_trimesh`.
     """
     trimesh = load_trimesh()
     scene = trimesh.Scene()

@@ -114,10 +114,7 @@ class Replay:
 def read_replay(path: str | Path, robot: Robot) -> Replay:
     """Read a recording of the robot: of `rne simulate`, an MCAP file, or a ROS 2 bag.
 
-    Raises
-    ------
-    RecordingError
-        As `read_recording`; a joint that was not recorded, or positions that are not finite.
+    `RecordingError` as `read_recording`, for a joint that was not recorded, or positions that are not finite.
     """
     found = read_recording(path, joints=robot.joint_names)
     if found.q.shape[1] != robot.n or not np.isfinite(found.q).all():

@@ -68,15 +68,7 @@ class SameOriginServer(viser.ViserServer):  # type: ignore[misc, unused-ignore] 
 
 
 def refusal(host: str, headers: Any) -> str | None:
-    """Why a request is refused; `None` if it is not.
-
-    Parameters
-    ----------
-    host
-        The address that the server listens on.
-    headers
-        Of the request, as `websockets.datastructures.Headers`.
-    """
+    """Why a request with these headers to a server that listens on `host` is refused; `None` if it is not."""
     hosts, origins = headers.get_all("Host"), headers.get_all("Origin")
     named = _HOST.fullmatch(hosts[0]) if len(hosts) == 1 else None
     if named is None or not _is_own(named[1].strip("[]").lower(), host):

@@ -73,19 +73,9 @@ class ArmScene:
         self, q: Array, *, posture: Array | None = None, delta: Array | None = None,
         base: tuple[Array, Array] | None = None,
     ) -> None:
-        """Draw a state.
+        """Draw a state with a moving base at position (3,) and ``R_WB`` (3, 3).
 
-        Parameters
-        ----------
-        q, posture, delta
-            As for `Kinematics.poses`.
-        base
-            Position (3,) and ``R_WB`` (3, 3) of a moving base.
-
-        Raises
-        ------
-        AssemblyError, SingularPostureError, ArgumentError
-            As for `Kinematics.poses`; the drawing stays.
+        Other arguments and errors as of `Kinematics.poses`; after one the drawing stays.
         """
         drawn = None if delta is None else self.exaggeration * delta
         found = self._kinematics.poses(q, posture=posture, delta=drawn)

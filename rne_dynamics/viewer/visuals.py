@@ -41,19 +41,9 @@ class Visual:
 
 
 def visuals(source: Source, tags: tuple[str, ...] = ("visual",)) -> list[Visual]:
-    """The visual elements of a URDF; those that cannot be read are left out, since dynamics does not need them.
+    """The elements of a URDF with these tags, without those that cannot be read, which dynamics does not need.
 
-    Parameters
-    ----------
-    source
-        The URDF.
-    tags
-        The elements to read: "visual", "collision".
-
-    Raises
-    ------
-    FaultyDescriptionError
-        As `read_markup`.
+    Raises as `read_markup`.
     """
     read_markup(source.data, source.name, source.encoding, repairs=[])  # refuses entities, which ElementTree expands
     text = source.data.lstrip(b"\xef\xbb\xbf \t\r\n")
