@@ -8,7 +8,7 @@ from rne_dynamics.errors import ParameterError
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.mechanism import RigidRobot
 from rne_dynamics.model.tree import Payload
-from rne_dynamics.ros.parameters import Parameter, Values, number, numbers, per_joint
+from rne_dynamics.ros.parameters import Parameter, Values, per_joint
 from rne_dynamics.ros.scheduling import SCHEDULING
 
 COMMON: tuple[Parameter, ...] = (
@@ -46,15 +46,15 @@ COMMON: tuple[Parameter, ...] = (
 
 def payload(values: Values) -> Payload | None:
     """The payload that the parameters describe, if any."""
-    link = str(values["payload.link"])
-    mass = number(values, "payload.mass")
+    link = values["payload.link"]
+    mass = values["payload.mass"]
     if not link:
         if mass > 0.0:
             raise ParameterError(f"parameter payload.mass is {mass} but payload.link is empty; name the link")
         return None
-    xx, xy, xz, yy, yz, zz = numbers(values, "payload.inertia")
+    xx, xy, xz, yy, yz, zz = values["payload.inertia"]
     inertia = ((xx, xy, xz), (xy, yy, yz), (xz, yz, zz))
-    return Payload(link, mass, numbers(values, "payload.com"), inertia)
+    return Payload(link, mass, values["payload.com"], inertia)
 
 
 def smaller_limit(given: Array, described: Array) -> Array:

@@ -38,7 +38,7 @@ from rne_dynamics.ros.loop_interface import Loop, Throttle
 from rne_dynamics.ros.loop_messages import Ended, Follow, Present, Snapshot
 from rne_dynamics.ros.loop_process import control_process
 from rne_dynamics.ros.parameter_aliases import JTC
-from rne_dynamics.ros.parameters import Values, number
+from rne_dynamics.ros.parameters import Values
 from rne_dynamics.ros.process import run
 from rne_dynamics.ros.qos import NEWEST
 from rne_dynamics.ros.tracking_parameters import SCHEMA, SpeedUnit, motion_limits, tolerances_of, tracking_settings
@@ -73,7 +73,7 @@ class ComputedTorqueController(EffortNode):
         self._followed: dict[int, OnEnd] = {}
         self._numbers = itertools.count(1)
         self._speeds: Throttle[float] = self.throttled("scale_speed")
-        self._speed, self._unit = number(values, "speed_scaling"), SpeedUnit(str(values["speed_scaling_unit"]))
+        self._speed, self._unit = values["speed_scaling"], SpeedUnit(values["speed_scaling_unit"])
         self.adopted(robot, values, {})
         self.keep(self.create_subscription(JointTrajectory, "~/joint_trajectory", self._on_trajectory, 1, raw=True))
         self.keep(self.create_subscription(Float64, "~/speed_scaling", self._on_speed, NEWEST))
@@ -95,10 +95,10 @@ class ComputedTorqueController(EffortNode):
         #: Tolerances of trajectories without their own.
         self.tolerances = tolerances_of(robot, values)
         self._limits = motion_limits(robot, values)
-        self._blend_time = number(values, "constraints.blend_time")
-        self._moving_end = bool(values["allow_nonzero_velocity_at_trajectory_end"])
+        self._blend_time = values["constraints.blend_time"]
+        self._moving_end = values["allow_nonzero_velocity_at_trajectory_end"]
         if values["speed_scaling"] != before.get("speed_scaling"):
-            self._set_speed(number(values, "speed_scaling"))
+            self._set_speed(values["speed_scaling"])
 
     # -- trajectories -------------------------------------------------------------------------------------------------
 
@@ -167,7 +167,7 @@ class ComputedTorqueController(EffortNode):
     def warm_up(self, robot: RigidRobot) -> None:
         """Check one trajectory, which compiles the kernels of the check."""
         zero, values = np.zeros(robot.n), self.parameters.values
-        rules = Rules(motion_limits(robot, values), number(values, "constraints.blend_time"), self._demand())
+        rules = Rules(motion_limits(robot, values), values["constraints.blend_time"], self._demand())
         limits = rules.limits
         rest = Reference(np.clip(np.array(robot.neutral), limits.lower, limits.upper), zero, zero)
         point = JointTrajectoryPoint(positions=rest.q.tolist(), time_from_start=duration_message(1.0))

@@ -24,7 +24,7 @@ from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.mechanism import RigidRobot
 from rne_dynamics.ros.common_parameters import described_velocity, effort_limits, smaller_limit
 from rne_dynamics.ros.effort_message import COMMAND_MESSAGE
-from rne_dynamics.ros.parameters import Parameter, Values, names, number, numbers, per_joint
+from rne_dynamics.ros.parameters import Parameter, Values, filled, per_joint
 
 #: Default effort rate: the effort limit in this time, s.
 RATE_TIME = 0.01
@@ -123,22 +123,8 @@ CONTROLLER: tuple[Parameter, ...] = (
 
 def friction_compensation(values: Values) -> FrictionCompensation | None:
     """Friction compensation by the parameters; None for none."""
-    scale = number(values, "friction_compensation")
-    return FrictionCompensation(scale, number(values, "friction_velocity_threshold")) if scale > 0.0 else None
-
-
-def base_sensor(values: Values) -> BaseSensor | None:
-    """Sensor of the motion of the base; None for a base at rest."""
-    if not values["base_motion.topic"]:
-        return None
-    return BaseSensor(
-        acceleration=values["base_motion.acceleration"],  # type: ignore[arg-type]  # one of its choices
-        timeout=number(values, "base_motion.timeout"), frequency=number(values, "base_motion.filter"),
-        position=np.array(numbers(values, "base_motion.position")),
-        rotation=rotation_rpy(*numbers(values, "base_motion.rpy")),
-        largest_acceleration=number(values, "base_motion.largest_acceleration"),
-        largest_angular_velocity=number(values, "base_motion.largest_angular_velocity"),
-    )
+    scale = values["friction_compensation"]
+    return FrictionCompensation(scale, values["friction_velocity_threshold"]) if scale > 0.0 else None
 
 
 def damping_parameter(name: str, description: str) -> Parameter:
@@ -151,7 +137,7 @@ def damping_parameter(name: str, description: str) -> Parameter:
 
 def lowest_rate(values: Values) -> float:
     """Efforts per second for which gains and damping must be stable: `rate`, else `min_rate`, else `ASSUMED_RATE`."""
-    return number(values, "rate") or number(values, "min_rate") or ASSUMED_RATE
+    return values["rate"] or values["min_rate"] or ASSUMED_RATE
 
 
 def controller_settings(robot: RigidRobot, values: Values, *, gains: Gains | None, damping: str) -> Settings:
@@ -177,39 +163,32 @@ def controller_settings(robot: RigidRobot, values: Values, *, gains: Gains | Non
     guiding = checked_damping(robot, per_joint(values, damping, robot.joint_names), rate, damping)
     warnings = guiding.warnings + (() if gains is None else check_gains(gains, rate, robot.joint_names))
     friction = friction_compensation(values)
-    floating_friction = None if gains is not None else friction
+    holding = per_joint(values, "limits.{joint}.holding_error", robot.joint_names)
     return Settings(
         robot=robot,
         limits=joint_limits(robot, values),
         states=StateLimits(
             # what the arm can do, not what it is allowed: a push may exceed low limits
             velocity=described_velocity(robot), continuous=continuous(robot),
-            timeout=number(values, "state_timeout"), lateness=number(values, "state_lateness") or np.inf,
-            filter_frequency=number(values, "velocity_filter"),
+            timeout=values["state_timeout"], lateness=values["state_lateness"] or np.inf,
+            filter_frequency=values["velocity_filter"],
             joints=robot.joint_names, coulomb=joint_friction(robot).coulomb,
         ),
         tracking=None if gains is None else ComputedTorque(robot, gains, friction),
-        floating=GravityCompensation(robot, guiding.value, floating_friction),
-        stop=StopPlan(
-            policy=values["stop.policy"],  # type: ignore[arg-type]  # one of its choices
-            brake_time=number(values, "stop.brake_time"), hold_time=number(values, "stop.hold_time"),
-            ramp_time=number(values, "stop.ramp_time"), damping=number(values, "stop.damping"),
-            after_cancel=values["stop.after_cancel"],  # type: ignore[arg-type]  # one of its choices
-        ),
-        check=StartCheck(
-            number(values, "startup_check.duration"), number(values, "startup_check.tolerance"),
-            bool(values["startup_check.required"]),
-            PayloadTest(
-                number(values, "startup_check.payload"), number(values, "startup_check.friction"),
-                number(values, "startup_check.model_error"),
-            ),
-        ),
-        feedback_ramp=number(values, "start.ramp_time"),
-        compensated=frozenset(names(values, "hardware_compensates")),
-        min_rate=number(values, "min_rate"),
-        recover_automatically=bool(values["recover_automatically"]),
-        holding_error=holding_error(robot, values),
-        base=base_sensor(values),
+        floating=GravityCompensation(robot, guiding.value, friction if gains is None else None),
+        stop=filled(StopPlan, values, "stop."),
+        check=filled(StartCheck, values, "startup_check.", payload=filled(
+            PayloadTest, values, "startup_check.", least=values["startup_check.payload"]
+        )),
+        feedback_ramp=values["start.ramp_time"],
+        compensated=frozenset(values["hardware_compensates"]),
+        min_rate=values["min_rate"],
+        recover_automatically=values["recover_automatically"],
+        holding_error=np.where(holding > 0.0, holding, np.inf),
+        base=filled(
+            BaseSensor, values, "base_motion.", frequency=values["base_motion.filter"],
+            rotation=rotation_rpy(*values["base_motion.rpy"]),
+        ) if values["base_motion.topic"] else None,
         assumed_rate=rate,
         warnings=warnings,
     )
@@ -217,30 +196,25 @@ def controller_settings(robot: RigidRobot, values: Values, *, gains: Gains | Non
 
 def joint_limits(robot: RigidRobot, values: Values) -> EffortLimits:
     """Limits of each joint: the description's, narrowed by the parameters."""
-    joints = robot.joint_names
-    effort = effort_limits(robot, values)
-    frequency, stiffest = number(values, "limits.stop_frequency"), STIFFEST * lowest_rate(values)
+    limits = limits_of(robot, values, per_joint(values, "limits.{joint}.position_margin", robot.joint_names))
+    frequency, stiffest = limits.stop_frequency, STIFFEST * lowest_rate(values)
     if frequency > stiffest:
         raise ParameterError(
             f"parameter limits.stop_frequency is {frequency:g} 1/s; at {lowest_rate(values):g} joint states per second "
             f"walls are stable up to {stiffest:g}. Set it lower, or set min_rate to the rate at which joint states "
             "always come"
         )
-    rate = per_joint(values, "limits.{joint}.effort_rate", joints)
-    return EffortLimits(
-        effort=effort, rate=np.where(rate > 0.0, rate, effort / RATE_TIME), velocity=velocity_limits(robot, values),
-        lower=robot.lower, upper=robot.upper,
-        margin=per_joint(values, "limits.{joint}.position_margin", joints),
-        stop_frequency=frequency,
-        saturation=values["limits.saturation"],  # type: ignore[arg-type]  # one of its choices
-        joints=joints,
+    return limits
+
+
+def limits_of(robot: RigidRobot, values: Values, margin: Array) -> EffortLimits:
+    """As `joint_limits`, unchecked, with soft walls of depth `margin`, (n,)."""
+    effort, rate = effort_limits(robot, values), per_joint(values, "limits.{joint}.effort_rate", robot.joint_names)
+    return filled(
+        EffortLimits, values, "limits.", effort=effort, rate=np.where(rate > 0.0, rate, effort / RATE_TIME),
+        velocity=velocity_limits(robot, values), lower=robot.lower, upper=robot.upper, margin=margin,
+        joints=robot.joint_names,
     )
-
-
-def holding_error(robot: RigidRobot, values: Values) -> Array:
-    """Largest distance of each joint from where it is held, infinite if the parameter is 0, rad or m; shape (n,)."""
-    given = per_joint(values, "limits.{joint}.holding_error", robot.joint_names)
-    return np.where(given > 0.0, given, np.inf)
 
 
 def velocity_limits(robot: RigidRobot, values: Values) -> Array:
@@ -264,19 +238,3 @@ def effort_scales(robot: RigidRobot, values: Values) -> Array:
             f"{LEAST_SCALE:g}, 1.0 for N m as they are"
         )
     return scale
-
-
-def refuse_prediction(settings: Settings) -> None:
-    """Refuse a `command_delay` in a controller whose prediction was not compiled at configure.
-
-    Raises
-    ------
-    ParameterError
-        A delay above 0.
-    """
-    if settings.command_delay > 0.0:
-        raise ParameterError(
-            f"parameter command_delay is {settings.command_delay:g} s; it must stay 0 until the node is cleaned up, "
-            "since prediction was not prepared at configure: deactivate it and clean it up, set the parameter, then "
-            "configure and activate it again"
-        )

@@ -15,7 +15,7 @@ from rne_dynamics.model.mechanism import RigidRobot
 from rne_dynamics.ros.common_parameters import COMMON, effort_limits, payload
 from rne_dynamics.ros.controller_parameters import velocity_limits
 from rne_dynamics.ros.parameter_files import settings_for, simulated
-from rne_dynamics.ros.parameters import Parameter, Values, number, per_joint
+from rne_dynamics.ros.parameters import Parameter, Values, per_joint
 from rne_dynamics.ros.tracking_parameters import SCHEMA
 
 
@@ -120,5 +120,5 @@ class ConfiguredArm:
         return cls(
             machine.with_effort_limit(limit), limit, velocity_limits(robot, values),
             per_joint(values, "limits.{joint}.position_margin", joints),
-            Gains(p, i, d), number(values, "friction_compensation"), bool(config.simulator.get("friction", True)),
+            Gains(p, i, d), values["friction_compensation"], bool(config.simulator.get("friction", True)),
         )

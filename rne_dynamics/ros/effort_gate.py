@@ -74,7 +74,7 @@ class EffortGateNode(ArmNode):
         joints, n = robot.joint_names, robot.n
         self.parameters.declare_joints(joints)
         values = self.parameters.values
-        message = self.parameters.text("command_message")
+        message = self.parameters["command_message"]
         self.gate = EffortGate(gate_settings(robot, values), self._entered)
         self.gate.warm_up()
         self._account = GateReport(self.gate)
@@ -101,7 +101,7 @@ class EffortGateNode(ArmNode):
             self.offer(Trigger, f"~/{name}", action, lambda: self.gate.mode.value)
         if self.locked:
             self.every(LOCK_PERIOD, self._follow_locked)
-        self.every(self.parameters.number("diagnostics_period"), self._report)
+        self.every(self.parameters["diagnostics_period"], self._report)
         self.parameters.enable_changes(self._changed)
         self._mode_topic.publish(self.gate.mode)
 

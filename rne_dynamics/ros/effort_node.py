@@ -21,10 +21,9 @@ from rne_dynamics.control.supervision.settings import Settings
 from rne_dynamics.control.supervision.states import DRIVING, Mode
 from rne_dynamics.control.thresholds import LOCK_PERIOD
 from rne_dynamics.control.turns import endless
-from rne_dynamics.errors import ModelError, RneDynamicsError
+from rne_dynamics.errors import ModelError, ParameterError, RneDynamicsError
 from rne_dynamics.model.mechanism import RigidRobot
 from rne_dynamics.ros.common_parameters import payload
-from rne_dynamics.ros.controller_parameters import refuse_prediction
 from rne_dynamics.ros.diagnostics import ERROR, OK, WARN, Diagnostics, ModeTopic, TopicPeers
 from rne_dynamics.ros.first_use import prepare_logging
 from rne_dynamics.ros.lifecycle import ArmNode
@@ -105,7 +104,7 @@ class EffortNode(ArmNode):
         self.serve(Trigger, "~/recover", lambda request: self.control.call("recover"))
         if self.locked:
             self.every(LOCK_PERIOD, self._follow_locked)
-        self.every(values.number("diagnostics_period"), self._report)
+        self.every(values["diagnostics_period"], self._report)
         self.every(SETTINGS_PERIOD, self._send_waiting)
         values.enable_changes(self._changed)
         self._mode_topic.publish(self.mode)
@@ -245,8 +244,12 @@ class EffortNode(ArmNode):
         """Prepare a change at run time; only the payload changes the model."""
         robot, before = self.bare_robot.with_payload(payload(values)), self.parameters.values
         settings = self.settings(robot, values)
-        if not self._predicts:
-            refuse_prediction(settings)
+        if settings.command_delay > 0.0 and not self._predicts:
+            raise ParameterError(
+                f"parameter command_delay is {settings.command_delay:g} s; it must stay 0 until the node is cleaned "
+                "up, since prediction was not prepared at configure: deactivate it and clean it up, set the parameter, "
+                "then configure and activate it again"
+            )
 
         def adopt() -> None:
             self._warn(settings)

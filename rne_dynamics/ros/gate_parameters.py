@@ -7,19 +7,17 @@ from dataclasses import replace
 import numpy as np
 
 from rne_dynamics.control.gate.settings import GateSettings
-from rne_dynamics.control.guards.effort_limits import EffortLimits
 from rne_dynamics.control.guards.state_limits import StateLimits
 from rne_dynamics.control.supervision.stop_plan import StopPlan
 from rne_dynamics.control.turns import continuous
 from rne_dynamics.model.mechanism import RigidRobot
-from rne_dynamics.ros.common_parameters import described_velocity, effort_limits
+from rne_dynamics.ros.common_parameters import described_velocity
 from rne_dynamics.ros.controller_parameters import (
     CONTROLLER,
-    RATE_TIME,
-    velocity_limits,
+    limits_of,
 )
 from rne_dynamics.ros.effort_message import COMMAND_MESSAGE
-from rne_dynamics.ros.parameters import Parameter, Values, names, number, per_joint
+from rne_dynamics.ros.parameters import Parameter, Values, filled
 
 #: Parameters with the same meaning as those of the controllers.
 SHARED = (
@@ -49,26 +47,15 @@ def gate_settings(robot: RigidRobot, values: Values) -> GateSettings:
     ParameterError, ControlError
         The parameters do not fit together.
     """
-    joints, effort = robot.joint_names, effort_limits(robot, values)
-    rate = per_joint(values, "limits.{joint}.effort_rate", joints)
-    return GateSettings(
+    return filled(
+        GateSettings, values, "",
         robot=robot,
-        limits=EffortLimits(
-            effort=effort, rate=np.where(rate > 0.0, rate, effort / RATE_TIME), velocity=velocity_limits(robot, values),
-            lower=robot.lower, upper=robot.upper, margin=np.zeros(robot.n), joints=joints,
-        ),
+        limits=limits_of(robot, values, np.zeros(robot.n)),
         states=StateLimits(
-            velocity=described_velocity(robot), continuous=continuous(robot), timeout=number(values, "state_timeout"),
-            filter_frequency=number(values, "velocity_filter"), joints=joints,
+            velocity=described_velocity(robot), continuous=continuous(robot), timeout=values["state_timeout"],
+            filter_frequency=values["velocity_filter"], joints=robot.joint_names,
         ),
-        stop=StopPlan(
-            policy=values["stop.policy"],  # type: ignore[arg-type]  # one of its choices
-            hold_time=number(values, "stop.hold_time"), ramp_time=number(values, "stop.ramp_time"),
-            damping=number(values, "stop.damping"),
-        ),
-        command_timeout=number(values, "command_timeout"),
-        compensated=frozenset(names(values, "hardware_compensates")),
-        recover_automatically=bool(values["recover_automatically"]),
-        recover_after=int(number(values, "recover_after")),
-        blend_time=number(values, "hand_back_time"),
+        stop=filled(StopPlan, values, "stop."),
+        compensated=frozenset(values["hardware_compensates"]),
+        blend_time=values["hand_back_time"],
     )

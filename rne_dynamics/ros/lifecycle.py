@@ -26,7 +26,7 @@ from rne_dynamics.ros.node_executor import NodeExecutor
 from rne_dynamics.ros.parameter_aliases import ParameterAlias
 from rne_dynamics.ros.parameter_service import make_strict
 from rne_dynamics.ros.parameter_table import ParameterTable
-from rne_dynamics.ros.parameters import Parameter, Values, numbers
+from rne_dynamics.ros.parameters import Parameter, Values
 from rne_dynamics.ros.qos import LATCHED
 from rne_dynamics.ros.scheduling import apply_scheduling, seconds_since_start
 
@@ -71,8 +71,8 @@ class ArmNode(EntityNode, ABC):
         self.signalled_again: Callable[[], bool] = lambda: False
         #: Called before the node may drive the arm for the first time: from then on a signal stops the arm first.
         self.about_to_drive: Callable[[], None] = lambda: None
-        self.model = self.parameters.text("model")
-        self.description = self.parameters.text("robot_description")
+        self.model = self.parameters["model"]
+        self.description = self.parameters["robot_description"]
         self._lifecycle = {service.srv_type: service.callback for service in self.services}
         next(s for s in self.services if s.srv_type is ChangeState).callback = self._on_change_state
 
@@ -102,7 +102,7 @@ class ArmNode(EntityNode, ABC):
 
     def start(self) -> bool:
         """Configure and activate if `autostart` is set; False if that was refused (the reason has been logged)."""
-        if not self.parameters.flag("autostart"):
+        if not self.parameters["autostart"]:
             self.get_logger().info("autostart is off: waiting for the configure transition")
             return True
         self._await_description(timeout=None)
@@ -115,8 +115,8 @@ class ArmNode(EntityNode, ABC):
         """Apply the scheduling parameters to this process."""
         values = self.parameters
         for refusal in apply_scheduling(
-            int(values.number("realtime_priority")), map(int, numbers(values.values, "cpu_affinity")),
-            values.flag("lock_memory"),
+            values["realtime_priority"], values["cpu_affinity"],
+            values["lock_memory"],
         ):
             self.get_logger().warning(refusal)
 
@@ -212,7 +212,7 @@ class ArmNode(EntityNode, ABC):
     def on_cleanup(self, state: LifecycleState) -> TransitionCallbackReturn:
         """Drop the robot, also the description that came on its topic: the next one may differ."""
         self._done("clean up", self.release)
-        self.description = self.parameters.text("robot_description")
+        self.description = self.parameters["robot_description"]
         return super().on_cleanup(state)
 
     def on_shutdown(self, state: LifecycleState) -> TransitionCallbackReturn:
@@ -230,7 +230,7 @@ class ArmNode(EntityNode, ABC):
         `described` is the same robot with the flexible links of the model file, if any.
         """
         self.take(load_robot(
-            self.model, self.description, self.parameters.names("joints"), numbers(self.parameters.values, "gravity")
+            self.model, self.description, self.parameters["joints"], self.parameters["gravity"]
         ))  # fmt: skip
 
     def take(self, found: DescribedRobot) -> None:
@@ -241,7 +241,7 @@ class ArmNode(EntityNode, ABC):
     @property
     def commanded(self) -> tuple[str, ...]:
         """The joints in the order of the effort commands."""
-        return self.parameters.names("joints") or self.bare_robot.joint_names
+        return self.parameters["joints"] or self.bare_robot.joint_names
 
     def collect_garbage(self) -> None:
         """Collect garbage of all generations: 0.03 ms, because the start's objects are frozen."""

@@ -17,7 +17,6 @@ from rne_dynamics.ros.lifecycle import ArmNode
 from rne_dynamics.ros.loop_clock import USE_SIM_TIME
 from rne_dynamics.ros.loop_messages import Setup
 from rne_dynamics.ros.messages import EFFORT_TOPIC
-from rne_dynamics.ros.parameters import numbers
 
 #: Names in `Setup.topics` of the topic that reports whether the drives act, of the one that measures the motion of the
 #: base, and of the one of `SeenPublisher`.
@@ -64,8 +63,8 @@ def loop_setup(node: ArmNode, robot: RigidRobot, settings: Settings, simulated: 
         A type of effort commands that is not installed, effort scales of another number than there are joints.
     """
     values = node.parameters
-    drives, base = values.text("drives.topic"), values.text("base_motion.topic")
-    message = values.text("command_message")
+    drives, base = values["drives.topic"], values["base_motion.topic"]
+    message = values["command_message"]
     effort_type(message)  # refuses a type that is not installed
     topics = ["/clock", "joint_states", EFFORT_TOPIC, "~/controller_state", "~/reference", "~/torque/command"]
     topics += [SETPOINTS, *(f"~/torque/{term}" for term in TorqueTerms._fields)]
@@ -74,8 +73,8 @@ def loop_setup(node: ArmNode, robot: RigidRobot, settings: Settings, simulated: 
         {name: node.resolve_topic_name(name) for name in topics} | {CLOCK_SEEN: seen_topic(node)}
         | ({DRIVES: node.resolve_topic_name(drives)} if drives else {})
         | ({BASE: node.resolve_topic_name(base)} if base else {}),
-        node.commanded, tuple(node.locked), effort_scales(robot, values.values), message, values.number("rate"),
-        int(values.number("torque_divisor")), bool(drives), bool(base), simulated,
-        int(values.number("realtime_priority")), tuple(map(int, numbers(values.values, "cpu_affinity"))),
-        values.flag("lock_memory"),
+        node.commanded, tuple(node.locked), effort_scales(robot, values.values), message, values["rate"],
+        values["torque_divisor"], bool(drives), bool(base), simulated,
+        values["realtime_priority"], values["cpu_affinity"],
+        values["lock_memory"],
     )

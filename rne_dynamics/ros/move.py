@@ -81,7 +81,7 @@ class MoveNode(ArmNode):
         self._q, self._qd, self._seen, self._refusal = np.zeros(robot.n), np.zeros(robot.n), False, ""
         self._goal: Array | None = None
         self._time = StampClock()
-        controller = self.parameters.text("controller")
+        controller = self.parameters["controller"]
         topic = f"{controller}/joint_trajectory"
         self._trajectories = self.keep(self.create_publisher(JointTrajectory, topic, OFFERED))
         self._controller, self._state_topic = self.resolve_topic_name(controller), f"{controller}/state"
@@ -141,7 +141,7 @@ class MoveNode(ArmNode):
     def _check(self) -> None:
         if not self.is_active or self.finished:
             return
-        now, timeout = time.monotonic(), self.parameters.number("timeout")
+        now, timeout = time.monotonic(), self.parameters["timeout"]
         if self._goal is None:
             if self._seen and self._ready:
                 self._send()
@@ -152,7 +152,7 @@ class MoveNode(ArmNode):
             self._finish(f"no usable joint state for {timeout:g} s: the arm has not arrived", 1)
             return
         error = np.where(self._judged, np.abs(self._way(self._q, self._goal)), 0.0)
-        if self._time.passed >= self._arrival and error.max() <= self.parameters.number("tolerance") and (
+        if self._time.passed >= self._arrival and error.max() <= self.parameters["tolerance"] and (
             np.abs(self._qd).max() < AT_REST
         ):
             self._finish(f"arrived; largest error {error.max():.2e}", 0)
@@ -180,8 +180,8 @@ class MoveNode(ArmNode):
         listed = self._listed()
         self._judged = np.array([name in listed for name in self.robot.joint_names])
         try:
-            T = self.parameters.number("duration") or quintic_duration(
-                self._q, target, self.velocity_limit(), scale=self.parameters.number("velocity_scale"),
+            T = self.parameters["duration"] or quintic_duration(
+                self._q, target, self.velocity_limit(), scale=self.parameters["velocity_scale"],
             )
         except RneDynamicsError as error:
             self._finish(f"{error} (parameter duration)", 1)

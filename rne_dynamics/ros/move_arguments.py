@@ -13,7 +13,7 @@ from rne_dynamics.errors import ArgumentError
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.mechanism import RigidRobot
 from rne_dynamics.ros.command_line import refuse_remappings
-from rne_dynamics.ros.parameters import Values, names, numbers
+from rne_dynamics.ros.parameters import Values
 
 
 def goal(robot: RigidRobot, joints: Sequence[str], values: Values) -> Array:
@@ -24,8 +24,8 @@ def goal(robot: RigidRobot, joints: Sequence[str], values: Values) -> Array:
     ArgumentError
         Another number of values than joints, an unknown joint, a goal outside the position limits.
     """
-    listed = names(values, "goal_joints") or joints
-    given = numbers(values, "goal")
+    listed = values["goal_joints"] or joints
+    given = values["goal"]
     if len(given) != len(listed):
         raise ArgumentError(f"goal has {len(given)} values for {len(listed)} joints ({', '.join(listed)})")
     target = np.full(robot.n, np.nan)

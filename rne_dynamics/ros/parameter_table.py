@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from types import MappingProxyType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from rne_dynamics.errors import ParameterError, RneDynamicsError
 from rne_dynamics.ros.parameter_aliases import JOINT, ParameterAlias, translate
-from rne_dynamics.ros.parameters import Parameter, Values, names, number
+from rne_dynamics.ros.parameters import Parameter, Values
 from rne_dynamics.ros.unknown_parameters import given_to, plain, refusal, unclaimed
 
 if TYPE_CHECKING:
@@ -191,18 +191,6 @@ class ParameterTable:
         self._pending = None
         swap()
 
-    def number(self, name: str) -> float:
-        """The value of a float parameter."""
-        return number(self.values, name)
-
-    def text(self, name: str) -> str:
-        """The value of a string parameter."""
-        return str(self.values[name])
-
-    def flag(self, name: str) -> bool:
-        """The value of a boolean parameter."""
-        return bool(self.values[name])
-
-    def names(self, name: str) -> tuple[str, ...]:
-        """The value of a list of strings."""
-        return names(self.values, name)
+    def __getitem__(self, name: str) -> Any:
+        """The present value of a parameter."""
+        return self.values[name]

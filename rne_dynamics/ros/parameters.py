@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from dataclasses import dataclass, fields
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
@@ -17,11 +17,13 @@ if TYPE_CHECKING:
     from rcl_interfaces.msg import ParameterDescriptor
 
 __all__ = [
-    "JOINT", "Parameter", "Value", "Values", "names", "number", "numbers", "per_joint",
+    "JOINT", "Parameter", "Value", "Values", "filled", "per_joint",
 ]
 
 Value = bool | int | float | str | tuple[str, ...] | tuple[float, ...]
-Values = Mapping[str, Value]
+#: Values of all parameters of a node by name, each of its parameter's type.
+Values = Mapping[str, Any]
+T = TypeVar("T")
 
 _KINDS = {bool: "true or false", int: "an integer", float: "a number", str: "a string"}
 
@@ -149,27 +151,12 @@ class Parameter:
         return descriptor
 
 
-def number(values: Values, name: str) -> float:
-    """`values[name]` of a float or integer parameter."""
-    value = values[name]
-    assert isinstance(value, (int, float))  # checked by the schema
-    return float(value)
-
-
-def numbers(values: Values, name: str) -> tuple[float, ...]:
-    """`values[name]` of a list of floats."""
-    value = values[name]
-    assert isinstance(value, tuple)  # checked by the schema
-    return tuple(float(x) for x in value)
-
-
-def names(values: Values, name: str) -> tuple[str, ...]:
-    """`values[name]` of a list of strings."""
-    value = values[name]
-    assert isinstance(value, tuple)  # checked by the schema
-    return tuple(map(str, value))
-
-
 def per_joint(values: Values, pattern: str, joints: Sequence[str]) -> Array:
     """The values of a per-joint parameter, such as ``gains.{joint}.p``, in the order of `joints`; shape (n,)."""
-    return np.array([number(values, pattern.replace(JOINT, joint)) for joint in joints], np.float64)
+    return np.array([values[pattern.replace(JOINT, joint)] for joint in joints], np.float64)
+
+
+def filled(kind: type[T], values: Values, prefix: str, **others: Any) -> T:
+    """A dataclass of settings: each field is the parameter `prefix` + its name, if there is one; or as in `others`."""
+    given = {f.name: values[prefix + f.name] for f in fields(kind) if prefix + f.name in values}  # type: ignore[arg-type]
+    return kind(**given | others)

@@ -61,13 +61,13 @@ def record(node: Node, stop: StopSignal) -> int:
 
     values = ParameterTable(node, SCHEMA)
     recording = TopicRecording(
-        node, new_file(values.text("output")), values.names("topics"), values.number("file_size") * MEGABYTE,
-        values.number("total_size") * MEGABYTE, log,
+        node, new_file(values["output"]), values["topics"], values["file_size"] * MEGABYTE,
+        values["total_size"] * MEGABYTE, log,
     )
     stop.defer()
     recording.discover()
     logger.info(f"ready: records in {recording.file.path}")
-    period = values.number("flush_period")
+    period = values["flush_period"]
     flush_at = discover_at = time.monotonic()
     try:
         while not stop.requested and not recording.full:
@@ -90,7 +90,7 @@ def record(node: Node, stop: StopSignal) -> int:
         logger.info(f"{topic}: {stream.report}")
     if recording.full:
         logger.error(
-            f"the recording has ended at its total_size of {values.number('total_size'):g} MB. The arm goes on"
+            f"the recording has ended at its total_size of {values['total_size']:g} MB. The arm goes on"
         )
         return 1
     logger.info(f"recorded {1e-6 * recording.size:.1f} MB in {recording.file.path}")

@@ -32,7 +32,7 @@ from rne_dynamics.ros.process import run
 from rne_dynamics.ros.qos import LATCHED, NEWEST, OFFERED
 from rne_dynamics.ros.simulated_base import BaseListener, BasePublisher
 from rne_dynamics.ros.simulator_outputs import SimulatorOutputs
-from rne_dynamics.ros.simulator_parameters import METHODS, REACTIONS, SCHEMA
+from rne_dynamics.ros.simulator_parameters import SCHEMA
 from rne_dynamics.ros.simulator_report import SimulatorReport, WallTime
 from rne_dynamics.ros.topic_based import COMMANDS, JOINT_STATE, STATES, TopicBasedHardware
 from rne_dynamics.simulation.plant.base_trajectory import BaseTrajectory
@@ -78,24 +78,24 @@ class SimulatorNode(ArmNode):
             robot.joint_names, {"initial_position.{joint}": robot.neutral.tolist()}, left_out=self.locked
         )
         values = self.parameters
-        self._rate = values.number("rate")
-        self._substeps = int(values.number("substeps"))
+        self._rate = values["rate"]
+        self._substeps = values["substeps"]
         self._period = round(NANOSECONDS / self._rate)
         simulated = self.described.with_payload(payload(values.values))  # `robot` is the rigid one of it
         plant = ArmPlant(
             simulated.with_effort_limit(drive_limits(robot, values.values)),
-            friction=values.flag("friction"), stops=values.flag("stops"),
-            limit_effort=values.flag("limit_effort"), base_motion=self._base_motion(robot.open_tree.gravity),
+            friction=values["friction"], stops=values["stops"],
+            limit_effort=values["limit_effort"], base_motion=self._base_motion(robot.open_tree.gravity),
         )
         self.simulator = Simulator(
             plant, self._start(robot), dt=1.0 / (self._rate * self._substeps),
-            method=METHODS[values.text("method")],
-            command_timeout=values.number("command_timeout") or None,
-            on_timeout=REACTIONS[values.text("on_command_timeout")],
+            method=None if values["method"] == "auto" else values["method"],
+            command_timeout=values["command_timeout"] or None,
+            on_timeout=values["on_command_timeout"],
         )
-        self._lockstep = values.flag("lockstep")
+        self._lockstep = values["lockstep"]
         self._order = [self.commanded.index(j) for j in robot.joint_names]
-        self._hardware = self._topic_based(simulated.rigid) if values.text("command_message") == JOINT_STATE else None
+        self._hardware = self._topic_based(simulated.rigid) if values["command_message"] == JOINT_STATE else None
         self._wrenches = AppliedWrenches(self, robot.open_tree)
         self._paused = self._running = False
         self._warm_up()
@@ -111,7 +111,7 @@ class SimulatorNode(ArmNode):
         return start
 
     def _base_motion(self, gravity: Array) -> BaseTrajectory | None:
-        path, topic = self.parameters.text("base_motion.file"), self.parameters.text("base_motion.topic")
+        path, topic = self.parameters["base_motion.file"], self.parameters["base_motion.topic"]
         if path and topic:
             raise ParameterError(
                 f"parameters base_motion.file is {path!r} and base_motion.topic {topic!r}; give one of them"
@@ -119,14 +119,14 @@ class SimulatorNode(ArmNode):
         self._listener = BaseListener(self, topic, gravity) if topic else None
         if not path:
             return self._listener
-        return SampledBase.load(path, smoothing=self.parameters.number("base_motion.smoothing") or None)
+        return SampledBase.load(path, smoothing=self.parameters["base_motion.smoothing"] or None)
 
     def _topic_based(self, robot: RigidRobot) -> TopicBasedHardware:
         values = self.parameters
         return TopicBasedHardware(
-            robot, values.number("rate"), values.number("drive_frequency"),
-            command_timeout=values.number("command_timeout") or None,
-            brake=values.text("on_command_timeout") == "brake", lockstep=values.flag("lockstep"),
+            robot, values["rate"], values["drive_frequency"],
+            command_timeout=values["command_timeout"] or None,
+            brake=values["on_command_timeout"] == "brake", lockstep=values["lockstep"],
         )
 
     def _warm_up(self) -> None:
@@ -143,12 +143,12 @@ class SimulatorNode(ArmNode):
         if plant.base_motion is not None and self._listener is None:
             base = BasePublisher(self, plant.base_motion, plant.tree.gravity, plant.tree.tree.root)
         deflections = (
-            DeflectionsPublisher(self, described, int(values.number("deflections_divisor")))
+            DeflectionsPublisher(self, described, values["deflections_divisor"])
             if described.kind == "flexible" else None
         )
         return SimulatorOutputs(
             self, robot, self.locked, STATES if self._hardware is not None else "joint_states",
-            publish_clock=values.flag("publish_clock"), base=base, deflections=deflections,
+            publish_clock=values["publish_clock"], base=base, deflections=deflections,
         )
 
     def _make_interfaces(self, robot: RigidRobot) -> None:
@@ -165,16 +165,16 @@ class SimulatorNode(ArmNode):
         self.offer(SetBool, "~/pause", self._on_pause, lambda: "paused" if self._paused else "running")
         self.offer(Trigger, "~/step", self._on_step, lambda: f"{self._periods} periods")
         self.offer(Trigger, "~/reset", self._on_reset, lambda: "at the start position, held until the next command")
-        loop = self._listen(self.parameters.text("command_message"))
+        loop = self._listen(self.parameters["command_message"])
         followers = self._lockstep and bool(self._outputs.clock_topic)
         self.answers = Answers(
-            self.parameters.number("lockstep_timeout") if self._lockstep else None,
+            self.parameters["lockstep_timeout"] if self._lockstep else None,
             Followers(self, loop.subscription.topic_name) if followers else None,
             lambda text: self.get_logger().warning(text),
         )
         self._restart()
         self.keep(loop.add_topic(self, WrenchStamped, "~/wrench", WRENCHES, self._wrenches.take))
-        self.every(self.parameters.number("diagnostics_period"), self._publish_report)
+        self.every(self.parameters["diagnostics_period"], self._publish_report)
 
     def _listen(self, message: str) -> HotLoop:
         """Subscribe to commands of that type, and set the deadlines."""

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
+from typing import get_args
+
 from rne_dynamics.ros.effort_message import FLOATS, NAMED
 from rne_dynamics.ros.parameters import Parameter
 from rne_dynamics.ros.topic_based import COMMANDS, DRIVE_FREQUENCY, JOINT_STATE, STATES
 from rne_dynamics.simulation.runs.simulator import TimeoutReaction
-from rne_dynamics.simulation.stepping.stepping import StepMethod
-
-#: Reactions to a command that is too old, by the parameter's value.
-REACTIONS: dict[str, TimeoutReaction] = {"zero_effort": "zero_effort", "brake": "brake"}
 
 SCHEMA: tuple[Parameter, ...] = (
     Parameter("rate", 1000.0, "Joint states per second.", "Hz", 1.0, 10000.0, read_only=True),
@@ -22,7 +20,7 @@ SCHEMA: tuple[Parameter, ...] = (
     Parameter("command_timeout", 0.2, "Age at which a command no longer drives the arm; 0 for never.", "s", 0.0, 60.0,
               read_only=True),
     Parameter("on_command_timeout", "zero_effort", "Reaction to that: no effort (zero_effort), or brakes hold the "
-              "joints until the next command (brake).", choices=tuple(REACTIONS), read_only=True),
+              "joints until the next command (brake).", choices=get_args(TimeoutReaction), read_only=True),
     Parameter("lockstep", False, "Wait with each step until all controllers and gates in simulated time (see "
               "publish_clock) have processed the last joint state and its effort has come, so that a pause of any "
               "process slows the simulation down and changes nothing else. With controllers in real time: wait for an "
@@ -49,7 +47,3 @@ SCHEMA: tuple[Parameter, ...] = (
     Parameter("initial_position.{joint}", 0.0, "Position at the start, clipped to the position limits. Default of a "
               "mechanism: the posture of its model file.", "rad or m", -1000.0, 1000.0, read_only=True),
 )
-
-
-#: Integrators by the parameter's value.
-METHODS: dict[str, StepMethod | None] = {"auto": None, "rk4": "rk4", "gauss": "gauss", "semi_implicit": "semi_implicit"}

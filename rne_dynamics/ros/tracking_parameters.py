@@ -28,7 +28,7 @@ from rne_dynamics.ros.controller_parameters import (
     damping_parameter,
     velocity_limits,
 )
-from rne_dynamics.ros.parameters import Parameter, Values, number, per_joint
+from rne_dynamics.ros.parameters import Parameter, Values, filled, per_joint
 
 #: Largest distance of the first setpoint from the arm if constraints.start is 0, rad or m.
 SMALLEST_START = 1e-6
@@ -77,6 +77,8 @@ SCHEMA: tuple[Parameter, ...] = (
     Parameter("constraints.{joint}.goal", 0.01, "Error within which the goal counts as reached; 0 any.", "rad or m",
               0.0, 10.0),
 )
+
+
 def tracking_settings(robot: RigidRobot, values: Values) -> Settings:
     """Settings of the computed torque controller.
 
@@ -86,26 +88,21 @@ def tracking_settings(robot: RigidRobot, values: Values) -> Settings:
         As `controller_settings`, and tolerances that do not fit.
     """
     joints = robot.joint_names
-    p, i, d, clamp = (per_joint(values, f"gains.{{joint}}.{k}", joints) for k in ("p", "i", "d", "i_clamp"))
-    gains = Gains(p, i, d, clamp, joints)
+    terms = {k: per_joint(values, f"gains.{{joint}}.{k}", joints) for k in ("p", "i", "d", "i_clamp")}
+    gains = Gains(**terms, joint_names=joints)
     tolerances = tolerances_of(robot, values)
     plain = controller_settings(robot, values, gains=gains, damping="hand_guiding.{joint}.damping")
     stream, why_not = stream_limits(robot, values, plain.limits.effort)
     return replace(
-        plain, command_delay=number(values, "command_delay"), stream=stream, no_stream=why_not,
+        plain, command_delay=values["command_delay"], stream=stream, no_stream=why_not,
         stream_tolerances=tolerances,
     )
 
 
 def tolerances_of(robot: RigidRobot, values: Values) -> Tolerances:
     """Tolerances of trajectories that bring none of their own."""
-    return Tolerances(
-        robot.joint_names,
-        path=per_joint(values, "constraints.{joint}.trajectory", robot.joint_names),
-        goal=per_joint(values, "constraints.{joint}.goal", robot.joint_names),
-        stopped_velocity=number(values, "constraints.stopped_velocity"),
-        goal_time=number(values, "constraints.goal_time"),
-    )
+    path, goal = (per_joint(values, f"constraints.{{joint}}.{k}", robot.joint_names) for k in ("trajectory", "goal"))
+    return filled(Tolerances, values, "constraints.", joints=robot.joint_names, path=path, goal=goal)
 
 
 def motion_limits(robot: RigidRobot, values: Values) -> MotionLimits:
@@ -113,7 +110,7 @@ def motion_limits(robot: RigidRobot, values: Values) -> MotionLimits:
     margin = per_joint(values, "limits.{joint}.position_margin", robot.joint_names)
     return MotionLimits(
         robot.joint_names, robot.lower + margin, robot.upper - margin, velocity_limits(robot, values),
-        number(values, "constraints.start"), continuous=continuous(robot),
+        values["constraints.start"], continuous=continuous(robot),
     )
 
 
@@ -129,10 +126,10 @@ def stream_limits(robot: RigidRobot, values: Values, effort: Array) -> tuple[Str
         )
     given, jerk = (per_joint(values, f"limits.{{joint}}.{k}", robot.joint_names) for k in ("acceleration", "jerk"))
     acceleration = np.where(given > 0.0, given, default_acceleration(robot.open_tree, velocity, effort))
-    return StreamLimits(
-        robot.joint_names, limits.lower, limits.upper, velocity, acceleration, jerk,
-        start=number(values, "constraints.start") or SMALLEST_START, timeout=number(values, "setpoints.timeout"),
-        smoothing=number(values, "setpoints.smoothing"), continuous=limits.continuous,
+    return filled(
+        StreamLimits, values, "setpoints.", joints=robot.joint_names, lower=limits.lower, upper=limits.upper,
+        velocity=velocity, acceleration=acceleration, jerk=jerk, start=values["constraints.start"] or SMALLEST_START,
+        continuous=limits.continuous,
     ), ""
 
 

@@ -80,11 +80,11 @@ class ViewerNode(ArmNode):
     def __init__(self) -> None:
         super().__init__("viewer", SCHEMA)
         values = self.parameters
-        niceness = int(values.number("niceness"))
+        niceness = values["niceness"]
         os.nice(niceness)
         if niceness > 0 and sys.platform == "linux":  # all others take the core at once; threads inherit it
             os.sched_setscheduler(0, os.SCHED_IDLE, os.sched_param(0))
-        self.page = Page(values.text("host"), int(values.number("port")))
+        self.page = Page(values["host"], values["port"])
         self.get_logger().info(f"the arm is shown on {self.page.url}")
         self.page.say(f"waiting for the robot description on {self.resolve_topic_name('robot_description')}")
 
@@ -101,13 +101,13 @@ class ViewerNode(ArmNode):
         self._states = Newest(self, JointState, "joint_states", MESSAGES_WAITING)
         self._terms: dict[str, Newest] = {}
         self._desired: Newest | None = None
-        if controller := values.text("controller"):
+        if controller := values["controller"]:
             self._terms = {
                 name: Newest(self, JointState, f"{controller}/torque/{name}")
                 for name in (*TorqueTerms._fields, "command")
             }
             self._desired = Newest(self, JointState, f"{controller}/reference")
-        if simulator := values.text("simulator"):
+        if simulator := values["simulator"]:
             self._add_simulator(simulator)
         page.add_torques()
         if simulator:
@@ -115,7 +115,7 @@ class ViewerNode(ArmNode):
         page.add_overlays()
         self._release_at: dict[str, float] = {}
         self._forces: dict[str, Array] = {}
-        self.every(1.0 / values.number("rate"), self._frame)
+        self.every(1.0 / values["rate"], self._frame)
 
     def release(self) -> None:
         """As the base, and empty the page."""
@@ -174,7 +174,7 @@ class ViewerNode(ArmNode):
         if silent > STALE:
             return f"no joint state for {silent:.0f} s on {self._states.topic}: the arm is shown where it was"
         if self._terms and not any(topic.fresh for topic in self._terms.values()):
-            return f"live; no torques of {self.parameters.text('controller')} are received"
+            return f"live; no torques of {self.parameters['controller']} are received"
         return "live"
 
     # -- the simulator ------------------------------------------------------------------------------------------------

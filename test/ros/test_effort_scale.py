@@ -46,7 +46,7 @@ def test_a_change_while_configured_is_refused_with_what_to_do(node):
         assert node.control.loop.cycle.efforts.scale.tolist() == [1.0, 1.0]
     both = [RosParameter("effort_scale.joint2", value=2.0), RosParameter("stop.damping", value=5.0)]
     assert not node.set_parameters_atomically(both).successful
-    assert node.parameters.number("stop.damping") == 10.0
+    assert node.parameters["stop.damping"] == 10.0
     assert set_scale(node, 1.0).successful, "the value that it has"
     with pytest.raises(ValueError, match="read-only"):
         node.control.loop.cycle.efforts.scale[0] = 3.0

@@ -74,7 +74,7 @@ def test_a_node_declares_them_with_descriptors(make_node):
     table = ParameterTable(node, SCHEMA)
     table.declare_joints(["a", "b"])
     assert per_joint(table.values, "gains.{joint}.p", ["b", "a"]).tolist() == [1.0, 5.0]
-    assert table.number("timeout") == 1.0
+    assert table["timeout"] == 1.0
     descriptor = node.describe_parameter("gains.a.p")
     assert descriptor.floating_point_range[0].to_value == 100.0
     assert "1/s^2" in descriptor.description
@@ -113,7 +113,7 @@ def test_changes_are_swapped_in_whole_or_not_at_all(make_node):
     assert node.get_parameter("gains.a.p").value == 1.0
     assert change(timeout=0.1, gains__a__p=2).successful
     assert seen == [(0.1, 2.0)]
-    assert table.number("gains.a.p") == 2.0
+    assert table["gains.a.p"] == 2.0
     assert not node.set_parameters_atomically([RosParameter("timeout", RosParameter.Type.NOT_SET)]).successful
 
 

@@ -100,7 +100,7 @@ def test_rclpy_s_own_are_left_to_rclpy(table_of):
 
 def test_joints_that_are_left_out_are_named_in_a_warning(table_of):
     table = table_of(CTC, {"gains.joint3.p": 9.0, "gains.joint1.p": 8.0}, JOINTS[:2], left_out=JOINTS[2:])
-    assert table.number("gains.joint1.p") == 8.0
+    assert table["gains.joint1.p"] == 8.0
     (said,) = table.logged.warnings
     assert "gains.joint3.p" in said
     assert "joints" in said
@@ -130,10 +130,10 @@ def test_names_of_jtc_that_mean_the_same_are_taken(table_of):
         "gains.joint1.i_clamp_max": 4.0, "gains.joint1.i_clamp_min": -4.0, "gains.joint2.i_clamp_min": -2,
         "gains.joint3.i_clamp_max": 3.0, "gains.joint3.i_clamp": 3.0, "speed_scaling.initial_scaling_factor": 0.5,
     })
-    assert table.number("constraints.stopped_velocity") == 0.02
-    assert [table.number(f"gains.{joint}.i_clamp") for joint in JOINTS] == [4.0, 2.0, 3.0]
-    assert table.number("speed_scaling") == 0.5
-    assert table.number("constraints.goal_time") == 1.5
+    assert table["constraints.stopped_velocity"] == 0.02
+    assert [table[f"gains.{joint}.i_clamp"] for joint in JOINTS] == [4.0, 2.0, 3.0]
+    assert table["speed_scaling"] == 0.5
+    assert table["constraints.goal_time"] == 1.5
 
 
 @pytest.mark.parametrize(("given", "said"), [
@@ -202,4 +202,4 @@ def test_a_refused_start_can_be_repeated_with_other_values(table_of):
     node = table._node
     assert node.set_parameters([RosParameter("gains.joint1.p", value=7.0)])[0].successful
     table.declare_joints(JOINTS)
-    assert [table.number(f"gains.{joint}.p") for joint in JOINTS] == [7.0, 5.0, 400.0]
+    assert [table[f"gains.{joint}.p"] for joint in JOINTS] == [7.0, 5.0, 400.0]
