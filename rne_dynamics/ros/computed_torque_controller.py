@@ -7,7 +7,6 @@ import time
 from collections import Counter
 from collections.abc import Sequence
 from contextlib import suppress
-from typing import Any
 
 import numpy as np
 from rclpy.serialization import serialize_message
@@ -35,7 +34,7 @@ from rne_dynamics.ros.effort_node import EffortNode
 from rne_dynamics.ros.follow_action import Begin, FollowAction, follow_action
 from rne_dynamics.ros.loop_cycle import SNAPSHOT_PERIOD
 from rne_dynamics.ros.loop_interface import Loop, Throttle
-from rne_dynamics.ros.loop_messages import Ended, Follow, Present, Snapshot
+from rne_dynamics.ros.loop_messages import Present, Snapshot
 from rne_dynamics.ros.loop_process import control_process
 from rne_dynamics.ros.parameter_aliases import JTC
 from rne_dynamics.ros.parameters import Values
@@ -133,7 +132,7 @@ class ComputedTorqueController(EffortNode):
             following = next(self._numbers)
             self._followed[following] = on_end
             try:
-                self.control.call("follow", Follow(following, motion, start == 0, present.now))
+                self.control.call("follow", following, motion, start == 0, present.now)
             except RneDynamicsError:
                 del self._followed[following]
                 raise
@@ -145,19 +144,14 @@ class ComputedTorqueController(EffortNode):
 
         return begin
 
-    def on_report(self, message: Any) -> None:
-        """As the base; the end of motions, and feedback for goals."""
-        if isinstance(message, Ended):
-            self._ended(message)
-        elif isinstance(message, Snapshot):
-            self._snapshot = message
-            if self._action is not None:
-                self._action.report(message.stamp, time.monotonic())
-        else:
-            super().on_report(message)
+    def snapshot(self, snapshot: Snapshot) -> None:
+        """Take the present motion, for feedback to the clients of goals."""
+        self._snapshot = snapshot
+        if self._action is not None:
+            self._action.report(snapshot.stamp, time.monotonic())
 
-    def _ended(self, message: Ended) -> None:
-        following, ending, text = message
+    def ended(self, following: int, ending: Ending, text: str) -> None:
+        """The motion of that number has ended."""
         self._endings[ending] += 1
         good, said = ending in (Ending.SUCCEEDED, Ending.REPLACED, Ending.CANCELLED), f"{ending.value}: {text}"
         self.log("info" if good else "warning", f"trajectory {said}")

@@ -11,22 +11,22 @@ import contextlib
 import time
 import traceback
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from rne_dynamics.control.locked_joints import Measured
-from rne_dynamics.control.supervision.motion_queue import Ending
+from rne_dynamics.control.motion.motion import Motion
 from rne_dynamics.control.supervision.settings import Settings
 from rne_dynamics.control.supervision.states import INACTIVE, SILENT, STOPPING, Mode
 from rne_dynamics.control.supervision.supervisor import Supervisor
-from rne_dynamics.control.supervision.warm_up import warm_up_general
 from rne_dynamics.errors import ControlError, RneDynamicsError
 from rne_dynamics.ros.controller_report import ControllerReport, setpoint_values
 from rne_dynamics.ros.diagnostics import WARN
 from rne_dynamics.ros.loop_clock import LoopClock
-from rne_dynamics.ros.loop_cycle import DEAD_RECKONING_PERIOD, LoopCycle, Send
-from rne_dynamics.ros.loop_messages import Answer, Command, Ended, Entered, Follow, Present, Said, Setup
+from rne_dynamics.ros.loop_cycle import DEAD_RECKONING_PERIOD, LoopCycle, Report
+from rne_dynamics.ros.loop_messages import Answer, Command, Present, Setup
 from rne_dynamics.ros.loop_node import LoopNode
 from rne_dynamics.ros.scheduling import apply_scheduling
 from rne_dynamics.ros.setpoint_input import ReceiveLossy
@@ -45,8 +45,8 @@ class ControlLoop:
 
     Parameters
     ----------
-    send
-        Sends reports: `Entered`, `Ended`, `Said`, `Snapshot`.
+    report
+        Calls `entered`, `ended`, `log` and `snapshot` of the node.
     settled
         Called once the loop is built, before the first state: settings of the process for real time.
     receive
@@ -54,9 +54,9 @@ class ControlLoop:
     """
 
     def __init__(
-        self, send: Send, settled: Callable[[], None] = lambda: None, receive: ReceiveLossy = lambda memory: 0
+        self, report: Report, settled: Callable[[], None] = lambda: None, receive: ReceiveLossy = lambda memory: 0
     ) -> None:
-        self._send, self._settled, self._receive = send, settled, receive
+        self._report, self._settled, self._receive = report, settled, receive
         self._node: LoopNode | None = None
         #: None while no robot is configured.
         self.cycle: LoopCycle | None = None
@@ -74,10 +74,6 @@ class ControlLoop:
 
     # -- commands: its life -------------------------------------------------------------------------------------------
 
-    def warm_up(self) -> None:
-        """Compile or load what is the same for every robot, while the controller's own node is made."""
-        warm_up_general()
-
     def prepare(self, settings: Settings) -> None:
         """Compile or load what `build` will need, while the controller's own node does so too."""
         with contextlib.suppress(RneDynamicsError):  # `build` will report it
@@ -91,9 +87,10 @@ class ControlLoop:
         reader = StateReader(setup.settings.robot.joint_names, setup.others)
         self._account = ControllerReport(self.supervisor)
         self._node = LoopNode(setup)
-        self.cycle = LoopCycle(setup, self._node, self.supervisor, reader, self._send, self._receive)
-        for refusal in apply_scheduling(setup.priority, setup.cpus, setup.lock_memory):
-            self._log("warning", refusal)
+        self.cycle = LoopCycle(setup, self._node, self.supervisor, reader, self._report, self._receive)
+        values = setup.values
+        for refusal in apply_scheduling(values["realtime_priority"], values["cpu_affinity"], values["lock_memory"]):
+            self._report("log", "warning", refusal)
         self._settled()
 
     def release(self) -> None:
@@ -119,7 +116,7 @@ class ControlLoop:
     # -- commands: the arm --------------------------------------------------------------------------------------------
 
     def stop(self, why: str, ending: bool = False) -> None:
-        """As `Supervisor.stop`; `Entered` reports its end, after the zeros of the release."""
+        """As `Supervisor.stop`; `entered` reports its end, after the zeros of the release."""
         self.clock.ending = self.clock.ending or ending
         self.supervisor.stop(self.clock.now(), why, ending=ending)
 
@@ -141,24 +138,29 @@ class ControlLoop:
             supervisor.posture, supervisor.loop.delay,
         )
 
-    def follow(self, wanted: Follow) -> None:
-        """Follow a trajectory; `Ended` reports how it ended.
+    def follow(self, number: int, motion: Motion, at_once: bool, checked_at: float) -> None:
+        """Follow a trajectory that was checked; `ended` reports with its `number` how it ended.
+
+        Parameters
+        ----------
+        motion
+            Its blend from the present motion is checked now.
+        at_once
+            Whether it starts now, rather than at its own start time.
+        checked_at
+            When it was checked against the reference in force, s of the loop's clock.
 
         Raises
         ------
         ControlError
             The controller accepts no motion now, or the check is too old.
         """
-        age = self.clock.now() - wanted.checked_at  # simulated time, if it is used: in that the arm may have moved
+        age = self.clock.now() - checked_at  # simulated time, if it is used: in that the arm may have moved
         if age > OLD_CHECK:
             raise ControlError(f"its check took {age:.1f} s; at most {OLD_CHECK:g} s are allowed: send fewer points")
-        if wanted.at_once:
-            wanted.motion.start = self.supervisor.stamp
-
-        def ended(ending: Ending, text: str) -> None:
-            self._send(Ended(wanted.number, ending, text), False)
-
-        self.supervisor.follow(wanted.motion, ended)
+        if at_once:
+            motion.start = self.supervisor.stamp
+        self.supervisor.follow(motion, partial(self._report, "ended", number))
 
     # -- commands: what is reported -----------------------------------------------------------------------------------
 
@@ -214,7 +216,8 @@ class ControlLoop:
                     self.active_cycle.publish(effort)
                 time.sleep(DEAD_RECKONING_PERIOD)
         except Exception:  # noqa: BLE001 logged, and the arm is stopped
-            self._log("error", f"the stop by dead reckoning fails too, efforts go to zero: {traceback.format_exc()}")
+            text = f"the stop by dead reckoning fails too, efforts go to zero: {traceback.format_exc()}"
+            self._report("log", "error", text)
             self.active_cycle.fade()
         self.active_cycle.release()
 
@@ -238,7 +241,4 @@ class ControlLoop:
         if mode is INACTIVE:
             self.clock.ending = False
             self.active_cycle.release()
-        self._send(Entered(mode, cause, self.supervisor.gate.failed), False)
-
-    def _log(self, level: str, text: str) -> None:
-        self._send(Said(level, text), False)
+        self._report("entered", mode, cause, self.supervisor.gate.failed)

@@ -29,7 +29,7 @@ from rne_dynamics.ros.first_use import prepare_logging
 from rne_dynamics.ros.lifecycle import ArmNode
 from rne_dynamics.ros.loop_clock import USE_SIM_TIME, end_time_source
 from rne_dynamics.ros.loop_interface import Loop, Throttle
-from rne_dynamics.ros.loop_messages import Entered, Said
+from rne_dynamics.ros.loop_messages import Snapshot
 from rne_dynamics.ros.loop_node import loop_setup
 from rne_dynamics.ros.loop_process import LoopEndedError
 from rne_dynamics.ros.messages import EFFORT_TOPIC
@@ -100,7 +100,7 @@ class EffortNode(ArmNode):
         self._mode_topic.open()
         self.diagnostics = Diagnostics(self)
         self._peers = TopicPeers(self, EFFORT_TOPIC)
-        self.serve(Trigger, "~/stop", self._on_stop)
+        self.serve(Trigger, "~/stop", lambda request: self.control.call("stop", "~/stop was called"))
         self.serve(Trigger, "~/recover", lambda request: self.control.call("recover"))
         if self.locked:
             self.every(LOCK_PERIOD, self._follow_locked)
@@ -156,14 +156,11 @@ class EffortNode(ArmNode):
                 self.control.send("hurry", why)
                 hurried, give_up_at = True, now + LAST_RESORT
             elif now > give_up_at:
-                self._abandon()
+                # it does not stop sending otherwise
+                self.get_logger().error(f"the control loop does not end and is killed: {self.control.wait(0.0)}")
+                self._lose()
                 return
         self.get_logger().info("stopped: the arm is released")
-
-    def _abandon(self) -> None:
-        """Kill the process of the loop, which does not stop sending otherwise."""
-        self.get_logger().error(f"the control loop does not end and is killed: {self.control.wait(0.0)}")
-        self._lose()
 
     def _lose(self) -> None:
         """End this process too, after the end of the loop's."""
@@ -203,25 +200,23 @@ class EffortNode(ArmNode):
                 self.get_logger().error(f"{error}; nothing is sent to the arm any more")
             self._lose()
 
-    def on_report(self, message: Any) -> None:
-        """Take one report of the loop."""
-        if isinstance(message, Entered):
-            self._entered(message)
-        elif isinstance(message, Said):
-            self.log(message.level, message.text)
+    def on_report(self, name: str, *arguments: Any) -> None:
+        """Take one report of the loop: a call of the method of that name, `log` among them."""
+        getattr(self, name)(*arguments)
 
-    def _entered(self, message: Entered) -> None:
-        self.mode, cause, self._locked = message
+    def entered(self, mode: Mode, cause: str, locked: bool) -> None:
+        """The controller has entered a mode, or has a cause to stay in it; `locked` if its start-up check failed."""
+        self.mode, self._locked = mode, locked
         self._mode_topic.enter(
-            self.mode, cause, error=self.mode is Mode.FAULT, warning=self.mode is Mode.STOPPING or self._locked
+            mode, cause, error=mode is Mode.FAULT, warning=mode is Mode.STOPPING or locked
         )
+
+    def snapshot(self, snapshot: Snapshot) -> None:
+        """Take the present motion, for feedback."""
 
     def serve(self, kind: type, name: str, action: Callable[[Any], object]) -> None:
         """Offer a service whose response is the mode, or the reason of a refusal."""
         self.offer(kind, name, action, lambda: self.mode.value)
-
-    def _on_stop(self, request: Trigger.Request) -> None:
-        self.control.call("stop", "~/stop was called")
 
     # -- joints of the robot that are not controlled ------------------------------------------------------------------
 

@@ -108,7 +108,7 @@ class LoopStatistics:
 
     The period of the stream is the median time between two states of the last interval; jitter is how far the time
     between two states is from it. An answer that takes longer than that period is an overrun: the next state came
-    before it. In the first interval the period is unknown, and only `overrun` counts them.
+    before it. In the first interval the period is unknown, and only late deadlines count.
 
     Parameters
     ----------
@@ -120,6 +120,7 @@ class LoopStatistics:
         self._gaps, self._latencies = Histogram(), Histogram()
         self._last = now
         self._period = float("inf")
+        #: Joint states; efforts, also of a stop by dead reckoning; late answers and late deadlines of a fixed rate.
         self.states = self.efforts = self.overruns = 0
         self._since, self._longest = now, 0.0
         self._recent_gaps, self._recent_latencies = Recent(self._gaps), Recent(self._latencies)
@@ -143,14 +144,6 @@ class LoopStatistics:
             self._longest = latency
         if latency > self._period:
             self.overruns += 1
-
-    def sent(self) -> None:
-        """An effort without a joint state has been sent: a stop by dead reckoning."""
-        self.efforts += 1
-
-    def overrun(self) -> None:
-        """A deadline of a fixed rate was met late."""
-        self.overruns += 1
 
     # -- periodically -------------------------------------------------------------------------------------------------
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import time
 from collections.abc import Callable
+from functools import partial
 
 import numpy as np
 from sensor_msgs.msg import Imu, JointState
@@ -24,7 +25,7 @@ from rne_dynamics.ros.histogram import LoopStatistics
 from rne_dynamics.ros.hot_loop import LONGEST_WAIT, HotLoop
 from rne_dynamics.ros.joint_map import Reading
 from rne_dynamics.ros.loop_clock import LoopClock
-from rne_dynamics.ros.loop_messages import Said, Setup, Snapshot
+from rne_dynamics.ros.loop_messages import Setup, Snapshot
 from rne_dynamics.ros.loop_node import BASE, CLOCK_SEEN, DRIVES, LoopNode
 from rne_dynamics.ros.messages import EffortPublisher, TermsPublisher
 from rne_dynamics.ros.qos import LATCHED, NEWEST
@@ -45,8 +46,8 @@ GARBAGE_PERIOD = 1.0
 #: Longest time in which efforts are brought to zero after an error that leaves no other way, s.
 FADE = 0.5
 
-#: Sends a message to the other process; those that are not needed (second argument) may be lost.
-Send = Callable[[object, bool], None]
+#: Calls a method of the controller's node in the other process: its name, its arguments, `droppable` if it may be lost.
+Report = Callable[..., None]
 
 
 class LoopCycle:
@@ -60,25 +61,27 @@ class LoopCycle:
         The loop's node.
     supervisor, reader
         The state machine, and the reader of joint states.
-    send
-        Sends a report to the other process: `Said`, `Snapshot`.
+    report
+        Calls `log` and `snapshot` of the node.
     receive
         As for `SetpointInput`.
     """
 
     def __init__(
-        self, setup: Setup, node: LoopNode, supervisor: Supervisor, reader: StateReader, send: Send,
+        self, setup: Setup, node: LoopNode, supervisor: Supervisor, reader: StateReader, report: Report,
         receive: ReceiveLossy,
     ) -> None:
-        robot, n = setup.settings.robot, setup.settings.robot.n
-        self.supervisor, self.reader, self._send = supervisor, reader, send
+        robot, n, values = setup.settings.robot, setup.settings.robot.n, setup.values
+        self.supervisor, self.reader, self._report = supervisor, reader, report
         self._q, self._qd, self._reported, self._sent = np.zeros(n), np.zeros(n), np.full(n, np.nan), np.zeros(n)
-        self.efforts = EffortPublisher(node, setup.joints, robot.joint_names, setup.scale, setup.message)
-        self.terms = TermsPublisher(node, robot.joint_names, setup.torque_divisor)
-        divisor = setup.torque_divisor if setup.settings.tracking is not None else 0
+        self.efforts = EffortPublisher(
+            node, setup.joints, robot.joint_names, setup.scale, values["command_message"]
+        )
+        self.terms = TermsPublisher(node, robot.joint_names, values["torque_divisor"])
+        divisor = values["torque_divisor"] if setup.settings.tracking is not None else 0
         self._tracking = ControllerState(node, robot.joint_names, divisor)
         self._reference = ReferencePublisher(node, robot.joint_names, divisor)
-        self._answers_states = setup.rate == 0.0
+        self._answers_states = values["rate"] == 0.0
         self.clock, self._taken, self._stamp = LoopClock(node), 0, 0
         # before the subscription to joint states: a simulation in lock-step counts this node from the first of them on
         self._seen = SeenPublisher(node, CLOCK_SEEN) if self.clock.simulated else None
@@ -86,19 +89,17 @@ class LoopCycle:
         self._drives = [
             polled_subscription(node, Bool, DRIVES, profile)
             for profile in (LATCHED, NEWEST)  # matches latched and other publishers
-        ] if setup.drives else []
+        ] if values["drives.topic"] else []
         if self._drives:
             supervisor.drives(self.clock.now(), False)  # until the first message that they act
-        self._base = [polled_subscription(node, Imu, BASE, NEWEST, raw=True)] if setup.base else []
-        self.setpoints = SetpointInput(
-            node, supervisor, self.clock, receive, lambda text: send(Said("warning", text), False)
-        )
+        self._base = [polled_subscription(node, Imu, BASE, NEWEST, raw=True)] if values["base_motion.topic"] else []
+        self.setpoints = SetpointInput(node, supervisor, self.clock, receive, partial(report, "log", "warning"))
         self._snapshot_at = self._garbage_at = 0.0
         self._snapshot_stamp = 0
         self.restart()
         self.hot = HotLoop(
             node, JointState, "joint_states", NEWEST, self.on_state,
-            None if self._answers_states else 1.0 / setup.rate, self._tick, raw=True,
+            None if self._answers_states else 1.0 / values["rate"], self._tick, raw=True,
             clock=self.clock, on_time=self._on_time,
         )
 
@@ -167,8 +168,7 @@ class LoopCycle:
         if supervisor.mode not in DRIVING:
             return
         arrived, now = time.monotonic(), self.clock.now()
-        if late:
-            self.statistics.overrun()
+        self.statistics.overruns += late
         self._answer(supervisor.effort(supervisor.stamp + int((now - supervisor.arrival) * 1e9), now), arrived)
 
     def _sense_base(self, now: float) -> None:
@@ -203,7 +203,7 @@ class LoopCycle:
         if arrived >= self._snapshot_at or supervisor.stamp - self._snapshot_stamp >= SNAPSHOT_PERIOD * NANOSECONDS:
             self._snapshot_at, self._snapshot_stamp = arrived + SNAPSHOT_PERIOD, supervisor.stamp
             shown = reference._replace(q=reference.q - unwrapped)
-            self._send(Snapshot(supervisor.stamp, shown, q - unwrapped, supervisor.qd), True)
+            self._report("snapshot", Snapshot(supervisor.stamp, shown, q - unwrapped, supervisor.qd), droppable=True)
         if arrived >= self._garbage_at:
             self._garbage_at = arrived + GARBAGE_PERIOD
             gc.collect()
@@ -223,7 +223,7 @@ class LoopCycle:
         effort = self.supervisor.tick(now)
         if effort is not None:
             self.publish(effort)
-            self.statistics.sent()
+            self.statistics.efforts += 1
         self._watch_at = now + (DEAD_RECKONING_PERIOD if self.supervisor.dead_reckoning else WATCH_PERIOD)
         for subscription in self._drives:
             taken = take(subscription, Bool)

@@ -16,16 +16,18 @@ class LocalLoop:
     """As `LoopProcess`, in the node's own process: for nodes that are only configured, and for timing its parts."""
 
     def __init__(self) -> None:
-        self._on_message: Callable[[Any], None] = lambda message: None
-        self.loop = ControlLoop(lambda message, droppable: self._on_message(message))
+        self._on_report: Callable[..., None] = lambda name, *arguments: None
+        self.loop = ControlLoop(
+            lambda name, *arguments, droppable=False: self._on_report(name, *arguments)  # noqa: PLW0108 it is set later
+        )
 
-    def start_listening(self, on_message: Callable[[Any], None], wake: Callable[[], None]) -> None:
-        """Call `on_message` with each report of the loop at once."""
-        self._on_message = on_message
+    def start_listening(self, on_report: Callable[..., None], wake: Callable[[], None]) -> None:
+        """Call `on_report` with the name and arguments of each report of the loop at once."""
+        self._on_report = on_report
 
     def stop_listening(self) -> None:
         """Drop reports from now on."""
-        self._on_message = lambda message: None
+        self._on_report = lambda name, *arguments: None
 
     def receive(self) -> None:
         """Nothing to do: reports are passed on at once."""

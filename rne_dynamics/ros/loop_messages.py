@@ -4,20 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
-from rne_dynamics.control.motion.motion import Motion
 from rne_dynamics.control.reference import Reference
-from rne_dynamics.control.supervision.motion_queue import Ending
 from rne_dynamics.control.supervision.settings import Settings
-from rne_dynamics.control.supervision.states import Mode
 from rne_dynamics.model.inertia import Array
-
-# -- to the loop ------------------------------------------------------------------------------------------------------
+from rne_dynamics.ros.parameters import Values
 
 
 class Command(NamedTuple):
-    """A call of one of the loop's methods.
+    """A call of a method in the other process: of the control loop, or, as a report, of the controller's node.
 
     Parameters
     ----------
@@ -29,7 +25,7 @@ class Command(NamedTuple):
 
     number: int
     name: str
-    arguments: tuple[object, ...]
+    arguments: tuple[Any, ...]
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,18 +44,10 @@ class Setup:
         Controlled joints in the order of the effort commands; and others whose positions are requested sometimes.
     scale
         What is sent for each N·m or N, shape (n,), in the model's order.
-    message
-        Type of the effort commands: the parameter `command_message`.
-    rate
-        Efforts per second; 0 answers each state.
-    torque_divisor
-        Cycles between two messages on ``~/torque/*`` and ``~/controller_state``.
-    drives, base
-        Whether there are topics for the readiness of the drives and for the motion of the base.
     simulated
         Whether time is that of ``/clock``.
-    priority, cpus, lock_memory
-        As for `apply_scheduling`.
+    values
+        All parameters of the controller.
     """
 
     settings: Settings
@@ -69,40 +57,9 @@ class Setup:
     joints: tuple[str, ...]
     others: tuple[str, ...]
     scale: Array
-    message: str
-    rate: float
-    torque_divisor: int
-    drives: bool
-    base: bool
     simulated: bool
-    priority: int
-    cpus: tuple[int, ...]
-    lock_memory: bool
+    values: Values
 
-
-@dataclass(frozen=True, eq=False)
-class Follow:
-    """A motion that was checked and accepted.
-
-    Parameters
-    ----------
-    number
-        Returned with how it ended.
-    motion
-        Its blend from the present motion is checked when it begins.
-    at_once
-        Whether it starts when the loop receives it, rather than at its own start time.
-    checked_at
-        When it was checked against the reference in force, s of the loop's clock.
-    """
-
-    number: int
-    motion: Motion
-    at_once: bool
-    checked_at: float
-
-
-# -- from the loop ----------------------------------------------------------------------------------------------------
 
 
 class Present(NamedTuple):
@@ -150,29 +107,6 @@ class Answer(NamedTuple):
     value: object
     refusal: str = ""
     crash: str = ""
-
-
-class Entered(NamedTuple):
-    """The controller has entered a mode, or has a cause to stay in it; `locked` if its start-up check failed."""
-
-    mode: Mode
-    cause: str
-    locked: bool
-
-
-class Ended(NamedTuple):
-    """How the motion of that number ended."""
-
-    number: int
-    ending: Ending
-    text: str
-
-
-class Said(NamedTuple):
-    """A log line; `level` is "info", "warning" or "error"."""
-
-    level: str
-    text: str
 
 
 class Snapshot(NamedTuple):

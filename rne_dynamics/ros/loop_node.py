@@ -62,19 +62,14 @@ def loop_setup(node: ArmNode, robot: RigidRobot, settings: Settings, simulated: 
     RneDynamicsError
         A type of effort commands that is not installed, effort scales of another number than there are joints.
     """
-    values = node.parameters
-    drives, base = values["drives.topic"], values["base_motion.topic"]
-    message = values["command_message"]
-    effort_type(message)  # refuses a type that is not installed
+    values = node.parameters.values
+    optional = {DRIVES: values["drives.topic"], BASE: values["base_motion.topic"]}
+    effort_type(values["command_message"])  # refuses a type that is not installed
     topics = ["/clock", "joint_states", EFFORT_TOPIC, "~/controller_state", "~/reference", "~/torque/command"]
     topics += [SETPOINTS, *(f"~/torque/{term}" for term in TorqueTerms._fields)]
     return Setup(
         settings, f"{node.get_name()}{LOOP}", node.get_namespace(),
         {name: node.resolve_topic_name(name) for name in topics} | {CLOCK_SEEN: seen_topic(node)}
-        | ({DRIVES: node.resolve_topic_name(drives)} if drives else {})
-        | ({BASE: node.resolve_topic_name(base)} if base else {}),
-        node.commanded, tuple(node.locked), effort_scales(robot, values.values), message, values["rate"],
-        values["torque_divisor"], bool(drives), bool(base), simulated,
-        values["realtime_priority"], values["cpu_affinity"],
-        values["lock_memory"],
+        | {name: node.resolve_topic_name(topic) for name, topic in optional.items() if topic},
+        node.commanded, tuple(node.locked), effort_scales(robot, values), simulated, dict(values),
     )

@@ -58,20 +58,20 @@ class LoopProcess:
         self._link, self.process = link, process
         self._numbers = itertools.count(1)
         self._answers: dict[int, Answer] = {}
-        self._on_message: Callable[[Any], None] = lambda message: None
+        self._on_report: Callable[..., None] = lambda name, *arguments: None
         self._status: int | None = None
         self._received, self._waking, self._stopped = threading.Event(), threading.Lock(), False
 
-    def start_listening(self, on_message: Callable[[Any], None], wake: Callable[[], None]) -> None:
-        """Call `on_message` with each report, from `receive`; call `wake` in a thread when reports wait."""
-        self._on_message = on_message
+    def start_listening(self, on_report: Callable[..., None], wake: Callable[[], None]) -> None:
+        """Call `on_report` with name and arguments of each report, from `receive`; `wake` in a thread if some wait."""
+        self._on_report = on_report
         threading.Thread(target=self._wait, args=(wake,), name="loop", daemon=True).start()
 
     def stop_listening(self) -> None:
         """Drop reports from now on."""
         with self._waking:
             self._stopped = True
-        self._on_message = lambda message: None
+        self._on_report = lambda name, *arguments: None
 
     def _wait(self, wake: Callable[[], None]) -> None:
         while not self._stopped:
@@ -97,7 +97,7 @@ class LoopProcess:
                 if isinstance(message, Answer):
                     self._answers[message.number] = message
                 else:
-                    self._on_message(message)
+                    self._on_report(message.name, *message.arguments)
         except LinkClosedError:
             raise LoopEndedError(f"the process of the control loop has ended: {self.wait()}") from None
         finally:

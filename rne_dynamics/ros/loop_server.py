@@ -10,9 +10,10 @@ from collections.abc import Sequence
 import rclpy
 from rclpy.signals import SignalHandlerOptions
 
+from rne_dynamics.control.supervision.warm_up import warm_up_general
 from rne_dynamics.ros.control_loop import ControlLoop
 from rne_dynamics.ros.link import Link, LinkClosedError
-from rne_dynamics.ros.loop_messages import Command, Said
+from rne_dynamics.ros.loop_messages import Command
 from rne_dynamics.ros.process import settle
 
 #: Period at which the loop takes a command, s: none is urgent, and a storm of them must not delay efforts.
@@ -31,6 +32,10 @@ class _Outbox:
     def __init__(self, link: Link) -> None:
         self._link = link
         self._kept: deque[object] = deque(maxlen=MESSAGES_KEPT)
+
+    def report(self, name: str, *arguments: object, droppable: bool = False) -> None:
+        """Have the node's method `name` called."""
+        self.send(Command(0, name, arguments), droppable)
 
     def send(self, message: object, droppable: bool = False) -> None:
         """Send it now, or keep it unless it is `droppable`."""
@@ -53,12 +58,12 @@ class _Outbox:
 def serve(link: Link, arguments: Sequence[str] | None) -> int:
     """Run the loop until the other end closes the link; the exit code."""
     outbox = _Outbox(link)
-    loop = ControlLoop(outbox.send, settle, link.receive_lossy)
+    loop = ControlLoop(outbox.report, settle, link.receive_lossy)
     alone_since: float | None = None  # when the end of the controller's own node was found
     poll_at = 0.0
     try:
         rclpy.init(args=arguments, signal_handler_options=SignalHandlerOptions.NO)
-        loop.warm_up()
+        warm_up_general()
         while alone_since is None or not loop.over:
             if loop.cycle is None:
                 link.wait(IDLE)
@@ -81,7 +86,7 @@ def serve(link: Link, arguments: Sequence[str] | None) -> int:
                 return 1
         return 0
     except Exception:  # noqa: BLE001 logged, and the arm is stopped
-        _log(outbox, f"an internal error in the control loop: {traceback.format_exc()}")
+        outbox.report("log", "error", f"an internal error in the control loop: {traceback.format_exc()}")
         loop.rescue("an error in the control loop")
         return 1
     finally:
@@ -93,17 +98,13 @@ def _execute(loop: ControlLoop, command: Command, outbox: _Outbox) -> bool:
     """Execute a command; False after an internal error, and the arm is released."""
     answer = loop.execute(command)
     if answer.crash:
-        _log(outbox, f"an internal error in {command.name!r}: {answer.crash}")
+        outbox.report("log", "error", f"an internal error in {command.name!r}: {answer.crash}")
         loop.rescue(f"an error in {command.name!r}")
     elif answer.refusal and not command.number:
-        _log(outbox, f"{command.name} is refused: {answer.refusal}")
+        outbox.report("log", "error", f"{command.name} is refused: {answer.refusal}")
     if command.number:
         outbox.send(answer)
     return not answer.crash
-
-
-def _log(outbox: _Outbox, text: str) -> None:
-    outbox.send(Said("error", text))
 
 
 def _end_alone(loop: ControlLoop, since: float) -> None:
