@@ -29,7 +29,6 @@ PRESENTATION = {"cli/info.py", "cli/simulate_report.py"}
 LONG_FILES = {
     "control/gate/effort_gate.py": 398,
     "control/guards/effort_limiter.py": 340,
-    "model/flexible/modal_file.py": 309,
     "model/tree.py": 303,
     "ros/effort_gate.py": 310,
     "ros/simulator.py": 340,

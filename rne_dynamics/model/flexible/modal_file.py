@@ -35,17 +35,14 @@ row and column of the homogeneous coordinate. The link's frame must sit at the r
 
 from __future__ import annotations
 
-import json
 from os import PathLike
 from pathlib import Path
-from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from rne_dynamics.errors import DescriptionError, ModelError
 from rne_dynamics.model.flexible.modal import ModalLink, TableField
-from rne_dynamics.model.flexible.modal_archive import ArrayFile, kind_of, read_arrays
+from rne_dynamics.model.flexible.modal_archive import ArrayFile, read_arrays
 from rne_dynamics.model.flexible.nodal_file import read_nodal_link
 from rne_dynamics.model.inertia import Array, Inertia
 
@@ -103,61 +100,6 @@ def load_modal_link(path: str | PathLike[str], link: str) -> ModalLink:
         raise DescriptionError(f"{where}: {error}") from None
     _check_root(file, modal, table)
     return modal
-
-
-def save_modal_link(path: str | PathLike[str], modal: ModalLink, points: ArrayLike | None = None) -> None:
-    """Write a flexible link to a .json or .npz file of the form above.
-
-    Parameters
-    ----------
-    path
-        Where to; what is there is written over.
-    modal
-        The link.
-    points
-        Where to give its shapes besides the tip, m; shape (P, 3). Those it was read with where not given.
-
-    Raises
-    ------
-    DescriptionError
-        Another kind of file, or a place that cannot be written to.
-    ModelError
-        Points where the shapes are not known.
-    """
-    where = Path(path)
-    kind = kind_of(where)
-    field = modal.field
-    wanted = np.zeros((0, 3)) if points is None else np.asarray(points, dtype=np.float64)
-    if isinstance(field, TableField) and points is None:
-        wanted = field.points
-    if wanted.ndim != 2 or wanted.shape[1] != 3:
-        raise ModelError(f"flexible link {modal.link!r}: points have the shape {wanted.shape}; it must be (P, 3)")
-    tolerance = field.tolerance if isinstance(field, TableField) else _TOLERANCE
-    if not (np.linalg.norm(wanted - modal.tip, axis=1) <= tolerance).any():
-        wanted = np.vstack([wanted, modal.tip])
-    there = [modal.at(point) for point in wanted]
-    m = modal.modes
-    data: dict[str, Any] = {
-        "convention": "integrals", "modes": list(modal.mode_names),
-        "mass": modal.inertia.mass, "com": modal.inertia.com, "inertia": modal.inertia.inertia,
-        "C_k": modal.first, "C_kl": modal.second, "K": modal.stiffness, "damping": modal.damping, "tip": modal.tip,
-        "points": wanted, "tolerance": tolerance,
-        "translations": np.reshape([a.translation for a in there], (-1, m, 3)),
-        "rotations": np.reshape([a.rotation for a in there], (-1, m, 3)),
-    }  # fmt: skip
-    shortenings = np.reshape([a.shortening for a in there], (-1, m, m, 3))
-    if modal.shortening.any() or shortenings.any():
-        data |= {"shortening": modal.shortening, "shortenings": shortenings}
-        data |= {"coupling": modal.coupling, "hardening": modal.hardening}
-    try:
-        if kind == ".npz":
-            with where.open("wb") as stream:
-                np.savez(stream, **data)
-        else:
-            plain = {key: value.tolist() if isinstance(value, np.ndarray) else value for key, value in data.items()}
-            where.write_text(json.dumps(plain, indent=1) + "\n", encoding="utf-8")
-    except OSError as error:
-        raise DescriptionError(f"{where}: {error.strerror or error}; give a path that can be written to") from None
 
 
 def _names(file: ArrayFile) -> tuple[str, ...]:

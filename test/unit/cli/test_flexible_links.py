@@ -9,6 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from support.modal_writer import save_modal_link
 
 from rne_dynamics.cli.main import main
 from rne_dynamics.description.model_file import load_model
@@ -18,7 +19,6 @@ from rne_dynamics.model.flexible.arm import FlexibleArm
 from rne_dynamics.model.flexible.beam import Beam
 from rne_dynamics.model.flexible.beam_modes import modal_link
 from rne_dynamics.model.flexible.carried import clamped_frequencies, loads
-from rne_dynamics.model.flexible.modal_file import save_modal_link
 
 Capture = pytest.CaptureFixture[str]
 SHIPPED = ("flexible_arm", "flexible_arm6", "flexible_beam")

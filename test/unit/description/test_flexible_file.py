@@ -6,6 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from support.modal_writer import save_modal_link
 from support.urdf_text import joint, link, robot
 
 import rne_dynamics as rne
@@ -18,7 +19,6 @@ from rne_dynamics.model.flexible.beam import Beam
 from rne_dynamics.model.flexible.beam_modes import modal_link
 from rne_dynamics.model.flexible.carried import carried
 from rne_dynamics.model.flexible.modal import ModalLink
-from rne_dynamics.model.flexible.modal_file import save_modal_link
 from rne_dynamics.model.flexible.section import rectangle, rod, tube
 from rne_dynamics.model.materials import Elastic
 from rne_dynamics.model.robot import RobotModel

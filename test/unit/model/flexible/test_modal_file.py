@@ -10,12 +10,13 @@ from typing import Any
 import numpy as np
 import pytest
 from support.errors import relative_error
+from support.modal_writer import save_modal_link
 
 from rne_dynamics.errors import DescriptionError, ModelError
 from rne_dynamics.model.flexible.beam import Beam
 from rne_dynamics.model.flexible.beam_modes import beam_frequencies, modal_link
 from rne_dynamics.model.flexible.modal import ModalLink
-from rne_dynamics.model.flexible.modal_file import load_modal_link, save_modal_link
+from rne_dynamics.model.flexible.modal_file import load_modal_link
 
 POINTS = np.array([[0.1, 0.2, 0.3], [0.25, 0.2, 0.3]])
 BEAM = Beam(
@@ -216,12 +217,3 @@ def test_an_archive_with_objects_in_it_is_refused(tmp_path: Path) -> None:
     np.savez(tmp_path / "a.npz", K=np.array([{"a": 1}], dtype=object))
     with pytest.raises(DescriptionError, match="is not a NumPy archive of plain arrays"):
         load_modal_link(tmp_path / "a.npz", "arm")
-
-
-def test_writing_where_one_cannot(modal: ModalLink, tmp_path: Path) -> None:
-    with pytest.raises(DescriptionError, match="give a path that can be written to"):
-        save_modal_link(tmp_path / "no" / "a.json", modal)
-    with pytest.raises(DescriptionError, match=r"ends in '\.yaml'"):
-        save_modal_link(tmp_path / "a.yaml", modal)
-    with pytest.raises(ModelError, match=r"points have the shape \(3,\); it must be \(P, 3\)"):
-        save_modal_link(tmp_path / "a.json", modal, [0.0, 0.0, 0.0])

@@ -18,6 +18,7 @@ from scipy.linalg import eigvalsh
 from support.beam_assembly import assembled
 from support.errors import relative_error
 from support.flexible_arms import cantilever
+from support.modal_writer import save_modal_link
 
 from rne_dynamics.cli.main import main
 from rne_dynamics.errors import DescriptionError, ModelError
@@ -26,7 +27,7 @@ from rne_dynamics.model.assembly import assemble
 from rne_dynamics.model.flexible.arm import FlexibleArm
 from rne_dynamics.model.flexible.beam import Beam
 from rne_dynamics.model.flexible.beam_modes import beam_frequencies, modal_link
-from rne_dynamics.model.flexible.modal_file import load_modal_link, save_modal_link
+from rne_dynamics.model.flexible.modal_file import load_modal_link
 from rne_dynamics.model.flexible.nodal import nodal_link
 from rne_dynamics.model.flexible.nodal_mesh import NodalMesh
 from rne_dynamics.model.inertia import Inertia
