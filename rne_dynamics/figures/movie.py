@@ -57,11 +57,12 @@ def write_movie(
     shown = float(np.clip(span, SHORTEST, LONGEST))
     at = motion.time[0] + np.linspace(0.0, span, max(2, round(1e3 * shown / PERIOD)))
     rows = np.clip(np.searchsorted(motion.time, at), 0, len(motion.time) - 1)
-    palette = Image.new("P", (1, 1))
-    palette.putpalette(_palette(min(robot.n, len(COLORS))).ravel().tolist())
+    palette = _palette(min(robot.n, len(COLORS)))
     frames = []
     for k, picture in enumerate(_pictures(robot, motion, rows)):
-        frames.append(Image.fromarray(picture).quantize(palette=palette, dither=Image.Dither.NONE))
+        frame = Image.fromarray(_nearest(picture, palette))
+        frame.putpalette(palette.ravel().tolist())
+        frames.append(frame)
         progress((k + 1) / len(rows))
     frames[0].save(path, save_all=True, append_images=frames[1:], duration=PERIOD, loop=0)
 
@@ -74,6 +75,15 @@ def _palette(colors: int) -> Pixels:
         ramps.append(np.linspace(0.35, 1.0, SHADES)[:, None] * color)
         ramps.append(color + np.linspace(0.0, 1.0, SHADES + 2)[1:-1, None] * (1.0 - color))
     return np.asarray(np.rint(255.0 * np.vstack(ramps)), dtype=np.uint8)
+
+
+def _nearest(picture: Pixels, palette: Pixels) -> Pixels:
+    """Place of every pixel's colour in the palette, (height, width); Pillow's own is not the nearest for white."""
+    packed = picture.astype(np.int64) @ np.array([65536, 256, 1], dtype=np.int64)
+    found, where = np.unique(packed, return_inverse=True)
+    colors = np.stack([found // 65536, found // 256 % 256, found % 256], axis=1)
+    distance = ((colors[:, None] - palette.astype(np.int64)) ** 2).sum(axis=2)
+    return np.asarray(distance.argmin(axis=1).astype(np.uint8)[where].reshape(picture.shape[:2]))
 
 
 def _pictures(robot: Robot, motion: Motion, rows: Array) -> Iterator[Pixels]:
