@@ -213,5 +213,4 @@ def _plane(points: Array) -> Array:
     """Two directions, (2, 3), that span the best-fit plane of points, (samples, 3)."""
     directions = np.linalg.svd(points - points.mean(axis=0), full_matrices=False)[2][:2]
     largest = directions[np.arange(2), np.argmax(np.abs(directions), axis=1)]
-    upright: Array = directions * np.sign(largest)[:, None]  # so that the base's axes point right and up
-    return upright
+    return np.asarray(directions * np.sign(largest)[:, None])

@@ -47,8 +47,7 @@ class Plan(NamedTuple):
     @property
     def travel(self) -> Array:
         """Travel of each joint, largest less smallest position, rad or m; shape (n,)."""
-        travel: Array = np.ptp([self.moves[0].start, *(move.end for move in self.moves)], axis=0)
-        return travel
+        return np.asarray(np.ptp([self.moves[0].start, *(move.end for move in self.moves)], axis=0))
 
 
 def plan_moves(
@@ -153,8 +152,7 @@ def peak_effort(robot: RigidRobot, moves: tuple[Quintic, ...]) -> Array:
     references = [m.sample(t) for m in moves for t in np.linspace(0.0, m.duration, 41).tolist()]
     q, qd, qdd = (np.array(column) for column in zip(*references, strict=True))
     torque = inverse_dynamics(robot, q, qd, qdd) + friction_torque(robot, qd)
-    peak: Array = np.max(np.abs(torque), axis=0)
-    return peak
+    return np.asarray(np.max(np.abs(torque), axis=0))
 
 
 def start_posture(robot: RigidRobot, margin: Array | float = 0.0) -> Array:

@@ -127,8 +127,7 @@ def _coast(guidance: Guidance, time: Array, q: Array, qd: Array, last: float) ->
     motion = FloatingMotion.of(guidance.settings, q[at], friction=guidance.friction, step=COARSE)
     steps = max(1, round((time[-1] - time[at]) / COARSE))
     _, speeds = motion.run(qd[at], np.zeros((steps, guidance.robot.n)))
-    last_speed: Array = speeds[-1]
-    return last_speed
+    return np.asarray(speeds[-1])
 
 
 def _response(guidance: Guidance, push: Push, time: Array, q: Array, qd: Array) -> Response:

@@ -114,8 +114,7 @@ def _held(guidance: Guidance, response: Response) -> NDArray[np.bool_]:
     if not guidance.friction:
         return np.zeros(len(response.load), dtype=np.bool_)
     loaded = response.load != 0.0
-    held: NDArray[np.bool_] = loaded & (np.abs(response.load) <= static_friction(guidance.robot, response.load))
-    return held
+    return np.asarray(loaded & (np.abs(response.load) <= static_friction(guidance.robot, response.load)))
 
 
 def _not_moved(guidance: Guidance, response: Response, joints: Iterable[int]) -> tuple[str, str]:

@@ -115,8 +115,7 @@ def _shaded(normal: Array, color: Array) -> Array:
     diffuse = AMBIENT + (1.0 - AMBIENT) * np.clip(normal @ LIGHT, 0.0, 1.0)
     rim = 0.75 + 0.25 * np.clip(2.5 * normal[:, 2], 0.0, 1.0)  # darker outlines separate parts of one colour
     mirrored = GLOSS * np.clip(normal @ half, 0.0, 1.0) ** SHARP
-    shaded: Array = np.clip((rim * diffuse)[:, None] * color + mirrored[:, None], 0.0, 1.0)
-    return shaded
+    return np.asarray(np.clip((rim * diffuse)[:, None] * color + mirrored[:, None], 0.0, 1.0))
 
 
 def _hit(x: Array, y: Array, a: Array, b: Array, part: Part) -> tuple[Array, Array]:
@@ -176,8 +175,7 @@ def _floor(parts: list[Part], view: View, frame: Frame) -> Array:
         s = np.clip((here @ span) / max(float(span @ span), 1e-12), 0.0, 1.0)
         distance = np.linalg.norm(here - s[..., None] * span, axis=-1) / part.radius
         dark[rows, columns] = np.maximum(dark[rows, columns], np.clip(1.5 - distance, 0.0, 1.0))
-    shadowed: Array = image * (1.0 - SHADOW * dark * fade)[..., None]
-    return shadowed
+    return np.asarray(image * (1.0 - SHADOW * dark * fade)[..., None])
 
 
 def _pixels(frame: Frame, fine: int) -> tuple[Array, Array]:

@@ -57,8 +57,7 @@ def draw_schematic(axes: Any, drawn: Skeleton, view: View, row: int = 0, ghosts:
 
 
 def _row(values: Array, row: int) -> Array:
-    at: Array = np.atleast_2d(values)[row]
-    return at
+    return np.asarray(np.atleast_2d(values)[row])
 
 
 def _draw_bars(axes: Any, drawn: Skeleton, view: View, row: int, alpha: float) -> None:

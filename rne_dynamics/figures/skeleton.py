@@ -113,8 +113,7 @@ def skeleton(robot: Robot, q_tree: Array) -> Skeleton:
 
 
 def _at(poses: LinkPoses, place: int, point: Array) -> Array:
-    at: Array = poses.position[..., place, :] + poses.rotation[..., place, :, :] @ point
-    return at
+    return np.asarray(poses.position[..., place, :] + poses.rotation[..., place, :, :] @ point)
 
 
 def _bars(poses: LinkPoses, place: int, name: str, points: list[Array], own: dict[str, TreeJoint]) -> list[Bar]:
@@ -158,8 +157,7 @@ class View(NamedTuple):
 
     def project(self, points: Array) -> Array:
         """Coordinates right, up, and towards the reader, m; the shape of the points, (…, 3)."""
-        projected: Array = points @ self.axes.T
-        return projected
+        return np.asarray(points @ self.axes.T)
 
 
 def view_of(drawn: Skeleton) -> View:

@@ -150,8 +150,7 @@ class Inertia(Rebuilt):
             return inertia
         R = rotation_matrix(axes, "axes")
         turned: Array = R.T @ inertia @ R
-        symmetric: Array = 0.5 * (turned + turned.T)
-        return symmetric
+        return np.asarray(0.5 * (turned + turned.T))
 
     def moved(self, R: ArrayLike, p: ArrayLike) -> Inertia:
         """The same body seen from frame A, where the present frame sits at ``R_AB = R``, ``p_AB = p``."""

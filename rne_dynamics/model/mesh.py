@@ -77,8 +77,7 @@ class TriangleMesh:
     def extent(self) -> Array:
         """Sides of the bounding box along the axes, m; shape (3,)."""
         used = self.vertices[np.unique(self.triangles)]
-        sides: Array = used.max(axis=0) - used.min(axis=0)
-        return sides
+        return np.asarray(used.max(axis=0) - used.min(axis=0))
 
     def doubts(self) -> tuple[str, ...]:
         """Warnings about a mesh that can be computed but looks wrong, one sentence each, with the fix."""

@@ -98,8 +98,7 @@ def _in_plane(normal: Array) -> Array:
     """The unit vector across `normal` that is nearest to one of the frame's axes (of equally near ones, the first)."""
     k = int(np.argmax(np.abs(normal) < np.abs(normal).min() + 1e-9))
     across = np.eye(3)[k] - normal[k] * normal
-    unit: Array = across / np.linalg.norm(across)
-    return unit
+    return np.asarray(across / np.linalg.norm(across))
 
 
 def symmetry_planes(body: Inertia, *, tolerance: float = 1e-9) -> tuple[str, ...]:
@@ -190,5 +189,4 @@ def equivalent_box(mass: float, moments: ArrayLike) -> Array | None:
     floor = -6.0 / mass * 1e-9 * float(np.abs(about).max())
     if squares.min() < floor:
         return None
-    sides: Array = np.sqrt(np.maximum(squares, 0.0))
-    return sides
+    return np.asarray(np.sqrt(np.maximum(squares, 0.0)))

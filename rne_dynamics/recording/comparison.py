@@ -70,8 +70,7 @@ def mean(values: Array) -> Array:
     there = np.isfinite(values)
     count = there.sum(axis=0)
     total = np.where(there, values, 0.0).sum(axis=0)
-    result: Array = np.divide(total, count, out=np.full(values.shape[1], np.nan), where=count > 0)
-    return result
+    return np.asarray(np.divide(total, count, out=np.full(values.shape[1], np.nan), where=count > 0))
 
 
 def largest(values: Array) -> Array:

@@ -111,8 +111,7 @@ class _Assembly:
         )
 
     def _seconds(self, stamps: NDArray[np.int64]) -> Array:
-        seconds: Array = (stamps - self._start) / NANOSECONDS
-        return seconds
+        return np.asarray((stamps - self._start) / NANOSECONDS)
 
     def _near(self, topics: Sequence[str]) -> list[str]:
         """Those in the namespace of the joint states, if any are; those with most messages first."""
