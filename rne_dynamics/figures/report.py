@@ -80,7 +80,17 @@ class Report:
     def table(
         self, header: Sequence[str], rows: Sequence[Sequence[str]], *, left: int = 1, bad: Sequence[int] = ()
     ) -> None:
-        """Add a table: `left` columns of words, the others of numbers; `bad` rows are failures."""
+        """Add a table.
+
+        Parameters
+        ----------
+        header, rows
+            Text of the cells.
+        left
+            Number of columns with words, which are aligned left; the others are aligned right, for numbers.
+        bad
+            Rows that are marked as failures.
+        """
         head = "".join(_cell("th", text, k < left) for k, text in enumerate(header))
         body = "".join(
             f"<tr{_BAD if i in bad else ''}>{''.join(_cell('td', text, k < left) for k, text in enumerate(row))}</tr>\n"
