@@ -14,10 +14,11 @@ from rne_dynamics.compiling.jit import helper, kernel
 from rne_dynamics.control.checks import measured
 from rne_dynamics.control.closed_terms import closed_terms
 from rne_dynamics.control.friction_compensation import joint_compensation
+from rne_dynamics.control.gains import Gains
 from rne_dynamics.control.reference import Reference
 from rne_dynamics.control.rigid_terms import OwnTerms, own_terms, rigid_terms
 from rne_dynamics.control.terms import TorqueTerms
-from rne_dynamics.control.tracking_law import TrackingLaw, feedback
+from rne_dynamics.control.tracking_law import TrackingLaw, feedback, feedback_kernel
 from rne_dynamics.dispatch import mechanism_of
 from rne_dynamics.dynamics.declared.arm import Arm, arm_of
 from rne_dynamics.dynamics.declared.base_motion import BaseMotion
@@ -40,21 +41,17 @@ def decay_rate(p: float, d: float) -> float:
 decay_rate_helper = helper(decay_rate)
 
 
-@helper
-def put_correction(
-    table: Array, q: Array, qd: Array, reference: Reference, integral: Array, correction: Array
+@kernel
+def computed_torque_kernel(
+    model: Arm | OwnTerms, table: Array, q: Array, qd: Array, reference: Reference, integral: Array, terms: Array
 ) -> None:
-    """The acceleration that feedback asks for, (n,); `table` as in `ComputedTorque`."""
-    for j in range(qd.shape[0]):
-        correction[j] = (
-            table[GAIN_P, j] * (reference.q[j] - q[j]) + table[GAIN_D, j] * (reference.qd[j] - qd[j])
-            + table[GAIN_I, j] * integral[j]
-        )  # fmt: skip
+    """`ComputedTorque.law` of an open arm: `TorqueTerms` into the first rows of `terms`, (5 or more, n).
 
-
-@helper
-def put_friction(table: Array, q: Array, reference: Reference, terms: Array) -> None:
-    """`TorqueTerms` in the rows of `terms` after the four of `rigid_terms_kernel`: friction before feedback."""
+    `table` as in `ComputedTorque`.
+    """
+    correction = terms[4]  # filled last
+    feedback_kernel(table[GAIN_P], table[GAIN_I], table[GAIN_D], q, qd, reference.q, reference.qd, integral, correction)
+    rigid_terms(model, q, qd, reference.qdd, correction, terms)
     for j in range(q.shape[0]):
         terms[4, j] = terms[3, j] + table[VISCOUS_GAIN, j] * (reference.q[j] - q[j])
         terms[3, j] = joint_compensation(
@@ -63,25 +60,9 @@ def put_friction(table: Array, q: Array, reference: Reference, terms: Array) -> 
         )
 
 
-@kernel
-def computed_torque_kernel(
-    arm: Arm | OwnTerms, table: Array, q: Array, qd: Array, aim: Array, aim_qd: Array, aim_qdd: Array,
-    integral: Array, terms: Array,
-) -> None:
-    """`ComputedTorque.law` of an open arm: `TorqueTerms` into the rows of `terms`, (5 or more, n).
-
-    `table` as in `ComputedTorque`, the others as in the dynamics; NaN for a state that machine code refuses. Three
-    arrays are passed faster than a tuple.
-    """
-    reference, correction = Reference(aim, aim_qd, aim_qdd), terms[4]  # filled last by `put_friction`
-    put_correction(table, q, qd, reference, integral, correction)
-    rigid_terms(arm, q, qd, aim_qdd, correction, terms)
-    put_friction(table, q, reference, terms)
-
-
 @cache
 def _in_python() -> Callable[..., None]:
-    """`computed_torque_kernel` with machine code, from Python: controllers need it rarely, without compiling."""
+    """The kernel for models with machine code: controllers call the law rarely, and then without compiling."""
     return in_python(computed_torque_kernel)
 
 
@@ -103,8 +84,8 @@ class ComputedTorque(TrackingLaw):
     """
 
     name: ClassVar[str] = "computed torque"
-    #: The open arm with its base at rest; of a mechanism its tree.
-    arm: Arm = field(init=False, repr=False)
+    #: A `Predictor` can give it the state at which its effort acts.
+    compensates_delay: ClassVar[bool] = True
     #: Gains and friction of each joint, rows `GAIN_P` to `STEEPNESS`; shape (TABLE_ROWS, n).
     table: Array = field(init=False, repr=False)
     _nothing: Array = field(init=False, repr=False)
@@ -112,13 +93,12 @@ class ComputedTorque(TrackingLaw):
     def __post_init__(self) -> None:
         super().__post_init__()
         gains, compensation = self.gains, self.friction_compensation
-        tree = self.robot.open_tree
         table = np.zeros((TABLE_ROWS, self.robot.n))
         table[:SCALE] = gains.p, gains.d, gains.i, *self._friction
         if compensation is not None:
             table[SCALE], table[STEEPNESS] = compensation.scale, 1.0 / compensation.velocity_threshold
             table[VISCOUS_GAIN] = compensation.scale * self._friction.viscous * self._decay_rates
-        for name, value in (("arm", arm_of(tree)), ("table", table), ("_nothing", np.zeros(self.robot.n))):
+        for name, value in (("table", table), ("_nothing", np.zeros(self.robot.n))):
             object.__setattr__(self, name, value)
 
     @cached_property
@@ -126,9 +106,20 @@ class ComputedTorque(TrackingLaw):
         return np.array([decay_rate(p, d) for p, d in zip(self.gains.p, self.gains.d, strict=True)])
 
     @cached_property
-    def own_terms(self) -> OwnTerms | None:
-        """Machine code of the rigid-body terms; None for models that do not share code, and where there is none."""
-        return None if self.robot.loops else own_terms(self.robot.open_tree)
+    def model(self) -> Arm | OwnTerms:
+        """What `computed_torque_kernel` takes of an open arm with its base at rest."""
+        tree = self.robot.open_tree
+        return own_terms(tree) or arm_of(tree)
+
+    @property
+    def acceleration_gains(self) -> Gains:
+        """Its gains: they make accelerations, so that delays and oscillations can be judged by them."""
+        return self.gains
+
+    @property
+    def compiled(self) -> tuple[Arm | OwnTerms, Array] | None:
+        """Model and table for `computed_torque_kernel`; None of mechanisms, and of subclasses, whose law may differ."""
+        return None if type(self) is not ComputedTorque or self.robot.loops else (self.model, self.table)
 
     def law(
         self, q: Array, qd: Array, reference: Reference, integral: Array | None = None, *,
@@ -173,9 +164,9 @@ class ComputedTorque(TrackingLaw):
             return TorqueTerms(inertia, coriolis, gravity, self.friction_torque(aim_qd, passive), answer)
         terms = np.empty((5, n))
         summed = self._nothing if integral is None else measured(integral, n, "integral")
-        arm: Arm | OwnTerms = self.own_terms or self.arm
+        model = self.model
         if base_motion is not None:
-            arm = arm._replace(base=base_motion.packed(self.robot.gravity))
-        run = _in_python() if isinstance(arm, OwnTerms) else computed_torque_kernel
-        run(arm, self.table, q, qd, aim, aim_qd, desired, summed, terms)
+            model = model._replace(base=base_motion.packed(self.robot.gravity))
+        run = _in_python() if isinstance(model, OwnTerms) else computed_torque_kernel
+        run(model, self.table, q, qd, Reference(aim, aim_qd, desired), summed, terms)
         return TorqueTerms(*terms)

@@ -9,7 +9,6 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from rne_dynamics.control.computed_torque import ComputedTorque
 from rne_dynamics.control.reference import Reference
 from rne_dynamics.control.terms import TorqueTerms
 from rne_dynamics.control.thresholds import LONGEST_DELAY
@@ -32,6 +31,9 @@ class ControlLaw(Protocol):
       (n,), says which efforts were limited. Without it `integral` stays zero.
     - ``lowest_rate``: joint states per second below which the law is not stable, Hz. The `Supervisor` stops the arm
       below it. Without it no rate is too low.
+
+    The laws of this package promise more, each in its own file: `integrates`, `without_friction`, `acceleration_gains`,
+    `compensates_delay`, `compiled`. A law without them gets nothing that depends on them.
     """
 
     @property
@@ -161,7 +163,7 @@ def check_delay(law: ControlLaw | None, delay: float) -> None:
     """`ControlError` where `delay`, s, cannot be compensated with a law; 0 always can."""
     if not 0.0 <= delay <= LONGEST_DELAY:
         raise ControlError(f"command_delay is {delay} s; it must lie between 0 and {LONGEST_DELAY:g}")
-    if delay > 0.0 and law is not None and not isinstance(law, ComputedTorque):
+    if delay > 0.0 and law is not None and not getattr(law, "compensates_delay", False):
         raise ControlError(
             f"command_delay is {delay:g} s, but delays are compensated with ComputedTorque only, and the law is "
             f"{type(law).__name__}. Set it to 0"

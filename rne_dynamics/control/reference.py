@@ -6,8 +6,6 @@ from typing import NamedTuple
 
 from rne_dynamics.model.inertia import Array
 
-_new = tuple.__new__
-
 
 class Reference(NamedTuple):
     """Desired motion.
@@ -21,14 +19,3 @@ class Reference(NamedTuple):
     q: Array
     qd: Array
     qdd: Array
-
-
-class RowsReference(Reference):
-    """A reference whose arrays are the rows of one, ``q.base``, contiguous and writable: compiled code takes that."""
-
-    __slots__ = ()
-
-
-def rows_reference(rows: Array) -> RowsReference:
-    """The three rows of an array as `np.empty((3, n))` makes it."""
-    return _new(RowsReference, (rows[0], rows[1], rows[2]))  # half the time of RowsReference(…)

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import ClassVar
+from typing import ClassVar, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from rne_dynamics.compiling.jit import helper, kernel
+from rne_dynamics.compiling.jit import helper, inlined_kernel, kernel
 from rne_dynamics.control.checks import every_joint_driven, measured
 from rne_dynamics.control.friction_compensation import FrictionCompensation
 from rne_dynamics.control.gains import Gains, lowest_rate
@@ -18,6 +18,8 @@ from rne_dynamics.model.friction import JointFriction, joint_friction
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.mechanism import RigidRobot
 from rne_dynamics.model.rebuilt import Rebuilt
+
+_Law = TypeVar("_Law", bound="TrackingLaw")
 
 
 @helper
@@ -82,7 +84,7 @@ def integrate_error(
     return after
 
 
-@kernel
+@inlined_kernel
 def feedback_kernel(
     p: Array,
     i: Array,
@@ -147,6 +149,15 @@ class TrackingLaw(Rebuilt):
         if self.friction_compensation is None:
             return np.zeros(self.robot.n)
         return self.friction_compensation.torque(self._friction, aim_qd, passive)
+
+    @property
+    def integrates(self) -> bool:
+        """Whether it needs ∫e dt."""
+        return self.gains.integrates
+
+    def without_friction(self: _Law) -> _Law:
+        """The same law for an arm whose own electronics compensate friction."""
+        return replace(self, friction_compensation=None)
 
     @cached_property
     def lowest_rate(self) -> float:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from rne_dynamics.compiling.jit import helper, kernel
-from rne_dynamics.control.reference import Reference, rows_reference
+from rne_dynamics.control.reference import Reference
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.rebuilt import Rebuilt
 
@@ -55,7 +55,7 @@ class Path(Rebuilt):
         """
         out = np.empty((3, self.coefficients.shape[2]))
         _evaluate_at(self.coefficients, self.knots, s, rate, slope, out)
-        return rows_reference(out)
+        return Reference(*out)
 
     def samples(self, times: Array) -> Array:
         """`sample` at many path times, shape (rows,): position, velocity, acceleration; shape (rows, 3, n)."""
@@ -68,7 +68,7 @@ class Path(Rebuilt):
         """The reference `x` seconds after the knot of a piece: on the next knot still this piece's own end."""
         out = np.empty((3, self.coefficients.shape[2]))
         _evaluate(self.coefficients, piece, x, 1.0, 0.0, out)
-        return rows_reference(out)
+        return Reference(*out)
 
 
 def distinct(times: Array) -> Array:

@@ -11,15 +11,11 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from rne_dynamics.compiling.jit import helper, kernel
-from rne_dynamics.control.computed_torque import (
-    TABLE_ROWS,
-    ComputedTorque,
-    computed_torque_kernel,
-)
+from rne_dynamics.compiling.jit import kernel
+from rne_dynamics.control.computed_torque import TABLE_ROWS, computed_torque_kernel
 from rne_dynamics.control.guards import effort_limiter, effort_limits
 from rne_dynamics.control.guards.effort_limiter import EffortLimiter, Limited, limit_kernel
-from rne_dynamics.control.reference import Reference, RowsReference
+from rne_dynamics.control.reference import Reference
 from rne_dynamics.control.rigid_terms import OwnTerms
 from rne_dynamics.control.supervision.settings import Settings
 from rne_dynamics.control.terms import TorqueTerms
@@ -44,24 +40,15 @@ _TABLE, _INTEGRAL, _WEIGHTS, _STEP, _LAW_ROWS = columns(TABLE_ROWS, 1, len(_TERM
 
 @kernel
 def answer_kernel(
-    arm: Arm | OwnTerms, law: Array, aim: Array, q: Array, qd: Array, place: Array, speed: Array, memory: Array,
+    model: Arm | OwnTerms, law: Array, aim: Reference, q: Array, qd: Array, place: Array, speed: Array, memory: Array,
     answer: Array, flags: NDArray[np.uint8],
 ) -> int:
     """Into the rows of `answer`, (6, n): the terms, each times its weight, and the command; all flags together.
 
-    The law answers for `q` and `qd`; `place` and `speed` are measured, and limits hold for them. `arm` as for
-    `computed_torque_kernel`, `law` with the rows named above, `aim` (3, n) the reference, `memory` the limiter's;
-    `flags` as for `limit_kernel`.
+    The law answers for `q` and `qd`; `place` and `speed` are measured, and limits hold for them. `law` has the rows
+    named above, `memory` is the limiter's; `flags` as for `limit_kernel`.
     """
-    computed_torque_kernel(arm, law[:_INTEGRAL], q, qd, aim[0], aim[1], aim[2], law[_INTEGRAL], answer)
-    return _limited(law, place, speed, memory, answer, flags)
-
-
-@helper
-def _limited(
-    law: Array, place: Array, speed: Array, memory: Array, answer: Array, flags: NDArray[np.uint8]
-) -> int:
-    """Weigh the terms, sum them up and limit the sum; all flags together."""
+    computed_torque_kernel(model, law[:_INTEGRAL], q, qd, aim, law[_INTEGRAL], answer)
     fast = False
     for j in range(speed.shape[0]):
         for row in range(_COMMAND):
@@ -100,29 +87,27 @@ class QuickAnswer:
 
     Parameters
     ----------
-    law
-        Of an open arm.
+    compiled
+        As of `ComputedTorque`.
     compensated
         Terms that the hardware adds itself.
     """
 
-    def __init__(self, law: ComputedTorque, compensated: frozenset[str]) -> None:
-        n = law.robot.n
-        arm: Arm | OwnTerms = law.own_terms or law.arm
-        self._arm = arm._replace(base=arm.base.copy())
+    def __init__(self, compiled: tuple[Arm | OwnTerms, Array], compensated: frozenset[str]) -> None:
+        model, table = compiled
+        n = table.shape[1]
+        self._model = model._replace(base=model.base.copy())
         self._law = np.zeros((_LAW_ROWS, n))
-        self._law[:_INTEGRAL] = law.table
+        self._law[:_INTEGRAL] = table
         for row, name in enumerate(_TERMS, _WEIGHTS):
             self._law[row] = name not in compensated
-        self._reference: Reference | None = None
-        self._copy = np.zeros((3, n))  # of that one, for the kernel
         self._integral: Array | None = None
         self._feedback = 1.0
         self._flags = np.zeros(n, np.uint8)
 
     def move_base(self, base: Array) -> None:
         """How the base moves from now on, as `BaseMotion.packed` gives it; shape (12,)."""
-        self._arm.base[:] = base
+        self._model.base[:] = base
 
     def answer(
         self, q: Array, qd: Array, reference: Reference, feedback: float, integral: Array, limiter: EffortLimiter,
@@ -150,12 +135,7 @@ class QuickAnswer:
         ControlError
             As `EffortLimiter.limit`.
         """
-        law, aim = self._law, reference.q.base if type(reference) is RowsReference else None
-        if aim is None:
-            aim = self._copy
-            if reference is not self._reference:  # an arm that is held has the same one every cycle
-                aim[0], aim[1], aim[2] = reference
-                self._reference = reference
+        law = self._law
         law[_STEP, 0] = dt
         if integral is not self._integral:
             law[_INTEGRAL] = self._integral = integral
@@ -163,7 +143,7 @@ class QuickAnswer:
             law[_WEIGHTS + _FEEDBACK] = self._feedback = feedback
         place, speed = measured or (q, qd)
         answer, flags = np.empty((_ROWS, len(q))), self._flags
-        together = answer_kernel(self._arm, law, aim, q, qd, place, speed, limiter.memory, answer, flags)
+        together = answer_kernel(self._model, law, reference, q, qd, place, speed, limiter.memory, answer, flags)
         command, changed = answer[_COMMAND], together & ~RUNAWAY
         if together < 0:
             limiter.judge(together, dt, command, flags)  # raises
@@ -173,8 +153,6 @@ class QuickAnswer:
 
 
 def quick_answer(settings: Settings) -> QuickAnswer | None:
-    """Where there is one: for computed torque of an open arm."""
-    law = settings.tracking
-    if type(law) is not ComputedTorque or settings.robot.loops:  # a subclass may have another `law`
-        return None
-    return QuickAnswer(law, settings.compensated)
+    """Where there is one: for a law that promises what `computed_torque_kernel` takes."""
+    compiled = getattr(settings.tracking, "compiled", None)
+    return None if compiled is None else QuickAnswer(compiled, settings.compensated)

@@ -17,8 +17,6 @@ class HoldingBound:
 
     def __init__(self) -> None:
         self._yielding = False
-        self._bound = self._held = np.zeros(0)
-        self._bound_now = self._held_now = np.zeros(0)  # copies that can be written to: nothing else is compiled
 
     def moved(self, held: Array, q: Array, settings: Settings) -> tuple[Array, str] | None:
         """The new held position, and the cause when it begins to move; None where `held` stays.
@@ -29,17 +27,11 @@ class HoldingBound:
             Held and measured position, rad or m; shape (n,).
         settings
             With the bound.
-
-        `q` is contiguous and can be written to, though it is not.
         """
         bound = settings.holding_error
         if bound is None:
             return None
-        if bound is not self._bound:
-            self._bound, self._bound_now = bound, bound.copy()
-        if held is not self._held:  # an arm at rest has the same one every cycle
-            self._held, self._held_now = held, held.copy()
-        if _within(self._held_now, q, self._bound_now):
+        if _within(held, q, bound):
             self._yielding = False
             return None
         error = held - q

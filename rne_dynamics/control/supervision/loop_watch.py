@@ -17,7 +17,6 @@ from typing import NamedTuple
 import numpy as np
 
 from rne_dynamics.compiling.jit import kernel
-from rne_dynamics.control.computed_torque import ComputedTorque
 from rne_dynamics.control.gains import Gains, tolerated_delay
 from rne_dynamics.control.reference import Reference
 from rne_dynamics.control.supervision.settings import Settings
@@ -152,7 +151,7 @@ class Measured(NamedTuple):
 
 
 class LoopWatch:
-    """Watches the loop of computed torque; other laws, whose gains have other units, get all of their feedback."""
+    """Watches the loop of laws whose gains make accelerations; others get all of their feedback."""
 
     def __init__(self, settings: Settings, before: float = 0.0) -> None:
         """`before`: what was known of the delay before this start, s."""
@@ -170,8 +169,7 @@ class LoopWatch:
 
     def adopt(self, settings: Settings) -> None:
         """Other settings; with other gains an oscillation is forgotten."""
-        law = settings.tracking
-        gains = law.gains if isinstance(law, ComputedTorque) else None
+        gains: Gains | None = getattr(settings.tracking, "acceleration_gains", None)
         if gains is not self._gains:
             self._lowered, self.text = 1.0, ""
         self._settings, self._gains, self._tolerated = settings, gains, math.inf
@@ -239,9 +237,8 @@ class LoopWatch:
         self.damping = min(self.damping * math.exp(min(passed / REGAINED, 1.0)), 1.0)
         coarse = np.maximum(LEAST_SWAY * self._places[LIMIT], SWAY_STEPS * finest / passed)
         kept = GROWING if guided or t < self._lowered_at + CALMING else KEPT  # pushes make gears swing too
-        # copies: the reference's arrays may be read-only
-        j = swing_kernel(self._places, np.array(aim.q), state.q, finest, kept, t)
-        j = max(j, swing_kernel(self._speeds, np.array(aim.qd), state.qd, coarse / ENCODER_STEPS, kept, t))
+        j = swing_kernel(self._places, aim.q, state.q, finest, kept, t)
+        j = max(j, swing_kernel(self._speeds, aim.qd, state.qd, coarse / ENCODER_STEPS, kept, t))
         if j < 0:
             return ""
         self._memory[:, COUNT], self._lowered_at = -SWING_PAUSE, t

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Literal
 
 from rne_dynamics.control.checks import check_number, frozen_vector
@@ -16,7 +16,6 @@ from rne_dynamics.control.startup.payload_estimate import PayloadTest
 from rne_dynamics.control.streaming.limits import StreamLimits
 from rne_dynamics.control.supervision.stop_plan import StopPlan
 from rne_dynamics.control.thresholds import ASSUMED_RATE
-from rne_dynamics.control.tracking_law import TrackingLaw
 from rne_dynamics.errors import ControlError
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.mechanism import RigidRobot
@@ -131,8 +130,8 @@ class Settings:
             n, names = self.robot.n, self.robot.joint_names
             error = frozen_vector(self.holding_error, n, "holding error", lowest=0.0, finite=False, names=names)
             object.__setattr__(self, "holding_error", error)
-        if isinstance(self.tracking, TrackingLaw) and "friction" in self.compensated:  # nor is there friction to damp
-            object.__setattr__(self, "tracking", replace(self.tracking, friction_compensation=None))
+        if "friction" in self.compensated and hasattr(self.tracking, "without_friction"):  # nor is there any to damp
+            object.__setattr__(self, "tracking", self.tracking.without_friction())
         check_delay(self.tracking, self.command_delay)
         if self.base is not None:
             self._check_base()

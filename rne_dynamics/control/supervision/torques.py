@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from rne_dynamics.closed_chain.following import Follower
 from rne_dynamics.control.closed_terms import closed_terms
-from rne_dynamics.control.computed_torque import ComputedTorque
 from rne_dynamics.control.control_law import next_integral, terms_of
 from rne_dynamics.control.damping_limits import lowered
 from rne_dynamics.control.gravity_compensation import GravityCompensation
@@ -23,7 +22,6 @@ from rne_dynamics.control.supervision.settings import Settings
 from rne_dynamics.control.supervision.watch import PeriodWatch
 from rne_dynamics.control.terms import TorqueTerms
 from rne_dynamics.control.thresholds import CALM, LONGEST_GAP, SAFETY
-from rne_dynamics.control.tracking_law import TrackingLaw
 from rne_dynamics.dispatch import bias_torque, follower, gravity_torque, inverse_dynamics, mechanism_of
 from rne_dynamics.dynamics.declared.base_motion import BaseMotion
 from rne_dynamics.errors import AssemblyError, SingularPostureError
@@ -68,18 +66,18 @@ class Torques:
         """Other laws or another payload; the loops go on where they are."""
         robot, posture = settings.robot, self.posture
         self._settings = settings
-        law, delay = settings.tracking, settings.command_delay
-        self._integrates = law.gains.integrates if isinstance(law, TrackingLaw) else hasattr(law, "next_integral")
+        law: Any = settings.tracking
+        self._integrates = getattr(law, "integrates", hasattr(law, "next_integral"))
         self.loops = follower(robot, posture)
         self._damped = self._braked = GravityCompensation(robot, np.zeros(robot.n))
         self._floating, self._inertia_period = settings.floating, self.period.longest
         self.quick, self.missed = quick_answer(settings), MissedEffort(settings.limits.effort)
         self.move_base(self._base)
         before, self.predictor = self.predictor, None
-        if isinstance(law, ComputedTorque) and delay > 0.0:
+        if law is not None and settings.command_delay > 0.0:  # which only some laws take, see `check_delay`
             from rne_dynamics.control.prediction import Predictor  # with forward dynamics, which few arms need
 
-            self.predictor = Predictor(law, delay, settings.compensated, before)
+            self.predictor = Predictor(law, settings.command_delay, settings.compensated, before)
 
     def move_base(self, motion: BaseMotion | None) -> None:
         """How the base moves from now on; None for a base at rest."""
@@ -210,9 +208,7 @@ class Torques:
         """Efforts that explain an acceleration, (n,), without what the hardware adds and without friction."""
         robot, compensated = self._settings.robot, self._settings.compensated
         if (mechanism := mechanism_of(robot)) is not None:  # the loops do not allow measured rates exactly
-            # copies: a read-only array would have the kernel compiled anew while a motor runs away
-            q, qd, qdd, zero = (np.array(x) for x in (q, qd, qdd, self._zero))
-            inertia, coriolis, gravity, *_ = closed_terms(mechanism, q, qd, qdd, zero, self.posture, self._base)
+            inertia, coriolis, gravity, *_ = closed_terms(mechanism, q, qd, qdd, self._zero, self.posture, self._base)
             effort: Array = inertia
             for name, part in (("coriolis", coriolis), ("gravity", gravity)):
                 effort = effort if name in compensated else effort + part

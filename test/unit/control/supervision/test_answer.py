@@ -14,7 +14,8 @@ from rne_dynamics.compiling.jit import COMPILED
 from rne_dynamics.control.computed_torque import ComputedTorque
 from rne_dynamics.control.friction_compensation import FrictionCompensation
 from rne_dynamics.control.gains import Gains
-from rne_dynamics.control.reference import Reference, rows_reference
+from rne_dynamics.control.reference import Reference
+from rne_dynamics.control.rigid_terms import OwnTerms
 from rne_dynamics.control.supervision.answer import OVERSPEED
 from rne_dynamics.control.supervision.output import Counters, Output
 from rne_dynamics.control.supervision.torques import Torques
@@ -102,8 +103,8 @@ def test_the_law_without_limits_is_that_of_the_general_kernels():
     """As in dead reckoning, and on a moving base."""
     rng = np.random.default_rng(5)
     general, own = arm().tracking, arm(robot=SHARED).tracking
-    assert general.own_terms is None
-    assert (own.own_terms is not None) == COMPILED
+    assert not isinstance(general.model, OwnTerms)
+    assert isinstance(own.model, OwnTerms) == COMPILED
     for base in (None, rne.BaseMotion(angular_velocity=(0.3, -0.2, 0.5), linear_acceleration=(1.0, 2.0, -0.5))):
         q, qd, reference = state(rng, 1.0)
         expected = general.law(q, qd, reference, 0.1 * q, base_motion=base)
@@ -154,7 +155,7 @@ def test_a_reference_in_rows_is_the_same_reference_also_after_a_pickle():
     """What a motion gives goes to the kernel without a copy; a pickle makes three arrays of it."""
     torques, output = Torques(arm()), Output(arm())
     q, qd, reference = state(np.random.default_rng(4), 0.5)
-    rows = rows_reference(np.array(reference))
+    rows = Reference(*np.array(reference))
     assert torques.quick is not None
     answers = []
     for given in (reference, rows, pickle.loads(pickle.dumps(rows)), rows):
