@@ -125,9 +125,7 @@ def _points(trajectory: Quintic | SampledTrajectory) -> SampledTrajectory:
     if isinstance(trajectory, SampledTrajectory):
         return trajectory
     if isinstance(trajectory, Quintic):
-        rest = np.zeros((2, len(trajectory.start)))
-        ends = np.array([trajectory.start, trajectory.end])
-        return SampledTrajectory(np.array([0.0, trajectory.duration]), ends, rest, rest)
+        return trajectory.points()
     raise TrajectoryError(
         f"a {type(trajectory).__name__} has no points to shape; give a Quintic or a SampledTrajectory, or follow "
         "Shaped(trajectory, shaper) itself"

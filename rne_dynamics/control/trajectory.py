@@ -110,9 +110,12 @@ class Quintic(Rebuilt):
 
     def samples(self, times: Array) -> Array:
         """`sample` at many times, shape (rows,): positions, velocities, accelerations, shape (rows, 3, n)."""
-        points = np.array([self.start, self.end])
-        rest = np.zeros_like(points)
-        return SampledTrajectory(np.array([0.0, self.duration]), points, rest, rest).samples(times)
+        return self.points().samples(times)
+
+    def points(self) -> SampledTrajectory:
+        """The same motion as two points."""
+        rest = np.zeros((2, len(self.start)))
+        return SampledTrajectory(np.array([0.0, self.duration]), np.array([self.start, self.end]), rest, rest)
 
 
 def quintic_duration(

@@ -18,7 +18,7 @@ from support.supervised import Rig, settings
 
 from rne_dynamics.control.supervision.settings import Settings, StartCheck
 from rne_dynamics.control.supervision.states import DRIVING, SILENT, Mode
-from rne_dynamics.control.supervision.stop_plan import StopPlan
+from rne_dynamics.control.supervision.stop_plan import NO_STOP, StopPlan
 from rne_dynamics.errors import RneDynamicsError
 from rne_dynamics.model.inertia import Array
 
@@ -193,7 +193,7 @@ class Episode(Happenings):
         planned = plan.brake_time + plan.hold_time + plan.ramp_time
         # one that holds without end may fall back to dead reckoning, or be ended, at any time
         under_way = rig.supervisor._stop
-        if plan.policy == "hold" and under_way is not None and np.isinf(under_way.down_from):
+        if plan.policy == "hold" and under_way != NO_STOP and np.isinf(under_way.down_from):
             self.stopping_since = rig.now
         if rig.now - self.stopping_since > planned + STOP_GRACE + (0.1 if rig.supervisor.dead_reckoning else 0.0):
             self._fail(f"a stop has not ended {rig.now - self.stopping_since - planned:.3f} s after its time")

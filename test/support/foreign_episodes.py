@@ -275,7 +275,7 @@ class ForeignEpisode(Episode):
         fast = np.abs(self.rig.speeds[-round(self.cycle / TICK):]).max(axis=0) / supervisor.settings.limits.velocity
         stop, q = supervisor._stop, self.rig.simulator.state.q
         held = supervisor.mode in DRIVING or (
-            supervisor.mode is Mode.STOPPING and stop is not None and stop.stage(self.rig.now) in SUPPORTED
+            supervisor.mode is Mode.STOPPING and stop.stage(self.rig.now) in SUPPORTED
         )
         # nobody leads a guided arm here: one of other masses falls, and what its mechanical stop does to it is no throw
         struck = supervisor.mode is Mode.FLOATING and ((q < self.robot.lower) | (q > self.robot.upper)).any()

@@ -16,6 +16,7 @@ from rne_dynamics.control.motion.limits import MotionLimits
 from rne_dynamics.control.motion.tolerances import Tolerances
 from rne_dynamics.control.supervision.settings import Settings
 from rne_dynamics.control.supervision.states import Mode
+from rne_dynamics.control.supervision.stop_plan import NO_STOP
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.robot import RobotModel
 
@@ -240,7 +241,7 @@ class Happenings:
         self.rig.simulator.advance(steps, self.wrenches)
         self.rig.now += steps * self.period
         under_way = self.rig.supervisor._stop
-        if under_way is not None and np.isinf(under_way.down_from):
+        if under_way != NO_STOP and np.isinf(under_way.down_from):
             self.stopping_since = self.rig.now  # one that holds without end has not begun to end
 
     # the arm

@@ -157,7 +157,7 @@ class LostStates(ForeignEpisode):
         self.story.append(f"{kind} at {at:.2f}: lost for {lost:.3f} s")
         began, brake = rig.now, supervisor.settings.states.timeout + supervisor.settings.stop.brake_time
         while rig.now - began < lost and supervisor.mode in {STOPPING, FLOATING, *DRIVING}:
-            if supervisor._stop is not None and supervisor._stop.stage(rig.now) in (Stage.FADE, Stage.OVER):
+            if supervisor._stop.stage(rig.now) in (Stage.FADE, Stage.OVER):
                 break
             rig.run(STEP, corrupt=lambda state: None)
             end = self.fast

@@ -37,7 +37,7 @@ from rne_dynamics.control.gate.settings import (
 from rne_dynamics.control.gate.states import GateStates
 from rne_dynamics.control.guards.effort_limiter import EFFORT, RATE, EffortLimiter, Limited
 from rne_dynamics.control.guards.effort_limits import VelocityInForce
-from rne_dynamics.control.supervision.stop_plan import Stage, Stop
+from rne_dynamics.control.supervision.stop_plan import NO_STOP, Stage
 from rne_dynamics.control.thresholds import BACK, GAP, LONGEST_STEP, OVERSPEED
 from rne_dynamics.errors import ControlError, RneDynamicsError
 from rne_dynamics.model.inertia import Array
@@ -74,7 +74,6 @@ class EffortGate:
         self.q[:] = settings.robot.neutral
         self._limiter, self._velocity = EffortLimiter(settings.limits), VelocityInForce(settings.limits.velocity)
         self._hold, self._allowed = self._new_hold(), np.zeros(n)
-        self._stop: Stop | None = None
         self._after = FAULT
         self._limited: tuple[Array, Limited] | None = None
         self._sent_at = -math.inf
@@ -91,7 +90,7 @@ class EffortGate:
         self._limiter.start(np.zeros(self.settings.robot.n))
         self.commands = CommandStream(self.settings.robot.joint_names, self.counters)
         self._began = now
-        self._stop, self._blend_from, self._support = None, math.nan, 1.0
+        self._stop, self._blend_from, self._support = NO_STOP, math.nan, 1.0
         self._dead_reckoning = self._distrusted = self._dropped = self._asked = self._ending = False
 
     # -- settings -----------------------------------------------------------------------------------------------------
@@ -147,7 +146,7 @@ class EffortGate:
         self._asked, self._ending = True, self._ending or ending
         if self.mode is PASSING:
             self._take_over(now, why, after=RELEASED)
-        elif self.mode is STOPPING and ending and self._stop is not None:
+        elif self.mode is STOPPING and ending:
             self._stop = self._stop.ended_by(now, self.settings.stop)
         elif self.mode is not STOPPING and self.mode not in (INACTIVE, UNCONFIGURED):
             self._enter(INACTIVE if ending else RELEASED, why)
@@ -326,8 +325,7 @@ class EffortGate:
             self._hold.gravity = self._hold.torque(self.q, np.zeros(len(self.q)))[0]
         except RneDynamicsError as error:  # the gravity torque of the posture before it stays
             self.counters.failure = str(error)
-        if self._stop is not None:
-            self._stop = self._stop.ended_by(now, self.settings.stop)
+        self._stop = self._stop.ended_by(now, self.settings.stop)
 
     def _held(self, now: float) -> Array:
         """Gravity torque and damping of the last state; gravity torque alone where that is too old."""
@@ -337,7 +335,6 @@ class EffortGate:
 
     def _drive(self, now: float) -> GateEffort:
         """The gate's own effort."""
-        assert self._stop is not None
         target = np.zeros(self.settings.robot.n)
         self._watch_speed(now)
         support = 0.0 if self._dropped else self._stop.support(now)
@@ -356,7 +353,7 @@ class EffortGate:
         over = self._dropped or self._stop.stage(now) is Stage.OVER
         if not over or limited.command.any():
             return GateEffort(limited.command)
-        self._stop, self._dead_reckoning = None, False
+        self._stop, self._dead_reckoning = NO_STOP, False
         self._enter(INACTIVE if self._ending else self._after, self.cause)
         return GateEffort(limited.command, last=True)
 
@@ -374,7 +371,7 @@ class EffortGate:
     def _hand_back(self, now: float, cause: str) -> None:
         """Pass efforts again; the gate's own effort fades out."""
         self._blend_from = now if self.mode is STOPPING else math.nan
-        self._stop, self._asked = None, False
+        self._stop, self._asked = NO_STOP, False
         self._enter(PASSING, cause)
 
     # -- inside -------------------------------------------------------------------------------------------------------

@@ -70,9 +70,13 @@ class StateFilter:
     def __init__(self, limits: StateLimits) -> None:
         self._whole, self._clock = np.zeros(memory.WHOLE, dtype=np.int64), np.zeros(memory.SIZE)
         self._table = np.zeros((memory.TABLE, len(limits.joints)))
-        #: `finest` is the smallest change of each position so far, rad or m; shape (n,).
-        self._expected, self._asked, self._push, self.finest = (
-            self._table[row] for row in (memory.EXPECTED, memory.ASKED, memory.PUSH, memory.FINEST)
+        self._expected, self._asked, self._push = (
+            self._table[row] for row in (memory.EXPECTED, memory.ASKED, memory.PUSH)
+        )
+        #: Positions and velocities of the last good state, unwrapped; what unwrapping has added to the positions; the
+        #: smallest change of each position so far. rad or m, and per s; shape (n,) each, the filter's own memory.
+        self.place, self.speed, self.unwrapped, self.finest = (
+            self._table[row] for row in (memory.PLACE, memory.SPEED, memory.UNWRAPPED, memory.FINEST)
         )
         self._inertia: Array = np.ones(len(limits.joints))
         self.limits = limits
@@ -92,22 +96,6 @@ class StateFilter:
     def late(self) -> float:
         """How much later the last good state came than the least late one of its time base, s; 0 where unknown."""
         return float(self._clock[memory.LATER])
-
-    @property
-    def place(self) -> Array:
-        """Positions of the last good state, unwrapped, rad or m; shape (n,): the filter's own memory."""
-        return np.asarray(self._table[memory.PLACE])
-
-    @property
-    def speed(self) -> Array:
-        """Velocities of the last good state, rad/s or m/s; shape (n,): the filter's own memory."""
-        return np.asarray(self._table[memory.SPEED])
-
-    @property
-    def unwrapped(self) -> Array:
-        """What unwrapping has added to the last good positions, rad; shape (n,): the filter's own memory."""
-        unwrapped: Array = self._table[memory.UNWRAPPED]
-        return unwrapped
 
     @property
     def borne(self) -> Array:

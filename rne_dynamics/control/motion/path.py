@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from rne_dynamics.compiling.jit import helper, kernel
+from rne_dynamics.compiling.jit import helper, inlined_kernel, kernel
 from rne_dynamics.control.reference import Reference
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.rebuilt import Rebuilt
@@ -54,7 +54,7 @@ class Path(Rebuilt):
         q(s), q'(s) rate and q''(s) rate² + q'(s) slope, by the chain rule.
         """
         out = np.empty((3, self.coefficients.shape[2]))
-        _evaluate_at(self.coefficients, self.knots, s, rate, slope, out)
+        evaluate_path(self.coefficients, self.knots, s, rate, slope, out)
         return Reference(*out)
 
     def samples(self, times: Array) -> Array:
@@ -66,8 +66,8 @@ class Path(Rebuilt):
 
     def in_piece(self, piece: int, x: float) -> Reference:
         """The reference `x` seconds after the knot of a piece: on the next knot still this piece's own end."""
-        out = np.empty((3, self.coefficients.shape[2]))
-        _evaluate(self.coefficients, piece, x, 1.0, 0.0, out)
+        out = np.zeros((3, self.coefficients.shape[2]))
+        add_piece(self.coefficients, piece, x, 1.0, 0.0, out)
         return Reference(*out)
 
 
@@ -91,57 +91,29 @@ def piece_at(knots: Array, s: float) -> int:
     return piece
 
 
-@helper
-def _polynomial(coefficients: Array, piece: int, j: int, x: float) -> tuple[float, float, float]:
-    """Value, first and half of the second derivative of one piece of a joint, by Horner's scheme."""
-    q = first = half = 0.0
-    for k in range(5, -1, -1):
-        half = half * x + first
-        first = first * x + q
-        q = q * x + coefficients[piece, k, j]
-    return q, first, half
-
-
-@helper
-def evaluate(coefficients: Array, piece: int, x: float, rate: float, slope: float, out: Array) -> None:
-    """Position, velocity and acceleration in time of one piece."""
-    for j in range(out.shape[1]):
-        q, first, half = _polynomial(coefficients, piece, j, x)
-        out[0, j] = q
-        out[1, j] = first * rate
-        out[2, j] = 2.0 * half * rate * rate + first * slope
-
-
-@helper
+@inlined_kernel
 def add_piece(coefficients: Array, piece: int, x: float, rate: float, slope: float, out: Array) -> None:
-    """As `evaluate`, added to `out`."""
+    """Add position, velocity and acceleration in time of one piece to `out`, by Horner's scheme."""
     for j in range(out.shape[1]):
-        q, first, half = _polynomial(coefficients, piece, j, x)
+        q = first = half = 0.0  # value, first and half of the second derivative
+        for k in range(5, -1, -1):
+            half = half * x + first
+            first = first * x + q
+            q = q * x + coefficients[piece, k, j]
         out[0, j] += q
         out[1, j] += first * rate
         out[2, j] += 2.0 * half * rate * rate + first * slope
 
 
-@helper
+@inlined_kernel
 def evaluate_path(coefficients: Array, knots: Array, s: float, rate: float, slope: float, out: Array) -> None:
     """`Path.sample`."""
     piece, last = piece_at(knots, s), knots.shape[0] - 1
+    out[:] = 0.0
     if piece < 0:
-        evaluate(coefficients, 0, 0.0, 0.0, 0.0, out)
+        add_piece(coefficients, 0, 0.0, 0.0, 0.0, out)
     else:
-        evaluate(coefficients, piece, s - knots[piece] if piece < last else 0.0, rate, slope, out)
-
-
-@kernel
-def _evaluate(coefficients: Array, piece: int, x: float, rate: float, slope: float, out: Array) -> None:
-    """`Path.in_piece`."""
-    evaluate(coefficients, piece, x, rate, slope, out)
-
-
-@kernel
-def _evaluate_at(coefficients: Array, knots: Array, s: float, rate: float, slope: float, out: Array) -> None:
-    """`Path.sample`."""
-    evaluate_path(coefficients, knots, s, rate, slope, out)
+        add_piece(coefficients, piece, s - knots[piece] if piece < last else 0.0, rate, slope, out)
 
 
 @kernel

@@ -98,7 +98,7 @@ class Efforts(Transitions):
             self._followed = True
             return self._limited(torques.floating(q, qd, self.loop.damping), now)
         if self.mode is STOPPING and self._at_rest(now):
-            return self._limited(self._damped(now), now, self._support(now))
+            return self._limited(self._damped(now), now, self._stop.support(now))
         reference = self.queue.advance(stamp, self.speed)
         ended = self.queue.judge(stamp, q, qd)
         if ended is not None and ended is Ending.PATH:
@@ -151,7 +151,7 @@ class Efforts(Transitions):
 
     def _damped(self, now: float) -> TorqueTerms:
         """Gravity and damping of a stop, as far as it still supports the arm."""
-        support, torques = self._support(now), self._torques
+        support, torques = self._stop.support(now), self._torques
         terms = torques.damped(self.q, self.qd, support)
         # for dead reckoning of joints whose reading is frozen: the damping of the others moves them too
         own = torques.held * torques.inverse.dot(terms.feedback)
@@ -210,9 +210,9 @@ class Efforts(Transitions):
 
     def _take_energy(self, runaway: Runaway, now: float) -> Effort:
         """The effort of a stop after a joint was too fast, and while the motors of a guided arm are tested."""
-        terms = self._torques.damped(self.q, self.qd, self._support(now), hard=True)
+        terms = self._torques.damped(self.q, self.qd, self._stop.support(now), hard=True)
         allowed = self._allowed(runaway, now, terms.total)
-        if runaway.proved and self._stop is not None and self._stop.stage(now) is not Stage.OVER:
+        if runaway.proved and self.mode is STOPPING and self._stop.stage(now) is not Stage.OVER:
             self._stop = Stop(now, now, 0.0)
             self.cause += "; the motors do not brake it, so the efforts are cut"
         self._at_rest(now)
@@ -224,7 +224,7 @@ class Efforts(Transitions):
     def _bridge(self, now: float) -> Effort | None:
         """Feedforward along the reference until the next state or the time-out; None if that is what was sent last."""
         if self.mode is FLOATING or not self._drives or self._at_rest(now):
-            terms = self._torques.only_support(self._gravity, self._support(now))
+            terms = self._torques.only_support(self._gravity, self._stop.support(now))
         else:
             try:
                 ahead = self.queue.ahead(self.stamp + round((now - self.arrival) * NANOSECONDS))
@@ -240,7 +240,7 @@ class Efforts(Transitions):
     def _reckoned_effort(self, now: float) -> Effort:
         """Dead reckoning: along the braking reference, then the support of where it ends, released in time."""
         stamp = self._reckoned[0] + round((now - self._reckoned[1]) * NANOSECONDS)
-        terms = self._torques.only_support(self._gravity, self._support(now))
+        terms = self._torques.only_support(self._gravity, self._stop.support(now))
         if not self._at_rest(now):
             try:
                 terms = self._torques.along(self.queue.advance(stamp, self.speed, reckoning=True), braking=True)

@@ -15,6 +15,7 @@ from rne_dynamics.control.supervision.states import (
     UNCONFIGURED,
     WAITING,
 )
+from rne_dynamics.control.supervision.stop_plan import NO_STOP
 from rne_dynamics.control.thresholds import BACK, GAP, NANOSECONDS, PERIODS
 from rne_dynamics.errors import StateError, StateProblem
 from rne_dynamics.model.inertia import Array
@@ -132,7 +133,7 @@ class Observation(Efforts):
         if now - self._output.at >= self.settings.states.timeout:  # a process that slept: drives have let go meanwhile
             self._output.start_from(reported, self._torques.gravity(self.q))
         if self._stopped_by_loss and self._after is not INACTIVE:
-            self._stop = None
+            self._stop = NO_STOP
             self._hold("joint states are back")
             self._begin_check()
         else:

@@ -114,3 +114,7 @@ class Stop:
         if not math.isinf(self.down_from):
             return self
         return Stop(self.hold_from, max(self.hold_from, now) + plan.hold_time, plan.ramp_time)
+
+
+#: Where none is under way: all of the support.
+NO_STOP = Stop(math.inf, math.inf, 0.0)

@@ -94,7 +94,7 @@ class Supervisor(Observation):
         other.stop(0.004, "warm-up", ending=True)
         other.effort(4_000_000, 0.5)
         other.tick(100.0)
-        StartGate(self.settings, self._torques.posture).warm_up()
+        StartGate(self.settings, self._torques.posture).check.warm_up()
         warm_up_motion(n)
         warm_up_setpoints(n)
 
@@ -142,7 +142,7 @@ class Supervisor(Observation):
         """
         after = INACTIVE if ending else RELEASED
         self._requested, self._stopped_by_loss = True, False
-        if self.mode is STOPPING and self._stop is not None:
+        if self.mode is STOPPING:
             self._stop = self._stop.ended_by(now, self.settings.stop) if ending else self._stop
             self._after = after if ending else self._after
         elif self.mode in DRIVING:

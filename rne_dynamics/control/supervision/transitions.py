@@ -30,7 +30,7 @@ from rne_dynamics.control.supervision.states import (
     WAITING,
     Mode,
 )
-from rne_dynamics.control.supervision.stop_plan import Stage, Stop
+from rne_dynamics.control.supervision.stop_plan import NO_STOP, Stage, Stop
 from rne_dynamics.control.supervision.torques import Torques
 from rne_dynamics.control.supervision.watch import StateRates
 from rne_dynamics.control.thresholds import CUT, GAP, LONGEST_GAP, NANOSECONDS, PERIODS, TRIAL
@@ -63,7 +63,7 @@ class Transitions:
         self._output = Output(settings)
         self.gate = StartGate(settings)
         self._holding = HoldingBound()
-        self._stop: Stop | None = None
+        self._stop = NO_STOP
         self._after = INACTIVE
         self._dead_reckoning = self._lost = self._stopped_by_loss = self._doubted = self._base_lost = False
         self._reckoned = 0, -math.inf  # stamp and arrival from which dead reckoning goes on
@@ -102,7 +102,7 @@ class Transitions:
         self._good, self._needed, self._doubted = 0, needed, False
         self._filter.reset()
         self._rates.restart()
-        self._stop, self._runaway, self._dead_reckoning, self._lost = None, None, False, False
+        self._stop, self._runaway, self._dead_reckoning, self._lost = NO_STOP, None, False, False
         self.gate = StartGate(self.settings)
         self.loop = LoopWatch(self.settings, self.loop.acts_after)
         self.arrival, self._period = now, math.inf
@@ -151,24 +151,19 @@ class Transitions:
 
     def _at_rest(self, now: float) -> bool:
         """Whether a stop is beyond its deceleration; no motion is under way any more then."""
-        if self.mode is not STOPPING or self._stop is None:
-            return False
-        if self._stop.stage(now) is Stage.BRAKE and self._runaway is None:
+        if self.mode is not STOPPING or (self._stop.stage(now) is Stage.BRAKE and self._runaway is None):
             return False
         self.queue.drop(self.cause)
         return True
 
-    def _support(self, now: float) -> float:
-        return 1.0 if self._stop is None else self._stop.support(now)
-
     def _through(self, now: float, limited: Limited) -> bool:
         """Whether a stop has come to its end with this effort; the mode follows."""
-        over = self.mode is STOPPING and self._stop is not None and self._stop.stage(now) is Stage.OVER
+        over = self.mode is STOPPING and self._stop.stage(now) is Stage.OVER
         if not over or limited.command.any():
             return False
         if self._after is FAULT:
             self.counters.faults, self.counters.fault = self.counters.faults + 1, self.cause
-        self._stop, self._runaway, self._dead_reckoning = None, None, False
+        self._stop, self._runaway, self._dead_reckoning = NO_STOP, None, False
         self._enter(self._after, self.cause)
         return True
 
@@ -202,7 +197,6 @@ class Transitions:
 
     def _begin_dead_reckoning(self, now: float, *, lost: bool) -> None:
         """Go on with a stop without states; it always ends, since the arm is not observed."""
-        assert self._stop is not None
         self._stop = self._stop.ended_by(now, self.settings.stop)
         if self._runaway is not None:  # too fast, and now unseen: nothing that is sent can be trusted
             self._stop = Stop(now, now, 0.0)
@@ -241,7 +235,6 @@ class Transitions:
         if self.mode is not STOPPING:
             last = f" (the last one was refused: {self.counters.base_refusal})" if self.counters.base_refused else ""
             self._begin_stop(now, f"no usable base motion for {now - self._base.arrival:.3f} s{last}", after=FAULT)
-        assert self._stop is not None
         self._stop = self._stop.ended_by(now, self.settings.stop)  # the direction of gravity becomes uncertain
 
     @property
