@@ -103,6 +103,13 @@ class JointStateLayout(NamedTuple):
         numbers = np.zeros(max(pattern.shape[1], -(-(LEAD + self.size) // 8)))
         return numbers, numbers.data.cast("B")[LEAD : LEAD + self.size]
 
+    def starts(self) -> list[int | None]:
+        """Index of the first of each list's numbers in `memory`; None for lists without a number for each name."""
+        return [
+            (LEAD + span.start) // 8 if span.stop - span.start == 8 * len(self.names) else None
+            for span in (self.position, self.velocity, self.effort)
+        ]
+
     def holds(self, data: bytes, names: Iterable[str], *lists: ArrayLike) -> bool:
         """Whether a message read by this layout has these names and these first of its lists of numbers."""
         spans = (self.position, self.velocity, self.effort)

@@ -59,7 +59,6 @@ class JointMap:
         self._places: NDArray[np.intp] | None = None  # None: no controlled joint
         self._known: list[tuple[list[str], NDArray[np.intp] | None]] = []
         self._unread = np.empty(len(self.joints))
-        self._absent = np.full(len(self.joints), -1)
         self._warm_up()
 
     def _warm_up(self) -> None:
@@ -108,8 +107,7 @@ class JointMap:
         """
         if self._places is None:
             return np.empty((3, 0), np.int64)
-        starts = (position, velocity, effort)
-        return np.array([self._places + start if start is not None else self._absent for start in starts], np.int64)
+        return rows_of(self._places, position, velocity, effort)
 
     def verdict(self, code: int, q: Array, qd: Array) -> Reading:
         """Meaning of a return value of `gather`; raises as `read`."""
@@ -136,6 +134,11 @@ class JointMap:
         if not any(joint in names for joint in self.joints):
             return None
         return places_of(self.joints, names, lambda why, problem: StateError(f"joint state: {why}", problem))
+
+
+def rows_of(places: NDArray[np.intp], *starts: int | None) -> NDArray[np.int64]:
+    """Index of each joint's number in each list, given where the list begins; -1 for lists that there are not."""
+    return np.array([np.full(len(places), -1) if start is None else places + start for start in starts], np.int64)
 
 
 def places_of(
@@ -170,7 +173,7 @@ def gather(
     n: int = places.shape[1]
     bad, unknown = -1, 0
     for j in range(n):
-        q[j] = values[places[0, j]]
+        q[j] = values[places[0, j]] if places[0, j] >= 0 else np.nan
         qd[j] = values[places[1, j]] if places[1, j] >= 0 else np.nan
         value = values[places[2, j]] if places[2, j] >= 0 else np.nan
         reported[j] = value if np.isfinite(value) else np.nan

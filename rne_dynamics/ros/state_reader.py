@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import NamedTuple
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,7 +13,7 @@ from sensor_msgs.msg import JointState
 from rne_dynamics.control.locked_joints import Measured
 from rne_dynamics.errors import StateError, StateProblem
 from rne_dynamics.model.inertia import Array
-from rne_dynamics.ros.cdr import LEAD, JointStateLayout, deserialised, joint_state_layout, stamp_in
+from rne_dynamics.ros.cdr import JointStateLayout, deserialised, joint_state_layout, stamp_in
 from rne_dynamics.ros.joint_map import OTHER, WHOLE, JointMap, Reading, gather
 from rne_dynamics.ros.messages import stamp_of
 
@@ -22,17 +23,32 @@ _LAYOUTS = 8
 WHOLE_STATE = Reading.WHOLE
 
 
-class _Known(NamedTuple):
-    """A known layout of messages."""
+class Known(NamedTuple):
+    """A known layout of messages of one type, with memory for one."""
 
     size: int
+    kind: type
     pattern: NDArray[np.int64]
-    places: NDArray[np.int64]
-    words: NDArray[np.int64]  # memory for such a message
-    values: Array  # the same memory
+    places: NDArray[np.int64]  # as for `gather`; (3, 0) if it has no controlled joint
+    words: NDArray[np.int64]  # the memory
+    values: Array  # the same
     octets: memoryview  # the same, without the bytes before the message
-    others: dict[str, int]  # indices of the positions of other joints among the values
-    named: bool  # whether it has controlled joints
+    others: Mapping[str, int] = MappingProxyType({})  # indices of the positions of other joints among the values
+    duration: int = 0  # offset of the time from start; 0 for none
+
+    @classmethod
+    def learned(
+        cls, layout: JointStateLayout, data: bytes, kind: type, places: NDArray[np.int64], **more: Any
+    ) -> Known:
+        """The layout of a message, `data`, of type `kind`."""
+        pattern = layout.pattern(data)
+        memory, octets = layout.memory(pattern)
+        return cls(layout.size, kind, pattern, places, memory.view(np.int64), memory, octets, **more)
+
+    def read(self, data: bytes | memoryview, q: Array, qd: Array, effort: Array) -> int:
+        """Copy the numbers of a message of this size, see `gather`."""
+        self.octets[:] = data
+        return gather(self.words, self.values, self.pattern, self.places, q, qd, effort)
 
 
 class StateReader:
@@ -52,7 +68,7 @@ class StateReader:
 
     def __init__(self, joints: Sequence[str], others: Sequence[str] = ()) -> None:
         self._map, self._others = JointMap(joints), tuple(others)
-        self._known: list[_Known] = []
+        self._known: list[Known] = []
         #: Stamp of the last message, ns.
         self.stamp = 0
 
@@ -68,12 +84,11 @@ class StateReader:
         size = len(data)
         for known in self._known:
             if known.size == size:
-                known.octets[:] = data
-                code = gather(known.words, known.values, known.pattern, known.places, q, qd, effort)
-                if code == WHOLE and known.named:
+                code, named = known.read(data, q, qd, effort), known.places.size
+                if code == WHOLE and named:
                     return WHOLE_STATE
                 if code != OTHER:
-                    return self._map.verdict(code, q, qd) if known.named else _no_joint(q, qd, effort)
+                    return self._map.verdict(code, q, qd) if named else _no_joint(q, qd, effort)
         return self._read_anew(data, q, qd, effort)
 
     def others(self) -> dict[str, Measured]:
@@ -105,20 +120,15 @@ class StateReader:
             self._known = sorted(known, key=lambda one: bool(one.others))
         return reading
 
-    def _learned(self, layout: JointStateLayout, data: bytes) -> _Known:
-        pattern = layout.pattern(data)
-        memory, octets = layout.memory(pattern)
-        count = len(layout.names)
-        starts = [
-            (LEAD + span.start) // 8 if span.stop - span.start == 8 * count else None
-            for span in (layout.position, layout.velocity, layout.effort)
-        ]
-        places = self._map.places(starts[0] or 0, starts[1], starts[2])
+    def _learned(self, layout: JointStateLayout, data: bytes) -> Known:
+        position, velocity, effort = layout.starts()
         named = [name.decode() for name in layout.names]
         others = {
-            name: starts[0] + named.index(name) for name in self._others if name in named and starts[0] is not None
+            name: position + named.index(name) for name in self._others if name in named and position is not None
         }
-        return _Known(layout.size, pattern, places, memory.view(np.int64), memory, octets, others, places.shape[1] > 0)
+        return Known.learned(
+            layout, data, JointState, self._map.places(position or 0, velocity, effort), others=others
+        )
 
 
 def agrees(layout: JointStateLayout, data: bytes, message: JointState) -> bool:
