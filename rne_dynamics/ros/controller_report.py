@@ -7,7 +7,7 @@ from rne_dynamics.control.streaming.limits import SetpointProblem
 from rne_dynamics.control.supervision.states import Mode
 from rne_dynamics.control.supervision.supervisor import Supervisor
 from rne_dynamics.errors import StateProblem
-from rne_dynamics.ros.diagnostics import ERROR, OK, WARN
+from rne_dynamics.ros.diagnostics import ERROR, OK, WARN, first_finding
 
 
 class ControllerReport:
@@ -31,26 +31,20 @@ class ControllerReport:
             self._refused = self._clamped = 0
         new_refused, new_clamped = refused - self._refused, clamped - self._clamped
         self._refused, self._clamped = refused, clamped
-        clamp = s.clamp_text()
-        level, message = OK, f"{s.mode.value}: {s.cause}" if s.cause else s.mode.value
-        if s.mode is Mode.FAULT or (s.mode is Mode.STOPPING and s.dead_reckoning) or s.gate.failed:
-            level = ERROR
-        elif s.obstacle:
-            level, message = ERROR, f"no motion is allowed: {s.obstacle}"
-        elif s.loop.locked:
-            level, message = ERROR, f"no motion is allowed: {s.loop.locked}"
-        elif s.mode in (Mode.STOPPING, Mode.RELEASED):
-            level = WARN
-        elif s.loop.text or s.loop.doubt:
-            level, message = WARN, s.loop.text or s.loop.doubt
-        elif new_refused:
-            level, message = WARN, f"{new_refused} joint states refused: {c.refusal}"
-        elif new_clamped:
-            level, message = WARN, f"{new_clamped} efforts limited: {clamp}"
-        elif s.estimated:
-            level, message = WARN, f"velocities contradict positions and are estimated: {', '.join(s.estimated)}"
-        elif s.distance is not None and s.distance < NEAR_SINGULAR:
-            level, message = WARN, "near a singular posture, in which the motors cannot hold the mechanism"
+        clamp, said = s.clamp_text(), f"{s.mode.value}: {s.cause}" if s.cause else s.mode.value
+        level, message = first_finding(
+            (s.mode is Mode.FAULT or (s.mode is Mode.STOPPING and s.dead_reckoning) or s.gate.failed, ERROR, said),
+            (s.obstacle, ERROR, f"no motion is allowed: {s.obstacle}"),
+            (s.loop.locked, ERROR, f"no motion is allowed: {s.loop.locked}"),
+            (s.mode in (Mode.STOPPING, Mode.RELEASED), WARN, said),
+            (s.loop.text or s.loop.doubt, WARN, s.loop.text or s.loop.doubt),
+            (new_refused, WARN, f"{new_refused} joint states refused: {c.refusal}"),
+            (new_clamped, WARN, f"{new_clamped} efforts limited: {clamp}"),
+            (s.estimated, WARN, f"velocities contradict positions and are estimated: {', '.join(s.estimated)}"),
+            (s.distance is not None and s.distance < NEAR_SINGULAR, WARN,
+             "near a singular posture, in which the motors cannot hold the mechanism"),
+            (True, OK, said),
+        )
         values: dict[str, object] = {
             "state": s.mode.value, "cause": s.cause,
             "motion locked": s.obstacle or s.loop.locked or (s.gate.text if not s.gate.open else ""),

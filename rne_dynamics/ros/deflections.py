@@ -10,8 +10,7 @@ from rne_dynamics.flexible.theory_range import deflections, range_findings
 from rne_dynamics.model.flexible.arm import FlexibleArm
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.ros.lifecycle import ArmNode
-from rne_dynamics.ros.messages import write_stamp
-from rne_dynamics.ros.qos import OFFERED
+from rne_dynamics.ros.messages import EveryNth
 from rne_dynamics.simulation.plant.state import State
 
 #: Components of a deflection: displacement, m, and small rotation, rad, in the link's frame.
@@ -58,25 +57,19 @@ class DeflectionsPublisher:
     """
 
     def __init__(self, node: ArmNode, arm: FlexibleArm, divisor: int) -> None:
-        self._arm, self._divisor, self._count = arm, divisor, 0
+        self._arm = arm
         names = [f"{link.link}/{component}" for link in arm.flexible_links for component in COMPONENTS]
-        zeros = [0.0] * len(names)
-        self._message = JointState(name=names, position=zeros, velocity=zeros)
-        self._position, self._velocity = np.frombuffer(self._message.position), np.frombuffer(self._message.velocity)
-        self._publisher = node.keep(node.create_publisher(JointState, "~/deflections", OFFERED)) if divisor else None
-        self._fill(np.zeros(arm.modes), np.zeros(arm.modes))  # so that the first message is as fast as the others
+        message = JointState(name=names, position=[0.0] * len(names), velocity=[0.0] * len(names))
+        self._ends = EveryNth(node, "~/deflections", message, divisor, "position", "velocity")
+        self._motion(np.zeros(arm.modes), np.zeros(arm.modes))  # so that the first message is as fast as the others
 
     def publish(self, stamp: int, delta: Array, deltad: Array) -> None:
         """Send the deflections at the modes' amplitudes and rates, (modes,) each; `stamp` of the state, ns."""
-        self._count += 1
-        if self._publisher is None or self._count % self._divisor or not self._publisher.get_subscription_count():
-            return
-        self._fill(delta, deltad)
-        write_stamp(self._message.header, stamp)
-        self._publisher.publish(self._message)
+        if self._ends.due():
+            self._ends.publish(stamp, *self._motion(delta, deltad))
 
-    def _fill(self, delta: Array, deltad: Array) -> None:
+    def _motion(self, delta: Array, deltad: Array) -> tuple[Array, Array]:
+        """Deflections of the ends and their rates, link by link."""
         # deflections are quadratic in δ, so that this difference over any step is their rate exactly
         tips = tip_deflections(self._arm, np.stack([delta, delta + deltad, delta - deltad])).reshape(3, -1)
-        self._position[:] = tips[0]
-        self._velocity[:] = 0.5 * (tips[1] - tips[2])
+        return tips[0], 0.5 * (tips[1] - tips[2])

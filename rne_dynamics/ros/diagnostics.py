@@ -23,6 +23,11 @@ _NUMBER = re.compile(r"[-+]?\d+(\.\d+)?(e[-+]?\d+)?")
 BELIEVED = 2
 
 
+def first_finding(*findings: tuple[object, bytes, str]) -> tuple[bytes, str]:
+    """Level and message of the first finding that is there, the most important ones first; the last always is."""
+    return next((level, message) for found, level, message in findings if found)
+
+
 class Diagnostics:
     """Publishes one status of one node.
 

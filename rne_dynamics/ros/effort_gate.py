@@ -36,7 +36,7 @@ from rne_dynamics.ros.controller_parameters import effort_scales
 from rne_dynamics.ros.diagnostics import LOG_PERIOD, WARN, Diagnostics, ModeTopic
 from rne_dynamics.ros.effort_message import effort_reader, effort_type
 from rne_dynamics.ros.gate_parameters import SCHEMA, gate_settings
-from rne_dynamics.ros.gate_report import GateReport, Neighbours
+from rne_dynamics.ros.gate_report import GateReport
 from rne_dynamics.ros.histogram import Histogram, Recent, percentile
 from rne_dynamics.ros.hot_loop import LONGEST_WAIT, GateLoop
 from rne_dynamics.ros.joint_map import Reading
@@ -284,11 +284,11 @@ class EffortGateNode(ArmNode):
 
     def _report(self) -> None:
         assert self._wait is not None
-        neighbours = Neighbours(
-            self.count_publishers(self._wait.commands.topic_name),
-            self.count_publishers(self.efforts.topic) - 1, self.count_subscribers(self.efforts.topic),
+        level, message, values = self._account.next(
+            self.clock.now(), commanders=self.count_publishers(self._wait.commands.topic_name),
+            bypasses=self.count_publishers(self.efforts.topic) - 1,
+            listeners=self.count_subscribers(self.efforts.topic),
         )
-        level, message, values = self._account.next(self.clock.now(), neighbours)
         if level == WARN:
             self.diagnostics.warn(message)
         recent = self._recent.next()

@@ -9,14 +9,13 @@ from rclpy.action import ActionServer, CancelResponse, GoalResponse
 from rclpy.action.server import ServerGoalHandle
 from rclpy.node import Node
 from rclpy.task import Future
-from trajectory_msgs.msg import JointTrajectory
+from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 
 from rne_dynamics.control.motion.tolerances import Tolerances
 from rne_dynamics.control.reference import Reference
 from rne_dynamics.control.supervision.motion_queue import Ending, OnEnd
 from rne_dynamics.errors import RneDynamicsError, TrajectoryError
 from rne_dynamics.model.inertia import Array
-from rne_dynamics.ros.controller_state import PointMemory
 from rne_dynamics.ros.messages import write_stamp
 
 try:  # not among the wheels on PyPI; part of every ROS 2 installation that has controllers
@@ -80,11 +79,7 @@ class FollowAction:
         self._goals: dict[bytes, tuple[ServerGoalHandle, Future]] = {}
         self._checked: tuple[Any, Begin] | None = None  # the goal that was accepted last
         self._feedback_at = 0.0
-        n, feedback = len(joints), FollowJointTrajectory.Feedback(joint_names=list(joints))
-        self._feedback = feedback
-        self._desired = PointMemory(feedback.desired, n, "positions", "velocities", "accelerations")
-        self._actual = PointMemory(feedback.actual, n, "positions", "velocities")
-        self._error = PointMemory(feedback.error, n, "positions", "velocities")
+        self._feedback = FollowJointTrajectory.Feedback(joint_names=list(joints))
         self.server = ActionServer(
             node, FollowJointTrajectory, "~/follow_joint_trajectory", self._result,
             goal_callback=self._check, handle_accepted_callback=self._begin, cancel_callback=self._cancel,
@@ -150,9 +145,13 @@ class FollowAction:
         self._feedback_at = now + FEEDBACK_PERIOD
         reference, q, qd = self._controller.present()
         write_stamp(self._feedback.header, stamp)
-        self._desired.write(*reference)
-        self._actual.write(q, qd)
-        self._error.write(reference.q - q, reference.qd - qd)
+        self._feedback.desired = JointTrajectoryPoint(
+            positions=reference.q.tolist(), velocities=reference.qd.tolist(), accelerations=reference.qdd.tolist()
+        )
+        self._feedback.actual, self._feedback.error = (
+            JointTrajectoryPoint(positions=position.tolist(), velocities=velocity.tolist())
+            for position, velocity in ((q, qd), (reference.q - q, reference.qd - qd))
+        )
         for handle, ended in self._goals.values():
             if not ended.done():
                 handle.publish_feedback(self._feedback)

@@ -2,29 +2,9 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 from rne_dynamics.control.gate.effort_gate import EffortGate
 from rne_dynamics.control.gate.settings import FAULT, PASSING, RELEASED, STOPPING, WAITING, CommandProblem
-from rne_dynamics.ros.diagnostics import ERROR, OK, WARN
-
-
-class Neighbours(NamedTuple):
-    """Nodes at the gate's topics.
-
-    Parameters
-    ----------
-    commanders
-        Publishers of the commands that the gate receives.
-    bypasses
-        Other publishers of the efforts that the gate sends.
-    listeners
-        Subscribers of these.
-    """
-
-    commanders: int
-    bypasses: int
-    listeners: int
+from rne_dynamics.ros.diagnostics import ERROR, OK, WARN, first_finding
 
 
 class GateReport:
@@ -43,38 +23,44 @@ class GateReport:
         self._counters = gate.counters
         self._said = {"refused": 0, "limited": 0, "states": 0}
 
-    def next(self, now: float, neighbours: Neighbours) -> tuple[bytes, str, dict[str, object]]:
-        """Level, message and values of the next status."""
+    def next(
+        self, now: float, *, commanders: int, bypasses: int, listeners: int
+    ) -> tuple[bytes, str, dict[str, object]]:
+        """Level, message and values of the next status.
+
+        Parameters
+        ----------
+        now
+            Present time, s.
+        commanders, bypasses, listeners
+            Publishers of the commands that the gate receives; other publishers of the efforts that it sends; and
+            subscribers of these.
+        """
         gate, c = self._gate, self._gate.counters
         totals = {"refused": c.refused.total(), "limited": c.limited + c.stepped, "states": gate.states.refused}
         if c is not self._counters:  # activated anew
             self._counters, self._said = c, dict.fromkeys(totals, 0)
         refused, limited, states = (max(total - self._said[what], 0) for what, total in totals.items())
         self._said["states"] = totals["states"]
-        clamp = gate.limited_text()
-        level, message = OK, f"{gate.mode.value}: {gate.cause}" if gate.cause else gate.mode.value
-        if gate.mode is FAULT or (gate.mode is STOPPING and not gate.requested):
-            level = ERROR
-        elif gate.mode in (STOPPING, RELEASED):
-            level = WARN
-        elif neighbours.bypasses:
-            level, message = WARN, (
-                f"{neighbours.bypasses} other publishers send efforts past the gate; remap them to its commands topic"
-            )
-        elif neighbours.commanders > 1:
-            level, message = WARN, f"{neighbours.commanders} publishers send efforts to the gate; stop all but one"
-        elif gate.mode in (WAITING, PASSING) and gate.states.stale(now):
-            level, message = WARN, "no usable joint states: a take-over could not measure the arm" + (
-                f" (the last one was refused: {gate.states.refusal})" if states else ""
-            )
-        elif gate.mode is PASSING and not neighbours.listeners:
-            level, message = WARN, "no node subscribes to the efforts of the gate"
-        elif refused:
-            level, message = WARN, f"{refused} efforts refused: {c.refusal}"
-            self._said["refused"] = totals["refused"]
-        elif limited and clamp:
-            level, message = WARN, f"{limited} efforts limited: {clamp}"
-            self._said["limited"] = totals["limited"]
+        clamp, said = gate.limited_text(), f"{gate.mode.value}: {gate.cause}" if gate.cause else gate.mode.value
+        last = f" (the last one was refused: {gate.states.refusal})" if states else ""
+        news = {
+            "refused": f"{refused} efforts refused: {c.refusal}" if refused else "",
+            "limited": f"{limited} efforts limited: {clamp}" if limited and clamp else "",
+        }
+        level, message = first_finding(
+            (gate.mode is FAULT or (gate.mode is STOPPING and not gate.requested), ERROR, said),
+            (gate.mode in (STOPPING, RELEASED), WARN, said),
+            (bypasses, WARN,
+             f"{bypasses} other publishers send efforts past the gate; remap them to its commands topic"),
+            (commanders > 1, WARN, f"{commanders} publishers send efforts to the gate; stop all but one"),
+            (gate.mode in (WAITING, PASSING) and gate.states.stale(now), WARN,
+             f"no usable joint states: a take-over could not measure the arm{last}"),
+            (gate.mode is PASSING and not listeners, WARN, "no node subscribes to the efforts of the gate"),
+            *((text, WARN, text) for text in news.values()),
+            (True, OK, said),
+        )
+        self._said |= {what: totals[what] for what, text in news.items() if text == message}
         values: dict[str, object] = {
             "state": gate.mode.value, "cause": gate.cause, "commands": c.commands, "passed efforts": c.passed,
             **{f"refused: {problem.value}": c.refused[problem] for problem in CommandProblem},
@@ -82,7 +68,7 @@ class GateReport:
             "last limit": clamp, "own efforts": c.own, "blind efforts": c.dead_reckoned, "take-overs": c.takeovers,
             "joint states": gate.states.received, "refused joint states": gate.states.refused,
             "last refused joint state": gate.states.refusal, "last failure": c.failure,
-            "publishers of commands": neighbours.commanders, "other publishers of efforts": neighbours.bypasses,
-            "subscribers of efforts": neighbours.listeners,
+            "publishers of commands": commanders, "other publishers of efforts": bypasses,
+            "subscribers of efforts": listeners,
         }
         return level, message, values

@@ -20,7 +20,7 @@ from rne_dynamics.model.inertia import Array
 from rne_dynamics.ros.base_imu import read_imu
 from rne_dynamics.ros.cdr import stamp_in
 from rne_dynamics.ros.clock_seen import MODES, ClockSeen, SeenPublisher, number_of
-from rne_dynamics.ros.controller_state import ControllerState, ReferencePublisher
+from rne_dynamics.ros.controller_state import ControllerState
 from rne_dynamics.ros.histogram import LoopStatistics
 from rne_dynamics.ros.hot_loop import LONGEST_WAIT, HotLoop
 from rne_dynamics.ros.joint_map import Reading
@@ -80,7 +80,6 @@ class LoopCycle:
         self.terms = TermsPublisher(node, robot.joint_names, values["torque_divisor"])
         divisor = values["torque_divisor"] if setup.settings.tracking is not None else 0
         self._tracking = ControllerState(node, robot.joint_names, divisor)
-        self._reference = ReferencePublisher(node, robot.joint_names, divisor)
         self._answers_states = values["rate"] == 0.0
         self.clock, self._taken, self._stamp = LoopClock(node), 0, 0
         # before the subscription to joint states: a simulation in lock-step counts this node from the first of them on
@@ -194,10 +193,9 @@ class LoopCycle:
         self.statistics.replied(time.monotonic(), arrived)
         supervisor.settle()
         self.terms.publish(supervisor.stamp, effort)
-        if supervisor.mode is not STOPPING:  # an arm that is released follows no reference
-            self._reference.publish(supervisor.stamp, reference, unwrapped)
         self._tracking.publish(
-            supervisor.stamp, reference, q, supervisor.qd, effort.command, supervisor.speed, unwrapped
+            supervisor.stamp, reference, q, supervisor.qd, effort.command, supervisor.speed, unwrapped,
+            following=supervisor.mode is not STOPPING,  # an arm that is released follows no reference
         )
         # simulated time may pass faster: the node must know where the arm is now, not where it was long ago
         if arrived >= self._snapshot_at or supervisor.stamp - self._snapshot_stamp >= SNAPSHOT_PERIOD * NANOSECONDS:

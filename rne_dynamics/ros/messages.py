@@ -5,6 +5,8 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 from contextlib import suppress
+from operator import attrgetter
+from typing import Any
 
 import numpy as np
 from rclpy.duration import Duration
@@ -108,6 +110,41 @@ class EffortPublisher:
         if self._clock is not None:
             self._message.stamp(self._clock.now().nanoseconds)
         self._message.publish(self._publisher)
+
+
+class EveryNth:
+    """Publishes a message, whose memory is written in place, every `divisor`-th cycle, if there are subscribers.
+
+    Parameters
+    ----------
+    node, topic
+        The publishing node, and where to.
+    message
+        With all lists, which keep their lengths.
+    divisor
+        Cycles between two messages; 0 for none at all.
+    fields
+        The lists of float64 that change, such as "position" or "reference.positions".
+    """
+
+    def __init__(self, node: ArmNode, topic: str, message: Any, divisor: int, *fields: str) -> None:
+        self.message, self._divisor, self._count = message, divisor, 0
+        self._numbers = [np.frombuffer(attrgetter(field)(message)) for field in fields]
+        self._publisher: Any = node.keep(node.create_publisher(type(message), topic, OFFERED)) if divisor else None
+
+    def due(self) -> bool:
+        """Count a cycle; whether to publish in it."""
+        self._count += 1
+        return self._publisher is not None and not self._count % self._divisor and (
+            self._publisher.get_subscription_count() > 0
+        )
+
+    def publish(self, stamp: int, *values: Array) -> None:
+        """Send the values of the fields, with the stamp of a joint state, ns."""
+        for numbers, value in zip(self._numbers, values, strict=True):
+            numbers[:] = value
+        write_stamp(self.message.header, stamp)
+        self._publisher.publish(self.message)
 
 
 class TermsPublisher:
