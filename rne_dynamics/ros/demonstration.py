@@ -23,7 +23,7 @@ from rne_dynamics.ros.messages import write_stamp
 from rne_dynamics.ros.parameter_files import flat
 from rne_dynamics.ros.processes import NodeProcess, wait_until
 from rne_dynamics.ros.qos import OFFERED
-from rne_dynamics.ros.session_recorder import PATIENCE, STREAMS, RawRecording, Recording, SessionRecorder
+from rne_dynamics.ros.session_recorder import PATIENCE, STREAMS, Recording, SessionRecorder
 from rne_dynamics.ros.trajectory_message import sampled_message
 
 #: Namespace of the demo, apart from any real arm.
@@ -114,34 +114,33 @@ def run(session: Session, progress: Progress) -> tuple[Recording, ...]:
         A process has ended, or a wait timed out; the message has the reason and the end of the log.
     """
     with session_node("demo", NAMESPACE) as node:
-        return _run(session, node, progress)
+        recorder = SessionRecorder(node, NAMESPACE, SIMULATOR, CONTROLLER, session.joints, flexible=session.flexible)
+        trajectories = node.create_publisher(JointTrajectory, f"{CONTROLLER}/joint_trajectory", OFFERED)
+        progress("starting simulator and controller", 0.0)
+        with ArmProcesses(NAMESPACE, parameters(session)) as arm:
+            processes = arm.processes
+            arm.await_ready()
+            wait_until(lambda: trajectories.get_subscription_count() > 0, PATIENCE, "the controller's topic", processes)
+            wait_until(recorder.receives_everything, PATIENCE, STREAMS, processes)
+            _await_decision(recorder, "the controller's start-up check", processes)
+            taken: list[Callable[[dict[str, float]], Recording]] = []
+            total, done = sum(r.duration for r in session.runs), 0.0
+            for r in session.runs:
+                if taken:
+                    _reset(node, processes)
+                    recorder.forget()
+                    wait_until(recorder.receives_everything, PATIENCE, "the arm at its start", processes)
+                    _await_decision(recorder, "the controller to hold the arm at its start", processes)
 
+                def part(what: str, fraction: float, before: float = done, share: float = r.duration) -> None:
+                    progress(what, (before + share * fraction) / total)
 
-def _run(session: Session, node: Node, progress: Progress) -> tuple[Recording, ...]:
-    recorder = SessionRecorder(node, NAMESPACE, SIMULATOR, CONTROLLER, session.joints, flexible=session.flexible)
-    trajectories = node.create_publisher(JointTrajectory, f"{CONTROLLER}/joint_trajectory", OFFERED)
-    progress("starting simulator and controller", 0.0)
-    with ArmProcesses(NAMESPACE, parameters(session)) as arm:
-        processes = arm.processes
-        arm.await_ready()
-        wait_until(lambda: trajectories.get_subscription_count() > 0, PATIENCE, "the controller's topic", processes)
-        wait_until(recorder.receives_everything, PATIENCE, STREAMS, processes)
-        _await_decision(recorder, "the controller's start-up check", processes)
-        taken: list[RawRecording] = []
-        total, done = sum(r.duration for r in session.runs), 0.0
-        for r in session.runs:
-            if taken:
-                _reset(node, processes)
-                recorder.forget()
-                wait_until(recorder.receives_everything, PATIENCE, "the arm at its start", processes)
-                _await_decision(recorder, "the controller to hold the arm at its start", processes)
-            part = _part(progress, done / total, r.duration / total)
-            begins, reports = _move(session, r, recorder, trajectories, processes, part)
-            taken.append(recorder.take(begins, recorder.simulator_report(processes), reports))
-            done += r.duration
-        progress("releasing the arm", 1.0)
-        arm.end()
-    return tuple(recorder.recording(t, arm.ready) for t in taken)
+                begins, reports = _move(session, r, recorder, trajectories, processes, part)
+                taken.append(recorder.take(begins, recorder.simulator_report(processes), reports))
+                done += r.duration
+            progress("releasing the arm", 1.0)
+            arm.end()
+        return tuple(decode(arm.ready) for decode in taken)
 
 
 def _await_decision(recorder: SessionRecorder, what: str, processes: Sequence[NodeProcess]) -> None:
@@ -151,11 +150,6 @@ def _await_decision(recorder: SessionRecorder, what: str, processes: Sequence[No
     except RneDynamicsError as error:
         report = recorder.controller_report()
         raise RneDynamicsError(f"{error}; the controller reports {report.locked or report.message}") from None
-
-
-def _part(progress: Progress, before: float, share: float) -> Progress:
-    """Progress within a part of the whole."""
-    return lambda what, fraction: progress(what, before + share * fraction)
 
 
 def _reset(node: Node, processes: Sequence[NodeProcess]) -> None:
@@ -198,7 +192,8 @@ def _move(
             passed = done + speed * max(now - begin, 0) / NANOSECONDS
             progress(f"move {number} of {len(run.moves)}", min(passed / run.duration, 1.0))
         done += move.duration + run.settle
-        reports = recorder.reports_since(before, processes)
+        last, clamp = recorder.next_report(processes)
+        reports = last.reports(before, clamp)
         if reports.failure is not None or (reports.missed and not session.flexible):
             break
     return tuple(begins), reports

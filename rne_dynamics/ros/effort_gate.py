@@ -47,7 +47,6 @@ from rne_dynamics.ros.node_executor import NodeExecutor
 from rne_dynamics.ros.parameters import Values
 from rne_dynamics.ros.process import run
 from rne_dynamics.ros.state_reader import StateReader
-from rne_dynamics.ros.stop_signal import on_stop_signal
 
 #: Topic of a controller's efforts.
 COMMANDS = "~/commands"
@@ -61,7 +60,6 @@ class EffortGateNode(ArmNode):
     """
 
     _wait: GateLoop | None = None
-    _hurried = False
 
     def __init__(self, overrides: Sequence[RosParameter] = ()) -> None:
         super().__init__("effort_gate", SCHEMA, overrides)
@@ -119,21 +117,13 @@ class EffortGateNode(ArmNode):
             self.clock.ending = True
             gate.stop(self.clock.now(), "deactivated", ending=True)
             while gate.mode is STOPPING and not self.finished:
-                if self._hurried:
+                if self.signalled_again():
                     gate.let_go(self.clock.now(), "a second signal has come")
                 self._turn(DRIVE_PERIOD)
         finally:
             if gate.counters.passed or gate.counters.own:
                 self.efforts.release()
                 self.get_logger().info("stopped: the arm is released")
-
-    def stop(self) -> None:
-        """As the base; a further SIGINT or SIGTERM meanwhile brings the effort to zero at once."""
-        with on_stop_signal(self._hurry):
-            super().stop()
-
-    def _hurry(self) -> None:
-        self._hurried = True
 
     def release(self) -> None:
         """As the base, with the mode on ``~/state``."""

@@ -100,8 +100,7 @@ class JointCommandReader:
         if len(data) != self._size or data[:ENCAPSULATION] + data[ENCAPSULATION + STAMP_SIZE : begin] != self._known:
             begin = self._look_up(data)
         self.stamp = stamp_in(data)
-        efforts: Array = np.frombuffer(data, np.float64, len(self._joints), begin)[self._order]
-        return efforts
+        return np.frombuffer(data, np.float64, len(self._joints), begin)[self._order]
 
     def _look_up(self, data: bytes) -> int:
         """Note the offset of the numbers of such a message, and their joints."""

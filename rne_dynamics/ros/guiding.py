@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 from geometry_msgs.msg import WrenchStamped
-from rclpy.node import Node
 from rclpy.qos import QoSProfile
 from std_msgs.msg import String
 
@@ -110,41 +109,40 @@ def run(guidance: Guidance, progress: Progress) -> GuidedRun:
     RneDynamicsError
         A process has ended, or a wait timed out; the message has the reason and the end of the log.
     """
-    with session_node("guide", NAMESPACE) as node:
-        return _run(guidance, node, progress)
-
-
-def _run(guidance: Guidance, node: Node, progress: Progress) -> GuidedRun:
     joints = guidance.robot.joint_names
-    recorder = SessionRecorder(node, NAMESPACE, SIMULATOR, CONTROLLER, joints, flexible=False)
-    modes = TopicRecorder(node, String, f"{CONTROLLER}/state", 50, latched=True)
-    wrenches = node.create_publisher(WrenchStamped, f"{SIMULATOR}/wrench", QoSProfile(depth=WRENCHES))
-    progress("starting simulator and gravity compensation", 0.0)
-    with ArmProcesses(NAMESPACE, parameters(guidance)) as arm:
-        arm.await_ready()
-        wait_until(lambda: wrenches.get_subscription_count() > 0, PATIENCE, "the simulator's topic", arm.processes)
-        wait_until(recorder.receives_everything, PATIENCE, STREAMS, arm.processes)
+    with session_node("guide", NAMESPACE) as node:
+        recorder = SessionRecorder(node, NAMESPACE, SIMULATOR, CONTROLLER, joints, flexible=False)
+        modes = TopicRecorder(node, String, f"{CONTROLLER}/state", 50, latched=True)
+        wrenches = node.create_publisher(WrenchStamped, f"{SIMULATOR}/wrench", QoSProfile(depth=WRENCHES))
+        progress("starting simulator and gravity compensation", 0.0)
+        with ArmProcesses(NAMESPACE, parameters(guidance)) as arm:
+            arm.await_ready()
+            wait_until(lambda: wrenches.get_subscription_count() > 0, PATIENCE, "the simulator's topic", arm.processes)
+            wait_until(recorder.receives_everything, PATIENCE, STREAMS, arm.processes)
 
-        def decided() -> bool:
-            state = seen(modes)[-1:]
-            return state == (Mode.FLOATING.value,) or not state or state[0] in FAILED or _refused(recorder)
+            def decided() -> bool:
+                report, states = recorder.controller_report(), seen(modes)
+                return bool(states) and (states[-1] in (Mode.FLOATING.value, *FAILED) or (
+                    report.state == Mode.HOLDING.value and report.locked != ""
+                    and report.message.startswith("no motion")
+                ))
 
-        wait_until(lambda: seen(modes) and decided(), PATIENCE, "the controller's start-up check", arm.processes)
-        wait_until(lambda: recorder.controller_report().state, PATIENCE, "the controller's report", arm.processes)
-        before = recorder.controller_report()
-        begin = None
-        if seen(modes)[-1] == Mode.FLOATING.value:
-            begin = _guide(guidance, recorder, wrenches, modes, arm, progress)
-        states, reports = seen(modes), recorder.reports_after(arm.processes)
-        taken = None if begin is None else recorder.take((begin,), recorder.simulator_report(arm.processes))
-        progress("releasing the arm", 1.0)
-        arm.end()
-    recording, last = None if taken is None else recorder.recording(taken, arm.ready), reports[-1]
-    return GuidedRun(
-        recording, states, last.message if last.state in FAILED else last.locked or last.message,
-        last.more(before, "clamped efforts"), next((r.clamp for r in reversed(reports) if r.clamp), ""),
-        last.more(before, "refused joint states"), last.values["last refusal"],
-    )
+            wait_until(decided, PATIENCE, "the controller's start-up check", arm.processes)
+            wait_until(lambda: recorder.controller_report().state, PATIENCE, "the controller's report", arm.processes)
+            before, begin, taken = recorder.controller_report(), None, None
+            if seen(modes)[-1] == Mode.FLOATING.value:
+                begin = _guide(guidance, recorder, wrenches, modes, arm, progress)
+            states, (last, clamp) = seen(modes), recorder.next_report(arm.processes)
+            if begin is not None:
+                taken = recorder.take((begin,), recorder.simulator_report(arm.processes))
+            progress("releasing the arm", 1.0)
+            arm.end()
+        return GuidedRun(
+            None if taken is None else taken(arm.ready), states,
+            last.message if last.state in FAILED else last.locked or last.message,
+            last.more(before, "clamped efforts"), clamp,
+            last.more(before, "refused joint states"), last.values["last refusal"],
+        )
 
 
 def _guide(
@@ -176,12 +174,6 @@ def seen(modes: TopicRecorder) -> tuple[str, ...]:
     """The states so far."""
     modes.drain()
     return tuple(str(modes.decode(sample).data) for sample in modes.samples)
-
-
-def _refused(recorder: SessionRecorder) -> bool:
-    """Whether the controller has found a reason not to let the arm move."""
-    report = recorder.controller_report()
-    return report.state == Mode.HOLDING.value and bool(report.locked) and report.message.startswith("no motion")
 
 
 def parameters(guidance: Guidance) -> dict[str, dict[str, Any]]:

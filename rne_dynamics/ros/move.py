@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 from diagnostic_msgs.msg import DiagnosticArray
@@ -50,6 +50,9 @@ REPEATED = 0.01
 #: Longest wait for the arm to come to rest after a motion was cancelled, and least time at rest, s.
 CANCELLED, RESTING = 10.0, 0.2
 
+#: Reports a text to the user, and whether it is an error.
+Say = Callable[[str, bool], None]
+
 SCHEMA: tuple[Parameter, ...] = (
     Parameter("controller", "computed_torque_controller", "Name of the controller that moves the arm.", read_only=True),
     Parameter("goal", (), "Goal of the move.", "rad or m", -1e6, 1e6, kind=float, read_only=True),
@@ -65,13 +68,27 @@ SCHEMA: tuple[Parameter, ...] = (
 
 
 class MoveNode(ArmNode):
-    """The node `move`: one point-to-point motion, then the process ends, with 0 if the arm has arrived."""
+    """The node `move`: one point-to-point motion, then the process ends, with 0 if the arm has arrived.
+
+    Parameters
+    ----------
+    overrides
+        Parameters.
+    say
+        Reports to the user; by default in the log.
+    velocity
+        Speed of which `velocity_scale` is a fraction, (n,), infinite for none; by default the description's limit.
+    """
 
     live = False
 
-    def __init__(self, overrides: Sequence[RosParameter] = ()) -> None:
+    def __init__(
+        self, overrides: Sequence[RosParameter] = (), say: Say | None = None, velocity: Array | None = None
+    ) -> None:
         super().__init__("move", SCHEMA, overrides)
         self.exit_code = 1  # until the arm has arrived
+        self._say: Say = say or (lambda text, error: self.log("error" if error else "info", text))
+        self._velocity = velocity
 
     def build(self, robot: RigidRobot) -> None:
         """Check the goal; find states and controller."""
@@ -181,13 +198,14 @@ class MoveNode(ArmNode):
         self._judged = np.array([name in listed for name in self.robot.joint_names])
         try:
             T = self.parameters["duration"] or quintic_duration(
-                self._q, target, self.velocity_limit(), scale=self.parameters["velocity_scale"],
+                self._q, target, described_velocity(self.robot) if self._velocity is None else self._velocity,
+                scale=self.parameters["velocity_scale"],
             )
         except RneDynamicsError as error:
             self._finish(f"{error} (parameter duration)", 1)
             return
         self._trajectories.publish(quintic_message(listed, target[self._judged], T))
-        self.say(f"moving for {T:.3f} s{self._turned(target)}")
+        self._say(f"moving for {T:.3f} s{self._turned(target)}", False)
         self._goal, self._counted = target, self._counts if self._allowed else None
         self._arrival = self._time.passed + T
 
@@ -210,16 +228,8 @@ class MoveNode(ArmNode):
         leading = range(robot.n) if mechanism is None else leading_joints(mechanism, wanted)
         return tuple(name for j, name in enumerate(names) if j in leading or j in wanted)
 
-    def velocity_limit(self) -> Array:
-        """Speed of which `velocity_scale` is a fraction, (n,), infinite for none."""
-        return described_velocity(self.robot)
-
-    def say(self, text: str, *, error: bool = False) -> None:
-        """Report to the user: in the log."""
-        self.log("error" if error else "info", text)
-
     def _finish(self, text: str, code: int) -> None:
-        self.say(text, error=code != 0)
+        self._say(text, code != 0)
         self.exit_code, self.finished = code, True
 
     def end(self) -> None:
@@ -228,18 +238,18 @@ class MoveNode(ArmNode):
             return
         self.finished = True
         self._trajectories.publish(JointTrajectory(joint_names=list(self.robot.joint_names)))  # without points
-        self.say("interrupted: the motion is cancelled, the arm is braked on its path")
+        self._say("interrupted: the motion is cancelled, the arm is braked on its path", False)
         begun = moving = self._time.passed
         place = self._q
         give_up_at = time.monotonic() + CANCELLED
         while self._time.passed - max(moving, begun) < RESTING:
             if self.signalled_again() or time.monotonic() > give_up_at or self.executor is None:
-                self.say("the arm is NOT known to be at rest: stop it by ~/stop or the emergency stop", error=True)
+                self._say("the arm is NOT known to be at rest: stop it by ~/stop or the emergency stop", True)
                 return
             self.executor.spin_once(timeout_sec=CHECK_PERIOD)
             if np.abs(self._qd).max() >= AT_REST or np.abs(self._way(place, self._q)).max() > AT_REST * RESTING:
                 moving, place = self._time.passed, self._q
-        self.say("cancelled: the arm is at rest, before its goal")
+        self._say("cancelled: the arm is at rest, before its goal", False)
 
 
 class StampClock:

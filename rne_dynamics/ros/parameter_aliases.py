@@ -48,14 +48,6 @@ class ParameterAlias:
 
 
 @dataclass(frozen=True)
-class AliasedValue:
-    """A value given for one of our parameters under another name."""
-
-    label: str
-    value: object
-
-
-@dataclass(frozen=True)
 class Translation:
     """Settings under names of another controller, translated.
 
@@ -64,7 +56,7 @@ class Translation:
     names
         All such names that were found.
     aliases
-        Their values by our names.
+        Their labels and values by our names.
     without_effect
         Settings without effect, for the log.
     faults
@@ -72,7 +64,7 @@ class Translation:
     """
 
     names: frozenset[str]
-    aliases: Mapping[str, Sequence[AliasedValue]]
+    aliases: Mapping[str, Sequence[tuple[str, object]]]
     without_effect: tuple[str, ...]
     faults: tuple[str, ...]
 
@@ -86,7 +78,7 @@ class Translation:
         ParameterError
             One that `parse` refuses, or one that differs from another one or from that `given` under our name.
         """
-        found = [(alias.label, parse(alias.label, alias.value)) for alias in self.aliases.get(name, ())]
+        found = [(label, parse(label, value)) for label, value in self.aliases.get(name, ())]
         if not found:
             return None
         if name in given:
@@ -100,7 +92,7 @@ class Translation:
 def translate(given: Mapping[str, Any], aliases: Iterable[ParameterAlias], joints: Sequence[str]) -> Translation:
     """Find the `aliases` among the settings `given`: those of each of `joints`; those of no joint if there are none."""
     names: set[str] = set()
-    found: dict[str, list[AliasedValue]] = {}
+    found: dict[str, list[tuple[str, object]]] = {}
     idle: list[str] = []
     faults: list[str] = []
     for entry in aliases:
@@ -114,7 +106,7 @@ def translate(given: Mapping[str, Any], aliases: Iterable[ParameterAlias], joint
             if entry.ours:
                 negated = entry.negated and isinstance(value, (int, float)) and not isinstance(value, bool)
                 found.setdefault(entry.ours.replace(JOINT, joint), []).append(
-                    AliasedValue(f"{name}, negated,", -value) if negated else AliasedValue(name, value)
+                    (f"{name}, negated,", -value) if negated else (name, value)
                 )
             elif entry.accepts(value):
                 idle.append(f"{name} ({entry.does})")

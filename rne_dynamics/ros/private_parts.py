@@ -109,5 +109,4 @@ def take_message(subscription: Subscription, kind: type, raw: bool) -> tuple[Any
 
 def given_parameters(node: Node) -> Mapping[str, Parameter] | None:
     """Parameters of `node` from command line, files and its constructor; None if rclpy does not keep them."""
-    given: Mapping[str, Parameter] | None = getattr(node, "_parameter_overrides", None)
-    return given
+    return getattr(node, "_parameter_overrides", None)

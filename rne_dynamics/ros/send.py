@@ -2,46 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 from rclpy.parameter import Parameter as RosParameter
 
-from rne_dynamics.model.inertia import Array
-from rne_dynamics.ros.move import MoveNode
+from rne_dynamics.ros.move import MoveNode, Say
 from rne_dynamics.ros.process import run
 from rne_dynamics.ros.running_model import RunningModel
 from rne_dynamics.ros.running_nodes import RunningNode
 from rne_dynamics.ros.stop_signal import StopSignal
-
-#: Reports a text; the second argument says whether it is an error.
-Say = Callable[[str, bool], None]
-
-
-class SendNode(MoveNode):
-    """As `MoveNode`; reports by `say`, and the velocity limits are those of the controller.
-
-    Parameters
-    ----------
-    model
-        Of the controller.
-    say
-        Reports.
-    overrides
-        Parameters.
-    """
-
-    def __init__(self, model: RunningModel, say: Say, overrides: list[RosParameter]) -> None:
-        super().__init__(overrides)
-        self._model, self._say = model, say
-
-    def velocity_limit(self) -> Array:
-        """The controller's limits."""
-        return self._model.velocity
-
-    def say(self, text: str, *, error: bool = False) -> None:
-        """Report to the user."""
-        self._say(text, error)
 
 
 def send(
@@ -68,7 +38,7 @@ def send(
     arguments = ["--ros-args", "-r", f"__ns:={controller.namespace}", "-r", f"joint_states:={controller.topic}",
                  "--log-level", "warn"]
     signals = StopSignal(restored=True)
-    code = run(lambda: SendNode(model, say, overrides), arguments, signals)
+    code = run(lambda: MoveNode(overrides, say, model.velocity), arguments, signals)
     if signals.requested:
         raise KeyboardInterrupt
     return code

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
@@ -127,18 +128,6 @@ class Recording:
     reports: Reports
 
 
-@dataclass(frozen=True, eq=False)
-class RawRecording:
-    """The messages of one run, not yet decoded; see `Recording`."""
-
-    states: list[Sample]
-    terms: dict[str, list[Sample]]
-    deflections: list[Sample]
-    begins: tuple[int, ...]
-    simulator_report: dict[str, float]
-    reports: Reports
-
-
 class SessionRecorder:
     """Records the topics for the figures, and no others, since every subscriber slows the senders down.
 
@@ -188,38 +177,31 @@ class SessionRecorder:
     def controller_report(self) -> ControllerStatus:
         """The controller's latest report."""
         none = ControllerStatus(False, "", {"motion locked": "it has not reported yet"})
-        return next(self._controller_reports(), none)
+        return next(self._reports(self._controller), none)
 
-    def _controller_reports(self) -> Iterator[ControllerStatus]:
-        """The controller's reports, newest first."""
+    def _reports(self, name: str) -> Iterator[ControllerStatus]:
+        """The reports of the node of that full name, newest first."""
         self.drain()
         for sample in reversed(self.reports.samples):
             status = self.reports.decode(sample).status[0]
-            if status.name == self._controller:
+            if status.name == name:
                 values = {v.key: v.value for v in status.values}
                 yield ControllerStatus(status.level == DiagnosticStatus.ERROR, status.message, values)
 
-    def reports_after(self, processes: Sequence[NodeProcess]) -> tuple[ControllerStatus, ...]:
-        """The controller's reports, the next one the last of them."""
-        known = sum(1 for _ in self._controller_reports())
+    def next_report(self, processes: Sequence[NodeProcess]) -> tuple[ControllerStatus, str]:
+        """The controller's next report, and its last words on an effort that it has limited."""
+        known = sum(1 for _ in self._reports(self._controller))
         wait_until(
-            lambda: sum(1 for _ in self._controller_reports()) > known, PATIENCE, "the controller's report", processes
+            lambda: sum(1 for _ in self._reports(self._controller)) > known, PATIENCE, "the controller's report",
+            processes,
         )
-        return tuple(self._controller_reports())[::-1]
-
-    def reports_since(self, before: ControllerStatus, processes: Sequence[NodeProcess]) -> Reports:
-        """What the controller reported about motions since the status `before`; waits for its next status."""
-        reports = self.reports_after(processes)
-        return reports[-1].reports(before, next((status.clamp for status in reversed(reports) if status.clamp), ""))
-
-    def may_move(self) -> bool:
-        """Whether the controller holds the arm and has passed its start-up check, by its latest report."""
-        status = self.controller_report()
-        return status.state == Mode.HOLDING.value and not status.locked
+        reports = tuple(self._reports(self._controller))
+        return reports[0], next((report.clamp for report in reports if report.clamp), "")
 
     def decided(self) -> bool:
         """Whether the controller allows motion, or reports an error."""
-        return self.may_move() or self.controller_report().failed
+        status = self.controller_report()
+        return status.failed or (status.state == Mode.HOLDING.value and not status.locked)
 
     def stamps_until(self, end: int, processes: Sequence[NodeProcess]) -> Iterator[int]:
         """Yield the times of joint states as they come, ns, until `end`; raises `RneDynamicsError` if none comes."""
@@ -244,12 +226,8 @@ class SessionRecorder:
         return self._simulator_report()
 
     def _simulator_report(self) -> dict[str, float]:
-        self.drain()
-        for sample in self.reports.samples:
-            message = self.reports.decode(sample)
-            values = {v.key: v.value for v in message.status[0].values}
-            if message.status[0].name != self._simulator:
-                continue
+        for report in self._reports(self._simulator):
+            values = report.values
             return {
                 "answered": float(values["answered states"]), "missed": float(values["missed replies"]),
                 "overruns": float(values["overruns"]),
@@ -260,37 +238,35 @@ class SessionRecorder:
 
     def take(
         self, begins: tuple[int, ...], simulator_report: dict[str, float], reports: Reports = NO_REPORTS
-    ) -> RawRecording:
-        """The messages of a run."""
+    ) -> Callable[[dict[str, float]], Recording]:
+        """The messages of a run: a function that decodes them, given the time until each process was ready, s."""
         self.drain()
-        return RawRecording(
-            self.states.samples, {name: r.samples for name, r in self.terms.items()},
-            [s for r in self.deflections for s in r.samples], begins, simulator_report, reports,
-        )
+        return partial(self._recording, [r.samples for r in self._streams], begins, simulator_report, reports)
 
-    def recording(self, taken: RawRecording, ready: dict[str, float]) -> Recording:
-        """Decode everything."""
-        states = [self.states.decode(s) for s in taken.states]
+    def _recording(
+        self, samples: Sequence[Sequence[Sample]], begins: tuple[int, ...], simulator: dict[str, float],
+        reports: Reports, ready: dict[str, float],
+    ) -> Recording:
+        states, *others = ([r.decode(s) for s in taken] for r, taken in zip(self._streams, samples, strict=True))
         places = [states[0].name.index(joint) for joint in self.joints]  # of a mechanism, without passive joints
-        terms = {name: [r.decode(s) for s in taken.terms[name]] for name, r in self.terms.items()}
-        tips = [r.decode(s) for r in self.deflections for s in taken.deflections]
+        tips = others[len(self.terms)] if self.deflections else []
         ends = len(tips[0].name) // len(COMPONENTS) if tips else 0
         return Recording(
             stamps=np.array([stamp_of(m) for m in states]),
-            sent=np.array([s.sent for s in taken.states]),
+            sent=np.array([s.sent for s in samples[0]]),
             q=np.array([m.position for m in states])[:, places],
             qd=np.array([m.velocity for m in states])[:, places],
             efforts=np.array([m.effort for m in states])[:, places],
-            begins=taken.begins,
+            begins=begins,
             terms={
                 name: (np.array([stamp_of(m) for m in messages]), np.array([m.effort for m in messages]))
-                for name, messages in terms.items() if messages
+                for name, messages in zip(self.terms, others, strict=False) if messages
             },
-            simulator=taken.simulator_report,
+            simulator=simulator,
             ready=ready,
             deflections=(
                 np.array([stamp_of(m) for m in tips], dtype=np.int64),
                 np.array([m.position for m in tips]).reshape(len(tips), ends, len(COMPONENTS)),
             ),
-            reports=taken.reports,
+            reports=reports,
         )

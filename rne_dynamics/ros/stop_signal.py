@@ -6,8 +6,6 @@ import ctypes
 import os
 import signal
 import sys
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from types import FrameType, TracebackType
 
 from rne_dynamics.interrupted import EXIT_INTERRUPTED, report_interrupted
@@ -79,26 +77,6 @@ class StopSignal:
         if not self._deferred and self.early is None:
             self.early = number
             raise KeyboardInterrupt
-
-
-@contextmanager
-def on_stop_signal(what: Callable[[], None]) -> Iterator[None]:
-    """Call `what` at each SIGINT and SIGTERM, after the present handlers."""
-    before = {which: signal.getsignal(which) for which in (signal.SIGINT, signal.SIGTERM)}
-
-    def handle(which: int, frame: FrameType | None) -> None:
-        first = before[signal.Signals(which)]
-        if callable(first):
-            first(which, frame)
-        what()
-
-    for which in before:
-        signal.signal(which, handle)
-    try:
-        yield
-    finally:
-        for which, handler in before.items():
-            signal.signal(which, handler)
 
 
 def end_with_parent() -> None:

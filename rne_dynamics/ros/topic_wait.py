@@ -126,8 +126,7 @@ def _mailbox(subscription: Subscription) -> _Mailbox:
     """The mailbox of a subscription, which becomes its callback when it is first asked for."""
     if not isinstance(subscription.callback, _Mailbox):
         subscription.callback = _Mailbox()
-    mailbox: _Mailbox = subscription.callback
-    return mailbox
+    return subscription.callback
 
 
 @dataclass(frozen=True)

@@ -45,8 +45,7 @@ def read_trajectory(data: bytes) -> JointTrajectory:
     points = trajectory_points(data)
     if points is not None and points > MOST_POINTS:
         raise TrajectoryError(f"it has {points} points; at most {MOST_POINTS} are accepted")
-    message: JointTrajectory = deserialised(data, JointTrajectory, TrajectoryError)
-    return message
+    return deserialised(data, JointTrajectory, TrajectoryError)
 
 
 def last_setpoint(message: JointTrajectory, now: int, within: float) -> JointTrajectory | None:

@@ -114,7 +114,7 @@ def test_an_arm_that_was_stopped_before_its_recorder_listened_is_recorded(start,
     )
     wait_until(recorder.receives_everything, PATIENCE, STREAMS, processes)
     assert recorder.controller_report().state == "fault"
-    recording = recorder.recording(recorder.take((recorder.newest_stamp(),), recorder.simulator_report(processes)), {})
+    recording = recorder.take((recorder.newest_stamp(),), recorder.simulator_report(processes))({})
     assert len(recording.q) > 0
     assert all(len(values) for _, values in recording.terms.values()), "none, or the last ones of the stop"
 
