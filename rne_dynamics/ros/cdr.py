@@ -60,13 +60,6 @@ def deserialised(data: bytes, kind: type, refused: Callable[[str], Exception]) -
         raise refused(f"{len(data)} bytes that are no {name}: {error}") from None
 
 
-class Span(NamedTuple):
-    """Bytes from `start` to before `stop`."""
-
-    start: int
-    stop: int
-
-
 class JointStateLayout(NamedTuple):
     """Offsets of the fields in a serialised sensor_msgs/JointState.
 
@@ -83,18 +76,18 @@ class JointStateLayout(NamedTuple):
     """
 
     size: int
-    fixed: tuple[Span, ...]
+    fixed: tuple[slice, ...]
     names: tuple[bytes, ...]
-    position: Span
-    velocity: Span
-    effort: Span
+    position: slice
+    velocity: slice
+    effort: slice
 
     def pattern(self, data: bytes) -> NDArray[np.int64]:
         """Fixed bits of a message with `LEAD` bytes before it, as 64-bit words: values and mask; (2, words)."""
         octets = np.zeros((2, LEAD + max(span.stop for span in self.fixed)), np.uint8)
-        for start, stop in self.fixed:
-            octets[0, LEAD + start : LEAD + stop] = np.frombuffer(data[start:stop], np.uint8)
-            octets[1, LEAD + start : LEAD + stop] = 0xFF
+        for span in self.fixed:
+            octets[0, LEAD + span.start : LEAD + span.stop] = np.frombuffer(data[span], np.uint8)
+            octets[1, LEAD + span.start : LEAD + span.stop] = 0xFF
         missing = -octets.shape[1] % 8
         return np.pad(octets, ((0, 0), (0, missing))).view(np.int64)
 
@@ -114,7 +107,7 @@ class JointStateLayout(NamedTuple):
         """Whether a message read by this layout has these names and these first of its lists of numbers."""
         spans = (self.position, self.velocity, self.effort)
         return list(self.names) == [name.encode() for name in names] and all(
-            data[span.start : span.stop] == np.asarray(values, np.float64).tobytes()
+            data[span] == np.asarray(values, np.float64).tobytes()
             for span, values in zip(spans, lists, strict=False)
         )
 
@@ -124,15 +117,15 @@ class CdrCursor:
 
     def __init__(self, data: bytes, at: int) -> None:
         self.data, self.at = data, at
-        self.fixed: list[Span] = []
+        self.fixed: list[slice] = []
 
     def align(self, size: int) -> None:
         """Advance to the alignment of a value of `size` bytes."""
         self.at += (ENCAPSULATION - self.at) % size
 
-    def take(self, count: int) -> Span:
+    def take(self, count: int) -> slice:
         """The next `count` bytes."""
-        span = Span(self.at, self.at + count)
+        span = slice(self.at, self.at + count)
         if span.stop > len(self.data):
             raise error(f"{span.stop} bytes needed, {len(self.data)} there")
         self.at = span.stop
@@ -148,9 +141,9 @@ class CdrCursor:
         """The next text."""
         span = self.take(self.count())
         self.fixed.append(span)
-        return self.data[span.start : span.stop].removesuffix(b"\0")
+        return self.data[span].removesuffix(b"\0")
 
-    def numbers(self) -> Span:
+    def numbers(self) -> slice:
         """The bytes of the next list of float64."""
         count = self.count()
         if count:
@@ -182,7 +175,7 @@ def joint_state_layout(data: bytes) -> JointStateLayout | None:
     except error:
         return None
     return JointStateLayout(
-        len(data), (Span(0, ENCAPSULATION), *walk.fixed), names, position, velocity, effort
+        len(data), (slice(0, ENCAPSULATION), *walk.fixed), names, position, velocity, effort
     )
 
 
@@ -209,8 +202,8 @@ def one_point_layout(data: bytes) -> tuple[JointStateLayout, int] | None:
         duration = walk.take(_STAMP.size).start
     except error:
         return None
-    fixed = (Span(0, ENCAPSULATION), *walk.fixed)
-    unread = Span(acceleration.start, effort.stop)
+    fixed = (slice(0, ENCAPSULATION), *walk.fixed)
+    unread = slice(acceleration.start, effort.stop)
     return JointStateLayout(len(data), fixed, names, position, velocity, unread), duration
 
 

@@ -45,11 +45,7 @@ def node_parser(node: str, text: str, parameters: Sequence[Parameter]) -> argpar
 
 def described(parameter: Parameter) -> str:
     """A parameter with its default, unit and choices, as lines of help."""
-    default = parameter.default
-    value = f"[{', '.join(map(str, default))}]" if isinstance(default, tuple) else str(default) or '""'
-    if isinstance(default, bool):
-        value = value.lower()
-    facts = " ".join(filter(None, [value, parameter.unit]))
+    facts = " ".join(filter(None, [parameter.default_text(), parameter.unit]))
     choices = f" One of {', '.join(parameter.choices)}." if parameter.choices else ""
     name = parameter.name.replace(JOINT, "<joint>")
     return textwrap.fill(

@@ -14,15 +14,13 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
-import numpy as np
-
 from rne_dynamics.control.locked_joints import Measured
 from rne_dynamics.control.motion.motion import Motion
 from rne_dynamics.control.supervision.settings import Settings
 from rne_dynamics.control.supervision.states import INACTIVE, SILENT, STOPPING, Mode
 from rne_dynamics.control.supervision.supervisor import Supervisor
 from rne_dynamics.errors import ControlError, RneDynamicsError
-from rne_dynamics.ros.controller_report import ControllerReport, setpoint_values
+from rne_dynamics.ros.controller_report import ControllerReport
 from rne_dynamics.ros.diagnostics import WARN
 from rne_dynamics.ros.loop_clock import LoopClock
 from rne_dynamics.ros.loop_cycle import DEAD_RECKONING_PERIOD, LoopCycle, Report
@@ -173,13 +171,8 @@ class ControlLoop:
                 f"use_sim_time is set and nothing was received on /clock for {clock.silence:.0f} s: the controller "
                 "waits; start or continue the simulation, or set use_sim_time to false"
             )
-        error = np.abs(supervisor.queue.reference.q - supervisor.q)
-        tracking: dict[str, object] = {} if supervisor.settings.tracking is None else {
-            "tracking": supervisor.queue.moving, "speed scaling": supervisor.speed,
-            "largest present error": float(np.max(error, initial=0.0)),
-        }
         statistics = self.active_cycle.statistics.report(time.monotonic())
-        return level, message, values | statistics | tracking | setpoint_values(supervisor), clock.stamp
+        return level, message, values | statistics, clock.stamp
 
     def pass_on(self, number: int, data: memoryview) -> None:
         """As `SetpointInput.pass_on`."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from rne_dynamics.closed_chain.coordinates import NEAR_SINGULAR
 from rne_dynamics.control.streaming.limits import SetpointProblem
 from rne_dynamics.control.supervision.states import Mode
@@ -59,18 +61,18 @@ class ControllerReport:
         }
         if s.distance is not None:
             values["distance to a singular posture"] = s.distance
+        if s.settings.tracking is not None:
+            error = np.abs(s.queue.reference.q - s.q)
+            values |= {
+                "tracking": s.queue.moving, "speed scaling": s.speed,
+                "largest present error": float(np.max(error, initial=0.0)),
+            }
+        if (setpoints := s.setpoints) is not None:
+            values |= {
+                "streaming": setpoints.following, "setpoints": setpoints.taken,
+                "limited setpoints": setpoints.stream.limited,
+                "refused setpoints": setpoints.refused.total(),
+                **{f"refused setpoints: {problem.value}": setpoints.refused[problem] for problem in SetpointProblem},
+                "last setpoint refusal": setpoints.refusal,
+            }
         return level, message, values
-
-
-def setpoint_values(supervisor: Supervisor) -> dict[str, object]:
-    """Values about setpoints, if setpoints are followed."""
-    setpoints = supervisor.setpoints
-    if setpoints is None:
-        return {}
-    return {
-        "streaming": setpoints.following, "setpoints": setpoints.taken,
-        "limited setpoints": setpoints.stream.limited,
-        "refused setpoints": setpoints.refused.total(),
-        **{f"refused setpoints: {problem.value}": setpoints.refused[problem] for problem in SetpointProblem},
-        "last setpoint refusal": setpoints.refusal,
-    }

@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Protocol
+from typing import Any
 
 from rclpy.action import ActionServer, CancelResponse, GoalResponse
 from rclpy.action.server import ServerGoalHandle
-from rclpy.node import Node
 from rclpy.task import Future
 from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 
 from rne_dynamics.control.motion.tolerances import Tolerances
-from rne_dynamics.control.reference import Reference
 from rne_dynamics.control.supervision.motion_queue import Ending, OnEnd
 from rne_dynamics.errors import RneDynamicsError, TrajectoryError
-from rne_dynamics.model.inertia import Array
 from rne_dynamics.ros.messages import write_stamp
 
 try:  # not among the wheels on PyPI; part of every ROS 2 installation that has controllers
@@ -33,26 +30,6 @@ RESULT_TIMEOUT = 10
 Begin = Callable[[OnEnd], None]
 
 
-class Controller(Protocol):
-    """What the action uses of the node that follows trajectories."""
-
-    @property
-    def tolerances(self) -> Tolerances:
-        """Tolerances of trajectories without their own."""
-
-    def prepare(self, message: JointTrajectory, tolerances: Tolerances) -> Begin:
-        """Check `message`, to follow it at once; raises `RneDynamicsError`."""
-
-    def refused(self, error: RneDynamicsError) -> None:
-        """Log why a trajectory is not followed."""
-
-    def cancel_motion(self, why: str) -> None:
-        """Bring the present motion to rest; then its `on_end` is called."""
-
-    def present(self) -> tuple[Reference, Array, Array]:
-        """Present reference, and measured position and velocity."""
-
-
 class FollowAction:
     """The action server; a new goal preempts the current one.
 
@@ -66,22 +43,20 @@ class FollowAction:
 
     Parameters
     ----------
-    node
-        The node that offers the action.
     controller
-        The same node, which follows trajectories.
+        The node, a `ComputedTorqueController`: offers the action, checks and follows trajectories.
     joints
         Names of the joints, in the order of the controller's vectors.
     """
 
-    def __init__(self, node: Node, controller: Controller, joints: tuple[str, ...]) -> None:
+    def __init__(self, controller: Any, joints: tuple[str, ...]) -> None:
         self._controller = controller
         self._goals: dict[bytes, tuple[ServerGoalHandle, Future]] = {}
         self._checked: tuple[Any, Begin] | None = None  # the goal that was accepted last
         self._feedback_at = 0.0
         self._feedback = FollowJointTrajectory.Feedback(joint_names=list(joints))
         self.server = ActionServer(
-            node, FollowJointTrajectory, "~/follow_joint_trajectory", self._result,
+            controller, FollowJointTrajectory, "~/follow_joint_trajectory", self._result,
             goal_callback=self._check, handle_accepted_callback=self._begin, cancel_callback=self._cancel,
             result_timeout=RESULT_TIMEOUT,
         )
@@ -157,11 +132,9 @@ class FollowAction:
                 handle.publish_feedback(self._feedback)
 
 
-def follow_action(node: Any, joints: tuple[str, ...]) -> FollowAction | None:
-    """The action of a node that is a `Controller`; None where control_msgs is not installed."""
-    if FollowJointTrajectory is None:
-        return None
-    return FollowAction(node, node, joints)
+def follow_action(controller: Any, joints: tuple[str, ...]) -> FollowAction | None:
+    """The action of a node; None where control_msgs is not installed."""
+    return None if FollowJointTrajectory is None else FollowAction(controller, joints)
 
 
 def read_goal(goal: Any, defaults: Tolerances) -> tuple[JointTrajectory, Tolerances]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from enum import Enum
-from typing import Protocol
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,6 +13,9 @@ from rne_dynamics.compiling.jit import kernel
 from rne_dynamics.errors import StateError, StateProblem
 from rne_dynamics.model.inertia import Array
 
+if TYPE_CHECKING:
+    from sensor_msgs.msg import JointState
+
 #: How many senders' lists of names are kept.
 _SENDERS = 8
 
@@ -20,15 +23,6 @@ _SENDERS = 8
 WHOLE, NO_VELOCITY, OTHER = -1, -2, -3
 
 _NOTHING, _NO_WORDS, _NO_PATTERN = np.empty(0), np.empty(0, np.int64), np.empty((2, 0), np.int64)
-
-
-class JointStateLike(Protocol):
-    """The fields of a sensor_msgs/JointState that are read."""
-
-    name: Sequence[str]
-    position: Sequence[float]
-    velocity: Sequence[float]
-    effort: Sequence[float]
 
 
 class Reading(Enum):
@@ -67,7 +61,7 @@ class JointMap:
         places = np.arange(3 * n).reshape(3, n)
         gather(_NO_WORDS, np.zeros(3 * n), _NO_PATTERN, places, np.zeros(n), np.zeros(n), self._unread)
 
-    def read(self, message: JointStateLike, q: Array, qd: Array, effort: Array | None = None) -> Reading:
+    def read(self, message: JointState, q: Array, qd: Array, effort: Array | None = None) -> Reading:
         """Fill `q`, `qd` and `effort`, shape (n,), from a message; other joints are ignored.
 
         Missing values are NaN, which laws and filters refuse: `qd` if the message has no velocities, or if those of all

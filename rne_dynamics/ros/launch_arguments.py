@@ -168,13 +168,6 @@ def xacro_mappings(text: str) -> dict[str, str]:
     return mappings
 
 
-def existing_file(argument: str, path: str) -> Path:
-    """The path; `ArgumentError` if there is no such file."""
-    if not Path(path).is_file():
-        raise ArgumentError(f"launch argument {argument}:={path} names no file")
-    return Path(path)
-
-
 @dataclass(frozen=True)
 class Kind:
     """One launch file: the nodes it starts, whether the arm is simulated, and its default `robot`."""

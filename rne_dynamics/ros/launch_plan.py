@@ -26,7 +26,6 @@ from rne_dynamics.ros.launch_arguments import (
     NodePlan,
     check_time,
     checked,
-    existing_file,
     xacro_mappings,
 )
 from rne_dynamics.ros.parameter_files import applies, node_keys, settings_for, simulated
@@ -160,7 +159,9 @@ def topics(kind: Kind, values: Mapping[str, str]) -> Driver:
 def config_file(arm: Arm, values: Mapping[str, str]) -> Path | None:
     """The parameter file: the one named, else the hardware's, else the shipped one of what ships under that name."""
     if values["config"]:
-        return existing_file("config", values["config"])
+        if not Path(values["config"]).is_file():
+            raise ArgumentError(f"launch argument config:={values['config']} names no file")
+        return Path(values["config"])
     if values["hardware"]:
         return share_file(f"config/hardware/{values['hardware']}.yaml")
     return share_file(f"config/{arm.name}.yaml") if arm.name in (*shipped_robots(), *shipped_models()) else None

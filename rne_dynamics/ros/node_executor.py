@@ -47,14 +47,12 @@ class NodePoll:
         timers, clients, services = list(node.timers), list(node.clients), list(node.services)
         waitables = [x for x in node.waitables if not isinstance(x, EventHandler)]
         prepared = self._cleared(subscriptions, timers, clients, services, waitables)
-        for subscription in subscriptions:
-            prepared.add_subscription(handle_of(subscription))
-        for timer in timers:
-            prepared.add_timer(handle_of(timer))
-        for client in clients:
-            prepared.add_client(handle_of(client))
-        for service in services:
-            prepared.add_service(handle_of(service))
+        for add, entities in (
+            (prepared.add_subscription, subscriptions), (prepared.add_timer, timers), (prepared.add_client, clients),
+            (prepared.add_service, services),
+        ):  # fmt: skip
+            for entity in entities:
+                add(handle_of(entity))
         for waitable in waitables:
             waitable.add_to_wait_set(prepared)
         prepared.wait(0)

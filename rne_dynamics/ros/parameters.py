@@ -71,10 +71,13 @@ class Parameter:
     @property
     def element(self) -> type[bool] | type[int] | type[float] | type[str]:
         """Type of the value, or of each element of a list."""
-        if self.kind is not None:
-            return self.kind
-        sample = self.default[0] if isinstance(self.default, tuple) else self.default
-        return type(sample)
+        return self.kind or type(self.default[0] if isinstance(self.default, tuple) else self.default)
+
+    def default_text(self) -> str:
+        """The default as in YAML."""
+        if isinstance(self.default, tuple):
+            return f"[{', '.join(map(str, self.default))}]"
+        return str(self.default).lower() if isinstance(self.default, bool) else str(self.default) or '""'
 
     def parse(self, name: str, value: object) -> Value:
         """`value` in the type of this parameter; integers serve where floats are meant.

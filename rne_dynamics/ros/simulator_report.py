@@ -5,7 +5,7 @@ from __future__ import annotations
 from rne_dynamics.control.thresholds import NANOSECONDS
 from rne_dynamics.ros.answers import Answers
 from rne_dynamics.ros.deflections import BendingWatch
-from rne_dynamics.ros.diagnostics import ERROR, OK, WARN, Diagnostics
+from rne_dynamics.ros.diagnostics import ERROR, OK, WARN, Diagnostics, first_finding
 from rne_dynamics.ros.histogram import Recent, percentile
 from rne_dynamics.ros.lifecycle import ArmNode
 from rne_dynamics.simulation.plant.state import State
@@ -76,38 +76,31 @@ class SimulatorReport:
 
     def _status(self, state: State, *, running: bool, paused: bool, commanded: bool) -> tuple[bytes, str]:
         """Level and message."""
-        if not running:
-            return WARN, "stopped"
         publishers = self._node.count_publishers(self._clock_topic) if self._clock_topic else 0
-        if publishers > 1:
-            message = (
-                f"{publishers} nodes publish {self._clock_topic}, so that whoever follows it gets the times of both in "
-                "turn: give each simulated arm a clock of its own (for all its nodes -r /clock:=clock, in its "
-                "namespace), or set publish_clock to false in all but one"
-            )
-            self._diagnostics.warn(message)
-            return ERROR, message
-        findings = () if self._bending is None else self._bending.findings(state)
-        for finding in findings:
+        clocks = (
+            f"{publishers} nodes publish {self._clock_topic}, so that whoever follows it gets the times of both in "
+            "turn: give each simulated arm a clock of its own (for all its nodes -r /clock:=clock, in its "
+            "namespace), or set publish_clock to false in all but one"
+        )
+        bent = self._bending.findings(state) if running and publishers <= 1 and self._bending is not None else ()
+        for finding in bent:
             self._node.get_logger().warning(finding, throttle_duration_sec=5.0)
-        if findings:
-            return WARN, findings[0]
-        message = "paused" if paused else "running"
-        if not commanded:
-            message = "holding the arm until the first command"
-        return (OK, message) if self._lockstep or paused else self._real_time(message)
-
-    def _real_time(self, message: str) -> tuple[bytes, str]:
-        """Level and message in real time: `message` unless the stamps lag behind the wall clock."""
         lag = self._wall.lag
-        if lag < NOTABLE:
-            return OK, message
         way = "and catching up" if lag < self._lag else (
             "and not catching up: the computer is too slow or too busy; lower rate, or set lockstep and publish_clock"
         )
-        message = f"{lag:.2f} s behind the wall clock {way}"
-        self._diagnostics.warn(message)
-        return WARN, message
+        behind = f"{lag:.2f} s behind the wall clock {way}"
+        level, message = first_finding(
+            (not running, WARN, "stopped"),
+            (publishers > 1, ERROR, clocks),
+            (bent, WARN, "".join(bent[:1])),
+            (not (self._lockstep or paused) and lag >= NOTABLE, WARN, behind),
+            (not commanded, OK, "holding the arm until the first command"),
+            (True, OK, "paused" if paused else "running"),
+        )
+        if message in (clocks, behind):
+            self._diagnostics.warn(message)
+        return level, message
 
 
 class WallTime:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
+from types import SimpleNamespace
 from typing import Any
 
 from rclpy.callback_groups import CallbackGroup
@@ -129,28 +129,16 @@ def _mailbox(subscription: Subscription) -> _Mailbox:
     return subscription.callback
 
 
-@dataclass(frozen=True)
-class OnlyThese:
-    """The attributes of a node that an executor reads, with a few entities only."""
-
-    subscriptions: Sequence[Any] = ()
-    timers: Sequence[Any] = ()
-    clients: Sequence[Any] = ()
-    services: Sequence[Any] = ()
-    guards: Sequence[Any] = ()
-    waitables: Sequence[Any] = ()
-
-
 def _fill_mailboxes(subscriptions: Sequence[Subscription], longest: float) -> None:
     """Wait for one message, and put it in its mailbox."""
     executor = subscriptions[0].callback_group.executor
+    # the attributes of a node that an executor reads, with these entities only
+    node = SimpleNamespace(subscriptions=subscriptions, timers=(), clients=(), services=(), guards=(), waitables=())
     with ExitStack() as opened:
         for subscription in subscriptions:
             opened.enter_context(subscription.callback_group.opened())
         try:
-            task, _, _ = executor.wait_for_ready_callbacks(
-                timeout_sec=max(longest, 0.0), nodes=[OnlyThese(subscriptions)]
-            )
+            task, _, _ = executor.wait_for_ready_callbacks(timeout_sec=max(longest, 0.0), nodes=[node])
         except (TimeoutException, ShutdownException):
             return
         task()

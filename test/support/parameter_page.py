@@ -144,7 +144,8 @@ def table(parameters: Sequence[Parameter]) -> list[str]:
     """Lines of a table with one row a parameter."""
     columns = ("name", "type", "default", "allowed", "unit", "set", "what it does")
     rows = [
-        (f"`{p.name.replace(JOINT, '<joint>')}`", kind(p), default(p), allowed(p), p.unit.replace("|", "\\|"),
+        (f"`{p.name.replace(JOINT, '<joint>')}`", kind(p), f"`{p.default_text()}`", allowed(p),
+         p.unit.replace("|", "\\|"),
          "start" if p.read_only else "configure" if p.at_configure else "live", text(p.description))
         for p in parameters
     ]
@@ -155,18 +156,6 @@ def kind(parameter: Parameter) -> str:
     """The type in words."""
     name = {bool: "true or false", int: "integer", float: "number", str: "text"}[parameter.element]
     return f"list of {name}s" if isinstance(parameter.default, tuple) else name
-
-
-def default(parameter: Parameter) -> str:
-    """The default as in YAML."""
-
-    def one(value: object) -> str:
-        return {True: "true", False: "false"}[value] if isinstance(value, bool) else (
-            f'"{value}"' if value == "" else str(value)
-        )
-
-    value = parameter.default
-    return f"`[{', '.join(map(one, value))}]`" if isinstance(value, tuple) else f"`{one(value)}`"
 
 
 def allowed(parameter: Parameter) -> str:
