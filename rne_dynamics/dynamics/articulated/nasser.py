@@ -70,10 +70,8 @@ def nasser_kernel(arm: Arm, q: Array, qd: Array, tau: Array, qdd: Array) -> int:
     topology, parameters, base, loads = arm
     bodies = topology.shape[0]
     X, w, sigma, kappa = per_body(topology), per_body(topology), per_body(topology), per_body(topology)
-    A, B, AZ, u, d, a = (
-        per_body(topology), per_body(topology), per_body(topology), per_body(topology), per_body(topology),
-        per_body(topology),
-    )  # fmt: skip
+    A, B, AZ = per_body(topology), per_body(topology), per_body(topology)
+    u, d, a = per_body(topology), per_body(topology), per_body(topology)
     w[BASE], a[BASE] = slice_vector(base, 3), slice_pair(base, 6)
     turns = joint_turns(topology, parameters, q)
     for i in range(bodies):
@@ -84,8 +82,7 @@ def nasser_kernel(arm: Arm, q: Array, qd: Array, tau: Array, qdd: Array) -> int:
         A[i] = of_rigid_body(body)
         B[i] = minus_load(gyroscopic(body, w[i]), loads, i)  # β, β* of (2.1.3.2), (2.1.6.2) without accelerations
     for i in range(bodies - 1, -1, -1):
-        parent, kind, iv = topology[i, PARENT], topology[i, KIND], topology[i, VELOCITY_INDEX]
-        R, p = X[i]
+        parent, kind, iv, (R, p) = topology[i, PARENT], topology[i, KIND], topology[i, VELOCITY_INDEX], X[i]
         if kind == FLOATING:
             if is_singular(A[i]):
                 return i
@@ -104,8 +101,7 @@ def nasser_kernel(arm: Arm, q: Array, qd: Array, tau: Array, qdd: Array) -> int:
             A[parent] = plus_articulated(A[parent], seen_from_parent(R, p, GA))  # (2.1.19.3), (2.1.19.4), (2.3.3)
             B[parent] = plus(B[parent], onto_parent(R, p, GB))  # (2.1.19.5)–(2.1.19.7), (2.3.4)
     for i in range(bodies):
-        kind, iv = topology[i, KIND], topology[i, VELOCITY_INDEX]
-        R, p = X[i]
+        kind, iv, (R, p) = topology[i, KIND], topology[i, VELOCITY_INDEX], X[i]
         dv, dw = into_child(R, p, a[topology[i, PARENT]])
         before = add(dv, kappa[i]), dw
         if kind == FLOATING:

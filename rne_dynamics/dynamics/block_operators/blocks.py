@@ -55,20 +55,9 @@ def velocity_terms_kernel(
     acceleration: Array,
     force: Array,
 ) -> None:
-    """What squared velocities add: α to the accelerations, β to the forces, from the bodies' velocities V.
+    """What squared velocities add: α to the accelerations, β to the forces, (bodies, 6) each; both are filled.
 
-    Parameters
-    ----------
-    topology, parameters
-        The model (`rne_dynamics.model.layout`).
-    base
-        Base motion as `BaseMotion.packed` gives it, shape (12,).
-    qd
-        Shape (n,).
-    transfer, arm, velocity
-        X (bodies, 6, 6), p (bodies, 3) and V (bodies, 6).
-    acceleration, force
-        Filled with α and β, each (bodies, 6).
+    From the base's motion (12,), q̇ (n,), X (bodies, 6, 6), p (bodies, 3) and the bodies' velocities V (bodies, 6).
     """
     for i in range(topology.shape[0]):
         parent = topology[i, PARENT]
@@ -102,14 +91,7 @@ def velocity_terms_kernel(
 def outward(parents: NDArray[np.int64], transfer: Array, right: Array) -> Array:
     """Solve Γ Z = Y from the base to the tips: every body's value is its own and what its parent hands on.
 
-    Parameters
-    ----------
-    parents
-        λ(i), shape (bodies,).
-    transfer
-        The blocks X, shape (B, bodies, 6, 6).
-    right
-        Y, shape (B, bodies, 6, columns).
+    For X (B, bodies, 6, 6) and Y (B, bodies, 6, columns).
     """
     solution = np.empty_like(right)
     for i, parent in enumerate(parents.tolist()):

@@ -28,7 +28,6 @@ with one block a row, so solving with it is substitution along the tree: `outwar
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -39,16 +38,11 @@ from rne_dynamics.dynamics.block_operators.blocks import (
     transfer_kernel,
     velocity_terms_kernel,
 )
-from rne_dynamics.dynamics.composite.inertia_scale import inertia_scale
-from rne_dynamics.errors import no_inertia
+from rne_dynamics.dynamics.composite.inertia_scale import inertia_scale, solved_accelerations
 from rne_dynamics.model.generalized_inertia import generalized_inertia, rotor_inertia
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.layout import PARENT
 from rne_dynamics.model.robot import RobotModel
-from rne_dynamics.spatial.cholesky import scaled_cholesky_solve
-
-if TYPE_CHECKING:
-    pass
 
 #: Largest number of floats in one array of Γ⁻¹ H; the mass matrices of larger batches are made piece by piece.
 _CHUNK = 1 << 21
@@ -146,12 +140,7 @@ def operator_form(robot: RobotModel, base: Array, q: Array, qd: Array, wrenches:
 def operator_forward(robot: RobotModel, base: Array, q: Array, qd: Array, tau: Array, wrenches: Array) -> Array:
     """Joint accelerations (B, n) over checked rows; `SingularInertiaError` names a joint that moves no inertia."""
     form = operator_form(robot, base, q, qd, wrenches)
-    left, qdd, scale = tau - form.bias, np.empty_like(tau), inertia_scale(robot, q)
-    for b, M in enumerate(form.mass_matrix):
-        coordinate = scaled_cholesky_solve(M, left[b], scale[b], qdd[b])
-        if coordinate >= 0:
-            raise no_inertia(robot.joint_names[coordinate], robot.name)
-    return qdd
+    return solved_accelerations(form.mass_matrix, tau - form.bias, inertia_scale(robot, q), robot)
 
 
 def operator_inverse(robot: RobotModel, base: Array, q: Array, qd: Array, qdd: Array, wrenches: Array) -> Array:

@@ -69,16 +69,8 @@ def moving_base_energies(
 ) -> tuple[Array, Array]:
     """Kinetic energy of links and rotors and potential energy of the links on a moving base, in the world, J; (B,).
 
-    The root link, which is part of the base, has none of it. Nothing is checked.
-
-    Parameters
-    ----------
-    robot
-        The model, with a fixed base.
-    position, rotation, velocity
-        The root link's origin and axes in the world, and (v, ω) in these axes; shapes (B, 3), (B, 3, 3), (B, 6).
-    q, qd
-        Shapes (B, nq), (B, n).
+    The root link, which is part of the base, has none of it; its origin (B, 3), axes (B, 3, 3) and (v, ω) in these axes
+    (B, 6) are in the world. Nothing is checked.
     """
     rows, pose = len(q), np.array([0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 1.0])  # any: kinetic energy does not depend on it
     kinetic, free = np.empty((rows, 1)), Arm(*with_floating_root(robot), np.zeros((1, 12)), np.empty((1, 0, 6)))

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from rne_dynamics.compiling.jit import kernel, threaded_kernel
 from rne_dynamics.compiling.tables import per_body
+from rne_dynamics.errors import no_inertia
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.layout import (
     BASE,
@@ -29,7 +30,9 @@ from rne_dynamics.model.layout import (
     ROTOR,
     VELOCITY_INDEX,
 )
+from rne_dynamics.model.mechanism import Mechanism
 from rne_dynamics.model.robot import RobotModel
+from rne_dynamics.spatial.cholesky import scaled_cholesky_solve
 
 
 @kernel
@@ -82,3 +85,13 @@ def inertia_scale(robot: RobotModel, q: Array) -> Array:
     scale = np.empty((len(q), robot.n))
     inertia_scale_batch(robot.topology, robot.parameters, q, scale)
     return scale
+
+
+def solved_accelerations(M: Array, left: Array, scale: Array, robot: RobotModel | Mechanism) -> Array:
+    """q̈ of M q̈ = left (B, n), M (B, n, n) being written over; `SingularInertiaError` names a joint without inertia."""
+    qdd = np.empty_like(left)
+    for row, matrix in enumerate(M):
+        coordinate = scaled_cholesky_solve(matrix, left[row], scale[row], qdd[row])
+        if coordinate >= 0:
+            raise no_inertia(robot.joint_names[coordinate], robot.name)
+    return qdd

@@ -14,15 +14,25 @@ from collections.abc import Iterable
 from typing import Literal, NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
+from rne_dynamics.compiling.jit import kernel
+from rne_dynamics.compiling.tables import per_body
+from rne_dynamics.dynamics.composite.energy import center_of_mass
 from rne_dynamics.dynamics.declared.arguments import as_floats, state_arrays
-from rne_dynamics.dynamics.kinematics.kinematics import POSE_COLUMNS, POSITION, ROTATION, body_poses_batch
+from rne_dynamics.dynamics.kinematics.jacobian import add_column
+from rne_dynamics.dynamics.kinematics.joint_axes import axes_of, gear, place_of, unit_motion
+from rne_dynamics.dynamics.kinematics.joint_motion import inertia_of
+from rne_dynamics.dynamics.kinematics.kinematics import POSE_COLUMNS, POSITION, ROTATION, world_poses
 from rne_dynamics.dynamics.kinematics.world_motion import ANGULAR, LINEAR, body_motions
 from rne_dynamics.errors import ArgumentError, ModelError
 from rne_dynamics.model.inertia import Array
-from rne_dynamics.model.layout import FLOATING, KIND, MULTIPLIER, PARENT, PRISMATIC, VELOCITY_INDEX
+from rne_dynamics.model.layout import BASE, KIND, PARENT, VELOCITY_INDEX
 from rne_dynamics.model.robot import RobotModel
+from rne_dynamics.spatial.pairs import motion_at, turned
+from rne_dynamics.spatial.rigid import momentum_of, plus_rigid, rigid_seen_from_parent
+from rne_dynamics.spatial.rows import slice_vector
+from rne_dynamics.spatial.vector import subtract
 
 
 class Momentum(NamedTuple):
@@ -210,52 +220,26 @@ def centroidal_momentum_matrix(robot: RobotModel, q: ArrayLike) -> Array:
         A robot without mass.
     """
     lead, (positions,) = state_arrays(robot, q=q)
-    if not robot.mass > 0.0:
-        raise ModelError(f"robot {robot.name!r} has no mass, so it has no mass centre; give its links inertia")
-    R, p, m, h, J = _composites(robot, positions)
     A = np.zeros((len(positions), 6, robot.n))
-
-    def add(column: int, gear: float, i: int, axis: int, turns: bool) -> None:
-        e = R[:, i, :, axis]
-        if turns:  # velocities e × (r − p)
-            linear = np.cross(e, h[:, i] - m[i] * p[:, i])
-            angular = (J[:, i] @ e[..., None])[..., 0] - np.cross(h[:, i], np.cross(e, p[:, i]))
-        else:
-            linear = m[i] * e
-            angular = np.cross(h[:, i], e)
-        A[:, :3, column] += gear * linear
-        A[:, 3:, column] += gear * angular
-
-    for i in range(robot.bodies):
-        kind, iv = robot.topology[i, KIND], robot.topology[i, VELOCITY_INDEX]
-        if kind == FLOATING:
-            for axis in range(3):
-                add(iv + axis, 1.0, i, axis, turns=False)
-                add(iv + 3 + axis, 1.0, i, axis, turns=True)
-        else:
-            add(iv, robot.parameters[i, MULTIPLIER], i, 2, turns=kind != PRISMATIC)
+    center = center_of_mass(robot, positions)
+    centroidal_batch(robot.topology, robot.parameters, positions, center, A)
     return A.reshape((*lead, 6, robot.n))
 
 
-def _composites(robot: RobotModel, q: Array) -> tuple[Array, Array, Array, Array, Array]:
-    """Poses R, p of all bodies, and of each with its subtree m, m c and inertia; from and about the mass centre."""
-    poses = np.empty((len(q), robot.bodies, POSE_COLUMNS))
-    body_poses_batch(robot.topology, robot.parameters, q, poses)
-    R, p = poses[..., ROTATION:POSITION].reshape(*poses.shape[:2], 3, 3), poses[..., POSITION:]
-    bodies = chosen_links(robot, None)
-    m, inertia = bodies.mass[:-1].copy(), bodies.inertia[:-1]
-    own = (R @ bodies.moment[:-1, :, None])[..., 0]
-    p = p - ((m[:, None] * p + own).sum(axis=1, keepdims=True) + bodies.moment[-1]) / robot.mass
-    h = m[:, None] * p + own
-    # parallel axes for an inertia about the joint: R I Rᵀ + (2 p·h + m p·p) 1 − p hᵀ − h pᵀ − m p pᵀ with h = R m c
-    square = p[..., :, None] * (own + 0.5 * m[:, None] * p)[..., None, :]
-    square = square + square.transpose(0, 1, 3, 2)
-    trace = np.trace(square, axis1=2, axis2=3)[..., None, None]
-    J = R @ inertia @ R.transpose(0, 1, 3, 2) + trace * np.eye(3) - square
-    for i in range(robot.bodies - 1, -1, -1):
-        parent = robot.topology[i, PARENT]
-        if parent >= 0:
-            m[parent] += m[i]
-            h[:, parent] += h[:, i]
-            J[:, parent] += J[:, i]
-    return R, p, m, h, J
+@kernel
+def centroidal_batch(topology: NDArray[np.int64], parameters: Array, q: Array, center: Array, A: Array) -> None:
+    """Add the centroidal momentum matrices to A (B, 6, n), for q (B, nq) and mass centres (B, 3)."""
+    for b in range(q.shape[0]):
+        X, composite = world_poses(topology, parameters, q[b]), per_body(topology)
+        for i in range(topology.shape[0]):
+            R, p = X[i]
+            composite[i] = rigid_seen_from_parent(R, subtract(p, slice_vector(center[b], 0)), inertia_of(parameters, i))
+        for i in range(topology.shape[0] - 1, -1, -1):
+            parent, kind, (R, p) = topology[i, PARENT], topology[i, KIND], X[i]
+            for k in range(axes_of(kind)):
+                S = motion_at(turned(R, unit_motion(place_of(kind, k))), subtract(slice_vector(center[b], 0), p))
+                linear, angular = momentum_of(composite[i], S)
+                ratio = gear(topology, parameters, i)
+                add_column(A[b], topology[i, VELOCITY_INDEX] + k, ratio, linear, angular)
+            if parent != BASE:
+                composite[parent] = plus_rigid(composite[parent], composite[i])

@@ -73,20 +73,11 @@ def free_body_kernel(
     drift: Array,
     force: Array,
 ) -> None:
-    """The blocks of one state.
+    """The blocks of one state, from `motion` (bodies, MOTION_COLUMNS) and what `inverse_dynamics_kernel` takes.
 
-    Parameters
-    ----------
-    topology, parameters, base, wrenches
-        As for `inverse_dynamics_kernel`.
-    motion
-        As `joint_motion_kernel` fills it, shape (bodies, MOTION_COLUMNS).
-    transfer
-        Filled with Rᵀ and −Rᵀp̃, row after row; shape (bodies, 18).
-    drift
-        Filled with the acceleration that the joint's velocity (and a base's prescribed motion) gives; (bodies, 6).
-    force
-        Filled with the wrench less the gyroscopic terms; (bodies, 6).
+    Fills `transfer` (bodies, 18) with Rᵀ and −Rᵀp̃, row after row, `drift` (bodies, 6) with the acceleration that the
+    joint's velocity, and a base's prescribed motion, gives, and `force` (bodies, 6) with the wrench less the gyroscopic
+    terms.
     """
     loaded = wrenches.shape[0] > 0
     for i in range(topology.shape[0]):

@@ -23,7 +23,13 @@ from rne_dynamics.dynamics.kinematics.kinematics import (
     body_poses_batch,
     forward_kinematics,
 )
-from rne_dynamics.dynamics.newton_euler.joint_reactions import MOTION, bodies_work, joint_reactions
+from rne_dynamics.dynamics.newton_euler.joint_reactions import (
+    MOTION,
+    bodies_work,
+    inertial_wrenches,
+    joint_reactions,
+    times,
+)
 from rne_dynamics.model.inertia import Array, Inertia
 from rne_dynamics.model.robot import RobotModel
 
@@ -88,16 +94,14 @@ def momentum_rate(
     motion = work[:, :, MOTION].reshape(*lead, robot.bodies, 9)
     w, dv, dw = motion[..., :3], motion[..., 3:6] + robot.gravity @ R, motion[..., 6:]  # the recursion has v̇ − g
     m, h, J = (x[:-1] for x in sums)  # the base, at the end, is at rest
-    # Euler's laws of every body about the origin of its frame, in its axes
-    f = m[:, None] * dv + np.cross(dw, h) + np.cross(w, np.cross(w, h))
-    n = _times(J, dw) + np.cross(w, _times(J, w)) + np.cross(h, dv)
-    force = _times(R, f)
+    f, n = inertial_wrenches(m, h, J, w, dv, dw)
+    force = times(R, f)
     about = given.get("point", np.zeros(3))
     if isinstance(point, str):
         mass = float(sums.mass.sum())
         check_mass(robot, mass)
-        about = ((m[:, None] * p + _times(R, h)).sum(axis=-2) + sums.moment[-1]) / mass
-    angular = (_times(R, n) + np.cross(p - about[..., None, :], force)).sum(axis=-2)
+        about = ((m[:, None] * p + times(R, h)).sum(axis=-2) + sums.moment[-1]) / mass
+    angular = (times(R, n) + np.cross(p - about[..., None, :], force)).sum(axis=-2)
     if "point_velocity" in given:
         angular = angular - np.cross(given["point_velocity"], momentum(robot, q, qd, links=links).linear)
     return MomentumRate(np.broadcast_to(force.sum(axis=-2), shape).copy(), np.broadcast_to(angular, shape).copy())
@@ -187,7 +191,7 @@ def free_body(
     poses = forward_kinematics(robot, q)
     body = robot.tree.link(link).inertia or _NOTHING
     k = robot.link_index(link)
-    centre = _times(poses.rotation[..., k, :, :], body.com) + poses.position[..., k, :]
+    centre = times(poses.rotation[..., k, :, :], body.com) + poses.position[..., k, :]
     about = centre if isinstance(point, str) else np.zeros(3) if point is None else as_floats("point", point)
     shape = rate.linear.shape
 
@@ -195,8 +199,8 @@ def free_body(
         """A wrench at a link frame's origin in link axes, about the point in world axes."""
         at = robot.link_index(of)
         R, value = poses.rotation[..., at, :, :], np.asarray(wrench, dtype=np.float64)
-        f = _times(R, value[..., :3])
-        moment = _times(R, value[..., 3:]) + np.cross(poses.position[..., at, :] - about, f)
+        f = times(R, value[..., :3])
+        moment = times(R, value[..., 3:]) + np.cross(poses.position[..., at, :] - about, f)
         return _joined(f, moment, shape)
 
     joints = {
@@ -226,8 +230,3 @@ def _body_poses(robot: RobotModel, q: Array, lead: tuple[int, ...]) -> tuple[Arr
 
 def _joined(force: Array, moment: Array, shape: tuple[int, ...]) -> Array:
     return np.concatenate([np.broadcast_to(force, shape), np.broadcast_to(moment, shape)], axis=-1)
-
-
-def _times(matrices: Array, vectors: Array) -> Array:
-    product: Array = (matrices @ vectors[..., None])[..., 0]
-    return product

@@ -22,10 +22,7 @@ from rne_dynamics.model.robot import RobotModel
 def newton_euler_dae_forward(robot: RobotModel, base: Array, q: Array, qd: Array, tau: Array, wrenches: Array) -> Array:
     """Joint accelerations (B, n) over checked rows, by one sparse solve for all reactions and accelerations.
 
-    Raises
-    ------
-    SingularInertiaError
-        A joint that moves no inertia; names it.
+    `SingularInertiaError` names a joint that moves no inertia.
     """
     system = MaximalSystem.of(robot)
     qdd = np.empty((q.shape[0], robot.n))
@@ -39,25 +36,18 @@ def newton_euler_dae_inverse(
     robot: RobotModel, base: Array, q: Array, qd: Array, qdd: Array, wrenches: Array
 ) -> Array:
     """Joint efforts (B, n) over checked rows: what the reactions leave to the drives, τ = Sᵀ F + J q̈."""
-    system = MaximalSystem.of(robot)
-    tau = np.empty((q.shape[0], robot.n))
-    for b in range(q.shape[0]):
-        force = _reactions(system, _row(base, b), q[b], qd[b], qdd[b], _row(wrenches, b))
-        tau[b] = system.onto_axes(force) + system.rotor * qdd[b]
+    system, force = MaximalSystem.of(robot), newton_euler_dae_reactions(robot, base, q, qd, qdd, wrenches)
+    tau: Array = system.onto_axes(np.moveaxis(force, 0, -1)).T + system.rotor * qdd
     return tau
 
 
 def newton_euler_dae_reactions(
     robot: RobotModel, base: Array, q: Array, qd: Array, qdd: Array, wrenches: Array
 ) -> Array:
-    """What each joint exerts on its body over checked rows.
+    """What each joint exerts on its body over checked rows: (force, moment) at its origin in its axes; (B, bodies, 6).
 
-    Returns
-    -------
-    ndarray
-        (force, moment) from the parent on every body through its joint, constraint and drive together, at the body
-        frame's origin in body axes; N, N·m; shape (B, bodies, 6). With the external wrench it balances the body's
-        rate of momentum; its part along the axis is the effort less what turns the rotor.
+    Constraint and drive together. With the external wrench it balances the body's rate of momentum; its part along the
+    axis is the effort less what turns the rotor.
     """
     system = MaximalSystem.of(robot)
     force = np.empty((q.shape[0], robot.bodies, 6))

@@ -146,10 +146,12 @@ def joint_acceleration(
 
 
 @helper
-def add_effort(topology: NDArray[Any], parameters: Array, i: int, F: Pair, qdd: Array, tau: Array) -> None:
-    """Add the effort at joint i to `tau`: the component of the wrench F along its axes, and what its rotor needs."""
-    kind, iv, multiplier = topology[i, KIND], topology[i, VELOCITY_INDEX], parameters[i, MULTIPLIER]
-    if kind == FLOATING:
-        put_slice_pair(tau, iv, F)
-    else:
-        tau[iv] += multiplier * (along(kind, F) + parameters[i, ROTOR] * multiplier * qdd[iv])
+def put_efforts(topology: NDArray[Any], parameters: Array, F: Any, qdd: Array, tau: Array) -> None:
+    """Fill `tau` (n,): of each wrench F on a body the component along its joint's axes, and what its rotor needs."""
+    tau[:] = 0.0
+    for i in range(topology.shape[0]):
+        kind, iv, multiplier = topology[i, KIND], topology[i, VELOCITY_INDEX], parameters[i, MULTIPLIER]
+        if kind == FLOATING:
+            put_slice_pair(tau, iv, F[i])
+        else:
+            tau[iv] += multiplier * (along(kind, F[i]) + parameters[i, ROTOR] * multiplier * qdd[iv])

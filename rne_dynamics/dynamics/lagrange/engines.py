@@ -11,12 +11,10 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from rne_dynamics.dynamics.composite.inertia_scale import inertia_scale
+from rne_dynamics.dynamics.composite.inertia_scale import inertia_scale, solved_accelerations
 from rne_dynamics.dynamics.lagrange.terms import form_terms, form_terms_on_moving_base
-from rne_dynamics.errors import no_inertia
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.robot import RobotModel
-from rne_dynamics.spatial.cholesky import scaled_cholesky_solve
 
 #: Rows are worked through in pieces whose matrices have about this many entries, so that long batches fit the memory.
 ENTRIES = 2**20
@@ -26,10 +24,7 @@ def lagrange_forward(robot: RobotModel, base: Array, q: Array, qd: Array, tau: A
     """Joint accelerations (B, n) over checked rows; `SingularInertiaError` names a joint that moves no inertia."""
     qdd, scale = np.empty_like(tau), inertia_scale(robot, q)
     for piece, W, V in _pieces(robot, base, q, qd, wrenches):
-        for matrix, left, size, solution in zip(W, tau[piece] + V, scale[piece], qdd[piece], strict=True):
-            coordinate = scaled_cholesky_solve(matrix, left, size, solution)
-            if coordinate >= 0:
-                raise no_inertia(robot.joint_names[coordinate], robot.name)
+        qdd[piece] = solved_accelerations(W, tau[piece] + V, scale[piece], robot)
     return qdd
 
 

@@ -83,20 +83,10 @@ def lagrange_kernel(
     wrenches: Array,
     terms: LagrangeTerms,
 ) -> None:
-    """The terms of Lagrange's equations for one state.
+    """Fill the terms of Lagrange's equations but ṡ for one state: q (nq,), qd (n,), (n, n) and (n,).
 
-    Parameters
-    ----------
-    topology, parameters
-        The model (`rne_dynamics.model.layout`).
-    field
-        Acceleration that gravity gives, in base axes, shape (3,); the base does not turn.
-    q, qd
-        Shapes (nq,), (n,).
-    wrenches
-        External (force, moment) at every body frame's origin in body axes, shape (bodies, 6), or (0, 6) for none.
-    terms
-        Filled, except for ṡ; shapes (n, n) and (n,). External loads count in Y.
+    `field` (3,) is the acceleration that gravity gives, in base axes; the base does not turn. External loads (bodies,
+    6) at the bodies' origins in their axes, or (0, 6), count in Y.
     """
     W_sum, V_sum, W_dot, dT_dq, Y, _ = terms
     W_sum[:, :], W_dot[:, :], dT_dq[:], Y[:] = 0.0, 0.0, 0.0, 0.0

@@ -59,13 +59,7 @@ def bodies_work(robot: RobotModel, base: Array, q: Array, qd: Array, qdd: Array,
 
 
 def joint_reactions_bodies(robot: RobotModel, base: Array, q: Array, qd: Array, qdd: Array, wrenches: Array) -> Array:
-    """What the parent exerts on every body through its joint, over checked rows (engine).
-
-    Returns
-    -------
-    ndarray
-        (force, moment) at the body frame's origin in body axes, whose z is the joint axis; shape (B, bodies, 6).
-    """
+    """What the parent exerts on every body through its joint (engine): REACTION of `bodies_work`; (B, bodies, 6)."""
     return bodies_work(robot, base, q, qd, qdd, wrenches)[:, :, REACTION]
 
 
@@ -211,10 +205,7 @@ def _links_need(
     of_base = np.broadcast_to(base[:, None, 3:], (rows, 1, 9))
     motion = np.concatenate([work[:, :, MOTION], of_base], axis=1)[:, body]
     w, dv, dw = motion[..., :3], motion[..., 3:6], motion[..., 6:]
-    # Euler's laws about a point of the body: (2.1.1), (2.1.5) of document 000
-    f = m[:, None] * dv + np.cross(dw, h) + np.cross(w, np.cross(w, h))
-    n = _times(J, dw) + np.cross(w, _times(J, w)) + np.cross(h, dv)
-    every = np.concatenate([f, n], axis=2)
+    every = np.concatenate(inertial_wrenches(m, h, J, w, dv, dw), axis=2)
     need = {name: every[:, k] for k, name in enumerate(robot.link_names)}
     for name, value in wrenches.items():
         frame = robot.links[name]
@@ -228,8 +219,8 @@ def _links_need(
 def _gather(robot: RobotModel, work: Array, need: dict[str, Array]) -> None:
     """From the tips inward, add to every link the reactions of the joints attached to it."""
     R = work[:, :, PLACEMENT][..., :9].reshape(*work.shape[:2], 3, 3)
-    f = _times(R, work[:, :, REACTION][..., :3])
-    n = _times(R, work[:, :, REACTION][..., 3:]) + np.cross(work[:, :, PLACEMENT][..., 9:], f)
+    f = times(R, work[:, :, REACTION][..., :3])
+    n = times(R, work[:, :, REACTION][..., 3:]) + np.cross(work[:, :, PLACEMENT][..., 9:], f)
     handed_on = np.concatenate([f, n], axis=2)
     for joint in reversed(robot.tree.depth_first):
         if joint.kind is JointKind.FIXED:  # both links share a body, and with it the frame
@@ -239,9 +230,16 @@ def _gather(robot: RobotModel, work: Array, need: dict[str, Array]) -> None:
             need[joint.parent] += handed_on[:, robot.links[joint.child].body - (bodies - 1)]
 
 
-def _times(matrices: Array, vectors: Array) -> Array:
+def times(matrices: Array, vectors: Array) -> Array:
+    """The matrices (…, 3, 3) times the vectors (…, 3)."""
     product: Array = (matrices @ vectors[..., None])[..., 0]
     return product
+
+
+def inertial_wrenches(m: Array, h: Array, J: Array, w: Array, dv: Array, dw: Array) -> tuple[Array, Array]:
+    """Euler's laws about a point of each body, (2.1.1), (2.1.5) of document 000: force and moment, (…, bodies, 3)."""
+    f = m[:, None] * dv + np.cross(dw, h) + np.cross(w, np.cross(w, h))
+    return f, times(J, dw) + np.cross(w, times(J, w)) + np.cross(h, dv)
 
 
 def _seen_from(frame: LinkFrame, wrench: Array) -> Array:

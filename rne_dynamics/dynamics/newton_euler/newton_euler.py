@@ -21,12 +21,12 @@ from rne_dynamics.dynamics.declared.base_motion import BaseMotion
 from rne_dynamics.dynamics.declared.forms import N
 from rne_dynamics.dynamics.declared.quantity import Quantity
 from rne_dynamics.dynamics.kinematics.joint_motion import (
-    add_effort,
     inertia_of,
     joint_acceleration,
     joint_speed,
     joint_turns,
     placement_at_turn,
+    put_efforts,
 )
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.layout import BASE, PARENT
@@ -52,9 +52,8 @@ def body_wrenches(arm: Arm, q: Array, qd: Array, qdd: Array) -> tuple[Any, Any, 
         a[i] = joint_acceleration(topology, parameters, i, qdd, before, sigma)
         F[i] = minus_load(inertial_wrench(inertia_of(parameters, i), w[i], a[i]), loads, i)  # (2.1.1), (2.1.5)
     for i in range(topology.shape[0] - 1, -1, -1):
-        parent = topology[i, PARENT]
+        parent, (R, p) = topology[i, PARENT], X[i]
         if parent != BASE:
-            R, p = X[i]
             F[parent] = plus(F[parent], onto_parent(R, p, F[i]))  # (2.1.2), (2.1.5.2)
     return X, w, a, F
 
@@ -63,9 +62,7 @@ def body_wrenches(arm: Arm, q: Array, qd: Array, qdd: Array) -> tuple[Any, Any, 
 def inverse_dynamics_kernel(arm: Arm, q: Array, qd: Array, qdd: Array, tau: Array) -> None:
     """Joint efforts for one state: q (nq,), qd, qdd (n,); fills tau (n,)."""
     _, _, _, F = body_wrenches(arm, q, qd, qdd)
-    tau[:] = 0.0
-    for i in range(arm.topology.shape[0]):
-        add_effort(arm.topology, arm.parameters, i, F[i], qdd, tau)
+    put_efforts(arm.topology, arm.parameters, F, qdd, tau)
 
 
 @kernel
