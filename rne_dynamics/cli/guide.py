@@ -116,7 +116,9 @@ def _guidance(args: argparse.Namespace) -> Guidance:
     from rne_dynamics.ros.gravity_compensation import SCHEMA
     from rne_dynamics.ros.guiding import CONTROLLER, NAMESPACE, SIMULATOR, Guidance
 
-    file = _config(args)
+    file: Path | None = args.config
+    if file is None and args.robot in (*shipped_robots(), *shipped_models()):
+        file = share_file(f"config/{args.robot}.yaml")
     given: dict[str, Any] = {"model": "", "robot_description": "", **node_parameters(robot_source(args))}
     names = f"{NAMESPACE}/{CONTROLLER}", f"{NAMESPACE}/{SIMULATOR}"
     config = ArmConfig("", {}, {}) if file is None else ArmConfig.read(file, *names)
@@ -160,14 +162,6 @@ def _check_strength(settings: Settings, start: Array) -> None:
             f"joint {robot.joint_names[j]!r} needs {gravity[j]:.4g} to hold the arm at its start; its effort limit is "
             f"{limit[j]:.4g}. Take a lighter payload or another posture (--start), or `{rne('check')}`"
         )
-
-
-def _config(args: argparse.Namespace) -> Path | None:
-    """The parameter file: the one named, or the shipped one of a robot that ships."""
-    if args.config is None and args.robot in (*shipped_robots(), *shipped_models()):
-        return share_file(f"config/{args.robot}.yaml")
-    config: Path | None = args.config
-    return config
 
 
 def _start(args: argparse.Namespace, settings: Settings, parameters: Mapping[str, Any]) -> Array:

@@ -150,11 +150,11 @@ def _configuration(robot: RobotModel, texts: list[str]) -> Array:
 
 
 def _density(args: argparse.Namespace) -> float | None:
+    density: float | None = args.density
     if args.material is None:
-        density: float | None = args.density
         return density
-    if args.density is not None:
-        raise ArgumentError(f"both --density {args.density:g} and --material {args.material} are given; give one")
+    if density is not None:
+        raise ArgumentError(f"both --density {density:g} and --material {args.material} are given; give one")
     return density_of(args.material)
 
 

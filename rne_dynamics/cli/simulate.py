@@ -5,8 +5,7 @@ from __future__ import annotations
 import argparse
 import sys
 import warnings
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -30,7 +29,7 @@ from rne_dynamics.cli.simulate_report import (
     tracking_figures,
     write_report,
 )
-from rne_dynamics.cli.terminal import Answer, progress_bar
+from rne_dynamics.cli.terminal import Answer, progress
 from rne_dynamics.cli.verdict import Verdict, tracking_verdict, without_effort_limit
 from rne_dynamics.control.input_shaper import SHAPERS
 from rne_dynamics.control.tracked_run import Run
@@ -171,16 +170,21 @@ def run(args: argparse.Namespace) -> int | Answer:
             raise ArgumentError("--movie shows one motion; leave --samples out")
         return simulate_many.simulate_many(args, rollout(args, robot, plant)[0], files)
     ended, law = None, None
-    with _progress(args.seconds, quiet=args.json) as progress, warnings.catch_warnings():
+    quiet = args.json or not sys.stderr.isatty()
+    with progress(quiet=quiet) as update, warnings.catch_warnings():
         warnings.simplefilter("ignore", BendingRangeWarning)  # reported below
+
+        def tick(t: float) -> None:
+            update("simulating", t / args.seconds)
+
         if args.free:
             dt = args.dt or DT
-            check_recording(files, args.seconds / dt, lambda: _free(args, plant, progress, min(dt, args.seconds)))
-            log = _free(args, plant, progress, args.seconds)
+            check_recording(files, args.seconds / dt, lambda: _free(args, plant, tick, min(dt, args.seconds)))
+            log = _free(args, plant, tick, args.seconds)
         else:
             controlled, ended = rollout(args, robot, plant)
             check_recording(files, controlled.clock.cycles, replace(controlled, seconds=0.0).run)
-            law, log = controlled.controller, controlled.run(progress=progress)
+            law, log = controlled.controller, controlled.run(progress=tick)
     for path in files:
         SAVE[path.suffix](log, path)
     if args.plot:
@@ -280,19 +284,3 @@ def with_loads(robot: AnyRobot, option: str, text: str | None) -> AnyRobot:
     """The robot with the point mass of an option; the effort limits stay."""
     loaded = payload(option, text)
     return robot if loaded is None else robot.with_payload(loaded).with_effort_limit(robot.effort_limit)
-
-
-@contextmanager
-def _progress(seconds: float, *, quiet: bool) -> Iterator[Callable[[float], None]]:
-    """A progress bar on terminals; the function sets the simulated time."""
-    with progress_bar(quiet=quiet or not sys.stderr.isatty()) as bar:
-        task = bar.add_task("simulating", total=seconds)
-        shown = 0.0
-
-        def update(t: float) -> None:
-            nonlocal shown
-            if t - shown >= 0.01 * seconds:  # at most 100 updates
-                shown = t
-                bar.update(task, completed=t)
-
-        yield update

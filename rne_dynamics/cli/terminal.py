@@ -49,7 +49,10 @@ def progress_bar(*, counted: bool = False, quiet: bool = False) -> Progress:
 @contextmanager
 def progress(*, quiet: bool = False) -> Iterator[Callable[[str, float], None]]:
     """A progress bar; the function sets what is being done, and the share that is done."""
-    with progress_bar(quiet=quiet) as bar:
+    if quiet:  # rich computes also what it does not show
+        yield lambda what, share: None
+        return
+    with progress_bar() as bar:
         task = bar.add_task("", total=1.0)
         yield lambda what, share: bar.update(task, description=what, completed=share)
 

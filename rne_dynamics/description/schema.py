@@ -71,7 +71,8 @@ class Vector:
 
     def read(self, node: Node, where: str) -> Reading[Marked | None]:
         """Read the numbers; invalid if one of them is."""
-        return (yield from _numbers(ListOf(Number(self.unit), "number", self.count), node, where))
+        read = yield from ListOf(Number(self.unit), "number", self.count).read(node, where)
+        return None if read is None else Marked(tuple(x.value for x in read.value), read.line)
 
 
 @dataclass(frozen=True)
@@ -83,25 +84,17 @@ class Stations:
     @property
     def form(self) -> str:
         """What is allowed."""
-        unit = f", {self.unit}" if self.unit else ""
-        return f"one number or [number, ...]{unit}, at least 0"
+        return f"one number or [number, ...]{', ' * bool(self.unit)}{self.unit}, at least 0"
 
     def read(self, node: Node, where: str) -> Reading[Marked | None]:
         """Read the numbers; invalid if one of them is."""
-        one = Number(self.unit, 0.0)
-        if not isinstance(node, SequenceNode):
-            alone = yield from one.read(node, where)
-            return None if alone is None else Marked((alone.value,), alone.line)
-        if not node.value:
+        if isinstance(node, SequenceNode) and not node.value:
             yield error(line_of(node), where, f"is an empty list; it must be {self.form}", "give a number")
             return None
-        return (yield from _numbers(ListOf(one, "number"), node, where))
-
-
-def _numbers(of: ListOf, node: Node, where: str) -> Reading[Marked | None]:
-    """Read a list as a tuple."""
-    read = yield from of.read(node, where)
-    return None if read is None else Marked(tuple(x.value for x in read.value), read.line)
+        one, several = Number(self.unit, 0.0), isinstance(node, SequenceNode)
+        read = yield from (ListOf(one, "number") if several else one).read(node, where)
+        values = () if read is None else read.value if several else [read]
+        return None if read is None else Marked(tuple(x.value for x in values), read.line)
 
 
 @dataclass(frozen=True)

@@ -63,9 +63,7 @@ def to_urdf(robot: RobotModel | KinematicTree) -> str:
             lines += [f"  <link name={quoteattr(link.name)}>", body, "  </link>"]
     for joint in tree.joints:
         lines += _joint(joint)
-    for joint in tree.joints:
-        if joint.rotor_inertia > 0.0:
-            lines += _transmission(joint)
+    lines += [_transmission(joint) for joint in tree.joints if joint.rotor_inertia > 0.0]
     return "\n".join([*lines, "</robot>", ""])
 
 
@@ -111,18 +109,17 @@ def _dynamics(joint: TreeJoint) -> Iterator[str]:
         yield f'    <dynamics damping="{number(friction.viscous)}" friction="{number(friction.coulomb_forward)}"/>'
 
 
-def _transmission(joint: TreeJoint) -> Iterator[str]:
+def _transmission(joint: TreeJoint) -> str:
     name = quoteattr(joint.name)
-    yield f"  <transmission name={quoteattr(joint.name + '_drive')}>"
-    yield "    <type>transmission_interface/SimpleTransmission</type>"
-    yield (
-        f"    <joint name={name}><hardwareInterface>hardware_interface/EffortJointInterface</hardwareInterface></joint>"
-    )
-    yield f"    <actuator name={quoteattr(joint.name + '_motor')}>"
-    yield "      <mechanicalReduction>1</mechanicalReduction>"
-    yield f"      <motorInertia>{number(joint.rotor_inertia)}</motorInertia>"
-    yield "    </actuator>"
-    yield "  </transmission>"
+    return f"""\
+  <transmission name={quoteattr(joint.name + "_drive")}>
+    <type>transmission_interface/SimpleTransmission</type>
+    <joint name={name}><hardwareInterface>hardware_interface/EffortJointInterface</hardwareInterface></joint>
+    <actuator name={quoteattr(joint.name + "_motor")}>
+      <mechanicalReduction>1</mechanicalReduction>
+      <motorInertia>{number(joint.rotor_inertia)}</motorInertia>
+    </actuator>
+  </transmission>"""
 
 
 def _numbers(values: Iterable[float]) -> str:
