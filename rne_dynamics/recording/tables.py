@@ -50,10 +50,8 @@ def read_npz(path: Path, joints: Sequence[str] | None) -> Recording:
     """Read the arrays ``joint_names``, ``time``, ``q``, ``qd``, …; raises as `read_recording`."""
     try:
         arrays = read_arrays(path)
-    except OSError as error:
-        raise RecordingError(f"{path} cannot be read: {error.strerror or error}") from None
-    except ValueError as error:
-        raise RecordingError(f"{path} cannot be read: {error}") from None
+    except (OSError, ValueError) as error:
+        raise RecordingError(f"{path} cannot be read: {getattr(error, 'strerror', None) or error}") from None
     missing = [name for name in ("joint_names", "time", "q") if name not in arrays]
     if missing:
         raise RecordingError(

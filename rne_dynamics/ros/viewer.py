@@ -16,7 +16,7 @@ from std_srvs.srv import SetBool, Trigger
 
 from rne_dynamics.control.terms import TorqueTerms
 from rne_dynamics.description.sources import Source
-from rne_dynamics.errors import ArgumentError, RneDynamicsError
+from rne_dynamics.errors import ArgumentError
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.mechanism import RigidRobot
 from rne_dynamics.ros.command_line import read_command_line
@@ -141,13 +141,10 @@ class ViewerNode(ArmNode):
             return
         terms = {name: self._ordered(t.message, t.message.effort) for name, t in self._terms.items() if t.fresh}
         effort = terms.pop("command", self._effort)
-        try:
-            self.page.show(Picture(
-                q=self._q, effort=effort, terms=terms, reference=self._reference(), forces=self._forces,
-                status=self._status(),
-            ))  # fmt: skip
-        except RneDynamicsError as error:  # a measured posture at which loops do not close
-            self.page.say(f"the arm is shown where it was: {error}", alarm=True)
+        self.page.show(Picture(
+            q=self._q, effort=effort, terms=terms, reference=self._reference(), forces=self._forces,
+            status=self._status(),
+        ))  # fmt: skip
 
     def _read(self, message: JointState) -> None:
         """Take the joints that are in the message; others stay where they were."""

@@ -175,14 +175,18 @@ class Page:
     # -- what is drawn ------------------------------------------------------------------------------------------------
 
     def show(self, picture: Picture) -> None:
-        """Draw a picture; numbers are updated less often than poses."""
+        """Draw a picture, or say why it is not drawn; numbers are updated less often than poses."""
         assert self.scene is not None
-        with self.server.atomic():
-            self.scene.show(picture.q, posture=picture.posture, delta=picture.delta, base=picture.base)
-            self.scene.ghost(picture.reference)
-            poses = self.scene.poses
-            R = np.eye(3) if picture.base is None else picture.base[1]
-            self.scene.forces({k: (poses[k][1], R @ f) for k, f in picture.forces.items()})
+        try:
+            with self.server.atomic():
+                self.scene.show(picture.q, posture=picture.posture, delta=picture.delta, base=picture.base)
+                self.scene.ghost(picture.reference)
+                poses = self.scene.poses
+                R = np.eye(3) if picture.base is None else picture.base[1]
+                self.scene.forces({k: (poses[k][1], R @ f) for k, f in picture.forces.items()})
+        except RneDynamicsError as error:  # a posture at which loops do not close
+            self.say(f"the arm is shown where it was: {error}", alarm=True)
+            return
         now = time.monotonic()
         if now - self._numbers_at < 1.0 / NUMBERS:
             return

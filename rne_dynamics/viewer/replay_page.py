@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from rne_dynamics.errors import RecordingError, RneDynamicsError
+from rne_dynamics.errors import RecordingError
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.protocol import Robot
 from rne_dynamics.recording.reading import read_recording
@@ -69,14 +69,11 @@ class ReplayPage:
         base = None
         if rows.base_position is not None and rows.base_rotation is not None:
             base = rows.base_position[k], rows.base_rotation[k]
-        try:
-            self.page.show(Picture(
-                q=rows.q[k], effort=at(rows.effort), terms={name: term[k] for name, term in rows.terms.items()},
-                reference=at(rows.reference_q), posture=at(rows.tree_q), delta=at(rows.delta), base=base,
-                status=f"t = {rows.time[k]:.2f} s of {rows.time[-1]:.2f} s, {'plays' if self.playing else 'paused'}",
-            ))  # fmt: skip
-        except RneDynamicsError as error:
-            self.page.say(str(error), alarm=True)
+        self.page.show(Picture(
+            q=rows.q[k], effort=at(rows.effort), terms={name: term[k] for name, term in rows.terms.items()},
+            reference=at(rows.reference_q), posture=at(rows.tree_q), delta=at(rows.delta), base=base,
+            status=f"t = {rows.time[k]:.2f} s of {rows.time[-1]:.2f} s, {'plays' if self.playing else 'paused'}",
+        ))  # fmt: skip
 
     def _toggle(self) -> None:
         self.playing = not self.playing

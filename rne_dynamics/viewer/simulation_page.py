@@ -55,14 +55,11 @@ class SimulationPage:
     def draw(self) -> None:
         """Draw the present state."""
         arm, state = self.arm, self.arm.state
-        try:
-            self.page.show(Picture(
-                q=state.q, posture=state.posture, delta=state.delta, status=self._status(),
-                effort=arm.simulator.applied_effort, terms={} if arm.terms is None else arm.terms._asdict(),
-                reference=None if arm.reference is None else arm.reference.q, forces=arm.forces,
-            ))  # fmt: skip
-        except RneDynamicsError as error:
-            self.page.say(str(error), alarm=True)
+        self.page.show(Picture(
+            q=state.q, posture=state.posture, delta=state.delta, status=self._status(),
+            effort=arm.simulator.applied_effort, terms={} if arm.terms is None else arm.terms._asdict(),
+            reference=None if arm.reference is None else arm.reference.q, forces=arm.forces,
+        ))  # fmt: skip
         self._pushing.follow()
         now = time.monotonic()
         if now - self._numbers_at > 1.0 / NUMBERS:
