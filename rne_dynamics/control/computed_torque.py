@@ -11,7 +11,7 @@ import numpy as np
 
 from rne_dynamics.compiling.addresses import in_python
 from rne_dynamics.compiling.jit import helper, kernel
-from rne_dynamics.control.checks import measured
+from rne_dynamics.control.checks import measured, set_fields
 from rne_dynamics.control.closed_terms import closed_terms
 from rne_dynamics.control.friction_compensation import joint_compensation
 from rne_dynamics.control.gains import Gains
@@ -88,7 +88,6 @@ class ComputedTorque(TrackingLaw):
     compensates_delay: ClassVar[bool] = True
     #: Gains and friction of each joint, rows `GAIN_P` to `STEEPNESS`; shape (TABLE_ROWS, n).
     table: Array = field(init=False, repr=False)
-    _nothing: Array = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -98,8 +97,7 @@ class ComputedTorque(TrackingLaw):
         if compensation is not None:
             table[SCALE], table[STEEPNESS] = compensation.scale, 1.0 / compensation.velocity_threshold
             table[VISCOUS_GAIN] = compensation.scale * self._friction.viscous * self._decay_rates
-        for name, value in (("table", table), ("_nothing", np.zeros(self.robot.n))):
-            object.__setattr__(self, name, value)
+        set_fields(self, table=table)
 
     @cached_property
     def _decay_rates(self) -> Array:
@@ -163,7 +161,7 @@ class ComputedTorque(TrackingLaw):
             answer += self.table[VISCOUS_GAIN] * (aim - q) + self.table[SCALE] * passive_answer
             return TorqueTerms(inertia, coriolis, gravity, self.friction_torque(aim_qd, passive), answer)
         terms = np.empty((5, n))
-        summed = self._nothing if integral is None else measured(integral, n, "integral")
+        summed = np.zeros(n) if integral is None else measured(integral, n, "integral")
         model = self.model
         if base_motion is not None:
             model = model._replace(base=base_motion.packed(self.robot.gravity))

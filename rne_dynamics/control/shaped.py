@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from rne_dynamics.control.checks import set_fields
 from rne_dynamics.control.input_shaper import InputShaper, first_of_each
 from rne_dynamics.control.reference import Reference
 from rne_dynamics.control.trajectory import Quintic, SampledTrajectory, Trajectory
@@ -42,13 +43,9 @@ class Shaped:
 
     def __post_init__(self) -> None:
         own, shaper = self.trajectory, self.shaper
-        for name, value in (
-            ("duration", own.duration + shaper.duration),
-            ("_copies", tuple(zip(shaper.times.tolist(), shaper.amplitudes.tolist(), strict=True))),
-            ("_first", own.sample(-math.inf)),
-            ("_last", own.sample(math.inf)),
-        ):
-            object.__setattr__(self, name, value)
+        copies = tuple(zip(shaper.times.tolist(), shaper.amplitudes.tolist(), strict=True))
+        duration = own.duration + shaper.duration
+        set_fields(self, duration=duration, _copies=copies, _first=own.sample(-math.inf), _last=own.sample(math.inf))
 
     def sample(self, t: float) -> Reference:
         """The reference `t` seconds after the start; exactly the trajectory's ends, at rest, at and outside its own."""

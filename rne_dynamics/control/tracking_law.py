@@ -9,7 +9,7 @@ from typing import ClassVar, TypeVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from rne_dynamics.compiling.jit import helper, inlined_kernel, kernel
+from rne_dynamics.compiling.jit import helper, kernel
 from rne_dynamics.control.checks import every_joint_driven, measured
 from rne_dynamics.control.friction_compensation import FrictionCompensation
 from rne_dynamics.control.gains import Gains, lowest_rate
@@ -84,7 +84,7 @@ def integrate_error(
     return after
 
 
-@inlined_kernel
+@kernel
 def feedback_kernel(
     p: Array,
     i: Array,

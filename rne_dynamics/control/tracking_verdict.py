@@ -200,7 +200,7 @@ def judge(
         if lacking is not None:
             return because(lacking[0], effort=lacking[1])
     j, stiffness = worst, _stiffness(robot, gains, run, worst, feedforward=feedforward)
-    coulomb = _coulomb(robot, j) if friction else 0.0
+    coulomb = float(joint_friction(robot).coulomb[j]) if friction else 0.0
     if coulomb > stiffness * allowed[j] and stuck[:, j].sum() > _STUCK_TIME * max(large[:, j].sum(), 1):
         return because(Cause.FRICTION, effort=coulomb)
     if run.missed > _MANY_MISSED:
@@ -251,7 +251,7 @@ def _resting(robot: RigidRobot, run: Run, j: int, *, friction: bool) -> float:
         gravity = np.abs(gravity_torque(robot, run.q[rows[:: -(-len(rows) // _MOST)]])[:, j]).max()
     except ModelError:  # a posture where loops do not close
         gravity = 0.0
-    return float(gravity) + (_coulomb(robot, j) if friction else 0.0)
+    return float(gravity) + (float(joint_friction(robot).coulomb[j]) if friction else 0.0)
 
 
 def _rms(values: Array) -> float:
@@ -267,8 +267,3 @@ def _stiffness(robot: RigidRobot, gains: Gains, run: Run, j: int, *, feedforward
         return p * float(joint_inertia(robot, run.q[int(np.argmax(np.abs(run.error[:, j])))]).held[j])
     except (ControlError, ModelError, SingularInertiaError):  # a posture where loops do not close
         return p * float(joint_inertia(robot, run.q[0]).held[j])
-
-
-def _coulomb(robot: RigidRobot, j: int) -> float:
-    friction = joint_friction(robot)
-    return float(max(friction.coulomb_forward[j], friction.coulomb_backward[j]))

@@ -13,7 +13,7 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import ArrayLike
 
-from rne_dynamics.control.checks import check_number, frozen_vector, measured
+from rne_dynamics.control.checks import check_number, frozen_vector, measured, set_fields
 from rne_dynamics.control.motion.path import Path
 from rne_dynamics.control.reference import Reference
 from rne_dynamics.control.sampled import SampledTrajectory
@@ -45,16 +45,13 @@ class Hold(Rebuilt):
 
     q: Array
     duration: float = field(default=0.0, init=False)
-    _rest: Reference = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
-        q = _point(self.q, "the position to hold")
-        object.__setattr__(self, "q", q)
-        object.__setattr__(self, "_rest", at_rest(q))
+        set_fields(self, q=_point(self.q, "the position to hold"))
 
     def sample(self, t: float) -> Reference:
         """The same reference at any time."""
-        return self._rest
+        return at_rest(self.q)
 
 
 @dataclass(frozen=True, eq=False)
@@ -77,9 +74,6 @@ class Quintic(Rebuilt):
     start: Array
     end: Array
     duration: float
-    _first: Reference = field(init=False, repr=False)
-    _last: Reference = field(init=False, repr=False)
-    _way: Array = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
         start, end = _point(self.start, "the start"), _point(self.end, "the end")
@@ -87,19 +81,15 @@ class Quintic(Rebuilt):
             raise TrajectoryError(f"the start has {len(start)} joints and the end {len(end)}; they must agree")
         duration = float(self.duration)
         check_number(duration, "the duration", unit=" s", error=TrajectoryError)
-        for name, value in (("start", start), ("end", end), ("duration", duration)):
-            object.__setattr__(self, name, value)
-        object.__setattr__(self, "_first", at_rest(start))
-        object.__setattr__(self, "_last", at_rest(end))
-        object.__setattr__(self, "_way", end - start)
+        set_fields(self, start=start, end=end, duration=duration)
 
     def sample(self, t: float) -> Reference:
         """The reference `t` seconds after the start."""
         if not t > 0.0:
-            return self._first
+            return at_rest(self.start)
         if t >= self.duration:
-            return self._last
-        T, way = self.duration, self._way
+            return at_rest(self.end)
+        T, way = self.duration, self.end - self.start
         s = t / T
         r = 1.0 - s
         return Reference(

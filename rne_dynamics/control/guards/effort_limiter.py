@@ -304,8 +304,9 @@ class EffortLimiter:
         self, support: Array, motion: Array, q: Array, qd: Array, dt: float, walls: bool, fade: float = 1.0
     ) -> Limited:
         memory, shape = self.memory, self._shape
-        if not support.shape == motion.shape == q.shape == qd.shape == shape:
-            raise self._misshapen(support, motion, q, qd)
+        for name, values in zip(_INPUTS, (support, motion, q, qd), strict=True):
+            if values.shape != shape:
+                raise ControlError(f"{name} has shape {values.shape}; the limits are for {shape}")
         # copied: a kernel would be compiled anew for read-only or strided arrays, in the middle of a motion
         memory[SUPPORT], memory[MOTION], memory[POSITION], memory[SPEED] = support, motion, q, qd
         command, flags = np.empty(shape), np.empty(shape, dtype=np.uint8)
@@ -316,10 +317,6 @@ class EffortLimiter:
         if together == REFUSED:
             raise self._refusal(dt)
         return Limited(command, flags, together != 0)
-
-    def _misshapen(self, *inputs: Array) -> ControlError:
-        row = next(row for row, values in enumerate(inputs) if values.shape != self._shape)
-        return ControlError(f"{_INPUTS[row]} has shape {inputs[row].shape}; the limits are for {self._shape}")
 
     def _refusal(self, dt: float) -> ControlError:
         if not abs(dt) < np.inf:

@@ -76,7 +76,7 @@ class StateFilter:
         #: Positions and velocities of the last good state, unwrapped; what unwrapping has added to the positions; the
         #: smallest change of each position so far. rad or m, and per s; shape (n,) each, the filter's own memory.
         self.place, self.speed, self.unwrapped, self.finest = (
-            self._table[row] for row in (memory.PLACE, memory.SPEED, memory.UNWRAPPED, memory.FINEST)
+            np.asarray(self._table[row]) for row in (memory.PLACE, memory.SPEED, memory.UNWRAPPED, memory.FINEST)
         )
         self._inertia: Array = np.ones(len(limits.joints))
         self.limits = limits
@@ -233,11 +233,9 @@ class StateFilter:
         self.settle()
         number = sequence if sequence is not None and sequence < _LAST else -1
         code = check_state(self._whole, self._clock, self._table, q, qd, stamp, arrival, number, velocity_missing)
-        if code > memory.NEW_BASE:
-            raise self._refusal(code, stamp, q, qd)
-        return code == memory.NEW_BASE
-
-    def _refusal(self, code: int, stamp: int, q: Array, qd: Array) -> ControlError:
         if code == memory.WRONG_SHAPE:
-            return ControlError(f"q has shape {q.shape}, qd {qd.shape}; there are {len(self.limits.joints)} joints")
-        return refusal(code, self._clock, int(self._whole[memory.JOINT]), self.limits.joints, self.limits.velocity)
+            raise ControlError(f"q has shape {q.shape}, qd {qd.shape}; there are {len(self.limits.joints)} joints")
+        if code > memory.NEW_BASE:
+            joint = int(self._whole[memory.JOINT])
+            raise refusal(code, self._clock, joint, self.limits.joints, self.limits.velocity)
+        return code == memory.NEW_BASE

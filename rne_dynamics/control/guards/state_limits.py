@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from rne_dynamics.control.checks import frozen_vector
+from rne_dynamics.control.checks import frozen_vector, set_fields
 from rne_dynamics.errors import ControlError
 from rne_dynamics.model.inertia import Array
 
@@ -54,14 +54,13 @@ class StateLimits:
         n, names = len(self.joints), self.joints
         smallest = float(np.finfo(np.float64).tiny)
         velocity = frozen_vector(self.velocity, n, "velocity limit", lowest=smallest, finite=False, names=names)
-        object.__setattr__(self, "velocity", velocity)
         coulomb = np.zeros(n) if self.coulomb is None else self.coulomb
-        object.__setattr__(self, "coulomb", frozen_vector(coulomb, n, "Coulomb friction", lowest=0.0, names=names))
+        coulomb = frozen_vector(coulomb, n, "Coulomb friction", lowest=0.0, names=names)
         continuous = np.array(self.continuous, dtype=np.bool_)
         if continuous.shape != (n,):
             raise ControlError(f"continuous has shape {continuous.shape}; there are {n} joints")
         continuous.flags.writeable = False
-        object.__setattr__(self, "continuous", continuous)
+        set_fields(self, velocity=velocity, coulomb=coulomb, continuous=continuous)
         if not self.timeout >= 0.0:
             raise ControlError(f"state timeout is {self.timeout} s; it must not be negative (0 is never)")
         if not self.lateness > 0.0:

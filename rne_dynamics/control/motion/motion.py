@@ -10,7 +10,7 @@ import numpy as np
 from rne_dynamics.compiling.jit import kernel
 from rne_dynamics.control.checks import check_number
 from rne_dynamics.control.motion.limits import MotionLimits
-from rne_dynamics.control.motion.path import ORDER, Path
+from rne_dynamics.control.motion.path import Path
 from rne_dynamics.control.motion.path_check import PathCheck, check_start
 from rne_dynamics.control.motion.path_rate import PathRate
 from rne_dynamics.control.motion.takeover import BlendedPath, in_path_time, takeover
@@ -71,8 +71,9 @@ class Motion:
         self.start, self.tolerances, self.limits = start, tolerances, limits
         self._blend_time, self._ramp = blend_time, ramp
         self._base = base
+        none = np.zeros((0, *base.coefficients.shape[1:]))
         #: What is followed, in path time: the trajectory with the blend from what was followed before.
-        self.path = _alone(self._base, self._base.begin)
+        self.path = BlendedPath(base, base.begin, none, np.zeros(0))
         self._check: PathCheck | None = None
         self._limited, self._fastest = False, 1.0  # whether the limits have changed, and the rate that keeps them
         self._rate = PathRate(start, 0.0, 1.0, ramp=ramp)
@@ -242,11 +243,6 @@ class Motion:
         else:
             error, source = f"{off:.4g} off its {aim}; allowed is {position[j]:g}", tolerances.source(what, j)
         return f"joint {tolerances.joints[j]!r} is {error} ({source})"
-
-
-def _alone(base: Path, begin: float) -> BlendedPath:
-    """A path that nothing is added to."""
-    return BlendedPath(base, begin, np.zeros((0, ORDER, base.coefficients.shape[2])), np.zeros(0))
 
 
 def warm_up(n: int) -> None:

@@ -6,8 +6,9 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from rne_dynamics.compiling.jit import helper, inlined_kernel, kernel
-from rne_dynamics.control.reference import Reference
+from rne_dynamics.compiling.jit import helper, kernel
+from rne_dynamics.control.checks import set_fields
+from rne_dynamics.control.reference import Reference, rows_reference
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.rebuilt import Rebuilt
 
@@ -40,8 +41,7 @@ class Path(Rebuilt):
 
     def __post_init__(self) -> None:
         self.knots.flags.writeable = self.coefficients.flags.writeable = False
-        object.__setattr__(self, "begin", float(self.knots[0]))
-        object.__setattr__(self, "end", float(self.knots[-1]))
+        set_fields(self, begin=float(self.knots[0]), end=float(self.knots[-1]))
 
     @property
     def duration(self) -> float:
@@ -55,7 +55,7 @@ class Path(Rebuilt):
         """
         out = np.empty((3, self.coefficients.shape[2]))
         evaluate_path(self.coefficients, self.knots, s, rate, slope, out)
-        return Reference(*out)
+        return rows_reference(out)
 
     def samples(self, times: Array) -> Array:
         """`sample` at many path times, shape (rows,): position, velocity, acceleration; shape (rows, 3, n)."""
@@ -68,7 +68,7 @@ class Path(Rebuilt):
         """The reference `x` seconds after the knot of a piece: on the next knot still this piece's own end."""
         out = np.zeros((3, self.coefficients.shape[2]))
         add_piece(self.coefficients, piece, x, 1.0, 0.0, out)
-        return Reference(*out)
+        return rows_reference(out)
 
 
 def distinct(times: Array) -> Array:
@@ -91,7 +91,7 @@ def piece_at(knots: Array, s: float) -> int:
     return piece
 
 
-@inlined_kernel
+@kernel
 def add_piece(coefficients: Array, piece: int, x: float, rate: float, slope: float, out: Array) -> None:
     """Add position, velocity and acceleration in time of one piece to `out`, by Horner's scheme."""
     for j in range(out.shape[1]):
@@ -105,7 +105,7 @@ def add_piece(coefficients: Array, piece: int, x: float, rate: float, slope: flo
         out[2, j] += 2.0 * half * rate * rate + first * slope
 
 
-@inlined_kernel
+@kernel
 def evaluate_path(coefficients: Array, knots: Array, s: float, rate: float, slope: float, out: Array) -> None:
     """`Path.sample`."""
     piece, last = piece_at(knots, s), knots.shape[0] - 1

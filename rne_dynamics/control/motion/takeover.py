@@ -9,7 +9,7 @@ import numpy as np
 from rne_dynamics.compiling.jit import helper, kernel
 from rne_dynamics.control.bounds import Departure, leaves
 from rne_dynamics.control.motion.path import ORDER, Path, add_piece, distinct, evaluate_path
-from rne_dynamics.control.reference import Reference
+from rne_dynamics.control.reference import Reference, rows_reference
 from rne_dynamics.control.thresholds import HALVINGS
 from rne_dynamics.model.inertia import Array
 
@@ -82,7 +82,7 @@ class BlendedPath:
         """As `Path.sample`."""
         out = np.empty((3, self.offsets.shape[2]))
         _sample(self.base.coefficients, self.base.knots, self.begin, self.offsets, self.until, s, rate, slope, out)
-        return Reference(*out)
+        return rows_reference(out)
 
     def samples(self, times: Array) -> Array:
         """`sample` at many path times, shape (rows,): position, velocity, acceleration; shape (rows, 3, n)."""

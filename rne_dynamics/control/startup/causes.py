@@ -146,9 +146,10 @@ def opposite_signs(evidence: Evidence) -> Iterator[Cause]:
         return
     names = tuple(evidence.joints[j] for j in np.flatnonzero(better))
     verb, scales = ("reports", "") if count == 1 else ("report", "s")
+    parameters = " and ".join(f"effort_scale.{name}" for name in names)
     text = (
-        f"{listed(names)} {verb} with the opposite sign: change the sign of {scale_names(names)}, if the driver takes "
-        f"the command{scales} that way too; otherwise fix what it reports"
+        f"{listed(names)} {verb} with the opposite sign: change the sign of {parameters}, if the driver takes the "
+        f"command{scales} that way too; otherwise fix what it reports"
     )
     yield Cause("sign", np.where(better, e + g, evidence.residual), 1.0 * count, text, names)
 
@@ -212,8 +213,3 @@ def listed(names: tuple[str, ...]) -> str:
     if len(quoted) == 1:
         return f"joint {quoted[0]}"
     return f"joints {', '.join(quoted[:-1])} and {quoted[-1]}"
-
-
-def scale_names(names: tuple[str, ...]) -> str:
-    """The parameters that scale these joints."""
-    return " and ".join(f"effort_scale.{name}" for name in names)

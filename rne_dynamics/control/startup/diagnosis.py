@@ -71,11 +71,7 @@ def diagnose(evidence: Evidence, gravity_at: Callable[[Array], Array] | None) ->
         said = any(_covers(other, cause) for other in causes)
         if score <= best + ALSO and not said and len(causes) <= MOST_OTHERS:
             causes.append(cause)
-    text = f"Likeliest: {causes[0].text}."
-    if len(causes) > 1:
-        others = "; or ".join(cause.text for cause in causes[1:])
-        text += f" This posture does not rule out: {others}."
-    return Diagnosis(tuple(causes), text)
+    return Diagnosis(tuple(causes), f"Likeliest: {causes[0].text}.{_possible(causes[1:])}")
 
 
 def diagnose_pattern(
@@ -95,11 +91,15 @@ def diagnose_pattern(
     best = min(payloads, key=lambda found: evidence.misfit(found.residual))
     own = Cause("payload", best.residual, 0.0, payload_text(evidence, best))
     all_causes = diagnose(evidence, gravity_at).causes
-    others = tuple(cause for cause in all_causes if cause.kind != "payload")
-    ruled = f" This posture does not rule out: {'; or '.join(cause.text for cause in others)}." if others else ""
+    others = [cause for cause in all_causes if cause.kind != "payload"]
     causes = tuple(own if cause.kind == "payload" else cause for cause in all_causes)
     named = any(cause is own for cause in causes)
-    return Diagnosis(causes if named else (own, *causes), f"{own.text}.{ruled}")
+    return Diagnosis(causes if named else (own, *causes), f"{own.text}.{_possible(others)}")
+
+
+def _possible(others: list[Cause]) -> str:
+    """What a posture cannot tell from the likeliest cause."""
+    return f" This posture does not rule out: {'; or '.join(cause.text for cause in others)}." if others else ""
 
 
 def _covers(first: Cause, second: Cause) -> bool:

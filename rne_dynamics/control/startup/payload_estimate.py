@@ -130,11 +130,10 @@ def friction_bound(robot: RigidRobot, share: float, otherwise: Array) -> Array:
 
     Without an effort limit `otherwise`, shape (n,), takes that share's place.
     """
-    friction = joint_friction(robot)
     limit = robot.effort_limit
     known = np.isfinite(limit) & (limit > 0.0)
     rest = np.where(known, share * np.where(known, limit, 0.0), otherwise)
-    return np.asarray(np.maximum(friction.coulomb_forward, friction.coulomb_backward) + rest)
+    return np.asarray(joint_friction(robot).coulomb + rest)
 
 
 def noise_of_mean(sums: Array, counts: Array, seen: NDArray[np.bool_]) -> Array | None:

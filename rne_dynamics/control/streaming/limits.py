@@ -8,7 +8,7 @@ from enum import Enum
 import numpy as np
 from numpy.typing import ArrayLike
 
-from rne_dynamics.control.checks import check_number, frozen_vector
+from rne_dynamics.control.checks import check_number, frozen_vector, set_fields
 from rne_dynamics.control.motion.limits import JointRanges
 from rne_dynamics.control.streaming.jerk_limited import ACCELERATION, JERK, LOWER, UPPER, VELOCITY
 from rne_dynamics.dynamics.composite.mass_matrix import mass_matrix
@@ -94,8 +94,7 @@ class StreamLimits(JointRanges):
         table = np.empty((5, n))
         table[LOWER], table[UPPER], table[VELOCITY] = self.lower, self.upper, velocity
         table[ACCELERATION], table[JERK] = acceleration, jerk
-        object.__setattr__(self, "table", table)
-        object.__setattr__(self, "reach", self.start + self.timeout * velocity)
+        set_fields(self, table=table, reach=self.start + self.timeout * velocity)
 
 
 class SetpointProblem(Enum):

@@ -45,7 +45,7 @@ class Efforts(Transitions):
             return self._bridge(now)
         try:
             if now >= self._update_inertia_at:
-                self._output.update_inertia(self._torques.update_inertia(self.q, self.loop.known_delay))
+                self._output.limiter.update_inertia(self._torques.update_inertia(self.q, self.loop.known_delay))
                 self._update_inertia_at = now + INERTIA_PERIOD
             if self._torques.loops is not None:
                 self._torques.follow(self.q, self.qd)
@@ -93,7 +93,7 @@ class Efforts(Transitions):
         if self._runaway is not None and (self.mode is STOPPING or self._let_go(self._runaway, now)):
             return self._take_energy(self._runaway, now)
         if not self._drives and self.mode is not STOPPING:
-            return self._limited(torques.supporting(q, qd), now)
+            return self._limited(torques.damped(q, qd)._replace(feedback=np.zeros(len(q))), now)
         if self.mode is FLOATING:
             self._followed = True
             return self._limited(torques.floating(q, qd, self.loop.damping), now)

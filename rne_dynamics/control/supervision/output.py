@@ -61,7 +61,7 @@ class Output:
 
     def __init__(self, settings: Settings) -> None:
         self._settings = settings
-        self._limiter = EffortLimiter(settings.limits)
+        self.limiter = EffortLimiter(settings.limits)
         self._clamp: tuple[TorqueTerms | Array, Limited, Array] | None = None
         self.velocity = VelocityInForce(settings.limits.velocity)
         self.at = -math.inf
@@ -69,14 +69,14 @@ class Output:
     def adopt(self, settings: Settings) -> None:
         """Other limits; the rate limit softens what jumps, and lower velocity limits wait for the arm to slow down."""
         self._settings = settings
-        self._limiter.change(settings.limits)
-        self.velocity.change(settings.limits.velocity, self._limiter.memory[SPEED])
-        self._limiter.memory[VELOCITY] = self.velocity.now
+        self.limiter.change(settings.limits)
+        self.velocity.change(settings.limits.velocity, self.limiter.memory[SPEED])
+        self.limiter.memory[VELOCITY] = self.velocity.now
 
     def slow(self, now: float, speed: Array) -> None:
         """Let lowered velocity limits come into force as a reference with the velocity `speed`, (n,), keeps them."""
         self.velocity.advance(self._step(now), speed)
-        self._limiter.memory[VELOCITY] = self.velocity.now
+        self.limiter.memory[VELOCITY] = self.velocity.now
 
     def start_from(self, reported: Array, gravity: Array) -> None:
         """Begin one step away from the present effort of the motors, as far as it is known and plausible.
@@ -89,14 +89,10 @@ class Output:
             The model's in the measured posture; shape (n,).
         """
         if "gravity" in self._settings.compensated:  # whether such an arm reports gravity too is unknown
-            self._limiter.start(np.zeros(len(reported)))
+            self.limiter.start(np.zeros(len(reported)))
             return
         tolerance = start_tolerance(self._settings.robot, gravity, self._settings.limits.effort)
-        self._limiter.start(believable_start(reported, gravity, tolerance))
-
-    def update_inertia(self, inertia: Array) -> None:
-        """Take the inertia each joint feels, as for `EffortLimiter.update_inertia`."""
-        self._limiter.update_inertia(inertia)
+        self.limiter.start(believable_start(reported, gravity, tolerance))
 
     def answer(
         self, terms: TorqueTerms, now: float, q: Array, qd: Array, counters: Counters, fade: float = 1.0
@@ -106,7 +102,7 @@ class Output:
         `fade` as for `EffortLimiter.limit`.
         """
         motion = terms.inertia + terms.coriolis + terms.friction + terms.feedback
-        limited = self._limiter.limit(terms.gravity, motion, q, qd, self._step(now), fade)
+        limited = self.limiter.limit(terms.gravity, motion, q, qd, self._step(now), fade)
         return self._note(limited, terms, now, q, counters)
 
     def track(
@@ -121,14 +117,14 @@ class Output:
         at = expected or measured
         torques.note_error(reference, at[0])
         answer = quick.answer(
-            *at, reference, feedback, torques.integral, self._limiter, self._step(now), measured
+            *at, reference, feedback, torques.integral, self.limiter, self._step(now), measured
         )
         self._note(answer.limited, answer.rows, now, q, counters)
         return answer
 
     def approach(self, effort: Array, terms: TorqueTerms, now: float, q: Array, counters: Counters) -> Limited:
         """A step towards `effort`, (n,), without walls and dampers: where the arm or its motors cannot be trusted."""
-        return self._note(self._limiter.approach(effort, self._step(now)), terms, now, q, counters)
+        return self._note(self.limiter.approach(effort, self._step(now)), terms, now, q, counters)
 
     def _step(self, now: float) -> float:
         return min(now - self.at, LONGEST_STEP)

@@ -130,8 +130,9 @@ class Settings:
             n, names = self.robot.n, self.robot.joint_names
             error = frozen_vector(self.holding_error, n, "holding error", lowest=0.0, finite=False, names=names)
             object.__setattr__(self, "holding_error", error)
-        if "friction" in self.compensated and hasattr(self.tracking, "without_friction"):  # nor is there any to damp
-            object.__setattr__(self, "tracking", self.tracking.without_friction())
+        without_friction = getattr(self.tracking, "without_friction", None)
+        if without_friction is not None and "friction" in self.compensated:  # nor is there friction to damp
+            object.__setattr__(self, "tracking", without_friction())
         check_delay(self.tracking, self.command_delay)
         if self.base is not None:
             self._check_base()

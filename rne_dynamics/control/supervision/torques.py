@@ -200,10 +200,6 @@ class Torques:
             terms = terms._replace(gravity=support * terms.gravity, feedback=support * terms.feedback)
         return self._own(terms)
 
-    def supporting(self, q: Array, qd: Array) -> TorqueTerms:
-        """Gravity alone: for drives that do not act."""
-        return self.damped(q, qd)._replace(feedback=self._zero)
-
     def explaining(self, q: Array, qd: Array, qdd: Array) -> Array:
         """Efforts that explain an acceleration, (n,), without what the hardware adds and without friction."""
         robot, compensated = self._settings.robot, self._settings.compensated

@@ -56,7 +56,7 @@ def test_both_ways_give_the_same(compensated, speed, robot):
             now = STEP * k
             q, qd, reference = state(rng, speed)
             if k % 7 == 0:
-                output.update_inertia(torques.update_inertia(q))
+                output.limiter.update_inertia(torques.update_inertia(q))
             feedback = min(k / 20.0, 1.0)
             if quick:
                 assert torques.quick is not None
@@ -96,7 +96,7 @@ def test_what_is_not_finite_is_refused_and_changes_nothing(what, value, robot):
     with pytest.raises(ControlError, match="must be finite, so no effort was passed on"):
         output.track(torques, torques.quick, bad[0], bad[1], Reference(*bad[2:]), 1.0, 2 * STEP, counters)
     assert counters.efforts == 1
-    np.testing.assert_array_equal(output._limiter.last, before)
+    np.testing.assert_array_equal(output.limiter.last, before)
 
 
 def test_the_law_without_limits_is_that_of_the_general_kernels():
