@@ -8,7 +8,7 @@ from typing import Literal, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from rne_dynamics.control.checks import frozen_vector, joint_name
+from rne_dynamics.control.checks import frozen_vector, joint_name, set_fields
 from rne_dynamics.errors import ControlError
 from rne_dynamics.model.inertia import Array
 
@@ -79,9 +79,10 @@ class EffortLimits:
     def __post_init__(self) -> None:
         n = len(self.joints) or max(np.size(getattr(self, name)) for name in _VECTORS)
         names = self.joints or None
-        for name, (what, lowest, finite) in _VECTORS.items():
-            vector = frozen_vector(getattr(self, name), n, what, lowest=lowest, finite=finite, names=names)
-            object.__setattr__(self, name, vector)
+        set_fields(self, **{
+            name: frozen_vector(getattr(self, name), n, what, lowest=lowest, finite=finite, names=names)
+            for name, (what, lowest, finite) in _VECTORS.items()
+        })
         if not 0.0 < self.stop_frequency <= FASTEST_STOP:
             raise ControlError(
                 f"stop_frequency is {self.stop_frequency} 1/s; it must be above 0 and at most {FASTEST_STOP:g}"
@@ -94,7 +95,7 @@ class EffortLimits:
         table[:FREQUENCY] = [getattr(self, name) for name in _VECTORS]
         table[FREQUENCY], table[DIRECTION] = self.stop_frequency, self.saturation == "direction"
         table.flags.writeable = False
-        object.__setattr__(self, "table", table)
+        set_fields(self, table=table)
 
     def _check_ranges(self) -> None:
         """Checks of limits against each other."""

@@ -9,7 +9,7 @@ from typing import Literal, NamedTuple, Protocol
 import numpy as np
 from numpy.typing import ArrayLike
 
-from rne_dynamics.control.checks import frozen_vector
+from rne_dynamics.control.checks import frozen_vector, set_fields
 from rne_dynamics.errors import ControlError, TrajectoryError
 from rne_dynamics.model.inertia import Array
 
@@ -78,12 +78,13 @@ class Tolerances:
     requested: frozenset[tuple[str, int]] = frozenset()  # which of these a request brought, and for which joint, or -1
 
     def __post_init__(self) -> None:
-        for name in ("path", "goal", "path_velocity", "goal_velocity"):
-            value = _tolerances(getattr(self, name), self.joints, f"the {name.replace('_', ' ')} tolerance")
-            object.__setattr__(self, name, value)
-        for name in ("stopped_velocity", "goal_time"):
-            value = _tolerances([getattr(self, name)], (name,), "the tolerance")
-            object.__setattr__(self, name, float(value[0]))
+        set_fields(self, **{
+            name: _tolerances(getattr(self, name), self.joints, f"the {name.replace('_', ' ')} tolerance")
+            for name in ("path", "goal", "path_velocity", "goal_velocity")
+        }, **{
+            name: float(_tolerances([getattr(self, name)], (name,), "the tolerance")[0])
+            for name in ("stopped_velocity", "goal_time")
+        })
 
     def overridden(
         self,
