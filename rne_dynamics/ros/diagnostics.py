@@ -87,23 +87,16 @@ class TopicPeers:
         self._others = self._others + 1 if self.publishers > 1 else 0
         self._nobody = self._nobody + 1 if not self.subscribers else 0
 
-    @property
-    def level(self) -> bytes:
-        """Of the diagnostics, if there is a warning."""
-        level: bytes = ERROR if self._others >= BELIEVED else WARN
-        return level
-
-    @property
-    def warning(self) -> str:
-        """The warning; empty for none."""
-        if self._others >= BELIEVED:
-            return (
-                f"{self.publishers} nodes publish efforts on {self._topic}: the arm follows the last message. Stop "
-                "all but one of them"
-            )
-        if self._nobody >= BELIEVED:
-            return f"no node subscribes to the efforts on {self._topic}: start the arm's driver, or remap the topic"
-        return ""
+    def finding(self) -> tuple[bytes, str]:
+        """Level and text of a warning; empty for none."""
+        return first_finding(
+            (self._others >= BELIEVED, ERROR,
+             f"{self.publishers} nodes publish efforts on {self._topic}: the arm follows the last message. Stop all "
+             "but one of them"),
+            (self._nobody >= BELIEVED, WARN,
+             f"no node subscribes to the efforts on {self._topic}: start the arm's driver, or remap the topic"),
+            (True, OK, ""),
+        )
 
     def values(self) -> dict[str, object]:
         """For the diagnostics."""

@@ -279,8 +279,9 @@ class EffortNode(ArmNode):
             level, message, values = ERROR, str(error), {}
         if level == WARN:
             self.diagnostics.warn(message)
-        if self.is_active and level in (OK, WARN) and self._peers.warning:
-            level, message = self._peers.level, self._peers.warning
+        found, warning = self._peers.finding()
+        if self.is_active and level in (OK, WARN) and warning:
+            level, message = found, warning
             self.diagnostics.warn(message)
         self.diagnostics.publish(
             level, message, values | {"locked joints": self._others.report(time.monotonic())}

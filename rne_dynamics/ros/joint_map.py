@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from enum import Enum
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -51,7 +52,7 @@ class JointMap:
         self.joints = tuple(joints)
         self._names: list[str] = []
         self._places: NDArray[np.intp] | None = None  # None: no controlled joint
-        self._known: list[tuple[list[str], NDArray[np.intp] | None]] = []
+        self._look_up = lru_cache(_SENDERS)(self._places_in)
         self._unread = np.empty(len(self.joints))
         self._warm_up()
 
@@ -75,7 +76,8 @@ class JointMap:
             names, or one of their values is not finite. `q`, `qd` and `effort` must not be used then.
         """
         if message.name != self._names:
-            self._look_up(list(message.name))
+            names = list(message.name)
+            self._places, self._names = self._look_up(tuple(names)), names
         reported = self._unread if effort is None else effort
         if self._places is None and (self._names or not len(message.position)):
             for out in (q, qd, reported):
@@ -114,16 +116,7 @@ class JointMap:
             )
         return _NO_VELOCITY if code == NO_VELOCITY else _WHOLE
 
-    def _look_up(self, names: list[str]) -> None:
-        for known, places in self._known:
-            if known == names:
-                self._names, self._places = known, places
-                return
-        places = self._places_in(names)
-        self._known = [(names, places), *self._known[: _SENDERS - 1]]
-        self._names, self._places = names, places
-
-    def _places_in(self, names: list[str]) -> NDArray[np.intp] | None:
+    def _places_in(self, names: tuple[str, ...]) -> NDArray[np.intp] | None:
         """Indices of the controlled joints among `names`; None if there are none."""
         if not any(joint in names for joint in self.joints):
             return None

@@ -149,18 +149,15 @@ class MoveNode(ArmNode):
             what = "refuses" if ended[0] == REFUSED else "has ended"
             self._finish(f"the controller {what} the motion: {why}", 1)
 
-    @property
-    def _ready(self) -> bool:
-        """Whether the controller runs and accepts motions, if it is one that reports that."""
-        running = self._trajectories.get_subscription_count() > 0
-        return running and (self._allowed or not self.count_publishers(self._state_topic))
-
     def _check(self) -> None:
         if not self.is_active or self.finished:
             return
         now, timeout = time.monotonic(), self.parameters["timeout"]
         if self._goal is None:
-            if self._seen and self._ready:
+            # the controller runs and accepts motions, if it is one that reports that
+            if self._seen and self._trajectories.get_subscription_count() > 0 and (
+                self._allowed or not self.count_publishers(self._state_topic)
+            ):
                 self._send()
             elif now > self._begun + timeout:
                 self._finish(self._what_is_missing(), 1)

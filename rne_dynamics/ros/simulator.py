@@ -95,7 +95,10 @@ class SimulatorNode(ArmNode):
         )
         self._lockstep = values["lockstep"]
         self._order = [self.commanded.index(j) for j in robot.joint_names]
-        self._hardware = self._topic_based(simulated.rigid) if values["command_message"] == JOINT_STATE else None
+        self._hardware = TopicBasedHardware(
+            simulated.rigid, self._rate, values["drive_frequency"], command_timeout=values["command_timeout"] or None,
+            brake=values["on_command_timeout"] == "brake", lockstep=self._lockstep,
+        ) if values["command_message"] == JOINT_STATE else None
         self._wrenches = AppliedWrenches(self, robot.open_tree)
         self._paused = self._running = False
         self._warm_up()
@@ -121,14 +124,6 @@ class SimulatorNode(ArmNode):
             return self._listener
         return SampledBase.load(path, smoothing=self.parameters["base_motion.smoothing"] or None)
 
-    def _topic_based(self, robot: RigidRobot) -> TopicBasedHardware:
-        values = self.parameters
-        return TopicBasedHardware(
-            robot, values["rate"], values["drive_frequency"],
-            command_timeout=values["command_timeout"] or None,
-            brake=values["on_command_timeout"] == "brake", lockstep=values["lockstep"],
-        )
-
     def _warm_up(self) -> None:
         if self._hardware is not None:
             self._hardware.warm_up(self.simulator)
@@ -137,30 +132,24 @@ class SimulatorNode(ArmNode):
         self.simulator.warm_up()
         self.simulator.reset()
 
-    def _make_outputs(self, robot: RigidRobot) -> SimulatorOutputs:
-        values, plant, described = self.parameters, self.simulator.plant, self.described
-        base = None
-        if plant.base_motion is not None and self._listener is None:
-            base = BasePublisher(self, plant.base_motion, plant.tree.gravity, plant.tree.tree.root)
-        deflections = (
-            DeflectionsPublisher(self, described, values["deflections_divisor"])
-            if described.kind == "flexible" else None
-        )
-        return SimulatorOutputs(
-            self, robot, self.locked, STATES if self._hardware is not None else "joint_states",
-            publish_clock=values["publish_clock"], base=base, deflections=deflections,
-        )
-
     def _make_interfaces(self, robot: RigidRobot) -> None:
-        self._outputs = self._make_outputs(robot)
+        values, plant, described = self.parameters, self.simulator.plant, self.described
+        sensed = plant.base_motion if self._listener is None else None
+        self._outputs = SimulatorOutputs(
+            self, robot, self.locked, STATES if self._hardware is not None else "joint_states",
+            publish_clock=values["publish_clock"],
+            base=BasePublisher(self, sensed, plant.tree.gravity, plant.tree.tree.root) if sensed is not None else None,
+            deflections=DeflectionsPublisher(self, described, values["deflections_divisor"])
+            if described.kind == "flexible" else None,
+        )
         # with topic-based hardware the controller manager needs the only publisher of this topic
-        if self._hardware is None and self.described.kind == "arm":
+        if self._hardware is None and described.kind == "arm":
             # Latched, for controllers and viewers without a description. Not the open tree of a mechanism: a controller
             # would drive all its joints. Nor that of a flexible arm: the model file may give the links masses that the
             # URDF lacks.
             description = self.keep(self.create_publisher(String, "robot_description", LATCHED))
             description.publish(String(data=description_text(self.model or self.description)))
-        self._bending = BendingWatch(self.described) if self.described.kind == "flexible" else None
+        self._bending = BendingWatch(described) if described.kind == "flexible" else None
         self.diagnostics = Diagnostics(self)
         self.offer(SetBool, "~/pause", self._on_pause, lambda: "paused" if self._paused else "running")
         self.offer(Trigger, "~/step", self._on_step, lambda: f"{self._periods} periods")
@@ -226,7 +215,9 @@ class SimulatorNode(ArmNode):
 
     def _tick(self, late: bool) -> None:
         """One period, at its deadline."""
-        if self._running and not self._paused and not self._waits():
+        if self._running and not self._paused and not self.answers.wait(
+            None if self.loop is None else self.loop.sequence, self._outputs.repeat
+        ):
             self.report.overruns += late
             self._advance()
 
@@ -262,9 +253,6 @@ class SimulatorNode(ArmNode):
             self.loop.hasten(sooner)
         self.answers.publish(now)
         self._outputs.publish(now, self.simulator.state, self.simulator.applied_effort)
-
-    def _waits(self) -> bool:
-        return self.answers.wait(None if self.loop is None else self.loop.sequence, self._outputs.repeat)
 
     def _on_command(self, data: bytes) -> None:
         if not self._running:

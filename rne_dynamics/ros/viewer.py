@@ -99,14 +99,12 @@ class ViewerNode(ArmNode):
         self._q, self._effort = np.array(robot.neutral, dtype=np.float64), np.full(robot.n, np.nan)
         self._places = {name: j for j, name in enumerate(robot.joint_names)}
         self._states = Newest(self, JointState, "joint_states", MESSAGES_WAITING)
-        self._terms: dict[str, Newest] = {}
-        self._desired: Newest | None = None
-        if controller := values["controller"]:
-            self._terms = {
-                name: Newest(self, JointState, f"{controller}/torque/{name}")
-                for name in (*TorqueTerms._fields, "command")
-            }
-            self._desired = Newest(self, JointState, f"{controller}/reference")
+        controller = values["controller"]
+        self._terms = {
+            name: Newest(self, JointState, f"{controller}/torque/{name}")
+            for name in (*TorqueTerms._fields, "command") if controller
+        }
+        self._desired = Newest(self, JointState, f"{controller}/reference") if controller else None
         if simulator := values["simulator"]:
             self._add_simulator(simulator)
         page.add_torques()
