@@ -22,27 +22,6 @@ parameters, each as -p NAME:=VALUE behind --ros-args or in a parameter file:
 WIDTH = 110
 
 
-def node_parser(node: str, text: str, parameters: Sequence[Parameter]) -> argparse.ArgumentParser:
-    """The parser of a node's own arguments: ``--help`` and ``--version``.
-
-    Parameters
-    ----------
-    node
-        Name of the executable.
-    text
-        Description; its first paragraph is shown.
-    parameters
-        All that the node declares.
-    """
-    parser = argparse.ArgumentParser(
-        prog=node, usage="%(prog)s [-h] [--version] [--ros-args ...]", description=text.partition("\n\n")[0],
-        epilog=EPILOG.format(node=node) + "\n".join(map(described, parameters)),
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
-    parser.add_argument("--version", action="version", version=f"%(prog)s {__version__}")
-    return parser
-
-
 def described(parameter: Parameter) -> str:
     """A parameter with its default, unit and choices, as lines of help."""
     facts = " ".join(filter(None, [parameter.default_text(), parameter.unit]))
@@ -61,15 +40,24 @@ def read_command_line(
 
     Parameters
     ----------
-    node, text, parameters
-        As for `node_parser`.
+    node
+        Name of the executable.
+    text
+        Description; its first paragraph is shown.
+    parameters
+        All that the node declares.
     argv
         Command line without the program; this process's own by default.
     """
     words = own_words(sys.argv[1:] if argv is None else argv)
     if not words:
         return
-    parser = node_parser(node, text or "", parameters)
+    parser = argparse.ArgumentParser(
+        prog=node, usage="%(prog)s [-h] [--version] [--ros-args ...]", description=(text or "").partition("\n\n")[0],
+        epilog=EPILOG.format(node=node) + "\n".join(map(described, parameters)),
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("--version", action="version", version=f"%(prog)s {__version__}")
     refuse_remappings(parser, words)
     parser.parse_args(words)
 

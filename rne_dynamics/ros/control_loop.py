@@ -34,8 +34,9 @@ from rne_dynamics.ros.state_reader import StateReader
 OLD_CHECK = 5.0
 #: Silence of /clock after which a controller that needs it reports that, s.
 CLOCK_SILENCE = 5.0
-#: Commands that are methods of the `Supervisor`.
-SUPERVISOR_COMMANDS = ("cancel", "hand_guide", "scale_speed", "adopt", "obstruct")
+#: Commands that are methods of the `Supervisor`; those that take the present time first.
+TIMED_COMMANDS = ("hurry", "recover")
+SUPERVISOR_COMMANDS = (*TIMED_COMMANDS, "cancel", "hand_guide", "scale_speed", "adopt", "obstruct")
 
 
 class ControlLoop:
@@ -117,14 +118,6 @@ class ControlLoop:
         """As `Supervisor.stop`; `entered` reports its end, after the zeros of the release."""
         self.clock.ending = self.clock.ending or ending
         self.supervisor.stop(self.clock.now(), why, ending=ending)
-
-    def hurry(self, why: str) -> None:
-        """As `Supervisor.hurry`."""
-        self.supervisor.hurry(self.clock.now(), why)
-
-    def recover(self) -> None:
-        """As `Supervisor.recover`."""
-        self.supervisor.recover(self.clock.now())
 
     def present(self, start: int) -> Present:
         """The state for checking a trajectory that begins at the stamp `start`, ns, or now; refuses as `follow`."""
@@ -218,7 +211,8 @@ class ControlLoop:
 
     def call(self, name: str, *arguments: object) -> Any:
         """The result of a command: a method of the loop, or one of `SUPERVISOR_COMMANDS`."""
-        return getattr(self.supervisor if name in SUPERVISOR_COMMANDS else self, name)(*arguments)
+        time_first = (self.clock.now(),) if name in TIMED_COMMANDS else ()
+        return getattr(self.supervisor if name in SUPERVISOR_COMMANDS else self, name)(*time_first, *arguments)
 
     def execute(self, command: Command) -> Answer:
         """Execute a command."""

@@ -95,7 +95,10 @@ class EffortGateNode(ArmNode):
             self.keep(self.clock.subscription)
         self.keep(self._wait.commands)
         self.keep(self._wait.states)
-        for name, action in (("stop", self._on_stop), ("recover", self._on_recover)):
+        for name, action in (
+            ("stop", lambda request: self.gate.stop(self.clock.now(), "~/stop was called")),
+            ("recover", lambda request: self.gate.recover(self.clock.now())),
+        ):
             self.offer(Trigger, f"~/{name}", action, lambda: self.gate.mode.value)
         if self.locked:
             self.every(LOCK_PERIOD, self._follow_locked)
@@ -248,12 +251,6 @@ class EffortGateNode(ArmNode):
             self.efforts.release()
 
     # -- requests -----------------------------------------------------------------------------------------------------
-
-    def _on_stop(self, request: Trigger.Request) -> None:
-        self.gate.stop(self.clock.now(), "~/stop was called")
-
-    def _on_recover(self, request: Trigger.Request) -> None:
-        self.gate.recover(self.clock.now())
 
     def _changed(self, values: Values) -> Callable[[], None]:
         settings = gate_settings(self.bare_robot.with_payload(payload(values)), values)

@@ -114,5 +114,5 @@ def _end_alone(loop: ControlLoop, since: float) -> None:
     plan = loop.supervisor.settings.stop
     why = "the controller's own node has ended"
     if not loop.clock.simulated and since > plan.brake_time + plan.hold_time + plan.ramp_time + ALONE_OVERTIME:
-        loop.hurry(why)
+        loop.call("hurry", why)
     loop.stop(why, ending=True)

@@ -7,8 +7,7 @@ documented interface alone: it serves nothing but these topics.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from collections.abc import Mapping, Sequence
 from types import SimpleNamespace
 from typing import Any
 
@@ -36,27 +35,20 @@ class ManualCallbackGroup(CallbackGroup):  # type: ignore[misc]  # rclpy is not 
 
     def __init__(self, context: Context | None = None) -> None:
         super().__init__()
-        self._context, self._own, self._open = context, None, False
+        self._context, self._own = context, None
+        #: Whether executors may serve the subscriptions now.
+        self.open = False
 
     def can_execute(self, entity: object) -> bool:
         """Not by executors that spin the node."""
-        return self._open
+        return self.open
 
     def beginning_execution(self, entity: object) -> bool:
         """As `can_execute`."""
-        return self._open
+        return self.open
 
     def ending_execution(self, entity: object) -> None:
         """Nothing to do."""
-
-    @contextmanager
-    def opened(self) -> Iterator[None]:
-        """Within the context executors may serve the subscriptions."""
-        self._open = True
-        try:
-            yield
-        finally:
-            self._open = False
 
     @property
     def executor(self) -> SingleThreadedExecutor:
@@ -134,12 +126,14 @@ def _fill_mailboxes(subscriptions: Sequence[Subscription], longest: float) -> No
     executor = subscriptions[0].callback_group.executor
     # the attributes of a node that an executor reads, with these entities only
     node = SimpleNamespace(subscriptions=subscriptions, timers=(), clients=(), services=(), guards=(), waitables=())
-    with ExitStack() as opened:
-        for subscription in subscriptions:
-            opened.enter_context(subscription.callback_group.opened())
-        try:
-            task, _, _ = executor.wait_for_ready_callbacks(timeout_sec=max(longest, 0.0), nodes=[node])
-        except (TimeoutException, ShutdownException):
-            return
+    for subscription in subscriptions:
+        subscription.callback_group.open = True
+    try:
+        task, _, _ = executor.wait_for_ready_callbacks(timeout_sec=max(longest, 0.0), nodes=[node])
         task()
         task.result()
+    except (TimeoutException, ShutdownException):
+        return
+    finally:
+        for subscription in subscriptions:
+            subscription.callback_group.open = False
