@@ -4,7 +4,7 @@
     python benchmarks/closed_loops.py --loops 1 2 5 --json
     python benchmarks/closed_loops.py --plot closed_loops.png
 
-The ladder is a stack of parallelograms (`comparison/generated.py`): each adds three joints and one freedom. Cut
+The ladder is a stack of parallelograms (`test/support/parallelograms.py`): each adds three joints and one freedom. Cut
 open, it is a tree of the same joints, which the open-chain functions take. A closed call starts from the actuated
 joints alone: assembly from the posture, velocities and accelerations of the passive joints are part of its time. One
 thread computes.
@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import json
 import os
+import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -22,7 +23,6 @@ from typing import Any
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # one core's time; threads fight where cores are shared
 
 import numpy as np
-from comparison.generated import ladder
 from script import options, print_table
 
 import rne_dynamics as rne
@@ -30,6 +30,9 @@ from rne_dynamics.closed_chain.forward_dynamics import closed_forward_dynamics
 from rne_dynamics.closed_chain.inverse_dynamics import closed_inverse_dynamics
 from rne_dynamics.figures.output_file import figure_file
 from rne_dynamics.figures.style import canvas, color_of, legend_right
+
+sys.path.append(str(Path(__file__).resolve().parents[1] / "test"))
+from support.parallelograms import ladder
 
 LOOPS = (1, 2, 3, 5, 8, 12, 20, 30, 50)
 STATES = 16

@@ -15,11 +15,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 from analytic.pantograph import cut_as_the_paper
-from comparison.generated import ladder
 from support import mechanisms
 from support.constrained_engines import ConstrainedMujoco, ConstrainedPinocchio, expressible, in_mujoco
 from support.errors import relative_error
 from support.multipliers import Closed, link_poses
+from support.parallelograms import ladder
 
 import rne_dynamics as rne
 from rne_dynamics.closed_chain.assembly import assemble

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from comparison.generated import ladder
 from support.errors import relative_error
 from support.mechanisms import MECHANISMS, SHIPPED, four_bar, rod_between_balls, stewart_platform, two_legs
+from support.parallelograms import ladder
 
 import rne_dynamics as rne
 from rne_dynamics.closed_chain.assembly import assemble, assembled
