@@ -13,7 +13,7 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from rne_dynamics.compiling import native, objects, store
+from rne_dynamics.compiling import apart, native, objects, store
 from rne_dynamics.compiling.arrays import CHECKS
 from rne_dynamics.compiling.filling_entry import FillingEntry
 from rne_dynamics.compiling.fingerprint import fingerprint
@@ -33,7 +33,7 @@ class Content(NamedTuple):
     objects
         Python's objects that it compares with, by the names of symbols; NumPy's types by their text.
     imported
-        Kernels that it calls, by the names of symbols: module, name and kinds.
+        Kernels that it calls apart, by the symbols of their cells: module, name and kinds.
     code
         Object code.
     """
@@ -135,8 +135,8 @@ class Kernel:
             content = Content(*pickle.loads(kept))
         symbols = {x: id(_object(y)) for x, y in content.objects.items()}
         for symbol, (module, function, others) in content.imported.items():
-            symbols[symbol] = kernel_of(module, function).load(others).direct
-        symbols["PyArray_New"] = objects.new_array()
+            symbols[symbol] = apart.cell_address(kernel_of(module, function), others)
+        symbols |= {"PyArray_New": objects.new_array(), apart.SYMBOL: apart.callback_address()}
         found, keep = native.load(content.code, f"{name} {id(self)}", ("entry", "direct"), symbols)
         return Loaded(content.compiled, found["entry"], found["direct"], keep)
 

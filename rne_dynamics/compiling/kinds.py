@@ -141,6 +141,12 @@ def registers(kind: Kind) -> list[str]:
     return [part for item in kind.items for part in registers(item)] if isinstance(kind, TupleKind) else []
 
 
+def result_type(kind: Kind) -> str:
+    """LLVM's type of what a function of this kind returns."""
+    parts = registers(kind)
+    return "void" if not parts else parts[0] if len(parts) == 1 else f"{{{', '.join(parts)}}}"
+
+
 def assembled(kind: Kind, parts: Iterator[str]) -> Any:
     """A value of a kind from its parts."""
     if isinstance(kind, Scalar):

@@ -7,8 +7,9 @@ from typing import Any
 
 from numpy.typing import NDArray
 
+from rne_dynamics.compiling.apart import FIND, declared
 from rne_dynamics.compiling.instructions import constant
-from rne_dynamics.compiling.kinds import ELEMENTS, Compiled, Kind, View, registers
+from rne_dynamics.compiling.kinds import ELEMENTS, Compiled, Kind, View, registers, result_type
 from rne_dynamics.compiling.translator import Translator
 
 
@@ -20,7 +21,7 @@ class Module:
     declarations
         What functions refer to.
     imported
-        Kernels of other modules that it calls, by the names of symbols: module, name and kinds.
+        Kernels that it calls apart, by the symbols of their cells: module, name and kinds.
     """
 
     def __init__(self) -> None:
@@ -39,17 +40,31 @@ class Module:
             name = f'"{source.__name__}.{len(self._made)}"'
             self._texts.append(code.text(name, getattr(function, "attributes", "alwaysinline")))
             self.declarations |= code.declarations
-            self._made[key] = Compiled(name, kinds, code.returned, code.result_type(), code.allocates)
+            self._made[key] = Compiled(name, kinds, code.returned, result_type(code.returned), code.allocates)
         return self._made[key]
 
     def other(self, kernel: Any, kinds: tuple[Kind, ...]) -> Compiled:
-        """A kernel with a module of its own."""
-        wanted, compiled = (kernel.__module__, kernel.__name__, kinds), kernel.load(kinds).compiled
-        name = next((name for name, known in self.imported.items() if known == wanted), f"other{len(self.imported)}")
-        self.imported[name] = wanted
-        given = ", ".join(["ptr", *(part for kind in kinds for part in registers(kind))])
-        self.declarations.add(f"declare {compiled.result} @{name}({given})")
-        return Compiled(name, kinds, compiled.returned, compiled.result, allocates=True)  # it always takes an arena
+        """A kernel with a module of its own: a function that calls it by the address in its cell."""
+        wanted = kernel.__module__, kernel.__name__, kinds
+        name = next((name for name, known in self.imported.items() if known == wanted), f"cell{len(self.imported)}")
+        compiled = declared(f"{name}.call", kernel, kinds)
+        if name not in self.imported:
+            self.imported[name] = wanted
+            self._texts.append(f"@{name} = external global i8\n{self._by_address(name, compiled)}")
+        return compiled
+
+    @staticmethod
+    def _by_address(cell: str, function: Compiled) -> str:
+        parts = ["ptr %arena"]
+        parts += [f"{part} %a{k}" for k, part in enumerate(p for kind in function.kinds for p in registers(kind))]
+        given, is_void = ", ".join(parts), function.result == "void"
+        return "\n".join((
+            f"define internal {function.result} @{function.name}({given}) nounwind {{",
+            f"  %found = call ptr @find(ptr @{cell})",
+            f"  {'' if is_void else '%r = '}call {function.result} %found({given})",
+            "  ret void" if is_void else f"  ret {function.result} %r",
+            "}",
+        ))
 
     def constant(self, array: NDArray[Any]) -> View:
         """An array that is known while functions are translated."""
@@ -62,8 +77,9 @@ class Module:
     def text(self) -> str:
         """The module."""
         arena = [ARENA] if any(one.allocates for one in self._made.values()) else []
+        find = [FIND] if self.imported else []
         constants = (f"{name} = {text}" for text, name in self._constants.items())
-        return "\n".join((*constants, *self._texts, *arena, *sorted(self.declarations)))
+        return "\n".join((*constants, *self._texts, *arena, *find, *sorted(self.declarations)))
 
 
 #: Memory for the arrays that a call makes: chunks, each with a head of the chunk before and of what was free in it.

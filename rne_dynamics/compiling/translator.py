@@ -27,6 +27,7 @@ from rne_dynamics.compiling.kinds import (
     has_arrays,
     kind_of,
     registers,
+    result_type,
 )
 from rne_dynamics.compiling.sources import assignments, is_long, source_of
 from rne_dynamics.compiling.variables import JoinedError, Variable
@@ -97,17 +98,12 @@ class Translator(Expressions):
         """Kind of what the function returns."""
         return Fixed(None) if self._result is None else self._result.kind
 
-    def result_type(self) -> str:
-        """LLVM's type of what the function returns."""
-        parts = registers(self.returned)
-        return "void" if not parts else parts[0] if len(parts) == 1 else f"{{{', '.join(parts)}}}"
-
     def text(self, name: str, attributes: str) -> str:
         """The function as LLVM assembly."""
         parts = [f"{part} %a{k}" for k, part in enumerate(p for kind in self._kinds for p in registers(kind))]
         if self.allocates:
             parts.insert(0, "ptr %arena")
-        head = f"define internal {self.result_type()} @{name}({', '.join(parts)}) {attributes} nounwind {{"
+        head = f"define internal {result_type(self.returned)} @{name}({', '.join(parts)}) {attributes} nounwind {{"
         gives_back = self.allocates and not has_arrays(self.returned)
         mark, release = (_MARK, _RELEASE) if gives_back else ([], [])
         return "\n".join((head, "entry:", *self.slots, *mark, *self.lines, "end:", *release, *self._return(), "}"))
@@ -118,9 +114,9 @@ class Translator(Expressions):
         if len(parts) < 2:
             return [*lines, f"  ret {parts[0]} %r0" if parts else "  ret void"]
         for k, part in enumerate(parts):
-            lines.append(f"  %w{k} = insertvalue {self.result_type()} {whole}, {part} %r{k}, {k}")
+            lines.append(f"  %w{k} = insertvalue {result_type(self.returned)} {whole}, {part} %r{k}, {k}")
             whole = f"%w{k}"
-        return [*lines, f"  ret {self.result_type()} {whole}"]
+        return [*lines, f"  ret {result_type(self.returned)} {whole}"]
 
     # statements
 

@@ -14,6 +14,9 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
+import numpy as np
+
+from rne_dynamics.compiling.apart import load_all
 from rne_dynamics.control.locked_joints import Measured
 from rne_dynamics.control.motion.motion import Motion
 from rne_dynamics.control.supervision.settings import Settings
@@ -83,6 +86,7 @@ class ControlLoop:
         self.release()
         self.supervisor = Supervisor(setup.settings, self._entered)
         self.supervisor.warm_up()
+        load_all()
         reader = StateReader(setup.settings.robot.joint_names, setup.others)
         self._account = ControllerReport(self.supervisor)
         self._node = LoopNode(setup)

@@ -16,6 +16,7 @@ from rclpy.parameter import Parameter as RosParameter
 from rclpy.wait_for_message import wait_for_message
 from std_msgs.msg import String
 
+from rne_dynamics.compiling.apart import load_all
 from rne_dynamics.errors import ModelError, RneDynamicsError
 from rne_dynamics.model.mechanism import RigidRobot
 from rne_dynamics.ros.common_parameters import COMMON, payload
@@ -170,6 +171,7 @@ class ArmNode(EntityNode, ABC):
             self.load()
             robot = self.bare_robot.with_payload(payload(self.parameters.values))
             self.build(robot)
+            load_all()
             self.get_logger().info(
                 f"ready: robot {robot.name!r}, {robot.n} joints ({', '.join(robot.joint_names)}); configured in "
                 f"{time.monotonic() - began:.2f} s, {seconds_since_start():.2f} s after the process started"

@@ -13,6 +13,8 @@ from rne_dynamics.compiling.jit import COMPILED
 
 pytestmark = pytest.mark.skipif(not COMPILED, reason="nothing is compiled here: `apart` is a plain call")
 MODULE = """
+from __future__ import annotations
+
 from typing import NamedTuple
 
 import numpy as np
@@ -43,6 +45,23 @@ def pair(x: float) -> tuple[int, float]:
 @kernel
 def caller(two: Two, x: float, out: np.ndarray) -> float:
     return apart(weighted, (two, 2.0, out)) + apart(pair, (x,))[1]
+
+
+@kernel
+def wrong(x: float) -> int:
+    return x
+
+
+@kernel
+def chooser(x: float) -> float:
+    if x > 1.0e9:
+        return apart(pair, (2.0 * x,))[1]
+    return apart(pair, (x,))[1] if x > 5.0 else x
+
+
+@kernel
+def misled(x: float) -> float:
+    return 1.0 + apart(wrong, (x,))
 """
 PROGRAM = """
 import sys
@@ -65,6 +84,44 @@ CALL = """
 import numpy as np, kernels as k
 print(k.caller(k.Two(np.arange(3.0), np.ones((3, 1))), 4.0, np.empty(3)))
 """
+LAZY = """
+import signal
+import kernels as k
+
+assert k.chooser(1.0) == 1.0
+assert not k.pair.loaded, "what is not called is not compiled"
+load = k.pair.load
+interrupts = []
+
+def interrupted(kinds):
+    if not interrupts:
+        interrupts.append(None)
+        signal.raise_signal(signal.SIGINT)
+    return load(kinds)
+
+k.pair.load = interrupted
+try:
+    k.chooser(6.0)
+    for _ in range(1000):
+        pass
+    print("not interrupted")
+except KeyboardInterrupt:
+    print("interrupted after the first call")
+assert k.chooser(7.0) == 7.0
+"""
+BEFOREHAND = """
+import kernels as k
+from rne_dynamics.compiling.apart import load_all
+
+assert k.chooser(1.0) == 1.0
+load_all()
+assert k.pair.loaded
+print(k.chooser(6.0))
+"""
+MISLED = """
+import kernels as k
+k.misled(1.0)
+"""
 
 
 def run(folder: Path, program: str) -> list[str]:
@@ -85,3 +142,19 @@ def test_answers_and_machine_code_on_disk(tmp_path: Path) -> None:
     assert run(tmp_path, PROGRAM) == ["loaded"] * 3
     (tmp_path / "kernels.py").write_text(MODULE.replace("weight * two", "0.5 * weight * two"))
     assert run(tmp_path, CALL)[-1] == "10.0", "an edited kernel is compiled again"
+
+
+def test_what_is_not_called_is_not_compiled_and_ctrl_c_meanwhile_is_not_lost(tmp_path: Path) -> None:
+    (tmp_path / "kernels.py").write_text(MODULE)
+    assert run(tmp_path, LAZY) == ["saved", "saved", "interrupted after the first call"]
+
+
+def test_all_that_may_be_called_is_loaded_beforehand(tmp_path: Path) -> None:
+    (tmp_path / "kernels.py").write_text(MODULE)
+    assert run(tmp_path, BEFOREHAND) == ["saved", "saved", "6.0"]
+
+
+def test_an_annotation_that_is_not_true_ends_the_process_with_the_reason(tmp_path: Path) -> None:
+    (tmp_path / "kernels.py").write_text(MODULE)
+    with pytest.raises(AssertionError, match=r"kernels\.wrong returns .* correct the annotation"):
+        run(tmp_path, MISLED)
