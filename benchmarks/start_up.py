@@ -52,6 +52,8 @@ from rne_dynamics.compiling import store
 store._places = lambda: ((Path(os.environ[store.FOLDER]), ""),)
 runpy.run_module(sys.argv.pop(1), run_name="__main__")
 """
+#: The environment of what starts: Python keeps the bytecode of modules on disk, as of a package that is installed.
+BYTECODE_KEPT = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
 #: What a node logs when it is configured.
 READY = re.compile(r"([0-9.]+) s after the process started")
 FLOOR = f"""
@@ -104,7 +106,7 @@ class Watch:
             self._turn()
         began = time.monotonic()
         with TemporaryFile() as log, subprocess.Popen(
-            command, env={**os.environ, **environment}, stdout=subprocess.DEVNULL, stderr=log
+            command, env={**BYTECODE_KEPT, **environment}, stdout=subprocess.DEVNULL, stderr=log
         ) as process:
             try:
                 while not (self._efforts if answers else READY.search(_text(log))):
