@@ -14,8 +14,6 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
-import numpy as np
-
 from rne_dynamics.compiling.apart import load_all
 from rne_dynamics.control.locked_joints import Measured
 from rne_dynamics.control.motion.motion import Motion
