@@ -14,16 +14,13 @@ from typing import TYPE_CHECKING, Any, cast, overload
 import numpy as np
 from numpy.typing import ArrayLike
 
-from rne_dynamics.closed_chain.quantities import CLOSED_QUANTITIES
-from rne_dynamics.closed_chain.specialised import code_of
-from rne_dynamics.dispatch import mechanism_of
-from rne_dynamics.dynamics.declared.base_motion import BaseMotion, packed_base
+from rne_dynamics.dynamics.declared.base_motion import BaseMotion
 from rne_dynamics.dynamics.declared.parts import filled
-from rne_dynamics.dynamics.quantities import QUANTITIES
-from rne_dynamics.errors import ArgumentError, unknown
+from rne_dynamics.errors import ArgumentError
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.mechanism import RigidRobot
-from rne_dynamics.model.robot import RobotModel
+from rne_dynamics.model.protocol import Robot
+from rne_dynamics.offers import offered
 
 if TYPE_CHECKING:  # LLVM and threads: for batches only
     from rne_dynamics.bound_batch import BatchFunction, Engine
@@ -31,16 +28,16 @@ if TYPE_CHECKING:  # LLVM and threads: for batches only
 
 @overload
 def bind(
-    robot: RigidRobot, quantity: str, *, link: str | None = None, base_motion: BaseMotion | None = None
+    robot: Robot, quantity: str, *, link: str | None = None, base_motion: BaseMotion | None = None
 ) -> Callable[..., Any]: ...
 
 
 @overload
-def bind(robot: RigidRobot, quantity: str, *, batch: Engine, threads: int | None = None) -> BatchFunction: ...
+def bind(robot: Robot, quantity: str, *, batch: Engine, threads: int | None = None) -> BatchFunction: ...
 
 
 def bind(
-    robot: RigidRobot,
+    robot: Robot,
     quantity: str,
     *,
     link: str | None = None,
@@ -53,12 +50,14 @@ def bind(
     Parameters
     ----------
     robot
-        An open arm, or a mechanism, for the first five quantities: loops are closed from its posture on in every call.
+        An open arm, a mechanism or an arm with flexible links. Loops of a mechanism are closed from its posture on in
+        every call.
     quantity
         ``"inverse_dynamics"``, ``"forward_dynamics"``, ``"mass_matrix"``, ``"bias_torque"``, ``"gravity_torque"``,
         ``"coriolis_matrix"``, ``"jacobian"``, ``"jacobian_rate"``, ``"regressor"``,
         ``"inverse_dynamics_derivatives"``, ``"forward_dynamics_derivatives"``, ``"forward_kinematics"`` or
-        ``"integrate_configuration"``.
+        ``"integrate_configuration"``; of a mechanism the first five and ``"assemble"``, the positions of all joints; of
+        a flexible arm those of `c_function`, as arrays that it fills too.
     link
         Of the two Jacobians: whose.
     base_motion
@@ -89,7 +88,7 @@ def bind(
     Raises
     ------
     ArgumentError
-        An arm with flexible links, of a mechanism another quantity, an unknown quantity or engine, an option
+        A quantity that this kind of robot does not have, a batch of a flexible arm, an unknown engine, an option
         that the quantity does not have or lacks, a number of threads that is not a positive integer; a base motion as
         for `inverse_dynamics`. The function itself raises what the plain one raises, and `ArgumentError` for an `out`
         that cannot be used.
@@ -114,45 +113,21 @@ def bind(
             raise ArgumentError("link or base_motion is given, but batches have no such option; leave it out")
         from rne_dynamics.bound_batch import bind_batch
 
-        return bind_batch(robot, quantity, threads=threads, engine=batch)
+        return bind_batch(cast("RigidRobot", robot), quantity, threads=threads, engine=batch)
     if threads is not None:
         raise ArgumentError(f"threads is {threads!r}, but one state has no threads; give batch='straight_line' too")
-    if not isinstance(quantity, str) or quantity not in QUANTITIES:
-        raise ArgumentError(unknown("quantity", quantity, QUANTITIES, "bind"))
-    declared = QUANTITIES[quantity]
-    options = {k: v for k, v in (("link", link), ("base_motion", base_motion)) if v is not None}
-    for name in options:
-        if name not in declared.options:
-            raise ArgumentError(f"{name} is given, but {quantity!r} has no such option; leave it out")
-    if "link" in declared.options and link is None:
-        raise ArgumentError(f"{quantity!r} is that of a link; name it: link=robot.link_names[-1]")
-    mechanism = mechanism_of(robot)
-    closed = None if mechanism is None else CLOSED_QUANTITIES.get(quantity)
+    offer, base = offered(robot, quantity, "bind", link, base_motion)
 
     def long_way(*given: Any, out: Array | None = None, **named: ArrayLike) -> Any:
-        if len(given) == len(declared.inputs) + 1:
+        if len(given) == len(offer.inputs) + 1:
             given, out = given[:-1], given[-1]
-        answer = (closed or declared.plain)(robot, *given, **named, **options)
+        answer = offer.plain(*given, **named)
         if out is None or not isinstance(answer, (np.ndarray, tuple)):  # poses, which `finished` takes apart
             return answer
         return filled(np.asarray(answer), out, (*given, *named.values()))
 
-    if closed is None and not isinstance(robot, RobotModel):
-        raise ArgumentError(
-            f"robot is a {type(robot).__name__}; only an open rigid arm (RobotModel) can be packed. "
-            "rne.inverse_dynamics and its like take mechanisms too"
-        )
-    name, open_arm = f"bound_{quantity}", cast("RobotModel", robot)
-    signature = f"{name}({', '.join(declared.inputs)}, out=None)\n--\n\n{quantity} of {robot.name}; see `bind`."
-    base = None if base_motion is None else packed_base(robot.open_tree, base_motion, ())[0]
-    if mechanism is not None and closed is not None:
-        code = code_of(mechanism, quantity, base)
-    else:
-        code = declared.code(open_arm, link or "", base)
+    name, code = f"bound_{quantity}", offer.code(base)
+    signature = f"{name}({', '.join(offer.inputs)}, out=None)\n--\n\n{quantity} of {robot.name}; see `bind`."
     if code is not None:
-        fill = code.bound(name, signature, long_way)
-    elif closed is not None:
-        fill = long_way
-    else:
-        fill = declared.general(open_arm, base, long_way, link or "", name, signature)
-    return declared.finished(fill, open_arm)
+        return offer.finished(code.bound(name, signature, long_way))
+    return offer.finished(offer.general(base, long_way, name=name, doc=signature))

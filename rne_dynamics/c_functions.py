@@ -3,28 +3,21 @@
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import partial
 from math import prod
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from rne_dynamics.advice import install
-from rne_dynamics.closed_chain.specialised import WITH_CODE as CLOSED
-from rne_dynamics.closed_chain.specialised import code_of
-from rne_dynamics.dynamics.declared.base_motion import BaseMotion, packed_base
-from rne_dynamics.dynamics.declared.quantity import Quantity
-from rne_dynamics.dynamics.declared.specialised import kept_code
-from rne_dynamics.dynamics.quantities import QUANTITIES
-from rne_dynamics.errors import ArgumentError, RneDynamicsError, unknown
-from rne_dynamics.model.inertia import Array
-from rne_dynamics.model.protocol import Robot, check_loaded
-from rne_dynamics.model.robot import RobotModel
+from rne_dynamics.dynamics.declared.base_motion import BaseMotion
+from rne_dynamics.errors import RneDynamicsError
+from rne_dynamics.model.protocol import Robot
+from rne_dynamics.offers import offered
 from rne_dynamics.straight_line import status
 
 if TYPE_CHECKING:  # with LLVM
-    from rne_dynamics.straight_line.state_code import StateCode
+    pass
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,14 +57,6 @@ class CFunction:
     inputs: Mapping[str, tuple[int, ...]]
     output: tuple[int, ...]
     ctypes: Any
-
-
-class _Offer(NamedTuple):
-    """A quantity's inputs, its options, and its machine code for a base at rest or of a motion (12,)."""
-
-    inputs: tuple[str, ...]
-    options: tuple[str, ...]
-    code: Callable[[Array | None], StateCode | None]
 
 
 def c_function(
@@ -117,61 +102,19 @@ def c_function(
     >>> f.ctypes(np.ctypeslib.as_ctypes(q), np.ctypeslib.as_ctypes(tau)) == f.DONE
     True
     """
-    check_loaded(robot)
-    kind, offers_of = _KINDS[robot.kind]
-    offers = offers_of(robot, link or "")
-    if not isinstance(quantity, str) or quantity not in offers:
-        raise ArgumentError(unknown("quantity", quantity, offers, f"c_function of {robot.name!r}, {kind},"))
-    inputs, options, code_for = offers[quantity]
-    for name, value in (("link", link), ("base_motion", base_motion)):
-        if value is not None and name not in options:
-            raise ArgumentError(f"{name} is given, but {quantity!r} has no such option; leave it out")
-    if "link" in options and link is None:
-        raise ArgumentError(f"{quantity!r} is that of a link; name it: link=robot.link_names[-1]")
-    base = None if base_motion is None else packed_base(robot.open_tree, base_motion, ())[0]
-    code = code_for(base)
+    offer, base = offered(robot, quantity, "c_function", link, base_motion)
+    code = offer.code(base)
     if code is None:
         raise RneDynamicsError(f"robot {robot.name!r} has no machine code of its {quantity}: {_reason(robot)}")
-    pointers = [ctypes.POINTER(ctypes.c_double)] * (len(inputs) + 1)
+    pointers = [ctypes.POINTER(ctypes.c_double)] * (len(offer.inputs) + 1)
     function: Any = ctypes.CFUNCTYPE(ctypes.c_int, *pointers)(code.address)
     function.code = code  # the memory of the machine code belongs to it
-    sizes = dict(zip(inputs, code.widths, strict=True))
+    sizes = dict(zip(offer.inputs, code.widths, strict=True))
     declared = ", ".join(f"const double {name}[{size}]" for name, size in sizes.items())
     return CFunction(
         quantity, code.address, f"int {quantity}({declared}, double out[{prod(code.shape)}])",
         MappingProxyType({name: (size,) for name, size in sizes.items()}), code.shape, function,
     )  # fmt: skip
-
-
-def _of_arm(robot: Any, link: str) -> dict[str, _Offer]:
-    return {name: _Offer(x.inputs, x.options, partial(_arm_code, robot, x, link)) for name, x in QUANTITIES.items()}
-
-
-def _arm_code(robot: RobotModel, quantity: Quantity, link: str, base: Array | None) -> StateCode | None:
-    """As `Quantity.code`, of any number of links."""
-    key = quantity.name, link, b"" if base is None else base.tobytes()
-    return kept_code(robot, key, lambda: quantity.recipe(robot, link, base))
-
-
-def _of_mechanism(robot: Any, link: str) -> dict[str, _Offer]:
-    options = {name: quantity.options for name, quantity in QUANTITIES.items()}
-    return {k: _Offer(x.inputs, options.get(k, ()), partial(code_of, robot, k)) for k, x in CLOSED.items()}
-
-
-def _of_flexible_arm(robot: Any, link: str) -> dict[str, _Offer]:
-    from rne_dynamics.flexible.specialised import WITH_CODE, arm_code  # beams and mode shapes take long to import
-
-    return {k: _Offer(inputs, ("base_motion",), partial(arm_code, robot, k)) for k, (_, inputs) in WITH_CODE.items()}
-
-
-#: What each kind of robot is called, and its quantities by name.
-_KINDS: Mapping[str, tuple[str, Callable[[Any, str], dict[str, _Offer]]]] = MappingProxyType(
-    {
-        "arm": ("an open arm", _of_arm),
-        "mechanism": ("a mechanism", _of_mechanism),
-        "flexible": ("a flexible arm", _of_flexible_arm),
-    }
-)
 
 
 def _reason(robot: Robot) -> str:

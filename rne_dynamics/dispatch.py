@@ -6,6 +6,7 @@ The public API and the packages that serve both kinds (control, simulation, comm
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING, Any, overload
 
 from numpy.typing import ArrayLike
@@ -17,7 +18,6 @@ from rne_dynamics.closed_chain.inverse_dynamics import closed_inverse_dynamics
 from rne_dynamics.closed_chain.mass_matrix import closed_kinetic_energy, closed_mass_matrix, closed_potential_energy
 from rne_dynamics.closed_chain.quantities import CLOSED_QUANTITIES
 from rne_dynamics.closed_chain.refusals import as_mechanism
-from rne_dynamics.closed_chain.specialised import own_call
 from rne_dynamics.dynamics.composite.energy import center_of_mass as open_center_of_mass
 from rne_dynamics.dynamics.composite.energy import kinetic_energy as open_kinetic_energy
 from rne_dynamics.dynamics.composite.energy import potential_energy as open_potential_energy
@@ -47,7 +47,7 @@ def _first_call(quantity: Quantity, robot: object) -> Function:
     """The function of the vectors alone, kept with the robot."""
     if isinstance(robot, RobotModel):
         return quantity.of(robot)
-    return own_call(as_mechanism(robot), quantity.name, CLOSED_QUANTITIES[quantity.name])
+    return partial(CLOSED_QUANTITIES[quantity.name], as_mechanism(robot))
 
 
 @INVERSE_DYNAMICS.public

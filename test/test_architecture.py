@@ -13,6 +13,7 @@ LAYER = {
     "model": 1,
     "description": 2, "dynamics": 2, "straight_line": 2,
     "bound": 3, "bound_batch": 3, "c_export": 3, "c_functions": 3, "closed_chain": 3, "flexible": 3, "dispatch": 3,
+    "offers": 3,
     "control": 4, "figures": 4, "simulation": 4, "verification": 4,
     "cli": 5, "recording": 5, "ros": 5, "viewer": 5,
 }  # fmt: skip
@@ -22,9 +23,9 @@ SAME_LAYER = {
     ("flexible", "closed_chain"), ("simulation", "control"), ("cli", "ros"),
     ("cli", "viewer"), ("ros", "viewer"), ("model", "errors"),
     ("cli", "recording"), ("ros", "recording"), ("viewer", "recording"),
-    ("bound", "bound_batch"), ("bound", "dispatch"), ("bound", "closed_chain"),
+    ("bound", "bound_batch"), ("bound", "offers"), ("offers", "closed_chain"), ("offers", "flexible"),
     ("bound_batch", "closed_chain"), ("bound_batch", "dispatch"), ("dynamics", "straight_line"),
-    ("c_functions", "closed_chain"), ("c_functions", "flexible"),
+    ("c_functions", "offers"),
     ("dispatch", "closed_chain"), ("dispatch", "flexible"),
 }  # fmt: skip
 WITHOUT_DESCRIPTION = {package for package, layer in LAYER.items() if layer in (3, 4)}

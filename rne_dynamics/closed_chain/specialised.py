@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import lru_cache, partial, wraps
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, cast
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -23,8 +23,9 @@ from rne_dynamics.closed_chain.closing import BRANCHES_MEET, DONE, assemble_kern
 from rne_dynamics.closed_chain.ordering import sparse_order
 from rne_dynamics.closed_chain.packed import Packed, pack, workspace
 from rne_dynamics.compiling.plain import PlainKernels
+from rne_dynamics.dynamics.declared import specialised
 from rne_dynamics.dynamics.declared.arguments import state_arrays
-from rne_dynamics.dynamics.declared.specialised import kept_code, rounded_turns
+from rne_dynamics.dynamics.declared.specialised import kept_code, own_function, rounded_turns
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.layout import ROTATION
 from rne_dynamics.model.mechanism import ROTATION_A, ROTATION_B, Mechanism
@@ -87,58 +88,20 @@ def code_of(
     return kept_code(mechanism, key, lambda: recipe_of(mechanism, quantity, base), quick=quick)
 
 
-def own_call(mechanism: Mechanism, quantity: str, general: Callable[..., Any]) -> Callable[..., Any]:
-    """The mechanism's own checked function of the inputs, kept with it; the general one if there is no machine code.
-
-    ``general(mechanism, *inputs)`` is called with inputs that are not one state in contiguous arrays of finite numbers,
-    and for states that the code refuses.
-    """
-    otherwise = partial(general, mechanism)
-    code = code_of(mechanism, quantity, quick=True) if mechanism.specialised else None
-    call = otherwise if code is None else code.checked(quantity, "", otherwise)
-    mechanism.own_code[quantity] = call
-    return call
-
-
 def by_own_code(quantity: str) -> Callable[[F], F]:
-    """Decorator of a function of a mechanism and states: with no option, machine code computes them where there is any.
+    """Decorator of a function of a mechanism and states, see `declared.specialised.by_own_code`."""
+    inputs = WITH_CODE[quantity].inputs
 
-    The function itself, which is ``__wrapped__``, computes states that the code refuses.
-    """
-    declared, kept = WITH_CODE[quantity], f"closed {quantity}"
+    def own(mechanism: Mechanism, general: F) -> Callable[..., Any] | None:
+        if not mechanism.specialised:
+            return None
 
-    def decorate(general: F) -> F:
-        defaults: dict[str, Any] = general.__kwdefaults__ or {}
+        def rows(*vectors: ArrayLike) -> tuple[tuple[int, ...], list[Array]]:
+            return state_arrays(mechanism, **dict(zip(inputs, vectors, strict=True)))
 
-        def own(mechanism: Mechanism) -> Callable[..., Array] | None:
-            code = code_of(mechanism, quantity, quick=True) if mechanism.specialised else None
-            if code is None:
-                return None
+        return own_function(mechanism, quantity, code_of(mechanism, quantity, quick=True), rows, general)
 
-            def otherwise(*vectors: ArrayLike) -> Array:
-                lead, rows = state_arrays(mechanism, **dict(zip(declared.inputs, vectors, strict=True)))
-                shape = declared.shape(mechanism)
-                out, refused = code.rows(tuple(rows), shape)
-                if refused.any():
-                    chosen = np.flatnonzero(refused)
-                    out[chosen] = general(mechanism, *(row[chosen] for row in rows))
-                return out.reshape((*lead, *shape))
-
-            return cast("Callable[..., Array]", code.checked(quantity, "", otherwise))
-
-        @wraps(general)
-        def function(mechanism: Mechanism, *vectors: ArrayLike, **options: Any) -> Array:
-            plain = all(value is None or isinstance(value, str) for value in options.values())
-            call = None
-            if plain and len(vectors) == len(declared.inputs) and defaults | options == defaults:
-                if kept not in mechanism.own_code:
-                    mechanism.own_code[kept] = own(mechanism)
-                call = mechanism.own_code[kept]
-            return cast("Array", general(mechanism, *vectors, **options) if call is None else call(*vectors))
-
-        return cast("F", function)
-
-    return decorate
+    return specialised.by_own_code(quantity, len(inputs), own)
 
 
 def recipe_of(mechanism: Mechanism, quantity: str, base: Array | None = None) -> Recipe | None:

@@ -52,11 +52,6 @@ def threaded_kernel(function: F) -> F:
     return _made(function, releases_lock=True)
 
 
-def inlined_kernel(function: F) -> F:
-    """As `kernel`, for short functions that kernels call: a part of them, as a `helper` is."""
-    return _made(function, attributes="alwaysinline")
-
-
 def _made(function: F, **options: Any) -> F:
     if not COMPILED:
         return function

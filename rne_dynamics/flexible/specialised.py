@@ -6,14 +6,15 @@ All answers of a quantity are rows of one array, since machine code fills one.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import wraps
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, cast
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from rne_dynamics.dynamics.composite.inertia_scale import inertia_scale_kernel
-from rne_dynamics.dynamics.declared.specialised import kept_code, rounded_turns
+from rne_dynamics.dynamics.declared import specialised
+from rne_dynamics.dynamics.declared.specialised import kept_code, own_function, rounded_turns, rows_by
 from rne_dynamics.flexible.arguments import check_flexible, coordinates
 from rne_dynamics.flexible.inertia import masses, put_first_moment, put_inertia
 from rne_dynamics.flexible.motion import motions, put_bodies
@@ -115,50 +116,26 @@ WITH_CODE: dict[str, tuple[Callable[..., Any], tuple[str, ...]]] = {
 
 
 def by_own_code(parts: type[Any]) -> Callable[[F], F]:
-    """Decorator of a function of an arm and its state: without an option, machine code computes it where there is any.
+    """Decorator of a function of an arm and its state, see `declared.specialised.by_own_code`.
 
-    The function itself, which is ``__wrapped__``, computes what the code refuses.
-
-    Parameters
-    ----------
-    parts
-        The named tuple of the two parts that the function returns.
+    `parts` is the named tuple of the two parts that the function returns.
     """
 
-    def decorate(general: F) -> F:
-        kernel, inputs = WITH_CODE[general.__name__]
+    def decorate(function: F) -> F:
+        kernel, inputs = WITH_CODE[function.__name__]
         split, joined = (_rows_apart, _rows_joined) if kernel is equations_rows else (_numbers_apart, _numbers_joined)
-        name = kernel.__name__
 
-        def own_call(arm: FlexibleArm) -> Callable[..., Any] | None:
-            code = _code_of(arm, kernel, inputs) if getattr(arm, "specialised", False) else None
-            if code is None:
-                return None
+        def own(arm: FlexibleArm, general: F) -> Callable[..., Any] | None:
+            check_flexible(arm)
 
-            def otherwise(*vectors: ArrayLike) -> Array:
-                lead, rows = coordinates(arm, **dict(zip(inputs, vectors, strict=True)))
-                out = _filled(code, _shape(arm, kernel), rows, lambda *some: joined(*general(arm, *some)))
-                return out.reshape((*lead, *out.shape[1:]))
+            def rows(*vectors: ArrayLike) -> tuple[tuple[int, ...], list[Array]]:
+                return coordinates(arm, **dict(zip(inputs, vectors, strict=True)))
 
-            call = code.checked(general.__name__, "", otherwise)
+            code = _code_of(arm, kernel, inputs) if arm.specialised else None
+            call = own_function(arm, function.__name__, code, rows, general, lambda answer: joined(*answer))
+            return None if call is None else lambda *vectors: parts(*split(arm, call(*vectors)))
 
-            def own(*vectors: ArrayLike) -> Any:
-                return parts(*split(arm, call(*vectors)))
-
-            return own
-
-        @wraps(general)
-        def function(arm: FlexibleArm, *vectors: ArrayLike, **options: Any) -> Any:
-            if len(vectors) != len(inputs) or any(value is not None for value in options.values()):
-                return general(arm, *vectors, **options)
-            try:
-                own = arm.own_code[name]
-            except (AttributeError, KeyError):
-                check_flexible(arm)
-                own = arm.own_code[name] = own_call(arm)
-            return general(arm, *vectors) if own is None else own(*vectors)
-
-        return cast("F", function)
+        return specialised.by_own_code(kernel.__name__, len(inputs), own)(function)
 
     return decorate
 
@@ -168,18 +145,7 @@ def of_posture(
 ) -> Array:
     """What `bodies_rows` or `moment_rows` fills, for checked rows of q and δ; by `general` where there is no code."""
     code = _code_of(arm, kernel, _STATE[:2]) if arm.specialised else None
-    return general(*rows) if code is None else _filled(code, _shape(arm, kernel), rows, general)
-
-
-def _filled(
-    code: StateCode, shape: tuple[int, ...], rows: Sequence[Array], general: Callable[..., Array]
-) -> Array:
-    """The code's outputs of rows of states, and those of `general` for the states that it refuses."""
-    out, refused = code.rows(tuple(rows), shape)
-    if refused.any():
-        chosen = np.flatnonzero(refused)
-        out[chosen] = general(*(row[chosen] for row in rows))
-    return out
+    return rows_by(code, tuple(rows), _shape(arm, kernel), lambda chosen: general(*(row[chosen] for row in rows)))
 
 
 def _rows_apart(arm: FlexibleArm, out: Array) -> tuple[Array, Array]:
@@ -190,7 +156,7 @@ def _rows_apart(arm: FlexibleArm, out: Array) -> tuple[Array, Array]:
 
 
 def _rows_joined(J: Array, bias: Array) -> Array:
-    return np.concatenate([J, bias[:, None]], axis=1)
+    return np.concatenate([J, bias[..., None, :]], axis=-2)
 
 
 def _numbers_apart(arm: FlexibleArm, out: Array) -> tuple[Array, Array]:
@@ -198,7 +164,7 @@ def _numbers_apart(arm: FlexibleArm, out: Array) -> tuple[Array, Array]:
 
 
 def _numbers_joined(joints: Array, modes: Array) -> Array:
-    return np.concatenate([joints, modes], axis=1)
+    return np.concatenate([joints, modes], axis=-1)
 
 
 def _shape(arm: FlexibleArm, kernel: Callable[..., Any]) -> tuple[int, ...]:
@@ -207,6 +173,12 @@ def _shape(arm: FlexibleArm, kernel: Callable[..., Any]) -> tuple[int, ...]:
     if kernel is moment_rows:
         return (3,)
     return (arm.nz + 1, arm.nz) if kernel is equations_rows else (arm.nz,)
+
+
+def joined_answer(arm: FlexibleArm, quantity: str, *vectors: ArrayLike, **options: Any) -> Array:
+    """A quantity of `WITH_CODE` by its public function, in one array as machine code has it."""
+    joined = _rows_joined if quantity == "equations_of_motion" else _numbers_joined
+    return joined(*getattr(import_module("rne_dynamics.flexible"), quantity)(arm, *vectors, **options))
 
 
 def arm_code(arm: FlexibleArm, quantity: str, base: Array | None = None) -> StateCode | None:

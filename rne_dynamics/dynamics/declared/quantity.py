@@ -7,7 +7,7 @@ that users call, and what `bind`, `c_function`, batches, warm-up and benchmarks 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import KW_ONLY, dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -48,6 +48,7 @@ Engine = Callable[..., Array]
 MOST_LINKS = 8
 
 
+@dataclass(eq=False)
 class Quantity:
     """A quantity and all that is made of its kernel.
 
@@ -86,43 +87,33 @@ class Quantity:
         Its compiled forms, see `compiled_forms`.
     options
         The options of `bind` that it has: ``"base_motion"``, ``"link"``.
-    in_batches
-        Whether `bind` computes it for batches.
+    plain
+        The checked function that users call.
     """
 
-    def __init__(
-        self,
-        name: str,
-        kernel: Compiled,
-        inputs: tuple[str, ...],
-        output: Shape,
-        *,
-        base_motion: bool = False,
-        fault: str = "",
-        mimic: Quantity | None = None,
-        parts: Callable[..., Any] | None = None,
-        every_mass: bool = False,
-        extra: Callable[[RobotModel, str], tuple[Any, ...]] | None = None,
-        of_link: bool = False,
-        traced: Compiled | None = None,
-        columns: Callable[[RobotModel], Columns] | None = None,
-    ) -> None:
-        self.one, self.batch = compiled_forms(name, kernel, apart=parts is not None)
-        self.name, self.kernel, self.inputs, self.output, self.parts = name, kernel, inputs, output, parts
-        self.options = (*["base_motion"] * base_motion, *["link"] * of_link)
-        self.in_batches = extra is None and columns is None
-        self.mimic = mimic
-        self.plain: Callable[..., Any] = self.answer
-        self.fault, self._every_mass, self._extra = fault, every_mass, extra
-        self._traced, self._columns = traced, columns
+    name: str
+    kernel: Compiled
+    inputs: tuple[str, ...]
+    output: Shape
+    _: KW_ONLY
+    base_motion: bool = False
+    fault: str = ""
+    mimic: Quantity | None = None
+    parts: Callable[..., Any] | None = None
+    every_mass: bool = False
+    extra: Callable[[RobotModel, str], tuple[Any, ...]] = lambda _robot, _link: ()
+    of_link: bool = False
+    traced: Compiled | None = None
+    columns: Callable[[RobotModel], Columns | None] = lambda _robot: None
+
+    def __post_init__(self) -> None:
+        self.one, self.batch = compiled_forms(self.name, self.kernel, apart=self.parts is not None)
+        self.options = (*["base_motion"] * self.base_motion, *["link"] * self.of_link)
+        self.plain: Function = self.answer
 
     def for_robot(self, robot: RobotModel) -> Quantity:
         """The declaration whose kernel computes it for a robot: this one, or that for mimic joints."""
         return self.mimic if self.mimic is not None and robot.has_mimic else self
-
-    def extra(self, robot: RobotModel, link: str = "") -> tuple[Any, ...]:
-        """Further arguments of the kernel."""
-        return () if self._extra is None else self._extra(robot, link)
 
     def shape(self, robot: RigidRobot) -> tuple[int, ...]:
         """Shape of the output for one state of a robot."""
@@ -136,13 +127,13 @@ class Quantity:
 
     def recipe(self, robot: RobotModel, link: str = "", base: Array | None = None) -> Recipe:
         """What straight-line code is made from, for a base at rest or of this motion (12,), and no loads."""
-        parameters = rounded(robot.parameters) if self._every_mass else efforts_parameters(robot)
+        parameters = rounded(robot.parameters) if self.every_mass else efforts_parameters(robot)
         motion = robot.base_at_rest if base is None else base
         arm = Arm(robot.topology, parameters, motion.reshape(1, 12), np.empty((1, 0, 6)))
-        kernel = self._traced or self.for_robot(robot).batch
+        kernel = self.traced or self.for_robot(robot).batch
         return Recipe(
             self.name, robot.name, kernel, (arm, self.extra(robot, link)), (), sample_of(robot, self.inputs),
-            self.shape(robot), columns=None if self._columns is None else self._columns(robot),
+            self.shape(robot), columns=self.columns(robot),
         )  # fmt: skip
 
     def code(
@@ -151,25 +142,19 @@ class Quantity:
         """Machine code for one state of this robot alone, for a base at rest or of this motion; None without one.
 
         Plain functions ask with `quick`, see `kept_code`.
-        So have `MOST_LINKS` links: to ask for all links of a robot once would take longer by machine code.
         """
         key = self.name, link, b"" if base is None else base.tobytes()
-        if link and key not in robot.own_code:
-            robot.link(link)
-            count = robot.own_code.get(self.name, 0)
-            if count >= MOST_LINKS:
-                return None
-            robot.own_code[self.name] = count + 1
         return kept_code(robot, key, lambda: self.recipe(robot, link, base), quick=quick)
 
     def has_code(self, robot: RobotModel, link: str = "") -> bool:
         """Whether the plain function of a robot has machine code, which is made if that is quick."""
-        return robot.specialised and self.code(robot, link, quick=True) is not None
+        return robot.specialised and self.call_code(robot, link) is not None
 
     def call_code(self, robot: RobotModel, link: str = "", *, loaded: bool = False) -> StateCode | None:
         """The code of a robot's plain functions, its own or what models share; None without one.
 
         With `loaded` it takes the base's motion (12,) and loads at the bodies (6 bodies,) after the inputs.
+        `MOST_LINKS` links have code of their own: to ask for all of a robot's once would take longer by machine code.
         """
         if (loaded and "base_motion" not in self.options) or not (robot.specialised or robot.shares_code):
             return None
@@ -181,8 +166,14 @@ class Quantity:
         if not robot.shares_code:
             if loaded:
                 return kept_code(robot, (self.name, "loaded"), made, quick=True)
+            if link and (self.name, link, b"") not in robot.own_code:
+                count = robot.own_code.get(self.name, 0)
+                if count >= MOST_LINKS:
+                    return None
+                robot.link(link)  # which refuses an unknown name
+                robot.own_code[self.name] = count + 1
             return self.code(robot, link, quick=True)
-        moves = not self._every_mass
+        moves = not self.every_mass
         # a link's frame is not in the model's arrays: arms whose tools differ by it alone share no code
         name = self.name, loaded, *(x.tobytes() if isinstance(x, np.ndarray) else x for x in self.extra(robot, link))
         code = shared_code(robot, name, made, moves_masses=moves)

@@ -5,7 +5,8 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, TypeVar
+from functools import partial, wraps
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import numpy as np
 
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from rne_dynamics.straight_line.state_code import StateCode
 
 C = TypeVar("C")
+F = TypeVar("F", bound=Callable[..., Any])
 #: One thread compiles at a time.
 _COMPILING = threading.Lock()
 
@@ -89,6 +91,60 @@ def rows_by(
         chosen = np.flatnonzero(refused)
         out[chosen] = general(chosen)
     return out
+
+
+def own_function(
+    robot: Any, name: str, code: StateCode | None, checked_rows: Callable[..., Any], general: Callable[..., Any],
+    joined: Callable[..., Array] = lambda answer: answer,
+) -> Callable[..., Any] | None:
+    """The checked function of the vectors by machine code; None without code.
+
+    ``checked_rows(*vectors)`` gives the leading shape and rows of states, ``general(robot, *rows)`` answers what the
+    code refuses, and `joined` makes one array of that answer.
+    """
+    if code is None:
+        return None
+
+    def otherwise(*vectors: Any) -> Array:
+        lead, rows = checked_rows(*vectors)
+        some = rows_by(code, tuple(rows), code.shape, lambda chosen: joined(general(robot, *(x[chosen] for x in rows))))
+        return some.reshape((*lead, *code.shape))
+
+    return cast("Callable[..., Any]", code.checked(name, "", otherwise))
+
+
+def by_own_code(kept: str, inputs: int, own: Callable[[Any, F], Callable[..., Any] | None]) -> Callable[[F], F]:
+    """Decorator of a function of a robot and vectors: with no option, its own machine code computes it if there is any.
+
+    Parameters
+    ----------
+    kept
+        By which name the function of the vectors is kept with the robot.
+    inputs
+        How many vectors there are.
+    own
+        ``own(robot, general)`` gives the function of the vectors by machine code; None where there is none. `general`
+        is the decorated function, and ``__wrapped__`` of what the decorator returns.
+    """
+
+    def decorate(general: F) -> F:
+        defaults: dict[str, Any] = general.__kwdefaults__ or {}
+
+        @wraps(general)
+        def function(robot: Any, *vectors: Any, **options: Any) -> Any:
+            simple = all(value is None or isinstance(value, str) for value in options.values())
+            if not simple or len(vectors) != inputs or defaults | options != defaults:
+                return general(robot, *vectors, **options)
+            try:
+                call = robot.own_code[kept]
+            except (AttributeError, KeyError):
+                call = own(robot, general) or partial(general, robot)
+                robot.own_code[kept] = call
+            return call(*vectors)
+
+        return cast("F", function)
+
+    return decorate
 
 
 def kept_rows(robot: RobotModel, key: tuple[Any, ...], recipe: Callable[[], Recipe]) -> BatchCode | None:

@@ -12,6 +12,7 @@ from support.errors import relative_error
 import rne_dynamics as rne
 from rne_dynamics import flexible
 from rne_dynamics.errors import ArgumentError, ModelError
+from rne_dynamics.flexible import specialised
 from rne_dynamics.model.flexible.arm import FlexibleArm
 from rne_dynamics.straight_line.machine_code import processor
 
@@ -141,3 +142,29 @@ def test_an_option_that_is_none_is_no_option() -> None:
     q = states(robot, "equations", ())[0]
     with_none = flexible.static_deflection(robot, q, wrenches=None)
     assert relative_error(with_none, flexible.static_deflection(robot.with_own_code(False), q), 1e-6) < 1e-9
+
+
+@pytest.mark.parametrize("function", FUNCTIONS)
+@pytest.mark.parametrize("lead", [(), (3,)])
+@pytest.mark.parametrize("has_code", [True, False])
+def test_bound_functions_have_all_answers_in_one_array(
+    function: str, lead: tuple[int, ...], has_code: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    robot = arm("flexible_arm")
+    if not has_code:
+        monkeypatch.setattr(specialised, "kept_code", lambda *_, **__: None)
+    f, vectors = rne.bind(robot, FUNCTIONS[function].__name__), states(robot, function, lead)
+    first, second = general(function, robot, vectors)
+    if function == "equations":
+        second, axis = second[..., None, :], -2
+    else:
+        axis = -1
+    expected = np.concatenate([first, second], axis)
+    out = np.empty(expected.shape)
+    for found in (f(*vectors), f(*vectors, out=out), f(*(v.tolist() for v in vectors), out)):
+        assert relative_error(found, expected) < 1e-10
+    assert found is out
+    with pytest.raises(ArgumentError, match="a flexible arm, has no quantity named 'mass_matrix'"):
+        rne.bind(robot, "mass_matrix")
+    with pytest.raises(ArgumentError, match="batches are computed for an open arm"):
+        rne.bind(robot, FUNCTIONS[function].__name__, batch="general")
