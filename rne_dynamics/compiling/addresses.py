@@ -26,6 +26,7 @@ class _Call:
     def in_code(code: Expressions, address: Any, arrays: tuple[Any, ...]) -> Number:
         """The call from compiled code."""
         pointer = code.let(f"inttoptr i64 {code.register(address, INT)} to ptr")
+        code.wrote(arrays[-1].data)
         status = code.let(f"call i32 {pointer}({', '.join(f'ptr {array.data}' for array in arrays)})")
         return Number(INT, code.let(f"sext i32 {status} to i64"))
 
@@ -43,6 +44,8 @@ class _CallRows:
         """The call from compiled code."""
         pointer = code.let(f"inttoptr i64 {code.register(address, INT)} to ptr")
         given = [f"i64 {code.register(rows, INT)}", *(f"ptr {array.data}" for array in arrays)]
+        for array in arrays[-2:]:
+            code.wrote(array.data)
         code.do(f"call void {pointer}({', '.join(given)})")
         return 0
 

@@ -2,7 +2,8 @@
 
 A kernel that is called is compiled as a part of its caller; one that is called apart is compiled by itself and kept on
 disk like any other, when it is called for the first time: what a program never calls is never compiled. What it
-returns is known from its annotation.
+returns is known from its annotation; whether it writes to an array is not, so that entries in front of its callers do
+not refuse read-only ones for it.
 """
 
 from __future__ import annotations

@@ -35,10 +35,28 @@ class Arrays(Instructions):
         Whether it makes arrays, so that it takes an arena (`module.ARENA`).
     place
         Where in the source the function is being translated.
+    origins
+        By pointer: the registers of arguments that it may come from.
+    written
+        Registers of arguments through which the function writes to arrays.
     """
 
     allocates = False
     place = ""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.origins: dict[str, set[int]] = {}
+        self.written: set[int] = set()
+
+    def derive(self, pointer: str, *sources: str) -> str:
+        """The pointer, noted as one that comes from others."""
+        self.origins[pointer] = set().union(*(self.origins.get(source, ()) for source in sources))
+        return pointer
+
+    def wrote(self, pointer: str) -> None:
+        """Note that the function writes to what a pointer shows."""
+        self.written |= self.origins.get(pointer, set())
 
     def parts(self, value: Any, kind: Kind) -> Iterator[str]:
         """A value in registers, see `kinds.registers`."""
@@ -73,6 +91,7 @@ class Arrays(Instructions):
             text = self.let(f"zext i1 {text} to i8")
         elif memory in ("i8", "i32"):
             text = self.let(f"trunc i64 {text} to {memory}")
+        self.wrote(pointer)
         self.do(f"store {memory} {text}, ptr {pointer}, align {size}")
 
     def product(self, factors: Sequence[Any]) -> Any:
@@ -89,7 +108,8 @@ class Arrays(Instructions):
     def moved(self, view: View, offset: Any) -> str:
         """The place of an element, so many after the first one."""
         memory = ELEMENTS[view.element].memory
-        return self.let(f"getelementptr {memory}, ptr {view.data}, i64 {self.register(offset, INT)}")
+        place = self.let(f"getelementptr {memory}, ptr {view.data}, i64 {self.register(offset, INT)}")
+        return self.derive(place, view.data)
 
     def item(self, view: View, indices: tuple[Any, ...]) -> Any:
         """The element, or the view, at indices and slices."""
@@ -122,11 +142,16 @@ class Arrays(Instructions):
 
     def _check(self, index: Any, length: Any) -> None:
         """End the process, with the place, where an index lies outside its array."""
-        good, bad = self.new("l"), self.new("l")
         given = [f"i64 {self.register(x, INT)}" for x in (index, length)]
-        self.branch(self.let(f"icmp ult {', '.join(given).replace(', i64', ',')}"), good, bad)
+        good = self.let(f"icmp ult {', '.join(given).replace(', i64', ',')}")
+        self._end_unless(good, "index %ld of an array of length %ld", given)
+
+    def _end_unless(self, condition: str, text: str, given: Sequence[str]) -> None:
+        """End the process with a text, the place in the source before it, where a condition does not hold."""
+        good, bad = self.new("l"), self.new("l")
+        self.branch(condition, good, bad)
         self.label(bad)
-        text = f"{self.place}: index %ld of an array of length %ld"
+        text = f"{self.place}: {text}"
         name = f'@"text {text}"'
         self.declarations |= {
             f'{name} = internal constant [{len(text) + 1} x i8] c"{text}\\00"', "declare i32 @dprintf(i32, ptr, ...)"
@@ -164,12 +189,29 @@ class Arrays(Instructions):
 
     def fill(self, view: View, value: Any) -> None:
         """Put a number, or another array's elements, into an array."""
+        if isinstance(value, View):
+            self._check_shapes(view, value)
         if len(view.shape) > 1 and view.strides is None and not (isinstance(value, View) and value.strides):
             view = View(view.element, view.data, (self.product(view.shape),))
             value = View(value.element, value.data, view.shape) if isinstance(value, View) else value
         for k in self.counting(view.shape[0]):
             one = self.item(value, (k,)) if isinstance(value, View) else value
             self.put_item(view, (k,), one)
+
+    def _check_shapes(self, view: View, value: View) -> None:
+        """Refuse, or end the process where indices are checked, if an array is filled from one of another shape."""
+        if len(view.shape) != len(value.shape):
+            raise UntranslatableError(
+                f"an array of {len(view.shape)} dimensions is filled from one of {len(value.shape)}"
+            )
+        for wanted, found in zip(view.shape, value.shape, strict=True):
+            if not isinstance(wanted, Number) and not isinstance(found, Number):
+                if wanted != found:
+                    raise UntranslatableError(f"an array of length {wanted} is filled from one of length {found}")
+            elif CHECKS:
+                same, given = self.compare("Eq", wanted, found), (wanted, found)
+                text = "an array of length %ld is filled from one of length %ld"
+                self._end_unless(same.text, text, [f"i64 {self.register(x, INT)}" for x in given])
 
     def counting(self, count: Any) -> Iterator[Number]:
         """A loop around the instructions that are written meanwhile."""

@@ -224,10 +224,13 @@ class Expressions(Variables):
 
     def _given(self, function: Compiled, arguments: Sequence[Any]) -> Any:
         """What a compiled function returns."""
-        given = [
-            f"{part} {text}" for value, kind in zip(arguments, function.kinds, strict=True)
-            for part, text in zip(registers(kind), self.parts(value, kind), strict=True)
-        ]  # fmt: skip
+        texts = [
+            text for value, kind in zip(arguments, function.kinds, strict=True) for text in self.parts(value, kind)
+        ]
+        given_parts = (part for kind in function.kinds for part in registers(kind))
+        given = [f"{part} {text}" for part, text in zip(given_parts, texts, strict=True)]
+        for k in function.written:
+            self.wrote(texts[k])
         if function.allocates:
             self.allocates = True
             given.insert(0, "ptr %arena")
@@ -236,10 +239,12 @@ class Expressions(Variables):
             self.do(call)
             return assembled(function.returned, iter(()))
         answer = self.let(call)
-        if len(parts) == 1:
-            return assembled(function.returned, iter([answer]))
-        loads = (self.let(f"extractvalue {function.result} {answer}, {k}") for k in range(len(parts)))
-        return assembled(function.returned, loads)
+        loads = [answer]
+        if len(parts) > 1:
+            loads = [self.let(f"extractvalue {function.result} {answer}, {k}") for k in range(len(parts))]
+        for load, origins in zip(loads, function.origins, strict=True):
+            self.derive(load, *(texts[k] for k in origins))
+        return assembled(function.returned, iter(loads))
 
 
 def _replacement(function: Any) -> Any:

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from rne_dynamics.compiling.kinds import ELEMENTS, INT, ArrayKind, Compiled, Kind, View, assembled
-from rne_dynamics.compiling.objects import DATA, ITEMS, LENGTH, SHAPE, WRITABLE
+from rne_dynamics.compiling.objects import DATA, ITEMS, LENGTH, SHAPE
 from rne_dynamics.compiling.python_entry import PythonEntry
 
 #: Name of the last argument.
@@ -49,7 +49,6 @@ class FillingEntry(PythonEntry):
         answer, place = self.slot("ptr"), self.slot("ptr")
         self.branch(has_out, "with_out", "without_out")
         self.label("with_out")
-        self.flags = WRITABLE
         filled = self._like(self.field("%arguments", 8 * inputs, "ptr"), kinds[-1], like[-1])
         for parts, kind in zip(arrays, kinds[self._first :], strict=False):
             (start, end), (other, other_end) = self._ends(filled, kinds[-1]), self._ends(parts, kind)

@@ -182,7 +182,10 @@ def _object(kept: Any) -> Any:
 
 
 def _no_other(*arguments: Any) -> Any:
-    raise RneDynamicsError(f"compiled functions do not take {[type(x).__name__ for x in arguments]}")
+    raise RneDynamicsError(
+        f"a compiled function of {[type(x).__name__ for x in arguments]} writes to an array that is read-only; give it "
+        "a copy, as array.copy() makes it"
+    )
 
 
 def _plain(value: Any) -> Any:

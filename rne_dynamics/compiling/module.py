@@ -40,7 +40,7 @@ class Module:
             name = f'"{source.__name__}.{len(self._made)}"'
             self._texts.append(code.text(name, getattr(function, "attributes", "alwaysinline")))
             self.declarations |= code.declarations
-            self._made[key] = Compiled(name, kinds, code.returned, result_type(code.returned), code.allocates)
+            self._made[key] = code.compiled(name)
         return self._made[key]
 
     def other(self, kernel: Any, kinds: tuple[Kind, ...]) -> Compiled:

@@ -40,6 +40,7 @@ from rne_dynamics.compiling.objects import (
     SHAPE,
     STRIDES,
     TYPE,
+    WRITABLE,
 )
 
 #: Bytes on the stack for what a call makes.
@@ -58,8 +59,6 @@ class PythonEntry(Arrays):
 
     Attributes
     ----------
-    flags
-        Those of NumPy that arrays must have.
     objects
         Python's objects that it compares with, by the names of symbols.
     """
@@ -67,7 +66,7 @@ class PythonEntry(Arrays):
     def __init__(self, function: Compiled, *, releases_lock: bool) -> None:
         super().__init__()
         self._function, self._releases_lock = function, releases_lock
-        self.flags = READABLE
+        self._at = 0  # how many registers of the function's arguments are unpacked
         self.objects: dict[str, Any] = {}
 
     def text(self) -> str:
@@ -149,9 +148,12 @@ class PythonEntry(Arrays):
     def unpacked(self, item: str, kind: Kind) -> list[tuple[str, str]]:
         """The parts of an argument, if it is of a kind."""
         if isinstance(kind, Scalar):
+            self._at += 1
             return [(kind.register, self._number(item, kind))]
         if isinstance(kind, ArrayKind):
-            return self._array(item, kind)
+            parts = self._array(item, kind, WRITABLE if self._at in self._function.written else READABLE)
+            self._at += len(parts)
+            return parts
         if isinstance(kind, TupleKind):
             self._require_type(item, kind.cls)
             self.require(f"icmp eq i64 {self.field(item, LENGTH, 'i64')}, {len(kind.items)}")
@@ -173,13 +175,13 @@ class PythonEntry(Arrays):
         self._require_type(item, bool)
         return self.let(f"icmp eq ptr {item}, {self.object(True)}")
 
-    def _array(self, item: str, kind: ArrayKind) -> list[tuple[str, str]]:
+    def _array(self, item: str, kind: ArrayKind, flags: int) -> list[tuple[str, str]]:
         self._require_type(item, np.ndarray)
         self.require(f"icmp eq ptr {self.field(item, DTYPE, 'ptr')}, {self.object(np.dtype(kind.element))}")
         self.require(f"icmp eq i32 {self.field(item, DIMENSIONS, 'i32')}, {kind.dimensions}")
-        wanted = self.flags & ~CONTIGUOUS if kind.strided else self.flags
-        flags = self.let(f"and i32 {self.field(item, FLAGS, 'i32')}, {wanted | CONTIGUOUS}")
-        self.require(f"icmp eq i32 {flags}, {wanted}")
+        wanted = flags & ~CONTIGUOUS if kind.strided else flags
+        found = self.let(f"and i32 {self.field(item, FLAGS, 'i32')}, {wanted | CONTIGUOUS}")
+        self.require(f"icmp eq i32 {found}, {wanted}")
         lengths = self.field(item, SHAPE, "ptr") if kind.dimensions else ""
         shape = [("i64", self.field(lengths, 8 * k, "i64")) for k in range(kind.dimensions)]
         if kind.strided:
@@ -249,4 +251,3 @@ class PythonEntry(Arrays):
         size = self.register(self.product((*view.shape, element.size)), INT)
         self.call("memcpy", "ptr", ("ptr", self.field(made, DATA, "ptr")), ("ptr", view.data), ("i64", size))
         return made
-

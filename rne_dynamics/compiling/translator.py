@@ -18,6 +18,7 @@ from rne_dynamics.compiling.expressions import Callees, Expressions
 from rne_dynamics.compiling.instructions import UntranslatableError
 from rne_dynamics.compiling.kinds import (
     INT,
+    Compiled,
     Fixed,
     Kind,
     Number,
@@ -65,6 +66,7 @@ class Translator(Expressions):
         """Translate once; False where a variable turned out to be wider."""
         self.lines, self.slots, self.open, self.allocates = [], [], True, False
         self.scope.clear()
+        self.origins, self.written = {}, set()
         self._loops: list[tuple[str, str]] = []
         self._result: Variable | None = None
         self.place, count, self.is_outdated, self._tables = self._name, 0, False, 0
@@ -72,7 +74,9 @@ class Translator(Expressions):
             given, names = [], [argument.arg for argument in self._tree.args.args]
             for kind in self._kinds:
                 parts = registers(kind)
-                given.append(assembled(kind, iter([f"%a{count + k}" for k in range(len(parts))])))
+                own = {f"%a{k}": {k} for k in range(count, count + len(parts))}
+                self.origins |= own
+                given.append(assembled(kind, iter(own)))
                 count += len(parts)
             if self._tree.args.vararg is not None:
                 given[len(names) :] = [tuple(given[len(names) :])]
@@ -97,6 +101,14 @@ class Translator(Expressions):
     def returned(self) -> Kind:
         """Kind of what the function returns."""
         return Fixed(None) if self._result is None else self._result.kind
+
+    def compiled(self, name: str) -> Compiled:
+        """How others call it."""
+        slots = () if self._result is None else self._result.slots
+        origins = tuple(frozenset(self.origins.get(slot, ())) for slot in slots)
+        return Compiled(
+            name, self._kinds, self.returned, result_type(self.returned), self.allocates, frozenset(self.written), origins
+        )
 
     def text(self, name: str, attributes: str) -> str:
         """The function as LLVM assembly."""

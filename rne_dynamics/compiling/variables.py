@@ -51,11 +51,14 @@ class Variables(Arrays):
         texts = self.parts(value, variable.kind)
         for part, slot, text in zip(registers(variable.kind), variable.slots, texts, strict=True):
             self.do(f"store {part} {text}, ptr {slot}")
+            if part == "ptr":
+                self.derive(slot, slot, text)
 
     def get(self, variable: Variable) -> Any:
         """Its value."""
         parts = zip(registers(variable.kind), variable.slots, strict=True)
-        return assembled(variable.kind, (self.let(f"load {part}, ptr {slot}") for part, slot in parts))
+        loads = ((self.let(f"load {part}, ptr {slot}"), slot) for part, slot in parts)
+        return assembled(variable.kind, (self.derive(*load) for load in loads))
 
     def bind(self, name: str, value: Any) -> None:
         """Give a value to the variable of a name."""
