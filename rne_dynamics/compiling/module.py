@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from rne_dynamics.compiling.apart import FIND, declared
 from rne_dynamics.compiling.instructions import constant
-from rne_dynamics.compiling.kinds import ELEMENTS, Compiled, Kind, View, registers, result_type
+from rne_dynamics.compiling.kinds import ELEMENTS, Compiled, Kind, View, registers
 from rne_dynamics.compiling.translator import Translator
 
 
