@@ -37,10 +37,6 @@ def decay_rate(p: float, d: float) -> float:
     return min(p / d, 0.25 * d) if d > 0.0 else 0.0
 
 
-#: The same for kernels.
-decay_rate_helper = helper(decay_rate)
-
-
 @kernel
 def computed_torque_kernel(
     model: Arm | OwnTerms, table: Array, q: Array, qd: Array, reference: Reference, integral: Array, terms: Array

@@ -35,7 +35,7 @@ def _column(M: Array, j: int, pivot: float) -> None:
 
 
 @helper
-def _substitute(L: Array, b: Array, x: Array) -> None:
+def substitute(L: Array, b: Array, x: Array) -> None:
     """L Lᵀ x = b; x may be b."""
     n = b.shape[0]
     for i in range(n):
@@ -58,7 +58,7 @@ def cholesky_solve(M: Array, b: Array, x: Array) -> int:
         if not pivot > SINGULAR * diagonal:
             return j
         _column(M, j, pivot)
-    _substitute(M, b, x)
+    substitute(M, b, x)
     return -1
 
 
@@ -70,5 +70,5 @@ def scaled_cholesky_solve(M: Array, b: Array, scale: Array, x: Array) -> int:
         if not pivot > SINGULAR * size:
             return j
         _column(M, j, pivot)
-    _substitute(M, b, x)
+    substitute(M, b, x)
     return -1

@@ -72,10 +72,9 @@ class FaultySimulator(Simulator):
     """
 
     def __init__(self, plant: ArmPlant, q: ArrayLike, *, stop_stiffness: ArrayLike | None = None, **options: object):
-        robot, n = plant.coordinates.open_arm, plant.robot.n
-        if robot is None:
-            kind = type(plant.robot).__name__
-            raise SimulationError(f"drive faults need an open arm; {plant.robot.name!r} is a {kind}")
+        robot, n = plant.robot, plant.robot.n
+        if robot.kind != "arm":
+            raise SimulationError(f"drive faults need an open arm; {robot.name!r} is a {type(robot).__name__}")
         super().__init__(plant, q, **options)  # type: ignore[arg-type]  # the base's own options
         stiffness = np.zeros(n) if stop_stiffness is None else np.array(stop_stiffness, dtype=np.float64)
         if stiffness.shape != (n,) or not np.isfinite(stiffness).all() or (stiffness < 0.0).any():
@@ -128,7 +127,6 @@ class FaultySimulator(Simulator):
             total += self.push(now)
         rows[:, FORWARD] += self.faults.drag
         rows[:, BACKWARD] += self.faults.drag
-        rows.flags.writeable = False
         return unchecked_step(self.plant, now, total, self.dt, self.method, loads, rows)
 
 

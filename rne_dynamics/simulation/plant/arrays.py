@@ -7,7 +7,6 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from rne_dynamics.compiling.jit import helper
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.simulation.plant.bending import Flex
 from rne_dynamics.simulation.plant.loops import Loops
@@ -49,15 +48,18 @@ class OwnCode(NamedTuple):
     forward
         Forward dynamics: (q, qd, tau, lock, given, qdd); inertias `lock`, (n,), are added to those of the rotors. A
         joint with LOCK there does not move, and −LOCK times its acceleration is the torque that holds it.
+    one
+        The same for one state, without `given`.
     unlocked
         For one state the same without `lock` and `given`, 3 to 6 % faster.
     terms
         `rigid_terms_kernel`: (q, qd, desired, correction, given, terms).
     rows
-        Whether the others take several states, as `BatchCode.run` does.
+        Whether `forward` and `terms` take several states, as `BatchCode.run` does.
     """
 
     forward: int
+    one: int
     unlocked: int
     terms: int
     rows: bool
@@ -68,11 +70,7 @@ LOCK = 2.0**200
 
 
 class PlantArrays(NamedTuple):
-    """A plant during one step.
-
-    Only one side of a branch on None is compiled. Helpers that depend on the
-    kind of robot therefore take `loops` and `flex` as arguments next to a plant `without_loops_and_flex`. All others
-    take that plant alone: they are the same for every kind of robot, and pass on no arrays that they do not read.
+    """A plant during one step. Only one side of a branch on None is compiled.
 
     Parameters
     ----------
@@ -90,7 +88,7 @@ class PlantArrays(NamedTuple):
     flex
         Of an arm with flexible links, whose kernels' q and q̇ are z = [q, δ] and ż; None otherwise.
     code
-        Address of `OwnCode.forward` for one state, of an open arm whose base is at rest, without loads; 0: none.
+        Address of `OwnCode.one`, of an open arm whose base is at rest, without loads; 0: none.
     """
 
     topology: NDArray[np.int64]
@@ -103,12 +101,3 @@ class PlantArrays(NamedTuple):
     loops: Loops | None
     flex: Flex | None
     code: int
-
-
-@helper
-def without_loops_and_flex(plant: PlantArrays) -> PlantArrays:
-    """A plant without `loops` and `flex`."""
-    return PlantArrays(
-        plant.topology, plant.parameters, plant.mimic, plant.base, plant.joints, plant.positions, plant.wrenches,
-        None, None, plant.code,
-    )  # fmt: skip

@@ -12,13 +12,12 @@ from numpy.typing import ArrayLike
 from rne_dynamics.closed_chain.assembly import assemble
 from rne_dynamics.closed_chain.generic_rank import generic_rank
 from rne_dynamics.closed_chain.tree_motion import starting_velocity
-from rne_dynamics.dispatch import forward_dynamics
 from rne_dynamics.model.friction import passive_viscous
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.mechanism import Mechanism
 from rne_dynamics.simulation.plant.arrays import PlantArrays
 from rne_dynamics.simulation.plant.base_trajectory import BaseRows
-from rne_dynamics.simulation.plant.coordinates import Coordinates, refuse_deflections, rigid_energies
+from rne_dynamics.simulation.plant.coordinates import Coordinates, rigid_energies
 from rne_dynamics.simulation.plant.loops import Loops, refuse_posture
 from rne_dynamics.simulation.plant.state import State
 
@@ -30,15 +29,12 @@ class ActuatedJoints(Coordinates):
     """Actuated joints of a mechanism, with viscous friction of its passive joints or without."""
 
     def __init__(self, mechanism: Mechanism, friction: bool) -> None:
+        super().__init__(mechanism)
         self.mechanism = self._mechanism = mechanism
-        self.names = tuple(f"joint {name!r}" for name in mechanism.joint_names)
         self.positions = np.arange(mechanism.n)
+        self.moves_when_braked = generic_rank(mechanism).loose > 0
         self.passive_viscous = passive_viscous(mechanism) if friction else np.zeros(mechanism.open_tree.n)
         self.passive_viscous.flags.writeable = False
-
-    @property
-    def moves_when_braked(self) -> bool:
-        return generic_rank(self._mechanism).loose > 0
 
     def completed(self, plant: PlantArrays, posture: Array | None, collocation: bool) -> PlantArrays:
         # the arrays that the kernels write to are new ones
@@ -47,7 +43,7 @@ class ActuatedJoints(Coordinates):
     def initial(
         self, t: float, q: Array, qd: Array, posture: Array | None, delta: ArrayLike | None, deltad: ArrayLike | None
     ) -> State:
-        refuse_deflections(self._mechanism.name, delta, deltad)
+        super().initial(t, q, qd, posture, delta, deltad)
         closed = assemble(self._mechanism, q, start=posture)
         rates, regular = starting_velocity(self._mechanism, closed, qd)
         return State(t, q, qd, closed, tree_qd=rates, in_tree=not regular)
@@ -59,9 +55,6 @@ class ActuatedJoints(Coordinates):
 
     def located(self, t: float, z: Array, zd: Array, near: State) -> State:
         return self.initial(t, z, zd, near.posture, None, None)
-
-    def explain_failure(self, state: State, effort: Array, dt: float, plant: PlantArrays) -> None:
-        forward_dynamics(self._mechanism, state.q, state.qd, effort)  # names the joint without inertia
 
     def explain_rates(self, t: float, z: Array, zd: Array, effort: Array, plant: PlantArrays, *, first: bool) -> None:
         assert plant.loops is not None

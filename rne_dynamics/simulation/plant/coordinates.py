@@ -1,9 +1,7 @@
 """The coordinates in which a robot is simulated: its states, failures and energies. Here those of an open arm."""
-# ruff: noqa: D102  (the base class documents the methods)
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from functools import partial
 from typing import Any
@@ -11,8 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from rne_dynamics.dispatch import forward_dynamics
 from rne_dynamics.dynamics.composite.energy import kinetic_energy, moving_base_energies, potential_energy
-from rne_dynamics.dynamics.forward_dynamics import forward_dynamics
 from rne_dynamics.errors import SimulationError
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.layout import FLOATING, KIND, POSITION_INDEX, VELOCITY_INDEX
@@ -24,8 +22,8 @@ from rne_dynamics.simulation.plant.configuration_rate import normalize_quaternio
 from rne_dynamics.simulation.plant.state import State
 
 
-class Coordinates(ABC):
-    """Coordinates z and velocities ż of one kind of robot.
+class Coordinates:
+    """Coordinates z and velocities ż of one kind of robot; here the joints of an open arm.
 
     Attributes
     ----------
@@ -33,98 +31,71 @@ class Coordinates(ABC):
         Of the velocities, with "joint" or "mode" in front.
     positions
         Where each velocity has its position in z, −1 for floating joints; one for each name.
-    open_arm, mechanism
-        The robot, where it is one of these.
+    mechanism
+        The robot, where it is one.
     passive_viscous
         Of a mechanism, viscous friction of its tree's joints, zero where they are actuated.
     has_collocation
         Whether it can be stepped by collocation, which is its default method then.
+    moves_when_braked
+        Whether anything moves while brakes hold all joints.
     """
 
     names: tuple[str, ...]
     positions: NDArray[np.int64]
-    open_arm: RobotModel | None = None
     mechanism: Mechanism | None = None
     passive_viscous: Array = np.zeros(0)
-    has_collocation = False
+    has_collocation = moves_when_braked = False
 
-    @property
-    def moves_when_braked(self) -> bool:
-        """Whether anything moves while brakes hold all joints."""
-        return False
+    def __init__(self, robot: Any) -> None:
+        self._robot = robot
+        self.names = tuple(f"joint {name!r}" for name in robot.joint_names)
+        self.positions = np.full(robot.n, -1, dtype=np.int64)
+        for kind, iq, iv in robot.body_model.topology[:, [KIND, POSITION_INDEX, VELOCITY_INDEX]].tolist():
+            if kind != FLOATING and iv < robot.n:
+                self.positions[iv] = iq
 
     def completed(self, plant: PlantArrays, posture: Array | None, collocation: bool) -> PlantArrays:
         """`plant` with its loops, to be assembled from `posture` on, or its flexible links, by `collocation` or not."""
         return plant
 
-    @abstractmethod
     def initial(
         self, t: float, q: Array, qd: Array, posture: Array | None, delta: ArrayLike | None, deltad: ArrayLike | None
     ) -> State:
         """The state with these positions (nq,) and velocities (n,); parameters and errors as for `checked_state`."""
+        if delta is not None or deltad is not None:
+            raise SimulationError(f"robot {self._robot.name!r} has no flexible links; leave out delta and deltad")
+        return State(t, q, qd)
 
     def pack(self, state: State) -> tuple[Array, Array]:
-        """Z and ż of a state; what the kernels write to are copies."""
-        return writable(state.q), writable(state.qd)
+        """Z and ż of a state, contiguous: kernels are compiled anew for other arrays."""
+        return np.ascontiguousarray(state.q, np.float64), np.ascontiguousarray(state.qd, np.float64)
 
-    @abstractmethod
     def unpack(self, t: float, z: Array, zd: Array, plant: PlantArrays) -> State:
         """The state after a step of the kernels."""
+        return State(t, z, zd)
 
-    @abstractmethod
     def located(self, t: float, z: Array, zd: Array, near: State) -> State:
         """The state at any z and ż, assembled from the one `near` it on."""
+        normalize_quaternions(self._robot.topology, z)
+        return State(t, z, zd)
 
-    @abstractmethod
     def explain_failure(self, state: State, effort: Array, dt: float, plant: PlantArrays) -> None:
         """Raise for a step from `state` whose motion was not determined; nothing where no reason is found."""
+        forward_dynamics(self._robot, state.q, state.qd, effort)  # names the joint without inertia
 
-    @abstractmethod
     def explain_rates(self, t: float, z: Array, zd: Array, effort: Array, plant: PlantArrays, *, first: bool) -> None:
         """Raise for accelerations that adaptive integration found not determined, except where a shorter step may help.
 
         `first` where integration began at z.
         """
-
-    def report_findings(self, states: Sequence[State], times: ArrayLike) -> None:  # noqa: B027  # rigid ones have none
-        """Warn, at the caller's caller, of states outside the range of the theory of bending."""
-
-    @abstractmethod
-    def described(self, time: Array, arrays: dict[str, Any], base: BaseRows | None) -> dict[str, Any]:
-        """What `Log` holds besides the rows that were recorded (`arrays`): energies, names, tips."""
-
-
-class OpenArm(Coordinates):
-    """Joint coordinates of an open arm."""
-
-    def __init__(self, robot: RobotModel) -> None:
-        self.open_arm = self._robot = robot
-        self.names = tuple(f"joint {name!r}" for name in robot.joint_names)
-        self.positions = np.full(robot.n, -1, dtype=np.int64)
-        for kind, iq, iv in robot.topology[:, [KIND, POSITION_INDEX, VELOCITY_INDEX]].tolist():
-            if kind != FLOATING:
-                self.positions[iv] = iq
-
-    def initial(
-        self, t: float, q: Array, qd: Array, posture: Array | None, delta: ArrayLike | None, deltad: ArrayLike | None
-    ) -> State:
-        refuse_deflections(self._robot.name, delta, deltad)
-        return State(t, q, qd)
-
-    def unpack(self, t: float, z: Array, zd: Array, plant: PlantArrays) -> State:
-        return State(t, z, zd)
-
-    def located(self, t: float, z: Array, zd: Array, near: State) -> State:
-        normalize_quaternions(self._robot.topology, z)
-        return State(t, z, zd)
-
-    def explain_failure(self, state: State, effort: Array, dt: float, plant: PlantArrays) -> None:
-        forward_dynamics(self._robot, state.q, state.qd, effort)  # names the joint without inertia
-
-    def explain_rates(self, t: float, z: Array, zd: Array, effort: Array, plant: PlantArrays, *, first: bool) -> None:
         forward_dynamics(self._robot, z, zd, effort)
 
+    def report_findings(self, states: Sequence[State], times: ArrayLike) -> None:
+        """Warn, at the caller's caller, of states outside the range of the theory of bending."""
+
     def described(self, time: Array, arrays: dict[str, Any], base: BaseRows | None) -> dict[str, Any]:
+        """What `Log` holds besides the rows that were recorded (`arrays`): energies, names, tips."""
         return {"energies": partial(rigid_energies, self._robot, arrays["q"], arrays["qd"], base)}
 
 
@@ -133,18 +104,6 @@ def rigid_energies(tree: RobotModel, q: Array, qd: Array, base: BaseRows | None)
     if base is None:
         return kinetic_energy(tree, q, qd), potential_energy(tree, q)
     return moving_base_energies(tree, base.position, base.rotation, base.velocity, q, qd)
-
-
-def refuse_deflections(name: str, delta: ArrayLike | None, deltad: ArrayLike | None) -> None:
-    """`SimulationError` where deflections are given for a rigid robot."""
-    if delta is not None or deltad is not None:
-        raise SimulationError(f"robot {name!r} has no flexible links; leave out delta and deltad")
-
-
-def writable(array: Array) -> Array:
-    """`array`, or a copy: kernels are compiled anew for arrays that are read-only or not contiguous."""
-    ready = array.flags.writeable and array.flags.c_contiguous and array.dtype == np.float64
-    return array if ready else np.array(array, dtype=np.float64)
 
 
 def finite_vector(what: str, value: ArrayLike, labels: Sequence[str], owner: str, *, broadcast: bool = False) -> Array:

@@ -33,7 +33,7 @@ from rne_dynamics.simulation.plant.state import State
 class JointsAndModes(Coordinates):
     """Joints and modes of an arm with flexible links."""
 
-    has_collocation = True
+    has_collocation = moves_when_braked = True
 
     def __init__(self, arm: FlexibleArm) -> None:
         self._arm = arm
@@ -57,10 +57,6 @@ class JointsAndModes(Coordinates):
 
     def _of_modes(self, what: str, value: ArrayLike) -> Array:
         return finite_vector(what, value, self.names[self._arm.n :], f"arm {self._arm.name!r}", broadcast=True)
-
-    @property
-    def moves_when_braked(self) -> bool:
-        return True
 
     def pack(self, state: State) -> tuple[Array, Array]:
         if state.delta is None or state.deltad is None:

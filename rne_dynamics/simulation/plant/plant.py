@@ -112,7 +112,7 @@ class ArmPlant(Rebuilt):
         loads
             At the bodies, as `bodies_wrenches` gives them.
         joints
-            Instead of the plant's own; read-only.
+            Instead of the plant's own.
         collocation
             Whether flexible links are stepped by collocation.
         """

@@ -33,6 +33,8 @@ def smoothing_spline(t: Array, y: Array, penalty: float) -> Array:
     ndarray
         Coefficients of the polynomials of the time in each piece, constant ones first; shape (k − 1, ORDER, m).
     """
+    from scipy.linalg import solveh_banded  # here: the ROS nodes start without scipy
+
     h = np.diff(t)
     weights = np.empty(len(t))  # of the poses in the integral
     weights[0], weights[-1], weights[1:-1] = 0.5 * h[0], 0.5 * h[-1], 0.5 * (h[1:] + h[:-1])
@@ -42,7 +44,8 @@ def smoothing_spline(t: Array, y: Array, penalty: float) -> Array:
     d0 = (h[:-1] + h[1:]) / 3.0 + u[:-2] * a * a + u[1:-1] * b * b + u[2:] * c * c
     d1 = h[1:-1] / 6.0 + u[1:-2] * b[:-1] * a[1:] + u[2:-1] * c[:-1] * b[1:]
     d2 = u[2:-2] * c[:-2] * a[2:]
-    bent = _solve_five(d0, d1, d2, a[:, None] * y[:-2] + b[:, None] * y[1:-1] + c[:, None] * y[2:])
+    right = a[:, None] * y[:-2] + b[:, None] * y[1:-1] + c[:, None] * y[2:]
+    bent = solveh_banded([d0, np.append(d1, 0.0), np.append(d2, [0.0, 0.0])[: len(d0)]], right, lower=True)
     fitted = y.copy()
     for k, part in ((0, a), (1, b), (2, c)):
         rows = slice(k, len(t) - 2 + k)
@@ -55,31 +58,6 @@ def smoothing_spline(t: Array, y: Array, penalty: float) -> Array:
     pieces[:, 2] = 0.5 * second[:-1]
     pieces[:, 3] = (second[1:] - second[:-1]) / (6.0 * H)
     return pieces
-
-
-def _solve_five(d0: Array, d1: Array, d2: Array, right: Array) -> Array:
-    """Solve a symmetric positive definite system of five diagonals by L D Lᵀ; right-hand sides (k, m)."""
-    n = len(d0)
-    D, l1, l2 = np.empty(n), np.zeros(n), np.zeros(n)
-    x: Array = right.copy()
-    for k in range(n):
-        D[k] = d0[k]
-        if k > 0:
-            D[k] -= l1[k - 1] ** 2 * D[k - 1]
-            x[k] -= l1[k - 1] * x[k - 1]
-        if k > 1:
-            D[k] -= l2[k - 2] ** 2 * D[k - 2]
-            x[k] -= l2[k - 2] * x[k - 2]
-        if k < n - 1:
-            l1[k] = (d1[k] - (l1[k - 1] * D[k - 1] * l2[k - 1] if k > 0 else 0.0)) / D[k]
-        if k < n - 2:
-            l2[k] = d2[k] / D[k]
-    x /= D[:, None]
-    for k in range(n - 2, -1, -1):
-        x[k] -= l1[k] * x[k + 1]
-        if k < n - 2:
-            x[k] -= l2[k] * x[k + 2]
-    return x
 
 
 def at_time(coefficients: Array, s: float) -> Array:

@@ -9,7 +9,7 @@ from rne_dynamics.errors import SimulationError
 from rne_dynamics.model.flexible.arm import AnyRobot
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.simulation.plant.closed_coordinates import ActuatedJoints
-from rne_dynamics.simulation.plant.coordinates import Coordinates, OpenArm, finite_vector
+from rne_dynamics.simulation.plant.coordinates import Coordinates, finite_vector
 from rne_dynamics.simulation.plant.flexible_coordinates import JointsAndModes
 from rne_dynamics.simulation.plant.state import State
 
@@ -20,7 +20,7 @@ def coordinates_of(robot: AnyRobot, friction: bool = True) -> Coordinates:
         return JointsAndModes(robot)
     if robot.kind == "mechanism":
         return ActuatedJoints(robot, friction)
-    return OpenArm(robot)
+    return Coordinates(robot)
 
 
 def checked_state(

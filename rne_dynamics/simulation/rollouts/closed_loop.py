@@ -12,12 +12,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rne_dynamics.compiling.apart import apart
-from rne_dynamics.compiling.jit import helper, threaded_kernel
+from rne_dynamics.compiling.jit import helper, routine, threaded_kernel
 from rne_dynamics.compiling.views import shaped
 from rne_dynamics.control import computed_torque as law
-from rne_dynamics.control.friction_compensation import joint_compensation
-from rne_dynamics.control.rigid_terms import rigid_terms_kernel
+from rne_dynamics.control.reference import Reference
 from rne_dynamics.control.tracking_law import after_cycle
+from rne_dynamics.dynamics.declared.arm import Arm
+from rne_dynamics.dynamics.newton_euler.newton_euler import inverse_dynamics_kernel
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.simulation.plant.arrays import EFFORT, NO_WRENCH, OwnCode, PlantArrays, PlantRows
 from rne_dynamics.simulation.stepping import lanes as at
@@ -34,8 +35,8 @@ DONE, INVALID, BAD_EFFORT, NOT_DETERMINED, NOT_FINITE = range(5)
 SQUARED, LARGEST, FINAL, EFFORTS, CUT, SUMS = range(6)
 #: Row of `Columns.laws` after those of `ComputedTorque.table`.
 BOUND = law.TABLE_ROWS
-# rows of `Block.rows`: what the law's machine code takes, its friction, what it adds to the feedback, the error
-SPEED, AIM_QDD, CORRECTION, FRICTION, DIRECT, ERROR, ROWS = range(at.FREE, at.FREE + 7)
+# rows of `Block.rows`: what machine code of the law takes, and feedback that is a torque
+SPEED, AIM_QDD, CORRECTION, DIRECT, ROWS = range(at.FREE, at.FREE + 5)
 #: Samples that are stepped together where the arm has machine code for that.
 WIDTH = 8
 
@@ -134,7 +135,7 @@ def closed_loops(
     `references` holds q, q̇, q̈ of every cycle, shape (cycles + 1, 3, n). The last cycle is evaluated, not stepped.
     """
     n, most = references.shape[2], WIDTH if code.rows else 1
-    rows, terms, refused = np.zeros((ROWS, most * n)), np.zeros((most, 4, n)), np.zeros(most, dtype=np.uint8)
+    rows, terms, refused = np.zeros((ROWS, most * n)), np.zeros((most, 5, n)), np.zeros(most, dtype=np.uint8)
     lanes, rate = np.zeros(most, dtype=np.int64), np.zeros(most)
     for first in range(samples[0], samples[1], most):
         width = min(most, samples[1] - first)
@@ -151,10 +152,11 @@ def closed_loops(
             if not (clock.semi_implicit or damped(plants.joints[row_of(plants.joints, first + lane)])):
                 rate[lane] = 0.0
         for cycle in range(cycles[0], cycles[1]):
-            _put_terms(laws, columns, references[cycle], course.integral, block, terms)
+            aim = references[cycle]
+            _put_terms(laws, columns, Reference(aim[0], aim[1], aim[2]), course.integral, block, terms)
             for lane in range(width):
                 if lanes[lane] == ACTIVE:
-                    _command(clock, columns, course, block, lane, cycle, terms[lane])
+                    _command(clock, columns, course, block, lane, cycle, aim[0], terms[lane])
             for done in range(clock.substeps if cycle < clock.cycles else 0):
                 step_lanes(block, clock.dt)
                 for lane in range(width):
@@ -174,52 +176,61 @@ def _begin(count: int, place: int, size: int) -> int:
 
 @helper
 def _put_terms(
-    laws: LawRows, columns: Columns, reference: Array, integral: Array, block: Block, terms: Array
+    laws: LawRows, columns: Columns, reference: Reference, integral: Array, block: Block, terms: Array
 ) -> None:
-    """Terms of the law that its model gives, (width, 4, n): of PD plus gravity those at rest."""
+    """Terms of the law, (width, 5, n); of PD plus gravity its model's are those of an arm at rest."""
     rows, n, torque = block.rows, block.n, laws.kind == COMPUTED_TORQUE
-    a, g = _begin(columns.laws.shape[1], block.first * n, n), _begin(columns.model.shape[0], block.first, 1)
-    table = columns.laws[:, a : a + block.width * n]
     for lane in range(block.width):
+        q, qd, correction = lane_of(block.q, lane, n), lane_of(block.qd, lane, n), lane_of(rows[CORRECTION], lane, n)
+        law.put_correction(_table(columns, block, lane), q, qd, reference, integral[block.first + lane], correction)
         for j in range(n):
-            k, aim_qd = lane * n + j, reference[1, j]
-            rows[ERROR, k] = reference[0, j] - block.q[k]
-            answer = (
-                table[law.GAIN_P, k] * rows[ERROR, k] + table[law.GAIN_D, k] * (aim_qd - block.qd[k])
-                + table[law.GAIN_I, k] * integral[block.first + lane, j]
-            )  # fmt: skip
-            rows[SPEED, k] = block.qd[k] if torque else 0.0
-            rows[AIM_QDD, k] = reference[2, j] if torque else 0.0
-            rows[CORRECTION, k] = answer if torque else 0.0
-            rows[DIRECT, k] = table[law.VISCOUS_GAIN, k] * rows[ERROR, k] if torque else answer
-            rows[FRICTION, k] = joint_compensation(
-                table[law.SCALE, k], table[law.STEEPNESS, k], table[law.VISCOUS, k], table[law.FORWARD, k],
-                table[law.BACKWARD, k], aim_qd,
-            )
-    inputs = block.q, rows[SPEED], rows[AIM_QDD], rows[CORRECTION]
+            k = lane * n + j
+            rows[SPEED, k], rows[AIM_QDD, k] = (qd[j], reference.qdd[j]) if torque else (0.0, 0.0)
+            rows[DIRECT, k] = 0.0 if torque else correction[j]
+            correction[j] -= rows[DIRECT, k]
+    g, inputs = _begin(columns.model.shape[0], block.first, 1), (block.q, rows[SPEED], rows[AIM_QDD], rows[CORRECTION])
     evaluate(block.code.terms, block, (*inputs, columns.model[g : g + block.width], terms))
     for lane in range(block.width):
         if block.refused[lane] != 0 and block.lanes[lane] == ACTIVE:
-            s = block.first + lane
-            parameters, base = laws.parameters[row_of(laws.parameters, s)], laws.base[row_of(laws.base, s)]
-            states = tuple([lane_of(row, lane, n) for row in inputs])
-            apart(rigid_terms_kernel, (laws.topology, parameters, base, *states, terms[lane]))
+            _general_terms(laws, block.first + lane, tuple([lane_of(row, lane, n) for row in inputs]), terms[lane])
+        for j in range(n):
+            terms[lane, 3, j] += rows[DIRECT, lane * n + j]
+        law.put_friction(_table(columns, block, lane), lane_of(block.q, lane, n), reference, terms[lane])
+
+
+@routine
+def _general_terms(laws: LawRows, s: int, state: tuple[Array, ...], terms: Array) -> None:
+    """`rigid_terms_kernel` of a base at rest, of kernels that are compiled in any case."""
+    parameters, base = laws.parameters[row_of(laws.parameters, s)], laws.base[row_of(laws.base, s)]
+    q, speed, desired, correction = state
+    rest, weightless = np.zeros(q.shape[0]), np.zeros(12)
+    for row, here, qd, qdd in (
+        (0, weightless, rest, desired), (1, weightless, speed, rest), (2, base, rest, rest),
+        (3, weightless, rest, correction),
+    ):  # fmt: skip
+        arm = Arm(laws.topology, parameters, here, NO_WRENCH)
+        apart(inverse_dynamics_kernel, (arm, q, qd, qdd, terms[row]))
+
+
+@helper
+def _table(columns: Columns, block: Block, lane: int) -> Array:
+    """`ComputedTorque.table` of a lane, and the integral's bound."""
+    a = _begin(columns.laws.shape[1], block.first * block.n, block.n) + lane * block.n
+    return columns.laws[:, a : a + block.n]
 
 
 @helper
 def _command(
-    clock: Clock, columns: Columns, course: Course, block: Block, lane: int, cycle: int, terms: Array
+    clock: Clock, columns: Columns, course: Course, block: Block, lane: int, cycle: int, aim: Array, terms: Array
 ) -> None:
     """Efforts from the terms, within the limits; figures and rows of the log; the integral."""
-    rows, n, s, finite = block.rows, block.n, block.first + lane, True
-    a = _begin(columns.laws.shape[1], block.first * n, n)
+    rows, n, s, finite, table = block.rows, block.n, block.first + lane, True, _table(columns, block, lane)
     for j in range(n):
-        k = lane * n + j
-        terms[3, j] += rows[DIRECT, k]
-        asked = terms[0, j] + terms[1, j] + terms[2, j] + rows[FRICTION, k] + terms[3, j]
-        limit = block.joints[EFFORT, k]
+        asked, limit = 0.0, block.joints[EFFORT, lane * n + j]
+        for i in range(5):
+            asked += terms[i, j]
         course.asked[s, j] = asked
-        rows[at.EFFORT, k] = limit if asked > limit else (-limit if asked < -limit else asked)
+        rows[at.EFFORT, lane * n + j] = limit if asked > limit else (-limit if asked < -limit else asked)
         finite = finite and abs(asked) < np.inf
     if not finite:
         course.status[s], course.at[s, 0], course.at[s, 1] = BAD_EFFORT, cycle, 0
@@ -228,7 +239,7 @@ def _command(
     row, keeps = cycle // clock.every, cycle % clock.every == 0
     for j in range(n):
         k, sums = lane * n + j, course.sums[s]
-        error, effort = rows[ERROR, k], rows[at.EFFORT, k]
+        error, effort = aim[j] - block.q[k], rows[at.EFFORT, k]
         cut = effort != course.asked[s, j]
         sums[SQUARED, j] += error * error
         sums[LARGEST, j] = max(sums[LARGEST, j], abs(error))
@@ -239,11 +250,10 @@ def _command(
             course.states[0, s, row, j], course.states[1, s, row, j] = block.q[k], block.qd[k]
             course.states[2, s, row, j] = effort
         if keeps and course.terms.shape[1] > 0:
-            for i in range(3):
+            for i in range(5):
                 course.terms[i, s, row, j] = terms[i, j]
-            course.terms[3, s, row, j], course.terms[4, s, row, j] = rows[FRICTION, k], terms[3, j]
         course.integral[s, j] = after_cycle(
-            columns.laws[law.GAIN_I, a + k], columns.laws[BOUND, a + k], course.integral[s, j], error, clock.period, cut
+            table[law.GAIN_I, j], table[BOUND, j], course.integral[s, j], error, clock.period, cut
         )
 
 
@@ -255,7 +265,7 @@ def _step(block: Block, lane: int, clock: Clock) -> int:
     plant = PlantArrays(
         plants.topology, plants.parameters[row_of(plants.parameters, s)], plants.mimic,
         plants.base[row_of(plants.base, s)], plants.joints[row_of(plants.joints, s)], plants.positions, NO_WRENCH, None,
-        None, 0 if block.code.rows else block.code.forward,
+        None, block.code.one,
     )  # fmt: skip
     q_new, qd_new = q.copy(), qd.copy()
     if not clock.semi_implicit:

@@ -9,14 +9,15 @@ from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor, wait
 from dataclasses import dataclass, replace
 from enum import IntEnum
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 from numpy.typing import NDArray
 
 from rne_dynamics.errors import ArgumentError, SimulationError, SingularInertiaError
 from rne_dynamics.model.inertia import Array
-from rne_dynamics.simulation.plant.arrays import EFFORT, NO_WRENCH, OwnCode
+from rne_dynamics.model.robot import RobotModel
+from rne_dynamics.simulation.plant.arrays import EFFORT, NO_WRENCH, OwnCode, PlantRows
 from rne_dynamics.simulation.plant.plant import ArmPlant
 from rne_dynamics.simulation.plant.state import State
 from rne_dynamics.simulation.rollouts import closed_loop
@@ -32,8 +33,9 @@ from rne_dynamics.simulation.rollouts.closed_loop import (
     Course,
     closed_loops,
 )
-from rne_dynamics.simulation.rollouts.packed_loop import course, frozen
+from rne_dynamics.simulation.rollouts.packed_loop import course
 from rne_dynamics.simulation.rollouts.samples import Samples, faults
+from rne_dynamics.simulation.stepping.lanes import row_of
 from rne_dynamics.simulation.stepping.stepping import StepMethod, checked_effort, unchecked_step
 
 #: Approximate number of cycles in one call of the kernel. Progress and Ctrl-C are handled between calls.
@@ -186,27 +188,31 @@ def _run(
         pool.shutdown(wait=True, cancel_futures=True)
 
 
-def _why(plant: ArmPlant, samples: Samples, clock: Clock, now: Course, s: int) -> tuple[int, str]:
-    """Outcome and message of the step at which a sample failed, repeated from Python."""
+def repeat_failed_step(
+    plant: ArmPlant, robot: RobotModel, plants: PlantRows, clock: Clock, now: Course, s: int
+) -> NoReturn:
+    """Raise for the step at which sample s failed: the error of the same step from Python; `robot` without changes."""
     cycle, done = now.at[s].tolist()
     t = cycle * clock.period + done * clock.dt
-    plants = samples.plants
-    base = plants.base[s if len(plants.base) > 1 else 0]
-    parameters = frozen(plants.parameters[s if len(plants.parameters) > 1 else 0])
-    joints = frozen(plants.joints[s if len(plants.joints) > 1 else 0])
-    one = replace(plant, robot=replace(samples.robot, parameters=parameters, gravity=-base[6:9], specialised=False))
+    parameters, base, joints = (x[row_of(x, s)] for x in (plants.parameters, plants.base, plants.joints))
+    one = replace(plant, robot=replace(robot, parameters=parameters, gravity=-base[6:9], specialised=False))
+    method: StepMethod = "semi_implicit" if clock.semi_implicit else "rk4"
+    limit = joints[:, EFFORT]
+    given = np.clip(checked_effort(one, now.asked[s]), -limit, limit)
+    unchecked_step(one, State(t, now.q[s], now.qd[s]), given, clock.dt, method, NO_WRENCH, joints)
+    raise SimulationError(f"the simulation failed at t = {t:.6g} s, and its step does not when taken alone")
+
+
+def _why(plant: ArmPlant, samples: Samples, clock: Clock, now: Course, s: int) -> tuple[int, str]:
+    """Outcome and message of the step at which a sample failed."""
+    t = now.at[s] @ (clock.period, clock.dt)
     try:
-        effort = checked_effort(one, now.asked[s])
-        limit = joints[:, EFFORT]
-        method: StepMethod = "semi_implicit" if clock.semi_implicit else "rk4"
-        given = np.clip(effort, -limit, limit)
-        unchecked_step(one, State(t, now.q[s], now.qd[s]), given, clock.dt, method, NO_WRENCH, joints)
+        repeat_failed_step(plant, samples.robot, samples.plants, clock, now, s)
     except SingularInertiaError as error:
         return Outcome.NOT_DETERMINED, f"at t = {t:.6g} s: {error}"
     except SimulationError as error:
         bad = now.status[s] == Outcome.BAD_EFFORT
         return Outcome.BAD_EFFORT if bad else Outcome.NOT_FINITE, f"at t = {t:.6g} s: {error}"
-    return int(now.status[s]), f"the step at t = {t:.6g} s failed"
 
 
 def _results(

@@ -1,8 +1,4 @@
-"""A plant and its controller as arrays for the compiled loop.
-
-Kernels are compiled anew for arrays that differ in whether they are read-only. Arrays of models are read-only here as
-elsewhere, bases are writable.
-"""
+"""A plant and its controller as arrays and machine code for the compiled loop."""
 
 from __future__ import annotations
 
@@ -27,7 +23,6 @@ from rne_dynamics.model.layout import MASS, ROTOR
 from rne_dynamics.model.robot import RobotModel
 from rne_dynamics.simulation.plant.arrays import LOWER, UPPER, OwnCode, PlantRows
 from rne_dynamics.simulation.plant.plant import ArmPlant
-from rne_dynamics.simulation.plant.start import coordinates_of
 from rne_dynamics.simulation.rollouts.closed_loop import (
     COMPUTED_TORQUE,
     DONE,
@@ -57,12 +52,12 @@ def packed_loop(plant: ArmPlant, controller: ControlLaw) -> PackedLoop | None:
     if type(controller) not in (ComputedTorque, PdGravity) or plant.base_motion is not None:
         return None
     assert isinstance(controller, (ComputedTorque, PdGravity))
-    robot, model = plant.coordinates.open_arm, coordinates_of(controller.robot).open_arm
-    if robot is None or model is None or robot.nq != robot.n:
+    robot, model = plant.robot, controller.robot
+    if robot.kind != "arm" or model.kind != "arm" or robot.nq != robot.n:
         return None
     plants = PlantRows(
-        robot.topology, plant.positions, robot.has_mimic, shared(robot.parameters), robot.base_at_rest[None],
-        shared(plant.joints),
+        robot.topology, plant.positions, robot.has_mimic, robot.parameters[None], robot.base_at_rest[None],
+        plant.joints[None],
     )  # fmt: skip
     return PackedLoop(robot, model, plants, law_rows(controller, model))
 
@@ -72,15 +67,15 @@ def own_code_of(packed: PackedLoop, plants: PlantRows, laws: LawRows, *, rows: b
     here, n, rule = packed.plants, packed.robot.n, packed.laws
     same_arm = _equal(plants.parameters, here.parameters) and _equal(plants.base, here.base)
     same_model = _equal(laws.parameters, rule.parameters) and _equal(laws.base, rule.base)
-    mimic = packed.robot.has_mimic
-    forward = _address(packed.robot, "locked forward", _forward_rows, (mimic,), (n,), rows, same_arm)
-    terms = _address(packed.model, "control terms", _terms_rows, (), (4, n), rows, same_model)
+    own = packed.robot, "locked forward", _forward_rows, (packed.robot.has_mimic,), (n,)
+    forward, one = _address(*own, rows, same_arm), _address(*own, False, True) if same_arm else 0
+    terms = _address(packed.model, "control terms", _terms_rows, (), (5, n), rows, same_model)
+    unlocked = FORWARD_DYNAMICS.code(packed.robot) if packed.robot.specialised and not rows else None
     columns = Columns(
         joint_columns(plants), law_columns(laws), given(plants.parameters, plants.base, same_arm),
         given(laws.parameters, laws.base, same_model),
     )  # fmt: skip
-    unlocked = FORWARD_DYNAMICS.code(packed.robot) if packed.robot.specialised and not rows else None
-    return OwnCode(forward, 0 if unlocked is None else unlocked.address, terms, rows), columns
+    return OwnCode(forward, one, 0 if unlocked is None else unlocked.address, terms, rows), columns
 
 
 def _address(
@@ -137,7 +132,7 @@ def _terms_rows(
     topology: NDArray[np.int64], parameters: Array, base: Array, q: Array, qd: Array, desired: Array,
     correction: Array, given: Array, out: Array,
 ) -> None:  # fmt: skip
-    """The rows of `rigid_terms_kernel` of each state, (B, 4, n)."""
+    """The rows of `rigid_terms_kernel` of each state, and one of zeros; (B, 5, n)."""
     for b in range(q.shape[0]):
         here = _varied(parameters, base, given[b])
         rigid_terms_kernel(topology, *here, q[b], qd[b], desired[b], correction[b], out[b])
@@ -181,24 +176,12 @@ def law_rows(controller: ComputedTorque | PdGravity, robot: RobotModel) -> LawRo
     return LawRows(
         COMPUTED_TORQUE if isinstance(controller, ComputedTorque) else PD_GRAVITY,
         robot.topology,
-        shared(robot.parameters),
+        robot.parameters[None],
         robot.base_at_rest[None],
-        shared(np.array([gains.p, gains.i, gains.d, gains.i_clamp])),
-        shared(np.array(joint_friction(robot))),
-        shared(smooth),
+        np.array([gains.p, gains.i, gains.d, gains.i_clamp])[None],
+        np.array(joint_friction(robot))[None],
+        smooth[None],
     )
-
-
-def shared(array: Array) -> Array:
-    """One row for all samples: shape (1, …), read-only."""
-    return frozen(array[None])
-
-
-def frozen(array: Array) -> Array:
-    """A read-only, contiguous copy."""
-    copy = np.array(array, dtype=np.float64, order="C")
-    copy.flags.writeable = False
-    return copy
 
 
 def course(q: Array, qd: Array, rows: int, *, terms: bool) -> Course:

@@ -19,14 +19,13 @@ from rne_dynamics.simulation.plant.arrays import OwnCode
 from rne_dynamics.simulation.plant.base_trajectory import check_base_trajectory
 from rne_dynamics.simulation.plant.plant import ArmPlant
 from rne_dynamics.simulation.plant.start import checked_state, no_joint_outside
-from rne_dynamics.simulation.plant.state import State
 from rne_dynamics.simulation.rollouts.closed_loop import DONE, Clock, Columns, Course, closed_loops
 from rne_dynamics.simulation.rollouts.cycle_by_cycle import cycle_by_cycle
-from rne_dynamics.simulation.rollouts.many import ManyRollouts, run_many
+from rne_dynamics.simulation.rollouts.many import ManyRollouts, repeat_failed_step, run_many
 from rne_dynamics.simulation.rollouts.packed_loop import PackedLoop, course, own_code_of, packed_loop
 from rne_dynamics.simulation.rollouts.samples import Samples, rows_of
 from rne_dynamics.simulation.runs.log import Log, count, log_of, whole
-from rne_dynamics.simulation.stepping.stepping import StepMethod, chosen_method, step
+from rne_dynamics.simulation.stepping.stepping import StepMethod, chosen_method
 
 Progress = Callable[[float], None]
 
@@ -161,7 +160,7 @@ class Rollout(Rebuilt):
             end = min(begin + _CYCLES, rows)
             closed_loops(plants, laws, code, columns, clock, self.references, now, (0, 1), (begin, end))
             if now.status[0] != DONE:
-                self._refuse(now)
+                repeat_failed_step(plant, self._packed.robot, plants, clock, now, 0)
             if progress is not None:
                 progress((end - 1) * clock.period)
         return self._log(now)
@@ -223,13 +222,6 @@ class Rollout(Rebuilt):
         clock = self.clock._replace(every=int(keep_every))
         code, columns = own_code_of(self._packed, samples.plants, samples.laws, rows=True)
         return run_many(self.plant, samples, code, columns, self.references, clock, threads=threads, progress=progress)
-
-    def _refuse(self, now: Course) -> None:
-        """Raise for a run that failed: its last step, repeated from Python, raises the error."""
-        cycle, done = now.at[0].tolist()
-        t = cycle * self.clock.period + done * self.clock.dt
-        step(self.plant, State(t, now.q[0], now.qd[0]), now.asked[0], self.clock.dt, method=self.method)
-        raise SimulationError(f"the simulation failed at t = {t:.6g} s, and its step does not when taken alone")
 
     def _log(self, now: Course) -> Log:
         (q, qd, effort), terms = now.states[:, 0], now.terms[:, 0]

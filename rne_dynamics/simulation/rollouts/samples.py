@@ -12,11 +12,9 @@ from numpy.typing import ArrayLike, NDArray
 from rne_dynamics.errors import ArgumentError
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.layout import INERTIA, MASS, MOMENT, ROTOR
-from rne_dynamics.model.rebuilt import Rebuilt
 from rne_dynamics.model.robot import RobotModel
 from rne_dynamics.simulation.plant.arrays import BACKWARD, EFFORT, FORWARD, VISCOUS, PlantRows
 from rne_dynamics.simulation.rollouts.closed_loop import LawRows
-from rne_dynamics.simulation.rollouts.packed_loop import frozen
 
 #: The model that is changed: the simulated arm, the controller's, or both.
 Of = Literal["plant", "model", "both"]
@@ -24,7 +22,7 @@ _UPPER = np.triu_indices(3)
 
 
 @dataclass(frozen=True, eq=False)
-class Samples(Rebuilt):
+class Samples:
     """Starts, plants and controllers of many rollouts. Made by `Rollout.samples`; every change gives new samples.
 
     Changes to masses, friction and so on add up and recompile nothing. Numbers are checked sample by sample in the
@@ -56,14 +54,6 @@ class Samples(Rebuilt):
     qd: Array
     plants: PlantRows
     laws: LawRows
-
-    def __post_init__(self) -> None:
-        plants, laws = self.plants, self.laws
-        for array in (
-            plants.topology, plants.positions, plants.parameters, plants.joints, laws.topology, laws.parameters,
-            laws.gains, laws.friction, laws.compensation,
-        ):  # fmt: skip
-            array.flags.writeable = False  # pickles lose the flag
 
     def with_start(self, q: ArrayLike | None = None, qd: ArrayLike | None = None) -> Samples:
         """Positions (S, nq) and velocities (S, n) to start from, or one for all."""
@@ -191,8 +181,7 @@ class Samples(Rebuilt):
         return [("plants", self.robot)] * (of != "model") + [("laws", self.model)] * (of != "plant")
 
     def _with(self, owner: str, **arrays: Array) -> Samples:
-        """With other arrays in the field `owner`; bases stay writable, see `packed_loop`."""
-        arrays = {name: array if name == "base" else frozen(array) for name, array in arrays.items()}
+        """With other arrays in the field `owner`."""
         return replace(self, **{owner: getattr(self, owner)._replace(**arrays)})
 
     def _all(self, rows: Array) -> Array:
@@ -223,7 +212,7 @@ def rows_of(value: ArrayLike, count: int, shape: tuple[int, ...], what: str) -> 
 
 
 def _spread(array: Array, shape: tuple[int, ...]) -> Array:
-    # in rows, which a copy of a broadcast array is not: kernels would be compiled anew
+    # in rows, which a copy of a broadcast array is not
     return np.array(np.broadcast_to(array, shape), order="C")
 
 

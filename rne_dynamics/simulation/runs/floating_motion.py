@@ -13,9 +13,12 @@ from rne_dynamics.control.supervision.settings import Settings
 from rne_dynamics.control.thresholds import SAFETY
 from rne_dynamics.model.friction import joint_friction
 from rne_dynamics.model.inertia import Array
+from rne_dynamics.simulation.stepping.box_lcp import box_lcp
 
 #: Step, s: fine where friction and its compensation decide which of several joints break away, coarse for estimates.
 FINE, COARSE = 1e-3, 0.02
+#: Added to the diagonal of the gain, as a part of its largest entry.
+_SHARED = 1e-9
 
 
 @dataclass(frozen=True, eq=False)
@@ -77,45 +80,14 @@ class FloatingMotion:
             return speeds, speeds.copy()  # friction holds every joint
         for k, load in enumerate(loads):
             left = 1.0 - self.compensated * np.minimum(np.abs(qd) / self.threshold, 1.0)
-            qd = self._with_friction(self.decay @ qd + self.gain @ load, np.sign(qd), left)
+            qd = self._with_friction(self.decay @ qd + self.gain @ load, left)
             speeds[k] = qd
         return self.step * np.cumsum(speeds, axis=0), speeds
 
-    def _with_friction(self, free: Array, signs: Array, left: Array) -> Array:
-        """Velocities of an arm that would move at `free` without Coulomb friction; (n,).
-
-        A joint is held while that takes no more than its friction. Joints begin to move or are held one at a time,
-        beginning with the one that contradicts its state most.
-
-        Parameters
-        ----------
-        free
-            rad/s or m/s, (n,).
-        signs
-            Of the velocities before, with which the search begins, (n,).
-        left
-            Fraction of the friction that the law does not compensate, (n,).
-        """
-        forward, backward = left * self.forward, left * self.backward
-        rubs = (forward > 0.0) | (backward > 0.0)
-        if not rubs.any():
-            return free
-        signs = np.where(rubs, signs, 0.0)
-        for _ in range(4 * len(free)):
-            held = rubs & (signs == 0.0)
-            f = np.where(signs > 0.0, forward, np.where(signs < 0.0, -backward, 0.0))
-            v = free - self.gain @ f
-            if held.any():
-                f[held] = np.linalg.lstsq(self.gain[np.ix_(held, held)], v[held], rcond=None)[0]
-                v = free - self.gain @ f
-                v[held] = 0.0
-            turned = v * signs < 0.0
-            if turned.any():
-                signs[np.argmax(np.where(turned, np.abs(v), 0.0))] = 0.0
-                continue
-            excess = np.where(held, np.abs(f) - np.where(f > 0.0, forward, backward), 0.0)
-            j = int(np.argmax(excess))
-            if excess[j] <= 1e-9 * abs(f[j]):
-                break
-            signs[j] = np.sign(f[j])
-        return v
+    def _with_friction(self, free: Array, left: Array) -> Array:
+        """Velocities of an arm that would move at `free` without Coulomb friction, of which `left` is left; (n,)."""
+        n, motion, friction = len(free), np.empty_like(free), np.empty_like(free)
+        # motors that work against each other share what is left undetermined
+        gain = self.gain + _SHARED * np.abs(self.gain).max() * np.eye(n)
+        box_lcp(gain, free, -left * self.forward, left * self.backward, friction, motion, np.empty(n, dtype=np.int64))
+        return motion

@@ -39,7 +39,9 @@ from rne_dynamics.errors import SimulationError
 from rne_dynamics.model import layout
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.robot import RobotModel
+from rne_dynamics.simulation.plant.coordinates import finite_vector
 from rne_dynamics.simulation.runs.log import Log, count
+from rne_dynamics.simulation.stepping.runge_kutta import AHEAD, TIMES, WEIGHTS
 
 Stabilization = Literal["none", "baumgarte", "projection"]
 
@@ -212,7 +214,7 @@ class _Motion:
         """One Runge–Kutta step."""
         sums = [np.zeros_like(state.position), np.zeros_like(state.quaternion), np.zeros_like(state.twist)]
         stage = state
-        for ahead, weight, delay in ((0.5, 1.0, 0.0), (0.5, 2.0, 0.5), (1.0, 2.0, 0.5), (0.0, 1.0, 1.0)):
+        for delay, ahead, weight in zip(TIMES, AHEAD, WEIGHTS, strict=True):
             rates = self.rates(t + delay * dt, stage)
             sums = [total + weight * rate for total, rate in zip(sums, rates, strict=True)]
             stage = _moved(state, rates, ahead * dt)
@@ -250,9 +252,4 @@ def _effort_function(robot: RobotModel, effort: Effort | ArrayLike | None) -> Ca
 
 
 def _checked(robot: RobotModel, effort: ArrayLike) -> Array:
-    array = np.asarray(effort, dtype=np.float64)
-    if array.shape != (robot.n,) or not np.isfinite(array).all():
-        raise SimulationError(
-            f"the effort is {array.tolist()}; robot {robot.name!r} needs {robot.n} finite numbers, shape ({robot.n},)"
-        )
-    return array
+    return finite_vector("the effort", effort, [f"joint {x!r}" for x in robot.joint_names], f"robot {robot.name!r}")

@@ -6,7 +6,6 @@ The only mutable object of this package: it holds the state, the last command, a
 from __future__ import annotations
 
 from dataclasses import replace
-from itertools import product
 from typing import Literal, get_args
 
 import numpy as np
@@ -15,7 +14,7 @@ from numpy.typing import ArrayLike
 from rne_dynamics.dynamics.declared.arguments import Wrenches, bodies_wrenches
 from rne_dynamics.errors import SimulationError
 from rne_dynamics.model.inertia import Array
-from rne_dynamics.simulation.plant.arrays import BACKWARD, FORWARD, LOWER, NO_WRENCH, UPPER, VISCOUS
+from rne_dynamics.simulation.plant.arrays import LOWER, NO_WRENCH, UPPER
 from rne_dynamics.simulation.plant.plant import ArmPlant
 from rne_dynamics.simulation.plant.start import checked_state, no_joint_outside
 from rne_dynamics.simulation.plant.state import State
@@ -29,9 +28,6 @@ from rne_dynamics.simulation.stepping.stepping import (
 )
 
 TimeoutReaction = Literal["zero_effort", "brake"]
-
-#: A velocity, and coefficients of friction, of the steps that warm up: they only have to be above 0.
-_SLOWLY = 1e-6
 
 
 class Simulator:
@@ -167,7 +163,6 @@ class Simulator:
         # move on
         n, held = self.plant.robot.n, self.plant.joints.copy()
         held[:n, LOWER] = held[:n, UPPER] = now.q
-        held.flags.writeable = False
         return unchecked_step(self.plant, now, self._zero, self.dt, self.method, loads, held)
 
     def reset(self) -> State:
@@ -194,22 +189,6 @@ class Simulator:
     def warm_up(self) -> None:
         """Compile everything a step may need, so that no later step stalls. Changes nothing."""
         loops = self.plant.coordinates.mechanism is not None
-        unloaded, loaded = NO_WRENCH, np.zeros((self.plant.tree.bodies, 6))
-        moving = replace(self._start, qd=self._start.qd + _SLOWLY)
         for method in methods_within(self.method, self.plant.coordinates):
             for state in (self._start, replace(self._start, in_tree=loops)):
                 step(self.plant, state, self._zero, self.dt, method=method)
-            for joints, state in product(self._events(), (self._start, moving)):
-                for loads in (unloaded, loaded):
-                    unchecked_step(self.plant, state, self._zero, self.dt, method, loads, joints)
-
-    def _events(self) -> tuple[Array, Array]:
-        """`ArmPlant.joints` with viscous friction and no stops, and with all of friction and every joint at a stop."""
-        n, single = self.plant.robot.n, self.plant.positions[: self.plant.robot.n] >= 0
-        free, touching = self.plant.joints.copy(), self.plant.joints.copy()
-        free[:n, [VISCOUS, FORWARD, BACKWARD, LOWER, UPPER]] = _SLOWLY, 0.0, 0.0, -np.inf, np.inf
-        touching[:n, [VISCOUS, FORWARD, BACKWARD]] = _SLOWLY
-        touching[:n, UPPER][single] = self._start.q[self.plant.positions[:n][single]]
-        for joints in (free, touching):
-            joints.flags.writeable = False
-        return free, touching

@@ -8,9 +8,8 @@ from typing import Any, Literal, get_args
 import numpy as np
 from numpy.typing import ArrayLike
 
-from rne_dynamics.advice import install
 from rne_dynamics.dynamics.declared.arguments import Wrenches, bodies_wrenches
-from rne_dynamics.errors import MissingDependencyError, SimulationError
+from rne_dynamics.errors import SimulationError
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.simulation.plant.arrays import BACKWARD, FORWARD, LOWER, UPPER
 from rne_dynamics.simulation.plant.plant import ArmPlant
@@ -62,8 +61,6 @@ def integrate(
     SimulationError
         Coulomb friction, a joint that reaches a stop (names joint and time), times out of order, an unknown solver, or
         an integrator that failed.
-    MissingDependencyError
-        SciPy is not installed.
 
     Warns
     -----
@@ -87,10 +84,8 @@ def states_at(
     solver: Solver = "DOP853",
 ) -> list[State]:
     """`integrate` without warnings about the range of the theory."""
-    try:
-        from scipy.integrate import solve_ivp
-    except ImportError:
-        raise MissingDependencyError(f"adaptive integration needs SciPy: {install('scipy', 'python3-scipy')}") from None
+    from scipy.integrate import solve_ivp  # here: the ROS nodes start without scipy
+
     _refuse_friction(plant)
     if solver not in get_args(Solver):
         raise SimulationError(f"solver is {solver!r}; it must be one of {', '.join(map(repr, get_args(Solver)))}")

@@ -108,12 +108,16 @@ def _solve_held(A: Array, b: Array, lo: Array, hi: Array, r: Array, w: Array, st
         if status[j] == HELD:
             r[j] = x[row]
             row += 1
-    for j in range(n):
-        w[j] = 0.0
-        if status[j] != HELD:
-            w[j] = b[j]
-            for k in range(n):
-                w[j] += A[j, k] * r[k]
+    _put_motion(A, b, r, w, status)
+
+
+@helper
+def _put_motion(A: Array, b: Array, r: Array, w: Array, status: NDArray[np.int64]) -> None:
+    """w = A r + b, zero of held rows."""
+    for j in range(b.shape[0]):
+        w[j] = 0.0 if status[j] == HELD else b[j]
+        for k in range(b.shape[0]):
+            w[j] += 0.0 if status[j] == HELD else A[j, k] * r[k]
 
 
 @kernel
@@ -128,8 +132,4 @@ def _relax(A: Array, b: Array, lo: Array, hi: Array, r: Array, w: Array, status:
             r[j] = min(max(r[j] - t / A[j, j], lo[j]), hi[j])
     for j in range(n):
         status[j] = AT_LOW if r[j] <= lo[j] else (AT_HIGH if r[j] >= hi[j] else HELD)
-        w[j] = 0.0
-        if status[j] != HELD:
-            w[j] = b[j]
-            for k in range(n):
-                w[j] += A[j, k] * r[k]
+    _put_motion(A, b, r, w, status)

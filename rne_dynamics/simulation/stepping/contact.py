@@ -9,11 +9,9 @@ from rne_dynamics.compiling.apart import apart
 from rne_dynamics.compiling.jit import helper, kernel
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.simulation.plant.arrays import BACKWARD, FORWARD, LOWER, UPPER, VISCOUS, PlantArrays
-from rne_dynamics.simulation.plant.bending import Flex
-from rne_dynamics.simulation.plant.loops import Loops
 from rne_dynamics.simulation.stepping.box_lcp import AT_LOW, HELD, box_lcp
-from rne_dynamics.simulation.stepping.motion import Memory, Piece, mass_and_bias, mass_scale
-from rne_dynamics.spatial.cholesky import scaled_cholesky_solve
+from rne_dynamics.simulation.stepping.motion import Piece, mass_and_bias, mass_scale
+from rne_dynamics.spatial.cholesky import scaled_cholesky_solve, substitute
 
 
 @helper
@@ -27,38 +25,26 @@ def inverse(M: Array, scale: Array, A: Array) -> bool:
         x = A[column]  # the inverse is symmetric, so rows serve as columns
         x[:] = 0.0
         x[column] = 1.0
-        if column == 0:
-            if scaled_cholesky_solve(M, x.copy(), scale, x) >= 0:
-                return False
-            continue
-        # M now holds its Cholesky factor; the unit vector is zero above `column`
-        for i in range(column, n):
-            t = x[i]
-            for k in range(column, i):
-                t -= M[i, k] * x[k]
-            x[i] = t / M[i, i]
-        for i in range(n - 1, -1, -1):
-            t = x[i]
-            for k in range(i + 1, n):
-                t -= M[k, i] * x[k]
-            x[i] = t / M[i, i]
+        if column > 0:
+            substitute(M, x, x)
+        elif scaled_cholesky_solve(M, x.copy(), scale, x) >= 0:
+            return False
     return True
 
 
 @kernel
 def response(
-    plant: PlantArrays, loops: Loops | None, flex: Flex | None, memory: Memory, q: Array, qd: Array, implicit: float,
-    A: Array,
-) -> bool:  # fmt: skip
-    """Fill M and bias torque of `memory`, and A = (M + `implicit`·D)⁻¹ with viscous friction D; False: not determined.
+    plant: PlantArrays, base: Array, q: Array, qd: Array, implicit: float, M: Array, bias: Array, A: Array
+) -> bool:
+    """Fill M, the bias torque (n,) and A = (M + `implicit`·D)⁻¹ with viscous friction D; False: not determined.
 
-    The base moves as in `memory.base`. With flexible links A = (J + h D + h² K)⁻¹ for `implicit` = h.
+    The base moves as in `base`, (12,). With flexible links A = (J + h D + h² K)⁻¹ for `implicit` = h.
     """
     n = qd.shape[0]
-    M, factor, scale = memory.M, np.zeros((n, n)), np.zeros(n)
-    if not mass_and_bias(plant, loops, flex, memory, q, qd, implicit, factor):
+    factor, scale = np.zeros((n, n)), np.zeros(n)
+    if not mass_and_bias(plant, base, q, qd, implicit, M, factor, bias):
         return False
-    mass_scale(plant, loops, flex, memory, q, scale)
+    mass_scale(plant, q, scale)
     for j in range(n):
         factor[j, j] += implicit * plant.joints[j, VISCOUS]
         for k in range(n):
@@ -108,14 +94,6 @@ def kept_within_stops(plant: PlantArrays, q: Array, q_new: Array) -> None:
 
 
 @helper
-def directions(qd: Array, locked: NDArray[np.bool_], direction: Array) -> None:
-    """`states_of_joints` where no joint rests."""
-    for j in range(qd.shape[0]):
-        locked[j] = False
-        direction[j] = 1.0 if qd[j] > 0.0 else (-1.0 if qd[j] < 0.0 else 0.0)
-
-
-@helper
 def reduced(A: Array, chosen: NDArray[np.int64]) -> Array:
     """Rows and columns `chosen` of A; shape (m, m)."""
     m = chosen.shape[0]
@@ -127,18 +105,19 @@ def reduced(A: Array, chosen: NDArray[np.int64]) -> Array:
 
 
 @kernel
-def states_of_joints(plant: PlantArrays, memory: Memory, A: Array, effort: Array, piece: Piece) -> None:
+def states_of_joints(plant: PlantArrays, bias: Array, A: Array, effort: Array, piece: Piece) -> None:
     """Fill `piece.locked` and `piece.direction`.
 
     A joint at rest whose friction (with its stop) can hold it is locked. The bounds of all joints at rest form one
-    problem through the mass matrix: a joint may be dragged loose by another one. `A` (M⁻¹) and `memory.bias`, at the
+    problem through the mass matrix: a joint may be dragged loose by another one. `A` (M⁻¹) and `bias`, at the
     piece's start, are read only where a joint rests.
     """
     n, joints, q, qd = piece.qd.shape[0], plant.joints, piece.q, piece.qd
     resting = np.empty(n, dtype=np.int64)
     m = 0
-    directions(qd, piece.locked, piece.direction)
     for j in range(n):
+        piece.locked[j] = False
+        piece.direction[j] = 1.0 if qd[j] > 0.0 else (-1.0 if qd[j] < 0.0 else 0.0)
         if qd[j] == 0.0 and (rubs(plant, j) or stop_side(plant, q, j) != 0):
             resting[m] = j
             m += 1
@@ -147,7 +126,7 @@ def states_of_joints(plant: PlantArrays, memory: Memory, A: Array, effort: Array
     resting = resting[:m]
     push = np.empty(n)
     for j in range(n):
-        push[j] = effort[j] - memory.bias[j] - sliding_torque(joints, qd, j)
+        push[j] = effort[j] - bias[j] - sliding_torque(joints, qd, j)
     b, lo, hi = np.empty(m), np.empty(m), np.empty(m)
     for a in range(m):
         j = resting[a]
@@ -204,7 +183,7 @@ def impulses(A: Array, chosen: NDArray[np.int64], target: Array, lo: Array, hi: 
 
 
 @kernel
-def impact(plant: PlantArrays, memory: Memory, A: Array, q: Array, qd: Array, effort: Array, graze: float) -> bool:
+def impact(plant: PlantArrays, bias: Array, A: Array, q: Array, qd: Array, effort: Array, graze: float) -> bool:
     """Remove, in place, the velocities that lead into stops: fully inelastic. True where there were any.
 
     The impulses of all touched stops are found together. They project the velocity onto what the stops allow, in the
@@ -212,7 +191,7 @@ def impact(plant: PlantArrays, memory: Memory, A: Array, q: Array, qd: Array, ef
 
     Parameters
     ----------
-    memory, A
+    bias, A
         Bias torque and M⁻¹ at (q, qd), read only where a stop is touched.
     graze
         A joint that leaves its stop so slowly that it would be back within this time (s) is kept there. Otherwise two
@@ -229,7 +208,7 @@ def impact(plant: PlantArrays, memory: Memory, A: Array, q: Array, qd: Array, ef
         outward = 0.0
         if side != 2 and qd[j] * side < 0.0:  # on its way back in: its acceleration towards the stop
             for k in range(n):
-                outward += side * A[j, k] * (effort[k] - memory.bias[k] - sliding_torque(plant.joints, qd, k))
+                outward += side * A[j, k] * (effort[k] - bias[k] - sliding_torque(plant.joints, qd, k))
         grazing = outward * graze > 2.0 * abs(qd[j]) > 0.0
         touching[m] = j
         lo[m] = -np.inf if side > 0 or grazing else 0.0

@@ -7,13 +7,10 @@ import numpy as np
 from rne_dynamics.compiling.apart import apart
 from rne_dynamics.compiling.jit import helper, kernel
 from rne_dynamics.model.inertia import Array
-from rne_dynamics.simulation.plant.arrays import BACKWARD, FORWARD, LOWER, UPPER, PlantArrays, without_loops_and_flex
-from rne_dynamics.simulation.plant.base_course import base_at
-from rne_dynamics.simulation.plant.bending import Flex
-from rne_dynamics.simulation.plant.loops import Loops
+from rne_dynamics.simulation.plant.arrays import BACKWARD, FORWARD, LOWER, UPPER, PlantArrays
+from rne_dynamics.simulation.plant.base_course import BASE, base_at
 from rne_dynamics.simulation.stepping.collocation import gauss_legendre
 from rne_dynamics.simulation.stepping.contact import (
-    directions,
     held,
     impact,
     kept_within_stops,
@@ -21,7 +18,7 @@ from rne_dynamics.simulation.stepping.contact import (
     rubs,
     states_of_joints,
 )
-from rne_dynamics.simulation.stepping.motion import Memory, Piece, memory_of, piece_of
+from rne_dynamics.simulation.stepping.motion import Piece, piece_of
 from rne_dynamics.simulation.stepping.runge_kutta import runge_kutta
 from rne_dynamics.simulation.stepping.stiffness import (
     FAST,
@@ -40,7 +37,7 @@ _GRAZE = 1e-3
 
 @kernel
 def step_with_events(
-    given: PlantArrays, q: Array, qd: Array, effort: Array, dt: float, q_new: Array, qd_new: Array
+    plant: PlantArrays, q: Array, qd: Array, effort: Array, dt: float, q_new: Array, qd_new: Array
 ) -> float:
     """One step of fourth order in `dt` through impacts and joints coming to rest, located within it.
 
@@ -54,44 +51,31 @@ def step_with_events(
         something between where events follow each other without end; −1 where the motion is not determined (no
         inertia, or loops that do not close). `q_new`, `qd_new` hold the state at that time.
     """
-    n, plant = qd.shape[0], without_loops_and_flex(given)
-    memory, A, piece = memory_of(plant.topology.shape[0], q.shape[0], n), np.empty((n, n)), piece_of(q.shape[0], n)
+    n, left, piece, base = effort.shape[0], dt, piece_of(q.shape[0], qd.shape[0]), np.empty(BASE)
+    bias, M, A = np.empty(n), np.empty((n, n)), np.empty((n, n))
     copy_into(q_new, q)
     copy_into(qd_new, qd)
     copy_into(piece.q, q)
     copy_into(piece.qd, qd)
-    return _in_pieces(plant, given.loops, given.flex, memory, A, piece, effort, dt, q_new, qd_new)
-
-
-@helper
-def _in_pieces(
-    plant: PlantArrays, loops: Loops | None, flex: Flex | None, memory: Memory, A: Array, piece: Piece, effort: Array,
-    dt: float, q_new: Array, qd_new: Array,
-) -> float:  # fmt: skip
-    """`step_with_events` in memory that is given; without counting references, which takes longer than the calls."""
-    n, left = effort.shape[0], dt
     for number in range(4 * n + 8):
         rests = held(plant, piece.q, piece.qd)
-        if rests or (number == 0 and inverse_needed(plant, loops, flex)):
-            base_at(plant.base, dt - left, memory.base)
-            if not apart(response, (plant, loops, flex, memory, piece.q, piece.qd, 0.0, A)):
+        if rests or (number == 0 and inverse_needed(plant)):
+            base_at(plant.base, dt - left, base)
+            if not apart(response, (plant, base, piece.q, piece.qd, 0.0, M, bias, A)):
                 return -1.0
         if number == 0:
-            stiff = too_stiff(plant, loops, flex, memory, piece.q, A, dt)
+            stiff = too_stiff(plant, piece.q, A, dt)
             if stiff != SLOW:
                 return dt if stiff == FAST else -1.0
-        if rests and apart(impact, (plant, memory, A, piece.q, piece.qd, effort, _GRAZE * dt)):
+        if rests and apart(impact, (plant, bias, A, piece.q, piece.qd, effort, _GRAZE * dt)):
             copy_into(q_new, piece.q)
             copy_into(qd_new, piece.qd)
             continue  # the bias torque has changed with the velocities
         if left <= 0.0:  # the last piece ended in an event
             return 0.0
-        if rests:
-            apart(states_of_joints, (plant, memory, A, effort, piece))
-        else:
-            directions(piece.qd, piece.locked, piece.direction)
+        apart(states_of_joints, (plant, bias, A, effort, piece))
         _apply_friction(plant, effort, piece)
-        taken = _until_event(plant, loops, flex, memory, piece, left, dt, q_new, qd_new)
+        taken = _until_event(plant, piece, left, dt, q_new, qd_new)
         if taken < 0.0 or taken == np.inf:
             return -1.0 if taken < 0.0 else 0.0
         _stop_joints(plant, piece, q_new, qd_new)
@@ -145,9 +129,8 @@ def _margin(plant: PlantArrays, piece: Piece, q: Array, qd: Array) -> float:
 
 @helper
 def _until_event(
-    plant: PlantArrays, loops: Loops | None, flex: Flex | None, memory: Memory, piece: Piece, left: float, dt: float,
-    q_new: Array, qd_new: Array,
-) -> float:  # fmt: skip
+    plant: PlantArrays, piece: Piece, left: float, dt: float, q_new: Array, qd_new: Array
+) -> float:
     """Integrate the `left` rest of a step, or until just past its first event; the state there into q_new, qd_new.
 
     Returns the time taken, s; infinity where no event came, −1 where the motion is not determined. The time of an event
@@ -157,10 +140,10 @@ def _until_event(
     f_early = _margin(plant, piece, piece.q, piece.qd)
     f_late, kept = 0.0, 0
     for trial in range(80):
-        if flex is not None and flex.collocation:
-            moved = apart(gauss_legendre, (plant, flex, piece, dt - left, h, q_new, qd_new))
+        if plant.flex is not None and plant.flex.collocation:
+            moved = apart(gauss_legendre, (plant, plant.flex, piece, dt - left, h, q_new, qd_new))
         else:
-            moved = apart(runge_kutta, (plant, loops, flex, memory, piece, dt - left, h, q_new, qd_new))
+            moved = apart(runge_kutta, (plant, piece, dt - left, h, q_new, qd_new))
         if not moved:
             return -1.0
         f = _margin(plant, piece, q_new, qd_new)

@@ -8,25 +8,24 @@ from rne_dynamics.compiling.apart import apart
 from rne_dynamics.compiling.jit import kernel
 from rne_dynamics.dynamics.kinematics.configuration import integrate_configuration_kernel
 from rne_dynamics.model.inertia import Array
-from rne_dynamics.simulation.plant.arrays import BACKWARD, FORWARD, LOWER, UPPER, PlantArrays, without_loops_and_flex
-from rne_dynamics.simulation.plant.base_course import base_at
+from rne_dynamics.simulation.plant.arrays import BACKWARD, FORWARD, LOWER, UPPER, PlantArrays
+from rne_dynamics.simulation.plant.base_course import BASE, base_at
 from rne_dynamics.simulation.stepping.contact import impulses, kept_within_stops, response, rubs, stop_side
-from rne_dynamics.simulation.stepping.motion import memory_of
 from rne_dynamics.spatial.arrays import copy_into
 
 
 @kernel
 def semi_implicit_step(
-    given: PlantArrays, q: Array, qd: Array, effort: Array, dt: float, q_new: Array, qd_new: Array
+    plant: PlantArrays, q: Array, qd: Array, effort: Array, dt: float, q_new: Array, qd_new: Array
 ) -> bool:
     """One step from (q, qd) into (q_new, qd_new), which must be other arrays; False: the motion is not determined."""
-    n, plant, loops, flex = qd.shape[0], without_loops_and_flex(given), given.loops, given.flex
-    memory, A = memory_of(plant.topology.shape[0], q.shape[0], n), np.empty((n, n))
-    base_at(plant.base, 0.0, memory.base)
-    if not apart(response, (plant, loops, flex, memory, q, qd, dt, A)):
+    n, base = qd.shape[0], np.empty(BASE)
+    M, bias, A = np.empty((n, n)), np.empty(n), np.empty((n, n))
+    base_at(plant.base, 0.0, base)
+    if not apart(response, (plant, base, q, qd, dt, M, bias, A)):
         return False
-    apart(implicit_velocities, (plant, memory.M, memory.bias, A, q, qd, effort, dt, qd_new))
-    if loops is None and flex is None:
+    apart(implicit_velocities, (plant, M, bias, A, q, qd, effort, dt, qd_new))
+    if plant.loops is None and plant.flex is None:
         step = np.empty(n)
         for j in range(n):
             step[j] = dt * qd_new[j]

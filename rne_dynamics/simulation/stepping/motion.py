@@ -17,43 +17,13 @@ from rne_dynamics.dynamics.declared.arm import Arm
 from rne_dynamics.dynamics.newton_euler.newton_euler import inverse_dynamics_kernel
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.layout import ROTOR, VELOCITY_INDEX
-from rne_dynamics.simulation.plant.arrays import LOCK, VISCOUS, PlantArrays, without_loops_and_flex
-from rne_dynamics.simulation.plant.base_course import BASE
-from rne_dynamics.simulation.plant.bending import Flex, flexible_mass_and_bias
+from rne_dynamics.simulation.plant.arrays import LOCK, VISCOUS, PlantArrays
+from rne_dynamics.simulation.plant.bending import flexible_mass_and_bias
 from rne_dynamics.simulation.plant.configuration_rate import configuration_rate
-from rne_dynamics.simulation.plant.loops import Loops, closed_mass_and_bias
+from rne_dynamics.simulation.plant.loops import closed_mass_and_bias
 from rne_dynamics.spatial.arrays import copy_into
 from rne_dynamics.spatial.cholesky import scaled_cholesky_solve
 from rne_dynamics.straight_line.status import REFUSED
-
-
-class Memory(NamedTuple):
-    """Workspace of a step.
-
-    Parameters
-    ----------
-    work
-        For any kernel of the dynamics; shape (bodies, at least its columns).
-    M, bias
-        Mass matrix and bias torque last evaluated; shapes (n, n), (n,).
-    tau, qdd, qd_stage, qd_sum
-        Shape (n,).
-    rate, q_stage, q_sum
-        Shape (nq,).
-    base
-        Motion of the base at the time of an evaluation; shape (12,).
-    """
-
-    M: Array
-    bias: Array
-    tau: Array
-    qdd: Array
-    qd_stage: Array
-    qd_sum: Array
-    rate: Array
-    q_stage: Array
-    q_sum: Array
-    base: Array
 
 
 class Piece(NamedTuple):
@@ -79,73 +49,57 @@ class Piece(NamedTuple):
 
 
 @helper
-def memory_of(bodies: int, nq: int, n: int) -> Memory:
-    """Workspace for a plant of that size."""
-    return Memory(
-        np.empty((n, n)), np.empty(n), np.empty(n), np.empty(n), np.empty(n), np.empty(n), np.empty(nq),
-        np.empty(nq), np.empty(nq), np.empty(BASE),
-    )  # fmt: skip
-
-
-@helper
 def piece_of(nq: int, n: int) -> Piece:
     """Memory for a piece, no joint locked."""
     return Piece(np.empty(nq), np.empty(n), np.zeros(n, dtype=np.bool_), np.zeros(n), np.empty(n))
 
 
 @helper
+def _open_mass_and_bias(arm: Arm, q: Array, qd: Array, M: Array, bias: Array) -> None:
+    apart(inverse_dynamics_kernel, (arm, q, qd, np.zeros(qd.shape[0]), bias))
+    apart(mass_matrix_kernel, (arm, q, M))
+
+
+@helper
 def mass_and_bias(
-    plant: PlantArrays, loops: Loops | None, flex: Flex | None, memory: Memory, q: Array, qd: Array, implicit: float,
-    factor: Array,
-) -> bool:  # fmt: skip
-    """Fill M(q) and c(q, q̇) + g(q) − Jᵀ f of `memory`, the base moving as there; False: not determined.
+    plant: PlantArrays, base: Array, q: Array, qd: Array, implicit: float, M: Array, factor: Array, bias: Array
+) -> bool:
+    """Fill M(q) (n, n) and c(q, q̇) + g(q) − Jᵀ f (n,) on a base that moves so, (12,); False: not determined.
 
     `implicit` and `factor` as for `closed_mass_and_bias` and `flexible_mass_and_bias`.
     """
-    M, bias, base = memory.M, memory.bias, memory.base
-    if flex is not None:
-        flexible_mass_and_bias(flex, base, plant.wrenches, q, qd, implicit, M, factor, bias)
-        return True
-    if loops is not None:
-        return closed_mass_and_bias(loops, base, plant.wrenches, q, qd, implicit, M, factor, bias)
-    rest = memory.qdd
-    for j in range(qd.shape[0]):
-        rest[j] = 0.0
-    arm = Arm(plant.topology, plant.parameters, base, plant.wrenches)
-    apart(inverse_dynamics_kernel, (arm, q, qd, rest, bias))
-    apart(mass_matrix_kernel, (arm, q, M))
+    if plant.loops is not None:
+        return closed_mass_and_bias(plant.loops, base, plant.wrenches, q, qd, implicit, M, factor, bias)
+    if plant.flex is not None:
+        flexible_mass_and_bias(plant.flex, base, plant.wrenches, q, qd, implicit, M, factor, bias)
+    else:
+        _open_mass_and_bias(Arm(plant.topology, plant.parameters, base, plant.wrenches), q, qd, M, bias)
     return True
 
 
 @helper
-def mass_scale(
-    plant: PlantArrays, loops: Loops | None, flex: Flex | None, memory: Memory, q: Array, scale: Array
-) -> None:
+def mass_scale(plant: PlantArrays, q: Array, scale: Array) -> None:
     """Size of the terms of M's diagonal for `scaled_cholesky_solve`, after `mass_and_bias`; 0 for modes."""
     for j in range(scale.shape[0]):
         scale[j] = 0.0
-    if loops is None:
-        joints = q.shape[0] if flex is None else flex.packed.joints
+    if plant.loops is None:
+        joints = q.shape[0] if plant.flex is None else plant.flex.packed.joints
         apart(inertia_scale_kernel, (plant.topology, plant.parameters, q[:joints], scale[:joints]))
         return
-    tree, T = np.empty(loops.posture.shape[0]), loops.T
-    apart(inertia_scale_kernel, (plant.topology, plant.parameters, loops.posture, tree))
+    tree, T = np.empty(plant.loops.posture.shape[0]), plant.loops.T
+    apart(inertia_scale_kernel, (plant.topology, plant.parameters, plant.loops.posture, tree))
     for i in range(tree.shape[0]):
         for j in range(scale.shape[0]):
             scale[j] += tree[i] * T[i, j] * T[i, j]
 
 
 @helper
-def _lock(M: Array, tau: Array, scale: Array, locked: NDArray[np.bool_]) -> None:
-    """Replace the rows of locked joints in M q̈ = τ by q̈ = 0."""
-    n = tau.shape[0]
-    for j in range(n):
-        if locked[j]:
-            tau[j] = 0.0
-            for k in range(n):
-                M[j, k] = 0.0
-                M[k, j] = 0.0
-            M[j, j], scale[j] = 1.0, 1.0
+def _solve(M: Array, tau: Array, bias: Array, lock: Array, qdd: Array) -> int:
+    """(M + lock) q̈ = τ − bias, in place of M, τ and of `mass_scale` in `qdd`; −1, or what moves no inertia."""
+    for j in range(tau.shape[0]):
+        tau[j] -= bias[j]
+        M[j, j] += lock[j]
+    return scaled_cholesky_solve(M, tau, qdd, qdd)
 
 
 @kernel
@@ -157,14 +111,10 @@ def locked_forward(arm: Arm, mimic: bool, q: Array, qd: Array, tau: Array, lock:
     topology, parameters, base, loads = arm
     if mimic:
         n = qd.shape[0]
-        M, left = np.empty((n, n)), np.empty(n)
-        apart(inverse_dynamics_kernel, (arm, q, qd, np.zeros(n), left))
-        apart(mass_matrix_kernel, (arm, q, M))
+        M, bias = np.empty((n, n)), np.empty(n)
+        _open_mass_and_bias(arm, q, qd, M, bias)
         apart(inertia_scale_kernel, (topology, parameters, q, qdd))
-        for j in range(n):
-            left[j] = tau[j] - left[j]
-            M[j, j] += lock[j]
-        return scaled_cholesky_solve(M, left, qdd, qdd)
+        return _solve(M, tau.copy(), bias, lock, qdd)
     heavy = parameters.copy()
     for i in range(topology.shape[0]):
         heavy[i, ROTOR] += lock[topology[i, VELOCITY_INDEX]]
@@ -173,55 +123,47 @@ def locked_forward(arm: Arm, mimic: bool, q: Array, qd: Array, tau: Array, lock:
 
 @kernel
 def accelerations(
-    plant: PlantArrays, loops: Loops | None, flex: Flex | None, memory: Memory, q: Array, qd: Array, drive: Array,
-    locked: NDArray[np.bool_],
-) -> bool:  # fmt: skip
-    """Fill `memory.qdd` under the torque `drive` less viscous friction, the base moving as in `memory.base`.
+    plant: PlantArrays, base: Array, q: Array, qd: Array, drive: Array, locked: NDArray[np.bool_], qdd: Array
+) -> bool:
+    """Fill `qdd` under the torque `drive` less viscous friction, on a base that moves so, (12,).
 
     Locked joints do not accelerate. False where the motion is not determined.
     """
-    n, tau, qdd = qd.shape[0], memory.tau, memory.qdd
+    n = qd.shape[0]
+    tau, lock = np.empty(n), np.zeros(n)
     for j in range(n):
         tau[j] = drive[j] - plant.joints[j, VISCOUS] * qd[j]
-    if loops is None and flex is None:
-        lock = np.zeros(n)
-        for j in range(n):
-            if locked[j]:
-                lock[j] = LOCK
+        if locked[j]:
+            lock[j] = LOCK
+    if plant.loops is None and plant.flex is None:
         if plant.code == 0 or call(plant.code, (q, qd, tau, lock, plant.wrenches, qdd)) & REFUSED != 0:
-            arm = Arm(plant.topology, plant.parameters, memory.base, plant.wrenches)
+            arm = Arm(plant.topology, plant.parameters, base, plant.wrenches)
             if apart(locked_forward, (arm, plant.mimic, q, qd, tau, lock, qdd)) >= 0:
                 return False
-        for j in range(n):
-            if locked[j]:
-                qdd[j] = 0.0
-        return True
-    if not mass_and_bias(plant, loops, flex, memory, q, qd, 0.0, memory.M):
-        return False
-    mass_scale(plant, loops, flex, memory, q, qdd)
+    else:
+        M, bias = np.empty((n, n)), np.empty(n)
+        if not mass_and_bias(plant, base, q, qd, 0.0, M, M, bias):
+            return False
+        mass_scale(plant, q, qdd)
+        if _solve(M, tau, bias, lock, qdd) >= 0:
+            return False
     for j in range(n):
-        tau[j] -= memory.bias[j]
-    _lock(memory.M, tau, qdd, locked)
-    return bool(scaled_cholesky_solve(memory.M, tau, qdd, qdd) < 0)
+        if locked[j]:
+            qdd[j] = 0.0
+    return True
 
 
 @helper
-def position_rate(plant: PlantArrays, loops: Loops | None, flex: Flex | None, q: Array, qd: Array, rate: Array) -> None:
+def position_rate(plant: PlantArrays, q: Array, qd: Array, rate: Array) -> None:
     """Fill dq/dt (nq,)."""
-    if loops is None and flex is None:
+    if plant.loops is None and plant.flex is None:
         configuration_rate(plant.topology, q, qd, rate)
     else:
         copy_into(rate, qd)
 
 
 @kernel
-def rates(given: PlantArrays, q: Array, qd: Array, drive: Array, rate: Array, qdd: Array) -> bool:
+def rates(plant: PlantArrays, q: Array, qd: Array, drive: Array, rate: Array, qdd: Array) -> bool:
     """Fill dq/dt (nq,) and q̈ (n,) with no joint locked and the base at the step's begin; False: not determined."""
-    n, plant, loops, flex = qd.shape[0], without_loops_and_flex(given), given.loops, given.flex
-    memory = memory_of(plant.topology.shape[0], q.shape[0], n)
-    for k in range(BASE):
-        memory.base[k] = plant.base[k]
-    position_rate(plant, loops, flex, q, qd, rate)
-    determined = accelerations(plant, loops, flex, memory, q, qd, drive, np.zeros(n, dtype=np.bool_))
-    copy_into(qdd, memory.qdd)
-    return determined
+    position_rate(plant, q, qd, rate)
+    return accelerations(plant, plant.base, q, qd, drive, np.zeros(qd.shape[0], dtype=np.bool_), qdd)

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from rne_dynamics.compiling.jit import helper, kernel
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.simulation.plant.arrays import PlantArrays
-from rne_dynamics.simulation.plant.base_course import base_at
-from rne_dynamics.simulation.plant.bending import Flex
+from rne_dynamics.simulation.plant.base_course import BASE, base_at
 from rne_dynamics.simulation.plant.configuration_rate import normalize_quaternions
-from rne_dynamics.simulation.plant.loops import Loops
-from rne_dynamics.simulation.stepping.motion import Memory, Piece, accelerations, position_rate
+from rne_dynamics.simulation.stepping.motion import Piece, accelerations, position_rate
 
 #: Of each stage: its time, the way from the start to the next stage, and its weight, as parts of the step (the weights
 #: as sixths).
@@ -40,23 +40,22 @@ def first_stage(start: Array, there: Array, total: Array) -> None:
 
 
 @kernel
-def runge_kutta(
-    plant: PlantArrays, loops: Loops | None, flex: Flex | None, memory: Memory, piece: Piece, elapsed: float, h: float,
-    q_new: Array, qd_new: Array,
-) -> bool:  # fmt: skip
+def runge_kutta(plant: PlantArrays, piece: Piece, elapsed: float, h: float, q_new: Array, qd_new: Array) -> bool:
     """A step of length `h` that begins `elapsed` seconds after the one `plant.base` is for; False: not determined."""
-    q, qd = memory.q_stage, memory.qd_stage
-    first_stage(piece.q, q, memory.q_sum)
-    first_stage(piece.qd, qd, memory.qd_sum)
+    q, q_sum, rate = np.empty(q_new.shape[0]), np.empty(q_new.shape[0]), np.empty(q_new.shape[0])
+    qd, qd_sum, qdd = np.empty(qd_new.shape[0]), np.empty(qd_new.shape[0]), np.empty(qd_new.shape[0])
+    base = np.empty(BASE)
+    first_stage(piece.q, q, q_sum)
+    first_stage(piece.qd, qd, qd_sum)
     for stage in range(4):
-        base_at(plant.base, elapsed + TIMES[stage] * h, memory.base)
-        if not accelerations(plant, loops, flex, memory, q, qd, piece.drive, piece.locked):
+        base_at(plant.base, elapsed + TIMES[stage] * h, base)
+        if not accelerations(plant, base, q, qd, piece.drive, piece.locked, qdd):
             return False
-        position_rate(plant, loops, flex, q, qd, memory.rate)
-        add_stage(stage, h, piece.q, memory.rate, q, memory.q_sum)
-        add_stage(stage, h, piece.qd, memory.qdd, qd, memory.qd_sum)
-    end_of_step(h, piece.q, memory.q_sum, q_new)
-    end_of_step(h, piece.qd, memory.qd_sum, qd_new)
-    if loops is None and flex is None:
+        position_rate(plant, q, qd, rate)
+        add_stage(stage, h, piece.q, rate, q, q_sum)
+        add_stage(stage, h, piece.qd, qdd, qd, qd_sum)
+    end_of_step(h, piece.q, q_sum, q_new)
+    end_of_step(h, piece.qd, qd_sum, qd_new)
+    if plant.loops is None and plant.flex is None:
         normalize_quaternions(plant.topology, q_new)
     return True

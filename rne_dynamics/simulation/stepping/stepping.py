@@ -13,7 +13,7 @@ from rne_dynamics.errors import SimulationError
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.mechanism import Mechanism
 from rne_dynamics.simulation.plant.arrays import NO_WRENCH, PlantArrays
-from rne_dynamics.simulation.plant.coordinates import Coordinates, finite_vector, writable
+from rne_dynamics.simulation.plant.coordinates import Coordinates, finite_vector
 from rne_dynamics.simulation.plant.loops import assemble_ahead
 from rne_dynamics.simulation.plant.plant import ArmPlant
 from rne_dynamics.simulation.plant.state import State
@@ -132,9 +132,7 @@ def unchecked_step(
         return tree_step(plant, state, effort, dt, method == "semi_implicit", loads, joints)
     arrays = plant.arrays(state, plant.base_over(state.t, dt), loads, joints, collocation=method == "gauss")
     z, zd = coordinates.pack(state)
-    push = writable(effort)
-    if len(zd) > len(effort):
-        push = np.concatenate([effort, np.zeros(len(zd) - len(effort))])
+    push = np.concatenate([effort, np.zeros(len(zd) - len(effort))])
     left = dt
     while method != "semi_implicit":
         z_new, zd_new = np.empty_like(z), np.empty_like(zd)

@@ -11,9 +11,7 @@ from rne_dynamics.dynamics.composite.mass_matrix import mass_matrix_kernel
 from rne_dynamics.dynamics.declared.arm import Arm
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.simulation.plant.arrays import VISCOUS, PlantArrays
-from rne_dynamics.simulation.plant.bending import Flex, stiff_modes
-from rne_dynamics.simulation.plant.loops import Loops
-from rne_dynamics.simulation.stepping.motion import Memory
+from rne_dynamics.simulation.plant.bending import stiff_modes
 from rne_dynamics.spatial.cholesky import scaled_cholesky_solve
 
 #: Decay rate of viscous friction, or frequency of a mode, times step above which an implicit step takes over (the
@@ -33,37 +31,35 @@ def damped(joints: Array) -> bool:
 
 
 @helper
-def inverse_needed(plant: PlantArrays, loops: Loops | None, flex: Flex | None) -> bool:
+def inverse_needed(plant: PlantArrays) -> bool:
     """Whether `too_stiff` reads M⁻¹. Collocation steps any stiffness, and open arms have `viscous_rate`."""
-    if loops is not None:
-        return loops.damped or damped(plant.joints)
-    return flex is not None and not flex.collocation
+    if plant.loops is not None:
+        return plant.loops.damped or damped(plant.joints)
+    return plant.flex is not None and not plant.flex.collocation
 
 
 @helper
-def too_stiff(
-    plant: PlantArrays, loops: Loops | None, flex: Flex | None, memory: Memory, q: Array, A: Array, dt: float
-) -> int:
+def too_stiff(plant: PlantArrays, q: Array, A: Array, dt: float) -> int:
     """Whether a mode or the decay by viscous friction is too FAST for a step of `dt`.
 
     `A` is M⁻¹, with flexible links J⁻¹; read where it is `inverse_needed`.
     """
-    rate = 0.0
-    if loops is None and flex is None:
+    rate, loops = 0.0, plant.loops
+    if loops is None and plant.flex is None:
         if damped(plant.joints):
-            arm = Arm(plant.topology, plant.parameters, memory.base, plant.wrenches)
+            arm = Arm(plant.topology, plant.parameters, plant.base, plant.wrenches)
             rate = viscous_rate(arm, plant.joints[:, VISCOUS], q)
             if rate < 0.0:
                 return NOT_DETERMINED
-    elif inverse_needed(plant, loops, flex):
+    elif inverse_needed(plant):
         n = A.shape[0]
         for j in range(n):
             rate += plant.joints[j, VISCOUS] * A[j, j]
             if loops is not None:
                 for k in range(n):
                     rate += loops.damping[j, k] * A[k, j]
-        if flex is not None:
-            return FAST if stiff_modes(flex, A, rate, dt, STIFF) else SLOW
+        if plant.flex is not None:
+            return FAST if stiff_modes(plant.flex, A, rate, dt, STIFF) else SLOW
     return FAST if rate * dt > STIFF else SLOW
 
 
