@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Literal
 
@@ -77,16 +77,15 @@ class Samples:
                 rows[:, names.index(name)] = self._rows(factor, (), f"the mass factor of {name!r}")
         else:
             rows = self._rows_or_columns(factors, len(names), "the mass factors")
-        samples = self
-        for owner, robot in self._owners(of):
-            parameters = samples._all(getattr(samples, owner).parameters)
+
+        def scale(parameters: Array, robot: RobotModel) -> None:
             for k, (body, mass, moment, inertia) in enumerate(zip(*robot.link_inertias, strict=True)):
                 if body >= 0:
                     more = rows[:, k] - 1.0
                     _add(parameters[:, body], more * mass, np.multiply.outer(more, moment),
                          np.multiply.outer(more, inertia))  # fmt: skip
-            samples = samples._with(owner, parameters=parameters)
-        return samples
+
+        return self._changed(of, "parameters", scale)
 
     def with_payload(
         self,
@@ -104,30 +103,26 @@ class Samples:
         """
         m, c = self._rows(mass, (), "the payload's mass"), self._rows(com, (3,), "the payload's com")
         about = self._rows(np.zeros((3, 3)) if np.ndim(inertia) == 0 else inertia, (3, 3), "the payload's inertia")
-        samples = self
-        for owner, robot in self._owners(of):
+
+        def load(parameters: Array, robot: RobotModel) -> None:
             frame = robot.link(link)
-            if frame.body < 0:
-                continue  # on the base: it moves nothing
-            centre = c @ frame.rotation.T + frame.position
-            square = np.einsum("si,si->s", centre, centre)[:, None, None] * np.eye(3)
-            origin = frame.rotation @ about @ frame.rotation.T + m[:, None, None] * (
-                square - centre[:, :, None] * centre[:, None, :]
-            )
-            parameters = samples._all(getattr(samples, owner).parameters)
-            _add(parameters[:, frame.body], m, m[:, None] * centre, origin)
-            samples = samples._with(owner, parameters=parameters)
-        return samples
+            if frame.body >= 0:  # on the base it moves nothing
+                centre = c @ frame.rotation.T + frame.position
+                square = np.einsum("si,si->s", centre, centre)[:, None, None] * np.eye(3)
+                origin = frame.rotation @ about @ frame.rotation.T + m[:, None, None] * (
+                    square - centre[:, :, None] * centre[:, None, :]
+                )
+                _add(parameters[:, frame.body], m, m[:, None] * centre, origin)
+
+        return self._changed(of, "parameters", load)
 
     def with_rotors_scaled(self, factors: ArrayLike, *, of: Of = "plant") -> Samples:
         """Reflected rotor inertias times a factor: of all joints, (S,), or of each body's, (S, bodies)."""
-        samples = self
-        for owner, robot in self._owners(of):
-            rows = self._rows_or_columns(factors, robot.bodies, "the rotor factors")
-            parameters = samples._all(getattr(samples, owner).parameters)
-            parameters[:, :, ROTOR] *= rows
-            samples = samples._with(owner, parameters=parameters)
-        return samples
+
+        def scale(parameters: Array, robot: RobotModel) -> None:
+            parameters[:, :, ROTOR] *= self._rows_or_columns(factors, robot.bodies, "the rotor factors")
+
+        return self._changed(of, "parameters", scale)
 
     def with_friction_scaled(self, factors: ArrayLike, *, of: Of = "plant") -> Samples:
         """Viscous and Coulomb friction times a factor: of all joints, (S,), or of each, (S, n).
@@ -153,12 +148,11 @@ class Samples:
     def with_gravity(self, gravity: ArrayLike, *, of: Of = "plant") -> Samples:
         """Gravity in the base's axes, (S, 3), m/s²: another place, or a tilted base."""
         rows = self._rows(gravity, (3,), "gravity")
-        samples = self
-        for owner, _ in self._owners(of):
-            base = self._all(getattr(self, owner).base)
+
+        def turn(base: Array, _: RobotModel) -> None:
             base[:, 6:9] = -rows
-            samples = samples._with(owner, base=base)
-        return samples
+
+        return self._changed(of, "base", turn)
 
     def with_gains(
         self,
@@ -179,6 +173,15 @@ class Samples:
         if of not in ("plant", "model", "both"):
             raise ArgumentError(f"of is {of!r}; it must be 'plant', 'model' or 'both'")
         return [("plants", self.robot)] * (of != "model") + [("laws", self.model)] * (of != "plant")
+
+    def _changed(self, of: Of, field: str, change: Callable[[Array, RobotModel], None]) -> Samples:
+        """With an array of arms, models or both changed in place, one row a sample."""
+        samples = self
+        for owner, robot in self._owners(of):
+            rows = self._all(getattr(getattr(samples, owner), field))
+            change(rows, robot)
+            samples = samples._with(owner, **{field: rows})
+        return samples
 
     def _with(self, owner: str, **arrays: Array) -> Samples:
         """With other arrays in the field `owner`."""
