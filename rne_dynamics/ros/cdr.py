@@ -61,23 +61,15 @@ def deserialised(data: bytes, kind: type, refused: Callable[[str], Exception]) -
 
 
 class JointStateLayout(NamedTuple):
-    """Offsets of the fields in a serialised sensor_msgs/JointState.
+    """Offsets of the fields in a serialised sensor_msgs/JointState."""
 
-    Parameters
-    ----------
-    size
-        Size of the message, bytes.
-    fixed
-        Bytes that another message must have too, to have this layout: all but stamp, numbers and padding.
-    names
-        Of the joints.
-    position, velocity, effort
-        The lists of numbers.
-    """
-
+    #: Size of the message, bytes.
     size: int
+    #: Bytes that another message must have too, to have this layout: all but stamp, numbers and padding.
     fixed: tuple[slice, ...]
+    #: Of the joints.
     names: tuple[bytes, ...]
+    #: The lists of numbers.
     position: slice
     velocity: slice
     effort: slice

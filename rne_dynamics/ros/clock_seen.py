@@ -23,40 +23,27 @@ LOOP = "_loop"
 
 
 class ClockSeen(NamedTuple):
-    """One acknowledgement; the message holds these numbers in this order.
+    """One acknowledgement; the message holds these numbers in this order."""
 
-    Parameters
-    ----------
-    node
-        The sender: `number_of` the node's full name.
-    time
-        The last simulated time that the node has acted on, ns.
-    states
-        Number of joint states, and of commands to the gate, processed since it was configured.
-    efforts
-        Number of efforts sent since then: the publication sequence number of the last one.
-    mode
-        Its mode, as its place in `MODES`.
-    stamp
-        Stamp of the last processed joint state, ns.
-    target
-        Where the efforts go: `number_of` the topic.
-    source, commands
-        Of the gate, where its commands come from, likewise, and the publication sequence number of the last one; 0 of
-        a controller.
-    setpoints
-        Number of setpoints processed since it was configured, followed or not.
-    """
-
+    #: The sender: `number_of` the node's full name.
     node: int
+    #: The last simulated time that the node has acted on, ns.
     time: int
+    #: Number of joint states, and of commands to the gate, processed since it was configured.
     states: int
+    #: Number of efforts sent since then: the publication sequence number of the last one.
     efforts: int
+    #: Its mode, as its place in `MODES`.
     mode: int
+    #: Stamp of the last processed joint state, ns.
     stamp: int
+    #: Where the efforts go: `number_of` the topic.
     target: int
+    #: Of the gate, where its commands come from, likewise, and the publication sequence number of the last one; 0 of a
+    #: controller.
     source: int = 0
     commands: int = 0
+    #: Number of setpoints processed since it was configured, followed or not.
     setpoints: int = 0
 
 

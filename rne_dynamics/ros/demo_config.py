@@ -25,20 +25,14 @@ class ArmConfig:
 
     The simulated arm has the payload and the gravity of the controller's model. Terms that the hardware compensates
     are left out of it, as they are in efforts; other parameters of hardware are left out of the controller.
-
-    Parameters
-    ----------
-    file
-        For messages.
-    controller, simulator
-        As the file has them, unchecked: the nodes check them.
-    left_out
-        Parameters of hardware that were left out.
     """
 
+    #: For messages.
     file: str
+    #: As the file has them, unchecked: the nodes check them.
     controller: Mapping[str, Any]
     simulator: Mapping[str, Any]
+    #: Parameters of hardware that were left out.
     left_out: tuple[str, ...] = ()
 
     @classmethod

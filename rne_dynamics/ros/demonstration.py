@@ -40,17 +40,11 @@ RESET_ATTEMPTS, RESET_ANSWER = 5, 3.0
 
 @dataclass(frozen=True, eq=False)
 class Run:
-    """A sequence of moves, each from the end of the one before; the last ends where the first starts.
+    """A sequence of moves, each from the end of the one before; the last ends where the first starts."""
 
-    Parameters
-    ----------
-    moves
-        The motions.
-    settle
-        Time at rest after each, s.
-    """
-
+    #: The motions.
     moves: tuple[Quintic | SampledTrajectory, ...]
+    #: Time at rest after each, s.
     settle: float = SETTLE
 
     @property
@@ -61,44 +55,29 @@ class Run:
 
 @dataclass(frozen=True, eq=False)
 class Session:
-    """Robot, motions and settings of a session.
+    """Robot, motions and settings of a session."""
 
-    Parameters
-    ----------
-    robot
-        The parameters of the nodes that describe the robot.
-    joints
-        Names, in the order of the vectors.
-    start
-        Start position, (n,).
-    runs
-        The motions. The simulator is reset before each but the first, so that all begin alike, at rest.
-    effort_limit
-        For the controller, (n,).
-    rate
-        Joint states per second.
-    bandwidth
-        Of the error's decay, rad/s: p = ω², d = 2ω on every joint.
-    flexible
-        Whether to listen to deflections.
-    lockstep
-        Whether simulated time waits for the controller; otherwise both run in real time.
-    record
-        File to record the topics in, .mcap; none if empty.
-    config
-        Parameters for both nodes, among them the controller's gains and limits, instead of the demo's own.
-    """
-
+    #: The parameters of the nodes that describe the robot.
     robot: dict[str, str]
+    #: Names, in the order of the vectors.
     joints: tuple[str, ...]
+    #: Start position, (n,).
     start: Array
+    #: The motions. The simulator is reset before each but the first, so that all begin alike, at rest.
     runs: tuple[Run, ...]
+    #: For the controller, (n,).
     effort_limit: Array
+    #: Joint states per second.
     rate: float
+    #: Of the error's decay, rad/s: p = ω², d = 2ω on every joint.
     bandwidth: float
+    #: Whether to listen to deflections.
     flexible: bool = False
+    #: Whether simulated time waits for the controller; otherwise both run in real time.
     lockstep: bool = True
+    #: File to record the topics in, .mcap; none if empty.
     record: str = ""
+    #: Parameters for both nodes, among them the controller's gains and limits, instead of the demo's own.
     config: ArmConfig | None = None
 
 

@@ -21,21 +21,14 @@ if TYPE_CHECKING:  # beams and mode shapes take long to import
 
 @dataclass(frozen=True, eq=False)
 class DescribedRobot:
-    """A robot and the joints that were locked out of it.
+    """A robot and the joints that were locked out of it."""
 
-    Parameters
-    ----------
-    robot
-        Without payload; of a mechanism the posture is exact. Of an arm with flexible links a controller takes the
-        rigid one, `robot.rigid`.
-    locked
-        Where the joints are that `joints` left out, by name; rad or m.
-    free
-        The links and joints before any were locked, with the rigid links of an arm that has flexible ones.
-    """
-
+    #: Without payload; of a mechanism the posture is exact. Of an arm with flexible links a controller takes the rigid
+    #: one, `robot.rigid`.
     robot: AnyRobot
+    #: Where the joints are that `joints` left out, by name; rad or m.
     locked: dict[str, float]
+    #: The links and joints before any were locked, with the rigid links of an arm that has flexible ones.
     free: KinematicTree
 
 

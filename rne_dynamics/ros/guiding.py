@@ -40,32 +40,21 @@ Progress = Callable[[str, float], None]
 
 @dataclass(frozen=True, eq=False)
 class Guidance:
-    """Robot, pushes and settings of a session.
+    """Robot, pushes and settings of a session."""
 
-    Parameters
-    ----------
-    config
-        Parameters of both nodes; what the session itself needs is added.
-    settings
-        What the controller makes of them.
-    friction
-        Whether the arm has its joint friction.
-    start
-        Start position, (n,).
-    pushes
-        What is applied.
-    seconds
-        Time that is recorded, simulated s.
-    rate
-        Joint states per second.
-    """
-
+    #: Parameters of both nodes; what the session itself needs is added.
     config: ArmConfig
+    #: What the controller makes of them.
     settings: Settings
+    #: Whether the arm has its joint friction.
     friction: bool
+    #: Start position, (n,).
     start: Array
+    #: What is applied.
     pushes: tuple[Push, ...]
+    #: Time that is recorded, simulated s.
     seconds: float
+    #: Joint states per second.
     rate: float
 
     @property
@@ -76,27 +65,18 @@ class Guidance:
 
 @dataclass(frozen=True, eq=False)
 class GuidedRun:
-    """What happened in a session.
+    """What happened in a session."""
 
-    Parameters
-    ----------
-    recording
-        The topics, its only begin the beginning of the pushes' times; None if the arm was not guided.
-    states
-        States of the controller, in their order.
-    message
-        The controller's last report: why it stopped the arm, or why it refuses motion.
-    limited, limit
-        Number of efforts that it limited while it was pushed, and its words on the last one.
-    refused, refusal
-        Number of joint states that it refused meanwhile, and its words on the last one.
-    """
-
+    #: The topics, its only begin the beginning of the pushes' times; None if the arm was not guided.
     recording: Recording | None
+    #: States of the controller, in their order.
     states: tuple[str, ...]
+    #: The controller's last report: why it stopped the arm, or why it refuses motion.
     message: str
+    #: Number of efforts that it limited while it was pushed, and its words on the last one.
     limited: int = 0
     limit: str = ""
+    #: Number of joint states that it refused meanwhile, and its words on the last one.
     refused: int = 0
     refusal: str = ""
 

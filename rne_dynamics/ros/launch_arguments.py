@@ -27,20 +27,13 @@ class LaunchArgument:
 
 @dataclass(frozen=True)
 class Driver:
-    """Topics of one driver, relative to the namespace of the nodes.
+    """Topics of one driver, relative to the namespace of the nodes."""
 
-    Parameters
-    ----------
-    joint_states
-        Where it publishes sensor_msgs/JointState at its full rate.
-    efforts
-        Where its effort controller takes std_msgs/Float64MultiArray.
-    drives
-        Where it reports whether its drives act, std_msgs/Bool; empty if it has no such topic.
-    """
-
+    #: Where it publishes sensor_msgs/JointState at its full rate.
     joint_states: str = "joint_states"
+    #: Where its effort controller takes std_msgs/Float64MultiArray.
     efforts: str = "effort_controller/commands"
+    #: Where it reports whether its drives act, std_msgs/Bool; empty if it has no such topic.
     drives: str = ""
 
 

@@ -13,114 +13,73 @@ from rne_dynamics.ros.parameters import Values
 
 
 class Command(NamedTuple):
-    """A call of a method in the other process: of the control loop, or, as a report, of the controller's node.
+    """A call of a method in the other process: of the control loop, or, as a report, of the controller's node."""
 
-    Parameters
-    ----------
-    number
-        Returned with the answer; 0 for no answer.
-    name, arguments
-        Of the method.
-    """
-
+    #: Returned with the answer; 0 for no answer.
     number: int
+    #: Of the method.
     name: str
     arguments: tuple[Any, ...]
 
 
 @dataclass(frozen=True, eq=False)
 class Setup:
-    """Everything that the loop is built from.
+    """Everything that the loop is built from."""
 
-    Parameters
-    ----------
-    settings
-        Laws and limits.
-    name, namespace
-        Of the loop's own node.
-    topics
-        Full name of each topic, remapped as for the controller, by its name in the code.
-    joints, others
-        Controlled joints in the order of the effort commands; and others whose positions are requested sometimes.
-    scale
-        What is sent for each N·m or N, shape (n,), in the model's order.
-    simulated
-        Whether time is that of ``/clock``.
-    values
-        All parameters of the controller.
-    """
-
+    #: Laws and limits.
     settings: Settings
+    #: Of the loop's own node.
     name: str
     namespace: str
+    #: Full name of each topic, remapped as for the controller, by its name in the code.
     topics: Mapping[str, str]
+    #: Controlled joints in the order of the effort commands; and others whose positions are requested sometimes.
     joints: tuple[str, ...]
     others: tuple[str, ...]
+    #: What is sent for each N·m or N, shape (n,), in the model's order.
     scale: Array
+    #: Whether time is that of ``/clock``.
     simulated: bool
+    #: All parameters of the controller.
     values: Values
 
 
-
 class Present(NamedTuple):
-    """The state against which a new trajectory is checked.
+    """The state against which a new trajectory is checked."""
 
-    Parameters
-    ----------
-    stamp, now
-        Of the last joint state, ns; and the present time, s of the loop's clock.
-    followed
-        The reference when the trajectory begins.
-    rate, slope
-        Of path time, as for `Motion.begin`.
-    posture
-        As `Supervisor.posture`.
-    delay
-        Of the loop, as measured, s; NaN where it is not known.
-    """
-
+    #: Of the last joint state, ns; and the present time, s of the loop's clock.
     stamp: int
     now: float
+    #: The reference when the trajectory begins.
     followed: Reference
+    #: Of path time, as for `Motion.begin`.
     rate: float
     slope: float
+    #: As `Supervisor.posture`.
     posture: Array | None
+    #: Of the loop, as measured, s; NaN where it is not known.
     delay: float
 
 
 class Answer(NamedTuple):
-    """The result of a command.
+    """The result of a command."""
 
-    Parameters
-    ----------
-    number
-        Of the command.
-    value
-        Result of the method.
-    refusal
-        Text of the `RneDynamicsError` that it raised; empty for none.
-    crash
-        Traceback of any other exception; empty for none.
-    """
-
+    #: Of the command.
     number: int
+    #: Result of the method.
     value: object
+    #: Text of the `RneDynamicsError` that it raised; empty for none.
     refusal: str = ""
+    #: Traceback of any other exception; empty for none.
     crash: str = ""
 
 
 class Snapshot(NamedTuple):
-    """Reference and measured state, several times a second, for feedback and reports.
+    """Reference and measured state, several times a second, for feedback and reports."""
 
-    Parameters
-    ----------
-    stamp
-        Of the last joint state, ns.
-    reference, q, qd
-        Reference and measured state, in the turns that the driver reports; each (n,).
-    """
-
+    #: Of the last joint state, ns.
     stamp: int
+    #: Reference and measured state, in the turns that the driver reports; each (n,).
     reference: Reference
     q: Array
     qd: Array

@@ -24,48 +24,31 @@ def only(*values: object) -> Callable[[object], bool]:
 
 @dataclass(frozen=True)
 class ParameterAlias:
-    """One parameter of another controller.
+    """One parameter of another controller."""
 
-    Parameters
-    ----------
-    name
-        As that controller names it; ``{joint}`` stands for every controlled joint.
-    ours
-        Our parameter with the same meaning; empty for none.
-    negated
-        Whether our parameter has the opposite sign.
-    accepts
-        Without such a parameter: the values that ask for what this controller does anyway.
-    does
-        What this controller does instead, a clause.
-    """
-
+    #: As that controller names it; ``{joint}`` stands for every controlled joint.
     name: str
+    #: Our parameter with the same meaning; empty for none.
     ours: str = ""
+    #: Whether our parameter has the opposite sign.
     negated: bool = False
+    #: Without such a parameter: the values that ask for what this controller does anyway.
     accepts: Callable[[Any], bool] = any_value
+    #: What this controller does instead, a clause.
     does: str = ""
 
 
 @dataclass(frozen=True)
 class Translation:
-    """Settings under names of another controller, translated.
+    """Settings under names of another controller, translated."""
 
-    Parameters
-    ----------
-    names
-        All such names that were found.
-    aliases
-        Their labels and values by our names.
-    without_effect
-        Settings without effect, for the log.
-    faults
-        Reasons why others are refused.
-    """
-
+    #: All such names that were found.
     names: frozenset[str]
+    #: Their labels and values by our names.
     aliases: Mapping[str, Sequence[tuple[str, object]]]
+    #: Settings without effect, for the log.
     without_effect: tuple[str, ...]
+    #: Reasons why others are refused.
     faults: tuple[str, ...]
 
     def agreed(

@@ -30,42 +30,28 @@ _KINDS = {bool: "true or false", int: "an integer", float: "a number", str: "a s
 
 @dataclass(frozen=True)
 class Parameter:
-    """One parameter of a node; in the name ``{joint}`` stands for every controlled joint.
+    """One parameter of a node; in the name ``{joint}`` stands for every controlled joint."""
 
-    Parameters
-    ----------
-    name
-        As in YAML, with dots.
-    default
-        Its type is the parameter's type: bool, int, float, str, or a tuple with elements of type `kind`.
-    description
-        Its meaning, one sentence.
-    unit
-        SI unit, empty for pure numbers.
-    lower, upper
-        Bounds of numbers (of each number in a list), both allowed.
-    choices
-        The strings allowed (in a list: each), any if empty.
-    length
-        The lengths allowed for a list, any if empty.
-    kind
-        Type of the elements of a list; read from `default` otherwise.
-    read_only
-        Set only when the node starts.
-    at_configure
-        Read when the node is configured; until it is cleaned up another value is refused.
-    """
-
+    #: As in YAML, with dots.
     name: str
+    #: Its type is the parameter's type: bool, int, float, str, or a tuple with elements of type `kind`.
     default: Value
+    #: Its meaning, one sentence.
     description: str
+    #: SI unit, empty for pure numbers.
     unit: str = ""
+    #: Bounds of numbers (of each number in a list), both allowed.
     lower: float = -math.inf
     upper: float = math.inf
+    #: The strings allowed (in a list: each), any if empty.
     choices: tuple[str, ...] = ()
+    #: The lengths allowed for a list, any if empty.
     length: tuple[int, ...] = ()
+    #: Type of the elements of a list; read from `default` otherwise.
     kind: type[bool] | type[int] | type[float] | type[str] | None = None
+    #: Set only when the node starts.
     read_only: bool = False
+    #: Read when the node is configured; until it is cleaned up another value is refused.
     at_configure: bool = False
 
     @property

@@ -24,23 +24,15 @@ if TYPE_CHECKING:
 
 
 class PrivatePart(NamedTuple):
-    """One undocumented part of rclpy.
+    """One undocumented part of rclpy."""
 
-    Parameters
-    ----------
-    name
-        Of the part, as rclpy spells it.
-    members
-        Its attributes that are used.
-    use
-        Its purpose.
-    without
-        The replacement without it, and its cost.
-    """
-
+    #: Of the part, as rclpy spells it.
     name: str
+    #: Its attributes that are used.
     members: tuple[str, ...]
+    #: Its purpose.
     use: str
+    #: The replacement without it, and its cost.
     without: str
 
 

@@ -22,20 +22,13 @@ DESCRIPTION = 3.0
 
 @dataclass(frozen=True, eq=False)
 class RunningModel:
-    """What a controller controls.
+    """What a controller controls."""
 
-    Parameters
-    ----------
-    robot
-        The model, without payload.
-    parameters
-        The parameters that describe it to another node.
-    lower, upper, velocity, effort
-        Limits in force, infinite for none; (n,), rad or m, rad/s or m/s, N·m or N.
-    """
-
+    #: The model, without payload.
     robot: RigidRobot
+    #: The parameters that describe it to another node.
     parameters: dict[str, Any]
+    #: Limits in force, infinite for none; (n,), rad or m, rad/s or m/s, N·m or N.
     lower: Array
     upper: Array
     velocity: Array

@@ -31,20 +31,13 @@ TERMS = ("inertia", "coriolis", "gravity", "friction", "feedback")
 
 
 class ControllerStatus(NamedTuple):
-    """What a controller reports.
+    """What a controller reports."""
 
-    Parameters
-    ----------
-    failed
-        Whether it reports an error.
-    message
-        Its state with the cause.
-    values
-        The values of its diagnostics, by name.
-    """
-
+    #: Whether it reports an error.
     failed: bool
+    #: Its state with the cause.
     message: str
+    #: The values of its diagnostics, by name.
     values: Mapping[str, str]
 
     @property
@@ -91,40 +84,28 @@ class ControllerStatus(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Recording:
-    """The topics during one run, as a third process has received them.
+    """The topics during one run, as a third process has received them."""
 
-    Parameters
-    ----------
-    stamps, sent
-        Each joint state's own time and when it was published, ns; (samples,).
-    q, qd, efforts
-        Measured positions and velocities, and the efforts that drove the arm; (samples, n).
-    begins
-        When each move was to start, ns of the stamps.
-    terms
-        Torque terms by name: stamps, ns, and values, (terms, n); none if the controller stopped the arm before them.
-    simulator
-        The simulator's report from the first command to the end of the moves: `answered` and `missed` replies,
-        `overruns`, `p50` and `p99` of the reply latency (s; from publishing a state until its command is received).
-    ready
-        Time until each process was ready, s.
-    deflections
-        Of the ends of flexible links: stamps, ns, and values, (messages, links, 6), m and rad, each in its link's
-        frame; empty where there are none.
-    reports
-        What the controller reported about the moves.
-    """
-
+    #: Each joint state's own time and when it was published, ns; (samples,).
     stamps: NDArray[np.int64]
     sent: NDArray[np.int64]
+    #: Measured positions and velocities, and the efforts that drove the arm; (samples, n).
     q: Array
     qd: Array
     efforts: Array
+    #: When each move was to start, ns of the stamps.
     begins: tuple[int, ...]
+    #: Torque terms by name: stamps, ns, and values, (terms, n); none if the controller stopped the arm before them.
     terms: dict[str, tuple[NDArray[np.int64], Array]]
+    #: The simulator's report from the first command to the end of the moves: `answered` and `missed` replies,
+    #: `overruns`, `p50` and `p99` of the reply latency (s; from publishing a state until its command is received).
     simulator: dict[str, float]
+    #: Time until each process was ready, s.
     ready: dict[str, float]
+    #: Of the ends of flexible links: stamps, ns, and values, (messages, links, 6), m and rad, each in its link's frame;
+    #: empty where there are none.
     deflections: tuple[NDArray[np.int64], Array]
+    #: What the controller reported about the moves.
     reports: Reports
 
 
