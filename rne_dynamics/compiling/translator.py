@@ -106,9 +106,8 @@ class Translator(Expressions):
         """How others call it."""
         slots = () if self._result is None else self._result.slots
         origins = tuple(frozenset(self.origins.get(slot, ())) for slot in slots)
-        return Compiled(
-            name, self._kinds, self.returned, result_type(self.returned), self.allocates, frozenset(self.written), origins
-        )
+        written, result = frozenset(self.written), result_type(self.returned)
+        return Compiled(name, self._kinds, self.returned, result, self.allocates, written, origins)
 
     def text(self, name: str, attributes: str) -> str:
         """The function as LLVM assembly."""

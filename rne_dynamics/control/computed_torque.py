@@ -37,6 +37,17 @@ def decay_rate(p: float, d: float) -> float:
     return min(p / d, 0.25 * d) if d > 0.0 else 0.0
 
 
+@helper
+def put_friction(table: Array, q: Array, reference: Reference, terms: Array) -> None:
+    """`TorqueTerms` in the rows of `terms` after the four of `rigid_terms`: friction before feedback."""
+    for j in range(q.shape[0]):
+        terms[4, j] = terms[3, j] + table[VISCOUS_GAIN, j] * (reference.q[j] - q[j])
+        terms[3, j] = joint_compensation(
+            table[SCALE, j], table[STEEPNESS, j], table[VISCOUS, j], table[FORWARD, j], table[BACKWARD, j],
+            reference.qd[j],
+        )
+
+
 @kernel
 def computed_torque_kernel(
     model: Arm | OwnTerms, table: Array, q: Array, qd: Array, reference: Reference, integral: Array, terms: Array
@@ -48,12 +59,7 @@ def computed_torque_kernel(
     correction = terms[4]  # filled last
     feedback_kernel(table[GAIN_P], table[GAIN_I], table[GAIN_D], q, qd, reference.q, reference.qd, integral, correction)
     rigid_terms(model, q, qd, reference.qdd, correction, terms)
-    for j in range(q.shape[0]):
-        terms[4, j] = terms[3, j] + table[VISCOUS_GAIN, j] * (reference.q[j] - q[j])
-        terms[3, j] = joint_compensation(
-            table[SCALE, j], table[STEEPNESS, j], table[VISCOUS, j], table[FORWARD, j], table[BACKWARD, j],
-            reference.qd[j],
-        )
+    put_friction(table, q, reference, terms)
 
 
 @cache

@@ -16,7 +16,7 @@ from rne_dynamics.compiling.jit import helper, routine, threaded_kernel
 from rne_dynamics.compiling.views import shaped
 from rne_dynamics.control import computed_torque as law
 from rne_dynamics.control.reference import Reference
-from rne_dynamics.control.tracking_law import after_cycle
+from rne_dynamics.control.tracking_law import after_cycle, feedback_kernel
 from rne_dynamics.dynamics.declared.arm import Arm
 from rne_dynamics.dynamics.newton_euler.newton_euler import inverse_dynamics_kernel
 from rne_dynamics.model.inertia import Array
@@ -182,7 +182,11 @@ def _put_terms(
     rows, n, torque = block.rows, block.n, laws.kind == COMPUTED_TORQUE
     for lane in range(block.width):
         q, qd, correction = lane_of(block.q, lane, n), lane_of(block.qd, lane, n), lane_of(rows[CORRECTION], lane, n)
-        law.put_correction(_table(columns, block, lane), q, qd, reference, integral[block.first + lane], correction)
+        table = _table(columns, block, lane)
+        feedback_kernel(
+            table[law.GAIN_P], table[law.GAIN_I], table[law.GAIN_D], q, qd, reference.q, reference.qd,
+            integral[block.first + lane], correction,
+        )
         for j in range(n):
             k = lane * n + j
             rows[SPEED, k], rows[AIM_QDD, k] = (qd[j], reference.qdd[j]) if torque else (0.0, 0.0)
