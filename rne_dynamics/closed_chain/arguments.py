@@ -28,7 +28,8 @@ def _vectors(name: str, value: ArrayLike, width: int, order: str) -> Array:
     return array
 
 
-def _rows(array: Array, lead: tuple[int, ...]) -> Array:
+def broadcast_rows(array: Array, lead: tuple[int, ...]) -> Array:
+    """An array (…, n) broadcast to leading dimensions, as rows."""
     rows = np.broadcast_to(array, (*lead, array.shape[-1])).reshape(math.prod(lead), array.shape[-1])
     return np.array(rows, dtype=np.float64, order="C")
 
@@ -36,7 +37,7 @@ def _rows(array: Array, lead: tuple[int, ...]) -> Array:
 def posture_rows(mechanism: Mechanism, q_tree: ArrayLike, lead: tuple[int, ...] | None = None) -> Array:
     """Positions of all joints of the tree, (…, tree n), as rows; `lead` as they are to be broadcast to."""
     array = _vectors("q_tree", q_tree, mechanism.robot.nq, f"all joints of {mechanism.name!r}'s tree")
-    return _rows(array, array.shape[:-1] if lead is None else lead)
+    return broadcast_rows(array, array.shape[:-1] if lead is None else lead)
 
 
 def start_rows(mechanism: Mechanism, start: Start, lead: tuple[int, ...]) -> tuple[Array, bool]:
@@ -52,6 +53,6 @@ def start_rows(mechanism: Mechanism, start: Start, lead: tuple[int, ...]) -> tup
     if array.ndim == 1:
         return array.reshape(1, -1).copy(), False
     try:
-        return _rows(array, lead), False
+        return broadcast_rows(array, lead), False
     except ValueError:
         raise ArgumentError(f"start has shape {array.shape}; its rows do not broadcast to {lead}") from None

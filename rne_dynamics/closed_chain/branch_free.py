@@ -12,6 +12,9 @@ other one nearby. Steps with η > σ / 4 are refused, and postures in which bran
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 import numpy as np
 
 from rne_dynamics.closed_chain.closing import (
@@ -50,23 +53,11 @@ _CERTAIN = 0.25
 
 @helper
 def advance(packed: Packed, work: Work, straight: bool, target: Array, q: Array, out: Array) -> int:
-    """One step along the branch: a Newton step of the passive joints while the actuated ones go to `target`, or a part.
+    """One step along the branch: a Newton step of the passive joints, the actuated ones going to `target` (n,).
 
-    Parameters
-    ----------
-    straight
-        The passive joints move in proportion to the actuated ones: one step is enough, however long.
-    target
-        Positions of the actuated joints, shape (n,).
-    q
-        The posture from which to go, shape (tree n,).
-    out
-        Filled: the next posture, then by how much it may change still, rad or lengths of the mechanism; (tree n + 1,).
-
-    Returns
-    -------
-    int
-        DONE, NOT_CLOSED or SINGULAR.
+    From the posture q (tree n,); where the passive joints move `straight`, in proportion to the actuated ones, one step
+    is enough. Fills out (tree n + 1,): the next posture, then by how much it may change still, rad or lengths of the
+    mechanism. Returns DONE, NOT_CLOSED or SINGULAR.
     """
     n = q.shape[0]
     step, way = np.empty(n), np.empty(n)
@@ -100,65 +91,70 @@ def _settle(packed: Packed, work: Work, T: Array, q: Array, posture: Array) -> i
     return SINGULAR if status == DONE and not distance > BRANCHES_MEET else status
 
 
-@helper
-def closed_posture(packed: Packed, work: Work, base: Array, posture: Array, q: Array, out: Array) -> int:
+def _settled(fill: Callable[..., Any]) -> Callable[..., int]:
+    """A function of ``(packed, work, base, posture, q, …, out)`` that returns a status.
+
+    It finds the motion map T and calls ``fill(packed, work, base, posture, T, …, out)``, which returns whether
+    something is singular, or None.
+    """
+
+    def function(packed: Packed, work: Work, base: Array, posture: Array, q: Array, *rest: Array) -> int:
+        T = np.zeros((posture.shape[0], q.shape[0]))
+        status = _settle(packed, work, T, q, posture)
+        is_singular = fill(packed, work, base, posture, T, *rest)
+        return SINGULAR if is_singular and status == DONE else status
+
+    return function
+
+
+@_settled
+def closed_posture(packed: Packed, work: Work, base: Array, posture: Array, T: Array, out: Array) -> None:
     """Positions of all joints of the tree, (tree n,)."""
-    status = _settle(packed, work, np.zeros((posture.shape[0], q.shape[0])), q, posture)
     copy_into(out, posture)
-    return status
 
 
-@helper
+@_settled
 def closed_inverse(
-    packed: Packed, work: Work, base: Array, posture: Array, q: Array, qd: Array, qdd: Array, out: Array
-) -> int:
+    packed: Packed, work: Work, base: Array, posture: Array, T: Array, qd: Array, qdd: Array, out: Array
+) -> None:
     """Efforts of the actuated joints: those of the open tree by virtual work, Tᵀ τ.
 
     They are equal to the efforts with the forces at the cuts, K_aᵀ λ less, since K_pᵀ λ = τ_p and T_p = −K_p⁺ K_a.
     """
     n = posture.shape[0]
-    T, velocity, acceleration, tau = np.zeros((n, q.shape[0])), np.zeros(n), np.zeros(n), np.zeros(n)
-    status = _settle(packed, work, T, q, posture)
+    velocity, acceleration, tau = np.zeros(n), np.zeros(n), np.zeros(n)
     apart(drift_kernel, (packed, work, T, posture, qd, velocity, acceleration))
     for i in range(n):
         acceleration[i] += product(T[i], qdd)
     open_torque(packed, base, posture, velocity, acceleration, np.zeros((0, 6)), tau)
     transposed_times(T, tau, out)
-    return status
 
 
-@helper
-def closed_bias(packed: Packed, work: Work, base: Array, posture: Array, q: Array, qd: Array, out: Array) -> int:
+@_settled
+def closed_bias(packed: Packed, work: Work, base: Array, posture: Array, T: Array, qd: Array, out: Array) -> None:
     """Coriolis, centrifugal and gravity efforts of the actuated joints."""
-    T = np.zeros((posture.shape[0], q.shape[0]))
-    status = _settle(packed, work, T, q, posture)
     closed_bias_helper(packed, work, base, posture, T, qd, np.zeros((0, 6)), out)
-    return status
 
 
-@helper
-def closed_gravity(packed: Packed, work: Work, base: Array, posture: Array, q: Array, out: Array) -> int:
+@_settled
+def closed_gravity(packed: Packed, work: Work, base: Array, posture: Array, T: Array, out: Array) -> None:
     """Efforts of the actuated joints at rest."""
-    return closed_bias(packed, work, base, posture, q, np.zeros(q.shape[0]), out)
+    closed_bias_helper(packed, work, base, posture, T, np.zeros(T.shape[1]), np.zeros((0, 6)), out)
 
 
-@helper
-def closed_mass(packed: Packed, work: Work, base: Array, posture: Array, q: Array, out: Array) -> int:
+@_settled
+def closed_mass(packed: Packed, work: Work, base: Array, posture: Array, T: Array, out: Array) -> None:
     """The mass matrix of the actuated coordinates, (n, n)."""
-    T = np.zeros((posture.shape[0], q.shape[0]))
-    status = _settle(packed, work, T, q, posture)
     closed_mass_matrix_helper(packed, posture, T, out)
-    return status
 
 
-@helper
+@_settled
 def closed_forward(
-    packed: Packed, work: Work, base: Array, posture: Array, q: Array, qd: Array, tau: Array, out: Array
-) -> int:
+    packed: Packed, work: Work, base: Array, posture: Array, T: Array, qd: Array, tau: Array, out: Array
+) -> bool:
     """Accelerations of the actuated joints."""
-    tree, n = posture.shape[0], q.shape[0]
-    T, M, inertia, scale = np.zeros((tree, n)), np.zeros((n, n)), np.zeros(tree), np.zeros(n)
-    status = _settle(packed, work, T, q, posture)
+    tree, n = T.shape
+    M, inertia, scale = np.zeros((n, n)), np.zeros(tree), np.zeros(n)
     closed_bias_helper(packed, work, base, posture, T, qd, np.zeros((0, 6)), out)
     closed_mass_matrix_helper(packed, posture, T, M)
     inertia_scale_kernel(packed.topology, packed.parameters, posture, inertia)
@@ -166,5 +162,4 @@ def closed_forward(
         out[k] = tau[k] - out[k]
         for i in range(tree):
             scale[k] += inertia[i] * T[i, k] * T[i, k]
-    singular = scaled_cholesky_solve(M, out, scale, out)
-    return SINGULAR if status == DONE and singular >= 0 else status
+    return scaled_cholesky_solve(M, out, scale, out) >= 0

@@ -184,24 +184,10 @@ def clusters_distance(packed: Packed, work: Work) -> float:
 
 @kernel
 def assemble_kernel(packed: Packed, work: Work, target: Array, q: Array) -> int:
-    """All joints of the tree for given actuated ones, on the branch of the posture given.
+    """All joints of the tree for actuated ones at `target` (n,), on the branch of the posture q (tree n,) given.
 
-    At once where it is near; else in strides small enough to stay on the branch.
-
-    Parameters
-    ----------
-    packed, work
-        From `pack` and `workspace`.
-    target
-        Positions of the actuated joints, shape (n,).
-    q
-        In: a posture of all joints of the tree, shape (tree n,), from which to go. Out: the posture found. Where the
-        loops do not close, the last one on the way that does.
-
-    Returns
-    -------
-    int
-        DONE or NOT_CLOSED.
+    At once where it is near; else in strides small enough to stay on the branch. q becomes the posture found, or the
+    last one on the way that closes. Returns DONE or NOT_CLOSED.
     """
     saved, way = q.copy(), np.empty(q.shape[0])
     _change_of_actuated(packed, target, q, way)

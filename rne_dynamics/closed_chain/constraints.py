@@ -46,13 +46,26 @@ _HALF_TURN = 1e-3
 #: Angle up to which functions of it are polynomials, rad.
 _SMALL = 0.2
 #: Coefficients of θ / sin θ in powers of 1 − cos θ, and of asin(s) / s in powers of s², the highest power first.
-_SERIES = tuple(math.factorial(n) / math.prod(range(3, 2 * n + 2, 2)) for n in range(10, -1, -1))
+_SERIES = tuple(math.factorial(n) / math.prod(range(3, 2 * n + 2, 2)) for n in range(15, -1, -1))
+#: Enough up to `_SMALL`.
+_SHORT_SERIES = _SERIES[5:]
 _ARCSINE = tuple(math.comb(2 * n, n) / (4.0**n * (2 * n + 1)) for n in range(9, -1, -1))
 
 
 @helper
 def _unit(axis: int) -> Vector:
     return 1.0 if axis == 0 else 0.0, 1.0 if axis == 1 else 0.0, 1.0 if axis == 2 else 0.0
+
+
+@helper
+def _sum_of_series(coefficients: tuple[float, ...], x: float) -> tuple[float, float, float]:
+    """A power series of x = 1 − c, the highest power first, and its first two derivatives by c."""
+    h, dh, ddh = 0.0, 0.0, 0.0
+    for a in coefficients:
+        ddh = ddh * x + 2.0 * dh
+        dh = dh * x + h
+        h = h * x + a
+    return h, -dh, ddh
 
 
 @helper
@@ -63,26 +76,9 @@ def _angle_over_sine(square: float, c: float) -> tuple[float, float, float]:
     decisions, since straight-line code computes loops that are nearly closed.
     """
     if c > 1.0 - _SMALL * _SMALL / 2.0:
-        x = square / (1.0 + c)
-        h, dh, ddh = 0.0, 0.0, 0.0
-        for a in _SERIES:
-            ddh = ddh * x + 2.0 * dh
-            dh = dh * x + h
-            h = h * x + a
-        return h, -dh, ddh
+        return _sum_of_series(_SHORT_SERIES, square / (1.0 + c))
     if c > 0.9:
-        x = square / (1.0 + c)
-        a, power, n = 4.0 / 15.0, 1.0, 2
-        h, dh, ddh = 1.0 + x / 3.0 + 0.5 * a * x * x, -1.0 / 3.0 - a * x, a
-        a *= 0.5  # from here the coefficient of xⁿ; that of xⁿ⁺¹ is (n + 1) / (2 n + 3) of it
-        while power > 1e-17 and n < 16:
-            n += 1
-            a *= n / (2.0 * n + 1.0)
-            power *= x
-            ddh += n * (n - 1.0) * a * power
-            dh -= n * a * power * x
-            h += a * power * x * x
-        return h, dh, ddh
+        return _sum_of_series(_SERIES, square / (1.0 + c))
     s = math.sqrt(square)
     h = math.atan2(s, c) / s
     dh = (c * h - 1.0) / square
@@ -180,15 +176,7 @@ def _turning(E: Matrix, blocked: tuple[bool, bool, bool], axis: int, w: Vector) 
 
 @kernel
 def constraints_kernel(packed: Packed, work: Work, q: Array, qd: Array) -> None:
-    """Fill `residual`, `K`, `drift` and `rows` of `work` with all constraints of one state.
-
-    Parameters
-    ----------
-    packed, work
-        From `pack` and `workspace`.
-    q, qd
-        Positions and velocities of all joints of the tree, shape (tree n,).
-    """
+    """Fill `residual`, `K`, `drift` and `rows` of `work` for one state of the tree, q and qd (tree n,)."""
     topology, parameters, frames = packed.topology, packed.parameters, packed.loop_frames
     residual, K, drift, rows = work.residual, work.K, work.drift, work.rows
     X, V, c = motions_in_world(topology, parameters, q, qd, True)

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from rne_dynamics.closed_chain.arguments import posture_rows
+from rne_dynamics.closed_chain.arguments import broadcast_rows, posture_rows
 from rne_dynamics.closed_chain.generic_rank import generic_rank
 from rne_dynamics.closed_chain.independence import evaluated, scaled_jacobian
 from rne_dynamics.closed_chain.packed import Work, pack, workspace
@@ -118,14 +118,10 @@ def tree_motion(mechanism: Mechanism, q_tree: ArrayLike, qd: ArrayLike, qdd: Arr
     joints, (velocities, accelerations) = state_arrays(mechanism, qd=qd, qdd=qdd)
     lead = np.broadcast_shapes(np.shape(q_tree)[:-1], joints)
     postures = posture_rows(mechanism, q_tree, lead)
-    velocities = _wide(velocities, joints, lead)
-    accelerations = _wide(accelerations, joints, lead)
+    velocities, accelerations = (
+        broadcast_rows(rows.reshape((*joints, mechanism.n)), lead) for rows in (velocities, accelerations)
+    )
     moved = run(mechanism, MOVE, postures[:, mechanism.actuated], velocities, postures=postures)
     acceleration = moved.acceleration + np.einsum("bij,bj->bi", moved.T, accelerations)
     shape = (*lead, postures.shape[1])
     return moved.velocity.reshape(shape), acceleration.reshape(shape)
-
-
-def _wide(rows: Array, lead: tuple[int, ...], wanted: tuple[int, ...]) -> Array:
-    wide = np.broadcast_to(rows.reshape((*lead, rows.shape[1])), (*wanted, rows.shape[1]))
-    return np.array(wide.reshape(-1, rows.shape[1]), order="C")

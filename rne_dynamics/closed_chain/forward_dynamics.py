@@ -15,14 +15,13 @@ from rne_dynamics.closed_chain.rows import ASSEMBLE, MOVE, TERMS, run
 from rne_dynamics.closed_chain.specialised import by_own_code
 from rne_dynamics.closed_chain.tree_dynamics import tree_forward
 from rne_dynamics.closed_chain.tree_motion import starting_velocity
-from rne_dynamics.dynamics.composite.inertia_scale import inertia_scale
+from rne_dynamics.dynamics.composite.inertia_scale import inertia_scale, solved_accelerations
 from rne_dynamics.dynamics.declared.arguments import Wrenches, bodies_wrenches, state_arrays
 from rne_dynamics.dynamics.declared.base_motion import BaseMotion, packed_base
 from rne_dynamics.dynamics.forward_dynamics import FORWARD_DYNAMICS
-from rne_dynamics.errors import ArgumentError, no_inertia
+from rne_dynamics.errors import ArgumentError
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.mechanism import Mechanism
-from rne_dynamics.spatial.cholesky import scaled_cholesky_solve
 
 ClosedMethod = Literal["walker_orin", "constraint_forces", "tree_coordinates"]
 
@@ -83,13 +82,8 @@ def closed_forward_dynamics(
         answer = tree_forward(mechanism, base, postures, np.array(rates).reshape(postures.shape), efforts, loads)
         return answer[:, mechanism.actuated].reshape((*lead, mechanism.n))
     terms = run(mechanism, TERMS, positions, velocities, base=base, wrenches=loads, start=start, lead=lead)
-    qdd = np.empty_like(positions)
     scale = (inertia_scale(mechanism.robot, terms.postures)[:, None] @ terms.T**2)[:, 0]
-    for M, left, size, answer in zip(terms.M, efforts - terms.bias, scale, qdd, strict=True):
-        coordinate = scaled_cholesky_solve(M, left, size, answer)
-        if coordinate >= 0:
-            raise no_inertia(mechanism.joint_names[coordinate], mechanism.name)
-    return qdd.reshape((*lead, mechanism.n))
+    return solved_accelerations(terms.M, efforts - terms.bias, scale, mechanism).reshape((*lead, mechanism.n))
 
 
 def constraint_forces_forward(
@@ -102,16 +96,9 @@ def constraint_forces_forward(
 
         (K M⁻¹ Kᵀ) λ = −(K q̈₀ + drift),      q̈ = q̈₀ + M⁻¹ Kᵀ λ,
 
-    where q̈₀ and every column of M⁻¹ Kᵀ are one run of document 000's recursion (where joints mimic others, of composite
-    bodies and Cholesky). Only independent combinations of the constraints enter, so that the small matrix is positive
-    definite.
-
-    Raises
-    ------
-    SingularPostureError
-        At a singular posture.
-    SingularInertiaError
-        A joint that moves no inertia in the open tree.
+    where q̈₀ and every column of M⁻¹ Kᵀ are one run of document 000's recursion (where joints mimic others, of
+    composite bodies and Cholesky). Only independent combinations of the constraints enter, so that the small matrix is
+    positive definite.
     """
     robot = mechanism.robot
     velocity = run(mechanism, MOVE, postures[:, mechanism.actuated], qd, postures=postures).velocity

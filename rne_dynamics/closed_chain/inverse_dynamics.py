@@ -23,9 +23,9 @@ from numpy.typing import ArrayLike
 from rne_dynamics.closed_chain.arguments import Start
 from rne_dynamics.closed_chain.cuts import FORCE_ON_B, MOMENT_ON_B, PLACE_OF_B, TURN_OF_B
 from rne_dynamics.closed_chain.generic_rank import generic_rank
-from rne_dynamics.closed_chain.rows import ASSEMBLE, INVERSE, Rows, run
+from rne_dynamics.closed_chain.rows import ASSEMBLE, INVERSE, run
 from rne_dynamics.closed_chain.specialised import by_own_code
-from rne_dynamics.closed_chain.tree_dynamics import TreeMotion, tree_inverse
+from rne_dynamics.closed_chain.tree_dynamics import tree_inverse
 from rne_dynamics.dynamics.declared.arguments import Wrenches, as_floats, bodies_wrenches, state_arrays
 from rne_dynamics.dynamics.declared.base_motion import BaseMotion, packed_base
 from rne_dynamics.dynamics.newton_euler.joint_reactions import JointReactions, joint_reactions
@@ -122,12 +122,10 @@ def closed_inverse(
     robot = mechanism.robot
     base = packed_base(robot, base_motion, lead)
     loads = bodies_wrenches(robot, wrenches, lead)
-    rows: Rows | TreeMotion
     if generic_rank(mechanism).coordinates:
         rows = run(
             mechanism, INVERSE, positions, velocities, accelerations, base=base, wrenches=loads, start=start, lead=lead
         )
-        postures = rows.postures
     else:
         postures = run(mechanism, ASSEMBLE, positions, start=start, lead=lead).postures
         rows = tree_inverse(mechanism, base, postures, velocities, accelerations, loads)
@@ -135,7 +133,7 @@ def closed_inverse(
     return ClosedInverse(
         mechanism=mechanism,
         torque=rows.tau[:, mechanism.actuated].reshape((*lead, mechanism.n)),
-        q=postures.reshape(shape),
+        q=rows.postures.reshape(shape),
         qd=rows.velocity.reshape(shape),
         qdd=rows.acceleration.reshape(shape),
         passive_torque=rows.tau[:, mechanism.passive].reshape((*lead, len(mechanism.passive))),

@@ -11,15 +11,10 @@ from rne_dynamics.model.mechanism import Mechanism
 
 
 def nearest_posture(mechanism: Mechanism, q_tree: Array) -> tuple[Array, Array]:
-    """Move the passive joints of a posture (tree n,) until the loops are as near to closed as they can be.
+    """A posture (tree n,) with its passive joints where the loops are nearest to closed, and the residuals, m and rad.
 
     By Levenberg and Marquardt's method, which is slower than Newton's and keeps no branch, but does not mind a rough
     start, nor stretched loops whose joints have lost their hold.
-
-    Returns
-    -------
-    tuple
-        The posture (tree n,) and the constraints' residuals (constraints,), m and rad.
     """
     packed = pack(mechanism)
     work = workspace(packed)

@@ -17,17 +17,9 @@ _ZERO = 1e-12
 def sparse_order(packed: Packed, posture: Array) -> Packed:
     """The same mechanism with passive joints and constraints of every cluster in another order.
 
-    Parameters
-    ----------
-    packed
-        The mechanism.
-    posture
-        Positions of all joints of the tree, generic ones, at which the constraints' Jacobian has its zeros.
-
-    Notes
-    -----
     A Householder reflection fills all rows of its column in all columns that share a row with it. So, as Markowitz has
-    it for pivots, the next column is the one with the least product of rows and columns that are filled.
+    it for pivots, the next column is the one with the least product of rows and columns that are filled. Which entries
+    of the constraints' Jacobian are zero is read at a generic `posture` (tree n,).
     """
     work = workspace(packed)
     PlainKernels({}, np.zeros)(constraints_kernel)(packed, work, posture, np.zeros(len(posture)))

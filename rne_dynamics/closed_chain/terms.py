@@ -81,30 +81,11 @@ def closed_terms_kernel(
     M: Array,
     bias: Array,
 ) -> int:
-    """M_a and bias_a for one state: τ_a = M_a q̈_a + bias_a.
+    """M_a (n, n) and bias_a (n,) for one state q, qd (n,): τ_a = M_a q̈_a + bias_a.
 
-    Parameters
-    ----------
-    packed, work
-        From `pack` and `workspace`.
-    base
-        Base motion as `BaseMotion.packed` gives it, gravity included, shape (12,).
-    q, qd
-        Positions and velocities of the actuated joints, shape (n,).
-    wrenches
-        External (force, moment) at every body frame's origin in body axes, shape (bodies, 6), or (0, 6) for none.
-    posture
-        In: positions of all joints of the tree from which to assemble, shape (tree n,). Out: those at q.
-    T
-        Filled, shape (tree n, n): velocities of the tree's joints are T q̇_a.
-    M, bias
-        Filled, shapes (n, n), (n,).
-
-    Returns
-    -------
-    int
-        `closing.DONE`, or else `NOT_CLOSED`, `SINGULAR` or `OVER_ACTUATED`: then T, M and bias mean nothing.
-        `assembly.refusal` makes the error of it.
+    `base` is as `BaseMotion.packed` gives it, gravity included, `wrenches` (bodies, 6) external loads at the bodies'
+    origins in their axes, or (0, 6). `posture` (tree n,) is where to assemble from, and becomes the one at q; T (tree
+    n, n) becomes the motion map. Returns a status of `closing`; `refusals.refusal` makes the error of it.
     """
     status = apart(assemble_kernel, (packed, work, q, posture))
     if status != DONE:

@@ -182,7 +182,7 @@ def least(packed: Packed, work: Work, tree: TreeWork, rank: int, values: Array, 
     return solve_free(tree, rank, right, out), answered
 
 
-@routine
+@kernel
 def settle(packed: Packed, work: Work, tree: TreeWork, rank: int, q: Array, v: Array) -> tuple[int, int, float]:
     """Put a state on the loops in place, by the least change in the metric; `tangent` is evaluated there.
 
@@ -230,20 +230,10 @@ def _accelerations_there(
 def tree_accelerations(
     tree: Tree, base: Array, wrenches: Array, viscous: Array, off: bool, q: Array, v: Array, drive: Array, out: Array
 ) -> int:
-    """Accelerations of all joints of the tree under efforts `drive`, less viscous friction.
+    """Accelerations `out` of all joints of the tree under efforts `drive`, less viscous friction, (tree n,) each.
 
-    Returns DETERMINED, or the number of a joint that moves no inertia.
-
-    Parameters
-    ----------
-    base, wrenches
-        As for `closed_terms_kernel`.
-    viscous, q, v, drive
-        Viscous friction, positions, velocities and efforts of all joints of the tree; shape (tree n,).
-    off
-        Whether the state may be off the loops by more than round-off and is to be put on them first.
-    out
-        Filled, shape (tree n,).
+    `base` and `wrenches` are as for `closed_terms_kernel`; where a state is `off` the loops by more than round-off, it
+    is put on them first. Returns DETERMINED, or the number of a joint that moves no inertia.
     """
     packed, work, memory, rank = tree
     at, rate, half = q.copy(), v.copy(), np.empty(q.shape[0])
@@ -270,10 +260,3 @@ def tree_accelerations(
             return status
         add_scaled(out, 0.5, half)
     return status
-
-
-@kernel
-def settle_kernel(packed: Packed, work: Work, tree: TreeWork, rank: int, q: Array, v: Array) -> tuple[int, float]:
-    """`settle` for callers outside: DETERMINED or a joint, and the last pivot."""
-    status, _, last = settle(packed, work, tree, rank, q, v)
-    return status, last

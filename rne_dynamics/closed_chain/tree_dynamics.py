@@ -12,21 +12,20 @@ S picking the actuated joints. Where there are more motors than freedoms τ is t
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 import numpy as np
 from numpy.typing import ArrayLike
 
 from rne_dynamics.closed_chain.arguments import posture_rows
 from rne_dynamics.closed_chain.closing import SINGULAR
-from rne_dynamics.closed_chain.cuts import CUT_COLUMNS, cut_loads
+from rne_dynamics.closed_chain.cuts import cut_loads
 from rne_dynamics.closed_chain.generic_rank import RANK, generic_rank
 from rne_dynamics.closed_chain.independence import evaluated, scaled_jacobian
 from rne_dynamics.closed_chain.packed import Packed, Work, pack, workspace
 from rne_dynamics.closed_chain.refusals import refusal
+from rne_dynamics.closed_chain.rows import Rows, empty_rows
 from rne_dynamics.closed_chain.terms import open_torque
 from rne_dynamics.closed_chain.tree_coordinates import DETERMINED, Tree, tree_accelerations, tree_workspace
-from rne_dynamics.closed_chain.tree_motion import least_velocity, no_motion
+from rne_dynamics.closed_chain.tree_motion import least_velocity, nearest_motion, no_motion, unforced
 from rne_dynamics.compiling.jit import kernel
 from rne_dynamics.dynamics.composite.mass_matrix import mass_matrix
 from rne_dynamics.dynamics.declared.arguments import Wrenches, as_floats, bodies_wrenches
@@ -99,25 +98,6 @@ def tree_forward(mechanism: Mechanism, base: Array, q: Array, v: Array, tau: Arr
     return out
 
 
-class TreeMotion(NamedTuple):
-    """Motion and efforts of B states; see `tree_inverse`.
-
-    Parameters
-    ----------
-    velocity, acceleration
-        Of all joints of the tree, (B, tree n).
-    tau
-        Efforts of all joints of the tree with the loops closed, (B, tree n): passive ones are round-off.
-    cuts
-        (B, loops, CUT_COLUMNS), see cuts.py.
-    """
-
-    velocity: Array
-    acceleration: Array
-    tau: Array
-    cuts: Array
-
-
 @kernel
 def _closed_efforts(
     packed: Packed, work: Work, base: Array, q: Array, v: Array, a: Array, force: Array, loads: Array, cuts: Array,
@@ -129,43 +109,26 @@ def _closed_efforts(
     open_torque(packed, base, q, v, a, cut, out)
 
 
-def tree_inverse(
-    mechanism: Mechanism, base: Array, q: Array, qd: Array, qdd: Array, loads: Array
-) -> TreeMotion:
-    """Inverse dynamics over checked rows, at postures q (B, tree n), for qd, qdd (B, n) of the actuated joints.
+def tree_inverse(mechanism: Mechanism, base: Array, q: Array, qd: Array, qdd: Array, loads: Array) -> Rows:
+    """What INVERSE finds, at postures q (B, tree n) over checked rows, for qd, qdd (B, n) of the actuated joints.
 
-    Raises
-    ------
-    SingularPostureError
-        A freedom that no motor holds and that is not idle, or a singular posture.
-    ArgumentError
-        Velocities or accelerations of the actuated joints that the loops do not allow.
+    `SingularPostureError` for a freedom that no motor holds and that is not idle, `ArgumentError` for velocities or
+    accelerations that the loops do not allow.
     """
     packed, n, actuated = pack(mechanism), mechanism.robot.n, mechanism.actuated
     work, scales = workspace(packed), packed.column_scale
-    found = TreeMotion(
-        np.empty((len(q), n)), np.empty((len(q), n)), np.empty((len(q), n)),
-        np.empty((len(q), len(mechanism.loops), CUT_COLUMNS)),
-    )  # fmt: skip
-    S = np.eye(n)[actuated]
+    found = empty_rows(mechanism, len(q))._replace(postures=q)
     for b in range(len(q)):
         at, load = base[b if len(base) > 1 else 0], loads[b if len(loads) > 1 else 0]
         v, a, e = found.velocity[b], found.acceleration[b], np.empty(n)
         v[:] = least_velocity(mechanism, q[b], qd[b])
         K = scaled_jacobian(packed, evaluated(packed, work, q[b], v))
-        rows = np.vstack([K, S])
-        right = np.concatenate([-packed.row_scale * work.drift, qdd[b] / scales[actuated]])
-        U, sizes, Vt = np.linalg.svd(rows)
-        rank = int((sizes > RANK).sum())
-        free = scales[:, None] * Vt[rank:].T
+        a[:], free, missed = nearest_motion(mechanism, K, -packed.row_scale * work.drift, qdd[b])
         refuse_loose(mechanism, q[b], free)
-        x = Vt[:rank].T @ ((U[:, :rank].T @ right) / sizes[:rank])
-        missed = np.abs(rows @ x - right).max()
-        if missed > _MISSED * np.abs(right).max(initial=0.0):
+        if missed > 0.0:
             raise no_motion(mechanism, "qdd", missed)
-        a[:] = scales * x
         open_torque(packed, at, q[b], v, a, load, e)
-        if rank < n:
+        if free.shape[1]:
             a += unforced(free, mass_matrix(mechanism.robot, q[b]), e)
             open_torque(packed, at, q[b], v, a, load, e)
         tau = motor_efforts(mechanism, null_space(mechanism, K), e, mechanism.preloads)
@@ -194,12 +157,6 @@ def motor_efforts(mechanism: Mechanism, T: Array, efforts: Array, preload: Array
     return tau
 
 
-def unforced(free: Array, M: Array, efforts: Array) -> Array:
-    """Accelerations of the loose freedoms, (tree n,), with which their part of `efforts` is zero."""
-    change: Array = -free @ np.linalg.lstsq(free.T @ M @ free, free.T @ efforts, rcond=None)[0]
-    return change
-
-
 def refuse_loose(mechanism: Mechanism, q: Array, free: Array) -> None:
     """`SingularPostureError` where not all freedoms that no motor holds, columns of `free`, are idle."""
     if free.shape[1] > generic_rank(mechanism).idle:
@@ -213,30 +170,10 @@ def tree_terms(
 
     For control laws: what they ask of the actuated joints becomes the nearest motion that the loops allow; what that
     takes is shared among the motors by `Mechanism.effort_weights`. The preload is part of the gravity term: it is there
-    at rest.
-
-    Parameters
-    ----------
-    viscous
-        `passive_viscous`, shape (tree n,).
-    base
-        Base motion as `BaseMotion.packed` gives it, gravity included, shape (12,).
-    posture, velocity
-        Of all joints of the tree, shape (tree n,).
-    desired
-        Accelerations of the actuated joints, one set a row, shape (sets, n).
-    speeds
-        Velocities of the actuated joints for which the viscous torque is computed, likewise.
-
-    Returns
-    -------
-    tuple
-        M·desired (sets, n), c(q, q̇) (n,), g(q) with the preload (n,), viscous torque of passive joints (sets, n).
-
-    Raises
-    ------
-    SingularPostureError
-        A freedom that no motor holds and that is not idle, or a singular posture.
+    at rest. `viscous` (tree n,) is `passive_viscous`, `desired` and `speeds` (sets, n) accelerations, and velocities
+    for viscous torque, of the actuated joints. Returns M·desired (sets, n), c(q, q̇) (n,), g(q) with the preload (n,),
+    and the viscous torque of passive joints (sets, n). `SingularPostureError` for a freedom that no motor holds and
+    that is not idle, and in a singular posture.
     """
     packed, n, actuated = pack(mechanism), mechanism.robot.n, mechanism.actuated
     work, none = workspace(packed), np.zeros(mechanism.n)

@@ -11,7 +11,7 @@ from rne_dynamics.closed_chain.generic_rank import RANK, generic_rank
 from rne_dynamics.closed_chain.independence import evaluated, scaled_jacobian
 from rne_dynamics.closed_chain.packed import pack, workspace
 from rne_dynamics.closed_chain.refusals import refusal
-from rne_dynamics.closed_chain.tree_coordinates import DETERMINED, settle_kernel, tree_workspace
+from rne_dynamics.closed_chain.tree_coordinates import DETERMINED, settle, tree_workspace
 from rne_dynamics.dynamics.composite.mass_matrix import mass_matrix
 from rne_dynamics.errors import ArgumentError, AssemblyError, no_inertia
 from rne_dynamics.model.inertia import Array
@@ -33,19 +33,15 @@ def nearest_state(mechanism: Mechanism, start: Array, q: Array, qd: Array) -> tu
     """Positions and velocities of all joints of the tree, (tree n,), for a measured state of the actuated ones, (n,).
 
     From a posture near, by the least motion of the passive joints. Actuated joints that are more than the freedoms
-    contradict each other by what the encoders are off: they move as little as can be.
-
-    Raises
-    ------
-    AssemblyError
-        The loops do not close within `DISAGREEMENT` of the positions.
+    contradict each other by what the encoders are off: they move as little as can be. `AssemblyError` where the loops
+    do not close within `DISAGREEMENT` of the positions.
     """
     packed = pack(mechanism)
     work, tree, actuated = workspace(packed), tree_workspace(packed), mechanism.actuated
     posture, velocity = np.array(start), np.zeros(len(start))
     posture[actuated], velocity[actuated] = q, qd
     tree.extra[actuated] = _MEASURED * np.diagonal(mass_matrix(mechanism.robot, posture)).max()
-    failed, _ = settle_kernel(packed, work, tree, generic_rank(mechanism).total, posture, velocity)
+    failed, _, _ = settle(packed, work, tree, generic_rank(mechanism).total, posture, velocity)
     residual = packed.row_scale * evaluated(packed, work, posture).residual
     missed = np.abs(posture[actuated] - q) / packed.column_scale[actuated]
     if failed != DETERMINED:
@@ -56,21 +52,12 @@ def nearest_state(mechanism: Mechanism, start: Array, q: Array, qd: Array) -> tu
 
 
 def starting_velocity(mechanism: Mechanism, q_tree: Array, qd: Array) -> tuple[Array, bool]:
-    """Velocities of all joints of the tree, (tree n,), for those of the actuated ones, (n,), at a closed posture.
+    """Velocities of all joints of the tree (tree n,) at a closed posture; also whether actuated joints are coordinates.
 
     Where the actuated joints leave freedoms, these start as they would if the actuated joints were set in motion by a
     blow: with the least kinetic energy. In a singular posture the velocity is that of the branch on which the
     mechanism's own posture is; at a dead point, which no branch passes, the one of least kinetic energy.
-
-    Returns
-    -------
-    tuple
-        The velocities, and whether the actuated joints are coordinates here.
-
-    Raises
-    ------
-    ArgumentError
-        Velocities that the loops do not allow.
+    `ArgumentError` for velocities that the loops do not allow.
     """
     packed = pack(mechanism)
     work = workspace(packed)
@@ -100,27 +87,37 @@ def _along_branch(mechanism: Mechanism, q_tree: Array, qd: Array, h: float) -> A
 def least_velocity(mechanism: Mechanism, q_tree: Array, qd: Array) -> Array:
     """The velocities of all joints of the tree with the least kinetic energy of those that the loops allow.
 
-    Raises
-    ------
-    ArgumentError
-        Velocities of the actuated joints that the loops do not allow.
+    `ArgumentError` for velocities of the actuated joints that the loops do not allow.
     """
     packed = pack(mechanism)
-    scales, n = packed.column_scale, mechanism.robot.n
     K = scaled_jacobian(packed, evaluated(packed, workspace(packed), q_tree))
-    rows = np.vstack([K, np.eye(n)[mechanism.actuated]])
-    right = np.concatenate([np.zeros(len(K)), qd / scales[mechanism.actuated]])
+    velocity, free, missed = nearest_motion(mechanism, K, np.zeros(len(K)), qd)
+    if missed > 0.0:
+        raise no_motion(mechanism, "qd", missed)
+    M = mass_matrix(mechanism.robot, q_tree)
+    return velocity + unforced(free, M, M @ velocity)
+
+
+def nearest_motion(mechanism: Mechanism, K: Array, loops: Array, actuated: Array) -> tuple[Array, Array, float]:
+    """Rates of all joints with given ones of the actuated joints, (n,), for which the scaled Jacobian gives `loops`.
+
+    Also the motions that stay free, as columns, and by how much both are missed, 0 within round-off.
+    """
+    scales = pack(mechanism).column_scale
+    rows = np.vstack([K, np.eye(len(scales))[mechanism.actuated]])
+    right = np.concatenate([loops, actuated / scales[mechanism.actuated]])
     U, sizes, Vt = np.linalg.svd(rows)
     rank = int((sizes > RANK).sum())
     found = Vt[:rank].T @ ((U[:, :rank].T @ right) / sizes[:rank])
-    free = Vt[rank:].T
-    M = scales[:, None] * mass_matrix(mechanism.robot, q_tree) * scales
-    found = found - free @ np.linalg.lstsq(free.T @ M @ free, free.T @ M @ found, rcond=None)[0]
-    missed = np.abs(rows @ found - right).max(initial=0.0)
-    if missed > _MISSED * np.abs(right).max(initial=0.0):
-        raise no_motion(mechanism, "qd", missed)
-    velocity: Array = scales * found
-    return velocity
+    missed = float(np.abs(rows @ found - right).max(initial=0.0))
+    missed = missed if missed > _MISSED * np.abs(right).max(initial=0.0) else 0.0
+    return scales * found, scales[:, None] * Vt[rank:].T, missed
+
+
+def unforced(free: Array, M: Array, efforts: Array) -> Array:
+    """Accelerations of the loose freedoms, (tree n,), with which their part of `efforts` is zero."""
+    change: Array = -free @ np.linalg.lstsq(free.T @ M @ free, free.T @ efforts, rcond=None)[0]
+    return change
 
 
 def no_motion(mechanism: Mechanism, name: str, missed: float) -> ArgumentError:

@@ -25,27 +25,10 @@ def check_flexible(arm: FlexibleArm) -> None:
 
 
 def coordinates(arm: FlexibleArm, **arguments: ArrayLike) -> tuple[tuple[int, ...], list[Array]]:
-    """Broadcast vectors to one leading shape and flatten it.
+    """Vectors broadcast to one leading shape: that, and new arrays (batch, modes) or (batch, n).
 
-    Parameters
-    ----------
-    arm
-        The arm.
-    arguments
-        ``delta``, ``deltad``, ``deltadd`` hold one number a mode, shape (…, modes), everything else one a joint,
-        (…, n).
-
-    Returns
-    -------
-    tuple
-        The leading shape, and new C-contiguous float64 arrays of shape (batch, modes) or (batch, n).
-
-    Raises
-    ------
-    ModelError
-        A robot without flexible links.
-    ArgumentError
-        Not numbers, wrong last dimension, leading dimensions that do not broadcast, NaN or infinity.
+    ``delta``, ``deltad``, ``deltadd`` hold one number a mode, everything else one a joint. `ModelError` for a robot
+    without flexible links, `ArgumentError` for what are no finite numbers of such shapes.
     """
     check_flexible(arm)
     arrays = []

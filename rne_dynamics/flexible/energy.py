@@ -63,17 +63,8 @@ def flexible_moving_base_energies(
 ) -> tuple[Array, Array]:
     """Kinetic energy, and potential energy with that of bent links, on a moving base, in the world, J; (B,) each.
 
-    The root link, which is part of the base, has none of it. Nothing is checked.
-
-    Parameters
-    ----------
-    arm
-        The arm.
-    position, rotation, base
-        The root link's origin and axes in the world, and its motion as `BaseMotion.packed` gives it; shapes (B, 3),
-        (B, 3, 3), (B, 12).
-    z, zd
-        Joints and modes, and their rates; shape (B, n + modes).
+    The root link, which is part of the base, has none of it; its origin `position` (B, 3), axes `rotation` (B, 3, 3)
+    and motion `base` (B, 12) are in the world. z and ż are (B, n + modes). Nothing is checked.
     """
     packed, n = pack(arm), arm.n
     twice, moments = np.empty(len(z)), np.empty((len(z), 3))

@@ -41,18 +41,10 @@ class EquationsOfMotion(NamedTuple):
 def flexible_terms_kernel(
     packed: Packed, base: Array, z: Array, zd: Array, wrenches: Array, J: Array, bias: Array
 ) -> None:
-    """J (n + modes, n + modes) and bias (n + modes,) for one state.
+    """J (n + modes, n + modes) and bias (n + modes,) for one state z, ż.
 
-    Parameters
-    ----------
-    packed
-        See `packed.py`.
-    base
-        Base motion, shape (12,): v, ω, v̇ − g, ω̇ in base axes.
-    z, zd
-        Shape (n + modes,).
-    wrenches
-        External (force, moment) at every body frame's origin in body axes, shape (bodies, 6), or (0, 6) for none.
+    `base` (12,) is the base's motion v, ω, v̇ − g, ω̇ in its axes, `wrenches` (bodies, 6) external loads at the bodies'
+    origins in their axes, or (0, 6).
     """
     X, (G, D) = motions(packed, base, z, zd, None), masses(packed, z)
     put_bias(packed, X, G, D, z, zd, None, wrenches, bias)

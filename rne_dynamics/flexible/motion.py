@@ -117,17 +117,10 @@ def _behind_joint(kind: int, A: Placement, c: float, s: float) -> Placement:
 
 @routine
 def motions(arm: Packed, base: Array, z: Array, zd: Array, zdd: Array | None) -> Motions:
-    """The motion of all bodies in one state.
+    """The motion of all bodies for z, ż (n + modes,), and with z̈ in Ẅ where it is given: (10), (15) as written.
 
-    Parameters
-    ----------
-    base
-        Base motion, shape (12,): v, ω, v̇ − g, ω̇ in base axes. So gravity enters as the base's acceleration, and
-        (89), (90) need no sums of their own.
-    z, zd
-        Coordinates and rates; shape (n + modes,).
-    zdd
-        Their accelerations, which `ddW` then includes: (10), (15) as written. None leaves them out: (64), (65).
+    `base` (12,) is v, ω, v̇ − g, ω̇ in the base's axes. So gravity enters as the base's acceleration, and (89), (90)
+    need no sums of their own. Without z̈, Ẅ is that of (64), (65).
     """
     topology, width = arm.topology, arm.turn.shape[1]
     link, W, dW, ddW = per_body(topology), per_body(topology), per_body(topology), per_body(topology)

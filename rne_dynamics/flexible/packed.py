@@ -96,10 +96,9 @@ def pack(arm: FlexibleArm) -> Packed:
     translation, turn = np.zeros((robot.bodies, width, 3)), np.zeros((robot.bodies, width, 3))
     bend = np.zeros((robot.bodies, width, width, 3))
     moments = parameters[:, layout.MASS : layout.INERTIA + 6].copy()
-    starts = np.cumsum([0, *(link.modes for link in arm.flexible_links)])
-    for link, start in zip(arm.flexible_links, starts.tolist(), strict=False):
-        frame, m = robot.links[link.link], slice(start, start + link.modes)
-        topology[frame.body, FIRST_MODE], topology[frame.body, MODES] = start, link.modes
+    for link in arm.flexible_links:
+        frame, m = robot.links[link.link], arm.mode_slice(link.link)
+        topology[frame.body, FIRST_MODE], topology[frame.body, MODES] = m.start, link.modes
         R = frame.rotation
         first[m] = _forms(link.first, R)
         second[m, : link.modes] = (R @ link.second @ R.T).reshape(link.modes, link.modes, 9)

@@ -88,10 +88,9 @@ def tip_deflections(arm: FlexibleArm, delta: ArrayLike) -> Array:
         A wrong shape, NaN or infinity.
     """
     lead, (amplitudes,) = coordinates(arm, delta=delta)
-    out, start = np.zeros((len(amplitudes), len(arm.flexible_links), 6)), 0
+    out = np.zeros((len(amplitudes), len(arm.flexible_links), 6))
     for k, link in enumerate(arm.flexible_links):
-        there, own = link.at(link.tip), amplitudes[:, start : start + link.modes]
+        there, own = link.at(link.tip), amplitudes[:, arm.mode_slice(link.link)]
         out[:, k, :3] = own @ there.translation - 0.5 * np.einsum("bk,bl,klx->bx", own, own, there.shortening)
         out[:, k, 3:] = own @ there.rotation
-        start += link.modes
     return out.reshape((*lead, len(arm.flexible_links), 6))

@@ -35,15 +35,10 @@ from rne_dynamics.spatial.vector import IDENTITY, Matrix, Placement, compose, sc
 def put_bias(
     arm: Packed, X: Motions, G: Any, D: Any, z: Array, zd: Array, zdd: Array | None, wrenches: Array, bias: Array
 ) -> None:
-    """−R without the joints' own efforts, or with accelerations J z̈ − R; fills bias (n + modes,).
+    """Fill bias (n + modes,) with −R without the joints' own efforts, or with J z̈ − R where z̈ is given.
 
-    Parameters
-    ----------
-    zdd
-        Accelerations, if `motions` had them too. Then this is Lagrange's equations in their inverse dynamics form
-        (56), (57), without J.
-    wrenches
-        External (force, moment) at the bodies' origins in their axes, shape (bodies, 6), or (0, 6) for none.
+    With z̈, which `motions` must have had too, this is Lagrange's equations in their inverse dynamics form (56), (57),
+    without J. Wrenches are as for `flexible_terms_kernel`.
     """
     topology = arm.topology
     Q = per_body(topology)

@@ -12,12 +12,12 @@ from rne_dynamics.model.inertia import Array
 
 def elastic_matrix(arm: FlexibleArm) -> Array:
     """K (42) of all modes, one block a link; shape (modes, modes)."""
-    return _blocks(arm, [link.stiffness for link in arm.flexible_links])
+    return _blocks(arm, "stiffness")
 
 
 def damping_matrix(arm: FlexibleArm) -> Array:
     """The links' own damping, one block a link; shape (modes, modes)."""
-    return _blocks(arm, [link.damping for link in arm.flexible_links])
+    return _blocks(arm, "damping")
 
 
 def elastic_energy(arm: FlexibleArm, delta: Array) -> Array:
@@ -46,10 +46,9 @@ def slopes(force: Callable[[Array], Array], at: Array, steps: Array) -> Array:
     return table
 
 
-def _blocks(arm: FlexibleArm, parts: list[Array]) -> Array:
-    whole, start = np.zeros((arm.modes, arm.modes)), 0
-    for part in parts:
-        end = start + len(part)
-        whole[start:end, start:end] = part
-        start = end
+def _blocks(arm: FlexibleArm, name: str) -> Array:
+    whole = np.zeros((arm.modes, arm.modes))
+    for link in arm.flexible_links:
+        own = arm.mode_slice(link.link)
+        whole[own, own] = getattr(link, name)
     return whole

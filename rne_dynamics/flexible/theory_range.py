@@ -75,14 +75,7 @@ def range_findings(
 ) -> tuple[str, ...]:
     """Violations of the theory's range in some states, one sentence for each link and cause.
 
-    Parameters
-    ----------
-    arm
-        The arm.
-    q, delta, qd
-        States; shapes (rows, n), (rows, modes), (rows, n).
-    times
-        Of the rows, s, for the messages; shape (rows,).
+    q, δ and q̇ are (rows, n), (rows, modes) and (rows, n), `times` (rows,), s, are for the messages.
     """
     found = []
     at = None if times is None else np.asarray(times, dtype=np.float64)

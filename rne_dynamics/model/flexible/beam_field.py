@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import NamedTuple
 
 import numpy as np
 
 from rne_dynamics.model.flexible.beam import Beam
 from rne_dynamics.model.flexible.beam_shapes import ShapeFunctions, beam_shapes
 from rne_dynamics.model.flexible.modal import Attachment
+from rne_dynamics.model.flexible.nodal_masses import Motion
 from rne_dynamics.model.flexible.ritz import gauss
 from rne_dynamics.model.inertia import Array, frozen_array
 from rne_dynamics.model.rebuilt import Rebuilt
@@ -23,21 +23,6 @@ def drawn_in(rotation: Array, line: Array) -> Array:
     across = np.einsum("pk,pli->pkli", rotation @ line, rotation)
     square = np.einsum("pki,pli->pkl", rotation, rotation)
     return np.asarray(np.multiply.outer(square, line) - 0.5 * (across + across.transpose(0, 2, 1, 3)))
-
-
-class Deflection(NamedTuple):
-    """What all modes do to the beam's axis, along the beam's own axes x, y, z; shapes (points, m, 3).
-
-    Parameters
-    ----------
-    translation
-        Displacement per unit of amplitude.
-    rotation
-        Turn: w_y' about z, −w_z' about y, θ about x.
-    """
-
-    translation: Array
-    rotation: Array
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,8 +50,11 @@ class BeamField(Rebuilt):
         """Between these all shapes and properties are smooth, m."""
         return np.unique(np.concatenate([self.beam.ends, *(shapes.breaks for shapes in self.shapes)]))
 
-    def deflection(self, x: Array) -> Deflection:
-        """The deflection of the axis at distances x in [0, L] from the root, m; shape (points,)."""
+    def deflection(self, x: Array) -> Motion:
+        """The motion of the axis by each mode at distances x in [0, L] from the root, m; shape (points,).
+
+        Turns are w_y' about z, −w_z' about y and θ about x.
+        """
         y, z, twist = self.shapes
         m = y.count + z.count + twist.count
         of_y, of_z = slice(0, y.count), slice(y.count, y.count + z.count)
@@ -74,7 +62,7 @@ class BeamField(Rebuilt):
         translation[:, of_y, 1], translation[:, of_z, 2] = y.evaluate(x, 0), z.evaluate(x, 0)
         rotation[:, of_y, 2], rotation[:, of_z, 1] = y.evaluate(x, 1), -z.evaluate(x, 1)
         rotation[:, y.count + z.count :, 0] = twist.evaluate(x, 0)
-        return Deflection(translation, rotation)
+        return Motion(translation, rotation)
 
     def curvature(self, x: Array) -> Array:
         """Derivative of the turns with respect to x; shape (points, m, 3)."""

@@ -107,15 +107,7 @@ def _torsion(beam: Beam) -> ShapeFunctions:
 
 
 def torsion_roots(count: int, inertia: float) -> list[float]:
-    """Roots b of cos b = J b sin b, the first natural modes sin(b x/L) in torsion with a clamped root.
-
-    Parameters
-    ----------
-    count
-        How many.
-    inertia
-        J, the tip's over that of the beam.
-    """
+    """First roots b of cos b = J b sin b: natural modes sin(b x/L) in torsion, J the tip's inertia over the beam's."""
     from scipy.optimize import brentq
 
     if inertia == 0.0:

@@ -90,25 +90,12 @@ class Load(NamedTuple):
 
 
 def modes(count: int, root: Root, load: Load) -> list[Mode]:
-    """The first natural modes with a strain energy, in ascending frequency.
+    """The first `count` natural modes with a strain energy, in ascending frequency; a hinge's rigid swing is left out.
 
     Every root is fenced in by counting: the number of modes below a frequency is that of the beam with its tip held
     still plus the number of negative eigenvalues of the tip's dynamic stiffness (Wittrick and Williams, Q. J. Mech.
-    Appl. Math. 24, 1971). Brent's method then brings it to round-off.
-
-    Parameters
-    ----------
-    count
-        How many.
-    root
-        ``clamped``, or ``hinged``, whose rigid swing is left out.
-    load
-        The tip load; S² ≤ m J.
-
-    Raises
-    ------
-    ModelError
-        A tip so heavy that the first mode is not found in double precision.
+    Appl. Math. 24, 1971). Brent's method then brings it to round-off. `ModelError` for a tip (S² ≤ m J) so heavy that
+    the first mode is not found in double precision.
     """
     found = []
     rigid = 1 if root == "hinged" else 0

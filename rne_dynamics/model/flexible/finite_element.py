@@ -51,24 +51,10 @@ class Mesh(NamedTuple):
 
 
 def energy_roots(beam: Beam, direction: int, breaks: Array, points: int) -> tuple[Array, Array, Array]:
-    """Points along the beam, and factors from shapes there to square roots of its strain and kinetic energy.
+    """Points x along the beam, and factors from shapes there to square roots of its strain and kinetic energy.
 
-    With shapes W of a direction, rows √stiffness · W'' (W' in torsion) and √inertia · W make ½ |·|² the energies.
-
-    Parameters
-    ----------
-    beam
-        The beam.
-    direction
-        0, 1, 2: bending along y, along z, torsion.
-    breaks
-        Between these the shapes are smooth, m.
-    points
-        Gauss points between breaks.
-
-    Returns
-    -------
-    x, root of stiffness, root of inertia; shapes (points,).
+    With shapes W of a direction (0, 1, 2: bending along y, along z, torsion), rows √stiffness · W'' (W' in torsion) and
+    √inertia · W make ½ |·|² the energies. Shapes are smooth between `breaks`, with so many Gauss points.
     """
     rule = gauss(np.concatenate([breaks, beam.ends]), points)
     stiffness = beam.along(("EI_y", "EI_z", "GJ")[direction], rule.x)
@@ -80,17 +66,7 @@ def energy_roots(beam: Beam, direction: int, breaks: Array, points: int) -> tupl
 
 
 def tip_root(beam: Beam, direction: int, ends: Array) -> Array:
-    """Rows that make ½ |·|² the kinetic energy of the tip load, out of shapes W(L) and slopes W'(L).
-
-    Parameters
-    ----------
-    beam
-        The beam.
-    direction
-        0, 1, 2: bending along y, along z, torsion.
-    ends
-        W(L) and W'(L); shape (2, count).
-    """
+    """Rows that make ½ |·|² the kinetic energy of the tip load, out of shapes W(L) and slopes W'(L), (2, count)."""
     if direction == 2:
         turned: Array = np.sqrt(beam.tip_inertia[0]) * ends[:1]
         return turned
@@ -102,16 +78,7 @@ def tip_root(beam: Beam, direction: int, ends: Array) -> Array:
 def element_modes(beam: Beam, direction: int) -> tuple[Mesh, Array]:
     """The first natural modes of the clamped beam with its tip load, in one direction.
 
-    Parameters
-    ----------
-    beam
-        The beam, with its numbers of elements and modes.
-    direction
-        0, 1, 2: bending along y, along z, torsion.
-
-    Returns
-    -------
-    The mesh, and the modes as columns over all its unknowns; shape (2 · (elements + 1), modes).
+    The mesh, and the modes as columns over all its unknowns; (2 · (elements + 1), modes).
     """
     mesh = Mesh(beam.length, beam.elements)
     held = 1 if direction == 2 else 2

@@ -213,3 +213,13 @@ class TableField(Rebuilt):
                 f"{self.tolerance:g} m; add the point to the file with modal integrals, or move what sits there"
             )
         return Attachment(self.translations[k], self.rotations[k], self.shortenings[k])
+
+
+def modal_damping(stiffness: Array, mass: Array, ratios: ArrayLike) -> Array:
+    """Damping matrix (m, m) with ratios of critical damping, one or (m,), of the undamped modes, ascending."""
+    from scipy.linalg import eigh
+
+    squares, modes = eigh(stiffness, mass)
+    momenta = mass @ modes
+    damping = (momenta * (2.0 * np.asarray(ratios) * np.sqrt(np.maximum(squares, 0.0)))) @ momenta.T
+    return np.asarray(0.5 * (damping + damping.T))

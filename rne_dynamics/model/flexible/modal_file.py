@@ -41,8 +41,8 @@ from pathlib import Path
 import numpy as np
 
 from rne_dynamics.errors import DescriptionError, ModelError
-from rne_dynamics.model.flexible.modal import ModalLink, TableField
-from rne_dynamics.model.flexible.modal_archive import ArrayFile, read_arrays
+from rne_dynamics.model.flexible.modal import ModalLink, TableField, modal_damping
+from rne_dynamics.model.flexible.modal_archive import ArrayFile, kind_of, read_arrays
 from rne_dynamics.model.flexible.nodal_file import read_nodal_link
 from rne_dynamics.model.inertia import Array, Inertia
 
@@ -192,18 +192,13 @@ def _damping(file: ArrayFile, m: int, stiffness: Array, second: Array) -> Array:
         return damping
     if "damping_ratio" not in file:
         return np.zeros((m, m))
-    from scipy.linalg import LinAlgError, eigh
-
     ratio = file.array("damping_ratio", (), (m,))
     if (ratio < 0.0).any():
         file.fail("damping_ratio", f"is {ratio.tolist()}; a ratio of critical damping must not be negative")
-    mass = _symmetric(np.einsum("klii->kl", second))
     try:
-        squares, modes = eigh(stiffness, mass)
-    except LinAlgError:
+        return modal_damping(stiffness, _symmetric(np.einsum("klii->kl", second)), ratio)
+    except np.linalg.LinAlgError:
         file.fail("C_kl", "has modes that are one and the same motion, which have no frequencies; leave some out")
-    momenta = mass @ modes
-    return _symmetric((momenta * (2.0 * ratio * np.sqrt(np.maximum(squares, 0.0)))) @ momenta.T)
 
 
 def _table(file: ArrayFile, link: str, m: int) -> TableField:

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from rne_dynamics.errors import ModelError
-from rne_dynamics.model.flexible.modal import ModalLink, TableField
+from rne_dynamics.model.flexible.modal import ModalLink, TableField, modal_damping
 from rne_dynamics.model.flexible.nodal_masses import Motion, masses_of, matched, motions, no_turn, rigid_motions, skews
 from rne_dynamics.model.flexible.nodal_mesh import NodalMesh
 from rne_dynamics.model.inertia import Array, frozen_array
@@ -137,14 +137,10 @@ def _modal_stiffness(mesh: NodalMesh, U: Array, frequencies: ArrayLike | None, m
 
 
 def _damping(stiffness: Array, masses: Array, ratio: ArrayLike, where: str) -> Array:
-    from scipy.linalg import eigh
-
     m = len(masses)
     ratios = frozen_array(np.broadcast_to(np.asarray(ratio, dtype=np.float64), (m,)), (m,), f"{where}: damping_ratio")
     if (ratios < 0.0).any():
         raise ModelError(
             f"{where}: damping_ratio is {ratios.tolist()}; a ratio of critical damping must not be negative"
         )
-    squares, modes = eigh(stiffness, masses)
-    momenta = masses @ modes
-    return np.asarray((momenta * (2.0 * ratios * np.sqrt(np.maximum(squares, 0.0)))) @ momenta.T)
+    return modal_damping(stiffness, masses, ratios)

@@ -41,20 +41,7 @@ _KEYS = (*_MESH, "frequencies", "shapes", "modes", "damping_ratio", "tolerance")
 
 
 def read_nodal_link(file: ArrayFile, link: str) -> ModalLink:
-    """The flexible link of a file of the form above.
-
-    Parameters
-    ----------
-    file
-        Its keys.
-    link
-        The name of the link it is for.
-
-    Raises
-    ------
-    DescriptionError
-        Keys missing or unknown, Matrix Market files that cannot be read, and what `NodalMesh` and `nodal_link` refuse.
-    """
+    """The flexible link of a file of the form above; `DescriptionError` for what cannot be read or is refused."""
     file.check_keys(_KEYS, _NEEDED, "nodal modes")
     given = {key: _value(file, key) for key in file.data}
     try:

@@ -21,7 +21,7 @@ _NO_INERTIA = 1e-10
 
 
 class Motion(NamedTuple):
-    """Displacements and small turns of all nodes in some motions; shapes (P, motions, 3)."""
+    """Displacements and small turns of nodes, or of places on a beam, in some motions; shapes (P, motions, 3)."""
 
     translation: Array
     rotation: Array

@@ -17,16 +17,9 @@ class Rule(NamedTuple):
 
 
 def gauss(breaks: Array, order: int) -> Rule:
-    """Gauss and Legendre's rule with `order` points in every interval between breaks.
+    """Gauss and Legendre's rule with `order` points in every interval between breaks, m, repeated ones counting once.
 
     Exact for what is a polynomial of degree 2 · order − 1 between breaks.
-
-    Parameters
-    ----------
-    breaks
-        Ends of the intervals, m; ascending, repeated ones count once.
-    order
-        Points in an interval.
     """
     t, w = np.polynomial.legendre.leggauss(order)
     ends = np.unique(breaks)
