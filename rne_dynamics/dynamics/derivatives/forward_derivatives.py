@@ -25,7 +25,6 @@ from rne_dynamics.dynamics.declared.forms import Compiled, N
 from rne_dynamics.dynamics.declared.quantity import Quantity
 from rne_dynamics.dynamics.derivatives.inverse_derivatives import (
     derivatives_and_wrenches,
-    efforts_of_wrenches,
     inverse_derivatives_kernel,
 )
 from rne_dynamics.dynamics.derivatives.mass_factor import (
@@ -33,9 +32,9 @@ from rne_dynamics.dynamics.derivatives.mass_factor import (
     factor,
     put_inverse,
     solve_rows,
-    solve_vector,
 )
 from rne_dynamics.dynamics.forward_dynamics import FORWARD_DYNAMICS
+from rne_dynamics.dynamics.kinematics.joint_motion import put_efforts
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.layout import VELOCITY_INDEX
 from rne_dynamics.model.robot import RobotModel
@@ -150,7 +149,7 @@ def _rows(arms: Arm, extra: tuple[()], q: Array, qd: Array, tau: Array, out: Arr
     for b in range(out.shape[0]):
         arm = Arm(topology, parameters, base[0], wrenches[0])
         f = derivatives_and_wrenches(arm, q[b], qd[b], zero, (out[b, 0], out[b, 1], out[b, 2]))
-        efforts_of_wrenches(topology, parameters, f, bias)
+        put_efforts(topology, parameters, f, zero, bias)
         for i in range(n):
             qdd[i] = tau[b, i] - bias[i]
             for k in range(i + 1):
@@ -159,7 +158,7 @@ def _rows(arms: Arm, extra: tuple[()], q: Array, qd: Array, tau: Array, out: Arr
         singular = factor(out[b, 3], before, size)
         if singular >= 0:
             return singular
-        solve_vector(out[b, 3], before, qdd)
+        solve_rows(out[b, 3], before, qdd.reshape((n, 1)))
         inverse_derivatives_kernel(arm, q[b], qd[b], qdd, (out[b, 0], out[b, 1], out[b, 2]))
         put_inverse(out[b, 3], before, out[b, 2])
     return -1
@@ -173,7 +172,7 @@ def _column(topology: NDArray[np.int64], L: Array, x: Array, out: Array) -> None
     for b in range(out.shape[0]):
         for i in range(n):
             out[b, i] = -x[b, i]
-        solve_vector(L[b].reshape((n, n)), before, out[b])
+        solve_rows(L[b].reshape((n, n)), before, out[b].reshape((n, 1)))
 
 
 def _declared(forward_dynamics: Quantity, mimic: Quantity | None) -> Quantity:

@@ -20,8 +20,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from rne_dynamics.compiling.jit import helper
 from rne_dynamics.compiling.tables import per_body, table
@@ -37,7 +36,7 @@ from rne_dynamics.dynamics.derivatives.body_motion import (
     spatial_motions,
     with_subtree,
 )
-from rne_dynamics.dynamics.kinematics.joint_axes import axes_of, component, first_axes, gear, place_of, unit_motion
+from rne_dynamics.dynamics.kinematics.joint_axes import component, first_axes, gear, place_of, unit_motion
 from rne_dynamics.dynamics.kinematics.joint_motion import inertia_of
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.layout import BASE, FLOATING, KIND, MULTIPLIER, PARENT, ROTOR, VELOCITY_INDEX
@@ -128,16 +127,6 @@ def derivatives_and_wrenches(arm: Arm, q: Array, qd: Array, qdd: Array, out: tup
 def inverse_derivatives_kernel(arm: Arm, q: Array, qd: Array, qdd: Array, out: tuple[Array, Array, Array]) -> None:
     """Fill `out` with ∂τ/∂q, ∂τ/∂q̇ and M, each (n, n), for one state: q (nq,), qd and qdd (n,)."""
     derivatives_and_wrenches(arm, q, qd, qdd, out)
-
-
-@helper
-def efforts_of_wrenches(topology: NDArray[np.int64], parameters: Array, f: Any, tau: Array) -> None:
-    """Fill `tau` (n,) with the efforts less the rotors', from the wrench at each joint."""
-    tau[:] = 0.0
-    for i in range(topology.shape[0]):
-        kind, ratio = topology[i, KIND], gear(topology, parameters, i)
-        for a in range(axes_of(kind)):
-            tau[topology[i, VELOCITY_INDEX] + a] += ratio * component(f[i], place_of(kind, a))
 
 
 INVERSE_DYNAMICS_DERIVATIVES = Quantity(

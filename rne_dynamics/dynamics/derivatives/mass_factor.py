@@ -83,46 +83,28 @@ def factor(M: Array, before: NDArray[np.int64], size: Array) -> int:
 
 @helper
 def solve_rows(L: Array, before: NDArray[np.int64], X: Array) -> None:
-    """X ← (LᵀL)⁻¹ X, all columns of X (n, n) at once, row by row."""
-    n = L.shape[0]
+    """X ← (LᵀL)⁻¹ X, all columns of X (n, columns) at once, row by row."""
+    n, columns = X.shape
     for i in range(n - 1, -1, -1):
         s = L[i, i]
-        for c in range(n):
+        for c in range(columns):
             X[i, c] *= s
         j = before[i]
         while j >= 0:
             s = L[i, j]
-            for c in range(n):
+            for c in range(columns):
                 X[j, c] -= s * X[i, c]
             j = before[j]
     for i in range(n):
         j = before[i]
         while j >= 0:
             s = L[i, j]
-            for c in range(n):
+            for c in range(columns):
                 X[i, c] -= s * X[j, c]
             j = before[j]
         s = L[i, i]
-        for c in range(n):
+        for c in range(columns):
             X[i, c] *= s
-
-
-@helper
-def solve_vector(L: Array, before: NDArray[np.int64], x: Array) -> None:
-    """x ← (LᵀL)⁻¹ x, of shape (n,)."""
-    n = L.shape[0]
-    for i in range(n - 1, -1, -1):
-        x[i] *= L[i, i]
-        j = before[i]
-        while j >= 0:
-            x[j] -= L[i, j] * x[i]
-            j = before[j]
-    for i in range(n):
-        j = before[i]
-        while j >= 0:
-            x[i] -= L[i, j] * x[j]
-            j = before[j]
-        x[i] *= L[i, i]
 
 
 @helper
