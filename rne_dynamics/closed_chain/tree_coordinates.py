@@ -27,7 +27,7 @@ from rne_dynamics.closed_chain.closing import largest_change
 from rne_dynamics.closed_chain.constraints import constraints_kernel
 from rne_dynamics.closed_chain.packed import Packed, Work
 from rne_dynamics.compiling.apart import apart
-from rne_dynamics.compiling.jit import helper, kernel, routine
+from rne_dynamics.compiling.jit import helper, kernel, rare_kernel, routine
 from rne_dynamics.dynamics.composite.inertia_scale import inertia_scale_kernel
 from rne_dynamics.dynamics.composite.mass_matrix import mass_matrix_kernel
 from rne_dynamics.dynamics.declared.arm import Arm
@@ -226,7 +226,7 @@ def _accelerations_there(
     return solve_free(memory, rank, right, out)
 
 
-@kernel
+@rare_kernel
 def tree_accelerations(
     tree: Tree, base: Array, wrenches: Array, viscous: Array, off: bool, q: Array, v: Array, drive: Array, out: Array
 ) -> int:

@@ -52,6 +52,11 @@ def threaded_kernel(function: F) -> F:
     return _made(function, releases_lock=True)
 
 
+def rare_kernel(function: F) -> F:
+    """As `kernel`, for what is called `apart` at rare events: compiled in 20 % of the time, half as fast."""
+    return _made(function, rare=True)
+
+
 def _made(function: F, **options: Any) -> F:
     if not COMPILED:
         return function

@@ -64,6 +64,8 @@ class Kernel:
         LLVM's, of the function as a part of others.
     releases_lock
         Whether other threads of Python run meanwhile.
+    rare
+        Whether it is to be compiled fast, and may run slowly.
 
     Attributes
     ----------
@@ -73,8 +75,10 @@ class Kernel:
 
     _making: ClassVar[threading.RLock] = threading.RLock()
 
-    def __init__(self, function: Callable[..., Any], *, attributes: str = "", releases_lock: bool = False) -> None:
-        self.py_func, self.attributes, self._releases_lock = function, attributes, releases_lock
+    def __init__(
+        self, function: Callable[..., Any], *, attributes: str = "", releases_lock: bool = False, rare: bool = False
+    ) -> None:
+        self.py_func, self.attributes, self._releases_lock, self._rare = function, attributes, releases_lock, rare
         self.__name__, self.__qualname__ = function.__name__, function.__qualname__
         self.__module__, self.__doc__ = function.__module__, function.__doc__
         self.loaded: dict[tuple[tuple[Kind, ...], int | None], Loaded] = {}
@@ -151,13 +155,13 @@ class Kernel:
             entry = FillingEntry(function, first)
         text = entry.text()
         module.declarations |= entry.declarations
-        code = native.object_code(f"{module.text()}\n{text}", target, optimised=True)
+        code = native.object_code(f"{module.text()}\n{text}", target, optimised=True, rare=self._rare)
         kept = {x: ("dtype", y.str) if isinstance(y, np.dtype) else y for x, y in entry.objects.items()}
         return Content(function, kept, module.imported, code)
 
     def name(self, kinds: tuple[Kind, ...], first: int | None = None) -> str:
         """Name of the file: the function, and a hash of all that its machine code depends on."""
-        parts = (self._made_of, kinds, first, self._releases_lock, CHECKS, native.processor())
+        parts = (self._made_of, kinds, first, self._releases_lock, self._rare, CHECKS, native.processor())
         stem = f"{self.__module__.removeprefix('rne_dynamics.')}.{self.__qualname__.replace('<locals>.', '')}"
         return f"{stem}-{hashlib.sha256(repr(parts).encode()).hexdigest()[:32]}"
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from rne_dynamics.compiling.jit import helper, kernel
+from rne_dynamics.compiling.jit import helper, rare_kernel
 from rne_dynamics.control.bounds import Departure, leaves
 from rne_dynamics.control.motion.path import ORDER, Path, add_piece, distinct, evaluate_path
 from rne_dynamics.control.reference import Reference, rows_reference
@@ -165,7 +165,7 @@ def _dying(e: Array, v: Array, a: Array, T: float) -> Array:
     ])
 
 
-@kernel
+@rare_kernel
 def _sample(
     coefficients: Array, knots: Array, begin: float, offsets: Array, until: Array, s: float, rate: float, slope: float,
     out: Array,
@@ -177,7 +177,7 @@ def _sample(
             add_piece(offsets, k, s - begin, rate, slope, out)
 
 
-@kernel
+@rare_kernel
 def _samples(
     coefficients: Array, knots: Array, begin: float, offsets: Array, until: Array, times: Array, out: Array
 ) -> None:
@@ -195,7 +195,7 @@ def _shift(c: Array, x: float) -> None:
                 c[k] += x * c[k + 1]
 
 
-@kernel
+@rare_kernel
 def _departure(
     coefficients: Array, knots: Array, begin: float, offsets: Array, until: Array, bounds: Array, first: int, last: int,
     found: Array,

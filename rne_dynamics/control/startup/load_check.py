@@ -14,7 +14,7 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import ArrayLike
 
-from rne_dynamics.compiling.jit import kernel
+from rne_dynamics.compiling.jit import rare_kernel
 from rne_dynamics.control.checks import check_number, every_joint_driven, frozen_vector
 from rne_dynamics.control.rigid_terms import holding_terms
 from rne_dynamics.control.startup.causes import Evidence
@@ -50,7 +50,7 @@ NOISE = 0.15
 _START, _POSITIONS, _EFFORTS, _COUNT, _NOT_ZERO, _ROWS = range(6)
 
 
-@kernel
+@rare_kernel
 def gather_kernel(record: Array, blocks: Array, block: int, q: Array, effort: Array, still: float) -> int:
     """Add one state to `record` (5, n) and to sums and counts of efforts in its block, `blocks` (2, blocks, n).
 

@@ -13,7 +13,6 @@ from numpy.typing import NDArray
 
 from rne_dynamics.compiling.apart import apart
 from rne_dynamics.compiling.jit import helper, routine, threaded_kernel
-from rne_dynamics.compiling.views import shaped
 from rne_dynamics.control import computed_torque as law
 from rne_dynamics.control.reference import Reference
 from rne_dynamics.control.tracking_law import after_cycle, feedback_kernel
@@ -143,7 +142,7 @@ def closed_loops(
         g = _begin(columns.arm.shape[0], first, 1)
         block = Block(
             plants, code, first, width, n,
-            shaped(course.q[first:last], (size,)), shaped(course.qd[first:last], (size,)),
+            course.q[first:last].reshape((size,)), course.qd[first:last].reshape((size,)),
             columns.joints[:, a : a + size], columns.arm[g : g + width], rows, refused, lanes, rate,
         )  # fmt: skip
         for lane in range(width):

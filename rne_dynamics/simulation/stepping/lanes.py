@@ -19,7 +19,6 @@ from numpy.typing import NDArray
 from rne_dynamics.compiling.addresses import call, call_rows
 from rne_dynamics.compiling.apart import apart
 from rne_dynamics.compiling.jit import helper, routine
-from rne_dynamics.compiling.views import shaped
 from rne_dynamics.dynamics.declared.arm import Arm
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.simulation.plant.arrays import (
@@ -101,7 +100,7 @@ def row_of(rows: Array, s: int) -> int:
 @helper
 def lane_of(row: Array, lane: int, n: int) -> Array:
     """The numbers of one lane in a row; shape (n,)."""
-    return shaped(row[lane * n : lane * n + n], (n,))
+    return row[lane * n : lane * n + n]
 
 
 @helper
@@ -131,7 +130,7 @@ def step_lanes(block: Block, dt: float) -> None:
         held = _classify(block, lane)
         rests, locked = rests or held, locked or held or stiff
     drive, choice, tau, qdd = rows[DRIVE], rows[CHOICE], rows[TAU], rows[QDD]
-    viscous = shaped(joints[VISCOUS], (size,))
+    viscous = joints[VISCOUS]
     q_stage, qd_stage, q_sum, qd_sum = rows[Q_STAGE], rows[QD_STAGE], rows[Q_SUM], rows[QD_SUM]
     q_new, qd_new = rows[Q_NEW], rows[QD_NEW]
     for k in range(size):

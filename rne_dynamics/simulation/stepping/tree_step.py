@@ -29,7 +29,7 @@ from rne_dynamics.closed_chain.tree_coordinates import (
 )
 from rne_dynamics.closed_chain.tree_motion import starting_velocity
 from rne_dynamics.compiling.apart import apart
-from rne_dynamics.compiling.jit import helper, kernel, routine
+from rne_dynamics.compiling.jit import helper, rare_kernel, routine
 from rne_dynamics.dynamics.declared.arm import Arm
 from rne_dynamics.dynamics.newton_euler.newton_euler import inverse_dynamics_kernel
 from rne_dynamics.errors import SimulationError, no_inertia
@@ -152,7 +152,7 @@ def _interrupted(plant: PlantArrays, direction: Array, q: Array, q_new: Array, v
     return False
 
 
-@kernel
+@rare_kernel
 def tree_step_kernel(
     plant: PlantArrays, tree: Tree, q: Array, v: Array, effort: Array, dt: float, implicit: bool, q_new: Array,
     v_new: Array,
