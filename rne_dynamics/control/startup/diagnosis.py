@@ -98,7 +98,7 @@ def diagnose_pattern(
 
 
 def _possible(others: list[Cause]) -> str:
-    """What a posture cannot tell from the likeliest cause."""
+    """What a posture does not distinguish from the likeliest cause."""
     return f" This posture does not rule out: {'; or '.join(cause.text for cause in others)}." if others else ""
 
 
