@@ -16,7 +16,18 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from rne_dynamics.compiling.instructions import UntranslatableError
-from rne_dynamics.compiling.kinds import BOOL, FLOAT, INT, Compiled, Fixed, Kind, TupleKind, kind_of, result_type
+from rne_dynamics.compiling.kinds import (
+    BOOL,
+    FLOAT,
+    INT,
+    Compiled,
+    Fixed,
+    Kind,
+    TupleKind,
+    kind_of,
+    registers,
+    result_type,
+)
 
 if TYPE_CHECKING:
     from rne_dynamics.compiling.expressions import Expressions
@@ -45,7 +56,8 @@ apart = _Apart()
 def declared(name: str, kernel: Any, kinds: tuple[Kind, ...]) -> Compiled:
     """A kernel as its callers know it before it is compiled."""
     returned = _declared_kind(kernel)
-    return Compiled(name, kinds, returned, result_type(returned), allocates=True)  # it always takes an arena
+    origins = (frozenset[int](),) * len(registers(returned))
+    return Compiled(name, kinds, returned, result_type(returned), allocates=True, origins=origins)  # always an arena
 
 
 def _declared_kind(kernel: Any) -> Kind:
