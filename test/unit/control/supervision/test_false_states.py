@@ -61,7 +61,7 @@ def peak(rig, seconds, corrupt):
 
     def watched(state):
         s = rig.supervisor
-        if s.mode in DRIVING or (s.mode is Mode.STOPPING and s._support(rig.now) >= 1.0):
+        if s.mode in DRIVING or (s.mode is Mode.STOPPING and s._stop.support(rig.now) >= 1.0):
             peaks.append(float((np.abs(rig.simulator.state.qd) / limit).max()))
         return corrupt(state)
 
