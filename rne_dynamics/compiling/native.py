@@ -66,6 +66,8 @@ def _context() -> Any:
     if llvm.llvm_version_info[0] < _POINTERS:
         llvm.parse_assembly("declare void @typed(i8*)")  # decides the matter for the context of all others
         llvm.set_option("rne_dynamics", "-opaque-pointers")
+    if hasattr(llvm.context, "opaque_pointers_enabled"):  # llvmlite 0.44 chooses for each context
+        return llvm.context.ContextRef(llvm.ffi.lib.LLVMPY_ContextCreate(True))
     return llvm.create_context()
 
 
@@ -95,7 +97,7 @@ def object_code(text: str, target: Processor, *, optimised: bool, rare: bool = F
 def _optimise(module: Any, machine: Any, rare: bool) -> None:
     if hasattr(llvm, "create_pass_builder"):
         # without optimisation LLVM only makes helpers a part of their callers; its passes of whole modules are for the
-        # functions that several others call, of which there are few here: they take half of its time and gain 6 %
+        # functions that several others call, of which there are few here: they take half of its time and gain 5 to 10 %
         inliner, builder = _builder(machine, 0), _builder(machine, 1)
         inliner.getModulePassManager().run(module, inliner)
         passes = builder.getFunctionPassManager()

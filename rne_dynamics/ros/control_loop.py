@@ -14,7 +14,6 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
-from rne_dynamics.compiling.apart import load_all
 from rne_dynamics.control.locked_joints import Measured
 from rne_dynamics.control.motion.motion import Motion
 from rne_dynamics.control.supervision.settings import Settings
@@ -84,7 +83,6 @@ class ControlLoop:
         self.release()
         self.supervisor = Supervisor(setup.settings, self._entered)
         self.supervisor.warm_up()
-        load_all()
         reader = StateReader(setup.settings.robot.joint_names, setup.others)
         self._account = ControllerReport(self.supervisor)
         self._node = LoopNode(setup)

@@ -11,6 +11,7 @@ from collections.abc import Callable
 
 import numpy as np
 
+from rne_dynamics.compiling.apart import load_all
 from rne_dynamics.control.motion.limits import MotionLimits
 from rne_dynamics.control.motion.motion import Motion
 from rne_dynamics.control.motion.motion import warm_up as warm_up_motion
@@ -97,6 +98,7 @@ class Supervisor(Observation):
         StartGate(self.settings, self._torques.posture).check.warm_up()
         warm_up_motion(n)
         warm_up_setpoints(n)
+        load_all()
 
     def activate(self, now: float) -> None:
         """Wait for the first usable state and hold the arm where it finds it."""

@@ -11,6 +11,7 @@ from typing import Literal, get_args
 import numpy as np
 from numpy.typing import ArrayLike
 
+from rne_dynamics.compiling.apart import load_all
 from rne_dynamics.dynamics.declared.arguments import Wrenches, bodies_wrenches
 from rne_dynamics.errors import SimulationError
 from rne_dynamics.model.inertia import Array
@@ -192,3 +193,4 @@ class Simulator:
         for method in methods_within(self.method, self.plant.coordinates):
             for state in (self._start, replace(self._start, in_tree=loops)):
                 step(self.plant, state, self._zero, self.dt, method=method)
+        load_all()
