@@ -29,10 +29,10 @@ from sensor_msgs.msg import JointState
 from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 
 from rne_dynamics.ros.computed_torque_controller import ComputedTorqueController
-from rne_dynamics.ros.loop_interface import LocalLoop
-from rne_dynamics.ros.messages import write_stamp
-from rne_dynamics.ros.process import settle
-from rne_dynamics.ros.trajectory_message import duration_message
+from rne_dynamics.ros.loop.interface import LocalLoop
+from rne_dynamics.ros.messages.publishers import write_stamp
+from rne_dynamics.ros.messages.trajectory_message import duration_message
+from rne_dynamics.ros.node.process import settle
 
 PERIOD = 1_000_000
 #: States before the first that counts: start-up check and growth of the feedback.

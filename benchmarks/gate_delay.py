@@ -38,7 +38,7 @@ from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray
 
 import rne_dynamics as rne
-from rne_dynamics.ros.cdr import NumbersReader, PreparedMessage
+from rne_dynamics.ros.messages.cdr import NumbersReader, PreparedMessage
 
 DRIVER, GATE = "effort_controller/commands", "effort_gate/commands"
 NEWEST = QoSProfile(depth=1, reliability=ReliabilityPolicy.BEST_EFFORT)

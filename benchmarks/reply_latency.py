@@ -43,7 +43,7 @@ from usage import cpu_seconds, memory
 
 import rne_dynamics as rne
 from rne_dynamics.description.share import share_file
-from rne_dynamics.ros.hot_loop import HotLoop
+from rne_dynamics.ros.loop.hot_loop import HotLoop
 
 NEWEST = QoSProfile(depth=1, reliability=ReliabilityPolicy.BEST_EFFORT)
 COMMANDS = "effort_controller/commands"

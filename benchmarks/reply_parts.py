@@ -31,10 +31,10 @@ from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray
 
 import rne_dynamics as rne
-from rne_dynamics.ros import hot_loop
 from rne_dynamics.ros.computed_torque_controller import ComputedTorqueController
-from rne_dynamics.ros.loop_interface import LocalLoop
-from rne_dynamics.ros.process import settle
+from rne_dynamics.ros.loop import hot_loop
+from rne_dynamics.ros.loop.interface import LocalLoop
+from rne_dynamics.ros.node.process import settle
 
 RATE = 1000.0
 #: Time from the first answer to what is counted, s: start-up check and all.

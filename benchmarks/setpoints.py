@@ -27,14 +27,14 @@ from sensor_msgs.msg import JointState
 from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 from usage import cpu_seconds
 
-from rne_dynamics.control.motion.tolerances import Tolerances
+from rne_dynamics.control.motion.limits import Tolerances
 from rne_dynamics.control.reference import Reference
 from rne_dynamics.control.streaming.limits import StreamLimits
 from rne_dynamics.control.streaming.setpoints import Setpoints, warm_up
-from rne_dynamics.ros.processes import NodeProcess, wait_until
-from rne_dynamics.ros.qos import OFFERED
-from rne_dynamics.ros.setpoint_reader import SetpointReader
-from rne_dynamics.ros.trajectory_message import duration_message
+from rne_dynamics.ros.messages.qos import OFFERED
+from rne_dynamics.ros.messages.setpoint_reader import SetpointReader
+from rne_dynamics.ros.messages.trajectory_message import duration_message
+from rne_dynamics.ros.sessions.processes import NodeProcess, wait_until
 
 JOINTS = tuple(f"joint{k}" for k in range(1, 8))
 #: Messages of a round, and rounds of which the fastest counts.

@@ -40,13 +40,12 @@ from rne_dynamics.cli.demo_moves import plan_moves
 from rne_dynamics.control.trajectory import Trajectory
 from rne_dynamics.figures.output_file import figure_file
 from rne_dynamics.figures.style import canvas, legend_right
-from rne_dynamics.ros.arm_processes import START_PATIENCE, write_parameters
-from rne_dynamics.ros.demonstration import CONTROLLER, SIMULATOR, Run, Session, parameters
-from rne_dynamics.ros.processes import NodeProcess, wait_until
-from rne_dynamics.ros.qos import OFFERED
-from rne_dynamics.ros.session_recorder import PATIENCE
-from rne_dynamics.ros.topic_recorder import TopicRecorder
-from rne_dynamics.ros.trajectory_message import duration_message
+from rne_dynamics.ros.messages.qos import OFFERED
+from rne_dynamics.ros.messages.topic_recorder import TopicRecorder
+from rne_dynamics.ros.messages.trajectory_message import duration_message
+from rne_dynamics.ros.sessions.demonstration import CONTROLLER, SIMULATOR, Run, Session, parameters
+from rne_dynamics.ros.sessions.processes import START_PATIENCE, NodeProcess, wait_until, write_parameters
+from rne_dynamics.ros.sessions.recorder import PATIENCE
 
 NAMESPACE = "/rne_soak"
 #: Time of three moves together, s, and how often it is looked whether one has ended.

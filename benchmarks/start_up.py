@@ -39,7 +39,7 @@ from std_msgs.msg import Float64MultiArray
 from usage import memory
 
 import rne_dynamics as rne
-from rne_dynamics.ros.messages import write_stamp
+from rne_dynamics.ros.messages.publishers import write_stamp
 
 COMMANDS = "effort_controller/commands"
 PERIOD, LONGEST = 0.005, 300.0

@@ -40,10 +40,10 @@ from std_srvs.srv import Trigger
 from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 
 import rne_dynamics as rne
-from rne_dynamics.ros.hot_loop import take
-from rne_dynamics.ros.processes import NodeProcess, wait_until
-from rne_dynamics.ros.qos import LATCHED
-from rne_dynamics.ros.trajectory_message import duration_message
+from rne_dynamics.ros.loop.hot_loop import take
+from rne_dynamics.ros.messages.qos import LATCHED
+from rne_dynamics.ros.messages.trajectory_message import duration_message
+from rne_dynamics.ros.sessions.processes import NodeProcess, wait_until
 
 CONTROLLER = "computed_torque_controller"
 #: Joint states per second, and the goal: how much longer than a quiet gap one may be, s.

@@ -30,12 +30,11 @@ from trajectory_msgs.msg import JointTrajectory
 import rne_dynamics as rne
 from rne_dynamics.cli.clean_stdout import clean_stdout
 from rne_dynamics.figures.style import canvas, legend_below
-from rne_dynamics.ros.arm_processes import START_PATIENCE
-from rne_dynamics.ros.demonstration import move_message
-from rne_dynamics.ros.messages import stamp_of
-from rne_dynamics.ros.processes import NodeProcess, wait_until
-from rne_dynamics.ros.session_recorder import PATIENCE
-from rne_dynamics.ros.topic_recorder import TopicRecorder
+from rne_dynamics.ros.messages.publishers import stamp_of
+from rne_dynamics.ros.messages.topic_recorder import TopicRecorder
+from rne_dynamics.ros.sessions.demonstration import move_message
+from rne_dynamics.ros.sessions.processes import START_PATIENCE, NodeProcess, wait_until
+from rne_dynamics.ros.sessions.recorder import PATIENCE
 
 HERE = Path(__file__).resolve().parent
 #: Names of the controllers' nodes.

@@ -12,8 +12,8 @@ from rne_dynamics.control.guards.felt_inertia import felt_inertia as felt_inerti
 from rne_dynamics.control.input_shaper import InputShaper as InputShaper
 from rne_dynamics.control.pd_gravity import PdGravity as PdGravity
 from rne_dynamics.control.reference import Reference as Reference
-from rne_dynamics.control.shaped import Shaped as Shaped
-from rne_dynamics.control.terms import TorqueTerms as TorqueTerms
+from rne_dynamics.control.input_shaper import Shaped as Shaped
+from rne_dynamics.control.reference import TorqueTerms as TorqueTerms
 from rne_dynamics.control.trajectory import Hold as Hold
 from rne_dynamics.control.trajectory import Quintic as Quintic
 from rne_dynamics.control.trajectory import SampledTrajectory as SampledTrajectory

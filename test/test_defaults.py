@@ -27,7 +27,7 @@ def test_rne_simulate_compensates_friction_as_the_library_does(law: str) -> None
 def test_nodes_compensate_friction_as_the_library_does() -> None:
     pytest.importorskip("rclpy")
     from rne_dynamics.ros import computed_torque_controller, gravity_compensation
-    from rne_dynamics.ros.controller_parameters import friction_compensation
+    from rne_dynamics.ros.parameters.controller import friction_compensation
 
     for node, law in (
         (computed_torque_controller, rne.ComputedTorque(ROBOT, GAINS)),

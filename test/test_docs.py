@@ -34,8 +34,8 @@ from support.parameter_page import NODES as PARAMETERS
 import rne_dynamics as rne
 from rne_dynamics.cli.main import main
 from rne_dynamics.control.motion.goal_words import parse_goal
-from rne_dynamics.ros.launch_arguments import KINDS, check_names, checked
-from rne_dynamics.ros.parameter_files import settings_for
+from rne_dynamics.ros.launching.arguments import KINDS, check_names, checked
+from rne_dynamics.ros.parameters.files import settings_for
 from rne_dynamics.simulation.runs.push import parse_push
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -208,7 +208,7 @@ def check_interface(words: list[str]) -> None:
     assert (kind, verb) in (("topic", "pub"), ("topic", "echo"), ("service", "call"), ("action", "send_goal"))
     node, _, tail = name.lstrip("/").partition("/")
     assert node in NODES
-    text = "".join(f.read_text(encoding="utf-8") for f in (PACKAGE / "ros").glob("*.py"))
+    text = "".join(f.read_text(encoding="utf-8") for f in (PACKAGE / "ros").rglob("*.py"))
     assert re.search(rf'"(~/)?{tail}"', text), f"no node has {name}"
     if rest:
         message = {"topic": "", "service": "Request", "action": "Goal"}[kind]
@@ -280,7 +280,7 @@ def test_examples_run(script: Path, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda p: p.name)
 def test_pages_name_files_that_exist(page: Path) -> None:
-    """Paths in backticks, `ros/joint_map.py` and the like; a bare name follows one in a folder on the same line."""
+    """Paths in backticks, `control/gains.py` and the like; a bare name follows one in a folder on the same line."""
     for line in page.read_text(encoding="utf-8").splitlines():
         folders = [ROOT, ROOT / "rne_dynamics", ROOT / "docs"]
         for name in re.findall(r"`([\w/]+/[\w.]+\.py|\w+\.py)`", line):

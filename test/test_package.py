@@ -265,8 +265,8 @@ def test_a_controller_imports_only_what_it_uses() -> None:
     pytest.importorskip("rclpy")
     heavy = {"scipy.linalg", "scipy.sparse", "matplotlib", "rich", "xacro", "http.client", "pytest"}
     program = (
-        "import sys; from rne_dynamics.ros import computed_torque_controller, described_robot; "
-        "described_robot.load_robot('', 'puma560', (), ()); print(*sys.modules)"
+        "import sys; from rne_dynamics.ros import computed_torque_controller; "
+        "from rne_dynamics.ros.node import robot; robot.load_robot('', 'puma560', (), ()); print(*sys.modules)"
     )
     done = subprocess.run([sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, check=True)
     there = set(done.stdout.split())

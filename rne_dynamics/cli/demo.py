@@ -33,8 +33,7 @@ from rne_dynamics.cli.terminal import Answer, ended_by_sigterm, progress
 from rne_dynamics.cli.verdict import Verdict, tracking_verdict, without_effort_limit
 from rne_dynamics.control.gains import Gains
 from rne_dynamics.control.input_shaper import SHAPERS
-from rne_dynamics.control.tracked_run import Run
-from rne_dynamics.control.tracking_verdict import SMALL_TRAVEL, judge
+from rne_dynamics.control.tracking_verdict import SMALL_TRAVEL, Run, judge
 from rne_dynamics.description.model_file import load_model
 from rne_dynamics.description.sources import is_model_file
 from rne_dynamics.dispatch import closed
@@ -46,8 +45,8 @@ from rne_dynamics.model.mechanism import RigidRobot
 from rne_dynamics.recording.mcap_file import new_mcap
 
 if TYPE_CHECKING:
-    from rne_dynamics.ros.demo_config import ArmConfig, ConfiguredArm
-    from rne_dynamics.ros.session_recorder import Recording
+    from rne_dynamics.ros.sessions.demonstration import ArmConfig, ConfiguredArm
+    from rne_dynamics.ros.sessions.recorder import Recording
 
 EXAMPLES = """\
 examples:
@@ -111,7 +110,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> Answer:
     """Run the demo; the exit code is 0 if the arm tracked in all plans."""
     require_ros("demo")
-    from rne_dynamics.ros import demonstration
+    from rne_dynamics.ros.sessions import demonstration
 
     if args.config is not None and args.bandwidth is not None:
         raise ArgumentError("--bandwidth and --config are both given; the parameter file has the gains")
@@ -196,8 +195,7 @@ def _configured(file: str | None, machine: AnyRobot) -> tuple[ArmConfig | None, 
     """The parameter file of --config, and what the moves and the verdict take from it."""
     if file is None:
         return None, None
-    from rne_dynamics.ros.demo_config import ArmConfig, ConfiguredArm
-    from rne_dynamics.ros.demonstration import CONTROLLER, NAMESPACE, SIMULATOR
+    from rne_dynamics.ros.sessions.demonstration import CONTROLLER, NAMESPACE, SIMULATOR, ArmConfig, ConfiguredArm
 
     config = ArmConfig.read(file, f"{NAMESPACE}/{CONTROLLER}", f"{NAMESPACE}/{SIMULATOR}")
     report_left_out("demo", config.left_out)
@@ -220,7 +218,7 @@ def _programmes(
     machine: AnyRobot, args: argparse.Namespace, configured: ConfiguredArm | None
 ) -> tuple[Plan, tuple[demo_flexible.Programme, ...], float, float]:
     """The plan, the programmes to run, the controller's bandwidth, and the pause after each move, s."""
-    from rne_dynamics.ros.demonstration import SETTLE
+    from rne_dynamics.ros.sessions.demonstration import SETTLE
 
     if "modes" in args.given and not (args.shaper or args.compare):
         raise ArgumentError("--modes needs --shaper or --compare")

@@ -7,8 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from rne_dynamics.control.input_shaper import SHAPERS
-from rne_dynamics.control.shaped import shaped_points
+from rne_dynamics.control.input_shaper import SHAPERS, shaped_points
 from rne_dynamics.control.trajectory import Quintic, SampledTrajectory
 from rne_dynamics.dynamics.composite.mass_matrix import mass_matrix
 from rne_dynamics.errors import ArgumentError

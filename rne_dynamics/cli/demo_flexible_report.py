@@ -22,7 +22,7 @@ from rne_dynamics.model.flexible.arm import FlexibleArm
 from rne_dynamics.model.inertia import Array
 
 if TYPE_CHECKING:
-    from rne_dynamics.ros.session_recorder import Recording
+    from rne_dynamics.ros.sessions.recorder import Recording
 
 
 @dataclass(frozen=True, eq=False)

@@ -28,7 +28,7 @@ from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.mechanism import RigidRobot
 
 if TYPE_CHECKING:
-    from rne_dynamics.ros.session_recorder import Recording
+    from rne_dynamics.ros.sessions.recorder import Recording
 
 
 @dataclass(frozen=True, eq=False)

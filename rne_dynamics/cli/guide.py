@@ -39,7 +39,7 @@ from rne_dynamics.model.inertia import Array
 from rne_dynamics.simulation.runs.push import gentle_push, parse_push
 
 if TYPE_CHECKING:
-    from rne_dynamics.ros.guiding import Guidance
+    from rne_dynamics.ros.sessions.guiding import Guidance
 
 EXAMPLES = """\
 examples:
@@ -83,7 +83,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> Answer:
     """Guide the arm; the exit code is 0 if it was held and guided."""
     require_ros("guide")
-    from rne_dynamics.ros import guiding
+    from rne_dynamics.ros.sessions import guiding
 
     guidance = _guidance(args)
     robot = guidance.robot
@@ -109,12 +109,12 @@ def run(args: argparse.Namespace) -> Answer:
 
 def _guidance(args: argparse.Namespace) -> Guidance:
     """The session; the settings of its controller are those that the node makes of the same parameters."""
-    from rne_dynamics.ros.common_parameters import payload as payload_of
-    from rne_dynamics.ros.controller_parameters import controller_settings
-    from rne_dynamics.ros.demo_config import ArmConfig
-    from rne_dynamics.ros.described_robot import load_robot
     from rne_dynamics.ros.gravity_compensation import SCHEMA
-    from rne_dynamics.ros.guiding import CONTROLLER, NAMESPACE, SIMULATOR, Guidance
+    from rne_dynamics.ros.node.robot import load_robot
+    from rne_dynamics.ros.parameters.common import payload as payload_of
+    from rne_dynamics.ros.parameters.controller import controller_settings
+    from rne_dynamics.ros.sessions.demonstration import ArmConfig
+    from rne_dynamics.ros.sessions.guiding import CONTROLLER, NAMESPACE, SIMULATOR, Guidance
 
     file: Path | None = args.config
     if file is None and args.robot in (*shipped_robots(), *shipped_models()):

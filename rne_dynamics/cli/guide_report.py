@@ -22,8 +22,8 @@ from rne_dynamics.simulation.runs.floating_motion import COARSE, FINE, FloatingM
 from rne_dynamics.simulation.runs.push import Push, loads_over_time
 
 if TYPE_CHECKING:
-    from rne_dynamics.ros.guiding import Guidance
-    from rne_dynamics.ros.session_recorder import Recording
+    from rne_dynamics.ros.sessions.guiding import Guidance
+    from rne_dynamics.ros.sessions.recorder import Recording
 
 #: A joint is at rest below this part of its largest speed after the pushes, at most and at least rad/s or m/s.
 AT_REST, FASTEST_REST, SLOWEST_REST = 0.05, 0.01, 1e-5

@@ -15,7 +15,7 @@ from rne_dynamics.figures.tracking import joint_units
 from rne_dynamics.simulation.runs.push import static_friction
 
 if TYPE_CHECKING:
-    from rne_dynamics.ros.guiding import Guidance, GuidedRun
+    from rne_dynamics.ros.sessions.guiding import Guidance, GuidedRun
 
 #: Largest displacement that may happen without a push, rad or m.
 SAG = 0.02

@@ -9,7 +9,7 @@ from rne_dynamics.advice import rne
 from rne_dynamics.errors import ArgumentError
 
 if TYPE_CHECKING:
-    from rne_dynamics.ros.running_nodes import RunningNode
+    from rne_dynamics.ros.sessions.running_nodes import RunningNode
 
 #: States in which a controller drives the arm.
 HELD = ("holding", "tracking", "floating")

@@ -14,7 +14,7 @@ from rne_dynamics.control.motion.goal_words import parse_goal
 from rne_dynamics.errors import ArgumentError, ControlError
 
 if TYPE_CHECKING:
-    from rne_dynamics.ros.running_nodes import RunningNode, RunningNodes
+    from rne_dynamics.ros.sessions.running_nodes import RunningNode, RunningNodes
 
 EXAMPLES = """\
 examples:
@@ -53,9 +53,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Send a motion; 0 if the arm has arrived."""
     require_ros("send")
-    from rne_dynamics.ros.running_model import read_model
-    from rne_dynamics.ros.running_nodes import RunningNodes
-    from rne_dynamics.ros.send import send
+    from rne_dynamics.ros.sessions.running_nodes import RunningNodes, read_model
+    from rne_dynamics.ros.sessions.send import send
 
     options = _options(args)
     with RunningNodes() as nodes:

@@ -16,12 +16,12 @@ from rne_dynamics.control.computed_torque import ComputedTorque
 from rne_dynamics.control.friction_compensation import FrictionCompensation
 from rne_dynamics.control.gains import Gains
 from rne_dynamics.control.guards.felt_inertia import joint_inertia
+from rne_dynamics.control.motion.limits import continuous, turns_off
 from rne_dynamics.control.motion.loop_path import leading_path
 from rne_dynamics.control.pd_gravity import PdGravity
 from rne_dynamics.control.reference import Reference
 from rne_dynamics.control.sampled import SampledTrajectory
 from rne_dynamics.control.trajectory import Quintic, Trajectory
-from rne_dynamics.control.turns import continuous, turns_off
 from rne_dynamics.dispatch import mechanism_of
 from rne_dynamics.errors import ArgumentError
 from rne_dynamics.model.flexible.arm import AnyRobot, FlexibleArm

@@ -19,8 +19,7 @@ from rne_dynamics.cli.terminal import console
 from rne_dynamics.errors import ControlError
 
 if TYPE_CHECKING:
-    from rne_dynamics.ros.running_model import RunningModel
-    from rne_dynamics.ros.running_nodes import RunningNode, RunningNodes
+    from rne_dynamics.ros.sessions.running_nodes import RunningModel, RunningNode, RunningNodes
 
 EXAMPLES = """\
 examples:
@@ -45,7 +44,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Print the state; 0 if every arm is held."""
     require_ros("state")
-    from rne_dynamics.ros.running_nodes import RunningNodes
+    from rne_dynamics.ros.sessions.running_nodes import RunningNodes
 
     wanted = wanted_node(args)
     with RunningNodes() as nodes:
@@ -87,7 +86,7 @@ def _complete(nodes: RunningNodes, shown: list[RunningNode]) -> bool:
 
 def _models(nodes: RunningNodes, shown: list[RunningNode]) -> dict[str, RunningModel | str]:
     """The models by node, or why one cannot be had."""
-    from rne_dynamics.ros.running_model import read_model
+    from rne_dynamics.ros.sessions.running_nodes import read_model
 
     models: dict[str, RunningModel | str] = {}
     for node in shown:

@@ -16,7 +16,7 @@ from rne_dynamics.cli.overview import require_ros
 from rne_dynamics.cli.running import add_node, stale, wanted_node
 
 if TYPE_CHECKING:
-    from rne_dynamics.ros.running_nodes import Request, RunningNode, RunningNodes
+    from rne_dynamics.ros.sessions.running_nodes import Request, RunningNode, RunningNodes
 
 EXAMPLES = """\
 examples:
@@ -49,7 +49,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Stop; 0 if every arm is known to be at rest."""
     require_ros("stop")
-    from rne_dynamics.ros.running_nodes import Request, RunningNodes
+    from rne_dynamics.ros.sessions.running_nodes import Request, RunningNodes
 
     wanted, asked = wanted_node(args), dict[str, Request]()
     try:
@@ -68,7 +68,7 @@ def run(args: argparse.Namespace) -> int:
 
 def _ask(nodes: RunningNodes, wanted: str | None, asked: dict[str, Request]) -> None:
     """Request a stop of each controller as soon as it is found; of the gates if there is no controller."""
-    from rne_dynamics.ros.running_nodes import DISCOVERY
+    from rne_dynamics.ros.sessions.running_nodes import DISCOVERY
 
     deadline = time.monotonic() + DISCOVERY
     while time.monotonic() < deadline and not nodes.complete and wanted not in asked:

@@ -9,8 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from rne_dynamics.control.tracked_run import Cause
-from rne_dynamics.control.tracking_verdict import Outcome, TrackingVerdict
+from rne_dynamics.control.tracking_verdict import Cause, Outcome, TrackingVerdict
 from rne_dynamics.figures.tracking import joint_units
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.mechanism import RigidRobot

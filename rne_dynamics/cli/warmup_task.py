@@ -47,7 +47,7 @@ def commands(machine: str, *more: tuple[str, ...]) -> None:
 def nodes(machine: str, parameter: str) -> None:
     """What controllers, gate and simulator compute of one machine, where there is ROS."""
     if find_spec("rclpy") is not None:
-        from rne_dynamics.ros.warm_up import configure_nodes
+        from rne_dynamics.ros.node.warm_up import configure_nodes
 
         configure_nodes(machine, parameter)
         if machine == ARM:  # with all its joints it has machine code of its own, else general kernels

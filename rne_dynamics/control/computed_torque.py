@@ -12,12 +12,10 @@ import numpy as np
 from rne_dynamics.compiling.addresses import in_python
 from rne_dynamics.compiling.jit import helper, kernel
 from rne_dynamics.control.checks import measured, set_fields
-from rne_dynamics.control.closed_terms import closed_terms
 from rne_dynamics.control.friction_compensation import joint_compensation
 from rne_dynamics.control.gains import Gains
-from rne_dynamics.control.reference import Reference
-from rne_dynamics.control.rigid_terms import OwnTerms, own_terms, rigid_terms
-from rne_dynamics.control.terms import TorqueTerms
+from rne_dynamics.control.model_terms import OwnTerms, closed_terms, own_terms, rigid_terms
+from rne_dynamics.control.reference import Reference, TorqueTerms
 from rne_dynamics.control.tracking_law import TrackingLaw, feedback, feedback_kernel
 from rne_dynamics.dispatch import mechanism_of
 from rne_dynamics.dynamics.declared.arm import Arm, arm_of

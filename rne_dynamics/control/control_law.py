@@ -9,8 +9,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from rne_dynamics.control.reference import Reference
-from rne_dynamics.control.terms import TorqueTerms
+from rne_dynamics.control.reference import Reference, TorqueTerms
 from rne_dynamics.control.thresholds import LONGEST_DELAY
 from rne_dynamics.dynamics.declared.base_motion import BaseMotion
 from rne_dynamics.errors import ControlError, RneDynamicsError

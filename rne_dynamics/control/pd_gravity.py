@@ -9,11 +9,10 @@ from typing import ClassVar
 import numpy as np
 
 from rne_dynamics.control.checks import measured
+from rne_dynamics.control.damping_limits import posture_inertia
 from rne_dynamics.control.gains import Gains, lowest_rate
-from rne_dynamics.control.posture_inertia import posture_inertia
-from rne_dynamics.control.reference import Reference
-from rne_dynamics.control.rigid_terms import holding_terms
-from rne_dynamics.control.terms import TorqueTerms
+from rne_dynamics.control.model_terms import holding_terms
+from rne_dynamics.control.reference import Reference, TorqueTerms
 from rne_dynamics.control.tracking_law import TrackingLaw, feedback
 from rne_dynamics.dynamics.declared.base_motion import BaseMotion
 from rne_dynamics.model.inertia import Array

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from rne_dynamics.control.turns import turns_off
+from rne_dynamics.control.motion.limits import turns_off
 from rne_dynamics.errors import RecordingError, unknown
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.recording.bag import Messages, topics_of

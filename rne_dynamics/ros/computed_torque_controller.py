@@ -17,9 +17,9 @@ from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 from rne_dynamics.control.computed_torque import ComputedTorque
 from rne_dynamics.control.motion.acceptance import CurrentMotion, Rules
 from rne_dynamics.control.motion.effort_demand import EffortDemand
+from rne_dynamics.control.motion.limits import Tolerances
 from rne_dynamics.control.motion.loop_path import check_loops, leading_path
 from rne_dynamics.control.motion.points import nanoseconds
-from rne_dynamics.control.motion.tolerances import Tolerances
 from rne_dynamics.control.reference import Reference
 from rne_dynamics.control.supervision.motion_queue import Ending, OnEnd
 from rne_dynamics.control.supervision.settings import Settings
@@ -28,25 +28,25 @@ from rne_dynamics.dispatch import mechanism_of
 from rne_dynamics.errors import ControlError, RneDynamicsError
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.mechanism import RigidRobot
-from rne_dynamics.ros.cdr import one_point_layout, time_at
-from rne_dynamics.ros.command_line import read_command_line
 from rne_dynamics.ros.effort_node import EffortNode
 from rne_dynamics.ros.follow_action import Begin, FollowAction, follow_action
-from rne_dynamics.ros.loop_cycle import SNAPSHOT_PERIOD
-from rne_dynamics.ros.loop_interface import Loop, Throttle
-from rne_dynamics.ros.loop_messages import Present, Snapshot
-from rne_dynamics.ros.loop_process import control_process
-from rne_dynamics.ros.parameter_aliases import JTC
-from rne_dynamics.ros.parameters import Values
-from rne_dynamics.ros.process import run
-from rne_dynamics.ros.qos import NEWEST
-from rne_dynamics.ros.tracking_parameters import SCHEMA, SpeedUnit, motion_limits, tolerances_of, tracking_settings
-from rne_dynamics.ros.trajectory_message import (
+from rne_dynamics.ros.loop.cycle import SNAPSHOT_PERIOD
+from rne_dynamics.ros.loop.interface import Loop, Throttle
+from rne_dynamics.ros.loop.messages import Present, Snapshot
+from rne_dynamics.ros.loop.process import control_process
+from rne_dynamics.ros.messages.cdr import one_point_layout, time_at
+from rne_dynamics.ros.messages.qos import NEWEST
+from rne_dynamics.ros.messages.trajectory_message import (
     accept,
     duration_message,
     last_setpoint,
     read_trajectory,
 )
+from rne_dynamics.ros.node.command_line import read_command_line
+from rne_dynamics.ros.node.process import run
+from rne_dynamics.ros.parameters.aliases import JTC
+from rne_dynamics.ros.parameters.schema import Values
+from rne_dynamics.ros.parameters.tracking import SCHEMA, SpeedUnit, motion_limits, tolerances_of, tracking_settings
 
 
 class ComputedTorqueController(EffortNode):

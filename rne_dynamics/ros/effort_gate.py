@@ -24,29 +24,28 @@ from rne_dynamics.control.gate.settings import (
     GateMode,
 )
 from rne_dynamics.control.locked_joints import LockedJoints
+from rne_dynamics.control.motion.limits import endless
 from rne_dynamics.control.thresholds import LOCK_PERIOD, NANOSECONDS
-from rne_dynamics.control.turns import endless
 from rne_dynamics.errors import ControlError, StateError
 from rne_dynamics.model.mechanism import RigidRobot
-from rne_dynamics.ros.cdr import stamp_in
-from rne_dynamics.ros.clock_seen import MODES, ClockSeen, SeenPublisher, number_of, seen_topic
-from rne_dynamics.ros.command_line import read_command_line
-from rne_dynamics.ros.common_parameters import payload
-from rne_dynamics.ros.controller_parameters import effort_scales
-from rne_dynamics.ros.diagnostics import LOG_PERIOD, WARN, Diagnostics, ModeTopic
-from rne_dynamics.ros.effort_message import effort_reader, effort_type
-from rne_dynamics.ros.gate_parameters import SCHEMA, gate_settings
-from rne_dynamics.ros.gate_report import GateReport
-from rne_dynamics.ros.histogram import Histogram, Recent, percentile
-from rne_dynamics.ros.hot_loop import LONGEST_WAIT, GateLoop
-from rne_dynamics.ros.joint_map import Reading
-from rne_dynamics.ros.lifecycle import ArmNode
-from rne_dynamics.ros.loop_clock import LoopClock
-from rne_dynamics.ros.messages import EffortPublisher
-from rne_dynamics.ros.node_executor import NodeExecutor
-from rne_dynamics.ros.parameters import Values
-from rne_dynamics.ros.process import run
-from rne_dynamics.ros.state_reader import StateReader
+from rne_dynamics.ros.loop.clock import LoopClock
+from rne_dynamics.ros.loop.hot_loop import LONGEST_WAIT, GateLoop
+from rne_dynamics.ros.loop.statistics import Histogram, Recent, percentile
+from rne_dynamics.ros.messages.answers import MODES, ClockSeen, SeenPublisher, number_of, seen_topic
+from rne_dynamics.ros.messages.cdr import stamp_in
+from rne_dynamics.ros.messages.effort_message import effort_reader, effort_type
+from rne_dynamics.ros.messages.joint_states import Reading, StateReader
+from rne_dynamics.ros.messages.publishers import EffortPublisher
+from rne_dynamics.ros.node.command_line import read_command_line
+from rne_dynamics.ros.node.diagnostics import LOG_PERIOD, WARN, Diagnostics, ModeTopic
+from rne_dynamics.ros.node.executor import NodeExecutor
+from rne_dynamics.ros.node.lifecycle import ArmNode
+from rne_dynamics.ros.node.process import run
+from rne_dynamics.ros.parameters.common import payload
+from rne_dynamics.ros.parameters.controller import effort_scales
+from rne_dynamics.ros.parameters.gate import SCHEMA, gate_settings
+from rne_dynamics.ros.parameters.schema import Values
+from rne_dynamics.ros.reports.gate import GateReport
 
 #: Topic of a controller's efforts.
 COMMANDS = "~/commands"

@@ -17,24 +17,24 @@ from rclpy.time import Time
 from std_srvs.srv import Trigger
 
 from rne_dynamics.control.locked_joints import LockedJoints
+from rne_dynamics.control.motion.limits import endless
 from rne_dynamics.control.supervision.settings import Settings
-from rne_dynamics.control.supervision.states import DRIVING, Mode
+from rne_dynamics.control.supervision.stop_plan import DRIVING, Mode
 from rne_dynamics.control.thresholds import LOCK_PERIOD
-from rne_dynamics.control.turns import endless
 from rne_dynamics.errors import ModelError, ParameterError, RneDynamicsError
 from rne_dynamics.model.mechanism import RigidRobot
-from rne_dynamics.ros.common_parameters import payload
-from rne_dynamics.ros.diagnostics import ERROR, OK, WARN, Diagnostics, ModeTopic, TopicPeers
-from rne_dynamics.ros.first_use import prepare_logging
-from rne_dynamics.ros.lifecycle import ArmNode
-from rne_dynamics.ros.loop_clock import USE_SIM_TIME, end_time_source
-from rne_dynamics.ros.loop_interface import Loop, Throttle
-from rne_dynamics.ros.loop_messages import Snapshot
-from rne_dynamics.ros.loop_node import loop_setup
-from rne_dynamics.ros.loop_process import LoopEndedError
-from rne_dynamics.ros.messages import EFFORT_TOPIC
-from rne_dynamics.ros.node_executor import NodeExecutor
-from rne_dynamics.ros.parameters import Parameter, Values
+from rne_dynamics.ros.loop.clock import USE_SIM_TIME, end_time_source
+from rne_dynamics.ros.loop.interface import Loop, Throttle
+from rne_dynamics.ros.loop.messages import Snapshot
+from rne_dynamics.ros.loop.node import loop_setup
+from rne_dynamics.ros.loop.process import LoopEndedError
+from rne_dynamics.ros.messages.publishers import EFFORT_TOPIC
+from rne_dynamics.ros.node.diagnostics import ERROR, OK, WARN, Diagnostics, ModeTopic, TopicPeers
+from rne_dynamics.ros.node.executor import NodeExecutor
+from rne_dynamics.ros.node.first_use import prepare_logging
+from rne_dynamics.ros.node.lifecycle import ArmNode
+from rne_dynamics.ros.parameters.common import payload
+from rne_dynamics.ros.parameters.schema import Parameter, Values
 
 #: Time by which a stop may exceed its plan before the efforts are brought to zero at once, and time for that before the
 #: loop's process is killed, s.

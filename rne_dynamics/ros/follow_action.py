@@ -10,10 +10,10 @@ from rclpy.action.server import ServerGoalHandle
 from rclpy.task import Future
 from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 
-from rne_dynamics.control.motion.tolerances import Tolerances
+from rne_dynamics.control.motion.limits import Tolerances
 from rne_dynamics.control.supervision.motion_queue import Ending, OnEnd
 from rne_dynamics.errors import RneDynamicsError, TrajectoryError
-from rne_dynamics.ros.messages import write_stamp
+from rne_dynamics.ros.messages.publishers import write_stamp
 
 try:  # not among the wheels on PyPI; part of every ROS 2 installation that has controllers
     from control_msgs.action import FollowJointTrajectory

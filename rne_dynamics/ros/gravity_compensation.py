@@ -7,13 +7,13 @@ from dataclasses import replace
 
 from rne_dynamics.control.supervision.settings import Settings
 from rne_dynamics.model.mechanism import RigidRobot
-from rne_dynamics.ros.command_line import read_command_line
-from rne_dynamics.ros.controller_parameters import CONTROLLER, controller_settings, damping_parameter
 from rne_dynamics.ros.effort_node import EffortNode
-from rne_dynamics.ros.loop_interface import Loop
-from rne_dynamics.ros.loop_process import control_process
-from rne_dynamics.ros.parameters import Parameter, Values
-from rne_dynamics.ros.process import run
+from rne_dynamics.ros.loop.interface import Loop
+from rne_dynamics.ros.loop.process import control_process
+from rne_dynamics.ros.node.command_line import read_command_line
+from rne_dynamics.ros.node.process import run
+from rne_dynamics.ros.parameters.controller import CONTROLLER, controller_settings, damping_parameter
+from rne_dynamics.ros.parameters.schema import Parameter, Values
 
 #: Friction is compensated by the measured speed, which has noise; too much of it makes an arm creep: none by default.
 _DEFAULTS = {"friction_compensation": 0.0, "friction_velocity_threshold": 0.01}

@@ -12,24 +12,24 @@ from rclpy.parameter import Parameter as RosParameter
 from sensor_msgs.msg import JointState
 from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 
+from rne_dynamics.control.motion.limits import continuous, turns_off
 from rne_dynamics.control.motion.loop_path import leading_joints
-from rne_dynamics.control.supervision.states import Mode
+from rne_dynamics.control.supervision.stop_plan import Mode
 from rne_dynamics.control.trajectory import quintic_duration
-from rne_dynamics.control.turns import continuous, turns_off
 from rne_dynamics.dispatch import mechanism_of
 from rne_dynamics.errors import RneDynamicsError, StateError
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.mechanism import RigidRobot
-from rne_dynamics.ros.command_line import own_words
-from rne_dynamics.ros.common_parameters import described_velocity
-from rne_dynamics.ros.joint_map import JointMap, Reading
-from rne_dynamics.ros.lifecycle import ArmNode
-from rne_dynamics.ros.messages import stamp_of
-from rne_dynamics.ros.move_arguments import goal, overrides
-from rne_dynamics.ros.parameters import Parameter
-from rne_dynamics.ros.process import run
-from rne_dynamics.ros.qos import NEWEST, OFFERED
-from rne_dynamics.ros.trajectory_message import duration_message
+from rne_dynamics.ros.messages.joint_states import JointMap, Reading
+from rne_dynamics.ros.messages.publishers import stamp_of
+from rne_dynamics.ros.messages.qos import NEWEST, OFFERED
+from rne_dynamics.ros.messages.trajectory_message import duration_message
+from rne_dynamics.ros.node.command_line import own_words
+from rne_dynamics.ros.node.lifecycle import ArmNode
+from rne_dynamics.ros.node.process import run
+from rne_dynamics.ros.parameters.common import described_velocity
+from rne_dynamics.ros.parameters.schema import Parameter
+from rne_dynamics.ros.sessions.move_arguments import goal, overrides
 
 #: A joint slower than this has arrived, rad/s or m/s.
 AT_REST = 0.01

@@ -16,11 +16,11 @@ from rclpy.node import Node
 from rclpy.signals import SignalHandlerOptions
 
 from rne_dynamics.errors import RecordingError, RneDynamicsError
-from rne_dynamics.ros.command_line import read_command_line
-from rne_dynamics.ros.parameter_table import ParameterTable
-from rne_dynamics.ros.recorder_parameters import SCHEMA
-from rne_dynamics.ros.stop_signal import StopSignal, end_with_parent
-from rne_dynamics.ros.topic_recording import MEGABYTE, TopicRecording, new_file
+from rne_dynamics.ros.messages.topic_recording import MEGABYTE, TopicRecording, new_file
+from rne_dynamics.ros.node.command_line import read_command_line
+from rne_dynamics.ros.node.process import StopSignal, end_with_parent
+from rne_dynamics.ros.parameters.recorder import SCHEMA
+from rne_dynamics.ros.parameters.table import ParameterTable
 
 #: Time between two looks for messages, and for new topics, s.
 DRAIN_PERIOD, DISCOVERY_PERIOD = 0.02, 0.1

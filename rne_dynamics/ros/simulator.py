@@ -16,24 +16,24 @@ from rne_dynamics.control.thresholds import NANOSECONDS
 from rne_dynamics.errors import ControlError, ParameterError, RneDynamicsError
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.mechanism import RigidRobot
-from rne_dynamics.ros.answers import Answers, Followers
-from rne_dynamics.ros.applied_wrenches import WRENCHES, AppliedWrenches
-from rne_dynamics.ros.command_line import read_command_line
-from rne_dynamics.ros.common_parameters import drive_limits, payload
-from rne_dynamics.ros.deflections import BendingWatch, DeflectionsPublisher
-from rne_dynamics.ros.description import description_text
-from rne_dynamics.ros.diagnostics import Diagnostics
-from rne_dynamics.ros.effort_message import effort_reader, effort_type
-from rne_dynamics.ros.hot_loop import HotLoop
-from rne_dynamics.ros.lifecycle import ArmNode
-from rne_dynamics.ros.messages import EFFORT_TOPIC
-from rne_dynamics.ros.parameters import per_joint
-from rne_dynamics.ros.process import run
-from rne_dynamics.ros.qos import LATCHED, NEWEST, OFFERED
-from rne_dynamics.ros.simulated_base import BaseListener, BasePublisher
-from rne_dynamics.ros.simulator_outputs import SimulatorOutputs
-from rne_dynamics.ros.simulator_parameters import SCHEMA
-from rne_dynamics.ros.simulator_report import SimulatorReport, WallTime
+from rne_dynamics.ros.loop.hot_loop import HotLoop
+from rne_dynamics.ros.messages.answers import Answers, Followers
+from rne_dynamics.ros.messages.applied_wrenches import WRENCHES, AppliedWrenches
+from rne_dynamics.ros.messages.deflections import BendingWatch, DeflectionsPublisher
+from rne_dynamics.ros.messages.effort_message import effort_reader, effort_type
+from rne_dynamics.ros.messages.publishers import EFFORT_TOPIC
+from rne_dynamics.ros.messages.qos import LATCHED, NEWEST, OFFERED
+from rne_dynamics.ros.node.command_line import read_command_line
+from rne_dynamics.ros.node.description import description_text
+from rne_dynamics.ros.node.diagnostics import Diagnostics
+from rne_dynamics.ros.node.lifecycle import ArmNode
+from rne_dynamics.ros.node.process import run
+from rne_dynamics.ros.parameters.common import drive_limits, payload
+from rne_dynamics.ros.parameters.schema import per_joint
+from rne_dynamics.ros.parameters.simulator import SCHEMA
+from rne_dynamics.ros.reports.simulator import SimulatorReport, WallTime
+from rne_dynamics.ros.simulation.base import BaseListener, BasePublisher
+from rne_dynamics.ros.simulation.outputs import SimulatorOutputs
 from rne_dynamics.ros.topic_based import COMMANDS, JOINT_STATE, STATES, TopicBasedHardware
 from rne_dynamics.simulation.plant.base_trajectory import BaseTrajectory
 from rne_dynamics.simulation.plant.plant import ArmPlant

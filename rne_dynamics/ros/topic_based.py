@@ -14,8 +14,8 @@ from sensor_msgs.msg import JointState
 from rne_dynamics.errors import ControlError, ParameterError, RneDynamicsError
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.mechanism import RigidRobot
-from rne_dynamics.ros.cdr import deserialised
-from rne_dynamics.ros.parameters import Parameter
+from rne_dynamics.ros.messages.cdr import deserialised
+from rne_dynamics.ros.parameters.schema import Parameter
 from rne_dynamics.simulation.runs.servo_drives import ServoDrives
 from rne_dynamics.simulation.runs.simulator import Simulator
 

@@ -12,8 +12,7 @@ from rne_dynamics.control.friction_compensation import FrictionCompensation
 from rne_dynamics.control.gains import Gains
 from rne_dynamics.control.gravity_compensation import GravityCompensation
 from rne_dynamics.control.guards.felt_inertia import joint_inertia
-from rne_dynamics.control.reference import Reference
-from rne_dynamics.control.terms import TorqueTerms
+from rne_dynamics.control.reference import Reference, TorqueTerms
 from rne_dynamics.control.trajectory import Quintic, at_rest, quintic_duration
 from rne_dynamics.errors import ArgumentError, SimulationError
 from rne_dynamics.model.flexible.arm import AnyRobot

@@ -18,7 +18,7 @@ from faults.rig import Rig
 from faults.robots import arm_named
 
 from rne_dynamics.errors import ArgumentError, RneDynamicsError
-from rne_dynamics.ros.own_context import own_context
+from rne_dynamics.ros.node.command_line import own_context
 
 #: In place of an arm's name: every arm.
 ALL = "all"

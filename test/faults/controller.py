@@ -26,8 +26,8 @@ from rclpy.node import Node
 from rclpy.parameter import Parameter as NodeParameter
 from rclpy.parameter import parameter_value_to_python
 
-from rne_dynamics.ros.processes import NodeProcess
-from rne_dynamics.ros.topic_wait import polled_subscription, take
+from rne_dynamics.ros.messages.topic_wait import polled_subscription, take
+from rne_dynamics.ros.sessions.processes import NodeProcess
 
 #: Longest wait for responses that should come at once, s.
 PATIENCE = 60.0

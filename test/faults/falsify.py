@@ -9,7 +9,7 @@ from faults.driver import Falsify
 from sensor_msgs.msg import JointState
 
 from rne_dynamics.control.thresholds import NANOSECONDS
-from rne_dynamics.ros.messages import stamp_of, write_stamp
+from rne_dynamics.ros.messages.publishers import stamp_of, write_stamp
 
 #: Changes a joint state in place.
 Change = Callable[[JointState], None]

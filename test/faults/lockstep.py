@@ -16,10 +16,10 @@ from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray, Int64MultiArray
 
 from rne_dynamics.control.thresholds import NANOSECONDS
-from rne_dynamics.ros.clock_seen import MODES, ClockSeen, number_of
-from rne_dynamics.ros.messages import EFFORT_TOPIC
-from rne_dynamics.ros.qos import OFFERED
-from rne_dynamics.ros.topic_wait import TopicWait, polled_subscription, take
+from rne_dynamics.ros.messages.answers import MODES, ClockSeen, number_of
+from rne_dynamics.ros.messages.publishers import EFFORT_TOPIC
+from rne_dynamics.ros.messages.qos import OFFERED
+from rne_dynamics.ros.messages.topic_wait import TopicWait, polled_subscription, take
 
 #: Where the simulated time begins, ns: far from zero, which is no stamp.
 BEGIN = 1_000_000 * NANOSECONDS

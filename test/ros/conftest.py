@@ -14,7 +14,7 @@ pytest.importorskip("rclpy", reason="ROS 2's client library is not installed: pi
 import rclpy
 import yaml
 
-from rne_dynamics.ros.processes import NodeProcess
+from rne_dynamics.ros.sessions.processes import NodeProcess
 
 from .peer import NUMBERS, Peer, SteppedPeer
 

@@ -12,11 +12,10 @@ import pytest
 from rclpy.node import Node
 from std_msgs.msg import Int64MultiArray
 
-from rne_dynamics.ros import answers
-from rne_dynamics.ros.answers import Answers, Followers
-from rne_dynamics.ros.clock_seen import ClockSeen, number_of, seen_topic
-from rne_dynamics.ros.processes import wait_until
-from rne_dynamics.ros.qos import OFFERED
+from rne_dynamics.ros.messages import answers
+from rne_dynamics.ros.messages.answers import Answers, ClockSeen, Followers, number_of, seen_topic
+from rne_dynamics.ros.messages.qos import OFFERED
+from rne_dynamics.ros.sessions.processes import wait_until
 
 from .peer import PATIENCE
 

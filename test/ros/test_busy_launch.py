@@ -15,13 +15,13 @@ from trajectory_msgs.msg import JointTrajectory
 
 import rne_dynamics as rne
 from rne_dynamics.control.trajectory import Quintic
-from rne_dynamics.ros.demonstration import move_message
-from rne_dynamics.ros.launch_arguments import KINDS, SIMULATOR
-from rne_dynamics.ros.launch_plan import plan
-from rne_dynamics.ros.messages import stamp_of
-from rne_dynamics.ros.processes import NodeProcess, wait_until
-from rne_dynamics.ros.qos import OFFERED
-from rne_dynamics.ros.topic_recorder import TopicRecorder
+from rne_dynamics.ros.launching.arguments import KINDS, SIMULATOR
+from rne_dynamics.ros.launching.plan import plan
+from rne_dynamics.ros.messages.publishers import stamp_of
+from rne_dynamics.ros.messages.qos import OFFERED
+from rne_dynamics.ros.messages.topic_recorder import TopicRecorder
+from rne_dynamics.ros.sessions.demonstration import move_message
+from rne_dynamics.ros.sessions.processes import NodeProcess, wait_until
 
 from .peer import Peer, account
 

@@ -12,9 +12,9 @@ from support.parameter_page import NODES
 
 import rne_dynamics
 from rne_dynamics.cli.main import main as rne
-from rne_dynamics.ros.arm_processes import session_node
-from rne_dynamics.ros.command_line import own_words
-from rne_dynamics.ros.running_nodes import RunningNodes
+from rne_dynamics.ros.node.command_line import own_words
+from rne_dynamics.ros.sessions.processes import session_node
+from rne_dynamics.ros.sessions.running_nodes import RunningNodes
 
 
 def program(name):

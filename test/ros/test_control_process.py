@@ -13,7 +13,7 @@ import pytest
 from std_srvs.srv import SetBool, Trigger
 
 import rne_dynamics as rne
-from rne_dynamics.ros.processes import NodeProcess, wait_until
+from rne_dynamics.ros.sessions.processes import NodeProcess, wait_until
 
 from .peer import PATIENCE, SEES_AGAIN, START
 

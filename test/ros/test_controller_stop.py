@@ -10,7 +10,7 @@ from lifecycle_msgs.msg import Transition
 from lifecycle_msgs.srv import ChangeState
 
 import rne_dynamics as rne
-from rne_dynamics.ros.processes import wait_until
+from rne_dynamics.ros.sessions.processes import wait_until
 
 from .peer import PATIENCE, SEES_AGAIN, START
 

@@ -21,8 +21,8 @@ from rne_dynamics.cli.main import main
 from rne_dynamics.description.share import shipped_models, shipped_robots
 from rne_dynamics.errors import ModelError
 from rne_dynamics.recording.reading import read_recording
-from rne_dynamics.ros.processes import wait_until
-from rne_dynamics.ros.session_recorder import STREAMS, SessionRecorder
+from rne_dynamics.ros.sessions.processes import wait_until
+from rne_dynamics.ros.sessions.recorder import STREAMS, SessionRecorder
 
 from .peer import PATIENCE
 

@@ -7,8 +7,8 @@ import re
 import pytest
 from diagnostic_msgs.msg import DiagnosticArray
 
-from rne_dynamics.ros.processes import wait_until
-from rne_dynamics.ros.topic_recorder import TopicRecorder
+from rne_dynamics.ros.messages.topic_recorder import TopicRecorder
+from rne_dynamics.ros.sessions.processes import wait_until
 
 from .peer import PATIENCE
 

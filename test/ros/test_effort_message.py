@@ -12,10 +12,10 @@ from std_msgs.msg import Float64MultiArray, String
 
 import rne_dynamics as rne
 from rne_dynamics.errors import ControlError, ParameterError
-from rne_dynamics.ros import effort_message
-from rne_dynamics.ros.effort_message import FLOATS, NAMED, JointCommandReader, effort_reader, effort_type
-from rne_dynamics.ros.processes import NodeProcess, wait_until
-from rne_dynamics.ros.topic_recorder import TopicRecorder
+from rne_dynamics.ros.messages import effort_message
+from rne_dynamics.ros.messages.effort_message import FLOATS, NAMED, JointCommandReader, effort_reader, effort_type
+from rne_dynamics.ros.messages.topic_recorder import TopicRecorder
+from rne_dynamics.ros.sessions.processes import NodeProcess, wait_until
 
 from .peer import START
 

@@ -12,10 +12,10 @@ from std_msgs.msg import Float64MultiArray
 from rne_dynamics.control.guards.effort_limiter import EffortLimiter
 from rne_dynamics.errors import ModelError
 from rne_dynamics.ros.computed_torque_controller import ComputedTorqueController
-from rne_dynamics.ros.loop_interface import LocalLoop
-from rne_dynamics.ros.messages import EFFORT_TOPIC, EffortPublisher
-from rne_dynamics.ros.processes import wait_until
-from rne_dynamics.ros.topic_recorder import TopicRecorder
+from rne_dynamics.ros.loop.interface import LocalLoop
+from rne_dynamics.ros.messages.publishers import EFFORT_TOPIC, EffortPublisher
+from rne_dynamics.ros.messages.topic_recorder import TopicRecorder
+from rne_dynamics.ros.sessions.processes import wait_until
 
 from .peer import PATIENCE
 

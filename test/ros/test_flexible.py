@@ -19,10 +19,10 @@ from rne_dynamics.flexible.poses import tip_deflections
 from rne_dynamics.flexible.static import static_deflection
 from rne_dynamics.model.flexible.arm import FlexibleArm
 from rne_dynamics.model.tree import Payload
-from rne_dynamics.ros.demonstration import Run, Session, run
-from rne_dynamics.ros.described_robot import load_robot
-from rne_dynamics.ros.processes import wait_until
-from rne_dynamics.ros.topic_recorder import TopicRecorder
+from rne_dynamics.ros.messages.topic_recorder import TopicRecorder
+from rne_dynamics.ros.node.robot import load_robot
+from rne_dynamics.ros.sessions.demonstration import Run, Session, run
+from rne_dynamics.ros.sessions.processes import wait_until
 
 from .peer import PATIENCE, START
 

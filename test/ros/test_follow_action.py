@@ -27,14 +27,14 @@ from std_srvs.srv import Trigger
 from support.frozen import freeze, program, thaw
 from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint, MultiDOFJointTrajectoryPoint
 
-from rne_dynamics.control.motion.tolerances import Tolerances
+from rne_dynamics.control.motion.limits import Tolerances
 from rne_dynamics.errors import TrajectoryError
 from rne_dynamics.ros.follow_action import FEEDBACK_PERIOD, read_goal
-from rne_dynamics.ros.messages import stamp_of
-from rne_dynamics.ros.processes import wait_until
-from rne_dynamics.ros.qos import OFFERED
-from rne_dynamics.ros.topic_recorder import TopicRecorder
-from rne_dynamics.ros.trajectory_message import duration_message
+from rne_dynamics.ros.messages.publishers import stamp_of
+from rne_dynamics.ros.messages.qos import OFFERED
+from rne_dynamics.ros.messages.topic_recorder import TopicRecorder
+from rne_dynamics.ros.messages.trajectory_message import duration_message
+from rne_dynamics.ros.sessions.processes import wait_until
 
 from .peer import PATIENCE, START
 

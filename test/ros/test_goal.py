@@ -6,10 +6,10 @@ import pytest
 from diagnostic_msgs.msg import DiagnosticArray
 from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 
-from rne_dynamics.ros.processes import wait_until
-from rne_dynamics.ros.qos import OFFERED
-from rne_dynamics.ros.topic_recorder import TopicRecorder
-from rne_dynamics.ros.trajectory_message import duration_message
+from rne_dynamics.ros.messages.qos import OFFERED
+from rne_dynamics.ros.messages.topic_recorder import TopicRecorder
+from rne_dynamics.ros.messages.trajectory_message import duration_message
+from rne_dynamics.ros.sessions.processes import wait_until
 
 from .peer import PATIENCE, SEES_AGAIN, STEP
 

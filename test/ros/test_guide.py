@@ -17,8 +17,8 @@ from support.wheel import wheel_urdf
 from rne_dynamics.cli import guide as command
 from rne_dynamics.cli.main import main
 from rne_dynamics.errors import RneDynamicsError
-from rne_dynamics.ros import guiding
-from rne_dynamics.ros.guiding import Guidance
+from rne_dynamics.ros.sessions import guiding
+from rne_dynamics.ros.sessions.guiding import Guidance
 from rne_dynamics.simulation.runs.floating_motion import FloatingMotion
 from rne_dynamics.simulation.runs.push import loads_over_time
 

@@ -15,9 +15,9 @@ from sensor_msgs.msg import JointState
 from std_msgs.msg import String
 from support.hardware_files import ARMS, FOLDER, LENIENT, POSTURES, sections, stand_in
 
-from rne_dynamics.ros.common_parameters import COMMON
-from rne_dynamics.ros.processes import NodeProcess, wait_until
-from rne_dynamics.ros.topic_recorder import TopicRecorder
+from rne_dynamics.ros.messages.topic_recorder import TopicRecorder
+from rne_dynamics.ros.parameters.common import COMMON
+from rne_dynamics.ros.sessions.processes import NodeProcess, wait_until
 
 from .peer import START, seen
 

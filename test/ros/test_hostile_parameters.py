@@ -12,8 +12,8 @@ from rclpy.parameter import Parameter as RosParameter
 from support.parameter_page import NODES
 
 from rne_dynamics.errors import ParameterError
-from rne_dynamics.ros.parameter_table import ParameterTable
-from rne_dynamics.ros.parameters import JOINT, Parameter
+from rne_dynamics.ros.parameters.schema import JOINT, Parameter
+from rne_dynamics.ros.parameters.table import ParameterTable
 
 JOINTS = ("a", "b")
 INTEGERS = st.integers(-(2**63), 2**63 - 1)

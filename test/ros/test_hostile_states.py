@@ -14,8 +14,8 @@ from sensor_msgs.msg import JointState
 from rne_dynamics.control.guards.state_filter import StateFilter
 from rne_dynamics.control.guards.state_limits import StateLimits
 from rne_dynamics.errors import StateError, StateProblem
-from rne_dynamics.ros.joint_map import JointMap, Reading
-from rne_dynamics.ros.messages import stamp_of
+from rne_dynamics.ros.messages.joint_states import JointMap, Reading
+from rne_dynamics.ros.messages.publishers import stamp_of
 
 JOINTS = ("a", "b", "c")
 VELOCITY = np.array([2.0, 3.0, np.inf])

@@ -26,7 +26,7 @@ from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 from rne_dynamics.control.motion.acceptance import Accepted, CurrentMotion, Rules
 from rne_dynamics.control.reference import Reference
 from rne_dynamics.errors import TrajectoryError
-from rne_dynamics.ros.trajectory_message import accept, duration_message
+from rne_dynamics.ros.messages.trajectory_message import accept, duration_message
 
 REST = Reference(np.array([0.1, 0.2, 0.3]), np.zeros(N), np.zeros(N))
 

@@ -14,7 +14,7 @@ import pytest
 pytest.importorskip("rclpy", reason="ROS 2's client library is not installed: pip install '.[ros]'")
 
 from rne_dynamics.ros import EXECUTABLES
-from rne_dynamics.ros.processes import wait_until
+from rne_dynamics.ros.sessions.processes import wait_until
 
 from .peer import START
 

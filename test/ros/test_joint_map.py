@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from sensor_msgs.msg import JointState
 
 from rne_dynamics.errors import StateError, StateProblem
-from rne_dynamics.ros.joint_map import JointMap, Reading
+from rne_dynamics.ros.messages.joint_states import JointMap, Reading
 
 
 def read(joints, message):

@@ -7,15 +7,15 @@ import pytest
 from rclpy.serialization import serialize_message
 from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 
+from rne_dynamics.control.motion.limits import Tolerances
 from rne_dynamics.control.motion.motion import Motion
 from rne_dynamics.control.motion.points import MOST_POINTS
-from rne_dynamics.control.motion.tolerances import Tolerances
 from rne_dynamics.control.sampled import SampledTrajectory
 from rne_dynamics.errors import TrajectoryError
-from rne_dynamics.ros.cdr import trajectory_points
-from rne_dynamics.ros.link import LARGEST_MESSAGE, Link, LinkClosedError
-from rne_dynamics.ros.loop_interface import Throttle
-from rne_dynamics.ros.trajectory_message import read_trajectory
+from rne_dynamics.ros.loop.interface import Throttle
+from rne_dynamics.ros.loop.link import LARGEST_MESSAGE, Link, LinkClosedError
+from rne_dynamics.ros.messages.cdr import trajectory_points
+from rne_dynamics.ros.messages.trajectory_message import read_trajectory
 
 
 @pytest.fixture

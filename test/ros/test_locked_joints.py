@@ -13,13 +13,12 @@ from rclpy.serialization import serialize_message
 from sensor_msgs.msg import JointState
 
 import rne_dynamics as rne
-from rne_dynamics.control.turns import endless
+from rne_dynamics.control.motion.limits import endless
 from rne_dynamics.errors import ModelError
-from rne_dynamics.ros.described_robot import load_robot, relocked
-from rne_dynamics.ros.joint_map import Reading
-from rne_dynamics.ros.processes import wait_until
-from rne_dynamics.ros.state_reader import StateReader
-from rne_dynamics.ros.topic_recorder import TopicRecorder
+from rne_dynamics.ros.messages.joint_states import Reading, StateReader
+from rne_dynamics.ros.messages.topic_recorder import TopicRecorder
+from rne_dynamics.ros.node.robot import load_robot, relocked
+from rne_dynamics.ros.sessions.processes import wait_until
 
 from .peer import AT_ONCE, PATIENCE, STEP
 

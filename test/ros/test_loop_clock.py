@@ -13,10 +13,10 @@ from rclpy.parameter import Parameter
 from rclpy.time import Time
 from rosgraph_msgs.msg import Clock
 
-from rne_dynamics.ros import loop_clock
-from rne_dynamics.ros.loop_clock import LEAP, LoopClock
-from rne_dynamics.ros.processes import wait_until
-from rne_dynamics.ros.qos import OFFERED
+from rne_dynamics.ros.loop import clock as clock_module
+from rne_dynamics.ros.loop.clock import LEAP, LoopClock
+from rne_dynamics.ros.messages.qos import OFFERED
+from rne_dynamics.ros.sessions.processes import wait_until
 
 from .peer import PATIENCE
 
@@ -83,7 +83,7 @@ def test_it_takes_the_newest_time_itself_and_rclpy_does_not(make_node):
 def test_it_stops_while_the_simulation_is_paused(clock, monkeypatch):
     now = clock.now()
     later = time.monotonic() + 1000.0
-    monkeypatch.setattr(loop_clock.time, "monotonic", lambda: later)
+    monkeypatch.setattr(clock_module.time, "monotonic", lambda: later)
     assert clock.now() == now
     clock.set(START)  # the same time again
     assert clock.now() == now
@@ -135,10 +135,10 @@ def test_a_clock_that_takes_longer_steps_from_now_on_is_time_that_passes(clock):
 
 def test_time_goes_on_by_the_steady_clock_if_the_controller_ends_while_the_simulation_is_paused(clock, monkeypatch):
     now, steady = clock.now(), [time.monotonic()]
-    monkeypatch.setattr(loop_clock.time, "monotonic", lambda: steady[0])
+    monkeypatch.setattr(clock_module.time, "monotonic", lambda: steady[0])
     clock.set(START + MS)
     clock.ending = True
-    steady[0] += loop_clock.STANDSTILL + 0.5
+    steady[0] += clock_module.STANDSTILL + 0.5
     assert clock.running_on
     assert clock.now() - now == pytest.approx(0.501)
     clock.set(START + 2 * MS)  # it goes on after all: never back

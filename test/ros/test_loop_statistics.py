@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rne_dynamics.ros.histogram import CENTRES, EDGES, Histogram, LoopStatistics, median, percentile, spread
+from rne_dynamics.ros.loop.statistics import CENTRES, EDGES, Histogram, LoopStatistics, median, percentile, spread
 
 WIDTH = 1.0 / 128.0  # of a bin, of its value at most
 

@@ -7,7 +7,7 @@ import yaml
 from rcl_interfaces.srv import SetParameters
 from rclpy.parameter import Parameter
 
-from rne_dynamics.ros.processes import NodeProcess, wait_until
+from rne_dynamics.ros.sessions.processes import NodeProcess, wait_until
 
 from .peer import AT_ONCE, START
 

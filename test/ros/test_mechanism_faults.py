@@ -18,10 +18,10 @@ from rne_dynamics.closed_chain.coordinates import passive_singular_value
 from rne_dynamics.closed_chain.packed import pack, workspace
 from rne_dynamics.description.share import share_file
 from rne_dynamics.errors import ModelError, ParameterError
-from rne_dynamics.ros.described_robot import load_robot
-from rne_dynamics.ros.processes import wait_until
-from rne_dynamics.ros.qos import OFFERED
-from rne_dynamics.ros.topic_recorder import TopicRecorder
+from rne_dynamics.ros.messages.qos import OFFERED
+from rne_dynamics.ros.messages.topic_recorder import TopicRecorder
+from rne_dynamics.ros.node.robot import load_robot
+from rne_dynamics.ros.sessions.processes import wait_until
 
 from .peer import AT_ONCE, PATIENCE, START
 

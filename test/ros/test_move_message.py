@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 from rclpy.serialization import serialize_message
 
-from rne_dynamics.ros.cdr import one_point_layout
+from rne_dynamics.ros.messages.cdr import one_point_layout
+from rne_dynamics.ros.messages.trajectory_message import last_setpoint
 from rne_dynamics.ros.move import quintic_message
-from rne_dynamics.ros.trajectory_message import last_setpoint
 
 
 @pytest.mark.parametrize("duration", [0.01, 0.1, 3.0])

@@ -7,7 +7,7 @@ import rclpy
 import yaml
 from rclpy.context import Context
 
-from rne_dynamics.ros.parameter_files import applies, lost_settings, node_keys
+from rne_dynamics.ros.parameters.files import applies, lost_settings, node_keys
 
 KEYS = ("sim", "/sim", "left/sim", "/left/sim", "/**", "/**/sim", "**", "**/sim", "/*/sim", "/*", "/left/*", "/left/**",
         "/**/left/sim", "/left/**/sim", "/*/*/sim", "/**/other", "other", "/left")  # fmt: skip

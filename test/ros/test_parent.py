@@ -10,8 +10,8 @@ import time
 import pytest
 from support.children import children, members
 
-from rne_dynamics.ros.processes import wait_until
-from rne_dynamics.ros.stop_signal import VARIABLE
+from rne_dynamics.ros.node.process import VARIABLE
+from rne_dynamics.ros.sessions.processes import wait_until
 
 from .peer import PATIENCE
 
@@ -24,7 +24,7 @@ time.sleep(60.0)
 STARTER = """
 import sys, time
 from pathlib import Path
-from rne_dynamics.ros.processes import NodeProcess
+from rne_dynamics.ros.sessions.processes import NodeProcess
 node = NodeProcess("child", script=Path(sys.argv[1]))
 while True:
     print(node.output(), flush=True)
@@ -32,7 +32,7 @@ while True:
 """
 CHILD = """
 import sys, time
-from rne_dynamics.ros.stop_signal import end_with_parent
+from rne_dynamics.ros.node.process import end_with_parent
 end_with_parent()
 print("ready", flush=True)
 try:

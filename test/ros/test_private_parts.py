@@ -17,16 +17,16 @@ from std_msgs.msg import Float64MultiArray
 from std_srvs.srv import SetBool
 
 import rne_dynamics as rne
-from rne_dynamics.ros import private_parts
 from rne_dynamics.ros.computed_torque_controller import ComputedTorqueController
 from rne_dynamics.ros.effort_gate import EffortGateNode
 from rne_dynamics.ros.gravity_compensation import GravityCompensationNode
-from rne_dynamics.ros.loop_node import LoopNode
+from rne_dynamics.ros.loop.node import LoopNode
+from rne_dynamics.ros.messages.topic_recorder import TopicRecorder
 from rne_dynamics.ros.move import MoveNode
-from rne_dynamics.ros.node_executor import NodeExecutor
-from rne_dynamics.ros.processes import wait_until
+from rne_dynamics.ros.node import private_parts
+from rne_dynamics.ros.node.executor import NodeExecutor
+from rne_dynamics.ros.sessions.processes import wait_until
 from rne_dynamics.ros.simulator import SimulatorNode
-from rne_dynamics.ros.topic_recorder import TopicRecorder
 
 from .peer import PATIENCE, SEES_AGAIN, START
 

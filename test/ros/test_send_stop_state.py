@@ -22,9 +22,8 @@ from support.frozen import freezable, freeze, thaw
 
 from rne_dynamics.cli.main import main
 from rne_dynamics.cli.running import trouble
-from rne_dynamics.ros.arm_processes import session_node
-from rne_dynamics.ros.processes import NodeProcess, wait_until
-from rne_dynamics.ros.running_nodes import RunningNode
+from rne_dynamics.ros.sessions.processes import NodeProcess, session_node, wait_until
+from rne_dynamics.ros.sessions.running_nodes import RunningNode
 
 from .peer import PATIENCE
 

@@ -14,10 +14,10 @@ from std_msgs.msg import Float64MultiArray, String
 from std_srvs.srv import SetBool, Trigger
 
 import rne_dynamics as rne
-from rne_dynamics.ros.messages import stamp_of
-from rne_dynamics.ros.processes import NodeProcess, wait_until
-from rne_dynamics.ros.qos import LATCHED, OFFERED
-from rne_dynamics.ros.topic_recorder import TopicRecorder
+from rne_dynamics.ros.messages.publishers import stamp_of
+from rne_dynamics.ros.messages.qos import LATCHED, OFFERED
+from rne_dynamics.ros.messages.topic_recorder import TopicRecorder
+from rne_dynamics.ros.sessions.processes import NodeProcess, wait_until
 
 from .peer import PATIENCE, START, Peer
 

@@ -9,8 +9,8 @@ import pytest
 from std_msgs.msg import Float64
 
 from rne_dynamics.errors import ControlError
-from rne_dynamics.ros.processes import wait_until
-from rne_dynamics.ros.tracking_parameters import SpeedUnit
+from rne_dynamics.ros.parameters.tracking import SpeedUnit
+from rne_dynamics.ros.sessions.processes import wait_until
 
 from .peer import START
 

@@ -15,10 +15,9 @@ from support.kinds import kinds_of
 
 from rne_dynamics.compiling.jit import COMPILED
 from rne_dynamics.errors import ControlError, StateError, StateProblem
-from rne_dynamics.ros.cdr import NumbersReader, PreparedMessage, joint_state_layout, stamp_in
-from rne_dynamics.ros.joint_map import JointMap, Reading, gather
-from rne_dynamics.ros.messages import stamp_of
-from rne_dynamics.ros.state_reader import StateReader, agrees
+from rne_dynamics.ros.messages.cdr import NumbersReader, PreparedMessage, joint_state_layout, stamp_in
+from rne_dynamics.ros.messages.joint_states import JointMap, Reading, StateReader, agrees, gather
+from rne_dynamics.ros.messages.publishers import stamp_of
 
 JOINTS = ("a", "elbow", "c")
 SOME = np.random.default_rng(5)

@@ -16,8 +16,8 @@ from std_srvs.srv import Trigger
 from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 
 import rne_dynamics as rne
-from rne_dynamics.ros.processes import wait_until
-from rne_dynamics.ros.trajectory_message import duration_message
+from rne_dynamics.ros.messages.trajectory_message import duration_message
+from rne_dynamics.ros.sessions.processes import wait_until
 
 from .peer import PATIENCE, SEES_AGAIN, START, STEP
 

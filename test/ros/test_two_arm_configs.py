@@ -23,7 +23,7 @@ from std_msgs.msg import Float64MultiArray, String
 from support.hardware_files import LENIENT, POSTURES, UR, flat, numbered
 from support.wheel import wheel_urdf
 
-from rne_dynamics.ros.processes import NodeProcess, wait_until
+from rne_dynamics.ros.sessions.processes import NodeProcess, wait_until
 
 from .peer import START
 from .ros2_control_stand_in import TopicBasedSystem

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from rne_dynamics.ros.processes import NodeProcess, wait_until
+from rne_dynamics.ros.sessions.processes import NodeProcess, wait_until
 
 from .peer import START
 

@@ -12,8 +12,8 @@ from sensor_msgs.msg import JointState
 from rne_dynamics.control.guards.state_filter import StateFilter
 from rne_dynamics.control.guards.state_limits import StateLimits
 from rne_dynamics.errors import StateError, StateProblem
-from rne_dynamics.ros.joint_map import JointMap, Reading
-from rne_dynamics.ros.processes import wait_until
+from rne_dynamics.ros.messages.joint_states import JointMap, Reading
+from rne_dynamics.ros.sessions.processes import wait_until
 
 from .peer import PATIENCE
 

@@ -11,9 +11,9 @@ from geometry_msgs.msg import WrenchStamped
 from sensor_msgs.msg import JointState
 
 import rne_dynamics as rne
-from rne_dynamics.ros.processes import wait_until
-from rne_dynamics.ros.qos import OFFERED
-from rne_dynamics.ros.topic_recorder import TopicRecorder
+from rne_dynamics.ros.messages.qos import OFFERED
+from rne_dynamics.ros.messages.topic_recorder import TopicRecorder
+from rne_dynamics.ros.sessions.processes import wait_until
 
 from .peer import START
 

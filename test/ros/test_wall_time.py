@@ -9,11 +9,11 @@ import pytest
 from sensor_msgs.msg import JointState
 from support.frozen import freeze, program, thaw
 
-from rne_dynamics.ros.messages import stamp_of
+from rne_dynamics.ros.messages.publishers import stamp_of
+from rne_dynamics.ros.messages.topic_recorder import TopicRecorder
 from rne_dynamics.ros.move import StampClock
-from rne_dynamics.ros.processes import wait_until
-from rne_dynamics.ros.simulator_report import GAIN, WallTime
-from rne_dynamics.ros.topic_recorder import TopicRecorder
+from rne_dynamics.ros.reports.simulator import GAIN, WallTime
+from rne_dynamics.ros.sessions.processes import wait_until
 
 from .peer import PATIENCE, START, account
 

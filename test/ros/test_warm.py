@@ -9,7 +9,7 @@ from std_srvs.srv import SetBool, Trigger
 from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 
 from rne_dynamics.compiling.jit import COMPILED
-from rne_dynamics.ros.processes import NodeProcess, wait_until
+from rne_dynamics.ros.sessions.processes import NodeProcess, wait_until
 
 from .peer import PATIENCE, START, STEP, SteppedPeer
 

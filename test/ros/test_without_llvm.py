@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import rne_dynamics as rne
-from rne_dynamics.ros.processes import NodeProcess, wait_until
+from rne_dynamics.ros.sessions.processes import NodeProcess, wait_until
 
 from .peer import START
 

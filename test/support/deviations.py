@@ -12,10 +12,10 @@ import numpy as np
 from support.foreign_episodes import TICK, ForeignRig, Line, arms, controller_values
 from support.foreign_plant import Deviation, ForeignArm
 
-from rne_dynamics.control.motion.tolerances import Tolerances
+from rne_dynamics.control.motion.limits import Tolerances
 from rne_dynamics.control.supervision.motion_queue import Ending
-from rne_dynamics.control.supervision.states import Mode
-from rne_dynamics.ros.tracking_parameters import tracking_settings
+from rne_dynamics.control.supervision.stop_plan import Mode
+from rne_dynamics.ros.parameters.tracking import tracking_settings
 
 NAMES = ("puma560", "panda", "ur10", "four_joint_arm")
 #: How the arms differ from their models; with the way of the states efforts act 3.5 ms late.

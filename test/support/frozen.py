@@ -9,7 +9,7 @@ import signal
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from rne_dynamics.ros.processes import NodeProcess
+from rne_dynamics.ros.sessions.processes import NodeProcess
 
 PROGRAM = """
 import runpy, signal

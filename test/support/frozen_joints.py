@@ -18,14 +18,14 @@ from support.foreign_plant import Deviation, ForeignArm
 from support.supervised import Rig
 
 from rne_dynamics.c_export.export import end_links
+from rne_dynamics.control.motion.limits import Tolerances
 from rne_dynamics.control.motion.motion import Motion
-from rne_dynamics.control.motion.tolerances import Tolerances
 from rne_dynamics.control.sampled import SampledTrajectory
-from rne_dynamics.control.supervision.states import DRIVING, Mode
+from rne_dynamics.control.supervision.stop_plan import DRIVING, Mode
 from rne_dynamics.errors import ControlError, StateProblem
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.robot import RobotModel
-from rne_dynamics.ros.tracking_parameters import tracking_settings
+from rne_dynamics.ros.parameters.tracking import tracking_settings
 
 #: Steps of encoders, rad or m.
 STEPS = (0.0, 2 * np.pi / 2**20, 2 * np.pi / 2**17, 2 * np.pi / 2**14, 2 * np.pi / 2**12)

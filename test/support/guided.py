@@ -10,18 +10,19 @@ import numpy as np
 import rne_dynamics as rne
 from rne_dynamics.control.gains import Gains
 from rne_dynamics.control.supervision.settings import Settings
-from rne_dynamics.control.supervision.states import Mode
+from rne_dynamics.control.supervision.stop_plan import Mode
 from rne_dynamics.control.supervision.supervisor import Supervisor
 from rne_dynamics.dispatch import mass_matrix
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.mechanism import RigidRobot
-from rne_dynamics.ros import gravity_compensation, tracking_parameters
-from rne_dynamics.ros.controller_parameters import controller_settings
-from rne_dynamics.ros.parameters import JOINT, Value, Values, per_joint
+from rne_dynamics.ros import gravity_compensation
+from rne_dynamics.ros.parameters import tracking
+from rne_dynamics.ros.parameters.controller import controller_settings
+from rne_dynamics.ros.parameters.schema import JOINT, Value, Values, per_joint
 from rne_dynamics.simulation.plant.plant import ArmPlant
 from rne_dynamics.simulation.runs.simulator import Simulator
 
-NODES = {"hand guiding": tracking_parameters.SCHEMA, "gravity compensation": gravity_compensation.SCHEMA}
+NODES = {"hand guiding": tracking.SCHEMA, "gravity compensation": gravity_compensation.SCHEMA}
 #: Longest step of the simulated arm, s.
 STEP = 1e-3
 #: The hand: how fast it leads each joint, rad/s and m/s, and the natural frequency of its grip, rad/s.

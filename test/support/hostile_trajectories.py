@@ -12,9 +12,8 @@ from typing import Any
 import numpy as np
 
 from rne_dynamics.control.motion.acceptance import Accepted
-from rne_dynamics.control.motion.limits import MotionLimits
+from rne_dynamics.control.motion.limits import MotionLimits, Tolerances
 from rne_dynamics.control.motion.motion import Motion
-from rne_dynamics.control.motion.tolerances import Tolerances
 from rne_dynamics.control.reference import Reference
 from rne_dynamics.errors import TrajectoryError
 

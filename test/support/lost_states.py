@@ -19,13 +19,12 @@ from support.moving_bases import Swell
 import rne_dynamics as rne
 from rne_dynamics.c_export.export import end_links
 from rne_dynamics.control.supervision.settings import Settings
-from rne_dynamics.control.supervision.states import DRIVING, FLOATING, STOPPING
-from rne_dynamics.control.supervision.stop_plan import Stage
+from rne_dynamics.control.supervision.stop_plan import DRIVING, FLOATING, STOPPING, Stage
 from rne_dynamics.model.inertia import Inertia
 from rne_dynamics.model.mechanism import Mechanism, RigidRobot
 from rne_dynamics.model.robot import RobotModel
 from rne_dynamics.model.tree import Friction
-from rne_dynamics.ros.tracking_parameters import tracking_settings
+from rne_dynamics.ros.parameters.tracking import tracking_settings
 from rne_dynamics.simulation.plant.plant import ArmPlant
 from rne_dynamics.simulation.runs.simulator import Simulator
 

@@ -9,21 +9,14 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from rne_dynamics.ros import (
-    gate_parameters,
-    gravity_compensation,
-    move,
-    recorder_parameters,
-    simulator_parameters,
-    tracking_parameters,
-    viewer,
-)
+from rne_dynamics.ros import gravity_compensation, move, viewer
 from rne_dynamics.ros.computed_torque_controller import ComputedTorqueController
 from rne_dynamics.ros.effort_gate import EffortGateNode
 from rne_dynamics.ros.gravity_compensation import GravityCompensationNode
 from rne_dynamics.ros.move import MoveNode
-from rne_dynamics.ros.parameter_aliases import JTC, any_value
-from rne_dynamics.ros.parameters import JOINT, Parameter
+from rne_dynamics.ros.parameters import gate, recorder, simulator, tracking
+from rne_dynamics.ros.parameters.aliases import JTC, any_value
+from rne_dynamics.ros.parameters.schema import JOINT, Parameter
 from rne_dynamics.ros.simulator import SimulatorNode
 from rne_dynamics.ros.viewer import ViewerNode
 
@@ -34,12 +27,12 @@ COMMAND = "python test/support/parameter_page.py"
 CONTROLLERS = ("computed_torque_controller", "gravity_compensation")
 #: All parameters by node, as the node declares them.
 NODES: dict[str, tuple[Parameter, ...]] = {
-    "computed_torque_controller": ComputedTorqueController.all_parameters(tracking_parameters.SCHEMA),
+    "computed_torque_controller": ComputedTorqueController.all_parameters(tracking.SCHEMA),
     "gravity_compensation": GravityCompensationNode.all_parameters(gravity_compensation.SCHEMA),
-    "effort_gate": EffortGateNode.all_parameters(gate_parameters.SCHEMA),
-    "simulator": SimulatorNode.all_parameters(simulator_parameters.SCHEMA),
+    "effort_gate": EffortGateNode.all_parameters(gate.SCHEMA),
+    "simulator": SimulatorNode.all_parameters(simulator.SCHEMA),
     "move": MoveNode.all_parameters(move.SCHEMA),
-    "recorder": recorder_parameters.SCHEMA,
+    "recorder": recorder.SCHEMA,
     "viewer": ViewerNode.all_parameters(viewer.SCHEMA),
 }
 #: Nodes without a robot, which have parameters of their own only.

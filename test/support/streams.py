@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from rne_dynamics.control.motion.tolerances import Tolerances
+from rne_dynamics.control.motion.limits import Tolerances
 from rne_dynamics.control.reference import Reference
 from rne_dynamics.control.streaming.limits import StreamLimits
 from rne_dynamics.control.streaming.setpoints import Setpoints

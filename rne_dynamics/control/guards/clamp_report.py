@@ -9,7 +9,7 @@ import numpy as np
 from rne_dynamics.control.checks import joint_name
 from rne_dynamics.control.guards.effort_limiter import EFFORT, RATE, STOP, VELOCITY, Limited
 from rne_dynamics.control.guards.effort_limits import EffortLimits
-from rne_dynamics.control.terms import TorqueTerms
+from rne_dynamics.control.reference import TorqueTerms
 from rne_dynamics.model.inertia import Array
 
 #: Terms below this part of a joint's largest are left out.

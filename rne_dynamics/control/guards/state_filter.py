@@ -46,10 +46,9 @@ from itertools import compress
 
 import numpy as np
 
-from rne_dynamics.control.guards import state_memory as memory
-from rne_dynamics.control.guards.state_checks import check_state
+from rne_dynamics.control.guards import state_limits as memory
+from rne_dynamics.control.guards.state_checks import check_state, refusal
 from rne_dynamics.control.guards.state_limits import StateLimits
-from rne_dynamics.control.guards.state_refusals import refusal
 from rne_dynamics.control.reference import Reference
 from rne_dynamics.errors import ControlError, StateError, StateProblem
 from rne_dynamics.model.inertia import Array

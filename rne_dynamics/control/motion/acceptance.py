@@ -10,7 +10,7 @@ import numpy as np
 
 from rne_dynamics.control.motion.effort_demand import EffortDemand
 from rne_dynamics.control.motion.limited_path import limited_path
-from rne_dynamics.control.motion.limits import MotionLimits
+from rne_dynamics.control.motion.limits import MotionLimits, Tolerances
 from rne_dynamics.control.motion.loop_path import Leading
 from rne_dynamics.control.motion.motion import Motion
 from rne_dynamics.control.motion.path import Path
@@ -18,7 +18,6 @@ from rne_dynamics.control.motion.path_check import PathCheck, away, check_start
 from rne_dynamics.control.motion.points import Point, Points, Time, nanoseconds, read_points
 from rne_dynamics.control.motion.rest import halt, rest
 from rne_dynamics.control.motion.takeover import BlendedPath, in_path_time, takeover
-from rne_dynamics.control.motion.tolerances import Tolerances
 from rne_dynamics.control.reference import Reference
 from rne_dynamics.control.sampled import SampledTrajectory
 from rne_dynamics.control.thresholds import NANOSECONDS

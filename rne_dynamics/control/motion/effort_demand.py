@@ -14,7 +14,6 @@ from numpy.typing import NDArray
 
 from rne_dynamics.closed_chain.following import Follower
 from rne_dynamics.compiling.jit import kernel
-from rne_dynamics.control.closed_terms import closed_terms
 from rne_dynamics.control.computed_torque import (
     BACKWARD,
     FORWARD,
@@ -24,6 +23,7 @@ from rne_dynamics.control.computed_torque import (
     ComputedTorque,
 )
 from rne_dynamics.control.guards.effort_limits import EffortLimits
+from rne_dynamics.control.model_terms import closed_terms
 from rne_dynamics.control.motion.takeover import BlendedPath
 from rne_dynamics.control.thresholds import OVERSPEED
 from rne_dynamics.dispatch import mechanism_of

@@ -1,16 +1,210 @@
-"""Limits of position and velocity for motions."""
+"""Limits and tolerances of motions; whole turns of continuous joints."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Literal, NamedTuple, Protocol, TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
+from rne_dynamics.compiling.jit import helper
+from rne_dynamics.control.checks import frozen_vector, set_fields
 from rne_dynamics.control.reference import Reference
 from rne_dynamics.control.thresholds import ABSURD, ALLOWANCE, ROUNDING
-from rne_dynamics.control.turns import turns_off
+from rne_dynamics.errors import ControlError, TrajectoryError
 from rne_dynamics.model.inertia import Array
+from rne_dynamics.model.mechanism import RigidRobot
+from rne_dynamics.model.tree import JointKind, KinematicTree
+
+
+class JointTolerance(Protocol):
+    """One joint's tolerance in a request, as control_msgs/JointTolerance has it; rad or m, per s, per s²."""
+
+    name: str
+    position: float
+    velocity: float
+    acceleration: float
+
+
+class Outcome(NamedTuple):
+    """How a motion ended.
+
+    Parameters
+    ----------
+    status
+        "succeeded", or which tolerance was left: "path" or "goal"; "silent" where setpoints have ended.
+    text
+        Says which joint, how far off it was, what is allowed, and by which parameter.
+    """
+
+    status: Literal["succeeded", "path", "goal", "silent"]
+    text: str
+
+
+def _none() -> Array:
+    return np.zeros(())
+
+
+@dataclass(frozen=True, eq=False)
+class Tolerances:
+    """Largest errors of position and velocity, on the path and at the goal.
+
+    As everywhere in ros2_controllers 0 means: not checked. It is stored as infinity.
+
+    Parameters
+    ----------
+    joints
+        Names, in the order of the vectors.
+    path, goal
+        Position, rad or m; one number or shape (n,).
+    path_velocity, goal_velocity
+        Velocity, rad/s or m/s; one number or shape (n,).
+    stopped_velocity
+        Speed below which every joint is to be for the goal to count as reached, rad/s or m/s.
+    goal_time
+        How long after its end a motion may take to come within the goal's tolerances, s; 0 waits without end, as
+        ros2_controllers do: the motion then ends by being reached, replaced or cancelled.
+
+    Raises
+    ------
+    ControlError
+        A number that is negative or NaN.
+    """
+
+    joints: tuple[str, ...]
+    path: Array = field(default_factory=_none)
+    goal: Array = field(default_factory=_none)
+    path_velocity: Array = field(default_factory=_none)
+    goal_velocity: Array = field(default_factory=_none)
+    stopped_velocity: float = 0.01
+    goal_time: float = 0.0
+    requested: frozenset[tuple[str, int]] = frozenset()  # which of these a request brought, and for which joint, or -1
+
+    def __post_init__(self) -> None:
+        set_fields(self, **{
+            name: _tolerances(getattr(self, name), self.joints, f"the {name.replace('_', ' ')} tolerance")
+            for name in ("path", "goal", "path_velocity", "goal_velocity")
+        }, **{
+            name: float(_tolerances([getattr(self, name)], (name,), "the tolerance")[0])
+            for name in ("stopped_velocity", "goal_time")
+        })
+
+    def overridden(
+        self,
+        path: Sequence[JointTolerance] = (),
+        goal: Sequence[JointTolerance] = (),
+        goal_time: float = 0.0,
+    ) -> Tolerances:
+        """These tolerances with those a request brings, as an action FollowJointTrajectory does.
+
+        Parameters
+        ----------
+        path, goal
+            Joints that are to have their own. Of each number 0 keeps what is set here and -1 switches it off.
+        goal_time
+            s; the same.
+
+        Raises
+        ------
+        TrajectoryError
+            An unknown joint, one named twice, NaN, a negative number other than -1, a tolerance of acceleration
+            (nothing measures accelerations, so it could not be kept).
+        """
+        path_position, path_velocity = self._with("path", path)
+        goal_position, goal_velocity = self._with("goal", goal)
+        kinds = (("path", path), ("goal", goal))
+        own = {(what, self.joints.index(t.name)) for what, some in kinds for t in some if t.position}
+        own |= {("goal_time", -1)} if goal_time else set()
+        return replace(
+            self, path=path_position, path_velocity=path_velocity, goal=goal_position, goal_velocity=goal_velocity,
+            goal_time=_chosen(self.goal_time, goal_time, "goal_time_tolerance"), requested=self.requested | own,
+        )
+
+    def source(self, what: Literal["path", "goal"], joint: int) -> str:
+        """Where the tolerance of a joint's position comes from, for messages; that of its velocity is a request's."""
+        if (what, joint) in self.requested:
+            return f"the request's {what}_tolerance"
+        return f"constraints.{self.joints[joint]}.{'trajectory' if what == 'path' else 'goal'}"
+
+    @property
+    def source_of_time(self) -> str:
+        """Where `goal_time` comes from, for messages."""
+        return "the request's goal_time_tolerance" if ("goal_time", -1) in self.requested else "constraints.goal_time"
+
+    def _with(self, what: str, wanted: Iterable[JointTolerance]) -> tuple[Array, Array]:
+        position = np.array(getattr(self, what), dtype=np.float64)
+        velocity = np.array(getattr(self, f"{what}_velocity"), dtype=np.float64)
+        seen: set[str] = set()
+        for tolerance in wanted:
+            name = tolerance.name
+            if name not in self.joints or name in seen:
+                fault = "is named twice" if name in seen else f"is unknown; there are {', '.join(self.joints)}"
+                raise TrajectoryError(f"{what}_tolerance: joint {name!r} {fault}")
+            seen.add(name)
+            label, j = f"{what}_tolerance of joint {name!r}", self.joints.index(name)
+            position[j] = _chosen(position[j], tolerance.position, f"{label}: its position")
+            velocity[j] = _chosen(velocity[j], tolerance.velocity, f"{label}: its velocity")
+            if tolerance.acceleration not in (0.0, -1.0):
+                raise TrajectoryError(
+                    f"{label}: its acceleration is {tolerance.acceleration}; accelerations are not measured, so it "
+                    "cannot be kept. Leave it 0"
+                )
+        return position, velocity
+
+
+def _tolerances(value: ArrayLike, joints: tuple[str, ...], what: str) -> Array:
+    array = frozen_vector(value, len(joints), what, lowest=0.0, finite=False, names=joints, error=ControlError)
+    return np.where(array > 0.0, array, np.inf)
+
+
+def _chosen(default: float, wanted: float, what: str) -> float:
+    if wanted == 0.0:
+        return float(default)
+    if wanted == -1.0:
+        return np.inf
+    if not wanted > 0.0:
+        raise TrajectoryError(f"{what} is {wanted}; it must be above 0, 0 for the default, or -1 for none")
+    return float(wanted)
+
+
+# -- whole turns of continuous joints: positions that differ by them are the same posture ------------------------------
+
+
+Angle = TypeVar("Angle", float, Array)
+
+#: Half a turn, less round-off: what is half a turn away is not moved to the other side.
+_HALF = 0.5 + 1e-9
+
+
+def endless(tree: KinematicTree) -> frozenset[str]:
+    """Names of the joints that turn without end."""
+    return frozenset(joint.name for joint in tree.joints if joint.kind is JointKind.CONTINUOUS)
+
+
+def continuous(robot: RigidRobot) -> NDArray[np.bool_]:
+    """Joints that turn without end, whose encoders may wrap; shape (n,)."""
+    names = endless(robot.tree)
+    return np.array([name in names for name in robot.joint_names], dtype=np.bool_)
+
+
+def turns_off(angle: Angle, near: Angle) -> Angle:
+    """Whole turns by which `angle` lies further up than necessary from `near`, rad; numbers or arrays.
+
+    ``angle - 2 * pi * turns_off(angle, near)`` is the same posture, at most half a turn from `near`.
+    """
+    off = (angle - near) / (2.0 * np.pi)
+    turns: Angle = np.copysign(np.ceil(np.abs(off) - _HALF), off)
+    return turns
+
+
+#: `turns_off` in kernels.
+turns_off_kernel = helper(turns_off)
+
+
+# -- limits of position and velocity for motions -----------------------------------------------------------------------
+
 
 #: Likewise positions, rad or m: between a point that rests at a limit and one there that already moves away.
 POSITION_ALLOWANCE = 1e-6

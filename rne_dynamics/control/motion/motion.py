@@ -9,12 +9,10 @@ import numpy as np
 
 from rne_dynamics.compiling.jit import kernel
 from rne_dynamics.control.checks import check_number
-from rne_dynamics.control.motion.limits import MotionLimits
-from rne_dynamics.control.motion.path import Path
+from rne_dynamics.control.motion.limits import MotionLimits, Outcome, Tolerances
+from rne_dynamics.control.motion.path import Path, PathRate
 from rne_dynamics.control.motion.path_check import PathCheck, check_start
-from rne_dynamics.control.motion.path_rate import PathRate
 from rne_dynamics.control.motion.takeover import BlendedPath, in_path_time, takeover
-from rne_dynamics.control.motion.tolerances import Outcome, Tolerances
 from rne_dynamics.control.reference import Reference
 from rne_dynamics.control.sampled import SampledTrajectory
 from rne_dynamics.control.thresholds import NANOSECONDS, RAMP

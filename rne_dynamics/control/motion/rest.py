@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from rne_dynamics.control.motion.path import distinct
-from rne_dynamics.control.motion.path_rate import DIP
+from rne_dynamics.control.motion.path import DIP, distinct
 from rne_dynamics.control.reference import Reference
 from rne_dynamics.control.sampled import SampledTrajectory
 from rne_dynamics.model.inertia import Array

@@ -14,11 +14,13 @@ from rne_dynamics.control.startup.causes import (
     nothing_reported,
     one_joint,
     opposite_signs,
+    payload,
+    payload_text,
     quantity,
     swapped,
+    tilted,
     whole_arm,
 )
-from rne_dynamics.control.startup.gravity_causes import payload, payload_text, tilted
 from rne_dynamics.control.startup.payload_estimate import PayloadEstimate
 from rne_dynamics.model.inertia import Array
 

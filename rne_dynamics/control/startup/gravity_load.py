@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from rne_dynamics.control.rigid_terms import gravity_on_bases, holding_terms
+from rne_dynamics.control.model_terms import gravity_on_bases, holding_terms
 from rne_dynamics.dynamics.derivatives.regressor import PARAMETERS, regressor
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.layout import KIND, MASS, MOMENT, PARENT, PRISMATIC, VELOCITY_INDEX

@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike
 
 from rne_dynamics.compiling.jit import rare_kernel
 from rne_dynamics.control.checks import check_number, every_joint_driven, frozen_vector
-from rne_dynamics.control.rigid_terms import holding_terms
+from rne_dynamics.control.model_terms import holding_terms
 from rne_dynamics.control.startup.causes import Evidence
 from rne_dynamics.control.startup.diagnosis import LoadVerdict, diagnose, diagnose_pattern, not_seen, worst_joints
 from rne_dynamics.control.startup.gravity_load import effort_units, gravity_load

@@ -10,13 +10,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rne_dynamics.compiling.jit import kernel
-from rne_dynamics.control.motion.tolerances import Tolerances
+from rne_dynamics.control.motion.limits import Tolerances, turns_off_kernel
 from rne_dynamics.control.reference import Reference
 from rne_dynamics.control.streaming.jerk_limited import JERK, LOWER, follow_kernel
 from rne_dynamics.control.streaming.limits import SetpointError, SetpointProblem, StreamLimits
 from rne_dynamics.control.streaming.stream import Stream, aim_kernel
 from rne_dynamics.control.thresholds import NANOSECONDS
-from rne_dynamics.control.turns import turns_off_kernel
 from rne_dynamics.model.inertia import Array
 
 #: Messages of one sender that may be lost in a row: so many, and more by the time since the last one, in periods.

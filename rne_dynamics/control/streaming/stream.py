@@ -7,8 +7,8 @@ import math
 import numpy as np
 
 from rne_dynamics.compiling.jit import kernel
+from rne_dynamics.control.motion.limits import Outcome, Tolerances
 from rne_dynamics.control.motion.rest import rest
-from rne_dynamics.control.motion.tolerances import Outcome, Tolerances
 from rne_dynamics.control.reference import Reference
 from rne_dynamics.control.sampled import SampledTrajectory
 from rne_dynamics.control.streaming.jerk_limited import (

@@ -15,10 +15,9 @@ from rne_dynamics.compiling.jit import kernel
 from rne_dynamics.control.computed_torque import TABLE_ROWS, computed_torque_kernel
 from rne_dynamics.control.guards import effort_limiter, effort_limits
 from rne_dynamics.control.guards.effort_limiter import EffortLimiter, Limited, limit_kernel
-from rne_dynamics.control.reference import Reference
-from rne_dynamics.control.rigid_terms import OwnTerms
+from rne_dynamics.control.model_terms import OwnTerms
+from rne_dynamics.control.reference import Reference, TorqueTerms
 from rne_dynamics.control.supervision.settings import Settings
-from rne_dynamics.control.terms import TorqueTerms
 from rne_dynamics.control.thresholds import OVERSPEED
 from rne_dynamics.dynamics.declared.arm import Arm
 from rne_dynamics.model.inertia import Array

@@ -5,22 +5,22 @@ from __future__ import annotations
 import numpy as np
 
 from rne_dynamics.control.guards.effort_limiter import EFFORT, STOP, VELOCITY, Limited
-from rne_dynamics.control.reference import Reference
+from rne_dynamics.control.reference import FEEDBACK, FRICTION, GRAVITY, Reference, TorqueTerms
 from rne_dynamics.control.supervision.loop_watch import Measured
 from rne_dynamics.control.supervision.motion_queue import Ending
 from rne_dynamics.control.supervision.output import Effort
 from rne_dynamics.control.supervision.runaway import Runaway
-from rne_dynamics.control.supervision.states import (
+from rne_dynamics.control.supervision.stop_plan import (
     DRIVING,
     FAULT,
     FLOATING,
     HOLDING,
     STOPPING,
     TRACKING,
+    Stage,
+    Stop,
 )
-from rne_dynamics.control.supervision.stop_plan import Stage, Stop
 from rne_dynamics.control.supervision.transitions import Transitions
-from rne_dynamics.control.terms import FEEDBACK, FRICTION, GRAVITY, TorqueTerms
 from rne_dynamics.control.thresholds import GAP, INERTIA_PERIOD, LONGEST_GAP, NANOSECONDS, OVERSPEED, ROUNDING
 from rne_dynamics.errors import RneDynamicsError
 from rne_dynamics.model.inertia import Array

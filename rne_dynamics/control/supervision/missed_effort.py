@@ -7,7 +7,7 @@ from collections import deque
 
 import numpy as np
 
-from rne_dynamics.control.terms import CORIOLIS, FRICTION, GRAVITY, INERTIA, TorqueTerms
+from rne_dynamics.control.reference import CORIOLIS, FRICTION, GRAVITY, INERTIA, TorqueTerms
 from rne_dynamics.model.inertia import Array
 
 #: Efforts that are fitted, the newest of them that give the support, and the time between two, s.

@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 from rne_dynamics.control.guards.base_filter import BaseReading
-from rne_dynamics.control.guards.state_refusals import DOUBTED
+from rne_dynamics.control.guards.state_checks import DOUBTED
 from rne_dynamics.control.supervision.efforts import Efforts
-from rne_dynamics.control.supervision.states import (
+from rne_dynamics.control.supervision.stop_plan import (
     DRIVING,
     FAULT,
     HOLDING,
     INACTIVE,
+    NO_STOP,
     RELEASED,
     STOPPING,
     UNCONFIGURED,
     WAITING,
 )
-from rne_dynamics.control.supervision.stop_plan import NO_STOP
 from rne_dynamics.control.thresholds import BACK, GAP, NANOSECONDS, PERIODS
 from rne_dynamics.errors import StateError, StateProblem
 from rne_dynamics.model.inertia import Array

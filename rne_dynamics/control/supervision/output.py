@@ -12,12 +12,11 @@ import numpy as np
 from rne_dynamics.control.guards.clamp_report import clamp_report
 from rne_dynamics.control.guards.effort_limiter import SPEED, EffortLimiter, Limited
 from rne_dynamics.control.guards.effort_limits import VELOCITY, VelocityInForce
-from rne_dynamics.control.reference import Reference
+from rne_dynamics.control.reference import Reference, TorqueTerms, named_terms
 from rne_dynamics.control.startup.payload_estimate import friction_bound
 from rne_dynamics.control.supervision.answer import Answer, QuickAnswer
 from rne_dynamics.control.supervision.settings import Settings
 from rne_dynamics.control.supervision.torques import Torques
-from rne_dynamics.control.terms import TorqueTerms, named_terms
 from rne_dynamics.control.thresholds import LONGEST_STEP
 from rne_dynamics.errors import StateProblem
 from rne_dynamics.model.inertia import Array

@@ -11,7 +11,7 @@ from rne_dynamics.control.gravity_compensation import GravityCompensation
 from rne_dynamics.control.guards.base_filter import BaseSensor
 from rne_dynamics.control.guards.effort_limits import EffortLimits
 from rne_dynamics.control.guards.state_limits import StateLimits
-from rne_dynamics.control.motion.tolerances import Tolerances
+from rne_dynamics.control.motion.limits import Tolerances
 from rne_dynamics.control.startup.payload_estimate import PayloadTest
 from rne_dynamics.control.streaming.limits import StreamLimits
 from rne_dynamics.control.supervision.stop_plan import StopPlan

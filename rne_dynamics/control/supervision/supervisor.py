@@ -12,10 +12,9 @@ from collections.abc import Callable
 import numpy as np
 
 from rne_dynamics.compiling.apart import load_all
-from rne_dynamics.control.motion.limits import MotionLimits
+from rne_dynamics.control.motion.limits import MotionLimits, Tolerances
 from rne_dynamics.control.motion.motion import Motion
 from rne_dynamics.control.motion.motion import warm_up as warm_up_motion
-from rne_dynamics.control.motion.tolerances import Tolerances
 from rne_dynamics.control.reference import Reference
 from rne_dynamics.control.streaming.limits import SetpointError, SetpointProblem
 from rne_dynamics.control.streaming.setpoints import Setpoints
@@ -25,7 +24,7 @@ from rne_dynamics.control.supervision.observation import Observation
 from rne_dynamics.control.supervision.output import Counters
 from rne_dynamics.control.supervision.settings import Settings
 from rne_dynamics.control.supervision.start_gate import StartGate
-from rne_dynamics.control.supervision.states import (
+from rne_dynamics.control.supervision.stop_plan import (
     DRIVING,
     FAULT,
     FLOATING,
@@ -36,8 +35,8 @@ from rne_dynamics.control.supervision.states import (
     TRACKING,
     WAITING,
     Mode,
+    Stop,
 )
-from rne_dynamics.control.supervision.stop_plan import Stop
 from rne_dynamics.control.thresholds import NANOSECONDS
 from rne_dynamics.errors import ControlError
 from rne_dynamics.model.inertia import Array

@@ -8,19 +8,17 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from rne_dynamics.closed_chain.following import Follower
-from rne_dynamics.control.closed_terms import closed_terms
 from rne_dynamics.control.control_law import next_integral, terms_of
 from rne_dynamics.control.damping_limits import lowered
 from rne_dynamics.control.gravity_compensation import GravityCompensation
 from rne_dynamics.control.guards.effort_limiter import Limited
 from rne_dynamics.control.guards.felt_inertia import joint_inertia
-from rne_dynamics.control.reference import Reference
-from rne_dynamics.control.rigid_terms import holding_terms
+from rne_dynamics.control.model_terms import closed_terms, holding_terms
+from rne_dynamics.control.reference import Reference, TorqueTerms
 from rne_dynamics.control.supervision.answer import quick_answer
 from rne_dynamics.control.supervision.missed_effort import MissedEffort
 from rne_dynamics.control.supervision.settings import Settings
 from rne_dynamics.control.supervision.watch import PeriodWatch
-from rne_dynamics.control.terms import TorqueTerms
 from rne_dynamics.control.thresholds import CALM, LONGEST_GAP, SAFETY
 from rne_dynamics.dispatch import bias_torque, follower, gravity_torque, inverse_dynamics, mechanism_of
 from rne_dynamics.dynamics.declared.base_motion import BaseMotion

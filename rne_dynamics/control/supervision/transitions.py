@@ -18,19 +18,21 @@ from rne_dynamics.control.supervision.output import Counters, Output
 from rne_dynamics.control.supervision.runaway import Runaway
 from rne_dynamics.control.supervision.settings import Settings
 from rne_dynamics.control.supervision.start_gate import StartGate
-from rne_dynamics.control.supervision.states import (
+from rne_dynamics.control.supervision.stop_plan import (
     ALLOWED,
     DRIVING,
     FAULT,
     FLOATING,
     HOLDING,
     INACTIVE,
+    NO_STOP,
     RELEASED,
     STOPPING,
     WAITING,
     Mode,
+    Stage,
+    Stop,
 )
-from rne_dynamics.control.supervision.stop_plan import NO_STOP, Stage, Stop
 from rne_dynamics.control.supervision.torques import Torques
 from rne_dynamics.control.supervision.watch import StateRates
 from rne_dynamics.control.thresholds import CUT, GAP, LONGEST_GAP, NANOSECONDS, PERIODS, TRIAL

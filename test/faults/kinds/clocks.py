@@ -14,7 +14,7 @@ from faults.fault import Faults
 from faults.rig import HELD, SETTLE, Rig
 from sensor_msgs.msg import JointState
 
-from rne_dynamics.ros.messages import stamp_of, write_stamp
+from rne_dynamics.ros.messages.publishers import stamp_of, write_stamp
 
 FAULTS = Faults("time")
 fault = FAULTS.fault

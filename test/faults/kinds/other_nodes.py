@@ -6,8 +6,8 @@ from faults.fault import Faults
 from faults.rig import HELD, Rig
 from std_msgs.msg import Float64MultiArray
 
-from rne_dynamics.ros.messages import EFFORT_TOPIC
-from rne_dynamics.ros.qos import OFFERED
+from rne_dynamics.ros.messages.publishers import EFFORT_TOPIC
+from rne_dynamics.ros.messages.qos import OFFERED
 
 FAULTS = Faults("other node")
 fault = FAULTS.fault

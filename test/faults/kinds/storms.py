@@ -17,7 +17,7 @@ from std_msgs.msg import Float64
 from std_srvs.srv import SetBool, Trigger
 from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 
-from rne_dynamics.ros.trajectory_message import duration_message
+from rne_dynamics.ros.messages.trajectory_message import duration_message
 
 FAULTS = Faults("storm")
 fault = FAULTS.fault

@@ -11,8 +11,8 @@ from faults.fault import Faults
 from faults.rig import HELD, Rig
 from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 
-from rne_dynamics.ros.messages import stamp_of, write_stamp
-from rne_dynamics.ros.trajectory_message import duration_message
+from rne_dynamics.ros.messages.publishers import stamp_of, write_stamp
+from rne_dynamics.ros.messages.trajectory_message import duration_message
 
 FAULTS = Faults("trajectory")
 fault = FAULTS.fault

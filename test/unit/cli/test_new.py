@@ -18,10 +18,10 @@ from rne_dynamics.cli.main import main
 from rne_dynamics.control.gains import Gains, check_gains
 from rne_dynamics.errors import ParameterError
 from rne_dynamics.model.tree import JointKind
-from rne_dynamics.ros.common_parameters import COMMON
-from rne_dynamics.ros.controller_parameters import joint_limits
-from rne_dynamics.ros.processes import NodeProcess, wait_until
-from rne_dynamics.ros.tracking_parameters import SCHEMA, tracking_settings
+from rne_dynamics.ros.parameters.common import COMMON
+from rne_dynamics.ros.parameters.controller import joint_limits
+from rne_dynamics.ros.parameters.tracking import SCHEMA, tracking_settings
+from rne_dynamics.ros.sessions.processes import NodeProcess, wait_until
 
 ROOT = Path(__file__).resolve().parents[3]
 HOMEMADE = str(ROOT / "examples/four_joint_arm.urdf")

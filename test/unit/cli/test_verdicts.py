@@ -13,8 +13,7 @@ from rne_dynamics.cli.demo_moves import LEAST_PART, USED, peak_effort, plan_move
 from rne_dynamics.cli.main import main
 from rne_dynamics.cli.verdict import tracking_verdict
 from rne_dynamics.control.gains import Gains
-from rne_dynamics.control.tracked_run import Cause, Reports, Run
-from rne_dynamics.control.tracking_verdict import Outcome, judge
+from rne_dynamics.control.tracking_verdict import Cause, Outcome, Reports, Run, judge
 
 MOVE = ["puma560", "--to", "joint2=-0.6", "--to", "joint3=0.5"]
 ARM = """

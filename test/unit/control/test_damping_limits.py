@@ -8,8 +8,14 @@ from support.supervised import settings as plain_settings
 from support.wheel import wheel_urdf
 
 import rne_dynamics as rne
-from rne_dynamics.control.damping_limits import LIGHT, checked_damping, fastest_decay, lowered, lowered_everywhere
-from rne_dynamics.control.posture_inertia import posture_inertia
+from rne_dynamics.control.damping_limits import (
+    LIGHT,
+    checked_damping,
+    fastest_decay,
+    lowered,
+    lowered_everywhere,
+    posture_inertia,
+)
 from rne_dynamics.control.supervision.settings import Settings
 from rne_dynamics.control.supervision.torques import Torques
 from rne_dynamics.control.supervision.watch import PeriodWatch, RateWatch

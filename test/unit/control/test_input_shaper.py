@@ -11,8 +11,7 @@ from support.arms import chain
 
 from rne_dynamics.control.computed_torque import ComputedTorque
 from rne_dynamics.control.gains import Gains
-from rne_dynamics.control.input_shaper import SHAPERS, InputShaper
-from rne_dynamics.control.shaped import Shaped, shaped_points
+from rne_dynamics.control.input_shaper import SHAPERS, InputShaper, Shaped, shaped_points
 from rne_dynamics.control.trajectory import Hold, Quintic, SampledTrajectory
 from rne_dynamics.errors import ControlError, TrajectoryError
 from rne_dynamics.simulation.plant.plant import ArmPlant

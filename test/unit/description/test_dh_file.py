@@ -15,7 +15,7 @@ from rne_dynamics.cli.main import main
 from rne_dynamics.description.model_file import urdf_source
 from rne_dynamics.errors import DescriptionError
 from rne_dynamics.model.mechanism import Mechanism
-from rne_dynamics.ros.described_robot import load_robot
+from rne_dynamics.ros.node.robot import load_robot
 
 TABLE = """\
 dh:

@@ -19,7 +19,7 @@ from rne_dynamics.control.thresholds import ASSUMED_RATE, CALM
 from rne_dynamics.dispatch import closed
 from rne_dynamics.errors import RneDynamicsError
 from rne_dynamics.model.mechanism import RigidRobot
-from rne_dynamics.ros.controller_parameters import continuous, described_velocity, joint_limits
+from rne_dynamics.ros.parameters.controller import continuous, described_velocity, joint_limits
 from rne_dynamics.simulation.plant.plant import ArmPlant
 from rne_dynamics.simulation.runs.floating_motion import FloatingMotion
 from rne_dynamics.simulation.runs.push import (

@@ -23,6 +23,7 @@ from support.hostile_trajectories import (
 )
 
 from rne_dynamics.control.motion.acceptance import Accepted, CurrentMotion, Rules, accept_points
+from rne_dynamics.control.motion.limits import Tolerances
 from rne_dynamics.control.motion.motion import Motion
 from rne_dynamics.control.motion.points import (
     LONGEST_TRAJECTORY,
@@ -31,7 +32,6 @@ from rne_dynamics.control.motion.points import (
     check_count,
     read_points,
 )
-from rne_dynamics.control.motion.tolerances import Tolerances
 from rne_dynamics.control.reference import Reference
 from rne_dynamics.errors import TrajectoryError
 

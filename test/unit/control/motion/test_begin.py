@@ -10,9 +10,8 @@ import pytest
 from support.hostile_trajectories import JOINTS, LIMITS, STAMP, N, plain_points, plain_time, sane
 
 from rne_dynamics.control.motion.acceptance import Accepted, CurrentMotion, Rules, accept_points
-from rne_dynamics.control.motion.limits import MotionLimits
+from rne_dynamics.control.motion.limits import MotionLimits, Tolerances
 from rne_dynamics.control.motion.motion import Motion, warm_up
-from rne_dynamics.control.motion.tolerances import Tolerances
 from rne_dynamics.control.reference import Reference
 from rne_dynamics.control.sampled import SampledTrajectory
 from rne_dynamics.errors import TrajectoryError

@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rne_dynamics.control.motion.path_rate import PathRate
+from rne_dynamics.control.motion.path import PathRate
 
 MS = 1_000_000
 speeds = st.lists(st.tuples(st.integers(1, 400), st.floats(0.0, 1.0) | st.sampled_from([0.0, 1.0])), max_size=8)

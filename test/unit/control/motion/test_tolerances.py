@@ -7,7 +7,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from rne_dynamics.control.motion.tolerances import Tolerances
+from rne_dynamics.control.motion.limits import Tolerances
 from rne_dynamics.errors import ControlError, TrajectoryError
 
 OWN = Tolerances(("a", "b"), path=[0.1, 0.0], goal=0.02, stopped_velocity=0.03, goal_time=0.4)

@@ -10,7 +10,7 @@ from support.mechanisms import delta, five_bar, four_bar
 from support.wheel import wheel_urdf
 
 import rne_dynamics as rne
-from rne_dynamics.control.rigid_terms import holding_terms
+from rne_dynamics.control.model_terms import holding_terms
 from rne_dynamics.control.startup.gravity_load import effort_units, end_bodies, gravity_load, outermost_link
 from rne_dynamics.control.startup.load_check import FIRST_EFFORT, LEAST_STATES, MOST_STARTS, LoadCheck
 from rne_dynamics.dynamics.kinematics.random_configuration import random_configuration

@@ -14,12 +14,11 @@ from rne_dynamics.compiling.jit import COMPILED
 from rne_dynamics.control.computed_torque import ComputedTorque
 from rne_dynamics.control.friction_compensation import FrictionCompensation
 from rne_dynamics.control.gains import Gains
-from rne_dynamics.control.reference import Reference
-from rne_dynamics.control.rigid_terms import OwnTerms
+from rne_dynamics.control.model_terms import OwnTerms
+from rne_dynamics.control.reference import Reference, named_terms
 from rne_dynamics.control.supervision.answer import OVERSPEED
 from rne_dynamics.control.supervision.output import Counters, Output
 from rne_dynamics.control.supervision.torques import Torques
-from rne_dynamics.control.terms import named_terms
 from rne_dynamics.dynamics.declared import inertia_code
 from rne_dynamics.errors import ControlError
 

@@ -17,7 +17,7 @@ from rne_dynamics.control.guards.base_filter import BaseSensor
 from rne_dynamics.control.streaming.limits import SetpointError, StreamLimits
 from rne_dynamics.control.supervision.motion_queue import Ending
 from rne_dynamics.control.supervision.settings import StartCheck
-from rne_dynamics.control.supervision.states import DRIVING, Mode
+from rne_dynamics.control.supervision.stop_plan import DRIVING, Mode
 from rne_dynamics.errors import StateProblem
 
 EXAMPLES = Path(__file__).parents[4] / "examples"

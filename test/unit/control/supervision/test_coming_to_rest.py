@@ -7,7 +7,7 @@ import pytest
 from support.lost_states import NAMES, model
 from support.supervised import Rig, settings
 
-from rne_dynamics.control.motion.tolerances import Tolerances
+from rne_dynamics.control.motion.limits import Tolerances
 from rne_dynamics.control.supervision.motion_queue import Ending
 
 #: Speed of the arm in velocity limits.

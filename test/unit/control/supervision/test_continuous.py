@@ -14,11 +14,9 @@ from support.supervised import Rig, settings
 
 from rne_dynamics.control.guards.state_limits import StateLimits
 from rne_dynamics.control.motion.acceptance import CurrentMotion, Rules, accept_points
-from rne_dynamics.control.motion.limits import MotionLimits
-from rne_dynamics.control.motion.tolerances import Tolerances
+from rne_dynamics.control.motion.limits import MotionLimits, Tolerances, continuous
 from rne_dynamics.control.streaming.limits import SetpointError, StreamLimits
 from rne_dynamics.control.supervision.motion_queue import Ending
-from rne_dynamics.control.turns import continuous
 from rne_dynamics.errors import TrajectoryError
 
 ROBOT = load_arm()

@@ -10,8 +10,8 @@ import pytest
 from support.supervised import Rig, settings
 
 import rne_dynamics as rne
-from rne_dynamics.control.motion.tolerances import Tolerances
-from rne_dynamics.control.supervision.states import DRIVING, Mode
+from rne_dynamics.control.motion.limits import Tolerances
+from rne_dynamics.control.supervision.stop_plan import DRIVING, Mode
 from rne_dynamics.errors import StateProblem
 from rne_dynamics.simulation.plant.plant import ArmPlant
 from rne_dynamics.simulation.runs.simulator import Simulator

@@ -17,11 +17,11 @@ from support.wheel import wheel_urdf
 import rne_dynamics as rne
 from rne_dynamics.c_export.export import end_links
 from rne_dynamics.control.guards.base_filter import BaseSensor
-from rne_dynamics.control.motion.tolerances import Tolerances
+from rne_dynamics.control.motion.limits import Tolerances
 from rne_dynamics.control.supervision.motion_queue import Ending
-from rne_dynamics.control.supervision.states import Mode
+from rne_dynamics.control.supervision.stop_plan import Mode
 from rne_dynamics.description.model_file import load_model
-from rne_dynamics.ros.tracking_parameters import tracking_settings
+from rne_dynamics.ros.parameters.tracking import tracking_settings
 
 ROOT = Path(__file__).resolve().parents[4]
 FILES = {

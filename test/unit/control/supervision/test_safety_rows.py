@@ -22,12 +22,12 @@ from support.supervised import Rig
 import rne_dynamics as rne
 from rne_dynamics.c_export.export import end_links
 from rne_dynamics.control.guards.base_filter import BaseSensor
-from rne_dynamics.control.motion.tolerances import Tolerances
+from rne_dynamics.control.motion.limits import Tolerances
 from rne_dynamics.control.supervision.motion_queue import Ending
-from rne_dynamics.control.supervision.states import Mode
+from rne_dynamics.control.supervision.stop_plan import Mode
 from rne_dynamics.control.thresholds import OVERSPEED
 from rne_dynamics.errors import ControlError
-from rne_dynamics.ros.tracking_parameters import tracking_settings
+from rne_dynamics.ros.parameters.tracking import tracking_settings
 from rne_dynamics.simulation.plant.plant import ArmPlant
 from rne_dynamics.simulation.runs.simulator import Simulator
 

@@ -1,0 +1,137 @@
+"""What comes to the effort gate: joint states and the controller's efforts."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+
+from rne_dynamics.control.gate.settings import CommandProblem, GateCounters
+from rne_dynamics.control.guards.state_checks import DOUBTED
+from rne_dynamics.control.guards.state_filter import StateFilter
+from rne_dynamics.control.guards.state_limits import StateLimits
+from rne_dynamics.control.thresholds import LARGEST, LONGEST_GAP
+from rne_dynamics.errors import StateError
+from rne_dynamics.model.inertia import Array
+
+#: Age at which a joint state is stale, s, at any `state_timeout`.
+SILENCE = 1.0
+#: Period of the joint states before it is measured, s.
+UNKNOWN_PERIOD = 0.02
+#: Fraction by which the assumed period falls towards a shorter one with each state; a longer one counts at once.
+FORGETTING = 0.02
+
+
+class GateStates:
+    """The last usable joint state and what is known of its stream.
+
+    Parameters
+    ----------
+    limits
+        What joint states can be.
+    """
+
+    def __init__(self, limits: StateLimits) -> None:
+        self._limits = limits
+        self._filter = StateFilter(limits)
+        #: Whether the last refusal was one of `DOUBTED`.
+        self.doubted = False
+        #: Position and velocity of the last usable state; shape (n,), the filter's own memory.
+        self.q, self.qd = self._filter.place, self._filter.speed
+        self.received = self.refused = 0
+        self.refusal = ""
+        self.restart()
+
+    def restart(self) -> None:
+        """Forget the stream."""
+        self._filter.restart()
+        self.arrival = -math.inf
+        self.good = 0
+        self.doubted = False
+        self._period, self._lag, self._new = UNKNOWN_PERIOD, 0.0, True
+
+    def change(self, limits: StateLimits) -> None:
+        """Other limits from the next state on; `ControlError` where they are for other joints."""
+        self._filter.change(limits)
+        self._limits = limits
+
+    def accept(
+        self, stamp: int, now: float, q: Array, qd: Array, *, velocity_missing: bool = False,
+        sequence: int | None = None,
+    ) -> bool:
+        """Whether a joint state is usable; arguments as for `StateFilter.accept`."""
+        self._new = False
+        try:
+            self._filter.accept(stamp, now, q, qd, velocity_missing=velocity_missing, sequence=sequence)
+        except StateError as error:
+            self.refuse(error)
+            return False
+        self.received += 1
+        if self.good:
+            step = min(now - self.arrival, LONGEST_GAP)
+            self._period = max(step, self._period + FORGETTING * (step - self._period))
+        estimated = velocity_missing or bool(self._filter.estimated)
+        self._lag = 1.0 / (2.0 * math.pi * self._limits.filter_frequency) if estimated else 0.0
+        self.good, self.doubted, self.arrival = self.good + 1, False, now
+        return True
+
+    def refuse(self, error: StateError) -> None:
+        """Count a joint state that cannot be used."""
+        self.received += 1
+        self.refused += 1
+        self.refusal = str(error)
+        self.good, self.doubted = 0, error.problem in DOUBTED
+
+    @property
+    def delay(self) -> float:
+        """Period of the stream plus lag of the velocity, s."""
+        return self._period + self._lag
+
+    def stale(self, now: float) -> bool:
+        """Whether the last usable state is too old at `now`, monotonic s."""
+        return now - self.arrival >= min(self._limits.timeout or math.inf, SILENCE)
+
+    def forget(self) -> None:
+        """The stream is lost: its next state may be anywhere."""
+        self.good = 0
+        if not self._new:
+            self._filter.reset()
+            self._new = True
+
+
+# -- efforts that the controller commands: checked, counted, and whether they still come -------------------------------
+
+
+class CommandStream:
+    """The commands for these joints since an activation or recovery; `counters` counts them."""
+
+    def __init__(self, joints: Sequence[str], counters: GateCounters) -> None:
+        self._joints, self._counters = joints, counters
+        #: Good ones in a row, and when the last one came, monotonic s.
+        self.good, self.arrival = 0, -math.inf
+
+    def take(self, now: float, effort: Array, timeout: float) -> bool:
+        """Whether an effort that came `now`, s, is as many finite numbers as there are joints; refused otherwise."""
+        if effort.shape != (len(self._joints),):
+            self.refuse(CommandProblem.WRONG_LENGTH, f"{effort.size} efforts; the gate has {len(self._joints)} joints")
+            return False
+        if not np.abs(effort).max(initial=0.0) <= LARGEST:  # also where one is NaN
+            j = int(np.argmin(np.abs(effort) <= LARGEST))
+            text = f"effort of joint {self._joints[j]!r} is {effort[j]}; it must be finite"
+            self.refuse(CommandProblem.NOT_FINITE, text)
+            return False
+        self._counters.commands += 1
+        self.good, self.arrival = self.good + 1 if self.alive(now, timeout) else 1, now
+        return True
+
+    def refuse(self, problem: CommandProblem, text: str) -> None:
+        """Count a message that is no effort command, or one that must not be passed; `text` says why."""
+        self._counters.commands += 1
+        self._counters.refused[problem] += 1
+        self._counters.refusal = text
+        self.good = 0
+
+    def alive(self, now: float, timeout: float) -> bool:
+        """Whether the last good one is younger than `timeout`, s."""
+        return now - self.arrival < timeout

@@ -1,0 +1,337 @@
+"""The model's terms of every law, each in one compiled call."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rne_dynamics.closed_chain.closing import DONE, assemble_kernel, motion_map_kernel
+from rne_dynamics.closed_chain.generic_rank import generic_rank
+from rne_dynamics.closed_chain.packed import Packed, Work, pack, workspace
+from rne_dynamics.closed_chain.refusals import refusal
+from rne_dynamics.closed_chain.terms import closed_terms_kernel
+from rne_dynamics.closed_chain.tree_dynamics import tree_terms
+from rne_dynamics.closed_chain.tree_motion import nearest_state
+from rne_dynamics.compiling.addresses import call
+from rne_dynamics.compiling.apart import apart
+from rne_dynamics.compiling.jit import helper, kernel
+from rne_dynamics.dispatch import mechanism_of
+from rne_dynamics.dynamics.declared.arm import Arm
+from rne_dynamics.dynamics.declared.base_motion import BaseMotion
+from rne_dynamics.dynamics.declared.inertia_code import inertia_of, shared_code
+from rne_dynamics.dynamics.declared.specialised import efforts_parameters, sample_of
+from rne_dynamics.dynamics.newton_euler.gravity import gravity_torque, gravity_torque_kernel
+from rne_dynamics.dynamics.newton_euler.newton_euler import inverse_dynamics, inverse_dynamics_kernel
+from rne_dynamics.model.friction import passive_viscous
+from rne_dynamics.model.inertia import Array
+from rne_dynamics.model.mechanism import Mechanism, RigidRobot
+from rne_dynamics.model.robot import RobotModel
+from rne_dynamics.spatial.arrays import matrix_times, product, transposed_times
+from rne_dynamics.straight_line.recipe import Recipe
+from rne_dynamics.straight_line.status import VALID
+
+if TYPE_CHECKING:
+    from rne_dynamics.straight_line.state_code import StateCode
+
+
+@helper
+def _projected_gravity(packed: Packed, base: Array, posture: Array, T: Array, out: Array) -> None:
+    """out = Tᵀ g of the tree."""
+    tau = np.empty(T.shape[0])
+    apart(gravity_torque_kernel, (Arm(packed.topology, packed.parameters, base, None), posture, tau))
+    transposed_times(T, tau, out)
+
+
+@helper
+def _projected_friction(viscous: Array, T: Array, qd: Array, out: Array) -> None:
+    """out = Tᵀ D T q̇, with D the passive joints' viscous friction."""
+    tau = np.empty(T.shape[0])
+    for i in range(T.shape[0]):
+        tau[i] = viscous[i] * product(T[i], qd)
+    transposed_times(T, tau, out)
+
+
+@helper
+def _finite(q: Array, terms: Array) -> bool:
+    """Whether all positions are numbers; where not, there is nothing to assemble and no term is a number."""
+    for j in range(q.shape[0]):
+        if not np.isfinite(q[j]):
+            for row in range(terms.shape[0]):
+                for k in range(q.shape[0]):
+                    terms[row, k] = np.nan
+            return False
+    return True
+
+
+@kernel
+def closed_law_kernel(
+    packed: Packed,
+    work: Work,
+    viscous: Array,
+    base: Array,
+    q: Array,
+    qd: Array,
+    accelerations: Array,
+    speeds: Array,
+    posture: Array,
+    terms: Array,
+) -> int:
+    """Rows of `terms`, (6, n): M·desired, c(q, q̇), g(q), M·correction, passive joints' viscous torque; a status.
+
+    The rows of `accelerations`, (2, n), are desired and correction; that torque is for each row of `speeds`, (2, n).
+    `viscous` is `passive_viscous`, `posture` as for `closed_terms_kernel`, whose status this is.
+    """
+    if not _finite(q, terms):
+        return DONE
+    n = qd.shape[0]
+    T, M = np.empty((posture.shape[0], n)), np.empty((n, n))
+    # without gravity, so that nothing small is left of the difference of large torques
+    turning, unloaded = np.zeros(12), np.zeros((0, 6))
+    for k in range(3):
+        turning[3 + k], turning[9 + k] = base[3 + k], base[9 + k]
+    status = apart(closed_terms_kernel, (packed, work, turning, q, qd, unloaded, posture, T, M, terms[1]))
+    if status != DONE:
+        return status
+    _projected_gravity(packed, base, posture, T, terms[2])
+    for row in range(2):
+        _projected_friction(viscous, T, speeds[row], terms[4 + row])
+    matrix_times(M, accelerations[0], terms[0])
+    matrix_times(M, accelerations[1], terms[3])
+    return status
+
+
+@kernel
+def closed_holding_kernel(
+    packed: Packed, work: Work, viscous: Array, base: Array, q: Array, qd: Array, posture: Array, terms: Array
+) -> int:
+    """Rows of `terms`, (2, n): g(q) and the passive joints' viscous torque; otherwise as `closed_law_kernel`."""
+    if not _finite(q, terms):
+        return DONE
+    status = apart(assemble_kernel, (packed, work, q, posture))
+    if status != DONE:
+        return status
+    T = np.empty((posture.shape[0], qd.shape[0]))
+    status, _ = apart(motion_map_kernel, (packed, work, T))
+    if status != DONE:
+        return status
+    _projected_gravity(packed, base, posture, T, terms[0])
+    _projected_friction(viscous, T, qd, terms[1])
+    return status
+
+
+@lru_cache(maxsize=16)
+def _constants(mechanism: Mechanism) -> tuple[Packed, Array, Array]:
+    """What the kernels take of a mechanism, kept for the last few mechanisms."""
+    return pack(mechanism), passive_viscous(mechanism), mechanism.robot.base_at_rest
+
+
+def closed_terms(
+    mechanism: Mechanism, q: Array, qd: Array, desired: Array, correction: Array, posture: Array | None,
+    base_motion: BaseMotion | None = None, speeds: Array | None = None,
+) -> Array:
+    """(M·desired, c(q, q̇), g(q), M·correction, two viscous torques of passive joints), N·m or N; shape (6, n).
+
+    Arguments as `measured` gives them; `posture` and `base_motion` as for `ComputedTorque.law`. Viscous torques are for
+    the velocities of actuated joints in the rows of `speeds`, (2, n); 0 by default.
+
+    Raises
+    ------
+    AssemblyError, SingularPostureError, ModelError
+        A position where the loops do not close or where the actuated joints do not hold the mechanism. A position that
+        is not a number gives terms that are not.
+    """
+    packed, viscous, base = _constants(mechanism)
+    if base_motion is not None:
+        base = base_motion.packed(mechanism.robot.gravity)
+    terms = np.empty((6, mechanism.n))
+    speeds = np.zeros((2, mechanism.n)) if speeds is None else speeds
+    start, accelerations = _start(mechanism, posture), np.array([desired, correction])
+    if not generic_rank(mechanism).coordinates:
+        if not np.isfinite(q).all():
+            return np.full_like(terms, np.nan)
+        state = nearest_state(mechanism, start, q, qd)
+        (terms[0], terms[3]), terms[1], terms[2], terms[4:] = tree_terms(
+            mechanism, viscous, base, *state, accelerations, speeds
+        )
+        return terms
+    status = closed_law_kernel(
+        packed, workspace(packed), viscous, base, q, qd, accelerations, speeds, start, terms
+    )
+    return _good(mechanism, status, q, start, terms)
+
+
+def closed_holding_terms(
+    mechanism: Mechanism, q: Array, qd: Array, posture: Array | None, base_motion: BaseMotion | None = None
+) -> Array:
+    """`holding_terms` of a mechanism; shape (2, n). Errors as for `closed_terms`."""
+    packed, viscous, base = _constants(mechanism)
+    terms = np.empty((2, mechanism.n))
+    if base_motion is not None:
+        still = np.zeros(mechanism.n)
+        _, turning, gravity, *_ = closed_terms(mechanism, q, still, still, still, posture, base_motion)
+        terms[0], terms[1] = turning + gravity, closed_holding_terms(mechanism, q, qd, posture)[1]
+        return terms
+    start = _start(mechanism, posture)
+    if not generic_rank(mechanism).coordinates:
+        if not np.isfinite(q).all():
+            return np.full_like(terms, np.nan)
+        state = nearest_state(mechanism, start, q, qd)
+        _, _, terms[0], terms[1:] = tree_terms(mechanism, viscous, base, *state, np.empty((0, mechanism.n)), qd[None])
+        return terms
+    status = closed_holding_kernel(packed, workspace(packed), viscous, base, q, qd, start, terms)
+    return _good(mechanism, status, q, start, terms)
+
+
+def _start(mechanism: Mechanism, posture: Array | None) -> Array:
+    return np.array(mechanism.posture if posture is None else posture, dtype=np.float64)
+
+
+def _good(mechanism: Mechanism, status: int, q: Array, posture: Array, terms: Array) -> Array:
+    if status != DONE:
+        raise refusal(mechanism, status, q, posture)
+    return terms
+
+
+# -- the rigid-body terms of every law in one compiled call ------------------------------------------------------------
+
+
+@kernel
+def rigid_terms_kernel(
+    topology: NDArray[np.int64],
+    parameters: Array,
+    base: Array,
+    q: Array,
+    qd: Array,
+    desired: Array,
+    correction: Array,
+    terms: Array,
+) -> None:
+    """The first rows of `terms`, shape (4 or 5, n): M·desired, c(q, q̇), g(q), M·correction.
+
+    Other arguments as in the dynamics. Of a moving base, c holds what its turning takes, g what its linear acceleration
+    and gravity take.
+
+    Inverse dynamics is linear in the acceleration, so the rows add up to the one call
+    ID(q, q̇, desired + correction).
+    """
+    n = qd.shape[0]
+    none = np.zeros((0, 6))
+    weightless, turning = np.zeros(12), np.zeros(12)
+    for k in range(3):
+        turning[3 + k], turning[9 + k] = base[3 + k], base[9 + k]
+    rest = np.zeros(n)
+    weightless_arm = Arm(topology, parameters, weightless, none)
+    inverse_dynamics_kernel(weightless_arm, q, rest, desired, terms[0])
+    inverse_dynamics_kernel(Arm(topology, parameters, turning, none), q, qd, rest, terms[1])
+    gravity_torque_kernel(Arm(topology, parameters, base, none), q, terms[2])
+    inverse_dynamics_kernel(weightless_arm, q, rest, correction, terms[3])
+
+
+class OwnTerms(NamedTuple):
+    """Machine code of the rigid-body terms of models that differ in their payload, for one of them.
+
+    Parameters
+    ----------
+    address
+        Of ``i32 (q, qd, desired, correction, base, inertia, terms)``, as `rigid_terms_kernel`; (1,).
+    base
+        Motion of the base, (12,).
+    inertia
+        As `inertia_of` gives it.
+    """
+
+    address: NDArray[np.int64]
+    base: Array
+    inertia: Array
+
+
+@helper
+def rigid_terms(arm: Any, q: Array, qd: Array, desired: Array, correction: Array, terms: Array) -> None:
+    """As `rigid_terms_kernel`, of an `Arm`, or by machine code of `OwnTerms`; NaN for a state that this refuses.
+
+    It refuses NaN, infinity and angles beyond 2³⁰ rad, all of which joint states are checked for before.
+    """
+    if len(arm) == len(Arm._fields):
+        topology, parameters, base, _ = arm
+        rigid_terms_kernel(topology, parameters, base, q, qd, desired, correction, terms)
+    else:
+        address, base, inertia = arm
+        if call(address[0], (q, qd, desired, correction, base, inertia, terms)) != VALID:
+            for j in range(qd.shape[0]):
+                for row in range(4):
+                    terms[row, j] = np.nan
+
+
+def own_terms(robot: RobotModel) -> OwnTerms | None:
+    """The terms' machine code for a model that shares it (`RobotModel.with_shared_code`); None where there is none."""
+    code = _terms_code(robot)
+    return None if code is None else OwnTerms(np.array([code.address]), robot.base_at_rest, *code.constant)
+
+
+def _terms_code(robot: RobotModel) -> StateCode | None:
+    if not robot.shares_code:
+        return None
+
+    def recipe() -> Recipe:
+        sample = *sample_of(robot, ("q", "qd", "qdd", "qdd")), np.random.default_rng(2).normal(size=12)
+        model = (Arm(robot.topology, efforts_parameters(robot), None, None),)
+        return Recipe("control terms", robot.name, _terms_rows, model, (), sample, (4, robot.n))
+
+    code = shared_code(robot, "control terms", recipe, moves_masses=True)
+    return None if code is None else replace(code, constant=(inertia_of(robot, moves_masses=True),))
+
+
+def _terms_rows(
+    arm: Arm, q: Array, qd: Array, desired: Array, correction: Array, base: Array, out: Array
+) -> None:
+    """The rows of `rigid_terms_kernel` of each state, (B, 4, n); base motions (B, 12)."""
+    for b in range(q.shape[0]):
+        rigid_terms_kernel(arm.topology, arm.parameters, base[b], q[b], qd[b], desired[b], correction[b], out[b])
+
+
+@kernel
+def gravity_only_kernel(topology: NDArray[np.int64], parameters: Array, base: Array, q: Array, tau: Array) -> None:
+    """g(q) into `tau`, shape (n,)."""
+    gravity_torque_kernel(Arm(topology, parameters, base, None), q, tau)
+
+
+def gravity_on_bases(robot: RobotModel, q: Array, bases: Array) -> Array:
+    """g(q) on each of several bases, whose motions are the rows of `bases`, (B, 12); shape (B, n)."""
+    count, n, code = len(bases), robot.n, _terms_code(robot)
+    if code is not None:
+        still = np.zeros((count, n))
+        terms, refused = code.rows((np.tile(q, (count, 1)), still, still, still, bases), (4, n))
+        if not refused.any():
+            return terms[:, 2]
+    rows = np.zeros((count, n))
+    for base, row in zip(bases, rows, strict=True):
+        gravity_only_kernel(robot.topology, robot.parameters, base, q, row)
+    return rows
+
+
+def holding_terms(
+    robot: RigidRobot, q: Array, qd: Array, posture: Array | None = None, base_motion: BaseMotion | None = None
+) -> Array:
+    """(g(q), viscous torque of passive joints), N·m or N; shape (2, n). An open arm has no passive joints.
+
+    Arguments as `measured` gives them; `posture` and `base_motion` as for `ComputedTorque.law`. On a moving base g(q)
+    is what holds the joints still on it.
+    """
+    if (mechanism := mechanism_of(robot)) is not None:
+        return closed_holding_terms(mechanism, q, qd, posture, base_motion)
+    arm = robot.open_tree
+    if base_motion is not None:
+        still = np.zeros(robot.n)
+        if not np.isfinite(q).all():  # as of a base at rest: the effort limiter refuses it
+            return np.full((2, robot.n), np.nan)
+        return np.array([inverse_dynamics(arm, q, still, still, base_motion=base_motion), still])
+    terms = np.zeros((2, robot.n))
+    if arm.shares_code:
+        terms[0] = gravity_torque(arm, q) if np.isfinite(q).all() else np.nan
+        return terms
+    gravity_only_kernel(arm.topology, arm.parameters, arm.base_at_rest, q, terms[0])
+    return terms

@@ -1,0 +1,244 @@
+"""The cycle of a control loop: one joint state in, one effort out; in its pauses the watchdog and the other topics."""
+
+from __future__ import annotations
+
+import gc
+import time
+from collections.abc import Callable
+from functools import partial
+
+import numpy as np
+from sensor_msgs.msg import Imu, JointState
+from std_msgs.msg import Bool
+
+from rne_dynamics.control.supervision.output import Effort
+from rne_dynamics.control.supervision.stop_plan import DRIVING, INACTIVE, STOPPING
+from rne_dynamics.control.supervision.supervisor import Supervisor
+from rne_dynamics.control.thresholds import NANOSECONDS, ROUNDING
+from rne_dynamics.errors import StateError
+from rne_dynamics.model.inertia import Array
+from rne_dynamics.ros.loop.clock import LoopClock
+from rne_dynamics.ros.loop.hot_loop import LONGEST_WAIT, HotLoop
+from rne_dynamics.ros.loop.messages import Setup, Snapshot
+from rne_dynamics.ros.loop.node import BASE, CLOCK_SEEN, DRIVES, LoopNode
+from rne_dynamics.ros.loop.setpoint_input import ReceiveLossy, SetpointInput
+from rne_dynamics.ros.loop.statistics import LoopStatistics
+from rne_dynamics.ros.messages.answers import MODES, ClockSeen, SeenPublisher, number_of
+from rne_dynamics.ros.messages.base_imu import read_imu
+from rne_dynamics.ros.messages.cdr import stamp_in
+from rne_dynamics.ros.messages.joint_states import Reading, StateReader
+from rne_dynamics.ros.messages.publishers import EffortPublisher, TermsPublisher
+from rne_dynamics.ros.messages.qos import LATCHED, NEWEST
+from rne_dynamics.ros.messages.topic_wait import polled_subscription, take
+from rne_dynamics.ros.reports.controller import ControllerState
+
+# reading a member off its class is slow in Python 3.11
+OTHER_JOINTS, NO_VELOCITY = Reading.OTHER_JOINTS, Reading.NO_VELOCITY
+#: How often the watchdog checks the age of the state, s.
+WATCH_PERIOD = 0.01
+#: Time between two efforts of a stop by dead reckoning, s.
+DEAD_RECKONING_PERIOD = 0.004
+#: How often the motion of the arm is reported while it is driven, s.
+SNAPSHOT_PERIOD = 0.05
+#: How often garbage is collected, s: 0.03 ms, because the start's objects are frozen.
+GARBAGE_PERIOD = 1.0
+#: Longest time in which efforts are brought to zero after an error that leaves no other way, s.
+FADE = 0.5
+
+#: Calls a method of the controller's node in the other process: its name, its arguments, `droppable` if it may be lost.
+Report = Callable[..., None]
+
+
+class LoopCycle:
+    """Joint states in, efforts out.
+
+    Parameters
+    ----------
+    setup
+        What the loop is built from.
+    node
+        The loop's node.
+    supervisor, reader
+        The state machine, and the reader of joint states.
+    report
+        Calls `log` and `snapshot` of the node.
+    receive
+        As for `SetpointInput`.
+    """
+
+    def __init__(
+        self, setup: Setup, node: LoopNode, supervisor: Supervisor, reader: StateReader, report: Report,
+        receive: ReceiveLossy,
+    ) -> None:
+        robot, n, values = setup.settings.robot, setup.settings.robot.n, setup.values
+        self.supervisor, self.reader, self._report = supervisor, reader, report
+        self._q, self._qd, self._reported, self._sent = np.zeros(n), np.zeros(n), np.full(n, np.nan), np.zeros(n)
+        self.efforts = EffortPublisher(
+            node, setup.joints, robot.joint_names, setup.scale, values["command_message"]
+        )
+        self.terms = TermsPublisher(node, robot.joint_names, values["torque_divisor"])
+        divisor = values["torque_divisor"] if setup.settings.tracking is not None else 0
+        self._tracking = ControllerState(node, robot.joint_names, divisor)
+        self._answers_states = values["rate"] == 0.0
+        self.clock, self._taken, self._stamp = LoopClock(node), 0, 0
+        # before the subscription to joint states: a simulation in lock-step counts this node from the first of them on
+        self._seen = SeenPublisher(node, CLOCK_SEEN) if self.clock.simulated else None
+        self._target = number_of(self.efforts.topic)
+        self._drives = [
+            polled_subscription(node, Bool, DRIVES, profile)
+            for profile in (LATCHED, NEWEST)  # matches latched and other publishers
+        ] if values["drives.topic"] else []
+        if self._drives:
+            supervisor.drives(self.clock.now(), False)  # until the first message that they act
+        self._base = [polled_subscription(node, Imu, BASE, NEWEST, raw=True)] if values["base_motion.topic"] else []
+        self.setpoints = SetpointInput(node, supervisor, self.clock, receive, partial(report, "log", "warning"))
+        self._snapshot_at = self._garbage_at = 0.0
+        self._snapshot_stamp = 0
+        self.restart()
+        self.hot = HotLoop(
+            node, JointState, "joint_states", NEWEST, self.on_state,
+            None if self._answers_states else 1.0 / values["rate"], self._tick, raw=True,
+            clock=self.clock, on_time=self._on_time,
+        )
+
+    def restart(self) -> None:
+        """Reset the statistics."""
+        self.statistics = LoopStatistics(time.monotonic())
+        self._watch_at = 0.0
+
+    def turn(self) -> None:
+        """Wait for one state or deadline, for 10 ms at most, and answer it; check the age of the state."""
+        self.hot.turn(longest=DEAD_RECKONING_PERIOD if self.supervisor.dead_reckoning else LONGEST_WAIT)
+        if not self.clock.simulated or self.clock.running_on:
+            self._watch(self.clock.now())
+
+    def on_state(self, data: bytes) -> None:
+        """Check one serialised joint state, and answer it."""
+        if self.clock.started:  # no answer without a time
+            self._take_state(data)
+            if self._base:
+                self._sense_base(self.clock.now())  # for the next answer; this one was sent first
+            self.setpoints.take()  # likewise
+        self._taken += 1
+        if self._seen is not None:
+            self._stamp = stamp_in(data)
+            self._acknowledge()
+
+    def _on_time(self) -> None:
+        """Serve a new simulated time."""
+        self.setpoints.take()
+        self._watch(self.clock.now())
+        self._acknowledge()
+
+    def _acknowledge(self) -> None:
+        """Acknowledge to a simulation in lock-step."""
+        if self._seen is not None:
+            self._seen.publish(ClockSeen(
+                self._seen.node, self.clock.stamp, self._taken, self.efforts.count,
+                MODES.index(self.supervisor.mode.value), self._stamp, self._target,
+                setpoints=self.setpoints.count,
+            ))
+
+    def _take_state(self, data: bytes) -> None:
+        arrived, now = time.monotonic(), self.clock.now()
+        supervisor, reader = self.supervisor, self.reader
+        try:
+            reading = reader.read(data, self._q, self._qd, self._reported)
+        except StateError as error:
+            supervisor.refuse(error)
+            return
+        if reading is OTHER_JOINTS:
+            supervisor.counters.foreign += 1
+            return
+        if self.efforts.scaled:
+            np.divide(self._reported, self.efforts.scale, out=self._reported)
+        usable = supervisor.observe(
+            reader.stamp, now, self._q, self._qd, self._reported, velocity_missing=reading is NO_VELOCITY,
+            sequence=self.hot.sequence,
+        )
+        if usable and (self._answers_states or supervisor.mode is STOPPING):
+            self._answer(supervisor.effort(supervisor.stamp, now), arrived)
+        self.statistics.arrived(arrived)  # after the answer was sent
+
+    def _tick(self, late: bool) -> None:
+        """One cycle at the fixed rate: the newest state, if it is not stale."""
+        supervisor = self.supervisor
+        if supervisor.mode not in DRIVING:
+            return
+        arrived, now = time.monotonic(), self.clock.now()
+        self.statistics.overruns += late
+        self._answer(supervisor.effort(supervisor.stamp + int((now - supervisor.arrival) * 1e9), now), arrived)
+
+    def _sense_base(self, now: float) -> None:
+        """Take the newest motion of the base, if it is measured."""
+        for subscription in self._base:
+            taken = take(subscription, Imu, True)
+            if taken is None:
+                continue
+            try:
+                reading = read_imu(taken[0])
+            except StateError as error:
+                self.supervisor.refuse_base(error)
+            else:
+                self.supervisor.sense_base(reading, now)
+
+    def _answer(self, effort: Effort | None, arrived: float) -> None:
+        """Publish an effort and its terms."""
+        if effort is None:
+            return
+        supervisor = self.supervisor
+        reference, q, unwrapped = supervisor.queue.reference, supervisor.q, supervisor.unwrapped
+        self.publish(effort)
+        self.statistics.replied(time.monotonic(), arrived)
+        supervisor.settle()
+        self.terms.publish(supervisor.stamp, effort)
+        self._tracking.publish(
+            supervisor.stamp, reference, q, supervisor.qd, effort.command, supervisor.speed, unwrapped,
+            following=supervisor.mode is not STOPPING,  # an arm that is released follows no reference
+        )
+        # simulated time may pass faster: the node must know where the arm is now, not where it was long ago
+        if arrived >= self._snapshot_at or supervisor.stamp - self._snapshot_stamp >= SNAPSHOT_PERIOD * NANOSECONDS:
+            self._snapshot_at, self._snapshot_stamp = arrived + SNAPSHOT_PERIOD, supervisor.stamp
+            shown = reference._replace(q=reference.q - unwrapped)
+            self._report("snapshot", Snapshot(supervisor.stamp, shown, q - unwrapped, supervisor.qd), droppable=True)
+        if arrived >= self._garbage_at:
+            self._garbage_at = arrived + GARBAGE_PERIOD
+            gc.collect()
+
+    def publish(self, effort: Effort) -> None:
+        """Send an effort; the last one of a stop is followed by the zeros of the release."""
+        self.efforts.publish(effort.command)
+        self._sent = effort.command
+        if effort.last and self.supervisor.mode is not INACTIVE:  # INACTIVE: done when that mode was entered
+            self.release()
+
+    def _watch(self, now: float) -> None:
+        if now < self._watch_at - ROUNDING:
+            return
+        self._sense_base(now)
+        self.setpoints.take()
+        effort = self.supervisor.tick(now)
+        if effort is not None:
+            self.publish(effort)
+            self.statistics.efforts += 1
+        self._watch_at = now + (DEAD_RECKONING_PERIOD if self.supervisor.dead_reckoning else WATCH_PERIOD)
+        for subscription in self._drives:
+            taken = take(subscription, Bool)
+            if taken is not None:
+                self.supervisor.drives(now, bool(taken[0].data))
+
+    # -- zeros --------------------------------------------------------------------------------------------------------
+
+    def release(self) -> None:
+        """Send the zeros that release the arm."""
+        self.efforts.release()
+        self._sent = np.zeros(len(self._sent))
+
+    def fade(self) -> None:
+        """Bring the last effort to zero at the rate limit, in `FADE` at the latest."""
+        step = DEAD_RECKONING_PERIOD * np.maximum(self.supervisor.settings.limits.rate, np.abs(self._sent) / FADE)
+        effort: Array = self._sent
+        while effort.any():
+            effort = np.sign(effort) * np.maximum(np.abs(effort) - step, 0.0)
+            self.efforts.publish(effort)
+            time.sleep(DEAD_RECKONING_PERIOD)

@@ -1,0 +1,209 @@
+"""The control loop in a process of its own, forked before ROS and its threads exist.
+
+Messages of other nodes (trajectories, goals, parameters, services) are received and turned into Python objects by the
+controller's own node, in the process that users start. That blocks this process's interpreter, not the loop: see
+docs/control_loop.md.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import gc
+import itertools
+import os
+import signal
+import sys
+import threading
+import time
+import traceback
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+from rne_dynamics.errors import ControlError, RneDynamicsError
+from rne_dynamics.ros.loop.link import Link, LinkClosedError
+from rne_dynamics.ros.loop.messages import Answer, Command
+from rne_dynamics.ros.loop.server import IDLE, serve
+from rne_dynamics.ros.loop.setpoint_input import NUMBER
+from rne_dynamics.ros.node.first_use import import_shared
+
+#: Longest wait for the answer to a command, s.
+ANSWER_TIMEOUT = 5.0
+#: Niceness added to the controller's own node, so that the loop's process has precedence during storms.
+NICE = 5
+#: From linux/prctl.h.
+PR_SET_NAME = 15
+
+
+class LoopSilentError(RneDynamicsError):
+    """The loop has not answered in time."""
+
+
+class LoopEndedError(RneDynamicsError):
+    """The loop's process has ended."""
+
+
+class LoopProcess:
+    """The loop's process, for the controller's own node.
+
+    Parameters
+    ----------
+    link
+        To the loop's process.
+    process
+        Its process id.
+    """
+
+    def __init__(self, link: Link, process: int) -> None:
+        self._link, self.process = link, process
+        self._numbers = itertools.count(1)
+        self._answers: dict[int, Answer] = {}
+        self._on_report: Callable[..., None] = lambda name, *arguments: None
+        self._status: int | None = None
+        self._received, self._waking, self._stopped = threading.Event(), threading.Lock(), False
+
+    def start_listening(self, on_report: Callable[..., None], wake: Callable[[], None]) -> None:
+        """Call `on_report` with name and arguments of each report, from `receive`; `wake` in a thread if some wait."""
+        self._on_report = on_report
+        threading.Thread(target=self._wait, args=(wake,), name="loop", daemon=True).start()
+
+    def stop_listening(self) -> None:
+        """Drop reports from now on."""
+        with self._waking:
+            self._stopped = True
+        self._on_report = lambda name, *arguments: None
+
+    def _wait(self, wake: Callable[[], None]) -> None:
+        while not self._stopped:
+            if not self._link.wait(IDLE):
+                continue
+            self._received.clear()
+            with self._waking:
+                if self._stopped:
+                    return
+                wake()
+            self._received.wait(IDLE)
+
+    def receive(self) -> None:
+        """Take all reports of the loop.
+
+        Raises
+        ------
+        LoopEndedError
+            Its process has ended.
+        """
+        try:
+            while (message := self._link.receive()) is not None:
+                if isinstance(message, Answer):
+                    self._answers[message.number] = message
+                else:
+                    self._on_report(message.name, *message.arguments)
+        except LinkClosedError:
+            raise LoopEndedError(f"the process of the control loop has ended: {self.wait()}") from None
+        finally:
+            self._received.set()
+
+    def send(self, name: str, *arguments: object) -> None:
+        """Send a command, without an answer."""
+        self._send(Command(0, name, arguments))
+
+    def call(self, name: str, *arguments: object, seconds: float = ANSWER_TIMEOUT) -> Any:
+        """Send a command and wait for its result.
+
+        Raises
+        ------
+        ControlError
+            The command is refused, or has failed.
+        LoopSilentError, LoopEndedError
+            No answer in time, or the process has ended.
+        """
+        number = next(self._numbers)
+        self._send(Command(number, name, arguments))
+        deadline = time.monotonic() + seconds
+        while number not in self._answers:
+            left = deadline - time.monotonic()
+            if left <= 0.0:
+                raise LoopSilentError(f"the control loop has not answered {name!r} within {seconds:g} s")
+            self._link.wait(min(left, IDLE))
+            self.receive()
+        answer = self._answers.pop(number)
+        if answer.refusal:
+            raise ControlError(answer.refusal)
+        return answer.value
+
+    def pass_on(self, number: int, data: bytes) -> None:
+        """As `ControlLoop.pass_on`; lost if the loop does not keep up."""
+        self._link.send_lossy(number.to_bytes(NUMBER, "little") + data)
+
+    def _send(self, command: Command) -> None:
+        try:
+            if not self._link.send(command):
+                raise LoopSilentError(f"the control loop takes no more commands; {command.name!r} was not sent")
+        except LinkClosedError:
+            raise LoopEndedError(f"the process of the control loop has ended: {self.wait()}") from None
+
+    def wait(self, seconds: float = ANSWER_TIMEOUT) -> str:
+        """Wait for the end of the process, kill it after `seconds`; how it ended."""
+        deadline = time.monotonic() + seconds
+        while self._status is None:
+            process, status = os.waitpid(self.process, os.WNOHANG)
+            if process:
+                self._status = status
+            elif time.monotonic() > deadline:
+                os.kill(self.process, signal.SIGKILL)
+                deadline = float("inf")
+            else:
+                time.sleep(0.005)
+        code = os.waitstatus_to_exitcode(self._status)
+        return f"exit code {code}" if code >= 0 else f"signal {-code}"
+
+    def close(self, seconds: float) -> str:
+        """Close the link: the loop then stops the arm, if it is driven, and ends; how it ended."""
+        self._stopped = True
+        self._link.close()
+        return self.wait(seconds)
+
+
+#: Longest time in which a loop whose node has failed stops the arm, s.
+LONGEST_STOP = 120.0
+
+
+@contextmanager
+def control_process(argv: Sequence[str] | None = None) -> Iterator[LoopProcess]:
+    """Make the process of a control loop, before ROS is initialised; it ends with the context.
+
+    Parameters
+    ----------
+    argv
+        As for `process.run`.
+    """
+    ours, theirs = Link.pair(ANSWER_TIMEOUT)
+    import_shared()
+    gc.freeze()  # collections do not write to the memory that both share; imports leave little garbage
+    number = os.fork()
+    if number == 0:
+        _child(ours, theirs, None if argv is None else [sys.argv[0], *argv])
+    theirs.close()
+    os.nice(NICE)
+    loop = LoopProcess(ours, number)
+    try:
+        yield loop
+    finally:
+        loop.close(LONGEST_STOP)
+
+
+def _child(ours: Link, theirs: Link, arguments: list[str] | None) -> None:
+    """Run the loop's process; does not return."""
+    code = 70
+    try:
+        for stop in (signal.SIGINT, signal.SIGTERM):
+            signal.signal(stop, signal.SIG_IGN)  # the controller's own node stops the arm, also where it is killed
+        ours.close()
+        if sys.platform.startswith("linux"):
+            ctypes.CDLL(None).prctl(PR_SET_NAME, b"rne_loop", 0, 0, 0)
+        code = serve(theirs, arguments)
+    except BaseException:  # noqa: BLE001 printed; the process ends
+        traceback.print_exc()
+    finally:
+        sys.stderr.flush()
+        os._exit(code)

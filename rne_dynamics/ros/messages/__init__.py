@@ -1,0 +1,1 @@
+"""Messages read and written: joint states, setpoints, efforts, trajectories, recordings."""

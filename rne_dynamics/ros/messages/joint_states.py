@@ -1,0 +1,309 @@
+"""Readers of joint states by joint name: from messages, and from their bytes by one compiled call."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from enum import Enum
+from functools import lru_cache
+from types import MappingProxyType
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from sensor_msgs.msg import JointState
+
+from rne_dynamics.compiling.jit import kernel
+from rne_dynamics.control.locked_joints import Measured
+from rne_dynamics.errors import StateError, StateProblem
+from rne_dynamics.model.inertia import Array
+from rne_dynamics.ros.messages.cdr import JointStateLayout, deserialised, joint_state_layout, stamp_in
+from rne_dynamics.ros.messages.publishers import stamp_of
+
+#: How many senders' lists of names are kept.
+_SENDERS = 8
+
+#: Return values of `gather`.
+WHOLE, NO_VELOCITY, OTHER = -1, -2, -3
+
+_NOTHING, _NO_WORDS, _NO_PATTERN = np.empty(0), np.empty(0, np.int64), np.empty((2, 0), np.int64)
+
+
+class Reading(Enum):
+    """Content of a joint state, as far as it concerns the controlled joints."""
+
+    WHOLE = "positions and velocities"
+    NO_VELOCITY = "positions alone"
+    OTHER_JOINTS = "no controlled joint"
+
+
+_WHOLE, _NO_VELOCITY, _ = Reading  # reading a member off its class is slow in Python 3.11
+
+
+class JointMap:
+    """Indices of the controlled joints in the messages of each sender.
+
+    They are looked up once for each list of names: an arm and its gripper may share the topic.
+
+    Parameters
+    ----------
+    joints
+        Names of the controlled joints; the order of everything `read` fills.
+    """
+
+    def __init__(self, joints: Sequence[str]) -> None:
+        self.joints = tuple(joints)
+        self._names: list[str] = []
+        self._places: NDArray[np.intp] | None = None  # None: no controlled joint
+        self._look_up = lru_cache(_SENDERS)(self._places_in)
+        self._unread = np.empty(len(self.joints))
+        self._warm_up()
+
+    def _warm_up(self) -> None:
+        """Compile before the first message."""
+        n = len(self.joints)
+        places = np.arange(3 * n).reshape(3, n)
+        gather(_NO_WORDS, np.zeros(3 * n), _NO_PATTERN, places, np.zeros(n), np.zeros(n), self._unread)
+
+    def read(self, message: JointState, q: Array, qd: Array, effort: Array | None = None) -> Reading:
+        """Fill `q`, `qd` and `effort`, shape (n,), from a message; other joints are ignored.
+
+        Missing values are NaN, which laws and filters refuse: `qd` if the message has no velocities, or if those of all
+        controlled joints are NaN (so joint_state_broadcaster reports their absence); all three if the message has no
+        controlled joint (`Reading.OTHER_JOINTS`). A missing or infinite effort is NaN, and no reason to refuse a state.
+
+        Raises
+        ------
+        StateError
+            Some controlled joints are missing or named twice, the position or velocity list has another length than the
+            names, or one of their values is not finite. `q`, `qd` and `effort` must not be used then.
+        """
+        if message.name != self._names:
+            names = list(message.name)
+            self._places, self._names = self._look_up(tuple(names)), names
+        reported = self._unread if effort is None else effort
+        if self._places is None and (self._names or not len(message.position)):
+            for out in (q, qd, reported):
+                out.fill(np.nan)
+            return Reading.OTHER_JOINTS
+        count = len(self._names)
+        position, velocity = np.asarray(message.position, np.float64), np.asarray(message.velocity, np.float64)
+        if len(position) != count or len(velocity) not in (0, count):
+            label, values = ("position", position) if len(position) != count else ("velocity", velocity)
+            raise StateError(
+                f"joint state: {len(values)} values of {label} for {count} names; every joint needs one",
+                StateProblem.UNEVEN_LISTS,
+            )
+        given = _NOTHING if effort is None else np.asarray(message.effort, np.float64)
+        values = np.concatenate((position, velocity, given))
+        places = self.places(0, count if len(velocity) else None, len(values) - count if len(given) == count else None)
+        return self.verdict(gather(_NO_WORDS, values, _NO_PATTERN, places, q, qd, reported), q, qd)
+
+    def places(self, position: int, velocity: int | None, effort: int | None) -> NDArray[np.int64]:
+        """Index of each joint's values among all numbers of a message like the last one read; (3, n), -1 for none.
+
+        Given the index at which each list begins. (3, 0) if the message has no controlled joint.
+        """
+        if self._places is None:
+            return np.empty((3, 0), np.int64)
+        return rows_of(self._places, position, velocity, effort)
+
+    def verdict(self, code: int, q: Array, qd: Array) -> Reading:
+        """Meaning of a return value of `gather`; raises as `read`."""
+        if code >= 0:
+            j = code % len(q)
+            label, value = ("position", q[j]) if code < len(q) else ("velocity", qd[j])
+            raise StateError(
+                f"joint state: {label} of joint {self.joints[j]!r} is {value}; it must be finite",
+                StateProblem.NOT_FINITE,
+            )
+        return _NO_VELOCITY if code == NO_VELOCITY else _WHOLE
+
+    def _places_in(self, names: tuple[str, ...]) -> NDArray[np.intp] | None:
+        """Indices of the controlled joints among `names`; None if there are none."""
+        if not any(joint in names for joint in self.joints):
+            return None
+        return places_of(self.joints, names, lambda why, problem: StateError(f"joint state: {why}", problem))
+
+
+def rows_of(places: NDArray[np.intp], *starts: int | None) -> NDArray[np.int64]:
+    """Index of each joint's number in each list, given where the list begins; -1 for lists that there are not."""
+    return np.array([np.full(len(places), -1) if start is None else places + start for start in starts], np.int64)
+
+
+def places_of(
+    joints: Sequence[str], names: Sequence[str], refused: Callable[[str, StateProblem], Exception]
+) -> NDArray[np.intp]:
+    """Indices of all `joints` among `names`, (n,); the exception that `refused` makes where one is not there once."""
+    missing = [joint for joint in joints if joint not in names]
+    if missing:
+        raise refused(
+            f"no joint named {', '.join(map(repr, missing))}; it has {', '.join(names[:20]) or 'none'}. One message "
+            "must have all joints", StateProblem.JOINT_MISSING,
+        )
+    twice = [joint for joint in joints if names.count(joint) > 1]
+    if twice:
+        raise refused(f"{', '.join(map(repr, twice))} is named twice; names must be unique", StateProblem.NAMED_TWICE)
+    return np.array([names.index(joint) for joint in joints], np.intp)
+
+
+@kernel
+def gather(
+    words: NDArray[np.int64], values: Array, pattern: NDArray[np.int64], places: NDArray[np.int64], q: Array, qd: Array,
+    reported: Array,
+) -> int:
+    """Fill q, qd and reported, (n,) each, from `values` at `places`, (3, n), if `words` fit `pattern`, (2, words).
+
+    Returns WHOLE or NO_VELOCITY; OTHER if they do not fit, and nothing is written; otherwise the value that is not
+    finite: j for the position of joint j, n + j for its velocity.
+    """
+    for k in range(pattern.shape[1]):
+        if (words[k] ^ pattern[0, k]) & pattern[1, k] != 0:
+            return OTHER
+    n: int = places.shape[1]
+    bad, unknown = -1, 0
+    for j in range(n):
+        q[j] = values[places[0, j]] if places[0, j] >= 0 else np.nan
+        qd[j] = values[places[1, j]] if places[1, j] >= 0 else np.nan
+        value = values[places[2, j]] if places[2, j] >= 0 else np.nan
+        reported[j] = value if np.isfinite(value) else np.nan
+        unknown += np.isnan(qd[j])
+        if not np.isfinite(q[j]):
+            bad = j
+    if bad >= 0:
+        return bad
+    if unknown == n:
+        return NO_VELOCITY
+    for j in range(n):
+        if not np.isfinite(qd[j]):
+            return n + j
+    return WHOLE
+
+
+# -- reader of serialised joint states, by one compiled call per message -----------------------------------------------
+
+
+#: Number of message layouts that are kept: an arm, its gripper and others may share the topic.
+_LAYOUTS = 8
+# reading a member off its class is slow in Python 3.11
+WHOLE_STATE = Reading.WHOLE
+
+
+class Known(NamedTuple):
+    """A known layout of messages of one type, with memory for one."""
+
+    size: int
+    kind: type
+    pattern: NDArray[np.int64]
+    places: NDArray[np.int64]  # as for `gather`; (3, 0) if it has no controlled joint
+    words: NDArray[np.int64]  # the memory
+    values: Array  # the same
+    octets: memoryview  # the same, without the bytes before the message
+    others: Mapping[str, int] = MappingProxyType({})  # indices of the positions of other joints among the values
+    duration: int = 0  # offset of the time from start; 0 for none
+
+    @classmethod
+    def learned(
+        cls, layout: JointStateLayout, data: bytes, kind: type, places: NDArray[np.int64], **more: Any
+    ) -> Known:
+        """The layout of a message, `data`, of type `kind`."""
+        pattern = layout.pattern(data)
+        memory, octets = layout.memory(pattern)
+        return cls(layout.size, kind, pattern, places, memory.view(np.int64), memory, octets, **more)
+
+    def read(self, data: bytes | memoryview, q: Array, qd: Array, effort: Array) -> int:
+        """Copy the numbers of a message of this size, see `gather`."""
+        self.octets[:] = data
+        return gather(self.words, self.values, self.pattern, self.places, q, qd, effort)
+
+
+class StateReader:
+    """As `JointMap`, from serialised messages.
+
+    A message is first read by rclpy and `JointMap.read`. If its bytes, read directly, give the same, their layout is
+    kept, and later messages with the same bytes except for stamp and numbers are read by copying numbers from known
+    offsets. Other messages are read by rclpy again, so that the result is always that of rclpy and `JointMap`.
+
+    Parameters
+    ----------
+    joints
+        Names of the controlled joints; the order of everything `read` fills.
+    others
+        Names of other joints whose positions `others` returns, in any message.
+    """
+
+    def __init__(self, joints: Sequence[str], others: Sequence[str] = ()) -> None:
+        self._map, self._others = JointMap(joints), tuple(others)
+        self._known: list[Known] = []
+        #: Stamp of the last message, ns.
+        self.stamp = 0
+
+    def read(self, data: bytes, q: Array, qd: Array, effort: Array) -> Reading:
+        """As `JointMap.read`, from a serialised sensor_msgs/JointState.
+
+        Raises
+        ------
+        StateError
+            As there, or the bytes are no joint state.
+        """
+        self.stamp = stamp_in(data)
+        size = len(data)
+        for known in self._known:
+            if known.size == size:
+                code, named = known.read(data, q, qd, effort), known.places.size
+                if code == WHOLE and named:
+                    return WHOLE_STATE
+                if code != OTHER:
+                    return self._map.verdict(code, q, qd) if named else _no_joint(q, qd, effort)
+        return self._read_anew(data, q, qd, effort)
+
+    def others(self) -> dict[str, Measured]:
+        """The newest received position of each of the other joints.
+
+        Costs nothing per message: the last one of each layout is still in its memory. So each sender's second message
+        is the first to count, and messages that cannot be read by a layout never do.
+        """
+        found: dict[str, Measured] = {}
+        for known in self._known:
+            words, (expected, mask) = known.words[: known.pattern.shape[1]], known.pattern
+            if not known.others or ((words ^ expected) & mask).any():
+                continue  # none of these joints; or no message yet, or another one of that size
+            stamp = stamp_in(bytes(known.octets))
+            for name, place in known.others.items():
+                if name not in found or stamp > found[name].stamp:
+                    found[name] = Measured(float(known.values[place]), stamp)
+        return found
+
+    def _read_anew(self, data: bytes, q: Array, qd: Array, effort: Array) -> Reading:
+        message = deserialised(
+            data, JointState, lambda why: StateError(f"joint state: {why}", StateProblem.UNREADABLE)
+        )
+        reading = self._map.read(message, q, qd, effort)
+        layout = joint_state_layout(data)
+        if layout is not None and agrees(layout, data, message):
+            known = [self._learned(layout, data), *self._known[: _LAYOUTS - 1]]
+            # after those of the same size, so that their messages do not overwrite the memory that `others` reads
+            self._known = sorted(known, key=lambda one: bool(one.others))
+        return reading
+
+    def _learned(self, layout: JointStateLayout, data: bytes) -> Known:
+        position, velocity, effort = layout.starts()
+        named = [name.decode() for name in layout.names]
+        others = {
+            name: position + named.index(name) for name in self._others if name in named and position is not None
+        }
+        return Known.learned(
+            layout, data, JointState, self._map.places(position or 0, velocity, effort), others=others
+        )
+
+
+def agrees(layout: JointStateLayout, data: bytes, message: JointState) -> bool:
+    """Whether the bytes, read by their layout, give what rclpy has read."""
+    return stamp_in(data) == stamp_of(message) and layout.holds(
+        data, message.name, message.position, message.velocity, message.effort
+    )
+
+
+def _no_joint(q: Array, qd: Array, effort: Array) -> Reading:
+    for out in (q, qd, effort):
+        out.fill(np.nan)
+    return Reading.OTHER_JOINTS

@@ -1,0 +1,183 @@
+"""Publishers of messages whose memory is allocated once and written in place every cycle."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from contextlib import suppress
+from operator import attrgetter
+from typing import Any
+
+import numpy as np
+from rclpy.duration import Duration
+from sensor_msgs.msg import JointState
+from std_msgs.msg import Header
+
+from rne_dynamics.control.reference import TorqueTerms
+from rne_dynamics.control.supervision.output import Effort
+from rne_dynamics.control.thresholds import NANOSECONDS
+from rne_dynamics.model.inertia import Array, frozen_array
+from rne_dynamics.ros.messages.cdr import PreparedMessage
+from rne_dynamics.ros.messages.effort_message import FLOATS, NAMED, effort_type, prepared_effort
+from rne_dynamics.ros.messages.qos import OFFERED
+from rne_dynamics.ros.node.lifecycle import ArmNode
+
+EFFORT_TOPIC = "effort_controller/commands"
+#: Number of the zero efforts that release the arm, and the time between two, s.
+RELEASES, RELEASE_PERIOD = 5, 0.01
+#: Longest wait for reliable subscribers to have the zeros, s: longer than a busy computer stops a process.
+RECEIPT = 2.0
+
+
+def stamp_of(message: JointState) -> int:
+    """The header's time in nanoseconds, exactly (a float of seconds would lose a quarter of a microsecond)."""
+    stamp = message.header.stamp
+    return int(stamp.sec) * NANOSECONDS + int(stamp.nanosec)
+
+
+def write_stamp(header: Header, stamp: int) -> None:
+    """Set the header's time to `stamp`, ns."""
+    header.stamp.sec, header.stamp.nanosec = divmod(stamp, NANOSECONDS)
+
+
+class EffortPublisher:
+    """Effort commands in the order of the joints.
+
+    Parameters
+    ----------
+    node
+        The publishing node.
+    joints
+        Names of the joints in the order of the command; they also label the message's one dimension.
+    model_joints
+        The same names in the order of the model.
+    scale
+        Sent value per N·m or N of the model; shape (n,), in the model's order. It is constant, so that efforts within
+        limits and rate limits in the model's unit are within `scale` times these in the sent unit.
+    message
+        Type of the messages, as the parameter `command_message`. Stamped ones have the node's time of sending.
+
+    Raises
+    ------
+    ParameterError
+        That type is not installed.
+    """
+
+    def __init__(
+        self, node: ArmNode, joints: Sequence[str], model_joints: Sequence[str], scale: Array, message: str = FLOATS
+    ) -> None:
+        n = len(joints)
+        order = [list(model_joints).index(j) for j in joints]
+        self._order = None if order == list(range(n)) else np.array(order, dtype=np.intp)
+        self.scale = frozen_array(scale, (n,), "effort scale")
+        self.scaled = bool((self.scale != 1.0).any())
+        #: Efforts published so far.
+        self.count = 0
+        self._message = prepared_effort(message, joints)
+        self._values = self._message.numbers[0]
+        self._logger = node.get_logger()
+        self._clock = node.get_clock() if message == NAMED else None
+        self._publisher = node.keep(node.create_publisher(effort_type(message), EFFORT_TOPIC, OFFERED))
+        #: The topic after remapping.
+        self.topic = str(self._publisher.topic_name)
+
+    def publish(self, effort: Array) -> None:
+        """Send `effort`, shape (n,) in the model's order, N·m or N. It must be finite and within limits already."""
+        if self.scaled:
+            effort = effort * self.scale
+        self._values[:] = effort if self._order is None else effort[self._order]
+        self._publish()
+
+    def release(self) -> None:
+        """Send zeros, `RELEASES` times, until reliable subscribers have them, for `RECEIPT` s at most.
+
+        A message to a best-effort subscriber may be lost, and what a reliable one that stood still has not taken is
+        lost with the process that sent it. If all zeros were lost, the effort before them would stay applied.
+        """
+        self._values[:] = 0.0
+        for _ in range(RELEASES):
+            self._publish()
+            time.sleep(RELEASE_PERIOD)
+        with suppress(RuntimeError):  # rclpy's RCLError: some middleware has no acknowledgements
+            if not self._publisher.wait_for_all_acked(Duration(seconds=RECEIPT)):
+                self._logger.error(
+                    f"a reliable subscriber of {self.topic} has not taken the zeros within {RECEIPT:g} s: it "
+                    "may go on with the effort before; stop the drives"
+                )
+
+    def _publish(self) -> None:
+        self.count += 1
+        if self._clock is not None:
+            self._message.stamp(self._clock.now().nanoseconds)
+        self._message.publish(self._publisher)
+
+
+class EveryNth:
+    """Publishes a message, whose memory is written in place, every `divisor`-th cycle, if there are subscribers.
+
+    Parameters
+    ----------
+    node, topic
+        The publishing node, and where to.
+    message
+        With all lists, which keep their lengths.
+    divisor
+        Cycles between two messages; 0 for none at all.
+    fields
+        The lists of float64 that change, such as "position" or "reference.positions".
+    """
+
+    def __init__(self, node: ArmNode, topic: str, message: Any, divisor: int, *fields: str) -> None:
+        self.message, self._divisor, self._count = message, divisor, 0
+        self._numbers = [np.frombuffer(attrgetter(field)(message)) for field in fields]
+        self._publisher: Any = node.keep(node.create_publisher(type(message), topic, OFFERED)) if divisor else None
+
+    def due(self) -> bool:
+        """Count a cycle; whether to publish in it."""
+        self._count += 1
+        return self._publisher is not None and not self._count % self._divisor and (
+            self._publisher.get_subscription_count() > 0
+        )
+
+    def publish(self, stamp: int, *values: Array) -> None:
+        """Send the values of the fields, with the stamp of a joint state, ns."""
+        for numbers, value in zip(self._numbers, values, strict=True):
+            numbers[:] = value
+        write_stamp(self.message.header, stamp)
+        self._publisher.publish(self.message)
+
+
+class TermsPublisher:
+    """Publishes the torque term by term on ``~/torque/*`` every `divisor`-th cycle, if there are subscribers.
+
+    Parameters
+    ----------
+    node
+        The publishing node.
+    joints
+        Names of the joints.
+    divisor
+        Cycles between two messages; 0 for none at all.
+    """
+
+    def __init__(self, node: ArmNode, joints: Sequence[str], divisor: int) -> None:
+        self._divisor = divisor
+        self._count = 0
+        names = (*TorqueTerms._fields, "command") if divisor else ()
+        self._publishers = {
+            name: node.keep(node.create_publisher(JointState, f"~/torque/{name}", OFFERED)) for name in names
+        }
+        self._message = PreparedMessage(JointState(name=list(joints), effort=[0.0] * len(joints)), "effort")
+
+    def publish(self, stamp: int, effort: Effort) -> None:
+        """Send the terms of an effort, and its command; `stamp` of the state, ns."""
+        self._count += 1
+        if not self._divisor or self._count % self._divisor:
+            return
+        terms = effort.terms
+        for name, publisher in self._publishers.items():
+            if not publisher.get_subscription_count():
+                continue
+            self._message.numbers[0][:] = effort.command if name == "command" else getattr(terms, name)
+            self._message.stamp(stamp)
+            self._message.publish(publisher)

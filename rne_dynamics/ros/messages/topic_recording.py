@@ -1,0 +1,223 @@
+"""Topics recorded to MCAP files: found by their names, taken as bytes, losses counted."""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+from rclpy.node import Node
+from rclpy.qos import DurabilityPolicy
+
+from rne_dynamics.recording.mcap_file import SUFFIX, McapFile
+from rne_dynamics.ros.messages.topic_recorder import TopicRecorder
+
+#: Messages of a topic that may wait; at 1 kHz those of 4 s.
+DEPTH = 4000
+MEGABYTE = 1_000_000
+#: Names of the types in .msg files that differ from those of rosidl's Python classes.
+_NAMES = {"double": "float64", "float": "float32", "boolean": "bool", "octet": "byte"}
+_SEPARATOR = "=" * 80
+_LIST = re.compile(r"^sequence<(.+?)(?:, (\d+))?>$")
+_ARRAY = re.compile(r"^(.+)\[(\d+)\]$")
+_TEXT = re.compile(r"^(w?string)<(\d+)>$")
+
+
+@dataclass
+class Stream:
+    """One topic, and what was received of it.
+
+    `lost` counts gaps in the sender's numbers, where all its messages came from one sender.
+    """
+
+    recorder: TopicRecorder
+    kind: str
+    definition: str
+    channel: int
+    received: int = 0
+    lost: int = 0
+    newest: int = 0
+    senders: int = 1
+
+    @property
+    def report(self) -> str:
+        """The counts in words."""
+        return f"{self.received} received, " + (f"{self.lost} lost" if self.senders == 1 else "losses unknown")
+
+
+class TopicRecording:
+    """Recording of all topics whose names match, also of those that appear later.
+
+    Parameters
+    ----------
+    node
+        A node that no executor spins.
+    path
+        The first file. Those after it have numbers.
+    topics
+        Names, absolute or in the node's namespace; ``*`` stands for one part.
+    file_size, total_size
+        As the parameters, bytes.
+    log
+        Called with a level, "info" or "warning", and a text.
+
+    Raises
+    ------
+    RecordingError
+        The file exists or cannot be written, here and in `drain`, `flush` and `close`.
+    """
+
+    def __init__(
+        self, node: Node, path: Path, topics: Sequence[str], file_size: float, total_size: float,
+        log: Callable[[str, str], None],
+    ) -> None:
+        self._node, self._first, self._log = node, path, log
+        self._patterns = re.compile("|".join(pattern(node.get_namespace(), topic) for topic in topics))
+        self._file_size, self._total_size = file_size, total_size
+        self._written, self._files, self._refused = 0, 1, set[str]()
+        self._warned = 0
+        self.streams: dict[str, Stream] = {}
+        self.file = McapFile(path)
+
+    @property
+    def size(self) -> int:
+        """Bytes in all files."""
+        return self._written + self.file.size
+
+    @property
+    def full(self) -> bool:
+        """Whether the recording has reached its total size."""
+        return self.size >= self._total_size
+
+    def discover(self) -> None:
+        """Subscribe to the topics that have come up since the last call."""
+        for topic, kinds in self._node.get_topic_names_and_types():
+            if topic in self.streams or topic in self._refused or not self._patterns.fullmatch(topic):
+                continue
+            publishers = self._node.get_publishers_info_by_topic(topic)
+            if not publishers:
+                continue
+            kind = message_class(kinds[0]) if len(kinds) == 1 else None
+            if kind is None:
+                self._refused.add(topic)
+                why = f"type {kinds[0]} is not installed" if len(kinds) == 1 else f"it has the types {', '.join(kinds)}"
+                self._log("warning", f"{topic} is not recorded: {why}")
+                continue
+            latched = any(p.qos_profile.durability == DurabilityPolicy.TRANSIENT_LOCAL for p in publishers)
+            text = definition(kinds[0])
+            stream = Stream(
+                TopicRecorder(self._node, kind, topic, DEPTH, latched=latched), kinds[0], text,
+                self.file.channel(topic, kinds[0], text),
+            )
+            self.streams[topic] = stream
+            self._log("info", f"records {topic} ({kinds[0]})")
+        for topic, stream in self.streams.items():
+            stream.senders = max(stream.senders, self._node.count_publishers(topic))
+
+    def drain(self) -> None:
+        """Write the waiting messages, and begin another file where this one is large enough."""
+        for stream in self.streams.values():
+            stream.recorder.drain()
+            for sent, received, data, sequence in stream.recorder.samples:
+                stream.lost += max(sequence - stream.newest - 1, 0) if stream.received else 0
+                stream.newest = sequence
+                stream.received += 1
+                self.file.write(stream.channel, data, received, sent, sequence)
+            stream.recorder.samples.clear()
+        if self.file.size >= self._file_size and not self.full:
+            self._next_file()
+
+    def flush(self) -> None:
+        """Make everything so far readable, and log new losses."""
+        self.file.flush()
+        lost = {topic: s.lost for topic, s in self.streams.items() if s.lost and s.senders == 1}
+        if sum(lost.values()) > self._warned:
+            self._warned = sum(lost.values())
+            counts = ", ".join(f"{count} of {topic}" for topic, count in lost.items())
+            self._log("warning", f"messages that were not recorded, so far: {counts}; the computer is too busy")
+
+    def close(self) -> None:
+        """Note the counts in the file, and close it."""
+        self.file.note("messages", {topic: stream.report for topic, stream in self.streams.items()})
+        self.file.close()
+
+    def _next_file(self) -> None:
+        self.close()
+        self._written += self.file.size
+        self._files += 1
+        path = self._first.with_stem(f"{self._first.stem}_{self._files}")
+        self.file = McapFile(path)
+        for topic, stream in self.streams.items():
+            stream.channel = self.file.channel(topic, stream.kind, stream.definition)
+        self._log("info", f"goes on in {path}")
+
+
+def pattern(namespace: str, topic: str) -> str:
+    """A regular expression for the whole names of topics."""
+    whole = topic if topic.startswith("/") else f"{namespace.rstrip('/')}/{topic}"
+    return "[^/]*".join(map(re.escape, whole.split("*")))
+
+
+def new_file(output: str) -> Path:
+    """The file of the parameter `output`."""
+    path = Path(output)
+    return path if path.suffix == SUFFIX else path / f"{time.strftime('%Y-%m-%d_%H-%M-%S')}{SUFFIX}"
+
+
+def message_class(kind: str) -> Any:
+    """The class of a message type, as ``sensor_msgs/msg/JointState``; None if its package is not installed."""
+    package, _, name = kind.split("/")
+    try:
+        return getattr(import_module(f"{package}.msg"), name, None)
+    except ImportError:
+        return None
+
+
+def definition(kind: str) -> str:
+    """The definition of a type and of all that it contains, as MCAP's schema encoding ``ros2msg``.
+
+    From the Python class, as the package of the type may have no files. Fields only: constants, defaults and comments
+    are not in the class.
+
+    Raises
+    ------
+    LookupError
+        The package of a type is not installed.
+    """
+    parts: dict[str, str] = {}
+    waiting = [kind]
+    while waiting:
+        name = waiting.pop(0)
+        if name in parts:
+            continue
+        found = message_class(name)
+        if found is None:
+            raise LookupError(f"message type {name} is not installed")
+        lines = []
+        for field, text in found.get_fields_and_field_types().items():
+            element, suffix = _split(text)
+            if "/" in element:
+                waiting.append("/msg/".join(element.split("/")))
+            lines.append(f"{element}{suffix} {field}")
+        parts[name] = "\n".join(lines)
+    first, *others = parts.items()
+    sections = [first[1], *(f"{_SEPARATOR}\nMSG: {name.replace('/msg/', '/')}\n{text}" for name, text in others)]
+    return "\n".join(sections) + "\n"
+
+
+def _split(text: str) -> tuple[str, str]:
+    """Type of an element, and the suffix of a list or array, from rosidl's text."""
+    suffix = ""
+    if match := _LIST.match(text):
+        text, most = match.groups()
+        suffix = f"[<={most}]" if most else "[]"
+    elif match := _ARRAY.match(text):
+        text, size = match.groups()
+        suffix = f"[{size}]"
+    if match := _TEXT.match(text):
+        return f"{match[1]}<={match[2]}", suffix
+    return _NAMES.get(text, text), suffix

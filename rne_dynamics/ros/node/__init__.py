@@ -1,0 +1,1 @@
+"""What every node has: life cycle, entities, process, scheduling, command line, diagnostics."""

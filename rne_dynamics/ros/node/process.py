@@ -1,0 +1,224 @@
+"""A node's process: start, spin, clean stop on SIGINT and SIGTERM, exit code."""
+
+from __future__ import annotations
+
+import ctypes
+import gc
+import os
+import signal
+import sys
+import traceback
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from pathlib import Path
+from types import FrameType, TracebackType
+from typing import TYPE_CHECKING
+
+import rclpy
+from rclpy.executors import Executor, ExternalShutdownException
+from rclpy.signals import SignalHandlerOptions
+
+from rne_dynamics.compiling.compiler_pages import drop_compiler_pages
+from rne_dynamics.compiling.jit import UNCOMPILED
+from rne_dynamics.errors import RneDynamicsError
+from rne_dynamics.interrupted import EXIT_INTERRUPTED, report_interrupted
+from rne_dynamics.ros.node.executor import NodeExecutor
+from rne_dynamics.ros.node.first_use import import_type_support
+from rne_dynamics.ros.node.private_parts import report_missing
+from rne_dynamics.ros.parameters.files import lost_settings
+
+if TYPE_CHECKING:
+    from rne_dynamics.ros.node.lifecycle import ArmNode
+
+
+#: 1 in the environment of a node that ends with its parent; set by the launch files.
+VARIABLE = "RNE_DYNAMICS_ENDS_WITH_PARENT"
+#: From linux/prctl.h.
+PR_SET_PDEATHSIG = 1
+
+
+class StopSignal:
+    """SIGINT and SIGTERM as a flag.
+
+    rclpy's own handlers shut the context down at once, after which nothing can be published: the last effort would stay
+    applied. So these handlers only note the signal, and the node stops the arm first. Before `defer` is called, while
+    nothing moves yet, the first signal raises KeyboardInterrupt as usual. A second signal cuts the stop of the arm
+    short: efforts go to zero at once.
+
+    Parameters
+    ----------
+    restored
+        Whether the handlers before are in force again after the context. Otherwise signals are ignored then, since
+        the process only has to be cleaned up.
+    """
+
+    def __init__(self, *, restored: bool = False) -> None:
+        self.count = 0
+        #: The signal that came before `defer` was called; None for none.
+        self.early: int | None = None
+        self._restored = restored
+        self._deferred = False
+        self._previous = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
+
+    def __enter__(self) -> StopSignal:
+        for number in self._previous:
+            signal.signal(number, self._note)
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        for number, before in self._previous.items():
+            signal.signal(number, before if self._restored else signal.SIG_IGN)
+
+    @property
+    def requested(self) -> bool:
+        """Whether the process is to end."""
+        return self.count > 0
+
+    @property
+    def repeated(self) -> bool:
+        """Whether more than one signal has come."""
+        return self.count > 1
+
+    def defer(self) -> None:
+        """From now on only note signals; KeyboardInterrupt if one came before, and that exception was dropped."""
+        self._deferred = True
+        if self.early is not None:
+            raise KeyboardInterrupt
+
+    def code_if_early(self) -> int:
+        """Exit code where a signal came before `defer`; prints the line of a process that ends with its node."""
+        if self.early != signal.SIGINT:
+            return 0
+        return EXIT_INTERRUPTED if self._restored else report_interrupted()
+
+    def _note(self, number: int, frame: FrameType | None) -> None:
+        self.count += 1
+        if not self._deferred and self.early is None:
+            self.early = number
+            raise KeyboardInterrupt
+
+
+def end_with_parent() -> None:
+    """If `VARIABLE` is 1, have the kernel send SIGINT to this process when its parent ends.
+
+    `ros2 launch` passes SIGINT on, but SIGTERM (from systemd and docker) and SIGKILL end it silently, without its
+    nodes: https://github.com/ros2/launch/issues/666. A controller would go on driving the arm unattended.
+
+    Linux only; elsewhere, and without the variable, nothing happens.
+    """
+    if os.environ.get(VARIABLE) != "1" or not sys.platform.startswith("linux"):
+        return
+    parent = os.getppid()
+    ctypes.CDLL(None, use_errno=True).prctl(PR_SET_PDEATHSIG, int(signal.SIGINT), 0, 0, 0)
+    if os.getppid() != parent:  # the parent ended before prctl
+        os.kill(os.getpid(), signal.SIGINT)
+
+
+# -- main function of a node process: start, spin, clean stop on SIGINT and SIGTERM, exit code -------------------------
+
+
+#: Turns of the executor, one thing each, before a process ends: at most about 10 ms.
+LAST_TURNS = 20
+
+
+def run(
+    make: Callable[[], ArmNode], argv: Sequence[str] | None = None, signals: StopSignal | None = None
+) -> int:
+    """Run one node until a signal, a shutdown transition or its own end.
+
+    Parameters
+    ----------
+    make
+        Makes the node.
+    argv
+        Command line without the program; this process's own by default.
+    signals
+        Notes SIGINT and SIGTERM; by default one for a process that ends with the node.
+
+    Returns
+    -------
+    int
+        The node's exit code after SIGINT, SIGTERM, a shutdown transition or when it has finished; 1 where it could
+        not start (one line has the reason); 130 after SIGINT before it had started, 0 after SIGTERM.
+    """
+    with signals or StopSignal() as stop:
+        node: ArmNode | None = None
+        executor: NodeExecutor | None = None
+        code = 1
+        try:
+            end_with_parent()
+            import_type_support()
+            arguments = None if argv is None else [sys.argv[0], *argv]
+            rclpy.init(args=arguments, signal_handler_options=SignalHandlerOptions.NO)
+            executor = NodeExecutor()
+            node = make()
+            node.signalled_again, node.about_to_drive = lambda: stop.repeated, stop.defer
+            if UNCOMPILED:
+                node.get_logger().warning(UNCOMPILED)
+            for warning in lost_settings(arguments or sys.argv, node.get_name(), node.get_namespace()):
+                node.get_logger().warning(warning)
+            report_missing(node)
+            executor.add_node(node)
+            started = node.start()
+            stop.defer()
+            if started:
+                settle()
+                node.apply_scheduling()
+                while not stop.requested and not node.finished and rclpy.ok():
+                    node.turn(executor)
+                code = node.exit_code
+        except (KeyboardInterrupt, ExternalShutdownException):
+            code = 0
+        except RneDynamicsError as error:
+            if stop.early is None:
+                print(f"{Path(sys.argv[0]).name}: {error}", file=sys.stderr)
+        except Exception:  # noqa: BLE001 logged, and the arm is stopped
+            if stop.early is None:  # otherwise something has failed because it was cut short
+                log_error(node, "the process ends because of an internal error")
+        finally:
+            with suppress(KeyboardInterrupt):
+                stop.defer()
+            try:
+                if node is not None and rclpy.ok() and stop.early is None:  # only a complete node can be stopped
+                    node.stop()
+                    if executor is not None:
+                        serve_last_requests(executor)
+            except Exception:  # noqa: BLE001 logged, and the arm is stopped
+                log_error(node, "the arm could not be stopped as planned because of an internal error")
+                code = 1
+            if node is not None:
+                code = 1 if node.failed else code
+                node.destroy_node()
+            if executor is not None:
+                executor.shutdown(timeout_sec=0.0)
+            rclpy.try_shutdown()
+        return code if stop.early is None else stop.code_if_early()
+
+
+def log_error(node: ArmNode | None, what: str) -> None:
+    """Log the exception that is being handled, with its traceback."""
+    text = f"{what}: {traceback.format_exc()}"
+    if node is None:
+        print(text, file=sys.stderr)
+    else:
+        node.get_logger().fatal(text)
+
+
+def serve_last_requests(executor: Executor) -> None:
+    """Serve requests that wait for the stop, such as for the result of an action's goal."""
+    for _ in range(LAST_TURNS):
+        executor.spin_once(timeout_sec=0.0)
+
+
+def settle() -> None:
+    """Prepare for the control loop when all is compiled: what only the start needs leaves memory.
+
+    Garbage collection is kept out of the loop: all present objects are frozen; later garbage is collected by the node's
+    diagnostics timer, once a second, right after an effort was sent.
+    """
+    drop_compiler_pages()
+    gc.collect()
+    gc.freeze()
+    gc.disable()

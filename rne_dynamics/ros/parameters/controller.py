@@ -1,0 +1,240 @@
+"""Parameters of both controllers, and the settings computed from them."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from rne_dynamics.control.computed_torque import ComputedTorque
+from rne_dynamics.control.damping_limits import checked_damping
+from rne_dynamics.control.friction_compensation import FrictionCompensation
+from rne_dynamics.control.gains import Gains, check_gains
+from rne_dynamics.control.gravity_compensation import GravityCompensation
+from rne_dynamics.control.guards.base_filter import ACCELERATIONS, BaseSensor
+from rne_dynamics.control.guards.effort_limits import EffortLimits
+from rne_dynamics.control.guards.state_limits import StateLimits
+from rne_dynamics.control.motion.limits import continuous
+from rne_dynamics.control.startup.payload_estimate import PayloadTest
+from rne_dynamics.control.supervision.settings import COMPENSATED, Settings, StartCheck
+from rne_dynamics.control.supervision.stop_plan import POLICIES, StopPlan
+from rne_dynamics.control.thresholds import ASSUMED_RATE
+from rne_dynamics.description.urdf_tree import rotation_rpy
+from rne_dynamics.errors import ParameterError
+from rne_dynamics.model.friction import joint_friction
+from rne_dynamics.model.inertia import Array
+from rne_dynamics.model.mechanism import RigidRobot
+from rne_dynamics.ros.messages.effort_message import COMMAND_MESSAGE
+from rne_dynamics.ros.parameters.common import described_velocity, effort_limits, smaller_limit
+from rne_dynamics.ros.parameters.schema import Parameter, Values, filled, per_joint
+
+#: Default effort rate: the effort limit in this time, s.
+RATE_TIME = 0.01
+#: Largest natural frequency of a soft wall as a part of the rate. A wall whose damper has the rate 1 / (`CALM` T) then
+#: is stable up to twice the delay of one period and a half of holding.
+STIFFEST = 0.4
+#: The smallest size of an effort scale: N m sent as tens of kN m.
+LEAST_SCALE = 1e-4
+
+CONTROLLER: tuple[Parameter, ...] = (
+    Parameter("command_interfaces", ("effort",), "What is commanded.", choices=("effort",), length=(1,), kind=str,
+              read_only=True),
+    Parameter("rate", 0.0, "Efforts per second; 0 sends one for each joint state, with the lowest latency.", "Hz", 0.0,
+              10000.0, read_only=True),
+    Parameter("state_timeout", 0.1, "Age at which the last usable joint state is stale and the arm is stopped; "
+              "0 for never.", "s", 0.0, 60.0),
+    Parameter("state_lateness", 0.0, "Largest delay of a joint state, compared with earlier ones; 0 for "
+              "state_timeout. For drivers whose stamps follow this computer's clock.", "s", 0.0, 60.0),
+    Parameter("min_rate", 0.0, "Joint states per second below which the arm is stopped, for drives that need a minimum "
+              "rate of efforts; 0 for none.", "Hz", 0.0, 10000.0),
+    Parameter("velocity_filter", 50.0, "Corner frequency of the velocity estimate, if joint states have no "
+              "velocities.", "Hz", 0.1, 10000.0),
+    Parameter("recover_automatically", False, "Whether the arm is held again as soon as joint states return after it "
+              "was released because they were missing; otherwise ~/recover is needed."),
+    Parameter("start.ramp_time", 0.5, "Time after a start in which the feedback is ramped up.", "s", 0.0,
+              60.0),
+    Parameter("startup_check.duration", 1.0, "Time after a start for which the arm is held and its efforts are "
+              "compared with the model's gravity, before it may move; 0 for no check.", "s", 0.0, 60.0),
+    Parameter("startup_check.tolerance", 0.1, "Largest difference that the check allows, as a fraction of the effort "
+              "limit.", "", 0.001, 1.0),
+    Parameter("startup_check.required", False, "Refuse motion if no efforts are reported, so that nothing can be "
+              "compared."),
+    Parameter("startup_check.payload", 0.2, "Unknown payload from which on motion is refused, if the reported efforts "
+              "show it beyond noise, friction and model error; 0 for no such test.", "kg", 0.0, 1000.0),
+    Parameter("startup_check.friction", 0.01, "Static friction of each joint, in addition to the description's, that "
+              "this test assumes, as a fraction of the description's effort limit.", "", 0.0, 1.0),
+    Parameter("startup_check.model_error", 0.05, "Error of each body's weight in the description that this test "
+              "assumes, as a fraction: one standard deviation.", "", 0.0, 1.0),
+    Parameter("hardware_compensates", (), "Terms that the arm's own electronics adds to the efforts, so that they are "
+              "left out here.", choices=COMPENSATED, kind=str),
+    Parameter("effort_scale.{joint}", 1.0, "Sent value per N m or N of the model: a unit, a gear ratio or a sign; "
+              f"reported efforts are divided by it. At least {LEAST_SCALE:g} in size.", "", -1e4, 1e4,
+              at_configure=True),
+    COMMAND_MESSAGE,
+    Parameter("friction_compensation", 1.0, "Fraction of the modelled joint friction that is compensated.", "",
+              0.0, 1.0),
+    Parameter("friction_velocity_threshold", 0.0001, "Speed below which the compensation of Coulomb friction fades.",
+              "rad/s or m/s", 1e-6, 10.0),
+    Parameter("stop.policy", "ramp", "How a stopped arm is released: after stop.hold_time over stop.ramp_time (ramp), "
+              "after stop.hold_time at once (release), or only when the controller ends (hold).",
+              choices=POLICIES),
+    Parameter("stop.brake_time", 0.3, "Time in which a cancelled motion comes to rest.", "s", 0.01, 10.0),
+    Parameter("stop.hold_time", 0.5, "Time for which a stop then holds the arm against gravity.", "s", 0.0, 60.0),
+    Parameter("stop.ramp_time", 1.0, "Time over which the effort is then ramped to zero.", "s", 0.05, 60.0),
+    Parameter("stop.damping", 10.0, "Damping while stopping, as a rate: times the inertia that each joint feels.",
+              "1/s", 0.0, 200.0),
+    Parameter("stop.after_cancel", "hold", "Reaction after a motion is cancelled or aborted: the arm is held (hold) "
+              "or stopped as by ~/stop (stop).", choices=("hold", "stop")),
+    Parameter("drives.topic", "", "Topic of std_msgs/Bool: whether the drives act on efforts. Motions are refused "
+              "while it is false, and before its first message. Empty for none.", read_only=True),
+    Parameter("base_motion.topic", "", "Topic of sensor_msgs/Imu with the motion of the base, for an arm on a ship or "
+              "a vehicle; without usable messages the arm is stopped, and not started. Empty for a base at rest.",
+              read_only=True),
+    Parameter("base_motion.acceleration", "specific_force", "Meaning of the messages' linear acceleration: with "
+              "gravity, as accelerometers measure it (specific_force), without it (without_gravity), or not to be used "
+              "(ignored). The last two need orientations.", choices=ACCELERATIONS),
+    Parameter("base_motion.timeout", 0.1, "Age at which the last usable message is stale and the arm is stopped.", "s",
+              0.001, 10.0),
+    Parameter("base_motion.filter", 10.0, "Corner frequency of the angular acceleration that is estimated from the "
+              "angular velocity; 0 for none.", "Hz", 0.0, 1000.0),
+    Parameter("base_motion.position", (0.0, 0.0, 0.0), "The sensor's origin in the root link's frame.", "m", -1000.0,
+              1000.0, length=(3,)),
+    Parameter("base_motion.rpy", (0.0, 0.0, 0.0), "The sensor's axes in the root link's: roll, pitch and yaw as in a "
+              "URDF.", "rad", -10.0, 10.0, length=(3,)),
+    Parameter("base_motion.largest_acceleration", 20.0, "Acceleration of the base, without gravity, above which a "
+              "message is refused.", "m/s^2", 0.0, 1000.0),
+    Parameter("base_motion.largest_angular_velocity", 5.0, "Angular velocity above which a message is refused.",
+              "rad/s", 0.0, 100.0),
+    Parameter("torque_divisor", 10, "Cycles between two messages on ~/torque/* and ~/reference; 0 publishes none.", "",
+              0, 1_000_000, read_only=True),
+    Parameter("limits.saturation", "joint", "Effect of saturation on the other joints: none (joint), or the motion of "
+              "all is scaled so that its direction stays (direction).", choices=("joint", "direction")),
+    Parameter("limits.stop_frequency", 20.0, "Stiffness of the soft walls before the position limits: the natural "
+              "frequency of a joint that presses against one.", "1/s", 0.1, 1000.0),
+    Parameter("limits.{joint}.effort", 0.0, "Largest effort; 0 takes the description's.", "N m or N", 0.0, 1e6),
+    Parameter("limits.{joint}.effort_rate", 0.0, "Largest change of the effort; 0 takes the whole effort limit in "
+              f"{RATE_TIME:g} s.", "N m/s or N/s", 0.0, 1e9),
+    Parameter("limits.{joint}.velocity", 0.0, "Largest speed of trajectories; faster motion is damped. 0 takes the "
+              "description's.", "rad/s or m/s", 0.0, 1e4),
+    Parameter("limits.{joint}.position_margin", 0.0, "Smallest distance of trajectories from the position limits, and "
+              "depth of the soft walls before them.", "rad or m", 0.0, 10.0),
+    Parameter("limits.{joint}.holding_error", 0.05, "Largest displacement of an arm that is held; beyond it, the "
+              "position to hold follows. 0 for no limit.", "rad or m", 0.0, 10.0),
+)
+
+
+def friction_compensation(values: Values) -> FrictionCompensation | None:
+    """Friction compensation by the parameters; None for none."""
+    scale = values["friction_compensation"]
+    return FrictionCompensation(scale, values["friction_velocity_threshold"]) if scale > 0.0 else None
+
+
+def damping_parameter(name: str, description: str) -> Parameter:
+    """The parameter of a damping per joint; by default it is computed from the inertia."""
+    return Parameter(
+        name, -1.0, f"{description} If negative, it is computed from the inertia that the joint feels and from the "
+        "rate, at most 1.", "N m s/rad or N s/m", -1.0, 1e4,
+    )
+
+
+def lowest_rate(values: Values) -> float:
+    """Efforts per second for which gains and damping must be stable: `rate`, else `min_rate`, else `ASSUMED_RATE`."""
+    return values["rate"] or values["min_rate"] or ASSUMED_RATE
+
+
+def controller_settings(robot: RigidRobot, values: Values, *, gains: Gains | None, damping: str) -> Settings:
+    """Settings of a controller for a robot.
+
+    Parameters
+    ----------
+    robot, values
+        The model, and all parameters of a controller.
+    gains
+        Gains of the tracking law; None for a controller that only floats.
+    damping
+        Name of the parameter, with ``{joint}``, of the damping of hand guiding.
+
+    Raises
+    ------
+    ParameterError, ControlError
+        The parameters do not fit together, or gains or damping are not stable.
+    """
+    if robot.n == 0:
+        raise ParameterError(f"robot {robot.name!r} has no joint that can be driven; check the description and joints")
+    rate = lowest_rate(values)
+    guiding = checked_damping(robot, per_joint(values, damping, robot.joint_names), rate, damping)
+    warnings = guiding.warnings + (() if gains is None else check_gains(gains, rate, robot.joint_names))
+    friction = friction_compensation(values)
+    holding = per_joint(values, "limits.{joint}.holding_error", robot.joint_names)
+    return Settings(
+        robot=robot,
+        limits=joint_limits(robot, values),
+        states=StateLimits(
+            # what the arm can do, not what it is allowed: a push may exceed low limits
+            velocity=described_velocity(robot), continuous=continuous(robot),
+            timeout=values["state_timeout"], lateness=values["state_lateness"] or np.inf,
+            filter_frequency=values["velocity_filter"],
+            joints=robot.joint_names, coulomb=joint_friction(robot).coulomb,
+        ),
+        tracking=None if gains is None else ComputedTorque(robot, gains, friction),
+        floating=GravityCompensation(robot, guiding.value, friction if gains is None else None),
+        stop=filled(StopPlan, values, "stop."),
+        check=filled(StartCheck, values, "startup_check.", payload=filled(
+            PayloadTest, values, "startup_check.", least=values["startup_check.payload"]
+        )),
+        feedback_ramp=values["start.ramp_time"],
+        compensated=frozenset(values["hardware_compensates"]),
+        min_rate=values["min_rate"],
+        recover_automatically=values["recover_automatically"],
+        holding_error=np.where(holding > 0.0, holding, np.inf),
+        base=filled(
+            BaseSensor, values, "base_motion.", frequency=values["base_motion.filter"],
+            rotation=rotation_rpy(*values["base_motion.rpy"]),
+        ) if values["base_motion.topic"] else None,
+        assumed_rate=rate,
+        warnings=warnings,
+    )
+
+
+def joint_limits(robot: RigidRobot, values: Values) -> EffortLimits:
+    """Limits of each joint: the description's, narrowed by the parameters."""
+    limits = limits_of(robot, values, per_joint(values, "limits.{joint}.position_margin", robot.joint_names))
+    frequency, stiffest = limits.stop_frequency, STIFFEST * lowest_rate(values)
+    if frequency > stiffest:
+        raise ParameterError(
+            f"parameter limits.stop_frequency is {frequency:g} 1/s; at {lowest_rate(values):g} joint states per second "
+            f"walls are stable up to {stiffest:g}. Set it lower, or set min_rate to the rate at which joint states "
+            "always come"
+        )
+    return limits
+
+
+def limits_of(robot: RigidRobot, values: Values, margin: Array) -> EffortLimits:
+    """As `joint_limits`, unchecked, with soft walls of depth `margin`, (n,)."""
+    effort, rate = effort_limits(robot, values), per_joint(values, "limits.{joint}.effort_rate", robot.joint_names)
+    return filled(
+        EffortLimits, values, "limits.", effort=effort, rate=np.where(rate > 0.0, rate, effort / RATE_TIME),
+        velocity=velocity_limits(robot, values), lower=robot.lower, upper=robot.upper, margin=margin,
+        joints=robot.joint_names,
+    )
+
+
+def velocity_limits(robot: RigidRobot, values: Values) -> Array:
+    """The smaller of the parameter's limit and the description's, infinite if there is neither; shape (n,)."""
+    return smaller_limit(per_joint(values, "limits.{joint}.velocity", robot.joint_names), robot.velocity_limit)
+
+
+def effort_scales(robot: RigidRobot, values: Values) -> Array:
+    """Sent value per N·m or N of the model, joint by joint; shape (n,).
+
+    Raises
+    ------
+    ParameterError
+        A scale that is too close to 0.
+    """
+    scale = per_joint(values, "effort_scale.{joint}", robot.joint_names)
+    j = int(np.argmin(np.abs(scale)))
+    if abs(scale[j]) < LEAST_SCALE:
+        raise ParameterError(
+            f"parameter effort_scale.{robot.joint_names[j]} is {scale[j]:g}; its size must be at least "
+            f"{LEAST_SCALE:g}, 1.0 for N m as they are"
+        )
+    return scale

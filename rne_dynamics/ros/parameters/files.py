@@ -1,0 +1,246 @@
+"""Parameter files: the settings for one node, and names that no node has."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from difflib import SequenceMatcher
+from typing import TYPE_CHECKING, Any
+
+from rne_dynamics.description.yaml_nodes import MOST_BYTES, plain
+from rne_dynamics.errors import ParameterError
+from rne_dynamics.input_file import read_limited
+from rne_dynamics.ros.parameters.aliases import JOINT
+
+if TYPE_CHECKING:
+    from rclpy.node import Node
+    from rclpy.parameter import Parameter as RosParameter
+
+
+SECTION = "ros__parameters"
+#: Parameters of hardware that a simulated arm does not have, and the terms that it can add to the efforts as hardware.
+OF_HARDWARE = ("effort_scale.", "drives.topic", "base_motion.", "realtime_priority", "cpu_affinity", "lock_memory")
+SIMULATED = ("gravity", "friction")
+#: What the arm has as its model does, unless the file gives the simulator something else.
+OF_THE_ARM = ("gravity", "payload.link", "payload.mass", "payload.com", "payload.inertia")
+#: Gravity in simulation of an arm that compensates it itself, m/s^2: with none at all its efforts are exactly 0, which
+#: counts as not reported.
+NEXT_TO_NONE = [0.0, 0.0, -0.001]
+_FLAGS = {"--params-file": "--params-file", "-p": "-p", "--param": "-p"}
+#: ``NODE:NAME:=VALUE``, a setting for one node.
+_FOR_ONE_NODE = re.compile(r"(?P<node>[^:=]+):(?P<name>[^:=]+):=")
+
+
+def lost_settings(arguments: Sequence[str], name: str, namespace: str) -> list[str]:
+    """Warnings about parameter files and settings of the command line that are for other nodes only.
+
+    Parameters
+    ----------
+    arguments
+        Of the process.
+    name, namespace
+        Of the node, after remapping.
+    """
+    full = f"{namespace.rstrip('/')}/{name}"
+    warnings = []
+    for flag, value in ros_settings(arguments):
+        if flag == "-p":
+            found = _FOR_ONE_NODE.match(value)
+            if found and f"/{found['node']}" != full:
+                warnings.append(
+                    f"{flag} {value} is for node /{found['node']}, and this one is {full}: it is not set. Give it as "
+                    f"{flag} {value.partition(':')[2]}"
+                )
+            continue
+        keys = list(node_keys(value))
+        if not any(applies(key, full) for key in keys):
+            theirs = f"they are for {', '.join(keys)}" if keys else f"it has no {SECTION}"
+            warnings.append(
+                f"no parameter in {value} is for this node, {full}: {theirs}. Give them under the key {full} or, for "
+                f"any namespace, /**/{name}"
+            )
+    return warnings
+
+
+def ros_settings(arguments: Sequence[str]) -> Iterator[tuple[str, str]]:
+    """Parameter files (``--params-file``) and single parameters (``-p``) among ROS arguments."""
+    inside = False
+    words = iter(arguments)
+    for word in words:
+        if word in ("--ros-args", "--"):
+            inside = word == "--ros-args"
+        elif inside and word in _FLAGS and (value := next(words, None)) is not None:
+            yield _FLAGS[word], value
+
+
+def node_keys(file: str) -> Iterator[str]:
+    """The nodes that a parameter file names, each from the root on; none where it cannot be read."""
+    import yaml  # late: only nodes with files need it
+
+    try:
+        # without tags, as rcl reads it: ROS's launch writes lists as !!python/tuple
+        content = plain(read_limited(file, MOST_BYTES), yaml.BaseLoader)
+    except (OSError, ValueError, RecursionError, yaml.YAMLError):  # rcl reads it too and reports the fault
+        return
+    yield from (key for key, _ in _sections(content, ""))
+
+
+def settings_for(file: str, node: str) -> dict[str, Any]:
+    """The settings of a parameter file for a node, given by its full name: values by name, with dots.
+
+    Raises
+    ------
+    ParameterError
+        A file that cannot be read, or is no parameter file.
+    """
+    import yaml
+
+    try:
+        content = plain(read_limited(file, MOST_BYTES))
+    except OSError as error:
+        raise ParameterError(f"{file} cannot be read: {error.strerror}") from None
+    except (ValueError, RecursionError, yaml.YAMLError) as error:
+        raise ParameterError(f"{file} is no YAML: {' '.join(str(error).split())}") from None
+    if not isinstance(content, Mapping):
+        raise ParameterError(f"{file} is no parameter file; it needs keys such as /**/simulator with {SECTION} below")
+    return {name: value for key, found in _sections(content, "") if applies(key, node) for name, value in found}
+
+
+def simulated(given: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any], tuple[str, ...]]:
+    """The settings of a controller behind which a simulated arm takes the place of the hardware.
+
+    Returns
+    -------
+    tuple
+        Those that the controller keeps, those of the simulator, and the names of those that are left out.
+    """
+    kept = {k: v for k, v in given.items() if not k.startswith(OF_HARDWARE)}
+    arm = {k: given[k] for k in OF_THE_ARM if k in given}
+    compensated = given.get("hardware_compensates")
+    compensated = compensated if isinstance(compensated, list) else []  # of another type the node refuses it
+    if compensated:
+        kept["hardware_compensates"] = [term for term in compensated if term in SIMULATED]
+        arm |= {"gravity": NEXT_TO_NONE} if "gravity" in compensated else {}
+        arm |= {"friction": False} if "friction" in compensated else {}
+    left_out = (*sorted({k.partition(".")[0] for k in given if k not in kept and given[k] not in (1.0, "", [])}),
+                *(f"hardware_compensates: {term}" for term in compensated if term not in SIMULATED))  # fmt: skip
+    return kept, arm, left_out
+
+
+def _sections(content: Any, above: str) -> Iterator[tuple[str, list[tuple[str, Any]]]]:
+    """Each section of settings: the nodes that it is for, and its names and values."""
+    if not isinstance(content, Mapping):
+        return
+    for key, below in content.items():
+        if key == SECTION:
+            yield above, list(flat(below))
+        else:
+            yield from _sections(below, f"{above}/{str(key).strip('/')}")
+
+
+def flat(values: Any, prefix: str = "") -> Iterator[tuple[str, Any]]:
+    """Nested parameters by their dotted names."""
+    for name, value in values.items() if isinstance(values, Mapping) else ():
+        if isinstance(value, Mapping):
+            yield from flat(value, f"{prefix}{name}.")
+        else:
+            yield f"{prefix}{name}", value
+
+
+def applies(key: str, node: str) -> bool:
+    """Whether rcl takes settings under `key` for `node`: ``*`` stands for one name, ``**`` for any number of them."""
+    parts = [{"**": r"(/\w+)*", "*": r"/\w+"}.get(part, f"/{re.escape(part)}") for part in key.split("/")[1:]]
+    return re.fullmatch("".join(parts), node) is not None
+
+
+# -- settings with unknown names: found, and refused with the nearest names --------------------------------------------
+
+
+#: rclpy declares such parameters with topics whose publisher or subscription allows it.
+QOS = "qos_overrides."
+#: Smallest similarity of a suggested name, and largest difference from the best one's.
+ALIKE, MARGIN = 0.6, 0.02
+#: Largest number of suggested names.
+MOST_NAMES = 7
+
+
+def given_to(node: Node, overrides: Sequence[RosParameter] = ()) -> dict[str, Any]:
+    """Values from command line, parameter files and constructor (`overrides`) of a node, by name."""
+    from rne_dynamics.ros.node.private_parts import given_parameters
+
+    given = given_parameters(node)
+    if given is None:
+        given = given_to_another(node, overrides)
+    return {name: listed(parameter.value) for name, parameter in given.items()}
+
+
+def given_to_another(node: Node, overrides: Sequence[RosParameter] = ()) -> dict[str, RosParameter]:
+    """The same, read by a second node of the same name: by rclpy's documented interface alone."""
+    from rclpy.node import Node
+
+    other = Node(
+        node.get_name(), context=node.context, namespace=node.get_namespace(), enable_rosout=False,
+        start_parameter_services=False, automatically_declare_parameters_from_overrides=True,
+        parameter_overrides=list(overrides),
+    )
+    try:
+        return dict(other.get_parameters_by_prefix(""))
+    finally:
+        other.destroy_node()
+
+
+def listed(value: object) -> object:
+    """Convert lists, tuples and arrays from rclpy to tuples; return other values unchanged."""
+    return tuple(value) if isinstance(value, Iterable) and not isinstance(value, (str, bytes)) else value
+
+
+def unclaimed(
+    node: Node, names: Iterable[str], patterns: Iterable[str], joints: Sequence[str], left_out: Iterable[str]
+) -> list[str]:
+    """Those of `names` that are unknown.
+
+    Settings without effect are not among them, but logged as a warning: those of joints that are `left_out`, and of QoS
+    without a declaration. While there are no `joints`, neither are names that begin like one of `patterns` with
+    ``{joint}``.
+    """
+    rest = [name for name in names if not node.has_parameter(name)]
+    per_joint = [pattern for pattern in patterns if JOINT in pattern]
+    if not joints:
+        beginnings = (QOS, *(pattern.partition(JOINT)[0] for pattern in per_joint))
+        return [name for name in rest if not name.startswith(beginnings)]
+    theirs = {pattern.replace(JOINT, joint) for pattern in per_joint for joint in left_out}
+    for idle, why in (
+        ([name for name in rest if name in theirs], "the parameter joints leaves these joints out"),
+        ([name for name in rest if name.startswith(QOS)], "the node sets the QoS of its topics itself"),
+    ):
+        if idle:
+            node.get_logger().warning(f"settings without effect: {', '.join(idle)}: {why}")
+    return [name for name in rest if name not in theirs and not name.startswith(QOS)]
+
+
+def nearest(name: str, known: Iterable[str]) -> list[str]:
+    """The names most similar to `name`, the best first; empty if none is similar."""
+    matcher = SequenceMatcher(b=name)
+    found = []
+    for other in known:
+        matcher.set_seq1(other)
+        if matcher.quick_ratio() >= ALIKE and (ratio := matcher.ratio()) >= ALIKE:
+            found.append((-ratio, other))
+    found.sort()
+    return [other for ratio, other in found if ratio <= found[0][0] + MARGIN][:MOST_NAMES]
+
+
+def refusal(names: Iterable[str], known: Collection[str]) -> str:
+    """The message for unknown names, with suggestions."""
+    texts = []
+    for name in names:
+        near = nearest(name, known)
+        hint = f"nearest: {', '.join(near)}" if near else "docs/parameters.md and `ros2 param list` list all"
+        texts.append(f"parameter {name} does not exist; {hint}")
+    return "; ".join(texts)
+
+
+def refuse_undeclared(node: Node, names: Iterable[str]) -> str:
+    """As `refusal` for those of `names` that a node has not declared; empty if it has declared all."""
+    missing = [name for name in names if not node.has_parameter(name)]
+    return refusal(missing, node.list_parameters([], 0).names) if missing else ""

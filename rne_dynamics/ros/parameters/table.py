@@ -1,0 +1,196 @@
+"""The parameters of one node: declared from their schema; changes are checked and take effect as a whole."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any
+
+from rne_dynamics.errors import ParameterError, RneDynamicsError
+from rne_dynamics.ros.parameters.aliases import JOINT, ParameterAlias, translate
+from rne_dynamics.ros.parameters.files import given_to, listed, refusal, unclaimed
+from rne_dynamics.ros.parameters.schema import Parameter, Values
+
+if TYPE_CHECKING:
+    from rcl_interfaces.msg import SetParametersResult
+    from rclpy.node import Node
+    from rclpy.parameter import Parameter as RosParameter
+
+
+class ParameterTable:
+    """The parameters of one node and their current values.
+
+    Values are read through `values`, an immutable snapshot that is replaced as a whole, so that changes are atomic.
+    Every change is checked from the start on; for more checks see `enable_changes`.
+
+    Settings with unknown names are refused: here, or by `declare_joints` if the name may be that of a joint's
+    parameter.
+
+    Parameters
+    ----------
+    node
+        The node.
+    schema
+        Declared at once, except for entries with ``{joint}``: `declare_joints` declares those.
+    aliases
+        Names that another controller has for parameters.
+    overrides
+        Values from the constructor of the node.
+
+    Raises
+    ------
+    ParameterError
+        An invalid value, or an unknown name.
+    """
+
+    def __init__(
+        self, node: Node, schema: Sequence[Parameter], aliases: Sequence[ParameterAlias] = (),
+        overrides: Sequence[RosParameter] = (),
+    ) -> None:
+        self._node = node
+        self._schema = tuple(schema)
+        self._aliases = tuple(aliases)
+        self._given = given_to(node, overrides)
+        self._declared: dict[str, Parameter] = {}
+        self._known: dict[str, Parameter] = {}  # also those whose value at the start was refused
+        self._translated: set[str] = set()
+        self._apply: Callable[[Values], Callable[[], None]] = lambda values: lambda: None
+        self._pending: tuple[Values, Callable[[], None]] | None = None
+        self._configured = False
+        self.values: Values = MappingProxyType({})
+        self._declare({p.name: p for p in self._schema if JOINT not in p.name})
+        node.add_pre_set_parameters_callback(self._typed)
+        node.add_on_set_parameters_callback(self._check)
+        node.add_post_set_parameters_callback(self._swap)
+
+    def declare_joints(
+        self, joints: Sequence[str], defaults: Mapping[str, Sequence[float]] = MappingProxyType({}),
+        left_out: Iterable[str] = (),
+    ) -> None:
+        """Declare the per-joint parameters of `joints`; those already declared keep their values.
+
+        `defaults` has the defaults that differ from joint to joint, by name with ``{joint}``, joint by joint.
+        `left_out` are joints of the robot that the node does not control: a warning names their parameters.
+        """
+        self._declare({
+            p.name.replace(JOINT, joint): replace(p, default=defaults[p.name][j]) if p.name in defaults else p
+            for p in self._schema if JOINT in p.name for j, joint in enumerate(joints)
+        }, joints, left_out)
+
+    def _declare(
+        self, parameters: Mapping[str, Parameter], joints: Sequence[str] = (), left_out: Iterable[str] = ()
+    ) -> None:
+        from rclpy.exceptions import InvalidParameterValueException
+
+        translated = translate(self._given, self._aliases, joints)
+        self._translated |= translated.names
+        faults = list(translated.faults)
+        values = dict(self.values)
+        self._known.update(parameters)
+        for name, parameter in parameters.items():
+            if name in self._declared:
+                continue
+            try:
+                agreed = translated.agreed(name, parameter.parse, self._given)
+                initial = parameter.typed(self._given.get(name, parameter.default if agreed is None else agreed))
+                declared = (
+                    self._node.get_parameter(name) if self._node.has_parameter(name)  # refused, and set meanwhile
+                    else self._node.declare_parameter(
+                        name, list(initial) if isinstance(initial, tuple) else initial, parameter.descriptor(),
+                        ignore_override=True,
+                    )
+                )
+                values[name] = parameter.parse(name, listed(declared.value))
+                self._declared[name] = parameter
+            except InvalidParameterValueException as error:  # from rclpy's check of the bounds
+                faults.append(str(error))
+            except ParameterError as error:
+                faults.append(str(error))
+        failed = [name for name in parameters if name not in self._declared]
+        rest = [name for name in self._given if name not in self._translated and name not in failed]
+        patterns = [*(p.name for p in self._schema), *(p.name for p in self._aliases)]
+        if unknown := unclaimed(self._node, rest, patterns, joints, left_out):
+            faults.append(refusal(unknown, {*self._declared, *failed}))
+        self.values = MappingProxyType(values)
+        if faults:
+            raise ParameterError("; ".join(faults))
+        if translated.without_effect:
+            self._node.get_logger().info(f"settings without effect here: {', '.join(translated.without_effect)}")
+
+    def enable_changes(self, apply: Callable[[Values], Callable[[], None]]) -> None:
+        """Let changes take effect at run time from now on, instead of when the node is configured next.
+
+        Parameters
+        ----------
+        apply
+            Called with all values after the change; it prepares the change and returns the function that applies it, or
+            raises `RneDynamicsError` to refuse. Nothing changes before that function is called.
+        """
+        self._apply, self._configured = apply, True
+
+    def disable_changes(self) -> None:
+        """Let changes take effect when the node is configured next."""
+        self._apply, self._configured = lambda values: lambda: None, False
+
+    def _typed(self, changes: Sequence[RosParameter]) -> list[RosParameter]:
+        """The changes in the types of their parameters: `ros2 param set` sends `900` as an integer."""
+        from rclpy.parameter import Parameter as RosParameter
+
+        result = []
+        for change in changes:
+            given = listed(change.value)
+            typed = self._known[change.name].typed(given) if change.name in self._known else given
+            same = typed is given or typed == ()
+            result.append(change if same else RosParameter(
+                change.name, value=list(typed) if isinstance(typed, tuple) else typed
+            ))
+        return result
+
+    def _check(self, changes: Sequence[RosParameter]) -> SetParametersResult:
+        """Check changes: accepted, or refused with the reason."""
+        result = self._checked(changes)
+        if not result.successful:
+            for change in changes:  # rclpy has put the refused type into the description
+                if self._node.has_parameter(change.name):
+                    present = self._node.get_parameter(change.name)
+                    self._node.describe_parameter(change.name).type = present.type_.value
+        return result
+
+    def _checked(self, changes: Sequence[RosParameter]) -> SetParametersResult:
+        from rcl_interfaces.msg import SetParametersResult
+
+        self._pending = None
+        if any(change.name == "use_sim_time" for change in changes):  # declared by rclpy
+            return SetParametersResult(
+                successful=False, reason="parameter use_sim_time is read when the node starts; start it anew"
+            )
+        ours = [change for change in changes if change.name in self._declared]  # rclpy declares some itself
+        try:
+            if ours:
+                changed = {c.name: self._declared[c.name].parse(c.name, listed(c.value)) for c in ours}
+                self._refuse_fixed(changed)
+                candidate = MappingProxyType({**self.values, **changed})
+                self._pending = (candidate, self._apply(candidate))
+        except RneDynamicsError as error:
+            return SetParametersResult(successful=False, reason=str(error))
+        return SetParametersResult(successful=True)
+
+    def _refuse_fixed(self, changed: Values) -> None:
+        fixed = [n for n, value in changed.items() if self._declared[n].at_configure and value != self.values[n]]
+        if fixed and self._configured:
+            raise ParameterError(
+                f"parameter {', '.join(fixed)} stays {', '.join(str(self.values[n]) for n in fixed)} while the node is "
+                "configured; deactivate it and clean it up, set the parameter, then configure and activate it again"
+            )
+
+    def _swap(self, _: Sequence[RosParameter]) -> None:
+        if self._pending is None:
+            return
+        self.values, swap = self._pending
+        self._pending = None
+        swap()
+
+    def __getitem__(self, name: str) -> Any:
+        """The present value of a parameter."""
+        return self.values[name]

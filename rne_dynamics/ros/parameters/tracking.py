@@ -1,0 +1,172 @@
+"""The parameters of the computed torque controller, and what they make: settings, limits, units."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from rne_dynamics.control.gains import Gains
+from rne_dynamics.control.motion.limits import MotionLimits, Tolerances, continuous
+from rne_dynamics.control.streaming.limits import (
+    ACCELERATION_TIME,
+    EFFORT_SHARE,
+    JERK_TIME,
+    StreamLimits,
+    default_acceleration,
+)
+from rne_dynamics.control.supervision.settings import Settings
+from rne_dynamics.control.thresholds import LONGEST_DELAY
+from rne_dynamics.errors import ControlError
+from rne_dynamics.model.inertia import Array
+from rne_dynamics.model.mechanism import RigidRobot
+from rne_dynamics.ros.parameters.controller import CONTROLLER, controller_settings, damping_parameter, velocity_limits
+from rne_dynamics.ros.parameters.schema import Parameter, Values, filled, per_joint
+
+#: Largest distance of the first setpoint from the arm if constraints.start is 0, rad or m.
+SMALLEST_START = 1e-6
+
+#: Value of full speed, by the value of the parameter `speed_scaling_unit`.
+FULL_SPEED = {"fraction": 1.0, "percent": 100.0}
+
+SCHEMA: tuple[Parameter, ...] = (
+    *CONTROLLER,
+    Parameter("gains.{joint}.p", 400.0, "Position gain.", "1/s^2", 0.0, 1e6),
+    Parameter("gains.{joint}.i", 0.0, "Integral gain.", "1/s^3", 0.0, 1e8),
+    Parameter("gains.{joint}.d", 40.0, "Velocity gain.", "1/s", 0.0, 1e4),
+    Parameter("gains.{joint}.i_clamp", 10.0, "Largest acceleration of the integral term.", "rad/s^2 or m/s^2",
+              0.0, 1e6),
+    damping_parameter("hand_guiding.{joint}.damping", "Damping in hand guiding."),
+    Parameter("speed_scaling", 1.0, "Speed of trajectories, as a fraction of their own; ~/speed_scaling changes it "
+              "too.", "", 0.0, 1.0),
+    Parameter("speed_scaling_unit", "fraction", "Unit of ~/speed_scaling: 0 to 1 (fraction), or 0 to 100 (percent) as "
+              "the speed_scaling_state_broadcaster of ur_robot_driver publishes.", choices=tuple(FULL_SPEED),
+              read_only=True),
+    Parameter("command_delay", 0.0, "Time from a joint state's stamp until its effort acts; the law is evaluated at "
+              "the state predicted for that time. 0 for none, which stays so until the node is cleaned up; open arms "
+              "only.", "s", 0.0, LONGEST_DELAY),
+    Parameter("allow_nonzero_velocity_at_trajectory_end", False, "Whether the last point of a trajectory may have a "
+              "velocity; the arm then comes to rest beyond it, within constraints.blend_time."),
+    Parameter("constraints.start", 0.05, "Largest distance of a trajectory's start from the arm.", "rad or m",
+              0.0, 10.0),
+    Parameter("constraints.blend_time", 0.3, "Time of the blend from the present motion to a new trajectory.", "s",
+              0.01, 10.0),
+    Parameter("constraints.goal_time", 0.1, "Longest time after its end for a trajectory to reach the goal's "
+              "tolerances; 0 for no limit.", "s", 0.0, 3600.0),
+    Parameter("constraints.stopped_velocity", 0.01, "Speed below which the arm is at rest at its goal.",
+              "rad/s or m/s", 1e-6, 10.0),
+    Parameter("setpoints.timeout", 0.1, "Time without a setpoint after which a stream has ended and the arm comes to "
+              "rest on its path. A trajectory of one point that is due within this time is a setpoint.", "s", 0.005,
+              1.0),
+    Parameter("setpoints.smoothing", 0.02, "Shortest time in which a deviation from the setpoints decays; two of "
+              "their periods if that is longer.", "s", 0.004, 0.1),
+    Parameter("limits.{joint}.acceleration", 0.0, "Largest acceleration while setpoints are followed; 0 takes what "
+              f"reaches the velocity limit in {ACCELERATION_TIME:g} s, less where that takes more than "
+              f"{EFFORT_SHARE:.0%} of the effort limit.", "rad/s^2 or m/s^2", 0.0, 1e5),
+    Parameter("limits.{joint}.jerk", 0.0, "Largest jerk while setpoints are followed; 0 takes what reaches the "
+              f"acceleration limit in {JERK_TIME:g} s.", "rad/s^3 or m/s^3", 0.0, 1e7),
+    Parameter("constraints.{joint}.trajectory", 0.0, "Tracking error at which a trajectory is aborted; 0 never.",
+              "rad or m", 0.0, 10.0),
+    Parameter("constraints.{joint}.goal", 0.01, "Error within which the goal counts as reached; 0 any.", "rad or m",
+              0.0, 10.0),
+)
+
+
+def tracking_settings(robot: RigidRobot, values: Values) -> Settings:
+    """Settings of the computed torque controller.
+
+    Raises
+    ------
+    ParameterError, ControlError
+        As `controller_settings`, and tolerances that do not fit.
+    """
+    joints = robot.joint_names
+    terms = {k: per_joint(values, f"gains.{{joint}}.{k}", joints) for k in ("p", "i", "d", "i_clamp")}
+    gains = Gains(**terms, joint_names=joints)
+    tolerances = tolerances_of(robot, values)
+    plain = controller_settings(robot, values, gains=gains, damping="hand_guiding.{joint}.damping")
+    stream, why_not = stream_limits(robot, values, plain.limits.effort)
+    return replace(
+        plain, command_delay=values["command_delay"], stream=stream, no_stream=why_not,
+        stream_tolerances=tolerances,
+    )
+
+
+def tolerances_of(robot: RigidRobot, values: Values) -> Tolerances:
+    """Tolerances of trajectories that bring none of their own."""
+    path, goal = (per_joint(values, f"constraints.{{joint}}.{k}", robot.joint_names) for k in ("trajectory", "goal"))
+    return filled(Tolerances, values, "constraints.", joints=robot.joint_names, path=path, goal=goal)
+
+
+def motion_limits(robot: RigidRobot, values: Values) -> MotionLimits:
+    """Limits of trajectories: the description's, narrowed by the parameters."""
+    margin = per_joint(values, "limits.{joint}.position_margin", robot.joint_names)
+    return MotionLimits(
+        robot.joint_names, robot.lower + margin, robot.upper - margin, velocity_limits(robot, values),
+        values["constraints.start"], continuous=continuous(robot),
+    )
+
+
+def stream_limits(robot: RigidRobot, values: Values, effort: Array) -> tuple[StreamLimits | None, str]:
+    """Limits of setpoints; None if none are followed, and the reason."""
+    if robot.loops:
+        return None, "setpoints are followed on open arms only: closed loops must be checked along the whole motion"
+    velocity, limits = velocity_limits(robot, values), motion_limits(robot, values)
+    if not np.isfinite(velocity).all():
+        name = robot.joint_names[int(np.argmin(np.isfinite(velocity)))]
+        return None, (
+            f"setpoints need a velocity limit of each joint; joint {name!r} has none: set limits.{name}.velocity"
+        )
+    given, jerk = (per_joint(values, f"limits.{{joint}}.{k}", robot.joint_names) for k in ("acceleration", "jerk"))
+    acceleration = np.where(given > 0.0, given, default_acceleration(robot.open_tree, velocity, effort))
+    return filled(
+        StreamLimits, values, "setpoints.", joints=robot.joint_names, lower=limits.lower, upper=limits.upper,
+        velocity=velocity, acceleration=acceleration, jerk=jerk, start=values["constraints.start"] or SMALLEST_START,
+        continuous=limits.continuous,
+    ), ""
+
+
+class SpeedUnit:
+    """Converts numbers from a topic to fractions of full speed.
+
+    Parameters
+    ----------
+    unit
+        A key of `FULL_SPEED`.
+    """
+
+    def __init__(self, unit: str) -> None:
+        self._unit, self._full = unit, FULL_SPEED[unit]
+        self._largest, self._warned = 0.0, False
+
+    def fraction(self, value: float) -> float:
+        """The fraction, 0 to 1, that `value` means.
+
+        Raises
+        ------
+        ControlError
+            It is out of range, or not a number.
+        """
+        if not 0.0 <= value <= self._full:
+            hint = ""
+            if self._unit == "fraction" and 1.0 < value <= FULL_SPEED["percent"]:
+                hint = ". If the sender means percent, as ur_robot_driver does, set speed_scaling_unit to percent"
+            raise ControlError(
+                f"speed scaling is {value:g}; it must lie between 0 and {self._full:g} (speed_scaling_unit is "
+                f"{self._unit}){hint}"
+            )
+        self._largest = max(self._largest, value)
+        return value / self._full
+
+    def suspicion(self) -> str:
+        """A warning, once, if all numbers since the start are plausible in the other unit; otherwise empty.
+
+        Percent that never exceed 1 may be fractions: the arm then moves at 1 % of the intended speed.
+        """
+        if self._unit != "percent" or self._warned or not 0.0 < self._largest <= 1.0:
+            return ""
+        self._warned = True
+        return (
+            f"speed scaling is {self._largest:g} percent and was never more: the arm moves that slowly. If the sender "
+            "means a fraction, set speed_scaling_unit to fraction"
+        )

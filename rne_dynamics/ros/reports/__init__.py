@@ -1,0 +1,1 @@
+"""Reports of the nodes for /diagnostics and their state topics."""

@@ -1,0 +1,157 @@
+"""Reports of a controller: status for /diagnostics, reference, state and effort."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from sensor_msgs.msg import JointState
+from trajectory_msgs.msg import JointTrajectoryPoint
+
+from rne_dynamics.closed_chain.coordinates import NEAR_SINGULAR
+from rne_dynamics.control.reference import Reference
+from rne_dynamics.control.streaming.limits import SetpointProblem
+from rne_dynamics.control.supervision.stop_plan import Mode
+from rne_dynamics.control.supervision.supervisor import Supervisor
+from rne_dynamics.errors import StateProblem
+from rne_dynamics.model.inertia import Array
+from rne_dynamics.ros.messages.publishers import EveryNth
+from rne_dynamics.ros.node.diagnostics import ERROR, OK, WARN, first_finding
+from rne_dynamics.ros.node.lifecycle import ArmNode
+
+
+class ControllerReport:
+    """Status messages, each with what is new since the one before.
+
+    Parameters
+    ----------
+    supervisor
+        Of the controller.
+    """
+
+    def __init__(self, supervisor: Supervisor) -> None:
+        self._supervisor = supervisor
+        self._refused = self._clamped = 0
+
+    def next(self) -> tuple[bytes, str, dict[str, object]]:
+        """Level, message and values of the next status."""
+        s, c = self._supervisor, self._supervisor.counters
+        refused, clamped = c.refused.total(), c.clamped
+        if refused < self._refused or clamped < self._clamped:  # activated anew
+            self._refused = self._clamped = 0
+        new_refused, new_clamped = refused - self._refused, clamped - self._clamped
+        self._refused, self._clamped = refused, clamped
+        clamp, said = s.clamp_text(), f"{s.mode.value}: {s.cause}" if s.cause else s.mode.value
+        level, message = first_finding(
+            (s.mode is Mode.FAULT or (s.mode is Mode.STOPPING and s.dead_reckoning) or s.gate.failed, ERROR, said),
+            (s.obstacle, ERROR, f"no motion is allowed: {s.obstacle}"),
+            (s.loop.locked, ERROR, f"no motion is allowed: {s.loop.locked}"),
+            (s.mode in (Mode.STOPPING, Mode.RELEASED), WARN, said),
+            (s.loop.text or s.loop.doubt, WARN, s.loop.text or s.loop.doubt),
+            (new_refused, WARN, f"{new_refused} joint states refused: {c.refusal}"),
+            (new_clamped, WARN, f"{new_clamped} efforts limited: {clamp}"),
+            (s.estimated, WARN, f"velocities contradict positions and are estimated: {', '.join(s.estimated)}"),
+            (s.distance is not None and s.distance < NEAR_SINGULAR, WARN,
+             "near a singular posture, in which the motors cannot hold the mechanism"),
+            (True, OK, said),
+        )
+        values: dict[str, object] = {
+            "state": s.mode.value, "cause": s.cause,
+            "motion locked": s.obstacle or s.loop.locked or (s.gate.text if not s.gate.open else ""),
+            "measured delay": s.loop.delay_text,
+            "refused joint states": refused,
+            **{f"refused: {problem.value}": c.refused[problem] for problem in StateProblem},
+            "last refusal": c.refusal, "estimated velocities": ", ".join(s.estimated),
+            "foreign joint states": c.foreign, "time jumps": c.time_jumps, "held anew": c.held_anew,
+            "clamped efforts": clamped, "last clamp": clamp, "blind efforts": c.dead_reckoned,
+            "refused base motions": c.base_refused, "last base refusal": c.base_refusal,
+            "lost streams": c.lost, "stops": c.stops, "faults": c.faults, "last fault": c.fault,
+        }
+        if s.distance is not None:
+            values["distance to a singular posture"] = s.distance
+        if s.settings.tracking is not None:
+            error = np.abs(s.queue.reference.q - s.q)
+            values |= {
+                "tracking": s.queue.moving, "speed scaling": s.speed,
+                "largest present error": float(np.max(error, initial=0.0)),
+            }
+        if (setpoints := s.setpoints) is not None:
+            values |= {
+                "streaming": setpoints.following, "setpoints": setpoints.taken,
+                "limited setpoints": setpoints.stream.limited,
+                "refused setpoints": setpoints.refused.total(),
+                **{f"refused setpoints: {problem.value}": setpoints.refused[problem] for problem in SetpointProblem},
+                "last setpoint refusal": setpoints.refusal,
+            }
+        return level, message, values
+
+
+# -- reference on ``~/reference`` --------------------------------------------------------------------------------------
+
+
+try:  # not among the wheels on PyPI; part of every ROS 2 installation that has controllers
+    from control_msgs.msg import JointTrajectoryControllerState
+except ImportError:
+    JointTrajectoryControllerState = None
+
+
+class ControllerState:
+    """Publishes what a controller follows, every `divisor`-th cycle, if there are subscribers.
+
+    Parameters
+    ----------
+    node
+        The publishing node.
+    joints
+        Names of the joints.
+    divisor
+        Cycles between two messages; 0 for none at all.
+    """
+
+    def __init__(self, node: ArmNode, joints: Sequence[str], divisor: int) -> None:
+        names, zeros = list(joints), [0.0] * len(joints)
+        message = JointState(name=names, position=zeros, velocity=zeros)
+        self._reference = EveryNth(node, "~/reference", message, divisor, "position", "velocity")
+        self._state: EveryNth | None = None
+        if JointTrajectoryControllerState is not None and divisor:
+            motion = {"positions": zeros, "velocities": zeros}
+            self._state = EveryNth(
+                node, "~/controller_state", JointTrajectoryControllerState(
+                    joint_names=names, reference=JointTrajectoryPoint(**motion, accelerations=zeros),
+                    feedback=JointTrajectoryPoint(**motion), error=JointTrajectoryPoint(**motion),
+                    output=JointTrajectoryPoint(effort=zeros),
+                ), divisor, "reference.positions", "reference.velocities", "reference.accelerations",
+                "feedback.positions", "feedback.velocities", "error.positions", "error.velocities", "output.effort",
+            )
+
+    def publish(
+        self, stamp: int, reference: Reference, q: Array, qd: Array, command: Array, speed: float, unwrapped: Array, *,
+        following: bool,
+    ) -> None:
+        """Send what is due.
+
+        Parameters
+        ----------
+        stamp
+            Of the joint state, ns.
+        reference
+            For that time; each (n,).
+        q, qd
+            Measured; rad or m, and per s; (n,).
+        command
+            Limited effort that was sent, N·m or N; (n,).
+        speed
+            Speed scaling in force, 0 to 1.
+        unwrapped
+            What unwrapping has added to all these positions, rad; (n,).
+        following
+            Whether the arm follows the reference; ``~/reference`` is not published otherwise.
+        """
+        if following and self._reference.due():
+            self._reference.publish(stamp, reference.q - unwrapped, reference.qd)
+        if self._state is not None and self._state.due():
+            self._state.message.speed_scaling_factor = speed
+            self._state.publish(
+                stamp, reference.q - unwrapped, reference.qd, reference.qdd, q - unwrapped, qd, reference.q - q,
+                reference.qd - qd, command,
+            )

@@ -1,0 +1,1 @@
+"""Commands that start nodes, or listen to those that run."""

@@ -1,0 +1,213 @@
+"""Nodes as child processes: started, watched, ended gently first."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+import rclpy
+import yaml
+from rclpy.node import Node
+
+from rne_dynamics.errors import RneDynamicsError
+from rne_dynamics.model.inertia import Array
+from rne_dynamics.ros.node.command_line import own_context
+from rne_dynamics.ros.node.process import VARIABLE
+
+#: Seconds granted after SIGINT, and after SIGTERM, before the next stronger signal.
+SIGNAL_GRACE = 10.0
+
+
+class NodeProcess:
+    """One of our nodes in a process of its own.
+
+    Its output goes to a file, since a full pipe would block it. Leaving the context ends it: SIGINT, then SIGTERM, then
+    SIGKILL, to its own process group only. It also ends when the thread that started it does, so that a killed test or
+    demo leaves nothing running.
+
+    Parameters
+    ----------
+    module
+        The node's module in `rne_dynamics.ros`.
+    arguments
+        Its command line.
+    environment
+        Added to this process's environment, which is passed on whole: rclpy's wheels need their variables together.
+    script
+        A Python file that is run in place of the module.
+    """
+
+    def __init__(
+        self, module: str, arguments: Sequence[str] = (), environment: Mapping[str, str] | None = None,
+        script: Path | None = None,
+    ) -> None:
+        self.module = module
+        self._output = tempfile.TemporaryFile("w+", encoding="utf-8", errors="replace")  # noqa: SIM115 closed by stop
+        self._process = subprocess.Popen(
+            [sys.executable, *([str(script)] if script else ["-m", f"rne_dynamics.ros.{module}"]), *arguments],
+            stdin=subprocess.DEVNULL, stdout=self._output, stderr=subprocess.STDOUT, start_new_session=True,
+            env={**os.environ, VARIABLE: "1", **(environment or {})},
+        )
+
+    @property
+    def pid(self) -> int:
+        """Process id."""
+        return self._process.pid
+
+    @property
+    def exit_code(self) -> int | None:
+        """Exit code; None while it runs."""
+        return self._process.poll()
+
+    def output(self) -> str:
+        """Its output so far."""
+        self._output.flush()
+        return Path(f"/proc/self/fd/{self._output.fileno()}").read_text(encoding="utf-8", errors="replace")
+
+    def check(self) -> None:
+        """Raise `RneDynamicsError` with its last lines of output if it has ended."""
+        if self.exit_code is not None:
+            last = "\n".join(self.output().strip().splitlines()[-5:])
+            raise RneDynamicsError(f"the {self.module} process has ended with code {self.exit_code}:\n{last}")
+
+    def signal(self, number: signal.Signals) -> None:
+        """Send a signal to its process group."""
+        if self.exit_code is None:
+            os.killpg(self._process.pid, number)
+
+    def wait(self, seconds: float) -> int | None:
+        """Wait for its end; its exit code, None if it still runs after that time."""
+        try:
+            return self._process.wait(seconds)
+        except subprocess.TimeoutExpired:
+            return None
+
+    def stop(self) -> int | None:
+        """End it; its exit code, negative if a signal ended it."""
+        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGKILL):
+            self.signal(number)
+            if self.wait(SIGNAL_GRACE) is not None:
+                break
+        return self.exit_code
+
+    def __enter__(self) -> NodeProcess:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.stop()
+        self._output.close()
+
+
+def wait_until(
+    condition: Callable[[], object], seconds: float, what: str, processes: Sequence[NodeProcess] = (),
+    period: float = 0.005,
+) -> None:
+    """Wait until `condition()` is true, checked every `period` seconds, as are the processes.
+
+    Raises
+    ------
+    RneDynamicsError
+        It is not true in time (`what` describes it), or one of the processes has ended.
+    """
+    deadline = time.monotonic() + seconds
+    while not condition():
+        for process in processes:
+            process.check()
+        if time.monotonic() > deadline:
+            raise RneDynamicsError(f"waited {seconds:g} s for {what}")
+        time.sleep(period)
+
+
+# -- A simulator and its controller as two processes, for commands that start an arm of their own ----------------------
+
+
+#: Longest wait for both processes to be ready, s.
+START_PATIENCE = 180.0
+#: Longest wait of the simulation for the controller, s: the computer may be busy.
+LOCKSTEP_TIMEOUT = 60.0
+
+
+@contextlib.contextmanager
+def session_node(name: str, namespace: str) -> Iterator[Node]:
+    """A node in a context of its own; discovery stays on this computer unless the environment says otherwise."""
+    os.environ.setdefault("ROS_AUTOMATIC_DISCOVERY_RANGE", "LOCALHOST")
+    context = own_context()
+    node = rclpy.create_node(name, namespace=namespace, context=context)
+    try:
+        yield node
+    finally:
+        node.destroy_node()
+        rclpy.try_shutdown(context=context)
+
+
+class ArmProcesses:
+    """The processes of an arm; leaving the context ends them.
+
+    Parameters
+    ----------
+    namespace
+        Of the nodes and their clock.
+    parameters
+        Of each node, by the name of its module. The simulator comes first: it is ended last, so that it still answers
+        when the controller releases the arm.
+    """
+
+    def __init__(self, namespace: str, parameters: Mapping[str, Mapping[str, Any]]) -> None:
+        self._namespace, self._parameters = namespace, parameters
+        self._stack = contextlib.ExitStack()
+        self.processes: list[NodeProcess] = []
+        #: Time until each process was ready, s.
+        self.ready: dict[str, float] = {}
+
+    def __enter__(self) -> ArmProcesses:
+        with contextlib.ExitStack() as stack:
+            folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
+            self._began = time.monotonic()
+            for name, values in self._parameters.items():
+                file = write_parameters(folder / f"{name}.yaml", values)
+                arguments = ["--ros-args", "--params-file", str(file), "-r", f"__ns:={self._namespace}"]
+                process = NodeProcess(name, [*arguments, "-r", f"/clock:={self._namespace}/clock"])
+                self.processes.append(stack.enter_context(process))
+            self._stack = stack.pop_all()
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self._stack.close()
+
+    def await_ready(self) -> None:
+        """Wait until all are configured; raises `RneDynamicsError` if one ends."""
+        def ready() -> bool:
+            for process in self.processes:
+                if process.module not in self.ready and "ready: " in process.output():
+                    self.ready[process.module] = time.monotonic() - self._began
+            return len(self.ready) == len(self.processes)
+
+        wait_until(ready, START_PATIENCE, "both processes to be ready", self.processes)
+
+    def end(self) -> None:
+        """Stop the nodes as a user would; raises `RneDynamicsError` if one does not end cleanly."""
+        for process in reversed(self.processes):
+            if process.stop() != 0:
+                raise RneDynamicsError(f"the {process.module} process has not ended cleanly:\n{process.output()}")
+
+
+def write_parameters(file: Path, parameters: Mapping[str, Any]) -> Path:
+    """Write a parameter file for any node; returns its path."""
+    file.write_text(yaml.safe_dump({"/**": {"ros__parameters": dict(parameters)}}), encoding="utf-8")
+    return file
+
+
+def names_and_values(joints: Sequence[str], values: Array) -> dict[str, float]:
+    """Values by joint, as parameter files have them."""
+    return dict(zip(joints, values.tolist(), strict=True))

@@ -1,0 +1,365 @@
+"""Nodes that run: found and listened to by a command; the robot of a running controller."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import rclpy
+from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus
+from rcl_interfaces.srv import GetParameters
+from rclpy.executors import SingleThreadedExecutor
+from rclpy.node import Node, NodeNameNonExistentError
+from rclpy.parameter import parameter_value_to_python
+from sensor_msgs.msg import JointState
+from std_msgs.msg import String
+from std_srvs.srv import Trigger
+
+from rne_dynamics.errors import ArgumentError, ControlError, RneDynamicsError
+from rne_dynamics.model.inertia import Array
+from rne_dynamics.model.mechanism import RigidRobot
+from rne_dynamics.ros.messages.answers import LOOP
+from rne_dynamics.ros.messages.qos import LATCHED, NEWEST
+from rne_dynamics.ros.node.command_line import own_context
+from rne_dynamics.ros.node.robot import load_robot
+from rne_dynamics.ros.parameters.common import smaller_limit
+
+#: Longest search, s.
+DISCOVERY = 8.0
+#: Time without a change of the graph after which no further node is expected, s: DDS announces a process every 3 s, and
+#: the four processes of two arms were seen to be discovered over 3.4 s.
+QUIET = 3.2
+#: A service may receive a request before it discovers the client; its answer is lost then. Attempts, and s for each.
+ATTEMPTS, ANSWER = 4, 1.0
+TRIGGER, JOINT_STATE = "std_srvs/srv/Trigger", "sensor_msgs/msg/JointState"
+EFFORTS = ("std_msgs/msg/Float64MultiArray", "control_msgs/msg/JointCommand")
+TRAJECTORY = "trajectory_msgs/msg/JointTrajectory"
+
+
+class RunningNode:
+    """One node, with what it has published so far.
+
+    Parameters
+    ----------
+    name
+        Its full name.
+    kind
+        "controller", "gate" or "simulator".
+    """
+
+    def __init__(self, name: str, kind: str) -> None:
+        self.name, self.kind = name, kind
+        #: On ~/state; empty before the first message, and of a simulator.
+        self.mode = ""
+        #: Last status on /diagnostics, and its values.
+        self.status: DiagnosticStatus | None = None
+        self.values: dict[str, str] = {}
+        #: Topic of its joint states, the last one, and when it came by the steady clock, s.
+        self.topic = ""
+        self.joints: JointState | None = None
+        self.received_at = 0.0
+        #: Its age when messages were last received, s; None before the first one. A later pause of this process does
+        #: not count.
+        self.age: float | None = None
+        #: Whether it follows trajectories.
+        self.tracks = False
+
+    @property
+    def namespace(self) -> str:
+        """Its namespace, / for the root."""
+        return self.name.rpartition("/")[0] or "/"
+
+    def note_age(self, now: float) -> None:
+        """Note how old the last joint state is, after messages were received."""
+        self.age = now - self.received_at if self.joints is not None else None
+
+
+class Request:
+    """A request that is sent again until a response comes, at most `ATTEMPTS` times.
+
+    Parameters
+    ----------
+    client
+        Of the service.
+    request
+        May be served more than once.
+    """
+
+    LONGEST = (ATTEMPTS + 1) * ANSWER
+
+    def __init__(self, client: Any, request: Any) -> None:
+        self._client, self._request = client, request
+        self._futures: list[Any] = []
+        self._again_at, self._give_up_at = 0.0, time.monotonic() + self.LONGEST
+        self.over()
+
+    @property
+    def response(self) -> Any | None:
+        """The response; None before there is one."""
+        return next((future.result() for future in self._futures if future.done()), None)
+
+    def over(self) -> bool:
+        """Whether there is a response, or none will come; sends the request again when that is due."""
+        now = time.monotonic()
+        if self.response is not None or now >= self._give_up_at:
+            return True
+        if now >= self._again_at and len(self._futures) < ATTEMPTS and self._client.service_is_ready():
+            self._futures.append(self._client.call_async(self._request))
+            self._again_at = now + ANSWER
+        return False
+
+
+class RunningNodes:
+    """The nodes that are found; a context that ends the listening."""
+
+    def __init__(self) -> None:
+        self._context = own_context()
+        self._node: Node = rclpy.create_node("rne", context=self._context, start_parameter_services=False)
+        self._executor = SingleThreadedExecutor(context=self._context)
+        self._executor.add_node(self._node)
+        #: Those that run now, and all that were found.
+        self.by_name: dict[str, RunningNode] = {}
+        self.known: dict[str, RunningNode] = {}
+        self._clients: dict[str, Any] = {}
+        self._graph: frozenset[object] = frozenset()
+        self._changed_at = time.monotonic()
+        self._node.create_subscription(DiagnosticArray, "/diagnostics", self._on_diagnostics, 20)
+
+    def __enter__(self) -> RunningNodes:
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self._executor.shutdown()
+        self._node.destroy_node()
+        rclpy.try_shutdown(context=self._context)
+
+    # -- what runs ----------------------------------------------------------------------------------------------------
+
+    def of(self, kind: str) -> list[RunningNode]:
+        """The nodes of one kind that are known, by name."""
+        return [node for _, node in sorted(self.by_name.items()) if node.kind == kind]
+
+    def look(self) -> None:
+        """Listen to nodes that have come; forget those that have gone."""
+        services, names = dict(self._node.get_service_names_and_types()), self._node.get_node_names_and_namespaces()
+        graph: frozenset[object] = frozenset((*services, *names))
+        if graph != self._graph:
+            self._graph, self._changed_at = graph, time.monotonic()
+        triggers = {name for name, kinds in services.items() if TRIGGER in kinds}
+        found = {name.removesuffix("/stop"): "controller" for name in triggers
+                 if name.endswith("/stop") and name.removesuffix("stop") + "recover" in triggers}
+        found |= {name.removesuffix("/step"): "simulator" for name in triggers
+                  if name.endswith("/step") and name.removesuffix("step") + "pause" in services}
+        for name in self.by_name.keys() - found.keys():
+            del self.by_name[name]
+        for name, kind in found.items():
+            if name not in self.by_name:
+                self._listen(name, kind)
+            self._follow(self.by_name[name])
+
+    @property
+    def complete(self) -> bool:
+        """Whether nodes are found, and nothing of any node has been discovered for a while since."""
+        return bool(self.by_name) and time.monotonic() - self._changed_at > QUIET
+
+    def find(self, wanted: str | None, seconds: float = DISCOVERY) -> None:
+        """Look until there is the `wanted` node, or a controller where all are found."""
+        deadline = time.monotonic() + seconds
+        while time.monotonic() < deadline:
+            self.spin(0.05)
+            self.look()
+            if wanted in self.by_name or (wanted is None and self.complete and self.of("controller")):
+                return
+
+    def controller(self, wanted: str | None) -> RunningNode:
+        """The controller to command.
+
+        Raises
+        ------
+        ControlError
+            None runs, or not the one that is wanted.
+        ArgumentError
+            None is named and several run.
+        """
+        self.find(wanted)
+        controllers = self.of("controller")
+        names = ", ".join(node.name for node in controllers) or "none"
+        if wanted is not None:
+            found = self.by_name.get(wanted)
+            if found is None or found.kind != "controller":
+                raise ControlError(f"no controller {wanted} answers; running controllers: {names}")
+            return found
+        if not controllers:
+            raise ControlError(
+                "no controller runs in this ROS domain; start one, or set ROS_DOMAIN_ID to the domain of the arm"
+            )
+        if len(controllers) > 1:
+            raise ArgumentError(f"{len(controllers)} controllers run; choose one by --node: {names}")
+        return controllers[0]
+
+    # -- messages -----------------------------------------------------------------------------------------------------
+
+    def spin(self, seconds: float, until: Callable[[], object] = lambda: False) -> bool:
+        """Receive for so long, or until a condition holds; whether it does."""
+        deadline = time.monotonic() + seconds
+        while True:
+            now = time.monotonic()
+            for node in self.known.values():
+                node.note_age(now)
+            if until():
+                return True
+            if now >= deadline:
+                return False
+            self._executor.spin_once(timeout_sec=min(deadline - now, 0.05))
+
+    def ask(self, kind: type, name: str, request: Any) -> Request:
+        """Send a request to a service; does not wait."""
+        if name not in self._clients:
+            self._clients[name] = self._node.create_client(kind, name)
+        return Request(self._clients[name], request)
+
+    def call(self, kind: type, name: str, request: Any) -> Any | None:
+        """Call a service; its response, None if there is no answer."""
+        asked = self.ask(kind, name, request)
+        self.spin(Request.LONGEST, asked.over)
+        return asked.response
+
+    def trigger(self, node: RunningNode, service: str) -> Request:
+        """Send a request to a Trigger service of a node; does not wait."""
+        return self.ask(Trigger, f"{node.name}/{service}", Trigger.Request())
+
+    def await_interfaces(self, node: RunningNode, seconds: float = DISCOVERY) -> None:
+        """Wait until state, joint states and trajectories of a controller are discovered, as far as it has them."""
+        def known() -> bool:
+            self.look()
+            return bool(node.mode and node.topic and node.tracks)
+
+        self.spin(seconds, known)
+
+    def latched_text(self, topic: str, seconds: float) -> str:
+        """The text on a latched topic; empty if none comes."""
+        texts: list[String] = []
+        subscription = self._node.create_subscription(String, topic, texts.append, LATCHED)
+        self.spin(seconds, lambda: texts)
+        self._node.destroy_subscription(subscription)
+        return texts[-1].data if texts else ""
+
+    def _listen(self, name: str, kind: str) -> None:
+        node = self.by_name[name] = self.known[name] = RunningNode(name, kind)
+        if kind == "simulator":
+            return
+
+        def on_mode(message: String) -> None:
+            node.mode = message.data
+
+        self._node.create_subscription(String, f"{name}/state", on_mode, LATCHED)
+
+    def _follow(self, node: RunningNode) -> None:
+        """Listen to the joint states that a node receives, once they are known."""
+        if node.kind == "simulator" or (node.topic and node.tracks):
+            return
+        namespace, _, own = node.name.rpartition("/")
+        taken = self._subscriptions(own, namespace)
+        node.tracks = TRAJECTORY in taken.get(f"{node.name}/joint_trajectory", ())
+        if any(set(kinds) & set(EFFORTS) for kinds in taken.values()):
+            node.kind = "gate"  # controllers publish efforts, gates receive them too
+        if node.topic:
+            return
+        for reader in (f"{own}{LOOP}", own):
+            for topic, kinds in self._subscriptions(reader, namespace).items():
+                if JOINT_STATE in kinds and topic != f"{node.name}/setpoints":
+                    node.topic = topic
+
+        def on_joints(message: JointState) -> None:
+            node.joints, node.received_at = message, time.monotonic()
+
+        if node.topic:
+            self._node.create_subscription(JointState, node.topic, on_joints, NEWEST)
+
+    def _subscriptions(self, name: str, namespace: str) -> dict[str, list[str]]:
+        """Topics that a node subscribes to, with their types; none if it is not discovered yet."""
+        try:
+            return dict(self._node.get_subscriber_names_and_types_by_node(name, namespace or "/"))
+        except NodeNameNonExistentError:
+            return {}
+
+    def _on_diagnostics(self, message: DiagnosticArray) -> None:
+        for status in message.status:
+            node = self.by_name.get(status.name)
+            if node is not None:
+                node.status, node.values = status, {v.key: v.value for v in status.values}
+
+
+# -- the robot of a running controller, and its limits, read from the controller's parameters --------------------------
+
+
+#: Longest wait for a description on its topic, s.
+DESCRIPTION = 3.0
+
+
+@dataclass(frozen=True, eq=False)
+class RunningModel:
+    """What a controller controls."""
+
+    #: The model, without payload.
+    robot: RigidRobot
+    #: The parameters that describe it to another node.
+    parameters: dict[str, Any]
+    #: Limits in force, infinite for none; (n,), rad or m, rad/s or m/s, N·m or N.
+    lower: Array
+    upper: Array
+    velocity: Array
+    effort: Array
+
+    @property
+    def home(self) -> Array:
+        """The zero position, or the nearest one inside the limits; of a mechanism its posture; (n,)."""
+        return np.clip(self.robot.neutral, self.lower, self.upper)
+
+
+def read_model(nodes: RunningNodes, controller: RunningNode) -> RunningModel:
+    """The model of a controller.
+
+    Raises
+    ------
+    ControlError
+        The controller does not answer, or its description cannot be read here.
+    """
+    model, description, joints, gravity = _parameters(nodes, controller, "model", "robot_description", "joints",
+                                                      "gravity")
+    if not (model or description):
+        topic = f"{controller.namespace.rstrip('/')}/robot_description"
+        description = nodes.latched_text(topic, DESCRIPTION)
+        if not description:
+            raise ControlError(
+                f"the description of {controller.name} is not known: its parameters name none, and nothing comes on "
+                f"{topic}"
+            )
+    try:
+        robot = load_robot(model or "", description or "", tuple(joints or ()), tuple(gravity or ())).robot.rigid
+    except RneDynamicsError as error:
+        raise ControlError(
+            f"the description of {controller.name} cannot be read here: {error}. If it is a relative path, go to the "
+            "folder in which the controller was started"
+        ) from None
+    margin, velocity, effort = (
+        np.array(_parameters(nodes, controller, *(f"limits.{name}.{key}" for name in robot.joint_names)), dtype=float)
+        for key in ("position_margin", "velocity", "effort")
+    )
+    named = {"model": model} if model else {"robot_description": description}
+    return RunningModel(
+        robot, {**named, "joints": list(robot.joint_names)}, robot.lower + margin, robot.upper - margin,
+        smaller_limit(velocity, robot.velocity_limit), smaller_limit(effort, robot.effort_limit),
+    )
+
+
+def _parameters(nodes: RunningNodes, controller: RunningNode, *names: str) -> list[Any]:
+    """Values of parameters, in their order."""
+    request = GetParameters.Request(names=list(names))
+    response = nodes.call(GetParameters, f"{controller.name}/get_parameters", request)
+    if response is None or len(response.values) != len(names):
+        raise ControlError(f"{controller.name} does not answer for its parameters ({names[0]}, …)")
+    return [parameter_value_to_python(value) for value in response.values]

@@ -1,0 +1,42 @@
+"""One motion of a running controller for `rne send`: the node `move` with the controller's own model and limits."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from rclpy.parameter import Parameter as RosParameter
+
+from rne_dynamics.ros.move import MoveNode, Say
+from rne_dynamics.ros.node.process import StopSignal, run
+from rne_dynamics.ros.sessions.running_nodes import RunningModel, RunningNode
+
+
+def send(
+    controller: RunningNode, model: RunningModel, goal: Mapping[str, float], options: Mapping[str, Any], say: Say
+) -> int:
+    """Move the arm; 0 if it has arrived. After SIGINT or SIGTERM, KeyboardInterrupt once the arm is at rest.
+
+    Parameters
+    ----------
+    controller, model
+        Who moves it.
+    goal
+        Positions by joint, rad or m; other joints stay.
+    options
+        Parameters of the node `move`: duration, velocity_scale, tolerance, timeout.
+    say
+        Reports.
+    """
+    values = {
+        **model.parameters, **options, "controller": controller.name, "goal": [float(x) for x in goal.values()],
+        "goal_joints": list(goal),
+    }
+    overrides = [RosParameter(name, value=value) for name, value in values.items()]
+    arguments = ["--ros-args", "-r", f"__ns:={controller.namespace}", "-r", f"joint_states:={controller.topic}",
+                 "--log-level", "warn"]
+    signals = StopSignal(restored=True)
+    code = run(lambda: MoveNode(overrides, say, model.velocity), arguments, signals)
+    if signals.requested:
+        raise KeyboardInterrupt
+    return code
