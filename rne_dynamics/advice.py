@@ -34,12 +34,7 @@ def install(wheel: str, debian: str) -> str:
 
     Debian and Ubuntu (from 23.04) refuse pip outside virtual environments; apt installs for the system's Python only.
 
-    Parameters
-    ----------
-    wheel
-        Its requirement specifier for pip.
-    debian
-        Its name in Debian and Ubuntu.
+    `wheel`: its requirement specifier for pip; `debian`: its name in Debian and Ubuntu.
     """
     managed = Path(sysconfig.get_path("stdlib")) / "EXTERNALLY-MANAGED"
     if sys.prefix == sys.base_prefix and managed.exists() and shutil.which("apt"):

@@ -27,16 +27,9 @@ Engine = Literal["straight_line", "general"]
 class BatchFunction:
     """What `bind_batch` returns: ``f(q, qd, qdd, out=None)``, with the arguments of its quantity.
 
-    Attributes
-    ----------
-    robot, quantity
-        What it computes, and of what.
-    shape
-        Of the output for one state.
-    engine
-        ``"straight_line"``, or ``"general"`` where that was asked for or this machine has nothing else.
-    threads
-        How many threads share a large batch.
+    Attributes: `robot`, `quantity`: what it computes, and of what; `shape`: of the output for one state; `engine`:
+    ``"straight_line"``, or ``"general"`` where that was asked for or this machine has nothing else; `threads`: how many
+    threads share a large batch.
     """
 
     def __init__(self, robot: RigidRobot, quantity: str, threads: int | None, engine: Engine) -> None:
@@ -73,25 +66,12 @@ class BatchFunction:
     def __call__(self, *arguments: ArrayLike, out: Array | None = None) -> Any:
         """The quantity for every row.
 
-        Parameters
-        ----------
-        arguments
-            Positions (B, nq), then velocity-like vectors (B, n), as the quantity takes them.
-        out
-            Filled and returned: C-contiguous float64, shape (B, …), apart from the arguments in memory.
-            A new array where not given. After an exception it holds anything.
-
-        Returns
-        -------
-        array or named tuple
-            The array (B, …); of derivatives, with shape (B, 3, n, n), its three parts by name, each (B, n, n).
-
-        Raises
-        ------
-        ArgumentError
-            A wrong number of arguments, wrong shapes, NaN or infinity, an `out` that cannot be filled.
-        SingularInertiaError
-            Forward dynamics of a state in which a joint moves no inertia.
+        `arguments`: positions (B, nq), then velocity-like vectors (B, n), as the quantity takes them. `out`: filled and
+        returned: C-contiguous float64, shape (B, …), apart from the arguments in memory. A new array where not given.
+        After an exception it holds anything. Returns array or named tuple: the array (B, …); of derivatives, with shape
+        (B, 3, n, n), its three parts by name, each (B, n, n). Raises ArgumentError: a wrong number of arguments, wrong
+        shapes, NaN or infinity, an `out` that cannot be filled; SingularInertiaError: forward dynamics of a state in
+        which a joint moves no inertia.
         """
         rows = self._rows(arguments)
         count = len(rows[0])

@@ -260,10 +260,7 @@ def forward_kinematics(robot: RigidRobot, q: ArrayLike) -> LinkPoses:
 def all_joints(robot: RigidRobot, q: ArrayLike) -> ArrayLike:
     """Positions of all joints of `robot.open_tree`: `q` of an open arm, those at which the loops of a mechanism close.
 
-    Raises
-    ------
-    ArgumentError, ModelError
-        Of a mechanism: as `closed_chain.assembly.assemble`.
+    Raises ArgumentError, ModelError: of a mechanism: as `closed_chain.assembly.assemble`.
     """
     return q if isinstance(robot, RobotModel) else assemble(as_mechanism(robot), q)
 
@@ -289,9 +286,6 @@ def closed(robot: AnyRobot) -> AnyRobot:
 def follower(robot: RigidRobot, posture: ArrayLike | None = None) -> Follower | None:
     """What follows all joints of a mechanism from state to state; `None` for an open arm, whose states have them all.
 
-    Parameters
-    ----------
-    robot, posture
-        As for `Follower`.
+    `robot`, `posture`: as for `Follower`.
     """
     return None if isinstance(robot, RobotModel) else Follower(as_mechanism(robot), posture)

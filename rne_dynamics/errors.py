@@ -69,10 +69,7 @@ class StateProblem(Enum):
 class StateError(ControlError):
     """A joint state that no effort may be computed from.
 
-    Attributes
-    ----------
-    problem : StateProblem
-        What is wrong with it; refusals are counted by it.
+    Attributes: `problem`: what is wrong with it; refusals are counted by it.
     """
 
     def __init__(self, message: str, problem: StateProblem) -> None:
@@ -102,16 +99,8 @@ class MissingDependencyError(RneDynamicsError):
 def unknown_name(kind: str, name: str, known: Iterable[str], owner: str) -> ModelError:
     """Error for a name that does not exist, with the nearest that do.
 
-    Parameters
-    ----------
-    kind
-        Kind of the named item, e.g. ``"joint"``.
-    name
-        The unknown name.
-    known
-        The names that exist.
-    owner
-        What has these names, e.g. ``"robot 'puma560'"``.
+    `kind`: kind of the named item, e.g. ``"joint"``. `name`: the unknown name. `known`: the names that exist. `owner`:
+    what has these names, e.g. ``"robot 'puma560'"``.
     """
     return ModelError(unknown(kind, name, known, owner))
 

@@ -87,12 +87,8 @@ def limited_lines(file: IO[str]) -> Iterator[str]:
 def read_arrays(path: str | Path) -> dict[str, npt.NDArray[Any]]:
     """The arrays of an ``.npz`` file by name, none of objects.
 
-    Raises
-    ------
-    OSError
-        Not readable, no regular file, or more than `MOST_ARRAYS` bytes unpacked.
-    ValueError
-        No archive of plain arrays, as NumPy writes them; an array whose shape does not agree with its size.
+    Raises OSError: not readable, no regular file, or more than `MOST_ARRAYS` bytes unpacked. ValueError: no archive of
+    plain arrays, as NumPy writes them; an array whose shape does not agree with its size.
     """
     check_regular(path)
     try:

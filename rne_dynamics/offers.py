@@ -23,27 +23,18 @@ if TYPE_CHECKING:  # with LLVM
 
 
 class Offer(NamedTuple):
-    """A quantity of one robot.
+    """A quantity of one robot."""
 
-    Parameters
-    ----------
-    inputs, options
-        Names of its vectors, and the options that it has: ``"base_motion"``, ``"link"``.
-    plain
-        Its checked function of the vectors.
-    code
-        Its machine code for a base at rest, None, or of a motion (12,); None where there is none.
-    general
-        ``general(base, otherwise, name=…, doc=…)``: ``f(*inputs, out=None)`` without machine code.
-    finished
-        What makes the function for users of one that fills or makes the output as machine code has it.
-    """
-
+    #: Names of its vectors, and the options that it has: ``"base_motion"``, ``"link"``.
     inputs: tuple[str, ...]
     options: tuple[str, ...]
+    #: Its checked function of the vectors.
     plain: Function
+    #: Its machine code for a base at rest, None, or of a motion (12,); None where there is none.
     code: Callable[[Array | None], StateCode | None]
+    #: ``general(base, otherwise, name=…, doc=…)``: ``f(*inputs, out=None)`` without machine code.
     general: Callable[..., Function]
+    #: What makes the function for users of one that fills or makes the output as machine code has it.
     finished: Callable[[Function], Function]
 
 
@@ -52,10 +43,7 @@ def offered(
 ) -> tuple[Offer, Array | None]:
     """A quantity with these options, and the base's motion (12,), if there is one; `asking` is who wants it.
 
-    Raises
-    ------
-    ArgumentError, ModelError
-        As `bind` and `c_function`.
+    Raises ArgumentError, ModelError: as `bind` and `c_function`.
     """
     check_loaded(robot)
     kind, offers_of = _KINDS[robot.kind]

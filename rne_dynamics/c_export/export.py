@@ -25,23 +25,15 @@ from rne_dynamics.straight_line.trace import Program, trace
 
 @dataclass(frozen=True)
 class CExport:
-    """What `to_c` returns.
+    """What `to_c` returns."""
 
-    Parameters
-    ----------
-    prefix
-        What all identifiers begin with.
-    precision
-        ``"double"`` or ``"float"``.
-    functions
-        The functions.
-    files
-        The texts by file name.
-    """
-
+    #: What all identifiers begin with.
     prefix: str
+    #: ``"double"`` or ``"float"``.
     precision: str
+    #: The functions.
     functions: tuple[Function, ...]
+    #: The texts by file name.
     files: dict[str, str]
 
 

@@ -34,24 +34,16 @@ _WIDTH = 116
 
 @dataclass(frozen=True)
 class Function:
-    """A function of the export.
+    """A function of the export."""
 
-    Parameters
-    ----------
-    name
-        In C.
-    quantity, link
-        What it computes; `link` is empty if the quantity is not of a link.
-    inputs
-        Names of its input arrays.
-    program
-        Its operations.
-    """
-
+    #: In C.
     name: str
+    #: What it computes; `link` is empty if the quantity is not of a link.
     quantity: str
     link: str
+    #: Names of its input arrays.
     inputs: tuple[str, ...]
+    #: Its operations.
     program: Program
 
     @property

@@ -20,34 +20,21 @@ SHARED = "shared"
 
 
 class Parts(NamedTuple):
-    """Statements in parts.
+    """Statements in parts."""
 
-    Parameters
-    ----------
-    bodies
-        Lines of each part.
-    places
-        Where the shared array has the values that are needed after the last part, by name.
-    size
-        Length of the shared array.
-    """
-
+    #: Lines of each part.
     bodies: list[list[str]]
+    #: Where the shared array has the values that are needed after the last part, by name.
     places: dict[str, int]
+    #: Length of the shared array.
     size: int
 
 
 def in_parts(statements: Sequence[Statement], kept: Sequence[str], precision: Precision) -> Parts:
     """Divide statements into parts.
 
-    Parameters
-    ----------
-    statements
-        In order.
-    kept
-        Names of the values that are needed after the last part: the first places of the shared array, in this order.
-    precision
-        The type of all values.
+    `statements`: in order; `kept`: names of the values that are needed after the last part: the first places of the
+    shared array, in this order; `precision`: the type of all values.
     """
     parts = _divided(statements)
     last = {name: k for k, part in enumerate(parts) for one in part for name in one.uses}

@@ -16,20 +16,13 @@ from rne_dynamics.straight_line.graph import Graph
 
 
 class Precision(NamedTuple):
-    """A floating-point type of C.
+    """A floating-point type of C."""
 
-    Parameters
-    ----------
-    type
-        Its name.
-    suffix
-        Of its constants and mathematical functions.
-    coarser
-        Its round-off over that of doubles.
-    """
-
+    #: Its name.
     type: str
+    #: Of its constants and mathematical functions.
     suffix: str
+    #: Its round-off over that of doubles.
     coarser: float
 
     def constant(self, value: float) -> str:
@@ -57,23 +50,15 @@ _CALLS = {"sqrt": "sqrt", "sin": "sin", "cos": "cos", "abs": "fabs"}
 
 
 class Statement(NamedTuple):
-    """A constant of C.
+    """A constant of C."""
 
-    Parameters
-    ----------
-    name
-        Its name.
-    text
-        The expression.
-    uses
-        Names of the constants in the expression.
-    operations
-        How many operations the expression has.
-    """
-
+    #: Its name.
     name: str
+    #: The expression.
     text: str
+    #: Names of the constants in the expression.
     uses: tuple[str, ...]
+    #: How many operations the expression has.
     operations: int
 
 
@@ -91,26 +76,11 @@ class _Expression(NamedTuple):
 class Statements:
     """The statements that compute nodes of a graph.
 
-    Parameters
-    ----------
-    graph
-        The operations.
-    inputs
-        Expressions of the inputs, by number.
-    wanted
-        Nodes that are needed by name.
-    precision
-        The type of all values.
-    known
-        Expressions of nodes that are computed elsewhere. None by default.
-    margins
-        Pairs of nodes whose differences are the constants m0, m1, …, computed as early as possible, which keeps fewer
-        values alive. The second node is a round-off of doubles and becomes one of this precision.
-
-    Attributes
-    ----------
-    all
-        The statements, in order.
+    `graph`: the operations. `inputs`: expressions of the inputs, by number. `wanted`: nodes that are needed by name.
+    `precision`: the type of all values. `known`: expressions of nodes that are computed elsewhere. None by default.
+    `margins`: pairs of nodes whose differences are the constants m0, m1, …, computed as early as possible, which keeps
+    fewer values alive. The second node is a round-off of doubles and becomes one of this precision. Attributes: `all`:
+    the statements, in order.
     """
 
     def __init__(

@@ -62,12 +62,8 @@ def plan_moves(
     weak for these moves, and the run shows it. A `velocity_limit`, (n,), is used instead of the robot's, and a
     `margin`, rad or m, stays free at both ends of the range if it is larger than `MARGIN`.
 
-    Raises
-    ------
-    ArgumentError
-        A time that is not above 0.
-    ModelError
-        A robot without driven joints, or with efforts too small to hold it against gravity.
+    Raises ArgumentError: a time that is not above 0; ModelError: a robot without driven joints, or with efforts too
+    small to hold it against gravity.
     """
     if not seconds > 0.0:
         raise ArgumentError(f"--seconds is {seconds}; it must be above 0")

@@ -22,28 +22,12 @@ from rne_dynamics.model.mechanism import Mechanism
 def assemble(mechanism: Mechanism, q: ArrayLike, *, start: Start = None) -> Array:
     """Positions of all joints of the tree for given actuated ones, every loop closed to round-off.
 
-    Parameters
-    ----------
-    mechanism
-        The mechanism.
-    q
-        Positions of the actuated joints, rad or m, shape (…, n).
-    start
-        The posture whose branch is kept: positions of all joints of the tree, shape (…, tree n). By default every row
-        starts from the mechanism's posture. ``"previous"``: every row starts from the one before, for the rows of
-        a trajectory; about ten times faster.
-
-    Returns
-    -------
-    ndarray
-        Positions in the order of `mechanism.robot.joint_names`, shape (…, tree n).
-
-    Raises
-    ------
-    AssemblyError
-        No posture closes the loops on this branch; names the loop with the largest closure error, and the error.
-    ArgumentError
-        Wrong shapes, NaN or infinity.
+    `q`: positions of the actuated joints, rad or m, shape (…, n). `start`: the posture whose branch is kept: positions
+    of all joints of the tree, shape (…, tree n). By default every row starts from the mechanism's posture.
+    ``"previous"``: every row starts from the one before, for the rows of a trajectory; about ten times faster. Returns
+    positions in the order of `mechanism.robot.joint_names`, shape (…, tree n). Raises AssemblyError: no posture closes
+    the loops on this branch; names the loop with the largest closure error, and the error. ArgumentError: wrong shapes,
+    NaN or infinity.
 
     Notes
     -----
@@ -57,10 +41,7 @@ def assemble(mechanism: Mechanism, q: ArrayLike, *, start: Start = None) -> Arra
 def assembled(mechanism: Mechanism) -> Mechanism:
     """The same mechanism with the loops of its posture closed to round-off, its actuated joints where they are.
 
-    Raises
-    ------
-    AssemblyError
-        The loops do not close near the posture.
+    Raises AssemblyError: the loops do not close near the posture.
     """
     start, _ = nearest_posture(mechanism, mechanism.posture)
     return mechanism.with_posture(assemble(mechanism, mechanism.neutral, start=start))

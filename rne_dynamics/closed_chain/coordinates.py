@@ -31,21 +31,14 @@ _ROUND_OFF = 5e-15
 
 @dataclass(frozen=True, eq=False)
 class MotionMap:
-    """How the tree's joints move with the actuated ones, at one posture or many.
+    """How the tree's joints move with the actuated ones, at one posture or many."""
 
-    Parameters
-    ----------
-    T
-        Velocities of all joints of the tree are T · velocities of the actuated ones; shape (…, tree n, n).
-    smallest
-        Distance to the nearest singular posture: the smallest singular value of K_p, lengths in units of
-        `length`; shape (…).
-    length
-        The mechanism's own length, m.
-    """
-
+    #: Velocities of all joints of the tree are T · velocities of the actuated ones; shape (…, tree n, n).
     T: Array
+    #: Distance to the nearest singular posture: the smallest singular value of K_p, lengths in units of `length`; shape
+    #: (…).
     smallest: Array
+    #: The mechanism's own length, m.
     length: float
 
     @property
@@ -61,20 +54,9 @@ class MotionMap:
 def motion_map(mechanism: Mechanism, q_tree: ArrayLike) -> MotionMap:
     """How the tree's joints move with the actuated ones.
 
-    Parameters
-    ----------
-    mechanism
-        The mechanism.
-    q_tree
-        Positions of all joints of the tree, from `assemble`; shape (…, tree n).
-
-    Raises
-    ------
-    SingularPostureError
-        The actuated joints do not hold the others here (`MotionMap.smallest` below 1e-6): a singular posture, or a
-        mechanism with too few actuated joints.
-    ArgumentError
-        A wrong shape, NaN or infinity.
+    `q_tree`: positions of all joints of the tree, from `assemble`; shape (…, tree n). Raises SingularPostureError: the
+    actuated joints do not hold the others here (`MotionMap.smallest` below 1e-6): a singular posture, or a mechanism
+    with too few actuated joints; ArgumentError: a wrong shape, NaN or infinity.
 
     Notes
     -----

@@ -24,17 +24,8 @@ from rne_dynamics.model.mechanism import Mechanism
 class Follower:
     """Positions and velocities of all joints of a mechanism's tree, from those of the actuated ones.
 
-    Parameters
-    ----------
-    mechanism
-        The mechanism.
-    posture
-        Where following starts, all joints of the tree, shape (tree n,); the mechanism's own posture by default.
-
-    Raises
-    ------
-    ArgumentError
-        A posture of a wrong shape, or not finite.
+    `posture`: where following starts, all joints of the tree, shape (tree n,); the mechanism's own posture by default.
+    Raises ArgumentError: a posture of a wrong shape, or not finite.
     """
 
     def __init__(self, mechanism: Mechanism, posture: ArrayLike | None = None) -> None:
@@ -60,10 +51,8 @@ class Follower:
 
         `velocity` is that of all joints of the tree, (tree n,); `smallest` a lower bound of `MotionMap.smallest`.
 
-        Raises
-        ------
-        AssemblyError, SingularPostureError
-            The loops do not close there, or the actuated joints do not hold the mechanism. The posture stays.
+        Raises AssemblyError, SingularPostureError: the loops do not close there, or the actuated joints do not hold the
+        mechanism. The posture stays.
         """
         if not self._coordinates:
             self._start[0], self.velocity = nearest_state(self.mechanism, self._start[0], q, qd)

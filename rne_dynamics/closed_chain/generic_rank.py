@@ -26,24 +26,16 @@ assert MOMENT == MASS + 1  # as the regressor has them
 
 @dataclass(frozen=True)
 class GenericRank:
-    """Ranks of the constraints' Jacobian K at almost every posture.
+    """Ranks of the constraints' Jacobian K at almost every posture."""
 
-    Parameters
-    ----------
-    total
-        Independent constraints.
-    passive
-        Passive joints that the constraints determine once the actuated ones are given.
-    loose
-        Freedoms of the passive joints that neither loops nor actuated joints hold: idle ones, or missing motors.
-    idle
-        Those of them that move no mass centre, such as the spin of a rod between two ball joints: gravity does not act
-        on them, nor do the motors need to.
-    """
-
+    #: Independent constraints.
     total: int
+    #: Passive joints that the constraints determine once the actuated ones are given.
     passive: int
+    #: Freedoms of the passive joints that neither loops nor actuated joints hold: idle ones, or missing motors.
     loose: int
+    #: Those of them that move no mass centre, such as the spin of a rod between two ball joints: gravity does not act
+    #: on them, nor do the motors need to.
     idle: int
 
     @property

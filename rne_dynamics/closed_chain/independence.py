@@ -38,18 +38,12 @@ def scaled_jacobian(packed: Packed, work: Work) -> Array:
 
 
 class Combinations(NamedTuple):
-    """Combinations of the constraints, one a row, (…, constraints).
+    """Combinations of the constraints, one a row, (…, constraints)."""
 
-    Parameters
-    ----------
-    passive
-        What determines how the passive joints move: one for each, less their idle freedoms.
-    actuated
-        What is left when the passive joints have done all they can, for each relation that the actuated joints must
-        keep among themselves; none where they are independent.
-    """
-
+    #: What determines how the passive joints move: one for each, less their idle freedoms.
     passive: Array
+    #: What is left when the passive joints have done all they can, for each relation that the actuated joints must keep
+    #: among themselves; none where they are independent.
     actuated: Array
 
 

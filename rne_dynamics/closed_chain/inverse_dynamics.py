@@ -37,30 +37,21 @@ from rne_dynamics.model.mechanism import Mechanism
 
 @dataclass(frozen=True, eq=False)
 class ClosedInverse:
-    """Efforts of the actuated joints, and the forces at the cuts.
+    """Efforts of the actuated joints, and the forces at the cuts."""
 
-    Parameters
-    ----------
-    mechanism
-        The mechanism.
-    torque
-        Efforts of the actuated joints, N·m or N; shape (…, n).
-    q, qd, qdd
-        Motion of all joints of the tree, shape (…, tree n).
-    passive_torque
-        What the second recursion leaves for the passive joints, shape (…, passive), in the order of `passive_names`:
-        round-off, unless redundant constraints contradict each other.
-    cuts
-        Of every loop (force, moment) on B at B's origin, then B's placement (R, p), all in A's axes;
-        shape (…, loops, CUT_COLUMNS).
-    """
-
+    #: The mechanism.
     mechanism: Mechanism
+    #: Efforts of the actuated joints, N·m or N; shape (…, n).
     torque: Array
+    #: Motion of all joints of the tree, shape (…, tree n).
     q: Array
     qd: Array
     qdd: Array
+    #: What the second recursion leaves for the passive joints, shape (…, passive), in the order of `passive_names`:
+    #: round-off, unless redundant constraints contradict each other.
     passive_torque: Array
+    #: Of every loop (force, moment) on B at B's origin, then B's placement (R, p), all in A's axes; shape (…, loops,
+    #: CUT_COLUMNS).
     cuts: Array = field(repr=False)
     wrenches: Wrenches = field(repr=False)
     base_motion: BaseMotion | None = field(repr=False)
@@ -160,13 +151,8 @@ def closed_inverse_dynamics(
     freedoms: the efforts nearest to `Mechanism.preload` in the metric of `Mechanism.effort_weights`, by default the
     least in norm. Idle freedoms move as they must without effort.
 
-    Raises
-    ------
-    AssemblyError
-        A loop does not close there.
-    SingularPostureError
-        The actuated joints do not hold the others there, or are too few.
-    ArgumentError
-        With more actuated joints than freedoms: velocities or accelerations that the loops do not allow.
+    Raises AssemblyError: a loop does not close there; SingularPostureError: the actuated joints do not hold the others
+    there, or are too few; ArgumentError: with more actuated joints than freedoms: velocities or accelerations that the
+    loops do not allow.
     """
     return closed_inverse(mechanism, q, qd, qdd, wrenches=wrenches, base_motion=base_motion, start=start).torque

@@ -28,18 +28,10 @@ def closed_mass_matrix(
 ) -> Array:
     """The mass matrix of the actuated coordinates, symmetric and positive definite; shape (…, n, n).
 
-    Parameters
-    ----------
-    mechanism, q, start
-        As for `assemble`.
-    method
-        ``"composite"``: Tᵀ M T, the tree's M by composite rigid bodies. ``"columns"``: each column by inverse dynamics
-        with a unit acceleration, as document 002 has it; symmetric up to round-off only.
-
-    Raises
-    ------
-    AssemblyError, SingularPostureError, ModelError, ArgumentError
-        As for `closed_forward_dynamics`.
+    `mechanism`, `q`, `start`: as for `assemble`. `method`: ``"composite"``: Tᵀ M T, the tree's M by composite rigid
+    bodies. ``"columns"``: each column by inverse dynamics with a unit acceleration, as document 002 has it; symmetric
+    up to round-off only. Raises AssemblyError, SingularPostureError, ModelError, ArgumentError: as for
+    `closed_forward_dynamics`.
     """
     if method not in ("composite", "columns"):
         raise ArgumentError(f"method is {method!r}; it must be 'composite' or 'columns'")

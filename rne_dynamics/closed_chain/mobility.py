@@ -20,38 +20,26 @@ from rne_dynamics.model.mechanism import Mechanism
 
 @dataclass(frozen=True, eq=False)
 class Mobility:
-    """The freedoms of a mechanism at one posture.
+    """The freedoms of a mechanism at one posture."""
 
-    Parameters
-    ----------
-    joints
-        Joints of the open tree.
-    constraints
-        Directions blocked by all loops.
-    rank
-        Independent ones among them, at this posture.
-    passive_rank
-        Passive joints whose motion the constraints determine once the actuated ones are given.
-    passive, actuated
-        Numbers of passive and actuated joints.
-    distance
-        `MotionMap.smallest` at this posture, loose freedoms left out.
-    loose, idle
-        Freedoms that neither loops nor actuated joints hold at almost any posture, and those of them that are idle:
-        they move no mass centre, and need no motor.
-    gaps
-        Name, gap (m) and turn (rad) of every loop at this posture.
-    """
-
+    #: Joints of the open tree.
     joints: int
+    #: Directions blocked by all loops.
     constraints: int
+    #: Independent ones among them, at this posture.
     rank: int
+    #: Passive joints whose motion the constraints determine once the actuated ones are given.
     passive_rank: int
+    #: Numbers of passive and actuated joints.
     passive: int
     actuated: int
+    #: `MotionMap.smallest` at this posture, loose freedoms left out.
     distance: float
+    #: Freedoms that neither loops nor actuated joints hold at almost any posture, and those of them that are idle: they
+    #: move no mass centre, and need no motor.
     loose: int
     idle: int
+    #: Name, gap (m) and turn (rad) of every loop at this posture.
     gaps: tuple[tuple[str, float, float], ...]
 
     @property
@@ -88,17 +76,8 @@ class Mobility:
 def mobility(mechanism: Mechanism, q_tree: ArrayLike | None = None) -> Mobility:
     """Count the freedoms of a mechanism.
 
-    Parameters
-    ----------
-    mechanism
-        The mechanism.
-    q_tree
-        Positions of all joints of the tree, shape (tree n,); the mechanism's posture by default.
-
-    Raises
-    ------
-    ArgumentError
-        A wrong shape, NaN or infinity.
+    `q_tree`: positions of all joints of the tree, shape (tree n,); the mechanism's posture by default. Raises
+    ArgumentError: a wrong shape, NaN or infinity.
     """
     posture = mechanism.posture if q_tree is None else q_tree
     if np.ndim(posture) != 1:

@@ -26,33 +26,23 @@ from rne_dynamics.model.mechanism import Mechanism
 
 
 class MotorInertia(NamedTuple):
-    """Inertia at one posture, as the motors feel it.
+    """Inertia at one posture, as the motors feel it."""
 
-    Parameters
-    ----------
-    inverse
-        A, 1/(kg·m²) or 1/kg; symmetric, of the rank of the freedoms that are driven; shape (n, n).
-    held
-        What a joint feels pushed while the others are held: twice the kinetic energy at unit speed of the joint, in the
-        motion that is nearest to moving it alone, kg·m² or kg. The diagonal of the mass matrix where the joints are
-        independent; infinite for a joint that the loops hold still. Shape (n,).
-    moving
-        Projection of efforts on their part that moves the mechanism, shape (n, n): of all efforts that give the same
-        motion the least in the metric of `Mechanism.effort_weights`. What is left pulls motors against each other.
-    """
-
+    #: A, 1/(kg·m²) or 1/kg; symmetric, of the rank of the freedoms that are driven; shape (n, n).
     inverse: Array
+    #: What a joint feels pushed while the others are held: twice the kinetic energy at unit speed of the joint, in the
+    #: motion that is nearest to moving it alone, kg·m² or kg. The diagonal of the mass matrix where the joints are
+    #: independent; infinite for a joint that the loops hold still. Shape (n,).
     held: Array
+    #: Projection of efforts on their part that moves the mechanism, shape (n, n): of all efforts that give the same
+    #: motion the least in the metric of `Mechanism.effort_weights`. What is left pulls motors against each other.
     moving: Array
 
 
 def motor_inertia(mechanism: Mechanism, q_tree: Array) -> MotorInertia:
     """The inertia at a closed posture of all joints of the tree, (tree n,).
 
-    Raises
-    ------
-    SingularInertiaError
-        A motion that the loops allow moves no inertia.
+    Raises SingularInertiaError: a motion that the loops allow moves no inertia.
     """
     packed, n = pack(mechanism), mechanism.n
     T = null_space(mechanism, scaled_jacobian(packed, evaluated(packed, workspace(packed), q_tree)))

@@ -25,68 +25,47 @@ class Packed(NamedTuple):
     """A mechanism as the kernels take it; made by `pack`, never changed.
 
     Joints are meant by their place among the tree's coordinates.
-
-    Parameters
-    ----------
-    topology, parameters, loop_bodies, loop_frames
-        Of the `Mechanism` and its tree.
-    actuated
-        The mechanism's coordinates, shape (n,).
-    passive
-        The other joints in the clusters' order, then those no loop holds, shape (passive,).
-    drivers
-        For each cluster the places in `actuated` of those on its loops; joints on loops of several clusters repeat.
-    constraints
-        The constraints in the clusters' order, shape (constraints,).
-    clusters
-        Where each cluster's passive joints, drivers and constraints begin, and at the end where the last one ends;
-        shape (clusters + 1, 3).
-    row_scale, column_scale
-        1 / length for blocked translations, shape (constraints,); length for prismatic joints, shape (tree n,); else 1.
-    length
-        The mechanism's own length, m: the longest way between two joints of a loop.
-    round_off
-        What is left of a residual, in units of `length`, where only round-off is.
-    width
-        Passive and actuated joints of the largest cluster.
     """
 
+    #: Of the `Mechanism` and its tree.
     topology: NDArray[np.int64]
     parameters: Array
     loop_bodies: NDArray[np.int64]
     loop_frames: Array
+    #: The mechanism's coordinates, shape (n,).
     actuated: NDArray[np.int64]
+    #: The other joints in the clusters' order, then those no loop holds, shape (passive,).
     passive: NDArray[np.int64]
+    #: For each cluster the places in `actuated` of those on its loops; joints on loops of several clusters repeat.
     drivers: NDArray[np.int64]
+    #: The constraints in the clusters' order, shape (constraints,).
     constraints: NDArray[np.int64]
+    #: Where each cluster's passive joints, drivers and constraints begin, and at the end where the last one ends; shape
+    #: (clusters + 1, 3).
     clusters: NDArray[np.int64]
+    #: 1 / length for blocked translations, shape (constraints,); length for prismatic joints, shape (tree n,); else 1.
     row_scale: Array
     column_scale: Array
+    #: The mechanism's own length, m: the longest way between two joints of a loop.
     length: float
+    #: What is left of a residual, in units of `length`, where only round-off is.
     round_off: float
+    #: Passive and actuated joints of the largest cluster.
     width: int
 
 
 class Work(NamedTuple):
-    """Constraints of a posture and their factored blocks: what `assemble_kernel` leaves and others read.
+    """Constraints of a posture and their factored blocks: what `assemble_kernel` leaves and others read."""
 
-    Parameters
-    ----------
-    residual, drift
-        r, m or rad, and r̈ at q̈ = 0; shape (constraints,).
-    K
-        ṙ = K q̇; shape (constraints, tree n).
-    rows
-        The wrenches w_k at B's origin in world axes, force before moment, (constraints, 6); `constraints_kernel` fills
-        these four.
-    block, factors, pivots
-        The factored passive blocks, cluster under cluster, with the drivers' columns behind them.
-    """
-
+    #: r, m or rad, and r̈ at q̈ = 0; shape (constraints,).
     residual: Array
     drift: Array
+    #: ṙ = K q̇; shape (constraints, tree n).
     K: Array
+    #: The wrenches w_k at B's origin in world axes, force before moment, (constraints, 6); `constraints_kernel` fills
+    #: these four.
     rows: Array
+    #: The factored passive blocks, cluster under cluster, with the drivers' columns behind them.
     block: Array
     factors: Array
     pivots: NDArray[np.int64]

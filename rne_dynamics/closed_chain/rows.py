@@ -40,56 +40,38 @@ INVERSE = 3  # acceleration, force, tau, cuts; instead of M and bias
 
 
 class Rows(NamedTuple):
-    """Results for B states of a mechanism.
+    """Results for B states of a mechanism."""
 
-    Parameters
-    ----------
-    postures, velocity, acceleration
-        Of all joints of the tree, (B, tree n).
-    T, smallest
-        Motion maps (B, tree n, n) and the lower bounds of how far from singular they are (B,).
-    M, bias
-        (B, n, n), (B, n).
-    force
-        The constraints' forces, (B, constraints).
-    tau
-        Efforts of the tree's joints, (B, tree n): with the forces at the cuts; passive ones are round-off then.
-    cuts
-        (B, loops, CUT_COLUMNS), see cuts.py.
-    """
-
+    #: Of all joints of the tree, (B, tree n).
     postures: Array
     velocity: Array
     acceleration: Array
+    #: Motion maps (B, tree n, n) and the lower bounds of how far from singular they are (B,).
     T: Array
     smallest: Array
+    #: (B, n, n), (B, n).
     M: Array
     bias: Array
+    #: The constraints' forces, (B, constraints).
     force: Array
+    #: Efforts of the tree's joints, (B, tree n): with the forces at the cuts; passive ones are round-off then.
     tau: Array
+    #: (B, loops, CUT_COLUMNS), see cuts.py.
     cuts: Array
 
 
 class States(NamedTuple):
-    """B states of a mechanism, as `rows_kernel` takes them.
+    """B states of a mechanism, as `rows_kernel` takes them."""
 
-    Parameters
-    ----------
-    starts
-        Postures from which assembly starts, (1 or B, tree n).
-    base
-        Base motions as `BaseMotion.packed` gives them, (1 or B, 12).
-    q, qd, qdd
-        Positions, velocities and accelerations of the actuated joints, (B, n).
-    wrenches
-        External loads, (1 or B, bodies, 6); (1, 0, 6) for none.
-    """
-
+    #: Postures from which assembly starts, (1 or B, tree n).
     starts: Array
+    #: Base motions as `BaseMotion.packed` gives them, (1 or B, 12).
     base: Array
+    #: Positions, velocities and accelerations of the actuated joints, (B, n).
     q: Array
     qd: Array
     qdd: Array
+    #: External loads, (1 or B, bodies, 6); (1, 0, 6) for none.
     wrenches: Array
 
 
@@ -161,17 +143,9 @@ def run(
 ) -> Rows:
     """Do a task over checked rows; absent velocities and accelerations are zero, an absent base is at rest.
 
-    Parameters
-    ----------
-    postures
-        Postures of the tree that close, (B, tree n), q among them; else they are assembled from `start`.
-
-    Raises
-    ------
-    AssemblyError, SingularPostureError
-        A loop that does not close; actuated joints that do not hold the others.
-    ModelError
-        TERMS of a mechanism with more actuated joints than freedoms.
+    `postures`: postures of the tree that close, (B, tree n), q among them; else they are assembled from `start`. Raises
+    AssemblyError, SingularPostureError: a loop that does not close; actuated joints that do not hold the others.
+    ModelError: TERMS of a mechanism with more actuated joints than freedoms.
     """
     robot, rows, n = mechanism.robot, len(q), mechanism.n
     packed = pack(mechanism)

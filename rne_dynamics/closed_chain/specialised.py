@@ -73,14 +73,8 @@ def code_of(
 
     There is none for actuated joints that are no coordinates, and for a mechanism that is singular at its posture.
 
-    Parameters
-    ----------
-    mechanism, quantity
-        What to compute, and of what; without loads.
-    base
-        Motion of the base (12,), as `BaseMotion.packed`; at rest by default.
-    quick
-        As of `kept_code`.
+    `mechanism`, `quantity`: what to compute, and of what; without loads. `base`: motion of the base (12,), as
+    `BaseMotion.packed`; at rest by default. `quick`: as of `kept_code`.
     """
     if quantity not in WITH_CODE:
         return None

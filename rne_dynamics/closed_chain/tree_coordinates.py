@@ -52,31 +52,22 @@ _CORRECTIONS = 12
 
 
 class TreeWork(NamedTuple):
-    """The velocities that the loops allow at a state, and the metric; n joints of the tree.
+    """The velocities that the loops allow at a state, and the metric; n joints of the tree."""
 
-    Parameters
-    ----------
-    block, factors, pivots
-        K, lengths in the mechanism's own, factored with column pivoting; shapes (constraints, n), (n,), (n,). The last
-        n − rank pivots are independent.
-    T, MT, G
-        Null space of K in its first n − rank rows, these times M + `extra`, and T (M + `extra`) Tᵀ; shape (n, n).
-    M
-        The tree's mass matrix; (n, n).
-    extra
-        Added to the diagonal of M in the metric: implicit damping, or weights of joints that shall not move; (n,).
-    scale
-        `inertia_scale_kernel` at the state; (n,).
-    """
-
+    #: K, lengths in the mechanism's own, factored with column pivoting; shapes (constraints, n), (n,), (n,). The last n
+    #: − rank pivots are independent.
     block: Array
     factors: Array
     pivots: NDArray[np.int64]
+    #: Null space of K in its first n − rank rows, these times M + `extra`, and T (M + `extra`) Tᵀ; shape (n, n).
     T: Array
     MT: Array
     G: Array
+    #: The tree's mass matrix; (n, n).
     M: Array
+    #: Added to the diagonal of M in the metric: implicit damping, or weights of joints that shall not move; (n,).
     extra: Array
+    #: `inertia_scale_kernel` at the state; (n,).
     scale: Array
 
 

@@ -49,30 +49,11 @@ def tree_forward_dynamics(
 ) -> Array:
     """Accelerations of all joints of the tree that efforts of the actuated ones give, at any posture.
 
-    Parameters
-    ----------
-    mechanism
-        The mechanism; its actuated joints need not be coordinates.
-    q_tree, qd_tree
-        Positions and velocities of all joints of the tree, the loops closed; shape (…, tree n).
-    tau
-        Efforts of the actuated joints, N·m or N; shape (…, n).
-    wrenches, base_motion
-        As for `rne_dynamics.inverse_dynamics`.
-
-    Returns
-    -------
-    ndarray
-        Accelerations, rad/s² or m/s², shape (…, tree n).
-
-    Raises
-    ------
-    SingularInertiaError
-        A freedom that moves no inertia; names a joint that it moves.
-    ArgumentError
-        Wrong shapes, NaN or infinity.
-    ModelError
-        An unknown link in `wrenches`.
+    `mechanism`: the mechanism; its actuated joints need not be coordinates. `q_tree`, `qd_tree`: positions and
+    velocities of all joints of the tree, the loops closed; shape (…, tree n). `tau`: efforts of the actuated joints,
+    N·m or N; shape (…, n). `wrenches`, `base_motion`: as for `rne_dynamics.inverse_dynamics`. Returns accelerations,
+    rad/s² or m/s², shape (…, tree n). Raises SingularInertiaError: a freedom that moves no inertia; names a joint that
+    it moves. ArgumentError: wrong shapes, NaN or infinity. ModelError: an unknown link in `wrenches`.
     """
     efforts = as_floats("tau", tau)
     if efforts.ndim == 0 or efforts.shape[-1] != mechanism.n:

@@ -29,16 +29,9 @@ CHECKS = bool(os.environ.get("RNE_DYNAMICS_CHECK_INDICES"))
 class Arrays(Instructions):
     """What a function does with arrays.
 
-    Attributes
-    ----------
-    allocates
-        Whether it makes arrays, so that it takes an arena (`module.ARENA`).
-    place
-        Where in the source the function is being translated.
-    origins
-        By pointer: the registers of arguments that it may come from.
-    written
-        Registers of arguments through which the function writes to arrays.
+    Attributes: `allocates`: whether it makes arrays, so that it takes an arena (`module.ARENA`); `place`: where in the
+    source the function is being translated; `origins`: by pointer: the registers of arguments that it may come from;
+    `written`: registers of arguments through which the function writes to arrays.
     """
 
     allocates = False

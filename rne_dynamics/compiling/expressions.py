@@ -44,14 +44,7 @@ class Callees(Protocol):
 class Expressions(Variables):
     """What the expressions of a function give.
 
-    Parameters
-    ----------
-    module
-        Where the functions that it calls are.
-    function
-        The function.
-    assigned
-        How often each name is assigned to.
+    `module`: where the functions that it calls are; `assigned`: how often each name is assigned to.
     """
 
     def __init__(self, module: Callees, function: FunctionType, assigned: dict[str, int]) -> None:

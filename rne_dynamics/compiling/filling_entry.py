@@ -24,12 +24,7 @@ OUT = sys.intern("out")
 class FillingEntry(PythonEntry):
     """Writes the entry of a kernel that returns 0 where it has filled its last argument.
 
-    Parameters
-    ----------
-    function
-        The kernel.
-    first
-        How many of its arguments are in `self`.
+    `function`: the kernel; `first`: how many of its arguments are in `self`.
     """
 
     def __init__(self, function: Compiled, first: int) -> None:

@@ -27,10 +27,7 @@ _NAMED = (type, FunctionType, BuiltinFunctionType, np.ufunc)
 def fingerprint(function: Callable[..., Any]) -> str:
     """Hash, in hexadecimal, of a function and of all functions and constants that it reads, directly or through others.
 
-    Parameters
-    ----------
-    function
-        A Python function, or a kernel.
+    `function`: A Python function, or a kernel.
     """
     seen: set[FunctionType] = set()
     waiting = [_function_of(function)]

@@ -24,23 +24,15 @@ from rne_dynamics.errors import RneDynamicsError
 
 
 class Content(NamedTuple):
-    """What is kept of a kernel for kinds of arguments.
+    """What is kept of a kernel for kinds of arguments."""
 
-    Parameters
-    ----------
-    compiled
-        How other kernels call it.
-    objects
-        Python's objects that it compares with, by the names of symbols; NumPy's types by their text.
-    imported
-        Kernels that it calls apart, by the symbols of their cells: module, name and kinds.
-    code
-        Object code.
-    """
-
+    #: How other kernels call it.
     compiled: Compiled
+    #: Python's objects that it compares with, by the names of symbols; NumPy's types by their text.
     objects: Mapping[str, Any]
+    #: Kernels that it calls apart, by the symbols of their cells: module, name and kinds.
     imported: Mapping[str, tuple[str, str, tuple[Kind, ...]]]
+    #: Object code.
     code: bytes
 
 
@@ -56,21 +48,9 @@ class Loaded(NamedTuple):
 class Kernel:
     """A function that is compiled for each combination of kinds of arguments, and kept on disk.
 
-    Parameters
-    ----------
-    function
-        The function: of numbers, C-contiguous arrays, and tuples of them.
-    attributes
-        LLVM's, of the function as a part of others.
-    releases_lock
-        Whether other threads of Python run meanwhile.
-    rare
-        Whether it is to be compiled fast, and may run slowly.
-
-    Attributes
-    ----------
-    loaded
-        Its machine code in this process, by kinds of arguments.
+    `function`: the function: of numbers, C-contiguous arrays, and tuples of them; `attributes`: LLVM's, of the function
+    as a part of others; `releases_lock`: whether other threads of Python run meanwhile; `rare`: whether it is to be
+    compiled fast, and may run slowly. Attributes: `loaded`: its machine code in this process, by kinds of arguments.
     """
 
     _making: ClassVar[threading.RLock] = threading.RLock()

@@ -16,12 +16,8 @@ from rne_dynamics.compiling.translator import Translator
 class Module:
     """Collects the functions.
 
-    Attributes
-    ----------
-    declarations
-        What functions refer to.
-    imported
-        Kernels that it calls apart, by the symbols of their cells: module, name and kinds.
+    Attributes: `declarations`: what functions refer to; `imported`: kernels that it calls apart, by the symbols of
+    their cells: module, name and kinds.
     """
 
     def __init__(self) -> None:

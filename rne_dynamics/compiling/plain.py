@@ -18,14 +18,9 @@ _PACKAGE = __name__.partition(".")[0]
 class PlainKernels:
     """Converts kernels to plain Python functions, with all kernels and helpers that they call.
 
-    Parameters
-    ----------
-    functions
-        Replacements of ``sqrt``, ``sin``, ``cos`` of math and numpy, and of builtins (``min``), by name.
-    zeros
-        Replacement of ``np.empty`` and ``np.zeros`` of floats: shape to array.
-    instead
-        Replacements of helpers: by functions with the same arguments.
+    `functions`: replacements of ``sqrt``, ``sin``, ``cos`` of math and numpy, and of builtins (``min``), by name;
+    `zeros`: replacement of ``np.empty`` and ``np.zeros`` of floats: shape to array; `instead`: replacements of helpers:
+    by functions with the same arguments.
     """
 
     def __init__(

@@ -62,10 +62,7 @@ def distrusted_folder(folder: Path) -> str:
 def make_folder(folder: Path) -> None:
     """Create a folder and missing ones above it, writable by this user only, whatever the umask.
 
-    Raises
-    ------
-    OSError
-        It cannot be created.
+    Raises OSError: it cannot be created.
     """
     for place in (*reversed(folder.parents), folder):
         if not place.is_dir():
@@ -120,10 +117,7 @@ def warn_of(why: str) -> None:
 def write_whole(path: Path, payload: bytes) -> None:
     """Write a hash and the payload under another name, then rename, so that readers see the old file or the new one.
 
-    Raises
-    ------
-    OSError
-        The disk is full, or the folder cannot be written.
+    Raises OSError: the disk is full, or the folder cannot be written.
     """
     number, temporary = tempfile.mkstemp(dir=path.parent, suffix=".new")
     try:

@@ -40,19 +40,8 @@ _UNROLLED = 10
 class Translator(Expressions):
     """Translates one function for kinds of arguments.
 
-    Parameters
-    ----------
-    module
-        Where the functions that it calls are.
-    function
-        The function.
-    kinds
-        Of its arguments.
-
-    Attributes
-    ----------
-    returned
-        Kind of what it returns.
+    `module`: where the functions that it calls are; `kinds`: of its arguments. Attributes: `returned`: kind of what it
+    returns.
     """
 
     def __init__(self, module: Callees, function: FunctionType, kinds: Sequence[Kind]) -> None:

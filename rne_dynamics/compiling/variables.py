@@ -23,15 +23,8 @@ class JoinedError(Exception):
 class Variables(Arrays):
     """The variables of a function.
 
-    Parameters
-    ----------
-    assigned
-        How often each name is assigned to.
-
-    Attributes
-    ----------
-    scope
-        By name: variables, and values that do not change.
+    `assigned`: how often each name is assigned to. Attributes: `scope`: by name: variables, and values that do not
+    change.
     """
 
     def __init__(self, assigned: dict[str, int]) -> None:

@@ -37,18 +37,9 @@ class Departure(NamedTuple):
 def leaves(c: Array, degree: int, length: float, lower: float, upper: float, points: Array, found: Array) -> bool:
     """Whether one polynomial leaves its bounds; then `found` is the time since its begin, and the value there.
 
-    Parameters
-    ----------
-    c
-        Coefficients, lowest power first; shape (at least degree + 1,).
-    degree, length
-        How many powers count, and how long the piece is, s.
-    lower, upper
-        Bounds. What is not a number is outside.
-    points
-        Work memory, shape (HALVINGS + 2, DEGREE + 1).
-    found
-        Shape (2,).
+    `c`: coefficients, lowest power first; shape (at least degree + 1,). `degree`, `length`: how many powers count, and
+    how long the piece is, s. `lower`, `upper`: bounds. What is not a number is outside. `points`: work memory, shape
+    (HALVINGS + 2, DEGREE + 1). `found`: shape (2,).
     """
     power = 1.0
     for k in range(degree + 1):

@@ -30,25 +30,10 @@ def frozen_vector(
 ) -> Array:
     """A read-only joint vector from a number (the same for all joints) or n numbers; shape (n,).
 
-    Parameters
-    ----------
-    value, n
-        What was given, and how many joints there are.
-    what
-        Its name in messages.
-    lowest, highest
-        Allowed range, ends included.
-    finite
-        Whether infinity is refused too; NaN always is.
-    names
-        Joint names for messages.
-    error
-        Class of the error raised.
-
-    Raises
-    ------
-    ControlError
-        (or `error`) A wrong shape or a number that is not allowed; names the joint.
+    `value`, `n`: what was given, and how many joints there are. `what`: its name in messages. `lowest`, `highest`:
+    allowed range, ends included. `finite`: whether infinity is refused too; NaN always is. `names`: joint names for
+    messages. `error`: class of the error raised. Raises ControlError: (or `error`) A wrong shape or a number that is
+    not allowed; names the joint.
     """
     try:
         array = np.array(value, dtype=np.float64)

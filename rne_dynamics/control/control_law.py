@@ -68,19 +68,9 @@ class ControlLaw(Protocol):
 def check_law(law: Any, robot: Any, what: str, *, base_moves: bool = False) -> None:
     """Refuse an object that is no `ControlLaw` for a robot.
 
-    Parameters
-    ----------
-    law, robot
-        What was given, and the arm that it is to drive.
-    what
-        Name of the argument, for messages.
-    base_moves
-        Whether the law receives a base motion.
-
-    Raises
-    ------
-    ControlError
-        Names what is missing, or the arguments that `law` does not take, or the number of joints.
+    `law`, `robot`: what was given, and the arm that it is to drive; `what`: name of the argument, for messages;
+    `base_moves`: whether the law receives a base motion. Raises ControlError: names what is missing, or the arguments
+    that `law` does not take, or the number of joints.
     """
     kind = law.__name__ if isinstance(law, type) else type(law).__name__
     if isinstance(law, type):
@@ -114,10 +104,7 @@ def terms_of(
 ) -> TorqueTerms:
     """The law's efforts; `posture` and `base_motion` are passed only where there is one.
 
-    Raises
-    ------
-    ControlError
-        The law failed, or returned something else than five arrays (n,).
+    Raises ControlError: the law failed, or returned something else than five arrays (n,).
     """
     known: dict[str, Any] = {} if posture is None else {"posture": posture}
     if base_motion is not None:

@@ -53,17 +53,11 @@ _ENDLESS = np.pi
 
 @dataclass(frozen=True, eq=False)
 class PostureInertia:
-    """M⁻¹ in many postures of a robot.
+    """M⁻¹ in many postures of a robot."""
 
-    Parameters
-    ----------
-    postures
-        rad or m; shape (B, n).
-    inverse
-        M(q)⁻¹, rotor inertia included, 1/(kg·m²) or 1/kg; shape (B, n, n).
-    """
-
+    #: rad or m; shape (B, n).
     postures: Array
+    #: M(q)⁻¹, rotor inertia included, 1/(kg·m²) or 1/kg; shape (B, n, n).
     inverse: Array
 
     @property
@@ -76,10 +70,7 @@ class PostureInertia:
 def posture_inertia(robot: RigidRobot) -> PostureInertia:
     """M⁻¹ over the joint range of `robot`; remembered for the last few robots.
 
-    Raises
-    ------
-    ControlError
-        A posture in which some motion of the arm carries no inertia.
+    Raises ControlError: a posture in which some motion of the arm carries no inertia.
     """
     return _remembered(_Key(robot))
 
@@ -202,12 +193,7 @@ _NOTICED = 0.01
 def fastest_decay(inverse: Array, damping: Array) -> Array:
     """Largest eigenvalue of M⁻¹D, 1/s; shape (…).
 
-    Parameters
-    ----------
-    inverse
-        M⁻¹; shape (…, n, n).
-    damping
-        Diagonal of D, not negative; shape (n,).
+    `inverse`: M⁻¹; shape (…, n, n). `damping`: diagonal of D, not negative; shape (n,).
     """
     root = np.sqrt(damping)
     return np.asarray(np.linalg.eigvalsh(root[:, None] * inverse * root)[..., -1], dtype=np.float64)
@@ -218,14 +204,8 @@ def stable_damping(inertia: JointInertia, rate: float, delay: float) -> Array:
 
     All joints are lowered by one factor, so that their damping keeps its ratio to the inertia.
 
-    Parameters
-    ----------
-    inertia
-        In the posture.
-    rate
-        Damping over felt inertia that is wanted, 1/s, not negative.
-    delay
-        T: sample time plus lag of the velocity, s, above 0.
+    `inertia`: in the posture; `rate`: damping over felt inertia that is wanted, 1/s, not negative; `delay`: T: sample
+    time plus lag of the velocity, s, above 0.
     """
     damping = rate * inertia.felt
     fastest = float(fastest_decay(inertia.inverse, damping))
@@ -239,14 +219,8 @@ def lowered(inverse: Array, damping: Array, fastest: float) -> Array:
     Joints are lowered as much as they take part in the fastest motion, so that a large joint keeps its damping where a
     small one has too much.
 
-    Parameters
-    ----------
-    inverse
-        M⁻¹ in one posture; shape (n, n).
-    damping
-        Not negative; shape (n,).
-    fastest
-        Allowed eigenvalue of M⁻¹D, 1/s, above 0.
+    `inverse`: M⁻¹ in one posture; shape (n, n). `damping`: not negative; shape (n,). `fastest`: allowed eigenvalue of
+    M⁻¹D, 1/s, above 0.
     """
     for _ in range(_ROUNDS):
         root = np.sqrt(damping)
@@ -280,28 +254,11 @@ class Damping(NamedTuple):
 def checked_damping(robot: RigidRobot, given: Array, rate: float, parameter: str) -> Damping:
     """Damping that is stable at `rate`, from what the user has given.
 
-    Parameters
-    ----------
-    robot
-        The model.
-    given
-        N·m·s/rad or N·s/m; a negative number for the largest that is calm in every posture, but at most `LIGHT`.
-        Shape (n,).
-    rate
-        Efforts per second, at least.
-    parameter
-        Name of the parameter with ``{joint}``, for messages.
-
-    Returns
-    -------
-    Damping
-        Where a given value is not safe in some postures it stays as it is, and a warning says so: whoever uses it
-        lowers it there.
-
-    Raises
-    ------
-    ControlError
-        A given value that is not safe in any posture. The message has the largest safe one.
+    `robot`: the model. `given`: N·m·s/rad or N·s/m; a negative number for the largest that is calm in every posture,
+    but at most `LIGHT`. Shape (n,). `rate`: efforts per second, at least. `parameter`: name of the parameter with
+    ``{joint}``, for messages. Returns where a given value is not safe in some postures it stays as it is, and a warning
+    says so: whoever uses it lowers it there. Raises ControlError: a given value that is not safe in any posture. The
+    message has the largest safe one.
     """
     study, chosen, safe = posture_inertia(robot), given < 0.0, rate / SAFETY
     explicit = np.where(chosen, 0.0, given)

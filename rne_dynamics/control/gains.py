@@ -109,12 +109,7 @@ class Gains(Rebuilt):
 def sampled_poles(p: float, i: float, d: float, period: float) -> Array:
     """Poles z of one joint's error, complex; those that gains of 0 leave at 1 are left out.
 
-    Parameters
-    ----------
-    p, i, d
-        Gains, 1/s², 1/s³, 1/s.
-    period
-        T, s.
+    `p`, `i`, `d`: gains, 1/s², 1/s³, 1/s; `period`: T, s.
     """
     T = period
     A = np.array([[1.0, T, 0.5 * T * T, 0.0], [0.0, 1.0, T, 0.0], [-p, -d, 0.0, -i], [T, 0.0, 0.0, 1.0]])
@@ -139,10 +134,7 @@ def damping_ratio(p: float, i: float, d: float, period: float) -> float:
 def check_gains(gains: Gains, rate: float, joints: Sequence[str] | None = None) -> tuple[str, ...]:
     """Warnings about joints whose error oscillates at `rate` efforts per second; empty where all is well.
 
-    Raises
-    ------
-    ControlError
-        Gains that are not stable at that rate; names all joints.
+    Raises ControlError: gains that are not stable at that rate; names all joints.
     """
     unstable, ringing = [], []
     for j, (p, i, d) in enumerate(zip(gains.p, gains.i, gains.d, strict=True)):
@@ -170,10 +162,7 @@ def check_gains(gains: Gains, rate: float, joints: Sequence[str] | None = None) 
 def advised_bandwidth(rate: float) -> float:
     """Bandwidth w of critically damped gains (p = w², d = 2 w) for an arm of which nothing else is known, rad/s.
 
-    Parameters
-    ----------
-    rate
-        Joint states per second, at least, Hz.
+    `rate`: joint states per second, at least, Hz.
     """
     return min(USUAL_BANDWIDTH, rate / SAMPLES_OF_BANDWIDTH)
 
@@ -194,16 +183,8 @@ def tolerated_delay(p: Array, i: Array, d: Array) -> float:
     Total is: from the instant at which the arm was in the state measured until the effort computed from it acts, plus
     half the time for which that effort is held.
 
-    Parameters
-    ----------
-    p, i, d
-        Gains of computed torque, 1/s², 1/s³, 1/s; not negative; shape (n,).
-
-    Returns
-    -------
-    float
-        0 where a joint is not stable without delay either (p d ≤ i with p or i above 0); infinite where all gains
-        are 0.
+    `p`, `i`, `d`: gains of computed torque, 1/s², 1/s³, 1/s; not negative; shape (n,). Returns 0 where a joint is not
+    stable without delay either (p d ≤ i with p or i above 0); infinite where all gains are 0.
     """
     return float(np.min(critical_delays(p, i, d), initial=math.inf)) / DELAY_SAFETY
 

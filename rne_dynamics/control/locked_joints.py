@@ -24,17 +24,11 @@ OLD_POSITION = 1.0
 
 
 class Measured(NamedTuple):
-    """Where a joint was.
+    """Where a joint was."""
 
-    Parameters
-    ----------
-    position
-        rad or m.
-    stamp
-        Of the joint state, ns; 0 for none.
-    """
-
+    #: rad or m.
     position: float
+    #: Of the joint state, ns; 0 for none.
     stamp: int
 
 
@@ -47,12 +41,8 @@ class _Seen(NamedTuple):
 class LockedJoints:
     """Decides where the model has the joints locked.
 
-    Parameters
-    ----------
-    at
-        Where the model has them before they are measured, rad or m, by name.
-    continuous
-        Those that turn without end: their positions may wrap.
+    `at`: where the model has them before they are measured, rad or m, by name; `continuous`: those that turn without
+    end: their positions may wrap.
     """
 
     def __init__(self, at: Mapping[str, float], continuous: Collection[str] = ()) -> None:
@@ -69,13 +59,8 @@ class LockedJoints:
     def update(self, now: float, measured: Mapping[str, Measured]) -> dict[str, float]:
         """Take what was measured since the last call; the positions to lock at from now on, empty to keep the model.
 
-        Parameters
-        ----------
-        now
-            Monotonic time, s. Call this every 0.05 to 0.1 s.
-        measured
-            The newest measurement of each joint, where there is one. Others than those of `at` are ignored, as is what
-            is not finite.
+        `now`: monotonic time, s. Call this every 0.05 to 0.1 s. `measured`: the newest measurement of each joint, where
+        there is one. Others than those of `at` are ignored, as is what is not finite.
         """
         for name in self._at.keys() & measured.keys():
             position, stamp = measured[name]

@@ -138,11 +138,8 @@ def closed_terms(
     Arguments as `measured` gives them; `posture` and `base_motion` as for `ComputedTorque.law`. Viscous torques are for
     the velocities of actuated joints in the rows of `speeds`, (2, n); 0 by default.
 
-    Raises
-    ------
-    AssemblyError, SingularPostureError, ModelError
-        A position where the loops do not close or where the actuated joints do not hold the mechanism. A position that
-        is not a number gives terms that are not.
+    Raises AssemblyError, SingularPostureError, ModelError: a position where the loops do not close or where the
+    actuated joints do not hold the mechanism. A position that is not a number gives terms that are not.
     """
     packed, viscous, base = _constants(mechanism)
     if base_motion is not None:
@@ -232,20 +229,13 @@ def rigid_terms_kernel(
 
 
 class OwnTerms(NamedTuple):
-    """Machine code of the rigid-body terms of models that differ in their payload, for one of them.
+    """Machine code of the rigid-body terms of models that differ in their payload, for one of them."""
 
-    Parameters
-    ----------
-    address
-        Of ``i32 (q, qd, desired, correction, base, inertia, terms)``, as `rigid_terms_kernel`; (1,).
-    base
-        Motion of the base, (12,).
-    inertia
-        As `inertia_of` gives it.
-    """
-
+    #: Of ``i32 (q, qd, desired, correction, base, inertia, terms)``, as `rigid_terms_kernel`; (1,).
     address: NDArray[np.int64]
+    #: Motion of the base, (12,).
     base: Array
+    #: As `inertia_of` gives it.
     inertia: Array
 
 

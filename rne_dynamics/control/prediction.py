@@ -47,21 +47,10 @@ class Predictor:
     they do to the arm is known from the model: gravity, inertia, and as much friction as the law compensates. A law
     that answers for the predicted state has no delay left in its loop, as far as the model is right.
 
-    Parameters
-    ----------
-    law
-        Of an open arm; the friction that it compensates is in the prediction.
-    delay
-        From a state's stamp until its effort acts, s; above 0.
-    compensated
-        Terms that the hardware adds itself: "gravity", "coriolis", "friction".
-    before
-        Whose remembered efforts are taken over; of the same number of joints.
-
-    Raises
-    ------
-    ControlError
-        A delay that is not above 0 or longer than `LONGEST_DELAY`, or a mechanism with closed loops.
+    `law`: of an open arm; the friction that it compensates is in the prediction. `delay`: from a state's stamp until
+    its effort acts, s; above 0. `compensated`: terms that the hardware adds itself: "gravity", "coriolis", "friction".
+    `before`: whose remembered efforts are taken over; of the same number of joints. Raises ControlError: a delay that
+    is not above 0 or longer than `LONGEST_DELAY`, or a mechanism with closed loops.
     """
 
     def __init__(
@@ -116,16 +105,9 @@ class Predictor:
 
         Where no effort is known yet, or the model has no answer, the velocity is taken to stay.
 
-        Parameters
-        ----------
-        q, qd
-            Measured, shape (n,).
-        measured
-            Their stamp, ns.
-        stamp
-            The one that is answered, ns: the same, or later where a state is answered more than once.
-        aim_qd
-            Desired velocity, which says which way Coulomb friction acts; shape (n,).
+        `q`, `qd`: measured, shape (n,). `measured`: their stamp, ns. `stamp`: the one that is answered, ns: the same,
+        or later where a state is answered more than once. `aim_qd`: desired velocity, which says which way Coulomb
+        friction acts; shape (n,).
         """
         memory = self._memory
         memory[_Q], memory[_QD], memory[_AIM] = q, qd, aim_qd

@@ -60,21 +60,9 @@ def integrate_error(
     not grow, and |i·∫e| never exceeds `gains.i_clamp`. Joints without integral gain keep 0. An error or `dt` that
     is not finite leaves the integral as it was.
 
-    Parameters
-    ----------
-    gains
-        Gains of the law.
-    integral, error
-        ∫e so far (rad·s or m·s) and e = desired − measured (rad or m); shape (n,).
-    dt
-        Time since the last cycle, s.
-    saturated
-        Where the effort of the last cycle was clamped; shape (n,).
-
-    Returns
-    -------
-    Array
-        The new ∫e; shape (n,).
+    `gains`: gains of the law. `integral`, `error`: ∫e so far (rad·s or m·s) and e = desired − measured (rad or m);
+    shape (n,). `dt`: time since the last cycle, s. `saturated`: where the effort of the last cycle was clamped; shape
+    (n,). Returns the new ∫e; shape (n,).
     """
     n = gains.n
     before = np.array(integral, dtype=np.float64)

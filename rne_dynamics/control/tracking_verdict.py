@@ -52,25 +52,18 @@ class Cause(Enum):
 
 @dataclass(frozen=True)
 class Reports:
-    """What a controller reported about the motion.
+    """What a controller reported about the motion."""
 
-    Parameters
-    ----------
-    stopped, aborted, refused, missed
-        Its own words on the first stop or fault, and on the first trajectory that it aborted, that it refused, or whose
-        goal was missed; empty for none.
-    limited, limit
-        Number of efforts that it limited, and its words on the last one.
-    speed
-        Speed scaling, 0 to 1.
-    """
-
+    #: Its own words on the first stop or fault, and on the first trajectory that it aborted, that it refused, or whose
+    #: goal was missed; empty for none.
     stopped: str = ""
     aborted: str = ""
     refused: str = ""
     missed: str = ""
+    #: Number of efforts that it limited, and its words on the last one.
     limited: int = 0
     limit: str = ""
+    #: Speed scaling, 0 to 1.
     speed: float = 1.0
 
     @property
@@ -83,38 +76,26 @@ class Reports:
 
 @dataclass(frozen=True, eq=False)
 class Run:
-    """What a run measured, row by row.
+    """What a run measured, row by row."""
 
-    Parameters
-    ----------
-    time
-        s; shape (rows,).
-    q, qd, error, effort
-        Position, velocity, desired less measured position, applied effort; rad or m, per s, N·m or N; shape (rows, n).
-    rms
-        Root mean square of the error, as the caller counts it; shape (n,).
-    asked
-        Travel of the motion as it was sent, largest less smallest position; shape (n,).
-    effort_limit
-        Infinite where there is none; shape (n,).
-    terms
-        The law's torque terms by name, at the same rows: "feedback", "friction" and "gravity" are used.
-    missed
-        Share of replies that were missed, 0 to 1.
-    reports
-        Of the controller.
-    """
-
+    #: s; shape (rows,).
     time: Array
+    #: Position, velocity, desired less measured position, applied effort; rad or m, per s, N·m or N; shape (rows, n).
     q: Array
     qd: Array
     error: Array
     effort: Array
+    #: Root mean square of the error, as the caller counts it; shape (n,).
     rms: Array
+    #: Travel of the motion as it was sent, largest less smallest position; shape (n,).
     asked: Array
+    #: Infinite where there is none; shape (n,).
     effort_limit: Array
+    #: The law's torque terms by name, at the same rows: "feedback", "friction" and "gravity" are used.
     terms: Mapping[str, Array] = field(default_factory=dict)
+    #: Share of replies that were missed, 0 to 1.
     missed: float = 0.0
+    #: Of the controller.
     reports: Reports = field(default_factory=Reports)
 
     @property
@@ -156,56 +137,38 @@ class Outcome(Enum):
 
 @dataclass(frozen=True)
 class TrackingVerdict:
-    """What came of a motion; of the joint that did worst, the figures that explain it.
+    """What came of a motion; of the joint that did worst, the figures that explain it."""
 
-    Parameters
-    ----------
-    outcome
-        What came of it.
-    joint
-        Index of the joint with the smallest part of its travel if it moved less than asked, else of the one whose
-        RMS error is the largest part of its tolerance.
-    asked, made
-        Travel that was asked of it, and that it made, rad or m.
-    error, tolerance
-        Its RMS error, and the largest allowed, rad or m.
-    cause
-        None if it tracked.
-    reported
-        The controller's words, where it reported the cause.
-    reach
-        Effort of its feedback at the tolerance, N·m or N.
-    effort
-        The effort behind the cause: the limit, the friction, or what the law lacks; N·m or N.
-    resting
-        Of a joint at its effort limit: its friction and the largest gravity torque there, N·m or N.
-    at
-        Position limit that it met, rad or m.
-    share
-        Share of time at the effort limit, of missed replies, or of efforts that the controller limited.
-    saturated
-        Index of the joint that was at its effort limit for the longest time; -1 if none was.
-    speed
-        Speed scaling that the controller reported.
-    compensated
-        Fraction of the modelled friction that the law compensates.
-    """
-
+    #: What came of it.
     outcome: Outcome
+    #: Index of the joint with the smallest part of its travel if it moved less than asked, else of the one whose RMS
+    #: error is the largest part of its tolerance.
     joint: int
+    #: Travel that was asked of it, and that it made, rad or m.
     asked: float
     made: float
+    #: Its RMS error, and the largest allowed, rad or m.
     error: float
     tolerance: float
+    #: None if it tracked.
     cause: Cause | None = None
+    #: The controller's words, where it reported the cause.
     reported: str = ""
+    #: Effort of its feedback at the tolerance, N·m or N.
     reach: float = 0.0
+    #: The effort behind the cause: the limit, the friction, or what the law lacks; N·m or N.
     effort: float = 0.0
+    #: Of a joint at its effort limit: its friction and the largest gravity torque there, N·m or N.
     resting: float = 0.0
+    #: Position limit that it met, rad or m.
     at: float = 0.0
+    #: Share of time at the effort limit, of missed replies, or of efforts that the controller limited.
     share: float = 0.0
+    #: Index of the joint that was at its effort limit for the longest time; -1 if none was.
     saturated: int = -1
+    #: Speed scaling that the controller reported.
     speed: float = 1.0
+    #: Fraction of the modelled friction that the law compensates.
     compensated: float = 1.0
 
     @property
@@ -220,24 +183,12 @@ def judge(
 ) -> TrackingVerdict:
     """The verdict on a run.
 
-    Parameters
-    ----------
-    robot, gains
-        The controller's model and gains: of accelerations, or without feedforward of efforts.
-    run
-        What was measured and reported.
-    tolerance
-        Largest RMS error, rad or m.
-    relative
-        Whether it shrinks in proportion for joints that travel less than `SMALL_TRAVEL`.
-    compensated
-        Fraction of the modelled friction that the law compensates.
-    friction
-        Whether the arm has its friction.
-    feedforward
-        Whether the law is computed torque.
-    goals
-        Whether a missed goal counts: arms with flexible links vibrate after moves, and their goals are reported only.
+    `robot`, `gains`: the controller's model and gains: of accelerations, or without feedforward of efforts; `run`: what
+    was measured and reported; `tolerance`: largest RMS error, rad or m; `relative`: whether it shrinks in proportion
+    for joints that travel less than `SMALL_TRAVEL`; `compensated`: fraction of the modelled friction that the law
+    compensates; `friction`: whether the arm has its friction; `feedforward`: whether the law is computed torque;
+    `goals`: whether a missed goal counts: arms with flexible links vibrate after moves, and their goals are reported
+    only.
     """
     asked, made = run.asked, run.made
     scale = np.minimum(1.0, asked / SMALL_TRAVEL) if relative else np.ones(robot.n)

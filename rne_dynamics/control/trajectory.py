@@ -119,21 +119,10 @@ def quintic_duration(
 ) -> float:
     """Shortest duration for which a `Quintic` stays within limits, s.
 
-    Parameters
-    ----------
-    start, end
-        Positions, rad or m; shape (n,).
-    velocity_limit, acceleration_limit
-        Largest speed and acceleration of each joint, one number or shape (n,); infinite where there is none.
-    scale
-        Fraction of the limits to use, above 0 and at most 1.
-    minimum
-        The answer is never shorter than this, s.
-
-    Raises
-    ------
-    TrajectoryError
-        A limit that is not above 0, a scale outside (0, 1], or a joint that moves with no finite limit at all.
+    `start`, `end`: positions, rad or m; shape (n,). `velocity_limit`, `acceleration_limit`: largest speed and
+    acceleration of each joint, one number or shape (n,); infinite where there is none. `scale`: fraction of the limits
+    to use, above 0 and at most 1. `minimum`: the answer is never shorter than this, s. Raises TrajectoryError: a limit
+    that is not above 0, a scale outside (0, 1], or a joint that moves with no finite limit at all.
     """
     a, b = _point(start, "the start"), _point(end, "the end")
     n = len(a)
@@ -162,10 +151,7 @@ def quintic_duration(
 def references(trajectory: Trajectory, times: Array, n: int) -> Array:
     """Position, velocity and acceleration at each time, shape (rows, 3, n), of any trajectory of `n` joints.
 
-    Raises
-    ------
-    ControlError
-        A trajectory of another number of joints.
+    Raises ControlError: a trajectory of another number of joints.
     """
     if type(trajectory) in (Quintic, SampledTrajectory, Path):  # a subclass may have a `sample` of its own
         assert isinstance(trajectory, (Quintic, SampledTrajectory, Path))

@@ -82,16 +82,8 @@ class Report:
 class FaultyDescriptionError(DescriptionError):
     """A finding of severity error, as an exception.
 
-    Parameters
-    ----------
-    file
-        Name of the description.
-    finding
-        The finding.
-    more
-        Number of further errors.
-    repairable
-        Whether the description loads with ``lenient``.
+    `file`: name of the description; `more`: number of further errors; `repairable`: whether the description loads with
+    ``lenient``.
     """
 
     def __init__(self, file: str, finding: Finding, more: int = 0, *, repairable: bool = False) -> None:

@@ -63,35 +63,16 @@ def forward_dynamics(
 ) -> Array:
     """Joint accelerations q̈ that the efforts `tau` give.
 
-    Parameters
-    ----------
-    robot
-        The model.
-    q, qd, tau
-        Positions (…, nq), velocities and efforts (…, n). Leading dimensions broadcast.
-    wrenches, base_motion
-        As for `inverse_dynamics`.
-    method
-        ``"nasser"``: O(n), document 000; for robots with mimic joints the same as ``"walker_orin"``.
-        ``"walker_orin"``: mass matrix by composite rigid bodies, then Cholesky.
-        ``"walker_orin_columns"``: the same with the mass matrix column by column from inverse dynamics.
-        ``"newton_euler_dae"``: document 001, free bodies and all joint reactions in one sparse system; needs scipy.
-        ``"newton_euler_operator"``: document 001, section 4.8, the same laws as block matrices, then Cholesky.
-        ``"lagrange"``: document 004, W q̈ = P + V, O(n³), shares no dynamics with the others.
-
-    Returns
-    -------
-    ndarray
-        Accelerations, rad/s² or m/s², shape (…, n).
-
-    Raises
-    ------
-    ArgumentError
-        Wrong shapes, NaN or infinity, an unknown method.
-    SingularInertiaError
-        A joint that moves no inertia (massless links, no rotor); the message names it.
-    ModelError
-        An unknown link in `wrenches`.
+    `robot`: the model. `q`, `qd`, `tau`: positions (…, nq), velocities and efforts (…, n). Leading dimensions
+    broadcast. `wrenches`, `base_motion`: as for `inverse_dynamics`. `method`: ``"nasser"``: O(n), document 000; for
+    robots with mimic joints the same as ``"walker_orin"``. ``"walker_orin"``: mass matrix by composite rigid bodies,
+    then Cholesky. ``"walker_orin_columns"``: the same with the mass matrix column by column from inverse dynamics.
+    ``"newton_euler_dae"``: document 001, free bodies and all joint reactions in one sparse system; needs scipy.
+    ``"newton_euler_operator"``: document 001, section 4.8, the same laws as block matrices, then Cholesky.
+    ``"lagrange"``: document 004, W q̈ = P + V, O(n³), shares no dynamics with the others. Returns accelerations, rad/s²
+    or m/s², shape (…, n). Raises ArgumentError: wrong shapes, NaN or infinity, an unknown method. SingularInertiaError:
+    a joint that moves no inertia (massless links, no rotor); the message names it. ModelError: an unknown link in
+    `wrenches`.
     """
     if method not in FORWARD_ENGINES:
         raise ArgumentError(f"method is {method!r}; it must be one of {', '.join(map(repr, get_args(Method)))}")

@@ -17,19 +17,9 @@ FIGURES = (".png", ".svg", ".pdf")
 def output_file(path: str | Path, formats: Sequence[str], option: str) -> Path:
     """The path of a file to write; nothing is written and no folder is made.
 
-    Parameters
-    ----------
-    path
-        As given on the command line.
-    formats
-        Endings that are allowed, as ``.csv``; empty for any.
-    option
-        Name of the option, for messages.
-
-    Raises
-    ------
-    ArgumentError
-        Another ending, a folder, or a place where this user cannot write.
+    `path`: as given on the command line. `formats`: endings that are allowed, as ``.csv``; empty for any. `option`:
+    name of the option, for messages. Raises ArgumentError: another ending, a folder, or a place where this user cannot
+    write.
     """
     file, said = Path(path), f"{option} is {str(path)!r}"
     if not str(path) or not file.name:

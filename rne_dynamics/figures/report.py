@@ -52,13 +52,7 @@ dt { color: #52606d } dd { margin: 0; overflow-wrap: anywhere }
 
 
 class Report:
-    """A page that grows part by part; all text is escaped.
-
-    Parameters
-    ----------
-    title
-        Heading and name of the page.
-    """
+    """A page that grows part by part; all text is escaped. `title`: heading and name of the page."""
 
     def __init__(self, title: str) -> None:
         self.title = title
@@ -82,14 +76,8 @@ class Report:
     ) -> None:
         """Add a table.
 
-        Parameters
-        ----------
-        header, rows
-            Text of the cells.
-        left
-            Number of columns with words, which are aligned left; the others are aligned right, for numbers.
-        bad
-            Rows that are marked as failures.
+        `header`, `rows`: text of the cells. `left`: number of columns with words, which are aligned left; the others
+        are aligned right, for numbers. `bad`: rows that are marked as failures.
         """
         head = "".join(_cell("th", text, k < left) for k, text in enumerate(header))
         body = "".join(

@@ -22,18 +22,12 @@ from rne_dynamics.model.inertia import Array
 
 
 class EquationsOfMotion(NamedTuple):
-    """J z̈ + bias = [τ, 0] for z = [q, δ].
+    """J z̈ + bias = [τ, 0] for z = [q, δ]."""
 
-    Parameters
-    ----------
-    J
-        Inertia matrix, symmetric, positive definite; shape (…, n + modes, n + modes).
-    bias
-        −R (83) … (86) but for the joints' efforts: Coriolis, centrifugal, gravity, elastic and damping forces less the
-        external loads; shape (…, n + modes).
-    """
-
+    #: Inertia matrix, symmetric, positive definite; shape (…, n + modes, n + modes).
     J: Array
+    #: −R (83) … (86) but for the joints' efforts: Coriolis, centrifugal, gravity, elastic and damping forces less the
+    #: external loads; shape (…, n + modes).
     bias: Array
 
 

@@ -73,24 +73,16 @@ class JointMotion(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Followed:
-    """Efforts and deflections while the joints move as prescribed, one row for each time.
+    """Efforts and deflections while the joints move as prescribed, one row for each time."""
 
-    Parameters
-    ----------
-    times
-        s; shape (rows,).
-    tau
-        Joint efforts, N·m or N; shape (rows, n).
-    delta, deltad
-        Amplitudes of the modes and their rates; shape (rows, modes).
-    findings
-        Violations of the theory's range on the way, see `range_findings`.
-    """
-
+    #: s; shape (rows,).
     times: Array
+    #: Joint efforts, N·m or N; shape (rows, n).
     tau: Array
+    #: Amplitudes of the modes and their rates; shape (rows, modes).
     delta: Array
     deltad: Array
+    #: Violations of the theory's range on the way, see `range_findings`.
     findings: tuple[str, ...] = ()
 
 
@@ -107,31 +99,13 @@ def follow(
 ) -> Followed:
     """Joint efforts along a motion that the joints follow exactly, the deflections free.
 
-    Parameters
-    ----------
-    arm
-        The arm.
-    motion
-        Joint positions, velocities and accelerations, each (n,), at a time in s (a trajectory's `sample` is such).
-    times
-        At which to report, s, increasing; the motion begins at the first; shape (rows,).
-    delta, deltad
-        Where the deflections begin, shape (modes,): bent as gravity bends them, and at rest, where not given.
-    method, rtol, atol
-        SciPy's integrator for the modes and its tolerances; ``"Radau"`` where stiff modes would rule the step.
-
-    Raises
-    ------
-    ArgumentError
-        Times out of order, wrong shapes, NaN or infinity.
-    ModelError
-        An arm that does not settle at the start, an integration that does not reach the end, or deflections that
-        diverge: beyond a link's length.
-
-    Warns
-    -----
-    BendingRangeWarning
-        For each of the `findings`.
+    `motion`: joint positions, velocities and accelerations, each (n,), at a time in s (a trajectory's `sample` is
+    such). `times`: at which to report, s, increasing; the motion begins at the first; shape (rows,). `delta`, `deltad`:
+    where the deflections begin, shape (modes,): bent as gravity bends them, and at rest, where not given. `method`,
+    `rtol`, `atol`: SciPy's integrator for the modes and its tolerances; ``"Radau"`` where stiff modes would rule the
+    step. Raises ArgumentError: times out of order, wrong shapes, NaN or infinity; ModelError: an arm that does not
+    settle at the start, an integration that does not reach the end, or deflections that diverge: beyond a link's
+    length; Warns; -----; BendingRangeWarning: for each of the `findings`.
     """
     from scipy.integrate import solve_ivp
 

@@ -23,21 +23,14 @@ _STEP = 1e-3
 
 
 class Linearised(NamedTuple):
-    """Vibrations by rising frequency.
+    """Vibrations by rising frequency."""
 
-    Parameters
-    ----------
-    frequencies
-        Undamped natural frequencies |λ|, rad/s; shape (vibrations,). Zero for motions without stiffness.
-    damping_ratios
-        −Re λ / |λ|; shape (vibrations,). Below zero: the vibration grows.
-    shapes
-        How joints and modes take part, one vibration a column, the largest entry 1; shape (n + modes, vibrations),
-        complex where damping makes them move out of step.
-    """
-
+    #: Undamped natural frequencies |λ|, rad/s; shape (vibrations,). Zero for motions without stiffness.
     frequencies: Array
+    #: −Re λ / |λ|; shape (vibrations,). Below zero: the vibration grows.
     damping_ratios: Array
+    #: How joints and modes take part, one vibration a column, the largest entry 1; shape (n + modes, vibrations),
+    #: complex where damping makes them move out of step.
     shapes: Array
 
 

@@ -39,22 +39,15 @@ from rne_dynamics.spatial.vector import (
 
 
 class Motions(NamedTuple):
-    """Tables of one state, by body, in the axes of the base.
+    """Tables of one state, by body, in the axes of the base."""
 
-    Parameters
-    ----------
-    link
-        E A, from the parent's frame to the body's own, in the parent's axes.
-    W, dW, ddW
-        W and its first and second derivative.
-    lever
-        ∂W/∂δ for the modes of the body's parent: that of mode k of body i's at ``width i + k``.
-    """
-
+    #: E A, from the parent's frame to the body's own, in the parent's axes.
     link: Any
+    #: W and its first and second derivative.
     W: Any
     dW: Any
     ddW: Any
+    #: ∂W/∂δ for the modes of the body's parent: that of mode k of body i's at ``width i + k``.
     lever: Any
 
 

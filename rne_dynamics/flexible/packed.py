@@ -29,56 +29,40 @@ FIXED = 3  # a body without a joint of its own
 
 
 class Packed(NamedTuple):
-    """A flexible arm as the kernels take it; made by `pack`, never changed. All in the axes of the bodies' frames.
+    """A flexible arm as the kernels take it; made by `pack`, never changed. All in the axes of the bodies' frames."""
 
-    Parameters
-    ----------
-    topology
-        One row a body, the columns above; shape (bodies, 5).
-    rotation, position
-        Placement of a body's joint in its parent, undeformed; shapes (bodies, 9), (bodies, 3).
-    moments
-        C_i (30) without ½, of the undeformed body: ∫ dm, ∫ r dm and the upper half of ∫ r rᵀ dm; shape (bodies, 10).
-    rotor
-        Reflected rotor inertia; shape (bodies,).
-    translation, turn, bend
-        `Attachment` of a body on its parent: shapes (bodies, width, 3), the same, and (bodies, width, width, 3).
-    first, second, shortening
-        C_ik (28), C_ikl (25) and the shortening's integrals, by mode: (modes, 12), (modes, width, 9) and (modes,
-        width, 12), where the second index counts the modes of the same link.
-    coupled
-        1 where C_ikl is not zero, likewise; shape (modes, width). Where shape functions are orthogonal only C_ikk is
-        left, and the kernels leave the others out (document 003, section 6).
-    stiffness, damping
-        K_ikl (42) and the damping likewise; shape (modes, width).
-    nonlinear
-        Elastic forces of second and third order: for each mode the coefficients of δ_j δ_k with j ≤ k, each followed by
-        those of δ_j δ_k δ_l with k ≤ l, modes of the same link; shape (modes, products), (modes, 0) if there are none.
-    turned
-        1 where the turn of a body on its parent counts in the second order too, with the shortening; shape (bodies,).
-    stiffened
-        Whether there is any shortening.
-    joints
-        Number of joint coordinates, which come first in z.
-    """
-
+    #: One row a body, the columns above; shape (bodies, 5).
     topology: NDArray[np.int64]
+    #: Placement of a body's joint in its parent, undeformed; shapes (bodies, 9), (bodies, 3).
     rotation: Array
     position: Array
+    #: C_i (30) without ½, of the undeformed body: ∫ dm, ∫ r dm and the upper half of ∫ r rᵀ dm; shape (bodies, 10).
     moments: Array
+    #: Reflected rotor inertia; shape (bodies,).
     rotor: Array
+    #: `Attachment` of a body on its parent: shapes (bodies, width, 3), the same, and (bodies, width, width, 3).
     translation: Array
     turn: Array
     bend: Array
+    #: C_ik (28), C_ikl (25) and the shortening's integrals, by mode: (modes, 12), (modes, width, 9) and (modes, width,
+    #: 12), where the second index counts the modes of the same link.
     first: Array
     second: Array
     shortening: Array
+    #: 1 where C_ikl is not zero, likewise; shape (modes, width). Where shape functions are orthogonal only C_ikk is
+    #: left, and the kernels leave the others out (document 003, section 6).
     coupled: NDArray[np.int64]
+    #: K_ikl (42) and the damping likewise; shape (modes, width).
     stiffness: Array
     damping: Array
+    #: Elastic forces of second and third order: for each mode the coefficients of δ_j δ_k with j ≤ k, each followed by
+    #: those of δ_j δ_k δ_l with k ≤ l, modes of the same link; shape (modes, products), (modes, 0) if there are none.
     nonlinear: Array
+    #: 1 where the turn of a body on its parent counts in the second order too, with the shortening; shape (bodies,).
     turned: NDArray[np.int64]
+    #: Whether there is any shortening.
     stiffened: bool
+    #: Number of joint coordinates, which come first in z.
     joints: int
 
 

@@ -28,24 +28,10 @@ def bodies_batch(packed: Packed, z: Array, out: Array) -> None:
 def flexible_forward_kinematics(arm: FlexibleArm, q: ArrayLike, delta: ArrayLike) -> LinkPoses:
     """Poses of all links in the root link's frame.
 
-    Parameters
-    ----------
-    arm
-        The arm.
-    q, delta
-        Joint positions, rad or m, shape (…, n), and amplitudes of the modes, shape (…, modes). Leading dimensions
-        broadcast.
-
-    Returns
-    -------
-    LinkPoses
-        A flexible link's own frame is the one at its root. Positions are those of the equations of motion; rotations,
-        in which (5) adds small angles like vectors, are the nearest proper ones.
-
-    Raises
-    ------
-    ArgumentError
-        A wrong shape, NaN or infinity.
+    `q`, `delta`: joint positions, rad or m, shape (…, n), and amplitudes of the modes, shape (…, modes). Leading
+    dimensions broadcast. Returns a flexible link's own frame is the one at its root. Positions are those of the
+    equations of motion; rotations, in which (5) adds small angles like vectors, are the nearest proper ones. Raises
+    ArgumentError: a wrong shape, NaN or infinity.
     """
     lead, (positions, amplitudes) = coordinates(arm, q=q, delta=delta)
     count = len(positions)

@@ -33,21 +33,14 @@ _FLOATING_NAMES = ("trans_x", "trans_y", "trans_z", "rot_x", "rot_y", "rot_z")
 
 @dataclass(frozen=True, eq=False)
 class LinkFrame:
-    """Where a link of the description sits.
+    """Where a link of the description sits."""
 
-    Parameters
-    ----------
-    name
-        The link's name.
-    body
-        Number of the body it is part of; −1 where it is fixed to the base.
-    rotation, position
-        ``R_BL`` (3, 3) and ``p_BL`` (3,) of the link's frame in the body's frame; m. For body −1 the body's
-        frame is the root link's frame.
-    """
-
+    #: The link's name.
     name: str
+    #: Number of the body it is part of; −1 where it is fixed to the base.
     body: int
+    #: ``R_BL`` (3, 3) and ``p_BL`` (3,) of the link's frame in the body's frame; m. For body −1 the body's frame is the
+    #: root link's frame.
     rotation: Array
     position: Array
 

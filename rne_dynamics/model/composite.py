@@ -16,18 +16,9 @@ _FIX = "a hole must lie within the material, and be given with that material's d
 def composite(parts: Iterable[Inertia], holes: Iterable[Inertia] = ()) -> Inertia:
     """All parts as one body, less the holes.
 
-    Parameters
-    ----------
-    parts
-        Material, each in the common frame (`Inertia.moved`).
-    holes
-        What has been taken out, as bodies of the material that was there.
-
-    Raises
-    ------
-    ModelError
-        No part; or more was taken out than was there: no mass is left, a moment becomes negative or the triangle
-        inequality breaks.
+    `parts`: material, each in the common frame (`Inertia.moved`); `holes`: what has been taken out, as bodies of the
+    material that was there. Raises ModelError: no part; or more was taken out than was there: no mass is left, a moment
+    becomes negative or the triangle inequality breaks.
 
     Notes
     -----

@@ -21,17 +21,11 @@ from rne_dynamics.model.protocol import Robot
 
 
 class JointFriction(NamedTuple):
-    """Friction of every velocity coordinate, dependent (mimic) joints counted with their leader.
+    """Friction of every velocity coordinate, dependent (mimic) joints counted with their leader."""
 
-    Parameters
-    ----------
-    viscous
-        N·m·s/rad or N·s/m; shape (n,).
-    coulomb_forward, coulomb_backward
-        Size of the Coulomb torque against motion in the positive and in the negative direction, N·m or N; shape (n,).
-    """
-
+    #: N·m·s/rad or N·s/m; shape (n,).
     viscous: Array
+    #: Size of the Coulomb torque against motion in the positive and in the negative direction, N·m or N; shape (n,).
     coulomb_forward: Array
     coulomb_backward: Array
 

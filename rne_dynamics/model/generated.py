@@ -20,17 +20,8 @@ _STEP = np.array([0.1, 0.02, 0.01])
 def chain(n: int, seed: int = 0) -> RobotModel:
     """A serial chain of `n` revolute joints about z, x, y, z, … in turn.
 
-    Parameters
-    ----------
-    n
-        At least 1.
-    seed
-        Of the links' inertia: boxes of a decimetre and about a kilogram, turned and shifted in their links.
-
-    Raises
-    ------
-    ArgumentError
-        No joint.
+    `n`: at least 1; `seed`: of the links' inertia: boxes of a decimetre and about a kilogram, turned and shifted in
+    their links. Raises ArgumentError: no joint.
     """
     return generated(f"chain{n}", n, lambda i: i - 1, seed)
 

@@ -30,17 +30,11 @@ class LoopKind(Enum):
 
 @dataclass(frozen=True, eq=False)
 class LoopFrame:
-    """Where a loop's joint sits on one link.
+    """Where a loop's joint sits on one link."""
 
-    Parameters
-    ----------
-    link
-        The link's name.
-    rotation, position
-        ``R_LF`` (3, 3) and ``p_LF`` (3,) in the link's frame; m.
-    """
-
+    #: The link's name.
     link: str
+    #: ``R_LF`` (3, 3) and ``p_LF`` (3,) in the link's frame; m.
     rotation: Array = field(default_factory=lambda: np.eye(3))
     position: Array = field(default_factory=lambda: np.zeros(3))
 
@@ -55,30 +49,18 @@ class LoopFrame:
 
 @dataclass(frozen=True, eq=False)
 class Loop:
-    """One loop, closed by a joint that the tree does not have.
+    """One loop, closed by a joint that the tree does not have. Raises ModelError: nothing blocked, or a wrong shape."""
 
-    Parameters
-    ----------
-    name
-        The loop's name.
-    a, b
-        The frames that the joint holds together.
-    blocked
-        Which relative motions of B in A's axes are blocked: translations along A's x, y, z, then turns about them;
-        shape (6,). Three blocked turns hold the two attitudes together; two hold B's third axis on A's; one, say about
-        z, holds B's next axis, x, square to A's one after, y (the universal joint). At least one must be blocked. Half
-        a turn off is not closed: axes held together point the same way, and with one blocked turn x and y of B do not
-        both point away from A's.
-
-    Raises
-    ------
-    ModelError
-        Nothing blocked, or a wrong shape.
-    """
-
+    #: The loop's name.
     name: str
+    #: The frames that the joint holds together.
     a: LoopFrame
     b: LoopFrame
+    #: Which relative motions of B in A's axes are blocked: translations along A's x, y, z, then turns about them; shape
+    #: (6,). Three blocked turns hold the two attitudes together; two hold B's third axis on A's; one, say about z,
+    #: holds B's next axis, x, square to A's one after, y (the universal joint). At least one must be blocked. Half a
+    #: turn off is not closed: axes held together point the same way, and with one blocked turn x and y of B do not both
+    #: point away from A's.
     blocked: NDArray[np.bool_]
 
     def __post_init__(self) -> None:

@@ -96,10 +96,7 @@ def density_of(material: str) -> float:
 def elastic(material: str) -> Elastic:
     """Density and moduli of a material of `MATERIALS`, with G = E / (2 (1 + ν)) as for any isotropic one.
 
-    Raises
-    ------
-    ArgumentError
-        An unknown name, with the nearest known ones, or a material without a modulus of its own.
+    Raises ArgumentError: an unknown name, with the nearest known ones, or a material without a modulus of its own.
     """
     key = _key(material, "give density, E and G")
     found = MATERIALS[key]

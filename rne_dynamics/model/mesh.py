@@ -37,23 +37,14 @@ _WELD = 1e-5
 class TriangleMesh:
     """Triangles that bound one or several bodies.
 
-    Parameters
-    ----------
-    vertices
-        m; shape (vertices, 3).
-    triangles
-        Corners as rows of `vertices`, counter-clockwise seen from outside; shape (triangles, 3).
-    name
-        What to call it in messages.
-
-    Raises
-    ------
-    ModelError
-        Wrong shapes, numbers that are not finite, corners that do not exist.
+    Raises ModelError: wrong shapes, numbers that are not finite, corners that do not exist.
     """
 
+    #: m; shape (vertices, 3).
     vertices: Array
+    #: Corners as rows of `vertices`, counter-clockwise seen from outside; shape (triangles, 3).
     triangles: NDArray[np.int64]
+    #: What to call it in messages.
     name: str = "mesh"
 
     def __post_init__(self) -> None:
@@ -94,26 +85,12 @@ def load_mesh(
 ) -> TriangleMesh:
     """Read a mesh file (STL, OBJ, PLY, OFF, GLB, …) with trimesh.
 
-    Parameters
-    ----------
-    file
-        Its path; the ending says the format.
-    scale
-        Metres per unit of the file: 0.001 for millimetres.
-    repair
-        Where the mesh is not one to integrate over, weld its corners and let trimesh fill small holes and turn
-        triangles that face the wrong way; cavities may be lost. What stays broken is refused by `mesh_inertia`.
-    hull
-        Take the convex hull instead: rough, larger than the body, and there for every mesh.
-
-    Raises
-    ------
-    MissingDependencyError
-        trimesh is not installed, or networkx to repair with.
-    DescriptionError
-        No such file, or not a mesh.
-    ArgumentError
-        A scale that is not finite and above zero.
+    `file`: its path; the ending says the format. `scale`: metres per unit of the file: 0.001 for millimetres. `repair`:
+    where the mesh is not one to integrate over, weld its corners and let trimesh fill small holes and turn triangles
+    that face the wrong way; cavities may be lost. What stays broken is refused by `mesh_inertia`. `hull`: take the
+    convex hull instead: rough, larger than the body, and there for every mesh. Raises MissingDependencyError: trimesh
+    is not installed, or networkx to repair with; DescriptionError: no such file, or not a mesh; ArgumentError: a scale
+    that is not finite and above zero.
     """
     path = Path(file)
     if not (np.isfinite(scale) and scale > 0.0):
@@ -143,21 +120,10 @@ def load_mesh(
 def mesh_inertia(mesh: TriangleMesh, *, mass: float | None = None, density: float | None = None) -> Inertia:
     """Inertia of the uniform body inside a closed mesh, in the mesh's frame.
 
-    Parameters
-    ----------
-    mesh
-        Closed, all triangles facing outwards. Surfaces inside that face the other way are cavities.
-    mass, density
-        kg or kg/m³; exactly one.
-
-    Raises
-    ------
-    MissingDependencyError
-        trimesh is not installed.
-    ArgumentError
-        Both or neither of mass and density, or one that is not finite and above zero.
-    ModelError
-        The mesh is open, its triangles face different ways, or it is turned inside out.
+    `mesh`: closed, all triangles facing outwards. Surfaces inside that face the other way are cavities. `mass`,
+    `density`: kg or kg/m³; exactly one. Raises MissingDependencyError: trimesh is not installed; ArgumentError: both or
+    neither of mass and density, or one that is not finite and above zero; ModelError: the mesh is open, its triangles
+    face different ways, or it is turned inside out.
 
     Notes
     -----
@@ -254,12 +220,8 @@ _PACKED, _REFUSED = (".3mf", ".zae"), (".zip", ".gz", ".bz2", ".xz", ".tar", ".7
 def read_mesh(read: Callable[..., Any], path: Path, **options: Any) -> Any:
     """What a function of trimesh reads from a file.
 
-    Raises
-    ------
-    OSError
-        No regular file, or a large one; also one that it names, as its material or its picture.
-    ValueError
-        An archive. trimesh raises more of its own.
+    Raises OSError: no regular file, or a large one; also one that it names, as its material or its picture. ValueError:
+    an archive. trimesh raises more of its own.
     """
     from trimesh.resolvers import FilePathResolver
 

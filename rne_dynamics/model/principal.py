@@ -28,23 +28,15 @@ class Symmetry(Enum):
 
 @dataclass(frozen=True, eq=False)
 class PrincipalAxes:
-    """Principal moments and axes of an inertia.
+    """Principal moments and axes of an inertia."""
 
-    Parameters
-    ----------
-    moments
-        Ascending, kg·m²; shape (3,).
-    axes
-        ``R_FP``: column k is the axis of ``moments[k]`` in the frame; right-handed; shape (3, 3).
-    symmetry
-        Which moments agree.
-    symmetry_axis
-        The column about which an axial inertia is the same in every direction; `None` without axial symmetry.
-    """
-
+    #: Ascending, kg·m²; shape (3,).
     moments: Array
+    #: ``R_FP``: column k is the axis of ``moments[k]`` in the frame; right-handed; shape (3, 3).
     axes: Array
+    #: Which moments agree.
     symmetry: Symmetry
+    #: The column about which an axial inertia is the same in every direction; `None` without axial symmetry.
     symmetry_axis: int | None
 
 
@@ -104,13 +96,9 @@ def _in_plane(normal: Array) -> Array:
 def symmetry_planes(body: Inertia, *, tolerance: float = 1e-9) -> tuple[str, ...]:
     """Coordinate planes (of "xy", "yz", "zx") that can be planes of symmetry of the body, as far as its inertia shows.
 
-    Parameters
-    ----------
-    body
-        In the frame whose planes are asked about; they go through its origin.
-    tolerance
-        Products of inertia below this share of the largest moment count as zero, and so does the share of the radius
-        of gyration by which the mass centre may be off the plane.
+    `body`: in the frame whose planes are asked about; they go through its origin. `tolerance`: products of inertia
+    below this share of the largest moment count as zero, and so does the share of the radius of gyration by which the
+    mass centre may be off the plane.
 
     Notes
     -----
@@ -142,21 +130,9 @@ def triangle_margin(moments: ArrayLike) -> float:
 def check_physical(body: Inertia, what: str, *, fix: str, tolerance: float = 1e-9) -> Inertia:
     """The body itself, if one can exist: positive mass, no negative moment, the triangle inequality.
 
-    Parameters
-    ----------
-    body
-        Inertia in any frame.
-    what
-        What the body is, for the message.
-    fix
-        What to do about it, for the message.
-    tolerance
-        What is broken by less than this share of the largest moment is round-off.
-
-    Raises
-    ------
-    ModelError
-        No body is like that.
+    `body`: inertia in any frame; `what`: what the body is, for the message; `fix`: what to do about it, for the
+    message; `tolerance`: what is broken by less than this share of the largest moment is round-off. Raises ModelError:
+    no body is like that.
     """
     if body.mass <= 0.0:
         raise ModelError(f"{what}: mass is {body.mass:g} kg; it must be above 0; {fix}")

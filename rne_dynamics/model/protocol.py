@@ -30,33 +30,19 @@ class Robot(Protocol):
     Joint vectors hold the actuated joints, in the order of `joint_names`: all joints of an open arm, the driven ones of
     a mechanism.
 
-    Attributes
-    ----------
-    kind
-        Open rigid arm, mechanism with closed loops, or arm with flexible links.
-    name, mass, gravity, base
-        The robot's name; total mass, kg, the base included; in world axes, m/s², (3,); ``"fixed"`` or ``"floating"``.
-    joint_names, n, nq
-        Names of the actuated joints, number of their velocities and of their positions.
-    lower, upper, velocity_limit, effort_limit
-        Limits of these joints, infinite where there are none; shape (n,).
-    neutral
-        Every joint at zero, of a mechanism as in its posture; shape (nq,).
-    link_names, links, bodies
-        Names of all links, the frame of each in its body by name, and the number of moving bodies.
-    tree
-        Links and joints as described.
-    open_tree, rigid, body_model
-        The rigid robot with every loop cut; what a controller computes with (of an arm with flexible links the rigid
-        one, otherwise the robot itself); the bodies that are simulated, more in an arm with flexible links.
-    actuated, passive, passive_names
-        Places of the actuated joints in the vectors of `open_tree`, (n,), of the undriven ones, and their names.
-    posture
-        Of a mechanism the positions of all joints near which it works, (n of `open_tree`,); otherwise `None`.
-    loops, flexible_links
-        Closed loops, none but in mechanisms; flexible links, none in rigid robots.
-    mode_names, modes, nz
-        Names ``link/mode`` and number of the deflection coordinates δ; number of generalised coordinates, n + modes.
+    Attributes: `kind`: open rigid arm, mechanism with closed loops, or arm with flexible links. `name`, `mass`,
+    `gravity`, `base`: the robot's name; total mass, kg, the base included; in world axes, m/s², (3,); ``"fixed"`` or
+    ``"floating"``. `joint_names`, `n`, `nq`: names of the actuated joints, number of their velocities and of their
+    positions. `lower`, `upper`, `velocity_limit`, `effort_limit`: limits of these joints, infinite where there are
+    none; shape (n,). `neutral`: every joint at zero, of a mechanism as in its posture; shape (nq,). `link_names`,
+    `links`, `bodies`: names of all links, the frame of each in its body by name, and the number of moving bodies.
+    `tree`: links and joints as described. `open_tree`, `rigid`, `body_model`: the rigid robot with every loop cut; what
+    a controller computes with (of an arm with flexible links the rigid one, otherwise the robot itself); the bodies
+    that are simulated, more in an arm with flexible links. `actuated`, `passive`, `passive_names`: places of the
+    actuated joints in the vectors of `open_tree`, (n,), of the undriven ones, and their names. `posture`: of a
+    mechanism the positions of all joints near which it works, (n of `open_tree`,); otherwise `None`. `loops`,
+    `flexible_links`: closed loops, none but in mechanisms; flexible links, none in rigid robots. `mode_names`, `modes`,
+    `nz`: names ``link/mode`` and number of the deflection coordinates δ; number of generalised coordinates, n + modes.
     """
 
     @property

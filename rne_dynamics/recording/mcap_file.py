@@ -25,19 +25,8 @@ CHUNK_SIZE = 512 * 1024
 class McapFile:
     """Writer of one MCAP file.
 
-    Parameters
-    ----------
-    path
-        The file; missing folders are created.
-    replace
-        Whether to replace a file that exists.
-
-    Raises
-    ------
-    RecordingError
-        It exists, or cannot be written.
-    MissingDependencyError
-        mcap is not installed.
+    `path`: the file; missing folders are created. `replace`: whether to replace a file that exists. Raises
+    RecordingError: it exists, or cannot be written; MissingDependencyError: mcap is not installed.
     """
 
     def __init__(self, path: Path, *, replace: bool = False) -> None:

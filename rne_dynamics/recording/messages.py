@@ -78,14 +78,7 @@ class Pattern:
     These bytes are found by serialising the message twice, with all bits of stamp and numbers 0, and 1. Whole series of
     messages are written and read so some 50 times faster than one by one.
 
-    Parameters
-    ----------
-    types
-        What serialises it.
-    message
-        One of them.
-    kind
-        Its type, one of `LISTS`.
+    `types`: what serialises it; `message`: one of them; `kind`: its type, one of `LISTS`.
     """
 
     def __init__(self, types: Typestore, message: Any, kind: str) -> None:

@@ -105,17 +105,8 @@ class ComputedTorqueController(EffortNode):
         """Check `message`, which has points; the function returned follows it from its header's stamp, if called at
         once.
 
-        Parameters
-        ----------
-        message
-            Acceptable as a whole, or not at all.
-        tolerances
-            The node's own by default.
-
-        Raises
-        ------
-        ControlError
-            The controller accepts no motion now, or the trajectory is not acceptable; the message has the reason.
+        `message`: acceptable as a whole, or not at all; `tolerances`: the node's own by default. Raises ControlError:
+        the controller accepts no motion now, or the trajectory is not acceptable; the message has the reason.
         """
         start = nanoseconds(message.header.stamp, "the header's stamp")
         present: Present = self.control.call("present", start)

@@ -52,12 +52,7 @@ class EffortNode(ArmNode):
 
     The last effort never stays applied: every way to end releases the arm, see `Supervisor`.
 
-    Parameters
-    ----------
-    name, schema
-        As for `ArmNode`.
-    control
-        The control loop.
+    `name`, `schema`: as for `ArmNode`; `control`: the control loop.
     """
 
     def __init__(self, name: str, schema: Sequence[Parameter], control: Loop) -> None:

@@ -41,12 +41,8 @@ class FollowAction:
     A node that is cleaned up keeps the server until it is configured again: the results of goals that its deactivation
     has ended are sent in the executor's next turns, and new goals are rejected.
 
-    Parameters
-    ----------
-    controller
-        The node, a `ComputedTorqueController`: offers the action, checks and follows trajectories.
-    joints
-        Names of the joints, in the order of the controller's vectors.
+    `controller`: the node, a `ComputedTorqueController`: offers the action, checks and follows trajectories; `joints`:
+    names of the joints, in the order of the controller's vectors.
     """
 
     def __init__(self, controller: Any, joints: tuple[str, ...]) -> None:
@@ -108,12 +104,7 @@ class FollowAction:
     def report(self, stamp: int, now: float) -> None:
         """Send feedback, if a goal is active and feedback is due.
 
-        Parameters
-        ----------
-        stamp
-            Of the last joint state, ns.
-        now
-            Monotonic time, s.
+        `stamp`: of the last joint state, ns; `now`: monotonic time, s.
         """
         if not self._goals or now < self._feedback_at:
             return
@@ -140,10 +131,7 @@ def follow_action(controller: Any, joints: tuple[str, ...]) -> FollowAction | No
 def read_goal(goal: Any, defaults: Tolerances) -> tuple[JointTrajectory, Tolerances]:
     """The trajectory of a goal and its tolerances.
 
-    Raises
-    ------
-    TrajectoryError
-        No points, joints of several degrees of freedom, tolerances that cannot be kept.
+    Raises TrajectoryError: no points, joints of several degrees of freedom, tolerances that cannot be kept.
     """
     if not goal.trajectory.points:
         raise TrajectoryError("it has no points; cancel a goal to bring the arm to rest")

@@ -70,14 +70,8 @@ SCHEMA: tuple[Parameter, ...] = (
 class MoveNode(ArmNode):
     """The node `move`: one point-to-point motion, then the process ends, with 0 if the arm has arrived.
 
-    Parameters
-    ----------
-    overrides
-        Parameters.
-    say
-        Reports to the user; by default in the log.
-    velocity
-        Speed of which `velocity_scale` is a fraction, (n,), infinite for none; by default the description's limit.
+    `overrides`: parameters. `say`: reports to the user; by default in the log. `velocity`: speed of which
+    `velocity_scale` is a fraction, (n,), infinite for none; by default the description's limit.
     """
 
     live = False

@@ -37,25 +37,10 @@ DRIVE_FREQUENCY = Parameter(
 class TopicBasedHardware:
     """The drives of a simulated arm, commanded by sensor_msgs/JointState.
 
-    Parameters
-    ----------
-    robot
-        The simulated arm, without its flexibility.
-    rate
-        Efforts per second.
-    frequency
-        As the parameter `drive_frequency`.
-    command_timeout
-        As for `ServoDrives`.
-    brake
-        Whether brakes hold joints whose commands are too old.
-    lockstep
-        The parameter of that name.
-
-    Raises
-    ------
-    ParameterError
-        A frequency above a quarter of the rate, or lock-step.
+    `robot`: the simulated arm, without its flexibility; `rate`: efforts per second; `frequency`: as the parameter
+    `drive_frequency`; `command_timeout`: as for `ServoDrives`; `brake`: whether brakes hold joints whose commands are
+    too old; `lockstep`: the parameter of that name. Raises ParameterError: a frequency above a quarter of the rate, or
+    lock-step.
     """
 
     def __init__(
@@ -81,10 +66,7 @@ class TopicBasedHardware:
     def take(self, data: bytes, simulator: Simulator) -> None:
         """Take a serialised command; other joints are ignored, as are commands without any number.
 
-        Raises
-        ------
-        ControlError, SimulationError
-            The command is not valid; the former one stays in force.
+        Raises ControlError, SimulationError: the command is not valid; the former one stays in force.
         """
         message = deserialised(data, JointState, ControlError)
         names = list(message.name)
@@ -126,10 +108,7 @@ class TopicBasedHardware:
     def drive(self, simulator: Simulator) -> None:
         """Apply the drives' efforts at the present state to the plant; before the first command the brakes hold it.
 
-        Raises
-        ------
-        RneDynamicsError
-            A singular posture of a mechanism, in which its motors cannot hold it.
+        Raises RneDynamicsError: a singular posture of a mechanism, in which its motors cannot hold it.
         """
         if self.drives.commanded:
             state = simulator.state

@@ -43,12 +43,8 @@ def factor(
 ) -> int:
     """Factor m rows from row `top`, first n columns, in place; the rank.
 
-    Parameters
-    ----------
-    A
-        Columns n … width − 1 are multiplied by Qᵀ.
-    pivots, factors
-        From `place` on, filled: which column came to each place, shape (n,), and the reflectors' factors.
+    `A`: columns n … width − 1 are multiplied by Qᵀ; `pivots`, `factors`: from `place` on, filled: which column came to
+    each place, shape (n,), and the reflectors' factors.
     """
     for j in range(n):
         pivots[place + j] = j

@@ -34,18 +34,12 @@ BATCH = Form("batch", _text, ("run",))
 
 @dataclass(frozen=True, eq=False)
 class BatchCode:
-    """A loaded function.
+    """A loaded function."""
 
-    Attributes
-    ----------
-    run
-        ``run(rows, *arguments, out, refused)``: addresses of row-major arrays of doubles, and of one byte per row,
-        which is set if the row's result is invalid. It does not hold Python's lock.
-    address
-        Of `run`.
-    """
-
+    #: ``run(rows, *arguments, out, refused)``: addresses of row-major arrays of doubles, and of one byte per row, which
+    #: is set if the row's result is invalid. It does not hold Python's lock.
     run: Callable[..., None]
+    #: Of `run`.
     address: int
     _keep: tuple[Any, ...]  # keeps its memory alive
 

@@ -71,10 +71,7 @@ _COMMUTATIVE = frozenset(("add", "mul"))
 class Graph:
     """Nodes in order of computation, and their values for one sample of the inputs.
 
-    Parameters
-    ----------
-    largest
-        Number of nodes that raises `TooLargeError`.
+    `largest`: number of nodes that raises `TooLargeError`.
     """
 
     def __init__(self, largest: int = LARGEST) -> None:

@@ -31,43 +31,28 @@ _GROSS = 1e-6
 
 @dataclass(frozen=True)
 class Form:
-    """A kind of machine code.
+    """A kind of machine code."""
 
-    Parameters
-    ----------
-    name
-        Part of the key.
-    text
-        LLVM assembly of a program for a number of doubles per register.
-    symbols
-        What it defines.
-    largest
-        Number of operations of a program, with those that no result needs, for which it is not made.
-    """
-
+    #: Part of the key.
     name: str
+    #: LLVM assembly of a program for a number of doubles per register.
     text: Callable[[Program, Recipe, int], str]
+    #: What it defines.
     symbols: tuple[str, ...]
+    #: Number of operations of a program, with those that no result needs, for which it is not made.
     largest: int = LARGEST
 
 
 @dataclass(frozen=True, eq=False)
 class Loaded:
-    """Machine code in memory.
+    """Machine code in memory."""
 
-    Attributes
-    ----------
-    addresses
-        Of its functions, by name.
-    sample, expected
-        The state that it was traced with, flat, and Python's answer to it.
-    keep
-        What the memory belongs to.
-    """
-
+    #: Of its functions, by name.
     addresses: Mapping[str, int]
+    #: The state that it was traced with, flat, and Python's answer to it.
     sample: Array
     expected: Array
+    #: What the memory belongs to.
     keep: Any
 
 

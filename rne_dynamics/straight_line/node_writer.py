@@ -13,15 +13,7 @@ _ORDERED = {"lt": "olt", "le": "ole", "gt": "ogt", "ge": "oge", "eq": "oeq", "ne
 
 
 class NodeWriter(ABC):
-    """Writes the nodes of a program in order.
-
-    Parameters
-    ----------
-    program
-        The program.
-    lines
-        Where to.
-    """
+    """Writes the nodes of a program in order. `lines`: where to."""
 
     def __init__(self, program: Program, lines: Lines) -> None:
         self.program, self.lines = program, lines

@@ -11,28 +11,19 @@ from rne_dynamics.model.inertia import Array
 
 @dataclass(frozen=True, eq=False)
 class Iteration:
-    """What a kernel starts from and a fixed formula cannot give: the limit of a step that is repeated.
+    """What a kernel starts from and a fixed formula cannot give: the limit of a step that is repeated."""
 
-    Parameters
-    ----------
-    kernel
-        ``kernel(*model, first, x, out)``: from the first input and a vector x the next one, and by how much it may
-        change still; (rows, n), (rows, m) and (rows, m + 1). It returns 0, or another number to refuse the state.
-    start
-        The first x.
-    sample, limit
-        An x on the way, and the limit for the first input of the recipe's sample.
-    settled
-        Change after which x is the limit but for round-off: steps converge as those of Newton's method.
-    most
-        Number of steps after which the state is refused.
-    """
-
+    #: ``kernel(*model, first, x, out)``: from the first input and a vector x the next one, and by how much it may
+    #: change still; (rows, n), (rows, m) and (rows, m + 1). It returns 0, or another number to refuse the state.
     kernel: Callable[..., Any]
+    #: The first x.
     start: Array
+    #: An x on the way, and the limit for the first input of the recipe's sample.
     sample: Array
     limit: Array
+    #: Change after which x is the limit but for round-off: steps converge as those of Newton's method.
     settled: float
+    #: Number of steps after which the state is refused.
     most: int
 
 
@@ -41,59 +32,40 @@ class Columns:
     """A formula for each column of matrices: the last stage of a kernel, computed for several columns at once.
 
     The recipe's kernel has one matrix (n, n) more in its output than the recipe: what this stage shares.
-
-    Parameters
-    ----------
-    kernel
-        ``kernel(*model, shared, column, out)``: from a row of the shared matrix and a column of another one the same
-        column of the answer; (rows, n²), (rows, n) and (rows, n). It makes no comparisons with them.
-    model
-        Its first arguments.
-    matrices
-        The number of matrices that it replaces, which are the first ones; the others are answers already.
     """
 
+    #: ``kernel(*model, shared, column, out)``: from a row of the shared matrix and a column of another one the same
+    #: column of the answer; (rows, n²), (rows, n) and (rows, n). It makes no comparisons with them.
     kernel: Callable[..., Any]
+    #: Its first arguments.
     model: tuple[Any, ...]
+    #: The number of matrices that it replaces, which are the first ones; the others are answers already.
     matrices: int
 
 
 @dataclass(frozen=True, eq=False)
 class Recipe:
-    """A quantity of one robot, to be traced.
+    """A quantity of one robot, to be traced."""
 
-    Parameters
-    ----------
-    quantity, robot
-        Their names.
-    kernel
-        ``kernel(*model, *inputs, *loads, out)`` fills `out` for rows of states, and returns −1 or the number of what
-        moves no inertia, or nothing.
-    model
-        The first arguments: arrays and numbers.
-    loads
-        The last ones before the output.
-    sample
-        A generic state, a vector for each input: comparisons in the kernel come out the same for almost all states.
-    shape
-        Of the output for one state.
-    iteration
-        Makes a vector that the kernel takes before the inputs, if it needs one.
-    instead
-        Helpers of the kernel that are replaced by others, see `PlainKernels`.
-    columns
-        The last stage for matrices, if it has one.
-    """
-
+    #: Their names.
     quantity: str
     robot: str
+    #: ``kernel(*model, *inputs, *loads, out)`` fills `out` for rows of states, and returns −1 or the number of what
+    #: moves no inertia, or nothing.
     kernel: Callable[..., Any]
+    #: The first arguments: arrays and numbers.
     model: tuple[Any, ...]
+    #: The last ones before the output.
     loads: tuple[Array, ...]
+    #: A generic state, a vector for each input: comparisons in the kernel come out the same for almost all states.
     sample: tuple[Array, ...]
+    #: Of the output for one state.
     shape: tuple[int, ...]
+    #: Makes a vector that the kernel takes before the inputs, if it needs one.
     iteration: Iteration | None = None
+    #: Helpers of the kernel that are replaced by others, see `PlainKernels`.
     instead: Mapping[Callable[..., Any], Callable[..., Any]] = field(default_factory=dict)
+    #: The last stage for matrices, if it has one.
     columns: Columns | None = None
 
     @property

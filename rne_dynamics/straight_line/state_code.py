@@ -27,22 +27,15 @@ from rne_dynamics.straight_line.trace import Program
 
 @dataclass(frozen=True, eq=False)
 class StateCode:
-    """A loaded function of one state.
+    """A loaded function of one state."""
 
-    Attributes
-    ----------
-    address
-        Of ``i32 state(a0, …, out)``, pointers to doubles; returns `VALID`, or why not.
-    widths, shape
-        Numbers of each input, and the shape of the output.
-    constant
-        Values of its last inputs that are the same in every call of the functions of Python.
-    """
-
+    #: Of ``i32 state(a0, …, out)``, pointers to doubles; returns `VALID`, or why not.
     address: int
+    #: Numbers of each input, and the shape of the output.
     widths: tuple[int, ...]
     shape: tuple[int, ...]
     _loaded: Loaded
+    #: Values of its last inputs that are the same in every call of the functions of Python.
     constant: tuple[Array, ...] = ()
 
     def checked(self, name: str, doc: str, otherwise: Callable[..., Any]) -> Any:

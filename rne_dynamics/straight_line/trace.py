@@ -17,30 +17,20 @@ from rne_dynamics.straight_line.symbol import Symbol, node_of, symbolic_kernels,
 
 @dataclass(frozen=True)
 class Program:
-    """Straight-line code for one quantity of one robot.
+    """Straight-line code for one quantity of one robot."""
 
-    Attributes
-    ----------
-    graph
-        The operations.
-    widths
-        Numbers in a row of each argument; inputs are numbered across all arguments.
-    results
-        The nodes of one row of the result, flat.
-    regular
-        Whether the kernel computed the sample without a fault; if not, the program is invalid.
-    step
-        The step of the recipe's iteration; its limit is the program's first argument.
-    column, replaced
-        The recipe's last stage for one column, and of how many matrices: its arguments are the program's last matrix
-        and a column.
-    """
-
+    #: The operations.
     graph: Graph
+    #: Numbers in a row of each argument; inputs are numbered across all arguments.
     widths: tuple[int, ...]
+    #: The nodes of one row of the result, flat.
     results: tuple[int, ...]
+    #: Whether the kernel computed the sample without a fault; if not, the program is invalid.
     regular: bool
+    #: The step of the recipe's iteration; its limit is the program's first argument.
     step: Program | None = None
+    #: The recipe's last stage for one column, and of how many matrices: its arguments are the program's last matrix and
+    #: a column.
     column: Program | None = None
     replaced: int = 0
 

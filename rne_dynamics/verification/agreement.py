@@ -26,26 +26,18 @@ Progress = Callable[[str, float], None]
 
 @dataclass(frozen=True)
 class Disagreement:
-    """The largest difference of two engines in one quantity.
+    """The largest difference of two engines in one quantity."""
 
-    Parameters
-    ----------
-    quantity, first, second
-        The quantity, and the engines' names.
-    relative
-        Relative to the size of the terms that the quantity is the sum of: for accelerations Σ|M⁻¹|(|τ| + |bias|),
-        since no solver is more accurate when large terms cancel; for other quantities the largest entry of the state.
-    plain
-        Relative to the largest entry of the state.
-    tolerance
-        Largest `relative` allowed.
-    """
-
+    #: The quantity, and the engines' names.
     quantity: Quantity
     first: str
     second: str
+    #: Relative to the size of the terms that the quantity is the sum of: for accelerations Σ|M⁻¹|(|τ| + |bias|), since
+    #: no solver is more accurate when large terms cancel; for other quantities the largest entry of the state.
     relative: float
+    #: Relative to the largest entry of the state.
     plain: float
+    #: Largest `relative` allowed.
     tolerance: float
 
     @property
@@ -94,21 +86,10 @@ def compare(
 ) -> Agreement:
     """Run every engine in `count` random states, bare and (if `loaded`) with loads and base motion.
 
-    Parameters
-    ----------
-    robot
-        An open arm, or a mechanism in its actuated coordinates.
-    count, seed
-        Number of states of each kind, and seed of the random numbers.
-    loaded
-        Whether to compare with external loads and base motion too.
-    progress
-        Called with the current step and the finished fraction.
-
-    Raises
-    ------
-    ArgumentError
-        A mechanism without random states, see `bare_states`.
+    `robot`: an open arm, or a mechanism in its actuated coordinates; `count`, `seed`: number of states of each kind,
+    and seed of the random numbers; `loaded`: whether to compare with external loads and base motion too; `progress`:
+    called with the current step and the finished fraction. Raises ArgumentError: a mechanism without random states, see
+    `bare_states`.
     """
     engines = engines_of(robot)
     cases = [bare_states(robot, count, seed)]

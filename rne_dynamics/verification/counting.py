@@ -41,14 +41,8 @@ def published(n: int) -> Operations:
 def count_operations(engine: str, quantity: Driven, robot: RobotModel) -> Operations | None:
     """Operations of an engine for one state without external loads; `None` if it does not compute the quantity.
 
-    Parameters
-    ----------
-    engine
-        Its name in `ENGINES`.
-    quantity
-        ``"inverse"`` or ``"forward"`` dynamics.
-    robot
-        The model. The count depends on its tree and kinds of joints, hardly on its numbers.
+    `engine`: its name in `ENGINES`. `quantity`: ``"inverse"`` or ``"forward"`` dynamics. `robot`: the model. The count
+    depends on its tree and kinds of joints, hardly on its numbers.
     """
     count = _COUNTS.get((engine, quantity))
     return None if count is None else count(_State(robot))

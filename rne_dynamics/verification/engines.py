@@ -43,30 +43,20 @@ _OverRows = Callable[[_Robot, Array, Array, Array, Array, Array], Array]
 
 @dataclass(frozen=True)
 class Engine(Generic[_Robot]):
-    """One formulation, of open arms or of mechanisms.
+    """One formulation, of open arms or of mechanisms."""
 
-    Parameters
-    ----------
-    name
-        Its name; also the `method` of `forward_dynamics`, if that has it.
-    title
-        Short description.
-    document
-        Number of its document (docs/formulations.md).
-    linear
-        Whether all of its quantities cost O(n).
-    mimic
-        Whether it takes robots with mimic joints.
-    inverse, forward, mass, reactions
-        Functions for efforts, accelerations, the mass matrix, and the (force, moment) of every joint on its body at the
-        body frame's origin in body axes; `None` for quantities that it does not compute.
-    """
-
+    #: Its name; also the `method` of `forward_dynamics`, if that has it.
     name: str
+    #: Short description.
     title: str
+    #: Number of its document (docs/formulations.md).
     document: str
+    #: Whether all of its quantities cost O(n).
     linear: bool = False
+    #: Whether it takes robots with mimic joints.
     mimic: bool = True
+    #: Functions for efforts, accelerations, the mass matrix, and the (force, moment) of every joint on its body at the
+    #: body frame's origin in body axes; `None` for quantities that it does not compute.
     inverse: _OverRows[_Robot] | None = None
     forward: _OverRows[_Robot] | None = None
     mass: Callable[[_Robot, Array], Array] | None = None

@@ -94,17 +94,11 @@ def compare_flexible(
 
 @dataclass(frozen=True)
 class SegmentFrequencies:
-    """Lowest natural frequencies with the joints held, without gravity, Hz.
+    """Lowest natural frequencies with the joints held, without gravity, Hz."""
 
-    Parameters
-    ----------
-    q
-        The posture.
-    modal, coarse, fine
-        Of the arm's modes, and of chains with either number of `SEGMENTS` in each link.
-    """
-
+    #: The posture.
     q: list[float]
+    #: Of the arm's modes, and of chains with either number of `SEGMENTS` in each link.
     modal: list[float]
     coarse: list[float]
     fine: list[float]
@@ -121,10 +115,7 @@ def segment_frequencies(arm: FlexibleArm, count: int = 3, seed: int = 0) -> Segm
 
     Without gravity, whose component along a beam acts on the modes only with stiffening.
 
-    Raises
-    ------
-    ModelError
-        A flexible link that is not a beam.
+    Raises ModelError: a flexible link that is not a beam.
     """
     q = random_configuration(arm.robot, np.random.default_rng(seed), 1)[0]
     floating = FlexibleArm(assemble(arm.robot.tree, gravity=np.zeros(3)), arm.flexible_links)

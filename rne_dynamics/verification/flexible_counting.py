@@ -74,12 +74,7 @@ def count_flexible(arm: FlexibleArm, *, stiffening: bool = True) -> FlexibleOper
     They depend on the tree, the kinds of joints, the numbers of modes, on which of them have orthogonal shapes, and on
     whether a link has stiffening; on no other number.
 
-    Parameters
-    ----------
-    arm
-        The arm.
-    stiffening
-        False leaves out stiffening, as document 003 does.
+    `stiffening`: False leaves out stiffening, as document 003 does.
     """
     rng, counter, exact = np.random.default_rng(0), OperationCounter(), pack(arm)
     if not stiffening:
@@ -107,25 +102,17 @@ def count_flexible(arm: FlexibleArm, *, stiffening: bool = True) -> FlexibleOper
 
 @dataclass(frozen=True)
 class CountedArm:
-    """Counts for one size of arm.
+    """Counts for one size of arm."""
 
-    Parameters
-    ----------
-    n, nf, m
-        Joints, flexible links, modes of each.
-    counted
-        Operations of our code.
-    published
-        J and R as document 003 counts them.
-    rigid
-        Forward dynamics by composite bodies and Cholesky's method of a rigid chain with as many coordinates, n + nf m.
-    """
-
+    #: Joints, flexible links, modes of each.
     n: int
     nf: int
     m: int
+    #: Operations of our code.
     counted: FlexibleOperations
+    #: J and R as document 003 counts them.
     published: Operations
+    #: Forward dynamics by composite bodies and Cholesky's method of a rigid chain with as many coordinates, n + nf m.
     rigid: Operations
 
     @property
@@ -158,18 +145,9 @@ def flexible_chain(n: int, nf: int, m: int, *, orthogonal: bool = False) -> Flex
     In general every pair of modes of a link has its integral C_ikl; document 003, section 6, names the case where the
     shape functions are orthogonal, so that only C_ikk is left.
 
-    Parameters
-    ----------
-    n, nf, m
-        Joints, flexible links, modes of each.
-    orthogonal
-        Bending in one plane with the eigenfunctions of the cantilever, which are orthogonal. Powers of x in both planes
-        otherwise, which are not.
-
-    Raises
-    ------
-    ArgumentError
-        No flexible link or no mode, or more flexible links than links.
+    `n`, `nf`, `m`: joints, flexible links, modes of each. `orthogonal`: bending in one plane with the eigenfunctions of
+    the cantilever, which are orthogonal. Powers of x in both planes otherwise, which are not. Raises ArgumentError: no
+    flexible link or no mode, or more flexible links than links.
     """
     if not 1 <= nf <= n or m < 1:
         raise ArgumentError(

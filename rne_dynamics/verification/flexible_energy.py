@@ -44,21 +44,9 @@ def energy_equations(
 ) -> EquationsOfMotion:
     """The equations of motion by Lagrange's equations with derivatives of the energies, as `equations_of_motion`.
 
-    Parameters
-    ----------
-    arm, q, delta, qd, deltad, wrenches
-        As for `equations_of_motion`.
-    particles
-        Of every flexible link, by its name.
-    base_motion
-        As there, but the same for all states: vectors of shape (3,).
-
-    Raises
-    ------
-    ArgumentError
-        Wrong shapes, NaN or infinity.
-    ModelError
-        An unknown link in `wrenches`.
+    `arm`, `q`, `delta`, `qd`, `deltad`, `wrenches`: as for `equations_of_motion`; `particles`: of every flexible link,
+    by its name; `base_motion`: as there, but the same for all states: vectors of shape (3,). Raises ArgumentError:
+    wrong shapes, NaN or infinity; ModelError: an unknown link in `wrenches`.
     """
     lead, (positions, amplitudes, velocities, rates) = coordinates(arm, q=q, delta=delta, qd=qd, deltad=deltad)
     z, zd = np.hstack([positions, amplitudes]), np.hstack([velocities, rates])

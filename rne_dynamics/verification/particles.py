@@ -23,33 +23,22 @@ ELEMENT = 8
 
 
 class Particles(NamedTuple):
-    """Particles of a flexible link with m modes, in the link's axes.
+    """Particles of a flexible link with m modes, in the link's axes."""
 
-    Parameters
-    ----------
-    mass
-        kg; shape (N,).
-    position
-        Undeformed, m; shape (N, 3).
-    displacement
-        Per unit of each amplitude; shape (N, m, 3).
-    shortening
-        Additional displacement −½ Σ δ_k δ_l s_kl at amplitudes δ; shape (N, m, m, 3).
-    """
-
+    #: kg; shape (N,).
     mass: Array
+    #: Undeformed, m; shape (N, 3).
     position: Array
+    #: Per unit of each amplitude; shape (N, m, 3).
     displacement: Array
+    #: Additional displacement −½ Σ δ_k δ_l s_kl at amplitudes δ; shape (N, m, m, 3).
     shortening: Array
 
 
 def arm_particles(arm: FlexibleArm) -> dict[str, Particles]:
     """The particles of every flexible link of an arm, by the link's name.
 
-    Raises
-    ------
-    ModelError
-        A link that is not a beam: the positions of its mass are unknown.
+    Raises ModelError: a link that is not a beam: the positions of its mass are unknown.
     """
     particles = {}
     for link in arm.flexible_links:

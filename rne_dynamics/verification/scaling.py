@@ -21,26 +21,18 @@ COUNT_LIMIT = 15_000_000
 
 @dataclass(frozen=True)
 class Sample:
-    """One engine on one generated robot.
+    """One engine on one generated robot."""
 
-    Parameters
-    ----------
-    engine, quantity, mechanism, n
-        Names, and the number of joints.
-    operations
-        Of all kinds, for one state.
-    counted
-        Whether they were counted; otherwise they are extrapolated from smaller chains (`polynomial`).
-    seconds
-        For one state.
-    """
-
+    #: Names, and the number of joints.
     engine: str
     quantity: Driven
     mechanism: str
     n: int
+    #: Of all kinds, for one state.
     operations: int
+    #: Whether they were counted; otherwise they are extrapolated from smaller chains (`polynomial`).
     counted: bool
+    #: For one state.
     seconds: float
 
 

@@ -38,24 +38,16 @@ _BALANCED = 1e-11
 
 @dataclass(frozen=True, eq=False)
 class SegmentedArm:
-    """An arm whose flexible links are chains of rigid segments.
+    """An arm whose flexible links are chains of rigid segments."""
 
-    Parameters
-    ----------
-    robot
-        The chain; n coordinates.
-    stiffness
-        Of the springs, N·m/rad; zero for the arm's own joints; shape (n,).
-    joints, springs
-        Indices of the arm's own joints, in the order of `FlexibleArm.joint_names`, and of the springs.
-    tips
-        The last segment of each flexible link, and the position of the link's tip in it, m.
-    """
-
+    #: The chain; n coordinates.
     robot: RobotModel
+    #: Of the springs, N·m/rad; zero for the arm's own joints; shape (n,).
     stiffness: Array
+    #: Indices of the arm's own joints, in the order of `FlexibleArm.joint_names`, and of the springs.
     joints: NDArray[np.int64]
     springs: NDArray[np.int64]
+    #: The last segment of each flexible link, and the position of the link's tip in it, m.
     tips: dict[str, tuple[str, Array]]
 
     def posture(self, q: ArrayLike) -> Array:
@@ -69,19 +61,8 @@ class SegmentedArm:
 def segmented(arm: FlexibleArm, segments: int) -> SegmentedArm:
     """The arm with `segments` springs in each flexible link for each direction that has modes.
 
-    Parameters
-    ----------
-    arm
-        The arm; its damping is ignored.
-    segments
-        N, at least 1.
-
-    Raises
-    ------
-    ArgumentError
-        Fewer than one segment.
-    ModelError
-        A flexible link that is not a beam.
+    `arm`: the arm; its damping is ignored. `segments`: N, at least 1. Raises ArgumentError: fewer than one segment;
+    ModelError: a flexible link that is not a beam.
     """
     if segments < 1:
         raise ArgumentError(f"segments is {segments}; it must be at least 1")
@@ -110,17 +91,8 @@ def segmented(arm: FlexibleArm, segments: int) -> SegmentedArm:
 def settled(chain: SegmentedArm, q: ArrayLike, qd: ArrayLike | None = None) -> Array:
     """All coordinates in static balance, with the joints held or at constant velocity; shape (n,).
 
-    Parameters
-    ----------
-    chain
-        The chain.
-    q, qd
-        The arm's own joints, shape (joints,); at rest if no velocity is given.
-
-    Raises
-    ------
-    ModelError
-        No balance was found.
+    `q`, `qd`: the arm's own joints, shape (joints,); at rest if no velocity is given. Raises ModelError: no balance was
+    found.
     """
     free, at = chain.springs, chain.posture(q)
     rates, rest = _steady(chain, qd), np.zeros(chain.robot.n)

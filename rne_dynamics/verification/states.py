@@ -28,23 +28,16 @@ _SMALLEST_PART = 1e-3
 
 @dataclass(frozen=True, eq=False)
 class Rows:
-    """B states.
+    """B states."""
 
-    Parameters
-    ----------
-    base
-        Base motion as rows (1 or B, 12), `BaseMotion.packed`.
-    q, qd, qdd, tau
-        (B, nq) and (B, n); `tau` are the efforts of `qdd` by recursive Newton–Euler.
-    wrenches
-        (1 or B, bodies or 0, 6) at the body frames' origins, body axes.
-    """
-
+    #: Base motion as rows (1 or B, 12), `BaseMotion.packed`.
     base: Array
+    #: (B, nq) and (B, n); `tau` are the efforts of `qdd` by recursive Newton–Euler.
     q: Array
     qd: Array
     qdd: Array
     tau: Array
+    #: (1 or B, bodies or 0, 6) at the body frames' origins, body axes.
     wrenches: Array
 
     @property
@@ -58,10 +51,7 @@ def bare_states(robot: RigidRobot, count: int, seed: int) -> Rows:
 
     For a mechanism: positions of its actuated joints where its loops close, away from singular postures.
 
-    Raises
-    ------
-    ArgumentError
-        A mechanism without such positions, usually because of too few or too many actuated joints.
+    Raises ArgumentError: a mechanism without such positions, usually because of too few or too many actuated joints.
     """
     rng = np.random.default_rng(seed)
     tree = robot.open_tree

@@ -18,17 +18,8 @@ PARTS = 12
 class BentSurface:
     """Vertices of a link's mesh as functions of the amplitudes δ.
 
-    Parameters
-    ----------
-    link
-        The flexible link.
-    scene
-        Its undeformed appearance, in the link's frame.
-
-    Raises
-    ------
-    ModelError
-        A mesh of finite elements, whose shapes are not known at every point.
+    `link`: the flexible link; `scene`: its undeformed appearance, in the link's frame. Raises ModelError: a mesh of
+    finite elements, whose shapes are not known at every point.
     """
 
     def __init__(self, link: ModalLink, scene: Any) -> None:

@@ -25,12 +25,7 @@ PUSH_TIME, PUSH = 0.2, 0.3
 class JointSliders:
     """One slider a joint.
 
-    Parameters
-    ----------
-    page
-        With a robot.
-    moved
-        Called with the positions of all joints, (n,), when a user moves a slider.
+    `page`: with a robot; `moved`: called with the positions of all joints, (n,), when a user moves a slider.
     """
 
     def __init__(self, page: Page, moved: Callable[[Array], None]) -> None:
@@ -74,14 +69,8 @@ class JointSliders:
 class PushPanel:
     """A link, a direction, a force and a button; where `drag` is given also a handle on the link to pull it with.
 
-    Parameters
-    ----------
-    page
-        With a robot.
-    push
-        Called with link, force in the root's axes, N, (3,), and duration, s.
-    drag
-        Called with a link and the point to pull it to, m, in the root's axes, `None` to let go.
+    `page`: with a robot; `push`: called with link, force in the root's axes, N, (3,), and duration, s; `drag`: called
+    with a link and the point to pull it to, m, in the root's axes, `None` to let go.
     """
 
     def __init__(

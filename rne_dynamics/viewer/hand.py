@@ -25,14 +25,7 @@ HEAVIEST = 3.0
 class Hand:
     """The spring at one link; `feel` the posture now and then, ask for `force` in every step.
 
-    Parameters
-    ----------
-    robot
-        The rigid robot.
-    link
-        The link that is dragged.
-    stiffness
-        ω, 1/s.
+    `robot`: the rigid robot; `link`: the link that is dragged; `stiffness`: ω, 1/s.
     """
 
     def __init__(self, robot: RigidRobot, link: str, stiffness: float = STIFFNESS) -> None:

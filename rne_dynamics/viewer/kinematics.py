@@ -13,13 +13,7 @@ from rne_dynamics.model.inertia import Array
 
 
 class Kinematics:
-    """Poses of all links; of a mechanism its loops are closed, from the last posture on.
-
-    Parameters
-    ----------
-    robot
-        The robot.
-    """
+    """Poses of all links; of a mechanism its loops are closed, from the last posture on."""
 
     def __init__(self, robot: AnyRobot) -> None:
         self.robot = robot

@@ -59,17 +59,8 @@ class Page:
 
     What users do is queued, and carried out by the one thread that calls `serve`.
 
-    Parameters
-    ----------
-    host, port
-        Where to listen; if the port is in use, the next free one.
-
-    Raises
-    ------
-    MissingDependencyError
-        viser is not installed.
-    ArgumentError
-        An address that cannot be listened on.
+    `host`, `port`: where to listen; if the port is in use, the next free one. Raises MissingDependencyError: viser is
+    not installed; ArgumentError: an address that cannot be listened on.
     """
 
     def __init__(self, host: str = HOST, port: int = PORT) -> None:

@@ -22,12 +22,7 @@ SPEEDS = ("0.1", "0.25", "0.5", "1", "2", "5")
 class ReplayPage:
     """Controls of a replay, and the loop that plays it over and over.
 
-    Parameters
-    ----------
-    page
-        With a robot.
-    recording
-        Of this robot: as `read_replay` gives it.
+    `page`: with a robot; `recording`: of this robot: as `read_replay` gives it.
     """
 
     def __init__(self, page: Page, recording: Replay) -> None:

@@ -35,14 +35,8 @@ UNCHANGED = 1e-5
 class ArmScene:
     """A robot, its reference as a ghost, and what explains its dynamics.
 
-    Parameters
-    ----------
-    server
-        The `viser.ViserServer`.
-    robot, source
-        The robot and its URDF, as for `link_meshes`.
-    q
-        Joint positions that the camera is placed for, (n,).
+    `server`: the `viser.ViserServer`; `robot`, `source`: the robot and its URDF, as for `link_meshes`; `q`: joint
+    positions that the camera is placed for, (n,).
     """
 
     def __init__(self, server: Any, robot: AnyRobot, source: Source | None, q: Array) -> None:

@@ -40,17 +40,8 @@ SCALE, UNLIMITED = 0.4, 1.0
 class SimulatedArm:
     """An arm, its plant with friction, stops and effort limits, and the law that drives it.
 
-    Parameters
-    ----------
-    robot
-        The robot; effort limits of 0 count as none.
-    q
-        Where it starts, (n,); rad or m.
-
-    Raises
-    ------
-    SimulationError
-        A robot with floating joints; a start outside the limits.
+    `robot`: the robot; effort limits of 0 count as none. `q`: where it starts, (n,); rad or m. Raises SimulationError:
+    a robot with floating joints; a start outside the limits.
     """
 
     def __init__(self, robot: AnyRobot, q: ArrayLike) -> None:

@@ -20,15 +20,7 @@ PRESS = 0.01
 
 
 class SimulationPage:
-    """Controls of a simulated arm, and the loop that runs it.
-
-    Parameters
-    ----------
-    page
-        With the arm's robot.
-    arm
-        The arm.
-    """
+    """Controls of a simulated arm, and the loop that runs it. `page`: with the arm's robot."""
 
     def __init__(self, page: Page, arm: SimulatedArm) -> None:
         self.page, self.arm = page, arm

@@ -53,12 +53,7 @@ DRIVE_PERIOD = 0.005
 class EffortGate:
     """The state machine of the gate.
 
-    Parameters
-    ----------
-    settings
-        What parameters decide.
-    on_change
-        Called with each new mode and its cause.
+    `settings`: what parameters decide; `on_change`: called with each new mode and its cause.
     """
 
     def __init__(
@@ -97,10 +92,7 @@ class EffortGate:
     def adopt(self, settings: GateSettings) -> None:
         """Other parameters from the next effort on; the rate limit softens what jumps.
 
-        Raises
-        ------
-        ControlError
-            Settings for other joints.
+        Raises ControlError: settings for other joints.
         """
         self._limiter.change(settings.limits)
         self._velocity.change(settings.limits.velocity, self.qd)
@@ -133,14 +125,8 @@ class EffortGate:
     def stop(self, now: float, why: str, *, ending: bool = False) -> None:
         """Take over, hold and release as `settings.stop` says; where nothing is driven, pass nothing any more.
 
-        Parameters
-        ----------
-        now
-            Present time.
-        why
-            The cause that is shown.
-        ending
-            Whether the gate is deactivated, so that it cannot hold without end; it is inactive afterwards.
+        `now`: present time. `why`: the cause that is shown. `ending`: whether the gate is deactivated, so that it
+        cannot hold without end; it is inactive afterwards.
         """
         self._asked, self._ending = True, self._ending or ending
         if self.mode is PASSING:
@@ -162,10 +148,7 @@ class EffortGate:
     def recover(self, now: float) -> None:
         """Pass efforts again: from the held arm without a jump, from a released one as after activation.
 
-        Raises
-        ------
-        ControlError
-            There is nothing to recover from, or the controller or the joint states are still missing.
+        Raises ControlError: there is nothing to recover from, or the controller or the joint states are still missing.
         """
         if self.mode in (FAULT, RELEASED):
             self._restart(now)
@@ -188,12 +171,7 @@ class EffortGate:
     def command(self, now: float, effort: Array) -> GateEffort | None:
         """Take an effort of the controller; what is to be sent, None for nothing.
 
-        Parameters
-        ----------
-        now
-            When it came.
-        effort
-            N·m or N in the model's order; anything but n finite numbers is refused.
+        `now`: when it came. `effort`: N·m or N in the model's order; anything but n finite numbers is refused.
         """
         if not self.commands.take(now, effort, self.settings.command_timeout):
             return None

@@ -18,14 +18,8 @@ from rne_dynamics.model.mechanism import RigidRobot
 class GateHold:
     """Gravity torque and stable damping of one arm or mechanism.
 
-    Parameters
-    ----------
-    robot
-        The model, payload included.
-    rate
-        Damping over felt inertia, 1/s.
-    weightless
-        Whether the arm compensates gravity itself, so that its gravity torque counts as 0.
+    `robot`: the model, payload included; `rate`: damping over felt inertia, 1/s; `weightless`: whether the arm
+    compensates gravity itself, so that its gravity torque counts as 0.
     """
 
     def __init__(self, robot: RigidRobot, rate: float, *, weightless: bool) -> None:

@@ -43,39 +43,23 @@ class CommandProblem(Enum):
 
 @dataclass(frozen=True, eq=False)
 class GateSettings:
-    """Settings of the gate.
+    """Settings of the gate. Raises ControlError: a time or number out of range, an unknown name among `compensated`."""
 
-    Parameters
-    ----------
-    robot
-        The model, payload included.
-    limits, states
-        Of efforts that go out and of joint states that come in.
-    stop
-        How the arm is held and released after a take-over; its `brake_time` has no meaning here.
-    command_timeout
-        Age of the last good effort at which the gate takes over, s.
-    compensated
-        Terms that the arm's own electronics adds.
-    recover_automatically, recover_after
-        Whether efforts are passed again unasked, after so many good ones in a row.
-    blend_time
-        Time over which the gate's own effort fades into the controller's when it hands the held arm back, s.
-
-    Raises
-    ------
-    ControlError
-        A time or number out of range, an unknown name among `compensated`.
-    """
-
+    #: The model, payload included.
     robot: RigidRobot
+    #: Of efforts that go out and of joint states that come in.
     limits: EffortLimits
     states: StateLimits
+    #: How the arm is held and released after a take-over; its `brake_time` has no meaning here.
     stop: StopPlan = field(default_factory=StopPlan)
+    #: Age of the last good effort at which the gate takes over, s.
     command_timeout: float = 0.02
+    #: Terms that the arm's own electronics adds.
     compensated: frozenset[str] = frozenset()
+    #: Whether efforts are passed again unasked, after so many good ones in a row.
     recover_automatically: bool = False
     recover_after: int = 100
+    #: Time over which the gate's own effort fades into the controller's when it hands the held arm back, s.
     blend_time: float = 0.5
 
     def __post_init__(self) -> None:
@@ -88,46 +72,30 @@ class GateSettings:
 
 @dataclass
 class GateCounters:
-    """Totals since activation.
+    """Totals since activation."""
 
-    Parameters
-    ----------
-    commands, passed
-        Effort commands received, and those that were passed on.
-    refused, refusal
-        Commands that were not used, by what was wrong with them, and the text of the last refusal.
-    limited, stepped
-        Commands passed on that were beyond an effort limit, and those that changed faster than the rate allows.
-    own, dead_reckoned
-        Efforts of the gate itself; of these those without a usable joint state.
-    takeovers
-        Times that the gate has taken over.
-    failure
-        Text of the last posture for which the model has no torque; empty for none.
-    """
-
+    #: Effort commands received, and those that were passed on.
     commands: int = 0
     passed: int = 0
+    #: Commands that were not used, by what was wrong with them, and the text of the last refusal.
     refused: Counter[CommandProblem] = field(default_factory=Counter)
     refusal: str = ""
+    #: Commands passed on that were beyond an effort limit, and those that changed faster than the rate allows.
     limited: int = 0
     stepped: int = 0
+    #: Efforts of the gate itself; of these those without a usable joint state.
     own: int = 0
     dead_reckoned: int = 0
+    #: Times that the gate has taken over.
     takeovers: int = 0
+    #: Text of the last posture for which the model has no torque; empty for none.
     failure: str = ""
 
 
 class GateEffort(NamedTuple):
-    """An effort to be sent.
+    """An effort to be sent."""
 
-    Parameters
-    ----------
-    command
-        N·m or N; shape (n,).
-    last
-        Whether the arm is released with it: zeros, which must arrive.
-    """
-
+    #: N·m or N; shape (n,).
     command: Array
+    #: Whether the arm is released with it: zeros, which must arrive.
     last: bool = False

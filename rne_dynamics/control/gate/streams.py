@@ -24,13 +24,7 @@ FORGETTING = 0.02
 
 
 class GateStates:
-    """The last usable joint state and what is known of its stream.
-
-    Parameters
-    ----------
-    limits
-        What joint states can be.
-    """
+    """The last usable joint state and what is known of its stream. `limits`: what joint states can be."""
 
     def __init__(self, limits: StateLimits) -> None:
         self._limits = limits

@@ -39,56 +39,34 @@ _NANO = 1e-9
 
 
 class BaseReading(NamedTuple):
-    """One message of the sensor, in its own axes; None for what it does not give.
+    """One message of the sensor, in its own axes; None for what it does not give."""
 
-    Parameters
-    ----------
-    stamp
-        ns.
-    orientation
-        Its axes in the world, as a quaternion x y z w.
-    angular_velocity, acceleration
-        rad/s, m/s².
-    """
-
+    #: ns.
     stamp: int
+    #: Its axes in the world, as a quaternion x y z w.
     orientation: Array | None
+    #: rad/s, m/s².
     angular_velocity: Array | None
     acceleration: Array | None
 
 
 @dataclass(frozen=True, eq=False)
 class BaseSensor(Rebuilt):
-    """How the motion of the base is measured, and what is believed of it.
+    """How the motion of the base is measured, and what is believed of it. Raises ControlError: values out of range."""
 
-    Parameters
-    ----------
-    acceleration
-        What the sensor's linear acceleration is: v̇ − g, as accelerometers measure it and REP 145 has it
-        (``"specific_force"``); v̇ (``"without_gravity"``); or not to be used (``"ignored"``), so that the base counts as
-        not accelerated. The last two need orientations.
-    timeout
-        Age from which the last usable message is stale and the arm is stopped, s; above 0.
-    frequency
-        Corner frequency of the angular acceleration's estimate, Hz; 0 for none: it counts as zero.
-    position
-        The sensor in the root link's frame, m; shape (3,).
-    rotation
-        ``R_BS``, the sensor's axes in the root link's; shape (3, 3).
-    largest_acceleration, largest_angular_velocity
-        What is still believed, m/s² without gravity, and rad/s.
-
-    Raises
-    ------
-    ControlError
-        Values out of range.
-    """
-
+    #: What the sensor's linear acceleration is: v̇ − g, as accelerometers measure it and REP 145 has it
+    #: (``"specific_force"``); v̇ (``"without_gravity"``); or not to be used (``"ignored"``), so that the base counts as
+    #: not accelerated. The last two need orientations.
     acceleration: Acceleration = "specific_force"
+    #: Age from which the last usable message is stale and the arm is stopped, s; above 0.
     timeout: float = 0.1
+    #: Corner frequency of the angular acceleration's estimate, Hz; 0 for none: it counts as zero.
     frequency: float = 10.0
+    #: The sensor in the root link's frame, m; shape (3,).
     position: Array = field(default_factory=lambda: np.zeros(3))
+    #: ``R_BS``, the sensor's axes in the root link's; shape (3, 3).
     rotation: Array = field(default_factory=lambda: np.eye(3))
+    #: What is still believed, m/s² without gravity, and rad/s.
     largest_acceleration: float = 20.0
     largest_angular_velocity: float = 5.0
 
@@ -116,12 +94,7 @@ class BaseSensor(Rebuilt):
 class BaseFilter:
     """Takes readings and knows how the base moves, as long as they are usable and new.
 
-    Parameters
-    ----------
-    sensor
-        How the motion is measured.
-    gravity
-        The model's, m/s²; shape (3,).
+    `sensor`: how the motion is measured. `gravity`: the model's, m/s²; shape (3,).
     """
 
     def __init__(self, sensor: BaseSensor, gravity: Array) -> None:
@@ -143,10 +116,7 @@ class BaseFilter:
     def accept(self, reading: BaseReading, now: float) -> BaseMotion:
         """The motion of the root link that a reading shows.
 
-        Raises
-        ------
-        StateError
-            A reading that must not be used; nothing has changed then.
+        Raises StateError: a reading that must not be used; nothing has changed then.
         """
         begun = not self.stale(now)
         anew = begun and self._clock_was_set(reading.stamp, now)

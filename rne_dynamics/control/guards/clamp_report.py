@@ -19,21 +19,9 @@ NEGLIGIBLE = 0.01
 def clamp_report(terms: TorqueTerms, limited: Limited, limits: EffortLimits, q: Array) -> str:
     """A sentence a joint that was limited, for logs and diagnostics; empty where none was. Not for the hot path.
 
-    Parameters
-    ----------
-    terms
-        Commanded by the law, N·m or N.
-    limited
-        Result of the limiter.
-    limits
-        In force.
-    q
-        Measured position, rad or m; shape (n,).
-
-    Returns
-    -------
-    str
-        As in "joint 'elbow' asked for 130 (gravity 60, feedback 55, inertia 15) and got 87: its effort limit is 87".
+    `terms`: commanded by the law, N·m or N. `limited`: result of the limiter. `limits`: in force. `q`: measured
+    position, rad or m; shape (n,). Returns as in "joint 'elbow' asked for 130 (gravity 60, feedback 55, inertia 15) and
+    got 87: its effort limit is 87".
     """
     return "; ".join(_sentence(int(j), terms, limited, limits, q) for j in np.flatnonzero(limited.flags))
 

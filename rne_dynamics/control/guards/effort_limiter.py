@@ -59,20 +59,13 @@ REFUSED = -1
 
 
 class Limited(NamedTuple):
-    """Limited efforts.
+    """Limited efforts."""
 
-    Parameters
-    ----------
-    command
-        Efforts, N·m or N; shape (n,).
-    flags
-        What changed them, bits `EFFORT`, `RATE`, `STOP`, `VELOCITY`; shape (n,).
-    any
-        Whether any flag is set.
-    """
-
+    #: Efforts, N·m or N; shape (n,).
     command: Array
+    #: What changed them, bits `EFFORT`, `RATE`, `STOP`, `VELOCITY`; shape (n,).
     flags: NDArray[np.uint8]
+    #: Whether any flag is set.
     any: bool
 
     @property

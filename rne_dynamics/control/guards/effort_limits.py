@@ -155,13 +155,7 @@ _VECTORS: dict[str, tuple[str, float, bool]] = {
 
 
 class VelocityInForce:
-    """Velocity limits, rad/s or m/s; shape (n,).
-
-    Parameters
-    ----------
-    limit
-        What they are.
-    """
+    """Velocity limits, rad/s or m/s; shape (n,). `limit`: what they are."""
 
     def __init__(self, limit: Array) -> None:
         self.limit = self.now = limit

@@ -19,22 +19,15 @@ from rne_dynamics.model.mechanism import RigidRobot
 
 
 class JointInertia(NamedTuple):
-    """Inertia of a robot's joints in one posture.
+    """Inertia of a robot's joints in one posture."""
 
-    Parameters
-    ----------
-    inverse
-        M(q)⁻¹, or what takes its place where there is none: accelerations of the joints for unit efforts, which
-        damping has to be stable with. 1/(kg·m²) or 1/kg; shape (n, n).
-    held
-        What each joint feels while all others are held, as far as they can be; kg·m² or kg, shape (n,).
-    moving
-        Projection of efforts on their part that moves the robot: the identity but for more motors than freedoms;
-        shape (n, n).
-    """
-
+    #: M(q)⁻¹, or what takes its place where there is none: accelerations of the joints for unit efforts, which damping
+    #: has to be stable with. 1/(kg·m²) or 1/kg; shape (n, n).
     inverse: Array
+    #: What each joint feels while all others are held, as far as they can be; kg·m² or kg, shape (n,).
     held: Array
+    #: Projection of efforts on their part that moves the robot: the identity but for more motors than freedoms; shape
+    #: (n, n).
     moving: Array
 
     @property
@@ -53,21 +46,11 @@ class JointInertia(NamedTuple):
 def joint_inertia(robot: RigidRobot, q: Array, posture: Array | None = None) -> JointInertia:
     """The inertia of the joints at `q`, (n,).
 
-    Parameters
-    ----------
-    robot, q
-        The model and a position. More motors than freedoms, and idle freedoms, are no exception; see `motor_inertia`.
-    posture
-        Of a mechanism all joints of its tree, (tree n,), from which its loops are closed; its own by default.
-
-    Raises
-    ------
-    ControlError
-        A motion without inertia, or a joint that the loops hold still.
-    AssemblyError, SingularPostureError
-        Of a mechanism whose loops do not close at `q`, or whose motors do not hold it.
-    SingularInertiaError
-        Of a mechanism a motion without inertia.
+    `robot`, `q`: the model and a position. More motors than freedoms, and idle freedoms, are no exception; see
+    `motor_inertia`. `posture`: of a mechanism all joints of its tree, (tree n,), from which its loops are closed; its
+    own by default. Raises ControlError: a motion without inertia, or a joint that the loops hold still; AssemblyError,
+    SingularPostureError: of a mechanism whose loops do not close at `q`, or whose motors do not hold it;
+    SingularInertiaError: of a mechanism a motion without inertia.
     """
     mechanism = mechanism_of(robot)
     if mechanism is None:

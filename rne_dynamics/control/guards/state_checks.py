@@ -163,16 +163,9 @@ DOUBTED = frozenset({StateProblem.POSITION_JUMP, StateProblem.DELAYED, StateProb
 def refusal(code: int, clock: Array, joint: int, joints: Sequence[str], velocity: Array) -> StateError:
     """The error for an answer of `check_state`.
 
-    Parameters
-    ----------
-    code
-        The answer.
-    clock
-        The filter's memory of numbers, in which the check has left what it found and what is allowed.
-    joint
-        The joint it is about; below 0 for none.
-    joints, velocity
-        Names of all joints and their velocity limits, rad/s or m/s; shape (n,).
+    `code`: the answer. `clock`: the filter's memory of numbers, in which the check has left what it found and what is
+    allowed. `joint`: the joint it is about; below 0 for none. `joints`, `velocity`: names of all joints and their
+    velocity limits, rad/s or m/s; shape (n,).
     """
     found, allowed, step = (float(clock[k]) for k in (memory.FOUND, memory.ALLOWED, memory.STEP))
     way = (

@@ -60,10 +60,7 @@ _LAST = 2**62
 class StateFilter:
     """Joint states checked one by one against those before them; the module's table says how.
 
-    Parameters
-    ----------
-    limits
-        What to expect.
+    `limits`: what to expect.
     """
 
     def __init__(self, limits: StateLimits) -> None:
@@ -138,16 +135,10 @@ class StateFilter:
 
         The arrays are kept until `settle`, or until the next state if nobody calls that.
 
-        Parameters
-        ----------
-        now
-            Time on the clock of arrivals, s.
-        reference
-            Desired motion; None where there is none: a reading that stands still is not judged then.
-        friction, feedback
-            Efforts of the friction compensation and of the feedback, N·m or N; shape (n,).
-        inertia
-            `JointInertia.held`, kg·m² or kg; shape (n,). Another inertia is another array.
+        `now`: time on the clock of arrivals, s. `reference`: desired motion; None where there is none: a reading that
+        stands still is not judged then. `friction`, `feedback`: efforts of the friction compensation and of the
+        feedback, N·m or N; shape (n,). `inertia`: `JointInertia.held`, kg·m² or kg; shape (n,). Another inertia is
+        another array.
         """
         self._noted = now, reference, friction, feedback, inertia
 
@@ -173,10 +164,7 @@ class StateFilter:
     def change(self, limits: StateLimits) -> None:
         """Expect something else from the next state on; what is known of the stream stays.
 
-        Raises
-        ------
-        ControlError
-            Limits for other joints.
+        Raises ControlError: limits for other joints.
         """
         if limits.joints != self.limits.joints:
             raise ControlError(f"limits are for {limits.joints}; the filter has {self.limits.joints}")
@@ -200,31 +188,13 @@ class StateFilter:
     ) -> bool:
         """Check one state; unwrap `q` and fill a missing `qd`, both in place.
 
-        Parameters
-        ----------
-        stamp
-            Time of the state, ns; 0 for none.
-        arrival
-            When it came, on a clock that is never set, s.
-        q, qd
-            Contiguous arrays (n,) of float64, rad or m and rad/s or m/s. Written to, also where the state is refused:
-            keep what you need of an earlier state elsewhere.
-        velocity_missing
-            Whether `qd` is to be estimated; what it holds is ignored then.
-        sequence
-            The middleware's number of this message, counted by its publisher; None where unknown.
-
-        Returns
-        -------
-        bool
-            Whether the time base is new: motion must be called off and the arm held where it is.
-
-        Raises
-        ------
-        StateError
-            The state must not be used; `problem` says why. Nothing has changed that a later good state needs.
-        ControlError
-            Arrays of a wrong shape.
+        `stamp`: time of the state, ns; 0 for none. `arrival`: when it came, on a clock that is never set, s. `q`, `qd`:
+        contiguous arrays (n,) of float64, rad or m and rad/s or m/s. Written to, also where the state is refused: keep
+        what you need of an earlier state elsewhere. `velocity_missing`: whether `qd` is to be estimated; what it holds
+        is ignored then. `sequence`: the middleware's number of this message, counted by its publisher; None where
+        unknown. Returns whether the time base is new: motion must be called off and the arm held where it is. Raises
+        StateError: the state must not be used; `problem` says why. Nothing has changed that a later good state needs.
+        ControlError: arrays of a wrong shape.
         """
         if not 0 <= stamp < _LAST:
             raise StateError(f"joint state: its stamp is {stamp} ns; it must not be negative or beyond 2^62",

@@ -21,37 +21,24 @@ from rne_dynamics.spatial.columns import columns
 class StateLimits:
     """What joint states can be, for `StateFilter`.
 
-    Parameters
-    ----------
-    velocity
-        Velocity limit of each joint, rad/s or m/s, greater than 0; inf where it is not known, which leaves jumps and
-        velocities of that joint unjudged. Shape (n,).
-    continuous
-        Joints without position limits, whose positions may wrap; shape (n,).
-    timeout
-        Age at which a state is stale, s; 0 never.
-    filter_frequency
-        Corner frequency of the velocity estimate, Hz, greater than 0.
-    joints
-        Names for messages; n of them.
-    lateness
-        By how much a state may be later than others, s; greater than 0. What the gains tolerate, where that is less
-        than `timeout`.
-    coulomb
-        Coulomb friction of each joint, N·m or N, not negative; zero by default. Shape (n,).
-
-    Raises
-    ------
-    ControlError
-        A value outside these ranges, NaN, or a wrong shape.
+    Raises ControlError: a value outside these ranges, NaN, or a wrong shape.
     """
 
+    #: Velocity limit of each joint, rad/s or m/s, greater than 0; inf where it is not known, which leaves jumps and
+    #: velocities of that joint unjudged. Shape (n,).
     velocity: Array
+    #: Joints without position limits, whose positions may wrap; shape (n,).
     continuous: NDArray[np.bool_]
+    #: Age at which a state is stale, s; 0 never.
     timeout: float
+    #: Corner frequency of the velocity estimate, Hz, greater than 0.
     filter_frequency: float
+    #: Names for messages; n of them.
     joints: tuple[str, ...]
+    #: By how much a state may be later than others, s; greater than 0. What the gains tolerate, where that is less than
+    #: `timeout`.
     lateness: float = math.inf
+    #: Coulomb friction of each joint, N·m or N, not negative; zero by default. Shape (n,).
     coulomb: Array | None = None
 
     def __post_init__(self) -> None:

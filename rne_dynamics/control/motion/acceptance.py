@@ -34,33 +34,21 @@ BLENDS = (1.0, 0.5, 2.0, 0.25)
 
 @dataclass(frozen=True, eq=False)
 class Accepted:
-    """A trajectory that may be followed.
+    """A trajectory that may be followed."""
 
-    Parameters
-    ----------
-    trajectory
-        For all joints, in the controller's order.
-    start
-        Stamp at which its time is 0, ns.
-    begin
-        Its time at which it is to be taken over, s; above 0 where the start has passed already.
-    path
-        What will be followed then, the blend from the motion before included; a `Trajectory` from `begin` on.
-    blend_time
-        With which that was made, s.
-    limits
-        To be checked again when it begins. `start` is of each joint: those that are not named may be on the way to
-        rest.
-    warning
-        Where it needs more effort than allowed, but not much more; see `EffortDemand`. Empty otherwise.
-    """
-
+    #: For all joints, in the controller's order.
     trajectory: SampledTrajectory
+    #: Stamp at which its time is 0, ns.
     start: int
+    #: Its time at which it is to be taken over, s; above 0 where the start has passed already.
     begin: float
+    #: What will be followed then, the blend from the motion before included; a `Trajectory` from `begin` on.
     path: BlendedPath
+    #: With which that was made, s.
     blend_time: float
+    #: To be checked again when it begins. `start` is of each joint: those that are not named may be on the way to rest.
     limits: MotionLimits
+    #: Where it needs more effort than allowed, but not much more; see `EffortDemand`. Empty otherwise.
     warning: str = ""
 
     def motion(self, tolerances: Tolerances) -> Motion:
@@ -69,45 +57,29 @@ class Accepted:
 
 
 class CurrentMotion(NamedTuple):
-    """What the arm does when a trajectory is requested.
+    """What the arm does when a trajectory is requested."""
 
-    Parameters
-    ----------
-    stamp
-        Time of the last joint state, ns.
-    followed
-        The reference at a stamp from now on if the trajectory were refused.
-    rate, slope
-        As for `Motion.begin`. The path is checked for the rate 1; at a lower one it is slower everywhere.
-    """
-
+    #: Time of the last joint state, ns.
     stamp: int
+    #: The reference at a stamp from now on if the trajectory were refused.
     followed: Callable[[int], Reference]
+    #: As for `Motion.begin`. The path is checked for the rate 1; at a lower one it is slower everywhere.
     rate: float = 1.0
     slope: float = 0.0
 
 
 class Rules(NamedTuple):
-    """What a trajectory must keep to be accepted.
+    """What a trajectory must keep to be accepted."""
 
-    Parameters
-    ----------
-    limits
-        A joint that is outside them now may move, but not further out, nor faster. Its joints are the controller's.
-    blend_time
-        As for `Motion`, s. Where the way onto the trajectory leaves the limits, others are tried; see `BLENDS`.
-    demand
-        Checks the efforts that the trajectory needs; None does not.
-    leading
-        Leads joints that depend on others along the loops, see `leading_path`; None where all are independent.
-    moving_end
-        Whether the last point may have a velocity. The arm then comes to rest behind it within `blend_time`.
-    """
-
+    #: A joint that is outside them now may move, but not further out, nor faster. Its joints are the controller's.
     limits: MotionLimits
+    #: As for `Motion`, s. Where the way onto the trajectory leaves the limits, others are tried; see `BLENDS`.
     blend_time: float
+    #: Checks the efforts that the trajectory needs; None does not.
     demand: EffortDemand | None = None
+    #: Leads joints that depend on others along the loops, see `leading_path`; None where all are independent.
     leading: Leading | None = None
+    #: Whether the last point may have a velocity. The arm then comes to rest behind it within `blend_time`.
     moving_end: bool = False
 
 
@@ -120,22 +92,12 @@ def accept_points(
     way there begins with what the arm does now. Of continuous joints all points are moved by the whole turns that bring
     its begin nearest to the arm; see `Rules.limits`.
 
-    Parameters
-    ----------
-    names, points
-        At least one point.
-    header
-        When it starts; zero for at once. A time in the past: it is joined where it would be by now, or where the arm
-        is too far from that, at the next of its points.
-    motion, rules
-        What the arm does, and what the trajectory must keep.
-
-    Raises
-    ------
-    TrajectoryError
-        What `read_points` refuses; numbers that are not finite; times that do not increase; an end in the past; a start
-        too far from the arm; positions or velocities beyond the limits at any time, while taking over too; a last point
-        that moves; far more effort than the limits allow, or one that changes faster.
+    `names`, `points`: at least one point. `header`: when it starts; zero for at once. A time in the past: it is joined
+    where it would be by now, or where the arm is too far from that, at the next of its points. `motion`, `rules`: what
+    the arm does, and what the trajectory must keep. Raises TrajectoryError: what `read_points` refuses; numbers that
+    are not finite; times that do not increase; an end in the past; a start too far from the arm; positions or
+    velocities beyond the limits at any time, while taking over too; a last point that moves; far more effort than the
+    limits allow, or one that changes faster.
     """
     start = nanoseconds(header, "the header's stamp") or motion.stamp
     with np.errstate(all="ignore"):  # hostile numbers overflow; the results are checked
@@ -147,14 +109,8 @@ def accept_points(
 def accept_table(read: Points, start: int, motion: CurrentMotion, rules: Rules) -> Accepted:
     """As `accept_points`, for points that are tables already.
 
-    Parameters
-    ----------
-    read
-        At least one point.
-    start
-        Stamp at which it starts, ns; that of `motion` for at once.
-    motion, rules
-        As for `accept_points`; so are the errors.
+    `read`: at least one point. `start`: stamp at which it starts, ns; that of `motion` for at once. `motion`, `rules`:
+    as for `accept_points`; so are the errors.
     """
     limits, blend_time = rules.limits, rules.blend_time
     with np.errstate(all="ignore"):

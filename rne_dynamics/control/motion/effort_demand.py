@@ -69,18 +69,10 @@ class EffortDemand:
     the inverse dynamics gives the effort. In pieces shorter than `SHORT` it takes the place of the path's own, so that
     the noise of a recorded motion does not count.
 
-    Parameters
-    ----------
-    law
-        Model, gains and friction.
-    limits
-        Effort and rate limits.
-    compensated
-        Terms that the hardware adds itself, which are not asked for: "gravity", "coriolis", "friction".
-    delay
-        From a state's stamp until the effort that answers it acts, s; NaN counts as 0.
-    posture
-        Of a mechanism, where it is: all joints of its tree; its own posture by default.
+    `law`: model, gains and friction. `limits`: effort and rate limits. `compensated`: terms that the hardware adds
+    itself, which are not asked for: "gravity", "coriolis", "friction". `delay`: from a state's stamp until the effort
+    that answers it acts, s; NaN counts as 0. `posture`: of a mechanism, where it is: all joints of its tree; its own
+    posture by default.
     """
 
     def __init__(
@@ -100,11 +92,8 @@ class EffortDemand:
     def check(self, path: BlendedPath) -> str:
         """A warning where a path needs more effort than allowed, but not for much more; empty where it does not.
 
-        Raises
-        ------
-        TrajectoryError
-            More than `ACCEPTED` times the effort limit, or the effort has to change faster than its rate limit allows,
-            or couplings would throw a joint meanwhile; names joint, time, demand and limit.
+        Raises TrajectoryError: more than `ACCEPTED` times the effort limit, or the effort has to change faster than its
+        rate limit allows, or couplings would throw a joint meanwhile; names joint, time, demand and limit.
         """
         mechanism = mechanism_of(self._robot)
         times, short = _times(path, SAMPLES if mechanism is None else CLOSED_SAMPLES)

@@ -19,22 +19,10 @@ _QUANTITY = re.compile(r"(.*?\d\.?)\s*([a-z]*)")
 def parse_goal(words: Sequence[str], robot: RigidRobot, lower: Array, upper: Array) -> dict[str, float]:
     """Position of each joint that the words name, rad or m.
 
-    Parameters
-    ----------
-    words
-        All with a name, or none: then one for each joint in order.
-    robot
-        Has the joints.
-    lower, upper
-        What is allowed, rad or m; (n,).
-
-    Raises
-    ------
-    ArgumentError
-        No words, words with and without names, another number than joints, no finite number, a unit that does not fit
-        the joint, a joint named twice, a position outside the limits.
-    ModelError
-        An unknown joint.
+    `words`: all with a name, or none: then one for each joint in order. `robot`: has the joints. `lower`, `upper`: what
+    is allowed, rad or m; (n,). Raises ArgumentError: no words, words with and without names, another number than
+    joints, no finite number, a unit that does not fit the joint, a joint named twice, a position outside the limits;
+    ModelError: an unknown joint.
     """
     named = ["=" in word for word in words]
     if not words:
@@ -62,19 +50,8 @@ def parse_goal(words: Sequence[str], robot: RigidRobot, lower: Array, upper: Arr
 def joint_position(text: str, joint: str, sliding: Container[str]) -> float:
     """A position as typed, with a unit (deg, mm) or in rad and m; rad or m.
 
-    Parameters
-    ----------
-    text
-        Such as 30deg, 0.5 or 20mm.
-    joint
-        Its name.
-    sliding
-        Names of the prismatic joints.
-
-    Raises
-    ------
-    ArgumentError
-        No finite number, a unit that does not fit the joint.
+    `text`: such as 30deg, 0.5 or 20mm; `joint`: its name; `sliding`: names of the prismatic joints. Raises
+    ArgumentError: no finite number, a unit that does not fit the joint.
     """
     parts = _QUANTITY.fullmatch(text.strip())
     number, unit = parts.groups() if parts else ("", "")

@@ -49,17 +49,11 @@ _FIRST, _LAST = (pair[np.add(*np.meshgrid(_PARTS, _PARTS)) <= 1.0] for pair in n
 
 
 class Replacement(NamedTuple):
-    """A piece of one joint.
+    """A piece of one joint."""
 
-    Parameters
-    ----------
-    knots
-        Times since the piece began at which its parts begin, s; shape (parts,), the first 0.
-    coefficients
-        Of each part's own time, lowest power first; shape (parts, 6).
-    """
-
+    #: Times since the piece began at which its parts begin, s; shape (parts,), the first 0.
     knots: Array
+    #: Of each part's own time, lowest power first; shape (parts, 6).
     coefficients: Array
 
 
@@ -107,14 +101,8 @@ def _replacement(
 ) -> Replacement | None:
     """A piece within the limits in the place of one that leaves them; None where it does not, and where there is none.
 
-    Parameters
-    ----------
-    c, T
-        Coefficients in the piece's time as a part of its length, lowest power first, shape (6,); and the length, s.
-    lower, upper, velocity
-        Limits.
-    hardest
-        Largest acceleration of the joint at any point; see `STEEPER`.
+    `c`, `T`: coefficients in the piece's time as a part of its length, lowest power first, shape (6,); and the length,
+    s. `lower`, `upper`, `velocity`: limits. `hardest`: largest acceleration of the joint at any point; see `STEEPER`.
     """
     rate = c[1:] * np.arange(1.0, ORDER) / T
     q, v, highest = _POSITIONS @ c, _VELOCITIES @ rate, HIGHEST * velocity

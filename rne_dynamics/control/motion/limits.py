@@ -29,17 +29,11 @@ class JointTolerance(Protocol):
 
 
 class Outcome(NamedTuple):
-    """How a motion ended.
+    """How a motion ended."""
 
-    Parameters
-    ----------
-    status
-        "succeeded", or which tolerance was left: "path" or "goal"; "silent" where setpoints have ended.
-    text
-        Says which joint, how far off it was, what is allowed, and by which parameter.
-    """
-
+    #: "succeeded", or which tolerance was left: "path" or "goal"; "silent" where setpoints have ended.
     status: Literal["succeeded", "path", "goal", "silent"]
+    #: Says which joint, how far off it was, what is allowed, and by which parameter.
     text: str
 
 
@@ -53,32 +47,21 @@ class Tolerances:
 
     As everywhere in ros2_controllers 0 means: not checked. It is stored as infinity.
 
-    Parameters
-    ----------
-    joints
-        Names, in the order of the vectors.
-    path, goal
-        Position, rad or m; one number or shape (n,).
-    path_velocity, goal_velocity
-        Velocity, rad/s or m/s; one number or shape (n,).
-    stopped_velocity
-        Speed below which every joint is to be for the goal to count as reached, rad/s or m/s.
-    goal_time
-        How long after its end a motion may take to come within the goal's tolerances, s; 0 waits without end, as
-        ros2_controllers do: the motion then ends by being reached, replaced or cancelled.
-
-    Raises
-    ------
-    ControlError
-        A number that is negative or NaN.
+    Raises ControlError: a number that is negative or NaN.
     """
 
+    #: Names, in the order of the vectors.
     joints: tuple[str, ...]
+    #: Position, rad or m; one number or shape (n,).
     path: Array = field(default_factory=_none)
     goal: Array = field(default_factory=_none)
+    #: Velocity, rad/s or m/s; one number or shape (n,).
     path_velocity: Array = field(default_factory=_none)
     goal_velocity: Array = field(default_factory=_none)
+    #: Speed below which every joint is to be for the goal to count as reached, rad/s or m/s.
     stopped_velocity: float = 0.01
+    #: How long after its end a motion may take to come within the goal's tolerances, s; 0 waits without end, as
+    #: ros2_controllers do: the motion then ends by being reached, replaced or cancelled.
     goal_time: float = 0.0
     requested: frozenset[tuple[str, int]] = frozenset()  # which of these a request brought, and for which joint, or -1
 
@@ -99,18 +82,9 @@ class Tolerances:
     ) -> Tolerances:
         """These tolerances with those a request brings, as an action FollowJointTrajectory does.
 
-        Parameters
-        ----------
-        path, goal
-            Joints that are to have their own. Of each number 0 keeps what is set here and -1 switches it off.
-        goal_time
-            s; the same.
-
-        Raises
-        ------
-        TrajectoryError
-            An unknown joint, one named twice, NaN, a negative number other than -1, a tolerance of acceleration
-            (nothing measures accelerations, so it could not be kept).
+        `path`, `goal`: joints that are to have their own. Of each number 0 keeps what is set here and -1 switches it
+        off. `goal_time`: s; the same. Raises TrajectoryError: an unknown joint, one named twice, NaN, a negative number
+        other than -1, a tolerance of acceleration (nothing measures accelerations, so it could not be kept).
         """
         path_position, path_velocity = self._with("path", path)
         goal_position, goal_velocity = self._with("goal", goal)
@@ -212,24 +186,16 @@ POSITION_ALLOWANCE = 1e-6
 
 @dataclass(frozen=True, eq=False)
 class JointRanges:
-    """Position and velocity limits of joints.
+    """Position and velocity limits of joints."""
 
-    Parameters
-    ----------
-    joints
-        Names, in the order of the vectors.
-    lower, upper
-        Positions, rad or m; shape (n,); infinite where there is no limit.
-    velocity
-        Largest speed, rad/s or m/s; shape (n,); infinite where there is no limit.
-    continuous
-        Joints whose positions are the same a whole turn further, shape (n,); None for none.
-    """
-
+    #: Names, in the order of the vectors.
     joints: tuple[str, ...]
+    #: Positions, rad or m; shape (n,); infinite where there is no limit.
     lower: Array
     upper: Array
+    #: Largest speed, rad/s or m/s; shape (n,); infinite where there is no limit.
     velocity: Array
+    #: Joints whose positions are the same a whole turn further, shape (n,); None for none.
     continuous: NDArray[np.bool_] | None = field(default=None, kw_only=True)
 
     def turns_off(self, positions: Array, near: Array, columns: Array | slice = slice(None)) -> Array:
@@ -242,16 +208,9 @@ class JointRanges:
 
 @dataclass(frozen=True, eq=False)
 class MotionLimits(JointRanges):
-    """Limits of trajectories.
+    """Limits of trajectories. `joints`, `lower`, `upper`, `velocity`, `continuous`: as for `JointRanges`."""
 
-    Parameters
-    ----------
-    joints, lower, upper, velocity, continuous
-        As for `JointRanges`.
-    start
-        How far a trajectory that has begun may lie from the reference of the arm, rad or m; one number, or shape (n,).
-    """
-
+    #: How far a trajectory that has begun may lie from the reference of the arm, rad or m; one number, or shape (n,).
     start: float | Array
 
     def bounds(self, now: Reference) -> Array:

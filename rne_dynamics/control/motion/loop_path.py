@@ -39,12 +39,7 @@ CHECK_EVERY, LEAST_CHECKS, MOST_CHECKS = 0.02, 20, 100
 def leading_path(mechanism: Mechanism, posture: Array) -> Leading | None:
     """How a mechanism follows paths of its actuated joints; None where these are independent, so that all lead.
 
-    Parameters
-    ----------
-    mechanism
-        The mechanism.
-    posture
-        Where it is, all joints of the tree, (tree n,).
+    `posture`: where it is, all joints of the tree, (tree n,).
     """
     if independent_joints(mechanism) is None:
         return None
@@ -139,22 +134,10 @@ class _LoopPath:
 def check_loops(trajectory: Trajectory, mechanism: Mechanism, posture: Array, begin: float = 0.0) -> Array:
     """Follow a trajectory with a mechanism's loops; returns the posture at its end, all joints of the tree, (tree n,).
 
-    Parameters
-    ----------
-    trajectory
-        Of the actuated joints.
-    mechanism
-        The mechanism.
-    posture
-        Where the mechanism is, all joints of the tree, shape (tree n,).
-    begin
-        Where on the trajectory to begin, s.
-
-    Raises
-    ------
-    TrajectoryError
-        On the way a loop cannot close, a posture is nearer to a singular one than `NEAR_SINGULAR`, or a passive joint
-        passes its position limits; says when. A mechanism that is there already may move, but no further that way.
+    `trajectory`: of the actuated joints; `posture`: where the mechanism is, all joints of the tree, shape (tree n,);
+    `begin`: where on the trajectory to begin, s. Raises TrajectoryError: on the way a loop cannot close, a posture is
+    nearer to a singular one than `NEAR_SINGULAR`, or a passive joint passes its position limits; says when. A mechanism
+    that is there already may move, but no further that way.
     """
     tree, passive = mechanism.robot, mechanism.passive
     lower = np.minimum(tree.lower, posture) - ROUNDING

@@ -30,25 +30,12 @@ class Motion:
     What is followed is what was checked: the path of the trajectory when it was accepted, the way onto it when it
     begins. A motion can be pickled; of the trajectory only the arrays of its path go along.
 
-    Parameters
-    ----------
-    trajectory
-        What is to be followed, or its path, in the order of `tolerances.joints`.
-    start
-        Stamp at which it starts, ns; may lie in the past.
-    tolerances
-        By which it is judged.
-    blend_time
-        Path time in which the difference dies out between the trajectory and what the arm did before, s; above 0.
-    ramp
-        Time in which the rate changes between 0 and 1, s; above 0.
-    limits
-        Checked when it begins: how far from the trajectory the arm is, and the way onto it. None checks nothing.
-
-    Raises
-    ------
-    ControlError
-        A blend time or ramp that is not above 0 and finite, or tolerances for another number of joints.
+    `trajectory`: what is to be followed, or its path, in the order of `tolerances.joints`. `start`: stamp at which it
+    starts, ns; may lie in the past. `tolerances`: by which it is judged. `blend_time`: path time in which the
+    difference dies out between the trajectory and what the arm did before, s; above 0. `ramp`: time in which the rate
+    changes between 0 and 1, s; above 0. `limits`: checked when it begins: how far from the trajectory the arm is, and
+    the way onto it. None checks nothing. Raises ControlError: a blend time or ramp that is not above 0 and finite, or
+    tolerances for another number of joints.
     """
 
     #: What the controller follows, for messages.
@@ -86,21 +73,11 @@ class Motion:
     def begin(self, stamp: int, now: Reference, *, rate: float = 1.0, slope: float = 0.0) -> None:
         """Take over at `stamp`, ns, from the reference `now`, without a jump, however they differ.
 
-        Parameters
-        ----------
-        stamp
-            Before `start` the trajectory waits in its first point, to which the arm is led; after it, the trajectory
-            is joined where it would be.
-        now
-            As sampled from the motion before at this stamp; each (n,).
-        rate, slope
-            At which path time runs: those of the motion before, or the speed that is set, and 0, where the arm was
-            held. What moves is blended in terms of this rate; see `in_path_time`.
-
-        Raises
-        ------
-        TrajectoryError
-            It lies too far from `now`, or the way onto it leaves the limits: it must not be followed.
+        `stamp`: before `start` the trajectory waits in its first point, to which the arm is led; after it, the
+        trajectory is joined where it would be. `now`: as sampled from the motion before at this stamp; each (n,).
+        `rate`, `slope`: at which path time runs: those of the motion before, or the speed that is set, and 0, where the
+        arm was held. What moves is blended in terms of this rate; see `in_path_time`. Raises TrajectoryError: it lies
+        too far from `now`, or the way onto it leaves the limits: it must not be followed.
         """
         self._take_over(stamp, (stamp - self.start) / NANOSECONDS, now, rate, slope)
 
@@ -127,11 +104,8 @@ class Motion:
 
         Path time advances by no more than the stamp does.
 
-        Raises
-        ------
-        TrajectoryError
-            Of a long way onto the trajectory, part of which is checked in each cycle: it leaves the limits further on.
-            The reference is what it was.
+        Raises TrajectoryError: of a long way onto the trajectory, part of which is checked in each cycle: it leaves the
+        limits further on. The reference is what it was.
         """
         stamp = max(stamp, self._stamp)
         speed = min(speed, self._fastest)
@@ -159,10 +133,7 @@ class Motion:
     def limit(self, limits: MotionLimits, *, begun: bool) -> None:
         """Keep other limits: what lies ahead is checked again, and slowed down along the path where it is too fast.
 
-        Raises
-        ------
-        TrajectoryError
-            It has `begun`, and leaves the position limits.
+        Raises TrajectoryError: it has `begun`, and leaves the position limits.
         """
         if not begun and self.limits is not None:
             limits = replace(limits, start=self.limits.start)

@@ -22,21 +22,16 @@ ORDER = 6
 class Path(Rebuilt):
     """Pieces of a desired motion; before the first and in the last it rests.
 
-    Parameters
-    ----------
-    knots
-        Path time at which each piece begins, s; increasing; shape (pieces,).
-    coefficients
-        Of (s − knot)^k, lowest power first, rad or m; shape (pieces, 6, n). The last piece is constant: it holds the
-        path's end at rest.
-
     Notes
     -----
     What is sampled here every cycle is what `BlendedPath.departure` checks, number for number. Both arrays become
     read-only, and a path comes out of a pickle without a copy of its own: it may have 100,000 pieces.
     """
 
+    #: Path time at which each piece begins, s; increasing; shape (pieces,).
     knots: Array
+    #: Of (s − knot)^k, lowest power first, rad or m; shape (pieces, 6, n). The last piece is constant: it holds the
+    #: path's end at rest.
     coefficients: Array
     begin: float = field(init=False)
     end: float = field(init=False)
@@ -140,16 +135,8 @@ class PathRate:
     exception: where a rise is called off the slope is dropped, since whoever asks for less must not get more first. A
     fall that is called off goes on for a moment, unless it would pass 0. Between 0 and 1 the rate stays there.
 
-    Parameters
-    ----------
-    stamp
-        Now, ns.
-    s
-        Path time now, s.
-    rate, slope
-        Present rate, and its change in 1/s; the slope is kept until the first `follow`, which is to come at once.
-    ramp
-        s; above 0.
+    `stamp`: now, ns. `s`: path time now, s. `rate`, `slope`: present rate, and its change in 1/s; the slope is kept
+    until the first `follow`, which is to come at once. `ramp`: s; above 0.
     """
 
     def __init__(self, stamp: int, s: float, rate: float, slope: float = 0.0, ramp: float = RAMP) -> None:

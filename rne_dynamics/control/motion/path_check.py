@@ -21,20 +21,11 @@ SLOWER = 0.98
 class PathCheck:
     """A check of a path against limits of position, velocity and acceleration, at the rate 1, piece by piece.
 
-    Parameters
-    ----------
-    path
-        From its `begin`, the blend included.
-    now
-        The reference there: a joint that is outside the limits may move, but not further out, nor faster.
-    limits
-        See `MotionLimits`.
-    blend_time
-        s; what leaves the limits within it is reported to do so while the trajectory is taken over.
-    rest_known
-        Whether what follows the blend was checked before, so that only the pieces of the blend are to be checked.
-    slows
-        Whether velocities beyond the limits lower the rate at which the path may be followed, and are no error.
+    `path`: from its `begin`, the blend included. `now`: the reference there: a joint that is outside the limits may
+    move, but not further out, nor faster. `limits`: see `MotionLimits`. `blend_time`: s; what leaves the limits within
+    it is reported to do so while the trajectory is taken over. `rest_known`: whether what follows the blend was checked
+    before, so that only the pieces of the blend are to be checked. `slows`: whether velocities beyond the limits lower
+    the rate at which the path may be followed, and are no error.
     """
 
     def __init__(
@@ -61,10 +52,7 @@ class PathCheck:
     def cycle(self, s: float) -> None:
         """Check what a control cycle has time for, and in any case what is followed until path time `s`.
 
-        Raises
-        ------
-        TrajectoryError
-            The path leaves the limits.
+        Raises TrajectoryError: the path leaves the limits.
         """
         if not self.over:
             needed = int(np.searchsorted(self._path.base.knots, s, side="right"))
@@ -111,14 +99,9 @@ def away(first: Array, now: Array, limits: MotionLimits) -> NDArray[np.bool_]:
 def check_start(first: Array, now: Array, limits: MotionLimits, off: Array | float = 0.0) -> None:
     """`TrajectoryError` where a trajectory lies too far from where the arm is asked to be.
 
-    Parameters
-    ----------
-    first, now
-        Where the trajectory is and where the arm is asked to be, rad or m; shape (n,).
-    limits
-        Of which `start` counts.
-    off
-        Whole turns that were taken off the trajectory's positions, rad, (n,): the message has them as they were sent.
+    `first`, `now`: where the trajectory is and where the arm is asked to be, rad or m; shape (n,). `limits`: of which
+    `start` counts. `off`: whole turns that were taken off the trajectory's positions, rad, (n,): the message has them
+    as they were sent.
     """
     gap, sent, allowed = np.abs(first - now), first + off, np.broadcast_to(limits.start, now.shape)
     beyond = away(first, now, limits)

@@ -41,20 +41,13 @@ class Point(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class Points:
-    """What a request asks of the joints it names.
+    """What a request asks of the joints it names."""
 
-    Parameters
-    ----------
-    columns
-        Which of the controller's joints they are, in the order of the request; shape (m,).
-    times
-        s; shape (points,).
-    positions, velocities, accelerations
-        Shape (points, m); None where the request has none.
-    """
-
+    #: Which of the controller's joints they are, in the order of the request; shape (m,).
     columns: Array
+    #: s; shape (points,).
     times: Array
+    #: Shape (points, m); None where the request has none.
     positions: Array
     velocities: Array | None
     accelerations: Array | None
@@ -80,13 +73,10 @@ def nanoseconds(time: Time, what: str) -> int:
 def read_points(names: Sequence[str], points: Sequence[Point], joints: tuple[str, ...]) -> Points:
     """The points of a request for some of `joints`, or all.
 
-    Raises
-    ------
-    TrajectoryError
-        A joint that is not one of `joints`, no joints, one named twice, too many points, efforts other than zero, lists
-        of another length than there are names, velocities or accelerations in some points only, times that are negative
-        or longer than `LONGEST_TRAJECTORY`. (Numbers that are not finite and times that do not increase are left to
-        `SampledTrajectory`.)
+    Raises TrajectoryError: a joint that is not one of `joints`, no joints, one named twice, too many points, efforts
+    other than zero, lists of another length than there are names, velocities or accelerations in some points only,
+    times that are negative or longer than `LONGEST_TRAJECTORY`. (Numbers that are not finite and times that do not
+    increase are left to `SampledTrajectory`.).
     """
     columns = _columns(names, joints)
     check_count(len(points), len(joints))

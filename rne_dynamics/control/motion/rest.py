@@ -21,14 +21,8 @@ def rest(now: Reference, duration: float, lower: Array, upper: Array, velocity: 
     velocity falls as a cubic. Where that would pass a limit, the joint comes to rest sooner, in as many sixteenths of
     the duration as there is room for. A measured arm may be faster than allowed: its reference is not.
 
-    Parameters
-    ----------
-    now
-        Each (n,).
-    duration
-        s; above 0.
-    lower, upper, velocity
-        Limits, (n,); infinite where there are none. A joint that is outside may pass no further.
+    `now`: each (n,). `duration`: s; above 0. `lower`, `upper`, `velocity`: limits, (n,); infinite where there are none.
+    A joint that is outside may pass no further.
     """
     down, up = (2.0 * SIXTEENTHS / duration * np.maximum(way, 0.0) for way in (now.q - lower, upper - now.q))
     qd = np.clip(now.qd, -np.minimum(down, velocity), np.minimum(up, velocity))

@@ -22,13 +22,9 @@ ACCELERATION_BLEND = 0.05
 def in_path_time(now: Reference, rate: float, slope: float = 0.0) -> tuple[Reference, float, float]:
     """A motion in time as one in path time, and the rate and slope at which that runs.
 
-    Parameters
-    ----------
-    now
-        Motion in time; each (n,).
-    rate, slope
-        Rate of path time, and its change, 1/s. Where something moves the rate is taken to be no less than
-        `LEAST_RATE` (at rate 0 no path moves), and the slope to be the same fraction of it as before.
+    `now`: motion in time; each (n,). `rate`, `slope`: rate of path time, and its change, 1/s. Where something moves the
+    rate is taken to be no less than `LEAST_RATE` (at rate 0 no path moves), and the slope to be the same fraction of it
+    as before.
     """
     if not (now.qd.any() or now.qdd.any()):
         return now, rate, 0.0
@@ -45,22 +41,15 @@ class BlendedPath:
     """A path from some path time on, plus offsets that die out: what a trajectory becomes when it is taken over.
 
     Making one costs the same however long the path is: nothing of it is copied.
-
-    Parameters
-    ----------
-    base
-        The path of the trajectory.
-    begin
-        Path time from which on it is followed, s.
-    offsets
-        Coefficients of (s − begin)^k, lowest power first, of each offset; rad or m; shape (offsets, 6, n).
-    until
-        Path time from which on each offset is zero, s; `begin` for none at all; shape (offsets,).
     """
 
+    #: The path of the trajectory.
     base: Path
+    #: Path time from which on it is followed, s.
     begin: float
+    #: Coefficients of (s − begin)^k, lowest power first, of each offset; rad or m; shape (offsets, 6, n).
     offsets: Array
+    #: Path time from which on each offset is zero, s; `begin` for none at all; shape (offsets,).
     until: Array
     end: float = field(init=False)
 
@@ -103,17 +92,9 @@ class BlendedPath:
     def departure(self, bounds: Array, first: int, last: int) -> tuple[int, Departure] | None:
         """Where the pieces from `first` up to `last` (not included) leave bounds, at rate 1, between the knots too.
 
-        Parameters
-        ----------
-        bounds
-            Lower and upper bound of position, velocity and acceleration; shape (3, 2, n).
-        first, last
-            See `pieces`.
-
-        Returns
-        -------
-        tuple or None
-            0 for a position, 1 for a velocity, 2 for an acceleration, in this order, and where; None for none.
+        `bounds`: lower and upper bound of position, velocity and acceleration; shape (3, 2, n). `first`, `last`: see
+        `pieces`. Returns tuple or None: 0 for a position, 1 for a velocity, 2 for an acceleration, in this order, and
+        where; None for none.
         """
         found = np.zeros(2)
         which = _departure(
@@ -132,16 +113,9 @@ def takeover(base: Path, begin: float, now: Reference, blend_time: float) -> Ble
     and velocity die out over `blend_time`, that of acceleration over `ACCELERATION_BLEND` if that is shorter, since it
     would otherwise lead far from the trajectory. Where there is no difference there is no offset, not even of rounding.
 
-    Parameters
-    ----------
-    base
-        Of a trajectory.
-    begin
-        s; before the trajectory's first point it rests in that, and so it does in its last.
-    now
-        In path time; each (n,).
-    blend_time
-        s; above 0. Where the trajectory is over before, the path ends when the blend does.
+    `base`: of a trajectory. `begin`: s; before the trajectory's first point it rests in that, and so it does in its
+    last. `now`: in path time; each (n,). `blend_time`: s; above 0. Where the trajectory is over before, the path ends
+    when the blend does.
     """
     there = base.sample(begin)
     zero = np.zeros(len(now.q))

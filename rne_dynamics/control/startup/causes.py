@@ -23,37 +23,25 @@ MILLI = 1000.0
 
 @dataclass(frozen=True, eq=False)
 class Evidence:
-    """What was seen while the arm held still.
+    """What was seen while the arm held still."""
 
-    Parameters
-    ----------
-    joints, units
-        Names and effort units.
-    q, effort
-        Mean position and effort; shape (n,). An effort not reported is NaN.
-    seen
-        Where efforts were reported; shape (n,).
-    load
-        The model's gravity there.
-    allowed
-        Largest difference that is no disagreement: tolerance and Coulomb friction; shape (n,).
-    noise
-        Difference that says nothing, for weighing; above 0; shape (n,).
-    compensated
-        Whether the hardware is said to compensate gravity.
-    estimates
-        The payload at each link that could have one.
-    """
-
+    #: Names and effort units.
     joints: tuple[str, ...]
     units: tuple[str, ...]
+    #: Mean position and effort; shape (n,). An effort not reported is NaN.
     q: Array
     effort: Array
+    #: Where efforts were reported; shape (n,).
     seen: NDArray[np.bool_]
+    #: The model's gravity there.
     load: GravityLoad
+    #: Largest difference that is no disagreement: tolerance and Coulomb friction; shape (n,).
     allowed: Array
+    #: Difference that says nothing, for weighing; above 0; shape (n,).
     noise: Array
+    #: Whether the hardware is said to compensate gravity.
     compensated: bool = False
+    #: The payload at each link that could have one.
     estimates: tuple[PayloadEstimate, ...] = ()
 
     @property
@@ -71,26 +59,17 @@ class Evidence:
 
 
 class Cause(NamedTuple):
-    """One thing that could be wrong, and what it would leave unexplained.
+    """One thing that could be wrong, and what it would leave unexplained."""
 
-    Parameters
-    ----------
-    kind
-        For telling causes apart: "sign", "scale", "payload", "tilt", "order", …
-    residual
-        The difference left; shape (n,).
-    price
-        What the freedom of the fit costs, in the unit of `Evidence.misfit`.
-    text
-        What it is, and the fix.
-    joints
-        The joints it is about; empty for the whole arm.
-    """
-
+    #: For telling causes apart: "sign", "scale", "payload", "tilt", "order", …
     kind: str
+    #: The difference left; shape (n,).
     residual: Array
+    #: What the freedom of the fit costs, in the unit of `Evidence.misfit`.
     price: float
+    #: What it is, and the fix.
     text: str
+    #: The joints it is about; empty for the whole arm.
     joints: tuple[str, ...] = ()
 
 

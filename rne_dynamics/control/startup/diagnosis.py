@@ -81,14 +81,8 @@ def diagnose_pattern(
 ) -> Diagnosis:
     """Name what could be wrong where no joint alone disagrees, but a payload explains the pattern of all.
 
-    Parameters
-    ----------
-    evidence
-        Its `allowed` is what an arm without unknown payload can show.
-    payloads
-        Those that are significant.
-    gravity_at
-        As for `diagnose`.
+    `evidence`: its `allowed` is what an arm without unknown payload can show; `payloads`: those that are significant;
+    `gravity_at`: as for `diagnose`.
     """
     best = min(payloads, key=lambda found: evidence.misfit(found.residual))
     own = Cause("payload", best.residual, 0.0, payload_text(evidence, best))
@@ -166,25 +160,15 @@ def not_seen(evidence: Evidence, missing: tuple[str, ...]) -> str:
 
 @dataclass(frozen=True, eq=False)
 class LoadVerdict:
-    """What the check found. Motion is safe to allow where `agrees`, and is known to be so where `checked` too.
+    """What the check found. Motion is safe to allow where `agrees`, and is known to be so where `checked` too."""
 
-    Parameters
-    ----------
-    agrees
-        Nothing contradicts the model. True as well where no effort is reported; False where the arm did not keep
-        still.
-    checked
-        Every joint reported its effort and kept still.
-    text
-        One to three sentences: which joints, what explains them, what to do.
-    causes
-        What explains a disagreement, likeliest first.
-    unreported
-        Joints without efforts.
-    """
-
+    #: Nothing contradicts the model. True as well where no effort is reported; False where the arm did not keep still.
     agrees: bool
+    #: Every joint reported its effort and kept still.
     checked: bool
+    #: One to three sentences: which joints, what explains them, what to do.
     text: str
+    #: What explains a disagreement, likeliest first.
     causes: tuple[Cause, ...] = ()
+    #: Joints without efforts.
     unreported: tuple[str, ...] = ()

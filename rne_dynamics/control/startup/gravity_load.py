@@ -16,48 +16,31 @@ from rne_dynamics.model.robot import RobotModel
 
 
 class Flange(NamedTuple):
-    """A link that could carry a payload the model does not know.
+    """A link that could carry a payload the model does not know."""
 
-    Parameters
-    ----------
-    link
-        Its name.
-    mass
-        What the model's body weighs there, kg: the most that can be missing.
-    columns
-        Effort per kg at the link's origin, and per kg·m of first moment along each of the body's axes; shape (n, 4).
-    rotation
-        From the link's axes to the body's; shape (3, 3).
-    """
-
+    #: Its name.
     link: str
+    #: What the model's body weighs there, kg: the most that can be missing.
     mass: float
+    #: Effort per kg at the link's origin, and per kg·m of first moment along each of the body's axes; shape (n, 4).
     columns: Array
+    #: From the link's axes to the body's; shape (3, 3).
     rotation: Array
 
 
 @dataclass(frozen=True, eq=False)
 class GravityLoad:
-    """What gravity asks of the motors in one posture.
+    """What gravity asks of the motors in one posture."""
 
-    Parameters
-    ----------
-    torque
-        g(q), N·m or N; shape (n,).
-    gravity
-        The model's gravity in base axes, m/s²; shape (3,).
-    field
-        g(q) = `field` · gravity, shape (n, 3); None for a mechanism with closed loops.
-    flanges
-        Where a payload may hang; empty for a mechanism.
-    bodies
-        The part of each body in `torque`; shape (n, bodies), (n, 0) for a mechanism.
-    """
-
+    #: g(q), N·m or N; shape (n,).
     torque: Array
+    #: The model's gravity in base axes, m/s²; shape (3,).
     gravity: Array
+    #: g(q) = `field` · gravity, shape (n, 3); None for a mechanism with closed loops.
     field: Array | None
+    #: Where a payload may hang; empty for a mechanism.
     flanges: tuple[Flange, ...]
+    #: The part of each body in `torque`; shape (n, bodies), (n, 0) for a mechanism.
     bodies: Array
 
 

@@ -77,26 +77,12 @@ class LoadCheck:
     The mean begins with the first effort that is not exactly 0. Where gravity loads the arm and all reported efforts
     are 0, that effort is awaited for `FIRST_EFFORT` seconds more.
 
-    Parameters
-    ----------
-    robot
-        The model; every joint driven.
-    tolerance
-        Allowed difference besides Coulomb friction, N·m or N, above 0; one number or shape (n,).
-    duration
-        Time to hold still, s, above 0.
-    compensated
-        What the hardware adds by itself (``"gravity"``, …). With gravity among it the efforts may be reported with
-        gravity or without: either agrees, and the text says which it was.
-    posture
-        Of a mechanism all joints of its tree, shape (tree n,), from which its loops are closed; its own by default.
-    payload
-        How surely an unknown payload must be seen to disagree; not looked for on mechanisms with closed loops.
-
-    Raises
-    ------
-    ControlError
-        Values out of range, or a floating joint.
+    `robot`: the model; every joint driven. `tolerance`: allowed difference besides Coulomb friction, N·m or N, above 0;
+    one number or shape (n,). `duration`: time to hold still, s, above 0. `compensated`: what the hardware adds by
+    itself (``"gravity"``, …). With gravity among it the efforts may be reported with gravity or without: either agrees,
+    and the text says which it was. `posture`: of a mechanism all joints of its tree, shape (tree n,), from which its
+    loops are closed; its own by default. `payload`: how surely an unknown payload must be seen to disagree; not looked
+    for on mechanisms with closed loops. Raises ControlError: values out of range, or a floating joint.
     """
 
     def __init__(
@@ -139,13 +125,9 @@ class LoadCheck:
     def add(self, stamp: int, q: Array, qd: Array, effort: Array) -> None:
         """One state while the arm is held.
 
-        Parameters
-        ----------
-        stamp
-            Its time, ns.
-        q, qd, effort
-            Position, velocity, and effort as the model counts it (scaled), NaN where not reported; shape (n,). Whether
-            the arm keeps still is seen from the positions: at rest a velocity is noise.
+        `stamp`: its time, ns. `q`, `qd`, `effort`: position, velocity, and effort as the model counts it (scaled), NaN
+        where not reported; shape (n,). Whether the arm keeps still is seen from the positions: at rest a velocity is
+        noise.
         """
         if self.finished:
             return
@@ -191,12 +173,8 @@ class LoadCheck:
     def verdict(self) -> LoadVerdict:
         """What was found; call it once `finished`.
 
-        Raises
-        ------
-        ControlError
-            Called before the check is finished.
-        AssemblyError, SingularPostureError
-            Of a mechanism whose loops do not close in its posture.
+        Raises ControlError: called before the check is finished; AssemblyError, SingularPostureError: of a mechanism
+        whose loops do not close in its posture.
         """
         if not self.finished:
             raise ControlError("the start-up check is not finished; hand in states until it is")

@@ -41,21 +41,14 @@ _FLOOR = 1e-6
 
 @dataclass(frozen=True)
 class PayloadTest:
-    """How surely a payload must be seen to refuse motion.
+    """How surely a payload must be seen to refuse motion."""
 
-    Parameters
-    ----------
-    least
-        Mass below which no payload is refused, kg; 0 for no test. A first moment is refused from this mass at
-        `FARTHEST_MASS` on.
-    friction
-        Static friction besides the model's Coulomb friction, as a fraction of each joint's effort limit: a bound.
-    model_error
-        Error of each body's weight in the model, as a fraction: one standard deviation, each body on its own.
-    """
-
+    #: Mass below which no payload is refused, kg; 0 for no test. A first moment is refused from this mass at
+    #: `FARTHEST_MASS` on.
     least: float = 0.2
+    #: Static friction besides the model's Coulomb friction, as a fraction of each joint's effort limit: a bound.
     friction: float = 0.01
+    #: Error of each body's weight in the model, as a fraction: one standard deviation, each body on its own.
     model_error: float = 0.05
 
     def __post_init__(self) -> None:
@@ -64,17 +57,11 @@ class PayloadTest:
 
 
 class Doubt(NamedTuple):
-    """What the difference can be on an arm without unknown payload.
+    """What the difference can be on an arm without unknown payload."""
 
-    Parameters
-    ----------
-    covariance
-        Of the mean's noise and of the model's error; shape (n, n).
-    friction
-        Largest static friction; shape (n,).
-    """
-
+    #: Of the mean's noise and of the model's error; shape (n, n).
     covariance: Array
+    #: Largest static friction; shape (n,).
     friction: Array
 
     @property
@@ -84,27 +71,18 @@ class Doubt(NamedTuple):
 
 
 class PayloadEstimate(NamedTuple):
-    """A payload at one link, as the efforts show it.
+    """A payload at one link, as the efforts show it."""
 
-    Parameters
-    ----------
-    flange
-        The link.
-    mass, moment
-        kg; and kg·m about the link's origin, in the axes of the link's body, across gravity only; shape (3,).
-    plus_minus
-        Uncertainty of the mass, kg: large where the posture does not show it.
-    residual
-        Difference of efforts that it leaves, 0 where nothing was reported; shape (n,).
-    heavy, aside
-        Whether the mass, and whether the first moment, is more than an arm without unknown payload can show.
-    """
-
+    #: The link.
     flange: Flange
+    #: kg; and kg·m about the link's origin, in the axes of the link's body, across gravity only; shape (3,).
     mass: float
     moment: Array
+    #: Uncertainty of the mass, kg: large where the posture does not show it.
     plus_minus: float
+    #: Difference of efforts that it leaves, 0 where nothing was reported; shape (n,).
     residual: Array
+    #: Whether the mass, and whether the first moment, is more than an arm without unknown payload can show.
     heavy: bool
     aside: bool
 
@@ -141,12 +119,7 @@ def noise_of_mean(sums: Array, counts: Array, seen: NDArray[np.bool_]) -> Array 
 
     The scatter of the means of blocks, not of samples: neighbours in time are correlated, blocks are next to not.
 
-    Parameters
-    ----------
-    sums, counts
-        Of the efforts in each block; shape (blocks, n).
-    seen
-        Joints that report; shape (n,).
+    `sums`, `counts`: of the efforts in each block; shape (blocks, n). `seen`: joints that report; shape (n,).
     """
     places = np.flatnonzero(seen)
     whole = (counts[:, places] > 0.0).all(axis=1)
@@ -165,16 +138,9 @@ def noise_of_mean(sums: Array, counts: Array, seen: NDArray[np.bool_]) -> Array 
 def doubt(robot: RigidRobot, load: GravityLoad, noise: Array, test: PayloadTest, tolerance: Array) -> Doubt:
     """What an arm without unknown payload can differ by.
 
-    Parameters
-    ----------
-    robot, load
-        The model and its gravity.
-    noise
-        Covariance of the mean effort, shape (n, n).
-    test
-        Friction and model error.
-    tolerance
-        What the check of each joint allows, shape (n,): the friction of joints without effort limit.
+    `robot`, `load`: the model and its gravity; `noise`: covariance of the mean effort, shape (n, n); `test`: friction
+    and model error; `tolerance`: what the check of each joint allows, shape (n,): the friction of joints without effort
+    limit.
     """
     bodies = test.model_error * load.bodies
     covariance = noise + bodies @ bodies.T + np.diag(np.square(_FLOOR * tolerance))
@@ -186,18 +152,9 @@ def estimate_payload(
 ) -> PayloadEstimate:
     """The payload at `flange` that explains a difference best.
 
-    Parameters
-    ----------
-    flange
-        The link.
-    residual
-        Reported minus modelled efforts, N·m or N, 0 where nothing was reported; shape (n,).
-    seen
-        Joints that report; shape (n,).
-    unsure
-        What the difference can be without payload.
-    least
-        As in `PayloadTest`, kg.
+    `flange`: the link. `residual`: reported minus modelled efforts, N·m or N, 0 where nothing was reported; shape (n,).
+    `seen`: joints that report; shape (n,). `unsure`: what the difference can be without payload. `least`: as in
+    `PayloadTest`, kg.
     """
     places = np.flatnonzero(seen)
     r, A = residual[places], flange.columns[places]

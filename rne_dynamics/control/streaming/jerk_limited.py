@@ -61,24 +61,11 @@ def follow_kernel(
 ) -> None:
     """Advance `state` in place by `dt` towards the aim.
 
-    Parameters
-    ----------
-    state
-        Position, velocity, acceleration of each joint, rad or m and their rates; shape (3, n).
-    aim
-        The same of the aim when it is due; shape (3, n).
-    since
-        Time from then until now, s; negative where the aim is yet to come.
-    bend
-        Time around then in which the aim has its acceleration; outside it moves at constant velocity, s.
-    limits
-        Rows as named above; shape (5, n). Acceleration and jerk are finite and above 0.
-    speed
-        Fraction of the velocity limits that may be used, 0 to 1.
-    horizon
-        s; above 0.
-    dt
-        s; not negative.
+    `state`: position, velocity, acceleration of each joint, rad or m and their rates; shape (3, n). `aim`: the same of
+    the aim when it is due; shape (3, n). `since`: time from then until now, s; negative where the aim is yet to come.
+    `bend`: time around then in which the aim has its acceleration; outside it moves at constant velocity, s. `limits`:
+    rows as named above; shape (5, n). Acceleration and jerk are finite and above 0. `speed`: fraction of the velocity
+    limits that may be used, 0 to 1. `horizon`: s; above 0. `dt`: s; not negative.
     """
     steps = max(math.ceil(dt / SUBSTEP - 1e-6), 1)
     step = dt / steps

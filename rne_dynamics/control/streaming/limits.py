@@ -32,12 +32,7 @@ def default_acceleration(robot: RobotModel, velocity: Array, effort: Array) -> A
     `velocity / ACCELERATION_TIME`, or less where that would take more than `EFFORT_SHARE` of the effort limit in the
     worst of random postures.
 
-    Parameters
-    ----------
-    robot
-        An open arm.
-    velocity, effort
-        Limits, finite and above 0; shape (n,).
+    `robot`: an open arm. `velocity`, `effort`: limits, finite and above 0; shape (n,).
     """
     lower, upper = np.maximum(robot.lower, -np.pi), np.minimum(robot.upper, np.pi)
     postures = np.random.default_rng(0).uniform(lower, np.maximum(lower, upper), (POSTURES, robot.n))
@@ -51,30 +46,19 @@ def default_acceleration(robot: RobotModel, velocity: Array, effort: Array) -> A
 class StreamLimits(JointRanges):
     """Limits and times of a stream of setpoints.
 
-    Parameters
-    ----------
-    joints, lower, upper, velocity, continuous
-        As for `JointRanges`; velocities above 0 and finite.
-    acceleration, jerk
-        rad/s² and rad/s³ or m/s² and m/s³, one number or shape (n,); 0 takes `velocity / ACCELERATION_TIME` and
-        `acceleration / JERK_TIME`.
-    start
-        Distance between the arm's reference and a setpoint from which on a stream is not begun, rad or m.
-    timeout
-        Time without a setpoint after which the arm is stopped, s.
-    smoothing
-        Shortest time in which a deviation from the setpoints dies out, s.
-
-    Raises
-    ------
-    ControlError
-        A number that is not allowed.
+    `joints`, `lower`, `upper`, `velocity`, `continuous`: as for `JointRanges`; velocities above 0 and finite. Raises
+    ControlError: a number that is not allowed.
     """
 
+    #: rad/s² and rad/s³ or m/s² and m/s³, one number or shape (n,); 0 takes `velocity / ACCELERATION_TIME` and
+    #: `acceleration / JERK_TIME`.
     acceleration: ArrayLike = 0.0
     jerk: ArrayLike = 0.0
+    #: Distance between the arm's reference and a setpoint from which on a stream is not begun, rad or m.
     start: float = 0.05
+    #: Time without a setpoint after which the arm is stopped, s.
     timeout: float = 0.1
+    #: Shortest time in which a deviation from the setpoints dies out, s.
     smoothing: float = 0.02
     #: Rows as `jerk_limited` names them; (5, n).
     table: Array = field(init=False, repr=False)
@@ -113,13 +97,7 @@ class SetpointProblem(Enum):
 
 
 class SetpointError(ControlError):
-    """A setpoint that is not followed.
-
-    Attributes
-    ----------
-    problem : SetpointProblem
-        What is wrong with it, for counting.
-    """
+    """A setpoint that is not followed. Attributes: `problem`: what is wrong with it, for counting."""
 
     def __init__(self, message: str, problem: SetpointProblem) -> None:
         super().__init__(message, problem)  # both, so that it can be pickled

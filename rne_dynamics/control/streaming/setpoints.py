@@ -25,15 +25,7 @@ TIME_GAIN, PERIOD_GAIN = 0.1, 0.0025
 
 
 class Setpoints:
-    """The stream of setpoints of one controller.
-
-    Parameters
-    ----------
-    limits
-        Limits and times.
-    tolerances
-        As for `Stream`.
-    """
+    """The stream of setpoints of one controller. `limits`: limits and times; `tolerances`: as for `Stream`."""
 
     def __init__(self, limits: StreamLimits, tolerances: Tolerances) -> None:
         self.stream = Stream(limits, tolerances)
@@ -62,28 +54,13 @@ class Setpoints:
     ) -> bool:
         """Take a setpoint; whether a stream begins with it.
 
-        Parameters
-        ----------
-        source
-            Number of the topic.
-        q, qd
-            Position and velocity, NaN throughout where not given; shape (n,), float64. Positions of continuous joints
-            are moved by whole turns, in place, to the nearest from where the reference is.
-        stamp
-            Of the message, by the clock of the joint states, ns; 0 for none.
-        ahead
-            Time after the stamp, or after it was sent, at which the arm is to be there, ns.
-        at
-            When it was received, by the clock of the joint states, ns.
-        sequence
-            The sender's running number of the message.
-        begin
-            Returns the current reference where a stream may begin; raises `SetpointError` where not.
-
-        Raises
-        ------
-        SetpointError
-            The setpoint is not followed; the message says why.
+        `source`: number of the topic. `q`, `qd`: position and velocity, NaN throughout where not given; shape (n,),
+        float64. Positions of continuous joints are moved by whole turns, in place, to the nearest from where the
+        reference is. `stamp`: of the message, by the clock of the joint states, ns; 0 for none. `ahead`: time after the
+        stamp, or after it was sent, at which the arm is to be there, ns. `at`: when it was received, by the clock of
+        the joint states, ns. `sequence`: the sender's running number of the message. `begin`: returns the current
+        reference where a stream may begin; raises `SetpointError` where not. Raises SetpointError: the setpoint is not
+        followed; the message says why.
         """
         silence, self.received = at - self.received, at
         quiet = silence > self.limits.timeout * NANOSECONDS

@@ -46,20 +46,10 @@ def aim_kernel(
       Prediction", chapter 13), which has no lag for constant acceleration.
     - Velocity alone: the position is the integral.
 
-    Parameters
-    ----------
-    aim
-        Position, velocity, acceleration; shape (3, n); written to.
-    q, qd
-        Setpoint, NaN where it is not given; shape (n,).
-    elapsed
-        Time between the two setpoints, s; not negative.
-    settled
-        Whether the time between them is long enough to estimate derivatives from it.
-    smoothing
-        Time constant of the estimates, s; above 0.
-    limits
-        As `follow_kernel`.
+    `aim`: position, velocity, acceleration; shape (3, n); written to. `q`, `qd`: setpoint, NaN where it is not given;
+    shape (n,). `elapsed`: time between the two setpoints, s; not negative. `settled`: whether the time between them is
+    long enough to estimate derivatives from it. `smoothing`: time constant of the estimates, s; above 0. `limits`: as
+    `follow_kernel`.
     """
     changed = 0
     theta = math.exp(-elapsed / smoothing)
@@ -94,12 +84,8 @@ class Stream:
 
     Messages are taken without making an array.
 
-    Parameters
-    ----------
-    limits
-        Limits and times.
-    tolerances
-        Of which those of the path are used: beyond them the arm comes to rest from where it is.
+    `limits`: limits and times; `tolerances`: of which those of the path are used: beyond them the arm comes to rest
+    from where it is.
     """
 
     #: What the controller follows, for messages.
@@ -143,14 +129,8 @@ class Stream:
     def set(self, q: Array, qd: Array, due: int, at: int, period: float) -> None:
         """Take a setpoint.
 
-        Parameters
-        ----------
-        q, qd
-            Position and velocity, NaN throughout where not given; shape (n,), float64.
-        due, at
-            When the arm is to be there, and when it was received; ns.
-        period
-            Of the sender as far as known, otherwise 0; s.
+        `q`, `qd`: position and velocity, NaN throughout where not given; shape (n,), float64. `due`, `at`: when the arm
+        is to be there, and when it was received; ns. `period`: of the sender as far as known, otherwise 0; s.
         """
         if self._timed_out:  # the sender is back
             self._line, self._timed_out = None, False

@@ -65,31 +65,20 @@ def answer_kernel(
 
 
 class Answer(NamedTuple):
-    """What is to be sent, and why.
+    """What is to be sent, and why."""
 
-    Parameters
-    ----------
-    rows, limited
-        The command's terms, in the order of `TorqueTerms`, and what the limits leave of it; `rows` (6, n) ends with
-        that.
-    runaway
-        Whether a joint is faster than `OVERSPEED` times its limit.
-    """
-
+    #: The command's terms, in the order of `TorqueTerms`, and what the limits leave of it; `rows` (6, n) ends with
+    #: that.
     rows: Array
     limited: Limited
+    #: Whether a joint is faster than `OVERSPEED` times its limit.
     runaway: bool
 
 
 class QuickAnswer:
     """`Torques.tracking` and `EffortLimiter.limit` of an open arm in one call.
 
-    Parameters
-    ----------
-    compiled
-        As of `ComputedTorque`.
-    compensated
-        Terms that the hardware adds itself.
+    `compiled`: as of `ComputedTorque`; `compensated`: terms that the hardware adds itself.
     """
 
     def __init__(self, compiled: tuple[Arm | OwnTerms, Array], compensated: frozenset[str]) -> None:
@@ -114,25 +103,10 @@ class QuickAnswer:
     ) -> Answer:
         """The answer at a state.
 
-        Parameters
-        ----------
-        q, qd, integral
-            Contiguous float64 arrays (n,) that can be written to, though they are not: nothing else is compiled.
-        reference
-            Desired motion.
-        feedback
-            Fraction of the feedback, 0 to 1.
-        limiter
-            Which limits the effort and remembers it.
-        dt
-            Time since the last effort, s.
-        measured
-            Measured position and velocity, for which the limits hold, where `q` and `qd` are predicted ones.
-
-        Raises
-        ------
-        ControlError
-            As `EffortLimiter.limit`.
+        `q`, `qd`, `integral`: contiguous float64 arrays (n,) that can be written to, though they are not: nothing else
+        is compiled; `reference`: desired motion; `feedback`: fraction of the feedback, 0 to 1; `limiter`: which limits
+        the effort and remembers it; `dt`: time since the last effort, s; `measured`: measured position and velocity,
+        for which the limits hold, where `q` and `qd` are predicted ones. Raises ControlError: as `EffortLimiter.limit`.
         """
         law = self._law
         law[_STEP, 0] = dt

@@ -21,12 +21,7 @@ class HoldingBound:
     def moved(self, held: Array, q: Array, settings: Settings) -> tuple[Array, str] | None:
         """The new held position, and the cause when it begins to move; None where `held` stays.
 
-        Parameters
-        ----------
-        held, q
-            Held and measured position, rad or m; shape (n,).
-        settings
-            With the bound.
+        `held`, `q`: held and measured position, rad or m; shape (n,). `settings`: with the bound.
         """
         bound = settings.holding_error
         if bound is None:

@@ -66,13 +66,9 @@ LEAST_SCATTER = 1e-4
 class LoopDelay:
     """From a state's stamp until the effort that answers it acts.
 
-    Parameters
-    ----------
-    limit
-        Effort limits, N·m or N; shape (n,).
-    changing
-        Whether efforts changed before the first one that is noted. Reports are then compared in the second half of the
-        time only: the effort that each of them shows has been noted, whatever the delay.
+    `limit`: effort limits, N·m or N; shape (n,). `changing`: whether efforts changed before the first one that is
+    noted. Reports are then compared in the second half of the time only: the effort that each of them shows has been
+    noted, whatever the delay.
     """
 
     def __init__(self, limit: Array, changing: bool = False) -> None:

@@ -50,14 +50,8 @@ class _Entry:
 class MotionQueue:
     """The motion under way, the one that replaces it, and rest where there is none.
 
-    Parameters
-    ----------
-    q
-        Where the arm is, rad or m; shape (n,).
-    lower, upper, velocity
-        Limits of coming to rest, rad or m and per s; shape (n,).
-    brake_time
-        In which a motion that is called off comes to rest, s.
+    `q`: where the arm is, rad or m; shape (n,). `lower`, `upper`, `velocity`: limits of coming to rest, rad or m and
+    per s; shape (n,). `brake_time`: in which a motion that is called off comes to rest, s.
     """
 
     def __init__(self, q: Array, lower: Array, upper: Array, velocity: Array, brake_time: float) -> None:
@@ -117,12 +111,8 @@ class MotionQueue:
         Where a reference that moves would advance by more than `LONGEST_GAP` the arm comes to rest from where the
         reference is instead, and what was under way is stopped.
 
-        Parameters
-        ----------
-        stamp, speed
-            See above.
-        reckoning
-            Whether no states come, so that the reference says where the arm is: it then takes steps of any length.
+        `stamp`, `speed`: see above; `reckoning`: whether no states come, so that the reference says where the arm is:
+        it then takes steps of any length.
         """
         step, self._at = (stamp - self._at) / NANOSECONDS, stamp
         if step > LONGEST_GAP and not reckoning and (self._now is not None or self.reference.qd.any()):

@@ -30,17 +30,9 @@ class Observation(Efforts):
     ) -> bool:
         """Take a joint state; whether it is usable, so that `effort` answers it.
 
-        Parameters
-        ----------
-        stamp, now
-            Its time, ns, and when it came, monotonic s.
-        q, qd, reported
-            Positions, velocities and the efforts that the arm reports, shape (n,); written to. NaN in `reported` where
-            nothing is reported.
-        velocity_missing
-            Whether `qd` is to be estimated.
-        sequence
-            The sender's running number of the message.
+        `stamp`, `now`: its time, ns, and when it came, monotonic s. `q`, `qd`, `reported`: positions, velocities and
+        the efforts that the arm reports, shape (n,); written to. NaN in `reported` where nothing is reported.
+        `velocity_missing`: whether `qd` is to be estimated. `sequence`: the sender's running number of the message.
         """
         if self.mode in (INACTIVE, UNCONFIGURED):
             return False

@@ -27,20 +27,13 @@ FRICTION, MODEL_ERROR = 0.02, 0.1
 
 
 class Effort(NamedTuple):
-    """An effort to be sent.
+    """An effort to be sent."""
 
-    Parameters
-    ----------
-    command
-        N·m or N; shape (n,).
-    parts
-        Its terms, before limits; as they are named, or rows of an array.
-    last
-        Whether the arm is released with it, so that it must arrive: zeros.
-    """
-
+    #: N·m or N; shape (n,).
     command: Array
+    #: Its terms, before limits; as they are named, or rows of an array.
     parts: TorqueTerms | Array
+    #: Whether the arm is released with it, so that it must arrive: zeros.
     last: bool
 
     @property
@@ -52,10 +45,7 @@ class Effort(NamedTuple):
 class Output:
     """Limits efforts and remembers when and what went out last.
 
-    Parameters
-    ----------
-    settings
-        Limits, and what the hardware compensates.
+    `settings`: limits, and what the hardware compensates.
     """
 
     def __init__(self, settings: Settings) -> None:
@@ -80,12 +70,8 @@ class Output:
     def start_from(self, reported: Array, gravity: Array) -> None:
         """Begin one step away from the present effort of the motors, as far as it is known and plausible.
 
-        Parameters
-        ----------
-        reported
-            What the arm reports, NaN where nothing is reported; shape (n,).
-        gravity
-            The model's in the measured posture; shape (n,).
+        `reported`: what the arm reports, NaN where nothing is reported; shape (n,). `gravity`: the model's in the
+        measured posture; shape (n,).
         """
         if "gravity" in self._settings.compensated:  # whether such an arm reports gravity too is unknown
             self.limiter.start(np.zeros(len(reported)))
@@ -149,41 +135,29 @@ class Output:
 
 @dataclass
 class Counters:
-    """Totals since activation.
+    """Totals since activation."""
 
-    Parameters
-    ----------
-    states, foreign
-        Joint states with our joints, and messages with none of them.
-    refused
-        Joint states that were not used, by what was wrong with them.
-    refusal
-        Text of the last refusal.
-    time_jumps
-        New time bases that were taken.
-    efforts, dead_reckoned, clamped
-        Efforts sent; of these those without a usable state, and those that a limit changed.
-    lost, stops, faults, fault
-        Streams lost, stops begun, faults, and the cause of the last fault.
-    base_refused, base_refusal
-        Messages on the motion of the base that were not used, and the text of the last refusal.
-    held_anew
-        How often an arm that was held was too far from its place, so that it is held where it then was.
-    """
-
+    #: Joint states with our joints, and messages with none of them.
     states: int = 0
     foreign: int = 0
+    #: Joint states that were not used, by what was wrong with them.
     refused: Counter[StateProblem] = field(default_factory=Counter)
+    #: Text of the last refusal.
     refusal: str = ""
+    #: New time bases that were taken.
     time_jumps: int = 0
+    #: Efforts sent; of these those without a usable state, and those that a limit changed.
     efforts: int = 0
     dead_reckoned: int = 0
     clamped: int = 0
+    #: Streams lost, stops begun, faults, and the cause of the last fault.
     lost: int = 0
     stops: int = 0
     faults: int = 0
     fault: str = ""
+    #: How often an arm that was held was too far from its place, so that it is held where it then was.
     held_anew: int = 0
+    #: Messages on the motion of the base that were not used, and the text of the last refusal.
     base_refused: int = 0
     base_refusal: str = ""
 
@@ -201,14 +175,9 @@ def believable_start(reported: Array, gravity: Array, tolerance: Array) -> Array
     offset: the nearer end of what is plausible is taken instead. So the start never goes against gravity, nor beyond
     it, by more than `tolerance`. A report that is far too large starts from gravity, one of the wrong sign from zero.
 
-    Parameters
-    ----------
-    reported
-        N·m or N, NaN where nothing is reported, which starts from zero; shape (n,).
-    gravity
-        The model's, in the measured posture; shape (n,).
-    tolerance
-        How far a true report can be outside, see `start_tolerance`; shape (n,).
+    `reported`: N·m or N, NaN where nothing is reported, which starts from zero; shape (n,). `gravity`: the model's, in
+    the measured posture; shape (n,). `tolerance`: how far a true report can be outside, see `start_tolerance`; shape
+    (n,).
     """
     known = np.where(np.isfinite(reported), reported, 0.0)
     plausible = np.clip(known, np.minimum(gravity, 0.0), np.maximum(gravity, 0.0))
@@ -218,13 +187,7 @@ def believable_start(reported: Array, gravity: Array, tolerance: Array) -> Array
 def start_tolerance(robot: RigidRobot, gravity: Array, effort_limit: Array) -> Array:
     """How far a true report can be from gravity or zero: friction and model error, N·m or N; shape (n,).
 
-    Parameters
-    ----------
-    robot
-        The model: Coulomb friction and the size of the drives.
-    gravity
-        The model's, in the measured posture; shape (n,).
-    effort_limit
-        The controller's, shape (n,): of joints to which the model gives no limit.
+    `robot`: the model: Coulomb friction and the size of the drives. `gravity`: the model's, in the measured posture;
+    shape (n,). `effort_limit`: the controller's, shape (n,): of joints to which the model gives no limit.
     """
     return friction_bound(robot, FRICTION, FRICTION * effort_limit) + MODEL_ERROR * np.abs(gravity)

@@ -51,20 +51,10 @@ GUIDED = 1.5
 class Runaway:
     """What the efforts of a stop may be after a joint was too fast.
 
-    Parameters
-    ----------
-    now
-        Time of the detection, monotonic s.
-    qd
-        Measured velocity, rad/s or m/s; shape (n,).
-    command
-        Effort sent last, N·m or N; shape (n,).
-    limits
-        Limits in force.
-    moving
-        `JointInertia.moving`: what motors pull against each other explains no motion; shape (n, n).
-    guided
-        Whether a hand may drive joints on; only fast ones are suspected then.
+    `now`: time of the detection, monotonic s. `qd`: measured velocity, rad/s or m/s; shape (n,). `command`: effort sent
+    last, N·m or N; shape (n,). `limits`: limits in force. `moving`: `JointInertia.moving`: what motors pull against
+    each other explains no motion; shape (n, n). `guided`: whether a hand may drive joints on; only fast ones are
+    suspected then.
     """
 
     def __init__(
@@ -89,14 +79,9 @@ class Runaway:
     ) -> Array:
         """The part of `effort` that may be sent, N·m or N; shape (n,).
 
-        Parameters
-        ----------
-        now, late
-            Present time, monotonic s, and how old the efforts are that the measurement shows, s.
-        qd, effort
-            Measured velocity, rad/s or m/s; gravity and damping; shape (n,).
-        explaining
-            Efforts of the motors that explain an acceleration at the measured state; both (n,).
+        `now`, `late`: present time, monotonic s, and how old the efforts are that the measurement shows, s. `qd`,
+        `effort`: measured velocity, rad/s or m/s; gravity and damping; shape (n,). `explaining`: efforts of the motors
+        that explain an acceleration at the measured state; both (n,).
         """
         self._impulse += (now - self._last_at) * self._command
         self._last_at = now

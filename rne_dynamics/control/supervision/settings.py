@@ -35,90 +35,60 @@ def check_compensated(names: frozenset[str]) -> None:
 
 @dataclass(frozen=True)
 class StartCheck:
-    """The start-up check.
+    """The start-up check."""
 
-    Parameters
-    ----------
-    duration
-        How long the arm is held and its efforts compared with the model's gravity, s; 0 for no check.
-    tolerance
-        Disagreement allowed, as a fraction of each joint's effort limit.
-    required
-        Whether an arm that reports no efforts may not move.
-    payload
-        Certainty of an unknown payload at which motion is refused.
-    """
-
+    #: How long the arm is held and its efforts compared with the model's gravity, s; 0 for no check.
     duration: float = 1.0
+    #: Disagreement allowed, as a fraction of each joint's effort limit.
     tolerance: float = 0.1
+    #: Whether an arm that reports no efforts may not move.
     required: bool = False
+    #: Certainty of an unknown payload at which motion is refused.
     payload: PayloadTest = field(default_factory=PayloadTest)
 
 
 @dataclass(frozen=True, eq=False)
 class Settings:
-    """Settings of a `Supervisor`.
+    """Settings of a `Supervisor`."""
 
-    Parameters
-    ----------
-    robot
-        The model.
-    limits, states
-        Of efforts that go out and of joint states that come in.
-    tracking
-        The law that follows references; None for a controller that only floats.
-    floating
-        The law of hand guiding.
-    stop
-        How the arm is stopped and released.
-    check
-        The start-up check.
-    feedback_ramp
-        Time in which the feedback of `tracking` grows to its full size after a start, s.
-    compensated
-        Terms that the arm's own electronics adds, left out here.
-    min_rate
-        Joint states per second below which the arm is stopped; 0 for none.
-    recover_automatically
-        Whether lost joint states that come back after the arm was released are used without a request.
-    holding_error
-        How far an arm that is held may be from where it is held, rad or m, shape (n,); beyond, that
-        place follows it. None: no bound.
-    command_delay
-        From a state's stamp until the effort that answers it acts, s; `tracking` then answers for the state at that
-        time. 0 answers for the measured state.
-    base
-        How the motion of the base is measured; None for a base at rest.
-    stream
-        Limits of setpoints that arrive one at a time; None where none are followed.
-    stream_tolerances
-        Tolerances of the path on which they lead; None for none.
-    no_stream
-        Why none are followed.
-    assumed_rate
-        Efforts per second for which damping is limited until the rate has been measured.
-    warnings
-        Warnings about the parameters.
-    """
-
+    #: The model.
     robot: RigidRobot
+    #: Of efforts that go out and of joint states that come in.
     limits: EffortLimits
     states: StateLimits
+    #: The law that follows references; None for a controller that only floats.
     tracking: ControlLaw | None
+    #: The law of hand guiding.
     floating: GravityCompensation
+    #: How the arm is stopped and released.
     stop: StopPlan = field(default_factory=StopPlan)
+    #: The start-up check.
     check: StartCheck = field(default_factory=StartCheck)
+    #: Time in which the feedback of `tracking` grows to its full size after a start, s.
     feedback_ramp: float = 0.5
+    #: Terms that the arm's own electronics adds, left out here.
     compensated: frozenset[str] = frozenset()
+    #: Joint states per second below which the arm is stopped; 0 for none.
     min_rate: float = 0.0
+    #: Whether lost joint states that come back after the arm was released are used without a request.
     recover_automatically: bool = False
+    #: How far an arm that is held may be from where it is held, rad or m, shape (n,); beyond, that place follows it.
+    #: None: no bound.
     holding_error: Array | None = None
+    #: From a state's stamp until the effort that answers it acts, s; `tracking` then answers for the state at that
+    #: time. 0 answers for the measured state.
     command_delay: float = 0.0
+    #: How the motion of the base is measured; None for a base at rest.
     base: BaseSensor | None = None
+    #: Limits of setpoints that arrive one at a time; None where none are followed.
     stream: StreamLimits | None = None
+    #: Tolerances of the path on which they lead; None for none.
     stream_tolerances: Tolerances | None = None
+    #: Why none are followed.
     no_stream: str = "this controller follows no setpoints"
+    #: Efforts per second for which damping is limited until the rate has been measured.
     assumed_rate: float = ASSUMED_RATE
+    #: Warnings about the parameters.
     warnings: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:

@@ -10,10 +10,7 @@ from rne_dynamics.model.inertia import Array
 class StartGate:
     """Shut until the start-up check is passed.
 
-    Parameters
-    ----------
-    settings
-        How the check is done; `posture` of a mechanism as in `LoadCheck`.
+    `settings`: how the check is done; `posture` of a mechanism as in `LoadCheck`.
     """
 
     def __init__(self, settings: Settings, posture: Array | None = None) -> None:

@@ -109,30 +109,20 @@ class Stage(Enum):
 class StopPlan:
     """How an arm is stopped and released.
 
-    Parameters
-    ----------
-    policy
-        What follows the deceleration. ``"ramp"``: hold for `hold_time`, then let the support fade over `ramp_time`.
-        ``"release"``: hold for `hold_time`, then no support, as fast as the effort rate allows. ``"hold"``: hold
-        without end; where the controller itself ends, as ``"ramp"``.
-    brake_time, hold_time, ramp_time
-        s, not negative.
-    damping
-        While held and released: a rate, 1/s, which times the inertia each joint feels is its damper.
-    after_cancel
-        What follows where a motion is cancelled or aborted: ``"hold"`` the position, or ``"stop"`` as everything else.
-
-    Raises
-    ------
-    ControlError
-        A time or damping that is negative or not finite, an unknown policy.
+    Raises ControlError: a time or damping that is negative or not finite, an unknown policy.
     """
 
+    #: What follows the deceleration. ``"ramp"``: hold for `hold_time`, then let the support fade over `ramp_time`.
+    #: ``"release"``: hold for `hold_time`, then no support, as fast as the effort rate allows. ``"hold"``: hold without
+    #: end; where the controller itself ends, as ``"ramp"``.
     policy: Policy = "ramp"
+    #: s, not negative.
     brake_time: float = 0.3
     hold_time: float = 0.5
     ramp_time: float = 1.0
+    #: While held and released: a rate, 1/s, which times the inertia each joint feels is its damper.
     damping: float = 10.0
+    #: What follows where a motion is cancelled or aborted: ``"hold"`` the position, or ``"stop"`` as everything else.
     after_cancel: Literal["hold", "stop"] = "hold"
 
     def __post_init__(self) -> None:
@@ -146,14 +136,8 @@ class StopPlan:
     def begin(self, now: float, *, braking: bool, ending: bool) -> Stop:
         """The stop that begins at `now`, monotonic s.
 
-        Parameters
-        ----------
-        now
-            Present time.
-        braking
-            Whether there is a motion to brake; held at once otherwise.
-        ending
-            Whether the controller itself ends, so that it cannot hold without end.
+        `now`: present time. `braking`: whether there is a motion to brake; held at once otherwise. `ending`: whether
+        the controller itself ends, so that it cannot hold without end.
         """
         hold_from = now + (self.brake_time if braking else 0.0)
         endless = self.policy == "hold" and not ending
@@ -163,18 +147,12 @@ class StopPlan:
 
 @dataclass(frozen=True)
 class Stop:
-    """A stop under way; times are monotonic, s.
+    """A stop under way; times are monotonic, s."""
 
-    Parameters
-    ----------
-    hold_from, down_from
-        When it is held, and when it is released.
-    ramp
-        Time over which the support fades.
-    """
-
+    #: When it is held, and when it is released.
     hold_from: float
     down_from: float
+    #: Time over which the support fades.
     ramp: float
 
     def stage(self, now: float) -> Stage:

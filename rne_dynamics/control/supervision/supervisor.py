@@ -109,13 +109,7 @@ class Supervisor(Observation):
         self._wait(now, "activated")
 
     def recover(self, now: float) -> None:
-        """After a fault or a release: as after activation.
-
-        Raises
-        ------
-        ControlError
-            There is nothing to recover from.
-        """
+        """After a fault or a release: as after activation. Raises ControlError: there is nothing to recover from."""
         if self.mode is HOLDING and self.gate.failed:
             self._begin_check()  # it disagreed: check again
             return
@@ -131,15 +125,8 @@ class Supervisor(Observation):
     def stop(self, now: float, why: str, *, ending: bool = False) -> None:
         """Decelerate, hold and release as `settings.stop` says; nothing where nothing is driven.
 
-        Parameters
-        ----------
-        now
-            Present time.
-        why
-            Reported to the sender of a motion, and shown.
-        ending
-            Whether the controller is deactivated, so that it cannot hold without end; it is inactive afterwards, and
-            released otherwise.
+        `now`: present time. `why`: reported to the sender of a motion, and shown. `ending`: whether the controller is
+        deactivated, so that it cannot hold without end; it is inactive afterwards, and released otherwise.
         """
         after = INACTIVE if ending else RELEASED
         self._requested, self._stopped_by_loss = True, False
@@ -178,10 +165,7 @@ class Supervisor(Observation):
     def follow(self, motion: Motion, on_end: OnEnd) -> None:
         """Follow `motion` from its start on; see `MotionQueue.put`.
 
-        Raises
-        ------
-        ControlError
-            The controller does not accept motions now; the message says why.
+        Raises ControlError: the controller does not accept motions now; the message says why.
         """
         self.ready()
         self.queue.put(motion, on_end)
@@ -192,17 +176,8 @@ class Supervisor(Observation):
     ) -> None:
         """Follow a setpoint from the next effort on; one that is not followed is counted.
 
-        Parameters
-        ----------
-        source, q, qd, stamp, ahead, sequence
-            As for `Setpoints.take`.
-        now
-            When it was received, monotonic s.
-
-        Raises
-        ------
-        SetpointError
-            It is not followed; the message says why.
+        `source`, `q`, `qd`, `stamp`, `ahead`, `sequence`: as for `Setpoints.take`; `now`: when it was received,
+        monotonic s. Raises SetpointError: it is not followed; the message says why.
         """
         setpoints = self.setpoints
         if setpoints is None:
@@ -270,10 +245,7 @@ class Supervisor(Observation):
     def hand_guide(self, on: bool) -> None:
         """Let a hand lead the arm, or hold it again where it is.
 
-        Raises
-        ------
-        ControlError
-            The arm moves by itself, is not held, or the start-up check is not passed.
+        Raises ControlError: the arm moves by itself, is not held, or the start-up check is not passed.
         """
         if on == (self.mode is FLOATING):
             return

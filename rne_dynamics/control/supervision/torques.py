@@ -40,10 +40,7 @@ class Torques:
 
     What the hardware compensates itself is left out of every result.
 
-    Parameters
-    ----------
-    settings
-        Robot and laws.
+    `settings`: robot and laws.
     """
 
     def __init__(self, settings: Settings) -> None:

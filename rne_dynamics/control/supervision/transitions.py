@@ -42,12 +42,7 @@ from rne_dynamics.model.inertia import Array
 class Transitions:
     """What the modes of a controller share, and what changes with them.
 
-    Parameters
-    ----------
-    settings
-        What parameters decide.
-    on_change
-        Called with each new mode and its cause.
+    `settings`: what parameters decide; `on_change`: called with each new mode and its cause.
     """
 
     def __init__(self, settings: Settings, on_change: Callable[[Mode, str], None] = lambda mode, cause: None) -> None:

@@ -11,12 +11,8 @@ from rne_dynamics.control.thresholds import LONGEST_GAP, STREAM_WINDOW
 class RateWatch:
     """Counts states over windows of `STREAM_WINDOW` seconds.
 
-    Parameters
-    ----------
-    least
-        States per second that are needed; 0 for any.
-    windows
-        Windows in a row with too few states after which they count as too slow.
+    `least`: states per second that are needed; 0 for any. `windows`: windows in a row with too few states after which
+    they count as too slow.
     """
 
     def __init__(self, least: float, windows: int = 1) -> None:
@@ -45,10 +41,7 @@ class RateWatch:
 class PeriodWatch:
     """Longest recent time between two joint states: rises at once, and falls over about `STREAM_WINDOW`.
 
-    Parameters
-    ----------
-    expected
-        Where it begins, s.
+    `expected`: where it begins, s.
     """
 
     def __init__(self, expected: float) -> None:
@@ -67,10 +60,7 @@ class StateRates:
 
     The rate for the gains is taken from the stamps, over two windows: a gap in the states is no rate.
 
-    Parameters
-    ----------
-    settings
-        `min_rate` and gains.
+    `settings`: `min_rate` and gains.
     """
 
     def __init__(self, settings: Settings) -> None:

@@ -50,26 +50,17 @@ _CHUNK = 1 << 21
 
 @dataclass(frozen=True, eq=False)
 class OperatorForm:
-    """The blocks of equations 4.71 to 4.73 over B states.
+    """The blocks of equations 4.71 to 4.73 over B states."""
 
-    Parameters
-    ----------
-    robot
-        The model.
-    transfer
-        X, the blocks of Γ, shape (B, bodies, 6, 6). Bodies on the base have one too; it is no part of Γ.
-    velocity
-        V, shape (B, bodies, 6).
-    acceleration
-        α and the base's share, the right side of 4.72 without H q̈, shape (B, bodies, 6).
-    force
-        β − W, the right side of 4.73 without 𝓜 A, shape (B, bodies, 6).
-    """
-
+    #: The model.
     robot: RobotModel
+    #: X, the blocks of Γ, shape (B, bodies, 6, 6). Bodies on the base have one too; it is no part of Γ.
     transfer: Array
+    #: V, shape (B, bodies, 6).
     velocity: Array
+    #: α and the base's share, the right side of 4.72 without H q̈, shape (B, bodies, 6).
     acceleration: Array
+    #: β − W, the right side of 4.73 without 𝓜 A, shape (B, bodies, 6).
     force: Array
 
     def reactions(self, qdd: Array) -> Array:

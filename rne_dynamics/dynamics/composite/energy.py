@@ -48,17 +48,8 @@ KINETIC_ENERGY = Quantity("kinetic_energy", kinetic_energy_kernel, ("q", "qd"), 
 def kinetic_energy(robot: RobotModel, q: ArrayLike, qd: ArrayLike) -> Array:
     """Kinetic energy of links and rotors, J; shape (…).
 
-    Parameters
-    ----------
-    robot
-        The model.
-    q, qd
-        Positions (…, nq) and velocities (…, n).
-
-    Raises
-    ------
-    ArgumentError
-        A wrong shape, NaN or infinity.
+    `robot`: the model; `q`, `qd`: positions (…, nq) and velocities (…, n). Raises ArgumentError: a wrong shape, NaN or
+    infinity.
     """
     energy: Array = KINETIC_ENERGY.of(robot)(q, qd)[..., 0]
     return energy
@@ -113,12 +104,7 @@ def potential_energy(robot: RobotModel, q: ArrayLike) -> Array:
 def center_of_mass(robot: RobotModel, q: ArrayLike) -> Array:
     """Mass centre of the whole robot, the base included, in world axes, m; shape (…, 3).
 
-    Raises
-    ------
-    ArgumentError
-        A wrong shape, NaN or infinity.
-    ModelError
-        A robot without mass.
+    Raises ArgumentError: a wrong shape, NaN or infinity; ModelError: a robot without mass.
     """
     moment = _first_moment(robot, q)
     if not robot.mass > 0.0:

@@ -82,20 +82,9 @@ _ENGINES: Mapping[Method, Engine] = MappingProxyType({"composite": MASS_MATRIX.c
 def mass_matrix(robot: RobotModel, q: ArrayLike, *, method: Method = "composite") -> Array:
     """The mass matrix M(q), reflected rotor inertia on its diagonal; shape (…, n, n), symmetric.
 
-    Parameters
-    ----------
-    robot
-        The model.
-    q
-        Positions, shape (…, nq).
-    method
-        ``"composite"``: by composite rigid bodies. ``"columns"``: each column by inverse dynamics with a unit
-        acceleration, as documents 000 and 002 have it; it is symmetric up to round-off only.
-
-    Raises
-    ------
-    ArgumentError
-        A wrong shape, NaN or infinity, an unknown method.
+    `robot`: the model. `q`: positions, shape (…, nq). `method`: ``"composite"``: by composite rigid bodies.
+    ``"columns"``: each column by inverse dynamics with a unit acceleration, as documents 000 and 002 have it; it is
+    symmetric up to round-off only. Raises ArgumentError: a wrong shape, NaN or infinity, an unknown method.
     """
     if method not in _ENGINES:
         raise ArgumentError(f"method is {method!r}; it must be one of {', '.join(map(repr, _ENGINES))}")

@@ -32,22 +32,10 @@ def check_open_arm(robot: object) -> None:
 def state_arrays(robot: RigidRobot, **arguments: ArrayLike) -> tuple[tuple[int, ...], list[Array]]:
     """Broadcast joint vectors to one leading shape and flatten it.
 
-    Parameters
-    ----------
-    robot
-        The model, or a mechanism, whose vectors hold its actuated joints.
-    arguments
-        ``q`` is taken to hold positions (…, nq), everything else velocity-like vectors (…, n).
-
-    Returns
-    -------
-    tuple
-        The leading shape, and C-contiguous float64 arrays of shape (batch, nq) or (batch, n).
-
-    Raises
-    ------
-    ArgumentError
-        Not numbers, wrong last dimension, leading dimensions that do not broadcast, NaN or infinity.
+    `robot`: the model, or a mechanism, whose vectors hold its actuated joints; `arguments`: ``q`` is taken to hold
+    positions (…, nq), everything else velocity-like vectors (…, n). Returns the leading shape, and C-contiguous float64
+    arrays of shape (batch, nq) or (batch, n). Raises ArgumentError: not numbers, wrong last dimension, leading
+    dimensions that do not broadcast, NaN or infinity.
     """
     rows = []
     try:
@@ -121,18 +109,9 @@ def as_floats(name: str, value: ArrayLike) -> Array:
 def bodies_wrenches(robot: RobotModel, wrenches: Wrenches | None, lead: tuple[int, ...]) -> Array:
     """External loads moved to the body frames.
 
-    Returns
-    -------
-    ndarray
-        (force, moment) at every body frame's origin in body axes; shape (batch or 1, bodies, 6), or (1, 0, 6)
-        where there are none. Loads on links fixed to the base reach no joint and are dropped.
-
-    Raises
-    ------
-    ArgumentError
-        A wrench of a wrong shape or not finite.
-    ModelError
-        An unknown link.
+    Returns (force, moment) at every body frame's origin in body axes; shape (batch or 1, bodies, 6), or (1, 0, 6) where
+    there are none. Loads on links fixed to the base reach no joint and are dropped. Raises ArgumentError: a wrench of a
+    wrong shape or not finite; ModelError: an unknown link.
     """
     if not wrenches:
         return np.empty((1, 0, 6))

@@ -12,22 +12,15 @@ from rne_dynamics.model.robot import RobotModel
 
 
 class Arm(NamedTuple):
-    """The arguments that are the same in every call of a loop. In compiled code such a tuple costs nothing.
+    """The arguments that are the same in every call of a loop. In compiled code such a tuple costs nothing."""
 
-    Parameters
-    ----------
-    topology, parameters
-        The model (`rne_dynamics.model.layout`).
-    base
-        Base motion, shape (12,): v, ω, v̇ − g, ω̇ in base axes; (1 or B, 12) for a batch.
-    wrenches
-        External (force, moment) at every body frame's origin in body axes, shape (bodies, 6), or (0, 6) for none;
-        (1 or B, bodies or 0, 6) for a batch. None, like `base`, for a kernel that does not read it.
-    """
-
+    #: The model (`rne_dynamics.model.layout`).
     topology: NDArray[np.int64]
     parameters: Array
+    #: Base motion, shape (12,): v, ω, v̇ − g, ω̇ in base axes; (1 or B, 12) for a batch.
     base: Any
+    #: External (force, moment) at every body frame's origin in body axes, shape (bodies, 6), or (0, 6) for none; (1 or
+    #: B, bodies or 0, 6) for a batch. None, like `base`, for a kernel that does not read it.
     wrenches: Any
 
 

@@ -72,10 +72,7 @@ class BaseMotion:
 def packed_base(robot: RobotModel, motion: BaseMotion | None, lead: tuple[int, ...]) -> Array:
     """The base's motion as the kernels take it; shape (1 or batch, 12).
 
-    Raises
-    ------
-    ArgumentError
-        A motion prescribed for a floating base, or one that does not broadcast to the states.
+    Raises ArgumentError: a motion prescribed for a floating base, or one that does not broadcast to the states.
     """
     if motion is None:
         return robot.base_at_rest.reshape(1, 12)

@@ -47,13 +47,7 @@ def named_parts(parts: Callable[..., Any]) -> Callable[[Array], Any]:
 
 
 def filled(answer: Array, out: Array, inputs: tuple[ArrayLike, ...]) -> Array:
-    """`out`, filled with the answer.
-
-    Raises
-    ------
-    ArgumentError
-        An `out` that is no such array as `bind` wants.
-    """
+    """`out`, filled with the answer. Raises ArgumentError: an `out` that is no such array as `bind` wants."""
     if type(out) is not np.ndarray:
         raise ArgumentError(f"out is a {type(out).__name__}; it must be a NumPy array of shape {answer.shape}")
     if out.dtype != np.float64 or out.shape != answer.shape:

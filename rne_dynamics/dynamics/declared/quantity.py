@@ -52,57 +52,36 @@ MOST_LINKS = 8
 class Quantity:
     """A quantity and all that is made of its kernel.
 
-    Parameters
-    ----------
-    name
-        Of its public function.
-    kernel
-        ``kernel(arm, *extra, *inputs, out)`` computes it for one state; `arm` is an `Arm`.
-    inputs
-        Names of the vectors that it takes: ``"q"``, then up to two of shape (n,).
-    output
-        Shape of its output, of `Size` and numbers.
-    base_motion
-        Whether the base may move.
-    fault
-        Of a kernel that returns −1 or the number of what moves no inertia: which of the model's attributes has the
-        names. Otherwise the kernel returns nothing.
-    mimic
-        What computes it for robots with mimic joints, if `kernel` does not.
-    parts
-        The named tuple of the output's three parts, for three inputs: the kernel takes its output as three arrays; the
-        forms have it as one, (3, …). `None` for an output that is one array.
-    every_mass
-        Whether it depends on masses that move no joint's effort, see `with_moved_masses`.
-    extra
-        ``extra(robot, link)`` gives further arguments of the kernel that are the same for all states.
-    of_link
-        Whether it is that of a link.
-    traced, columns
-        What machine code of one robot is made of instead of the batch form, and the last stage, see `Recipe`.
-
-    Attributes
-    ----------
-    one, batch
-        Its compiled forms, see `compiled_forms`.
-    options
-        The options of `bind` that it has: ``"base_motion"``, ``"link"``.
-    plain
-        The checked function that users call.
+    Attributes: `one`, `batch`: its compiled forms, see `compiled_forms`; `options`: the options of `bind` that it has:
+    ``"base_motion"``, ``"link"``; `plain`: the checked function that users call.
     """
 
+    #: Of its public function.
     name: str
+    #: ``kernel(arm, *extra, *inputs, out)`` computes it for one state; `arm` is an `Arm`.
     kernel: Compiled
+    #: Names of the vectors that it takes: ``"q"``, then up to two of shape (n,).
     inputs: tuple[str, ...]
+    #: Shape of its output, of `Size` and numbers.
     output: Shape
     _: KW_ONLY
+    #: Whether the base may move.
     base_motion: bool = False
+    #: Of a kernel that returns −1 or the number of what moves no inertia: which of the model's attributes has the
+    #: names. Otherwise the kernel returns nothing.
     fault: str = ""
+    #: What computes it for robots with mimic joints, if `kernel` does not.
     mimic: Quantity | None = None
+    #: The named tuple of the output's three parts, for three inputs: the kernel takes its output as three arrays; the
+    #: forms have it as one, (3, …). `None` for an output that is one array.
     parts: Callable[..., Any] | None = None
+    #: Whether it depends on masses that move no joint's effort, see `with_moved_masses`.
     every_mass: bool = False
+    #: ``extra(robot, link)`` gives further arguments of the kernel that are the same for all states.
     extra: Callable[[RobotModel, str], tuple[Any, ...]] = lambda _robot, _link: ()
+    #: Whether it is that of a link.
     of_link: bool = False
+    #: What machine code of one robot is made of instead of the batch form, and the last stage, see `Recipe`.
     traced: Compiled | None = None
     columns: Callable[[RobotModel], Columns | None] = lambda _robot: None
 
@@ -272,10 +251,7 @@ class Quantity:
 
         An output in parts has these along its first axis.
 
-        Raises
-        ------
-        ArgumentError, ModelError, SingularInertiaError
-            As `inverse_dynamics` and `forward_dynamics`.
+        Raises ArgumentError, ModelError, SingularInertiaError: as `inverse_dynamics` and `forward_dynamics`.
         """
         check_open_arm(robot)
         lead, rows = state_arrays(robot, **dict(zip(self.inputs, vectors, strict=True)))

@@ -116,15 +116,9 @@ def own_function(
 def by_own_code(kept: str, inputs: int, own: Callable[[Any, F], Callable[..., Any] | None]) -> Callable[[F], F]:
     """Decorator of a function of a robot and vectors: with no option, its own machine code computes it if there is any.
 
-    Parameters
-    ----------
-    kept
-        By which name the function of the vectors is kept with the robot.
-    inputs
-        How many vectors there are.
-    own
-        ``own(robot, general)`` gives the function of the vectors by machine code; None where there is none. `general`
-        is the decorated function, and ``__wrapped__`` of what the decorator returns.
+    `kept`: by which name the function of the vectors is kept with the robot. `inputs`: how many vectors there are.
+    `own`: ``own(robot, general)`` gives the function of the vectors by machine code; None where there is none.
+    `general` is the decorated function, and ``__wrapped__`` of what the decorator returns.
     """
 
     def decorate(general: F) -> F:

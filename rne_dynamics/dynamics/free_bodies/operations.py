@@ -29,21 +29,10 @@ def sparse_solve_operations(robot: RobotModel, q: ArrayLike, *, refined: bool = 
     division for every row. Setting up the matrix is not in these numbers (run `joint_motion_kernel` and
     `free_body_kernel` on counting numbers for that), nor the probe for singular inertia.
 
-    Parameters
-    ----------
-    robot
-        The model.
-    q
-        Positions, shape (nq,). The count is the same wherever no entry happens to vanish: take a random q.
-    refined
-        Whether to add the step of iterative refinement: the residual and a second pair of triangular solves.
-
-    Raises
-    ------
-    ArgumentError
-        A wrong shape, NaN or infinity.
-    SingularInertiaError
-        A joint that moves no inertia; names it.
+    `robot`: the model. `q`: positions, shape (nq,). The count is the same wherever no entry happens to vanish: take a
+    random q. `refined`: whether to add the step of iterative refinement: the residual and a second pair of triangular
+    solves. Raises ArgumentError: a wrong shape, NaN or infinity. SingularInertiaError: a joint that moves no inertia;
+    names it.
     """
     _, (positions,) = state_arrays(robot, q=q)
     if robot.bodies == 0:

@@ -42,54 +42,37 @@ TRANSFER_NUMBERS: Integers = np.concatenate([np.arange(18), np.arange(9)])
 
 @dataclass(frozen=True, eq=False)
 class Sparsity:
-    """A square sparsity pattern by columns (CSC); `slots` names the stored place of each block's entries.
+    """A square sparsity pattern by columns (CSC); `slots` names the stored place of each block's entries."""
 
-    Parameters
-    ----------
-    size
-        Rows and columns.
-    indices, indptr
-        As scipy.sparse has them, int32.
-    slots
-        Block name to places in the data array.
-    """
-
+    #: Rows and columns.
     size: int
+    #: As scipy.sparse has them, int32.
     indices: NDArray[np.int32]
     indptr: NDArray[np.int32]
+    #: Block name to places in the data array.
     slots: dict[str, Integers]
 
 
 @dataclass(frozen=True, eq=False)
 class MaximalPattern:
-    """Numbering and sparsity of the equations of one topology.
+    """Numbering and sparsity of the equations of one topology."""
 
-    Parameters
-    ----------
-    force, motion
-        Number of each component of F (and of the balance that it enters with −1), and of a (and of its joint
-        equation); shape (bodies, 6).
-    coordinate
-        Number of each q̈ (and of its drive equation); shape (n,).
-    axis_body, axis_component, axis_coordinate
-        One entry a joint axis: its body, the component (0–5) it moves, its place in q̈.
-    children
-        Bodies whose parent is not the base.
-    system
-        The whole matrix. Blocks: ``inertia`` (bodies, 24), ``minus_one`` (12·bodies,), ``axis`` and
-        ``axis_transposed`` (axes,), ``rotor`` (n,), ``transfer`` and ``transfer_transposed`` (children, 27).
-    constraint
-        K alone, bodies from the base outward. Blocks: ``one`` (6·bodies,), ``transfer`` (children, 27).
-    """
-
+    #: Number of each component of F (and of the balance that it enters with −1), and of a (and of its joint equation);
+    #: shape (bodies, 6).
     force: Integers
     motion: Integers
+    #: Number of each q̈ (and of its drive equation); shape (n,).
     coordinate: Integers
+    #: One entry a joint axis: its body, the component (0–5) it moves, its place in q̈.
     axis_body: Integers
     axis_component: Integers
     axis_coordinate: Integers
+    #: Bodies whose parent is not the base.
     children: Integers
+    #: The whole matrix. Blocks: ``inertia`` (bodies, 24), ``minus_one`` (12·bodies,), ``axis`` and ``axis_transposed``
+    #: (axes,), ``rotor`` (n,), ``transfer`` and ``transfer_transposed`` (children, 27).
     system: Sparsity
+    #: K alone, bodies from the base outward. Blocks: ``one`` (6·bodies,), ``transfer`` (children, 27).
     constraint: Sparsity
 
 

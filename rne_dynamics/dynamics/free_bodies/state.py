@@ -41,33 +41,22 @@ from rne_dynamics.spatial.vector import compose, from_quaternion, rotate_back, s
 
 @dataclass(frozen=True, eq=False)
 class BodyStates:
-    """Pose and twist of every body, in the order of `robot.body_names`.
+    """Pose and twist of every body, in the order of `robot.body_names`."""
 
-    Parameters
-    ----------
-    position
-        Origins of the body frames in world axes, m; shape (bodies, 3).
-    quaternion
-        Orientations in the world, x y z w; shape (bodies, 4).
-    twist
-        Velocity of the origin and angular velocity in the body's own axes; shape (bodies, 6).
-    near
-        Joint positions once read off; full turns are added to angles so that they come nearest to these; shape (nq,).
-    """
-
+    #: Origins of the body frames in world axes, m; shape (bodies, 3).
     position: Array
+    #: Orientations in the world, x y z w; shape (bodies, 4).
     quaternion: Array
+    #: Velocity of the origin and angular velocity in the body's own axes; shape (bodies, 6).
     twist: Array
+    #: Joint positions once read off; full turns are added to angles so that they come nearest to these; shape (nq,).
     near: Array
 
 
 def body_states(robot: RobotModel, q: ArrayLike, qd: ArrayLike) -> BodyStates:
     """Consistent poses and twists from joint positions (nq,) and velocities (n,).
 
-    Raises
-    ------
-    ArgumentError
-        Wrong shapes, NaN or infinity.
+    Raises ArgumentError: wrong shapes, NaN or infinity.
     """
     lead, (positions, velocities) = state_arrays(robot, q=q, qd=qd)
     if lead:
@@ -158,11 +147,8 @@ def _coordinates(robot: RobotModel, motion: Array, near: Array) -> tuple[Array, 
 def constraint_errors(robot: RobotModel, states: BodyStates) -> tuple[Array, Array]:
     """How far the bodies are from what their joints allow.
 
-    Returns
-    -------
-    tuple
-        Errors of position (m, rad) and of velocity, each (bodies, 6): (linear, angular) in the body's axes, zero along
-        what a joint leaves free. A mimic joint's axis shows its lag behind the gear ratio.
+    Returns errors of position (m, rad) and of velocity, each (bodies, 6): (linear, angular) in the body's axes, zero
+    along what a joint leaves free. A mimic joint's axis shows its lag behind the gear ratio.
     """
     return motion_errors(MaximalSystem.of(robot), joint_motion(robot, states), states.near)
 

@@ -48,29 +48,19 @@ class Solution(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class MaximalSystem:
-    """A robot's equations in maximal coordinates: the pattern, and the entries that never change.
+    """A robot's equations in maximal coordinates: the pattern, and the entries that never change."""
 
-    Parameters
-    ----------
-    robot
-        The model.
-    pattern
-        Sparsity of its topology.
-    inertia
-        𝓜: every body's 6×6 inertia about its frame's origin; shape (bodies, 6, 6).
-    gear
-        Multiplier of every joint axis; shape (axes,).
-    rotor
-        J: rotor inertia of every coordinate; shape (n,).
-    whole, constraint
-        The whole matrix and K with what depends on the state left zero, scipy CSC.
-    """
-
+    #: The model.
     robot: RobotModel
+    #: Sparsity of its topology.
     pattern: MaximalPattern
+    #: 𝓜: every body's 6×6 inertia about its frame's origin; shape (bodies, 6, 6).
     inertia: Array
+    #: Multiplier of every joint axis; shape (axes,).
     gear: Array
+    #: J: rotor inertia of every coordinate; shape (n,).
     rotor: Array
+    #: The whole matrix and K with what depends on the state left zero, scipy CSC.
     whole: Any
     constraint: Any
 
@@ -153,10 +143,7 @@ class MaximalSystem:
     def factorised(self, matrix: Any) -> Any:
         """LU factors (scipy SuperLU) of the whole matrix, pivots down the diagonal as the numbering means them.
 
-        Raises
-        ------
-        SingularInertiaError
-            A joint that moves no inertia; names it.
+        Raises SingularInertiaError: a joint that moves no inertia; names it.
         """
         try:
             return factorised(matrix)
@@ -168,10 +155,7 @@ class MaximalSystem:
 
         `q` (nq,) is where the joints are: how large the inertia behind each may be.
 
-        Raises
-        ------
-        SingularInertiaError
-            A joint that moves no inertia; names it.
+        Raises SingularInertiaError: a joint that moves no inertia; names it.
         """
         factors = self.factorised(matrix)
         # Besides, every drive is pushed. In coordinates scaled to a mass matrix of ones or less, the answer is about as

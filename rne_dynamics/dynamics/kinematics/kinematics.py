@@ -102,17 +102,7 @@ class LinkPoses:
 def forward_kinematics(robot: RobotModel, q: ArrayLike) -> LinkPoses:
     """Poses of all links in the world (for a fixed base: in the root link's frame).
 
-    Parameters
-    ----------
-    robot
-        The model.
-    q
-        Positions, shape (…, nq).
-
-    Raises
-    ------
-    ArgumentError
-        A wrong shape, NaN or infinity.
+    `robot`: the model; `q`: positions, shape (…, nq). Raises ArgumentError: a wrong shape, NaN or infinity.
     """
     try:
         call: Callable[..., LinkPoses] = robot.own_code["forward_kinematics"]

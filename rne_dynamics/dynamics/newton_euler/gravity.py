@@ -63,17 +63,7 @@ GRAVITY_TORQUE = Quantity("gravity_torque", gravity_torque_kernel, ("q",), (N,))
 def gravity_torque(robot: RobotModel, q: ArrayLike) -> Array:
     """Efforts g(q) that hold the arm at rest, N·m or N; shape (…, n).
 
-    Parameters
-    ----------
-    robot
-        The model.
-    q
-        Positions, shape (…, nq).
-
-    Raises
-    ------
-    ArgumentError
-        A wrong shape, NaN or infinity.
+    `robot`: the model; `q`: positions, shape (…, nq). Raises ArgumentError: a wrong shape, NaN or infinity.
     """
     answer: Array = GRAVITY_TORQUE.of(robot)(q)
     return answer

@@ -89,30 +89,13 @@ def inverse_dynamics(
 ) -> Array:
     """Joint efforts that give the accelerations `qdd`: τ = M(q) q̈ + c(q, q̇) + g(q) − Jᵀ f.
 
-    Parameters
-    ----------
-    robot
-        The model.
-    q, qd, qdd
-        Positions (…, nq), velocities and accelerations (…, n); rad or m and their rates. Leading dimensions
-        broadcast. For a floating joint the velocities are (linear, angular) in the moving frame's axes and
-        `qdd` their time derivatives.
-    wrenches
-        External loads: link name to (force, moment), shape (…, 6), at the link frame's origin in link axes; N, N·m.
-    base_motion
-        Prescribed motion of the base; at rest by default. Not for floating bases.
-
-    Returns
-    -------
-    ndarray
-        Efforts, N·m or N, shape (…, n). Rotor inertia is included, joint friction is not.
-
-    Raises
-    ------
-    ArgumentError
-        Wrong shapes, NaN or infinity, or a base motion for a floating base.
-    ModelError
-        An unknown link in `wrenches`.
+    `robot`: the model. `q`, `qd`, `qdd`: positions (…, nq), velocities and accelerations (…, n); rad or m and their
+    rates. Leading dimensions broadcast. For a floating joint the velocities are (linear, angular) in the moving frame's
+    axes and `qdd` their time derivatives. `wrenches`: external loads: link name to (force, moment), shape (…, 6), at
+    the link frame's origin in link axes; N, N·m. `base_motion`: prescribed motion of the base; at rest by default. Not
+    for floating bases. Returns efforts, N·m or N, shape (…, n). Rotor inertia is included, joint friction is not.
+    Raises ArgumentError: wrong shapes, NaN or infinity, or a base motion for a floating base; ModelError: an unknown
+    link in `wrenches`.
     """
     if wrenches is None and base_motion is None:
         answer: Array = INVERSE_DYNAMICS.of(robot)(q, qd, qdd)

@@ -30,71 +30,52 @@ class Beam(Rebuilt):
     Its own axes are x along it, y along `normal`, z to the right hand. Quantities along it are given at equal distances
     from root to tip and vary linearly in between: one number for a uniform beam, two for a taper, and so on.
 
-    Parameters
-    ----------
-    link
-        The link's name.
-    length
-        m.
-    mass_per_length
-        μ, kg/m; shape (stations,).
-    EI_y, EI_z
-        Bending stiffness for deflections along y and along z, N·m²; shape (stations,). E times the second moment of
-        area ∫ y² dA, and ∫ z² dA.
-    GJ
-        Torsional stiffness, N·m²; shape (stations,).
-    spread_y, spread_z
-        ∫ ρ y² dA and ∫ ρ z² dA, the inertia of the section per length, kg·m; shape (stations,). Counted in torsion and
-        in turns of the whole link; bending leaves it out (Euler and Bernoulli's beam).
-    axis, normal, origin
-        In the link's frame; shape (3,). `normal` is made square to `axis`.
-    modes
-        How many modes in bending along y, along z, and in torsion.
-    shapes
-        Which mode shapes: ``clamped_free`` and ``clamped_mass`` are the eigenfunctions of the uniform beam without and
-        with its tip load; ``pinned`` those of the beam on a free hinge with its tip load, less their slope at the
-        root times x (see `beam_shapes`); ``polynomial`` the powers (x/L)², (x/L)³ and so on; ``finite_element`` the
-        eigenvectors of a finite-element model with its tip load. Tapered beams have the last two only.
-    damping
-        Ratio of critical damping of each of the beam's own modes as clamped, with its tip load; one number for all,
-        or one for each in the order y, z, torsion, in each of them from the lowest frequency on.
-    tip_mass, tip_inertia
-        The load at the beam's tip, for choosing ``clamped_mass``, ``pinned`` and ``finite_element`` shapes and
-        for `damping`: kg, and kg·m² about the tip for turns about x (torsion), y (bending along z) and z (bending along
-        y). It is not part of the link's mass.
-    tip_offset
-        How far beyond the tip the mass centre of `tip_mass` lies, m, along the beam. An offset across the beam, which
-        would couple bending with torsion, is left out.
-    elements
-        Number of elements of ``finite_element`` shapes.
-    stiffening
-        Whether the shortening of the bent beam and its true curvature count: spin then stiffens it, and a weight on it
-        buckles it. False is the plain theory of document 003, for comparisons with it.
-
-    Raises
-    ------
-    ModelError
-        Numbers out of range, a property that a wanted mode needs and that is zero, shapes that a tapered beam has not.
+    Raises ModelError: numbers out of range, a property that a wanted mode needs and that is zero, shapes that a tapered
+    beam has not.
     """
 
+    #: The link's name.
     link: str
+    #: m.
     length: float
+    #: μ, kg/m; shape (stations,).
     mass_per_length: Array
+    #: Bending stiffness for deflections along y and along z, N·m²; shape (stations,). E times the second moment of area
+    #: ∫ y² dA, and ∫ z² dA.
     EI_y: Array = field(default_factory=lambda: np.zeros(1))
     EI_z: Array = field(default_factory=lambda: np.zeros(1))
+    #: Torsional stiffness, N·m²; shape (stations,).
     GJ: Array = field(default_factory=lambda: np.zeros(1))
+    #: ∫ ρ y² dA and ∫ ρ z² dA, the inertia of the section per length, kg·m; shape (stations,). Counted in torsion and
+    #: in turns of the whole link; bending leaves it out (Euler and Bernoulli's beam).
     spread_y: Array = field(default_factory=lambda: np.zeros(1))
     spread_z: Array = field(default_factory=lambda: np.zeros(1))
+    #: In the link's frame; shape (3,). `normal` is made square to `axis`.
     axis: Array = field(default_factory=lambda: np.array([1.0, 0.0, 0.0]))
     normal: Array = field(default_factory=lambda: np.array([0.0, 1.0, 0.0]))
     origin: Array = field(default_factory=lambda: np.zeros(3))
+    #: How many modes in bending along y, along z, and in torsion.
     modes: tuple[int, int, int] = (2, 0, 0)
+    #: Which mode shapes: ``clamped_free`` and ``clamped_mass`` are the eigenfunctions of the uniform beam without and
+    #: with its tip load; ``pinned`` those of the beam on a free hinge with its tip load, less their slope at the root
+    #: times x (see `beam_shapes`); ``polynomial`` the powers (x/L)², (x/L)³ and so on; ``finite_element`` the
+    #: eigenvectors of a finite-element model with its tip load. Tapered beams have the last two only.
     shapes: Shapes = "clamped_free"
+    #: Ratio of critical damping of each of the beam's own modes as clamped, with its tip load; one number for all, or
+    #: one for each in the order y, z, torsion, in each of them from the lowest frequency on.
     damping: float | tuple[float, ...] = 0.0
+    #: The load at the beam's tip, for choosing ``clamped_mass``, ``pinned`` and ``finite_element`` shapes and for
+    #: `damping`: kg, and kg·m² about the tip for turns about x (torsion), y (bending along z) and z (bending along y).
+    #: It is not part of the link's mass.
     tip_mass: float = 0.0
     tip_inertia: tuple[float, float, float] = (0.0, 0.0, 0.0)
+    #: How far beyond the tip the mass centre of `tip_mass` lies, m, along the beam. An offset across the beam, which
+    #: would couple bending with torsion, is left out.
     tip_offset: float = 0.0
+    #: Number of elements of ``finite_element`` shapes.
     elements: int = 20
+    #: Whether the shortening of the bent beam and its true curvature count: spin then stiffens it, and a weight on it
+    #: buckles it. False is the plain theory of document 003, for comparisons with it.
     stiffening: bool = True
 
     def __post_init__(self) -> None:

@@ -31,13 +31,9 @@ class BeamField(Rebuilt):
 
     Sections stay plane and the same: a point moves as if it sat on a rigid arm fixed to the axis at its own distance
     from the root. What lies before the root does not move, what lies beyond the tip moves with the tip.
-
-    Parameters
-    ----------
-    beam
-        The beam.
     """
 
+    #: The beam.
     beam: Beam
     #: its shapes in bending along y, along z, and in torsion
     shapes: tuple[ShapeFunctions, ShapeFunctions, ShapeFunctions] = field(init=False, repr=False)

@@ -24,15 +24,7 @@ from rne_dynamics.model.inertia import Array, Inertia
 def modal_link(beam: Beam) -> ModalLink:
     """The flexible link that a beam makes, with modes named y1, y2, …, z1, …, torsion1, ….
 
-    Parameters
-    ----------
-    beam
-        The beam.
-
-    Raises
-    ------
-    ModelError
-        A tip so heavy that its mode shapes cannot be distinguished.
+    Raises ModelError: a tip so heavy that its mode shapes cannot be distinguished.
     """
     field = BeamField(beam)
     shapes = field.shapes

@@ -30,26 +30,17 @@ _STEPS = 256
 
 @dataclass(frozen=True, eq=False)
 class ShapeFunctions:
-    """Shapes of one direction: deflections along y, along z, or turns about x.
+    """Shapes of one direction: deflections along y, along z, or turns about x."""
 
-    Parameters
-    ----------
-    count
-        How many.
-    breaks
-        Between these the shapes are smooth, m; ascending from root to tip.
-    points
-        Gauss points in such an interval that integrate products of two shapes to round-off.
-    function
-        (x, order) → derivatives of that order, 0 to 2, at x; shape (points, count).
-    scale
-        What makes the largest value 1; shape (count,).
-    """
-
+    #: How many.
     count: int
+    #: Between these the shapes are smooth, m; ascending from root to tip.
     breaks: Array
+    #: Gauss points in such an interval that integrate products of two shapes to round-off.
     points: int
+    #: (x, order) → derivatives of that order, 0 to 2, at x; shape (points, count).
     function: Callable[[Array, int], Array]
+    #: What makes the largest value 1; shape (count,).
     scale: Array
 
     def evaluate(self, x: Array, order: int) -> Array:

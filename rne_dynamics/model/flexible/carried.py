@@ -20,36 +20,20 @@ _AT_TIP = 1e-6
 
 
 class Load(NamedTuple):
-    """All that one joint of a link carries.
+    """All that one joint of a link carries."""
 
-    Parameters
-    ----------
-    position
-        The joint's place in the link's frame, m; shape (3,).
-    inertia
-        In the link's axes, from that place.
-    """
-
+    #: The joint's place in the link's frame, m; shape (3,).
     position: Array
+    #: In the link's axes, from that place.
     inertia: Inertia
 
 
 def loads(robot: RobotModel, link: str, *, posture: ArrayLike | None = None) -> tuple[Load, ...]:
     """What the joints of a link carry, each with everything behind it as one rigid body.
 
-    Parameters
-    ----------
-    robot
-        The rigid robot.
-    link
-        The link's name.
-    posture
-        Joint positions, rad or m; shape (n,); all zero where not given. Planar joints are taken at zero.
-
-    Raises
-    ------
-    ModelError
-        An unknown link, a posture that is not n finite numbers.
+    `robot`: the rigid robot. `link`: the link's name. `posture`: joint positions, rad or m; shape (n,); all zero where
+    not given. Planar joints are taken at zero. Raises ModelError: an unknown link, a posture that is not n finite
+    numbers.
     """
     if link not in robot.links:
         raise unknown_name("link", link, robot.links, f"robot {robot.name!r}")
@@ -74,18 +58,9 @@ def carried(
 ) -> Inertia:  # fmt: skip
     """The subtree of a link at its tip or beyond it, as one rigid body, in the link's axes from the tip.
 
-    Parameters
-    ----------
-    robot, link, posture
-        As for `loads`.
-    tip, root
-        Where the link's beam ends and begins, in the link's frame, m; shape (3,). A joint is at the tip or beyond where
-        it is not before the plane through the tip square to the beam.
-
-    Raises
-    ------
-    ModelError
-        As for `loads`; a tip at the root.
+    `robot`, `link`, `posture`: as for `loads`. `tip`, `root`: where the link's beam ends and begins, in the link's
+    frame, m; shape (3,). A joint is at the tip or beyond where it is not before the plane through the tip square to the
+    beam. Raises ModelError: as for `loads`; a tip at the root.
     """
     end = frozen_array(tip, (3,), f"link {link!r}: tip")
     along = end - frozen_array(root, (3,), f"link {link!r}: root")
@@ -104,10 +79,7 @@ def bolted(tree: KinematicTree, payload: Payload) -> KinematicTree:
 
     On a link that bends it then moves with the place where it is, not with the link's root.
 
-    Raises
-    ------
-    ModelError
-        An unknown link, a mass or inertia that no body has.
+    Raises ModelError: an unknown link, a mass or inertia that no body has.
     """
     carrier = tree.link(payload.link).name
     load = Inertia(payload.mass, np.zeros(3), np.asarray(payload.inertia))
@@ -122,12 +94,7 @@ def bolted(tree: KinematicTree, payload: Payload) -> KinematicTree:
 def clamped_frequencies(modal: ModalLink, carrying: Iterable[Load] = ()) -> Array:
     """Natural frequencies of a flexible link clamped at its root, undamped and without gravity, rad/s; shape (modes,).
 
-    Parameters
-    ----------
-    modal
-        The link.
-    carrying
-        The rigid bodies on it, as `loads` gives them; none where not given.
+    `modal`: the link. `carrying`: the rigid bodies on it, as `loads` gives them; none where not given.
 
     Notes
     -----

@@ -30,20 +30,13 @@ _LEAST = 2e-3
 
 
 class Mode(NamedTuple):
-    """One natural mode.
+    """One natural mode."""
 
-    Parameters
-    ----------
-    b
-        βL; the frequency is ω = b² √(EI / μ) / L².
-    coefficients
-        Of the four solutions of `solutions`; shape (4,).
-    low
-        Which solutions.
-    """
-
+    #: βL; the frequency is ω = b² √(EI / μ) / L².
     b: float
+    #: Of the four solutions of `solutions`; shape (4,).
     coefficients: Array
+    #: Which solutions.
     low: bool
 
     def evaluate(self, xi: Array, order: int) -> Array:

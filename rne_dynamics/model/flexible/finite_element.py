@@ -19,16 +19,11 @@ _HERMITE = np.array([[1.0, 0.0, -3.0, 2.0], [0.0, 1.0, -2.0, 1.0], [0.0, 0.0, 3.
 
 class Mesh(NamedTuple):
     """Equal elements along a beam; the unknowns of every node are its value and its slope times the element's length.
-
-    Parameters
-    ----------
-    length
-        m.
-    elements
-        How many.
     """
 
+    #: m.
     length: float
+    #: How many.
     elements: int
 
     @property

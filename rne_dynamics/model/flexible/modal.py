@@ -21,19 +21,13 @@ _MOST_NAMED = 8
 
 
 class Attachment(NamedTuple):
-    """What the modes of a link do at one of its points, per unit of amplitude, in the link's axes.
+    """What the modes of a link do at one of its points, per unit of amplitude, in the link's axes."""
 
-    Parameters
-    ----------
-    translation, rotation
-        Displacement and small turn, the columns of M_ik (7); shapes (m, 3).
-    shortening
-        S_kl: at amplitudes δ the point moves by another −½ Σ δ_k δ_l S_kl, for a bent beam is as long as a straight
-        one; shape (m, m, 3), symmetric in k and l. Zero where stiffening is left out.
-    """
-
+    #: Displacement and small turn, the columns of M_ik (7); shapes (m, 3).
     translation: Array
     rotation: Array
+    #: S_kl: at amplitudes δ the point moves by another −½ Σ δ_k δ_l S_kl, for a bent beam is as long as a straight one;
+    #: shape (m, m, 3), symmetric in k and l. Zero where stiffening is left out.
     shortening: Array
 
 
@@ -48,52 +42,34 @@ class Field(Protocol):
 class ModalLink(Rebuilt):
     """A flexible link with m modes.
 
-    Parameters
-    ----------
-    link
-        The link's name. Its frame sits at its root, which moves as a rigid body.
-    mode_names
-        Names of the modes within the link (``y1``, ``z1``, ``torsion1``); length m.
-    inertia
-        Of the undeformed elastic part in the link's frame. It must be part of the link's own inertia.
-    first
-        C_ik (28): ∫ [1 x y z]ᵀ φ_kᵀ dm; shape (m, 4, 3). The top row is ε_ik (52).
-    second
-        C_ikl (25): ∫ φ_k φ_lᵀ dm; shape (m, m, 3, 3), with second[k, l] = second[l, k]ᵀ.
-    shortening
-        ∫ [1 x y z]ᵀ s_klᵀ dm with the shortening s_kl of `Attachment`; shape (m, m, 4, 3); zero without stiffening.
-    stiffness
-        K_ikl (42); shape (m, m), symmetric, positive definite.
-    damping
-        The generalised forces −damping · δ̇ of the material; shape (m, m), symmetric, not negative.
-    field
-        The shapes as a function of place.
-    tip
-        The end of the link, in its frame, whose deflection is reported, m; shape (3,).
-    coupling
-        B_klm: the quadratic elastic force on mode k is Σ B_klm δ_l δ_m, for bending in both planes twists a beam; shape
-        (m, m, m), the same for every order of its indices. Zero without stiffening; not given is zero.
-    hardening
-        H_klmn: the cubic elastic force on mode k is Σ H_klmn δ_l δ_m δ_n, for a bent beam's curvature grows faster than
-        w″; shape (m, m, m, m), symmetric likewise. Zero without stiffening; not given is zero.
-
-    Raises
-    ------
-    ModelError
-        Wrong shapes, numbers that are not finite, or matrices that are not as said above.
+    Raises ModelError: wrong shapes, numbers that are not finite, or matrices that are not as said above.
     """
 
+    #: The link's name. Its frame sits at its root, which moves as a rigid body.
     link: str
+    #: Names of the modes within the link (``y1``, ``z1``, ``torsion1``); length m.
     mode_names: tuple[str, ...]
+    #: Of the undeformed elastic part in the link's frame. It must be part of the link's own inertia.
     inertia: Inertia
+    #: C_ik (28): ∫ [1 x y z]ᵀ φ_kᵀ dm; shape (m, 4, 3). The top row is ε_ik (52).
     first: Array
+    #: C_ikl (25): ∫ φ_k φ_lᵀ dm; shape (m, m, 3, 3), with second[k, l] = second[l, k]ᵀ.
     second: Array
+    #: ∫ [1 x y z]ᵀ s_klᵀ dm with the shortening s_kl of `Attachment`; shape (m, m, 4, 3); zero without stiffening.
     shortening: Array
+    #: K_ikl (42); shape (m, m), symmetric, positive definite.
     stiffness: Array
+    #: The generalised forces −damping · δ̇ of the material; shape (m, m), symmetric, not negative.
     damping: Array
+    #: The shapes as a function of place.
     field: Field
+    #: The end of the link, in its frame, whose deflection is reported, m; shape (3,).
     tip: Array
+    #: B_klm: the quadratic elastic force on mode k is Σ B_klm δ_l δ_m, for bending in both planes twists a beam; shape
+    #: (m, m, m), the same for every order of its indices. Zero without stiffening; not given is zero.
     coupling: Array = dataclass_field(default_factory=lambda: np.zeros(0))
+    #: H_klmn: the cubic elastic force on mode k is Σ H_klmn δ_l δ_m δ_n, for a bent beam's curvature grows faster than
+    #: w″; shape (m, m, m, m), symmetric likewise. Zero without stiffening; not given is zero.
     hardening: Array = dataclass_field(default_factory=lambda: np.zeros(0))
 
     def __post_init__(self) -> None:
@@ -149,30 +125,19 @@ class ModalLink(Rebuilt):
 class TableField(Rebuilt):
     """Displacement and turn of P points of a link with m modes.
 
-    Parameters
-    ----------
-    link
-        The link's name, for messages.
-    points
-        In the link's frame, m; shape (P, 3).
-    translations, rotations
-        Displacement and small turn per unit of amplitude, in the link's axes; shapes (P, m, 3).
-    shortenings
-        S_kl of `Attachment`; shape (P, m, m, 3).
-    tolerance
-        How far from a point its shapes still hold, m. Points must be farther than that from each other.
-
-    Raises
-    ------
-    ModelError
-        Wrong shapes, numbers that are not finite, no points, points too near to each other.
+    Raises ModelError: wrong shapes, numbers that are not finite, no points, points too near to each other.
     """
 
+    #: The link's name, for messages.
     link: str
+    #: In the link's frame, m; shape (P, 3).
     points: Array
+    #: Displacement and small turn per unit of amplitude, in the link's axes; shapes (P, m, 3).
     translations: Array
     rotations: Array
+    #: S_kl of `Attachment`; shape (P, m, m, 3).
     shortenings: Array
+    #: How far from a point its shapes still hold, m. Points must be farther than that from each other.
     tolerance: float
 
     def __post_init__(self) -> None:

@@ -34,28 +34,13 @@ def nodal_link(
     ends are free or loaded as one likes, but the mesh's mass and stiffness hold the link alone: loads on it are in the
     URDF.
 
-    Parameters
-    ----------
-    mesh
-        The mesh.
-    shapes
-        Nodal modes, m or rad per unit of amplitude; shape (6P, m) or (3P, m). Where not given, the lowest `modes`
-        eigenvectors of stiffness and mass with the root held and the rest free.
-    modes
-        Names of the modes, or their number.
-    frequencies
-        Instead of a stiffness matrix: natural frequencies of the shapes, rad/s, shape (m,), where these are
-        eigenvectors of this very mass matrix.
-    damping_ratio
-        Of critical damping of the clamped link's own modes, from the lowest on; one number or (m,).
-    tolerance
-        How far a joint may be from a point of the mesh, m.
-
-    Raises
-    ------
-    ModelError
-        Wrong shapes, numbers that are not finite, matrices that are no masses or stiffnesses, a root that moves,
-        frequencies of shapes that are not orthogonal. The message names what, the value and the fix.
+    `shapes`: nodal modes, m or rad per unit of amplitude; shape (6P, m) or (3P, m). Where not given, the lowest `modes`
+    eigenvectors of stiffness and mass with the root held and the rest free. `modes`: names of the modes, or their
+    number. `frequencies`: instead of a stiffness matrix: natural frequencies of the shapes, rad/s, shape (m,), where
+    these are eigenvectors of this very mass matrix. `damping_ratio`: of critical damping of the clamped link's own
+    modes, from the lowest on; one number or (m,). `tolerance`: how far a joint may be from a point of the mesh, m.
+    Raises ModelError: wrong shapes, numbers that are not finite, matrices that are no masses or stiffnesses, a root
+    that moves, frequencies of shapes that are not orthogonal. The message names what, the value and the fix.
 
     Notes
     -----

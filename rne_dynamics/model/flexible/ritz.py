@@ -29,20 +29,13 @@ def gauss(breaks: Array, order: int) -> Rule:
 
 
 class NaturalModes(NamedTuple):
-    """Natural modes of an undamped system with m coordinates.
+    """Natural modes of an undamped system with m coordinates."""
 
-    Parameters
-    ----------
-    omega
-        rad/s, ascending; shape (m,).
-    modes
-        Columns Φ with Φᵀ M Φ = 1; shape (m, m).
-    momenta
-        M Φ; shape (m, m).
-    """
-
+    #: rad/s, ascending; shape (m,).
     omega: Array
+    #: Columns Φ with Φᵀ M Φ = 1; shape (m, m).
     modes: Array
+    #: M Φ; shape (m, m).
     momenta: Array
 
 
@@ -52,10 +45,7 @@ def natural_modes(strain: Array, motion: Array) -> NaturalModes:
     Stiffness and inertia matrix are Bᵀ B and Aᵀ A of the two roots. With triangles B = Q R and A = Q' S the quotient
     S R⁻¹ is decomposed instead of the matrices, whose condition is its square: that keeps the low modes of a fine mesh.
 
-    Parameters
-    ----------
-    strain, motion
-        B and A; shapes (rows, m), both of full rank.
+    `strain`, `motion`: B and A; shapes (rows, m), both of full rank.
     """
     from scipy.linalg import solve_triangular, svd
 

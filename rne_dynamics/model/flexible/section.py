@@ -17,24 +17,16 @@ _ODD_FIFTHS = 31.0 / 32.0 * 1.0369277551433699
 
 
 class Section(NamedTuple):
-    """A cross-section times its material, under the names that `Beam` gives them.
+    """A cross-section times its material, under the names that `Beam` gives them."""
 
-    Parameters
-    ----------
-    mass_per_length
-        ρ A, kg/m.
-    EI_y, EI_z
-        Bending stiffness for deflections along y and along z, N·m²: E ∫ y² dA and E ∫ z² dA.
-    GJ
-        Torsional stiffness, N·m².
-    spread_y, spread_z
-        ∫ ρ y² dA and ∫ ρ z² dA, kg·m.
-    """
-
+    #: ρ A, kg/m.
     mass_per_length: float
+    #: Bending stiffness for deflections along y and along z, N·m²: E ∫ y² dA and E ∫ z² dA.
     EI_y: float
     EI_z: float
+    #: Torsional stiffness, N·m².
     GJ: float
+    #: ∫ ρ y² dA and ∫ ρ z² dA, kg·m.
     spread_y: float
     spread_z: float
 
@@ -42,17 +34,9 @@ class Section(NamedTuple):
 def tube(outer_diameter: float, wall: float, material: str | Elastic) -> Section:
     """Round tube of an outer diameter and a wall thickness, m.
 
-    Parameters
-    ----------
-    outer_diameter, wall
-        m; the wall at most half the diameter, which makes a rod.
-    material
-        A name of `MATERIALS`, or density and moduli.
-
-    Raises
-    ------
-    ArgumentError
-        Lengths out of range, an unknown material, moduli that are not positive.
+    `outer_diameter`, `wall`: m; the wall at most half the diameter, which makes a rod. `material`: a name of
+    `MATERIALS`, or density and moduli. Raises ArgumentError: lengths out of range, an unknown material, moduli that are
+    not positive.
     """
     _positive("tube", "m", outer_diameter=outer_diameter, wall=wall)
     if wall > 0.5 * outer_diameter:
@@ -77,12 +61,7 @@ def rod(diameter: float, material: str | Elastic) -> Section:
 def rectangle(width: float, height: float, material: str | Elastic) -> Section:
     """Full rectangle, m.
 
-    Parameters
-    ----------
-    width, height
-        Along the beam's y and along its z, m.
-    material
-        As for `tube`, and so are the errors.
+    `width`, `height`: along the beam's y and along its z, m; `material`: as for `tube`, and so are the errors.
     """
     _positive("rectangle", "m", width=width, height=height)
     along_y, along_z = height * width**3 / 12.0, width * height**3 / 12.0

@@ -100,10 +100,7 @@ MOVED = (
 def checked(arguments: Sequence[LaunchArgument], given: Mapping[str, str]) -> dict[str, str]:
     """The value of every argument, from what was given or its default.
 
-    Raises
-    ------
-    ArgumentError
-        A value that is not among the choices.
+    Raises ArgumentError: a value that is not among the choices.
     """
     values = {}
     for argument in arguments:
@@ -131,14 +128,7 @@ def check_time(values: Mapping[str, str], given: Mapping[str, str]) -> None:
 def check_names(arguments: Sequence[LaunchArgument], typed: Iterable[str], file: str) -> None:
     """Refuse arguments that the launch file does not have: ROS's launch would ignore them silently.
 
-    Parameters
-    ----------
-    arguments
-        Those of the file.
-    typed
-        Words of the command line, ``NAME:=VALUE``.
-    file
-        Its name.
+    `arguments`: those of the file; `typed`: words of the command line, ``NAME:=VALUE``; `file`: its name.
     """
     known = [argument.name for argument in arguments]
     for name in (word.partition(":=")[0] for word in typed if ":=" in word):

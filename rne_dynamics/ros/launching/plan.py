@@ -63,19 +63,9 @@ def plan(
 ) -> list[NodePlan]:
     """The nodes to start.
 
-    Parameters
-    ----------
-    kind
-        The launch file.
-    given
-        Its arguments; those left out or empty have their defaults.
-    installed
-        Whether another package is installed.
-
-    Raises
-    ------
-    ArgumentError, DescriptionError
-        An argument that cannot be used; the message names it and the value.
+    `kind`: the launch file. `given`: its arguments; those left out or empty have their defaults. `installed`: whether
+    another package is installed. Raises ArgumentError, DescriptionError: an argument that cannot be used; the message
+    names it and the value.
     """
     values = checked(kind.arguments, given)
     if kind.simulated and values["hardware"] and not (values["urdf"] or values["model"]):
@@ -117,10 +107,7 @@ def plan(
 def chosen_arm(values: Mapping[str, str], default: str) -> Arm:
     """The arm that the arguments urdf, xacro_args and model name.
 
-    Raises
-    ------
-    ArgumentError
-        Both, one in the other's place, or a description that cannot be read.
+    Raises ArgumentError: both, one in the other's place, or a description that cannot be read.
     """
     urdf, model, xacro = values["urdf"], values["model"], values["xacro_args"]
     if urdf and model:

@@ -34,10 +34,7 @@ class LoopClock:
     then. The loop takes the messages itself, serialised, and sets the node's clock; rclpy's own subscription, which an
     executor would have to serve for each message, is destroyed.
 
-    Parameters
-    ----------
-    node
-        The node; its parameter ``use_sim_time`` is read once.
+    `node`: the node; its parameter ``use_sim_time`` is read once.
     """
 
     def __init__(self, node: Node) -> None:

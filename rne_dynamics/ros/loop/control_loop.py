@@ -42,14 +42,9 @@ SUPERVISOR_COMMANDS = (*TIMED_COMMANDS, "cancel", "hand_guide", "scale_speed", "
 class ControlLoop:
     """One controller's loop. Its public methods are the commands that it takes, with `SUPERVISOR_COMMANDS`.
 
-    Parameters
-    ----------
-    report
-        Calls `entered`, `ended`, `log` and `snapshot` of the node.
-    settled
-        Called once the loop is built, before the first state: settings of the process for real time.
-    receive
-        As `Link.receive_lossy`: setpoints of the trajectory topic, each with its number before it.
+    `report`: calls `entered`, `ended`, `log` and `snapshot` of the node; `settled`: called once the loop is built,
+    before the first state: settings of the process for real time; `receive`: as `Link.receive_lossy`: setpoints of the
+    trajectory topic, each with its number before it.
     """
 
     def __init__(
@@ -132,19 +127,9 @@ class ControlLoop:
     def follow(self, number: int, motion: Motion, at_once: bool, checked_at: float) -> None:
         """Follow a trajectory that was checked; `ended` reports with its `number` how it ended.
 
-        Parameters
-        ----------
-        motion
-            Its blend from the present motion is checked now.
-        at_once
-            Whether it starts now, rather than at its own start time.
-        checked_at
-            When it was checked against the reference in force, s of the loop's clock.
-
-        Raises
-        ------
-        ControlError
-            The controller accepts no motion now, or the check is too old.
+        `motion`: its blend from the present motion is checked now; `at_once`: whether it starts now, rather than at its
+        own start time; `checked_at`: when it was checked against the reference in force, s of the loop's clock. Raises
+        ControlError: the controller accepts no motion now, or the check is too old.
         """
         age = self.clock.now() - checked_at  # simulated time, if it is used: in that the arm may have moved
         if age > OLD_CHECK:
@@ -183,13 +168,7 @@ class ControlLoop:
         return self.cycle is None or self.supervisor.mode is INACTIVE
 
     def rescue(self, why: str) -> None:
-        """After an internal error: stop by dead reckoning if that still works, then send zeros.
-
-        Parameters
-        ----------
-        why
-            For the log.
-        """
+        """After an internal error: stop by dead reckoning if that still works, then send zeros. `why`: for the log."""
         if self.over:
             return
         ahead = self.clock.now() - time.monotonic()  # a simulated clock might stand still

@@ -52,18 +52,8 @@ Report = Callable[..., None]
 class LoopCycle:
     """Joint states in, efforts out.
 
-    Parameters
-    ----------
-    setup
-        What the loop is built from.
-    node
-        The loop's node.
-    supervisor, reader
-        The state machine, and the reader of joint states.
-    report
-        Calls `log` and `snapshot` of the node.
-    receive
-        As for `SetpointInput`.
+    `setup`: what the loop is built from; `node`: the loop's node; `supervisor`, `reader`: the state machine, and the
+    reader of joint states; `report`: calls `log` and `snapshot` of the node; `receive`: as for `SetpointInput`.
     """
 
     def __init__(

@@ -32,22 +32,10 @@ TIME_ROUNDING = 1e-7
 class HotLoop:
     """Waits for messages of one topic and for deadlines.
 
-    Parameters
-    ----------
-    node
-        The node.
-    kind, topic, profile
-        Of the topic.
-    on_message
-        Called with each message.
-    raw
-        Whether with its bytes: making Python objects of them costs more than all other processing.
-    period
-        Time between two deadlines, s; None for none.
-    on_deadline
-        Called at each deadline with whether it is late by more than half a period.
-    clock, on_time
-        Clock of the deadlines, the steady one by default; and the callback of each simulated time.
+    `kind`, `topic`, `profile`: of the topic. `on_message`: called with each message. `raw`: whether with its bytes:
+    making Python objects of them costs more than all other processing. `period`: time between two deadlines, s; None
+    for none. `on_deadline`: called at each deadline with whether it is late by more than half a period. `clock`,
+    `on_time`: clock of the deadlines, the steady one by default; and the callback of each simulated time.
     """
 
     def __init__(
@@ -137,18 +125,9 @@ class HotLoop:
 class GateLoop:
     """Waits for commands and joint states, both serialised. Commands first: they must not wait for a joint state.
 
-    Parameters
-    ----------
-    node
-        The node.
-    commands, states
-        The topics.
-    kind
-        Type of the commands.
-    on_command, on_state
-        Called with each command or joint state, and the sender's running number of it.
-    clock, on_time
-        The clock, simulated or steady, and the callback of each simulated time.
+    `commands`, `states`: the topics; `kind`: type of the commands; `on_command`, `on_state`: called with each command
+    or joint state, and the sender's running number of it; `clock`, `on_time`: the clock, simulated or steady, and the
+    callback of each simulated time.
     """
 
     def __init__(

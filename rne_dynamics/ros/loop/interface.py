@@ -56,12 +56,7 @@ Loop = LoopProcess | LocalLoop
 class Throttle(Generic[T]):
     """Passes a value on at once; of those that come within `period` after it, only the newest, at its end.
 
-    Parameters
-    ----------
-    pass_on
-        Called with a value.
-    period
-        Shortest time between two calls, s.
+    `pass_on`: called with a value; `period`: shortest time between two calls, s.
     """
 
     def __init__(self, pass_on: Callable[[T], None], period: float) -> None:

@@ -40,12 +40,7 @@ class LinkClosedError(RneDynamicsError):
 class Link:
     """One end of the connection.
 
-    Parameters
-    ----------
-    end
-        Of a `socket.socketpair` of `SOCK_SEQPACKET`.
-    side
-        Another one, for bytes of which some may be lost.
+    `end`: of a `socket.socketpair` of `SOCK_SEQPACKET`; `side`: another one, for bytes of which some may be lost.
     """
 
     def __init__(self, end: socket.socket, side: socket.socket | None = None) -> None:
@@ -78,10 +73,7 @@ class Link:
     def send(self, message: object, *, block: bool = True) -> bool:
         """Send a message; False if it would block, too long or, without `block`, at all: it is not sent then.
 
-        Raises
-        ------
-        LinkClosedError
-            The other end has closed.
+        Raises LinkClosedError: the other end has closed.
         """
         out = io.BytesIO()
         arrays: list[memoryview] = []
@@ -133,10 +125,7 @@ class Link:
     def receive(self) -> Any:
         """The next message; None if there is none now.
 
-        Raises
-        ------
-        LinkClosedError
-            The other end has closed, and everything that it sent has been received.
+        Raises LinkClosedError: the other end has closed, and everything that it sent has been received.
         """
         try:
             if not self.wait(0.0):

@@ -57,10 +57,8 @@ class LoopNode(Node):  # type: ignore[misc]  # rclpy may be absent where types a
 def loop_setup(node: ArmNode, robot: RigidRobot, settings: Settings, simulated: bool) -> Setup:
     """The setup of the control loop of `node`; `simulated` as in `Setup`.
 
-    Raises
-    ------
-    RneDynamicsError
-        A type of effort commands that is not installed, effort scales of another number than there are joints.
+    Raises RneDynamicsError: a type of effort commands that is not installed, effort scales of another number than there
+    are joints.
     """
     values = node.parameters.values
     optional = {DRIVES: values["drives.topic"], BASE: values["base_motion.topic"]}

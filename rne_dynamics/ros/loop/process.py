@@ -44,15 +44,7 @@ class LoopEndedError(RneDynamicsError):
 
 
 class LoopProcess:
-    """The loop's process, for the controller's own node.
-
-    Parameters
-    ----------
-    link
-        To the loop's process.
-    process
-        Its process id.
-    """
+    """The loop's process, for the controller's own node. `link`: to the loop's process; `process`: its process id."""
 
     def __init__(self, link: Link, process: int) -> None:
         self._link, self.process = link, process
@@ -85,13 +77,7 @@ class LoopProcess:
             self._received.wait(IDLE)
 
     def receive(self) -> None:
-        """Take all reports of the loop.
-
-        Raises
-        ------
-        LoopEndedError
-            Its process has ended.
-        """
+        """Take all reports of the loop. Raises LoopEndedError: its process has ended."""
         try:
             while (message := self._link.receive()) is not None:
                 if isinstance(message, Answer):
@@ -110,12 +96,8 @@ class LoopProcess:
     def call(self, name: str, *arguments: object, seconds: float = ANSWER_TIMEOUT) -> Any:
         """Send a command and wait for its result.
 
-        Raises
-        ------
-        ControlError
-            The command is refused, or has failed.
-        LoopSilentError, LoopEndedError
-            No answer in time, or the process has ended.
+        Raises ControlError: the command is refused, or has failed; LoopSilentError, LoopEndedError: no answer in time,
+        or the process has ended.
         """
         number = next(self._numbers)
         self._send(Command(number, name, arguments))
@@ -172,10 +154,7 @@ LONGEST_STOP = 120.0
 def control_process(argv: Sequence[str] | None = None) -> Iterator[LoopProcess]:
     """Make the process of a control loop, before ROS is initialised; it ends with the context.
 
-    Parameters
-    ----------
-    argv
-        As for `process.run`.
+    `argv`: as for `process.run`.
     """
     ours, theirs = Link.pair(ANSWER_TIMEOUT)
     import_shared()

@@ -32,18 +32,8 @@ ReceiveLossy = Callable[[memoryview], int]
 class SetpointInput:
     """Reads setpoints and hands them to the supervisor.
 
-    Parameters
-    ----------
-    node
-        The loop's node.
-    supervisor
-        Follows the setpoints; without a tracking law none is taken.
-    clock
-        The loop's clock.
-    receive
-        As `Link.receive_lossy`.
-    warn
-        Logs a text.
+    `node`: the loop's node. `supervisor`: follows the setpoints; without a tracking law none is taken. `clock`: the
+    loop's clock. `receive`: as `Link.receive_lossy`. `warn`: logs a text.
     """
 
     def __init__(

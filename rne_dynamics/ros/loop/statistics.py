@@ -110,10 +110,7 @@ class LoopStatistics:
     between two states is from it. An answer that takes longer than that period is an overrun: the next state came
     before it. In the first interval the period is unknown, and only late deadlines count.
 
-    Parameters
-    ----------
-    now
-        The present time.
+    `now`: the present time.
     """
 
     def __init__(self, now: float) -> None:

@@ -67,12 +67,7 @@ class SeenPublisher:
 
     Efforts are no acknowledgements: a refused state, and a time at which nothing is due, are answered by none.
 
-    Parameters
-    ----------
-    node
-        The controller's loop, or the gate.
-    topic
-        As by `seen_topic`.
+    `node`: the controller's loop, or the gate; `topic`: as by `seen_topic`.
     """
 
     def __init__(self, node: ArmNode, topic: str) -> None:
@@ -106,14 +101,8 @@ class Answers:
     - then for the effort that the last acknowledgements announce,
     - where efforts come from others, for an effort, from the first one on.
 
-    Parameters
-    ----------
-    patience
-        Longest wait in lock-step, s of the steady clock; None where nothing waits.
-    followers
-        Who acknowledges; None where no clock is published.
-    warn
-        Logs a text.
+    `patience`: longest wait in lock-step, s of the steady clock; None where nothing waits. `followers`: who
+    acknowledges; None where no clock is published. `warn`: logs a text.
     """
 
     def __init__(self, patience: float | None, followers: Followers | None, warn: Callable[[str], object]) -> None:
@@ -149,12 +138,8 @@ class Answers:
     def wait(self, sequence: int | None, repeat: Callable[[bool], None]) -> bool:
         """Whether the next joint state has to wait; counts the waits.
 
-        Parameters
-        ----------
-        sequence
-            Publication sequence number of the last effort; None if there is none.
-        repeat
-            Publishes the time again, and with True the joint state too.
+        `sequence`: publication sequence number of the last effort; None if there is none. `repeat`: publishes the time
+        again, and with True the joint state too.
         """
         self._due = self.commanded and not self.answered
         waits = self._patience is not None and self._published > 0.0 and self._unanswered(sequence, repeat)
@@ -211,12 +196,7 @@ class Followers:
     A follower counts as soon as DDS has matched it, so it is waited for from its first joint state on, also without an
     effort: a controller that is inactive, refuses a state or has released the arm acknowledges that state too.
 
-    Parameters
-    ----------
-    node
-        The simulator.
-    commands
-        Full name of the topic on which efforts reach it.
+    `node`: the simulator; `commands`: full name of the topic on which efforts reach it.
     """
 
     def __init__(self, node: ArmNode, commands: str) -> None:
@@ -284,10 +264,7 @@ class Followers:
 
         They are publication sequence numbers.
 
-        Parameters
-        ----------
-        received
-            That of the last effort that the simulator has received; None if there is none.
+        `received`: that of the last effort that the simulator has received; None if there is none.
         """
         last = {s.source: s.commands for s in self._done if s.source}
         if received is not None:

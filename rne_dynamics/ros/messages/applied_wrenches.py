@@ -23,12 +23,7 @@ MOST_WAITING, LONGEST_AHEAD = 1000, 60.0
 class AppliedWrenches:
     """The present wrench on each link, in its frame, and those for later.
 
-    Parameters
-    ----------
-    node
-        Logs what is refused.
-    tree
-        The robot that has the links.
+    `node`: logs what is refused; `tree`: the robot that has the links.
     """
 
     def __init__(self, node: ArmNode, tree: RobotModel) -> None:

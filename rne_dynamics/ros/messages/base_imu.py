@@ -16,13 +16,7 @@ from rne_dynamics.ros.messages.cdr import deserialised, imu_numbers, stamp_in
 
 
 def read_imu(data: bytes) -> BaseReading:
-    """Read a serialised message.
-
-    Raises
-    ------
-    StateError
-        Bytes that are no sensor_msgs/Imu.
-    """
+    """Read a serialised message. Raises StateError: bytes that are no sensor_msgs/Imu."""
     numbers = imu_numbers(data)
     if numbers is None:
         numbers = _deserialised(data)

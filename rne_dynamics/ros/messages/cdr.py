@@ -242,12 +242,8 @@ class NumbersReader:
 class PreparedMessage:
     """A message that is serialised once; its numbers are then written in place.
 
-    Parameters
-    ----------
-    message
-        With all names and lists, which keep their lengths. If its type begins with a header, `stamp` sets its time.
-    fields
-        The lists of float64 that change, such as "data" or "reference.positions".
+    `message`: with all names and lists, which keep their lengths. If its type begins with a header, `stamp` sets its
+    time. `fields`: the lists of float64 that change, such as "data" or "reference.positions".
     """
 
     def __init__(self, message: Any, *fields: str) -> None:

@@ -46,14 +46,7 @@ class DeflectionsPublisher:
     Names are ``<link>/x`` and so on, see `COMPONENTS`; `position` has displacements and rotations, `velocity` their
     rates.
 
-    Parameters
-    ----------
-    node
-        The node.
-    arm
-        The arm.
-    divisor
-        Periods between two messages; 0 for none at all.
+    `divisor`: periods between two messages; 0 for none at all.
     """
 
     def __init__(self, node: ArmNode, arm: FlexibleArm, divisor: int) -> None:

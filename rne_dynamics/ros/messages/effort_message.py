@@ -38,13 +38,7 @@ COMMAND_MESSAGE = Parameter(
 
 
 def effort_type(message: str) -> Any:
-    """The type of messages of that name, `FLOATS` or `NAMED`.
-
-    Raises
-    ------
-    ParameterError
-        It is not installed.
-    """
+    """The type of messages of that name, `FLOATS` or `NAMED`. Raises ParameterError: it is not installed."""
     if message == FLOATS:
         return Float64MultiArray
     if control_messages is None:
@@ -63,10 +57,7 @@ def effort_type(message: str) -> Any:
 def prepared_effort(message: str, joints: Sequence[str]) -> PreparedMessage:
     """A message of type `message` with one effort for each of `joints`, all 0.
 
-    Raises
-    ------
-    ParameterError
-        As `effort_type`.
+    Raises ParameterError: as `effort_type`.
     """
     kind, n = effort_type(message), len(joints)
     if message == FLOATS:

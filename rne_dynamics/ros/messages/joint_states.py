@@ -44,10 +44,7 @@ class JointMap:
 
     They are looked up once for each list of names: an arm and its gripper may share the topic.
 
-    Parameters
-    ----------
-    joints
-        Names of the controlled joints; the order of everything `read` fills.
+    `joints`: names of the controlled joints; the order of everything `read` fills.
     """
 
     def __init__(self, joints: Sequence[str]) -> None:
@@ -71,11 +68,8 @@ class JointMap:
         controlled joints are NaN (so joint_state_broadcaster reports their absence); all three if the message has no
         controlled joint (`Reading.OTHER_JOINTS`). A missing or infinite effort is NaN, and no reason to refuse a state.
 
-        Raises
-        ------
-        StateError
-            Some controlled joints are missing or named twice, the position or velocity list has another length than the
-            names, or one of their values is not finite. `q`, `qd` and `effort` must not be used then.
+        Raises StateError: some controlled joints are missing or named twice, the position or velocity list has another
+        length than the names, or one of their values is not finite. `q`, `qd` and `effort` must not be used then.
         """
         if message.name != self._names:
             names = list(message.name)
@@ -223,12 +217,8 @@ class StateReader:
     kept, and later messages with the same bytes except for stamp and numbers are read by copying numbers from known
     offsets. Other messages are read by rclpy again, so that the result is always that of rclpy and `JointMap`.
 
-    Parameters
-    ----------
-    joints
-        Names of the controlled joints; the order of everything `read` fills.
-    others
-        Names of other joints whose positions `others` returns, in any message.
+    `joints`: names of the controlled joints; the order of everything `read` fills. `others`: names of other joints
+    whose positions `others` returns, in any message.
     """
 
     def __init__(self, joints: Sequence[str], others: Sequence[str] = ()) -> None:
@@ -240,10 +230,7 @@ class StateReader:
     def read(self, data: bytes, q: Array, qd: Array, effort: Array) -> Reading:
         """As `JointMap.read`, from a serialised sensor_msgs/JointState.
 
-        Raises
-        ------
-        StateError
-            As there, or the bytes are no joint state.
+        Raises StateError: as there, or the bytes are no joint state.
         """
         self.stamp = stamp_in(data)
         size = len(data)

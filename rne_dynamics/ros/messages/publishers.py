@@ -43,24 +43,11 @@ def write_stamp(header: Header, stamp: int) -> None:
 class EffortPublisher:
     """Effort commands in the order of the joints.
 
-    Parameters
-    ----------
-    node
-        The publishing node.
-    joints
-        Names of the joints in the order of the command; they also label the message's one dimension.
-    model_joints
-        The same names in the order of the model.
-    scale
-        Sent value per N·m or N of the model; shape (n,), in the model's order. It is constant, so that efforts within
-        limits and rate limits in the model's unit are within `scale` times these in the sent unit.
-    message
-        Type of the messages, as the parameter `command_message`. Stamped ones have the node's time of sending.
-
-    Raises
-    ------
-    ParameterError
-        That type is not installed.
+    `node`: the publishing node. `joints`: names of the joints in the order of the command; they also label the
+    message's one dimension. `model_joints`: the same names in the order of the model. `scale`: sent value per N·m or N
+    of the model; shape (n,), in the model's order. It is constant, so that efforts within limits and rate limits in the
+    model's unit are within `scale` times these in the sent unit. `message`: type of the messages, as the parameter
+    `command_message`. Stamped ones have the node's time of sending. Raises ParameterError: that type is not installed.
     """
 
     def __init__(
@@ -115,16 +102,9 @@ class EffortPublisher:
 class EveryNth:
     """Publishes a message, whose memory is written in place, every `divisor`-th cycle, if there are subscribers.
 
-    Parameters
-    ----------
-    node, topic
-        The publishing node, and where to.
-    message
-        With all lists, which keep their lengths.
-    divisor
-        Cycles between two messages; 0 for none at all.
-    fields
-        The lists of float64 that change, such as "position" or "reference.positions".
+    `node`, `topic`: the publishing node, and where to. `message`: with all lists, which keep their lengths. `divisor`:
+    cycles between two messages; 0 for none at all. `fields`: the lists of float64 that change, such as "position" or
+    "reference.positions".
     """
 
     def __init__(self, node: ArmNode, topic: str, message: Any, divisor: int, *fields: str) -> None:
@@ -150,14 +130,8 @@ class EveryNth:
 class TermsPublisher:
     """Publishes the torque term by term on ``~/torque/*`` every `divisor`-th cycle, if there are subscribers.
 
-    Parameters
-    ----------
-    node
-        The publishing node.
-    joints
-        Names of the joints.
-    divisor
-        Cycles between two messages; 0 for none at all.
+    `node`: the publishing node. `joints`: names of the joints. `divisor`: cycles between two messages; 0 for none at
+    all.
     """
 
     def __init__(self, node: ArmNode, joints: Sequence[str], divisor: int) -> None:

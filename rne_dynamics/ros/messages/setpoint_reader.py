@@ -26,10 +26,7 @@ _LAYOUTS = 4
 class SetpointReader:
     """Reads the controlled joints from setpoints.
 
-    Parameters
-    ----------
-    joints
-        Names, in the order of the vectors. Other joints of a message are ignored.
+    `joints`: names, in the order of the vectors. Other joints of a message are ignored.
     """
 
     def __init__(self, joints: Sequence[str]) -> None:
@@ -47,11 +44,8 @@ class SetpointReader:
     def read(self, data: bytes | memoryview, kind: type) -> None:
         """Read a serialised message of type `kind`.
 
-        Raises
-        ------
-        SetpointError
-            Not all joints, one named twice, lists of other lengths than the names, no position and no velocity, not one
-            point, or bytes that are no such message.
+        Raises SetpointError: not all joints, one named twice, lists of other lengths than the names, no position and no
+        velocity, not one point, or bytes that are no such message.
         """
         size = len(data)
         for known in self._known:

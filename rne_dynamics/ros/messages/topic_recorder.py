@@ -25,18 +25,9 @@ class TopicRecorder:
 
     DDS threads receive in the background; `drain` must be called before `depth` messages wait.
 
-    Parameters
-    ----------
-    node
-        A node that no executor spins.
-    kind, topic
-        Message class and name.
-    depth
-        Largest number of waiting messages.
-    latched
-        Whether to receive the last message from before the subscription too, of a latched topic.
-    reliable
-        Whether a sender that ends waits until its last message was received; it must offer that.
+    `node`: a node that no executor spins. `kind`, `topic`: message class and name. `depth`: largest number of waiting
+    messages. `latched`: whether to receive the last message from before the subscription too, of a latched topic.
+    `reliable`: whether a sender that ends waits until its last message was received; it must offer that.
     """
 
     def __init__(

@@ -52,23 +52,10 @@ class Stream:
 class TopicRecording:
     """Recording of all topics whose names match, also of those that appear later.
 
-    Parameters
-    ----------
-    node
-        A node that no executor spins.
-    path
-        The first file. Those after it have numbers.
-    topics
-        Names, absolute or in the node's namespace; ``*`` stands for one part.
-    file_size, total_size
-        As the parameters, bytes.
-    log
-        Called with a level, "info" or "warning", and a text.
-
-    Raises
-    ------
-    RecordingError
-        The file exists or cannot be written, here and in `drain`, `flush` and `close`.
+    `node`: a node that no executor spins. `path`: the first file. Those after it have numbers. `topics`: names,
+    absolute or in the node's namespace; ``*`` stands for one part. `file_size`, `total_size`: as the parameters, bytes.
+    `log`: called with a level, "info" or "warning", and a text. Raises RecordingError: the file exists or cannot be
+    written, here and in `drain`, `flush` and `close`.
     """
 
     def __init__(
@@ -183,10 +170,7 @@ def definition(kind: str) -> str:
     From the Python class, as the package of the type may have no files. Fields only: constants, defaults and comments
     are not in the class.
 
-    Raises
-    ------
-    LookupError
-        The package of a type is not installed.
+    Raises LookupError: the package of a type is not installed.
     """
     parts: dict[str, str] = {}
     waiting = [kind]

@@ -27,10 +27,7 @@ BY_EXECUTOR = bool(missing_from_implementation())
 class ManualCallbackGroup(CallbackGroup):  # type: ignore[misc]  # rclpy is not typed the same everywhere
     """For subscriptions whose messages are taken by `take`, and by no executor that spins their node.
 
-    Parameters
-    ----------
-    context
-        Of their node; rclpy's own by default.
+    `context`: of their node; rclpy's own by default.
     """
 
     def __init__(self, context: Context | None = None) -> None:
@@ -69,12 +66,7 @@ def polled_subscription(
 class TopicWait:
     """Waits for a message of any of a few topics.
 
-    Parameters
-    ----------
-    node
-        Of the subscriptions.
-    subscriptions
-        All `ManualCallbackGroup`.
+    `node`: of the subscriptions; `subscriptions`: all `ManualCallbackGroup`.
     """
 
     def __init__(self, node: Node, *subscriptions: Subscription) -> None:

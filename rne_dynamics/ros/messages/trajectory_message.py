@@ -37,10 +37,7 @@ def sampled_message(joints: Iterable[str], motion: Trajectory, times: Iterable[f
 def read_trajectory(data: bytes) -> JointTrajectory:
     """Deserialise a message if it has no more points than are accepted.
 
-    Raises
-    ------
-    TrajectoryError
-        Too many points, or bytes that are no trajectory.
+    Raises TrajectoryError: too many points, or bytes that are no trajectory.
     """
     points = trajectory_points(data)
     if points is not None and points > MOST_POINTS:
@@ -53,12 +50,7 @@ def last_setpoint(message: JointTrajectory, now: int, within: float) -> JointTra
 
     Newer versions of MoveIt Servo send such windows: stamped, with several points, some of which are past.
 
-    Parameters
-    ----------
-    now
-        Time of the joint states, ns.
-    within
-        Largest distance of the last point's time from now, s.
+    `now`: time of the joint states, ns; `within`: largest distance of the last point's time from now, s.
     """
     if len(message.points) < 2 or message.header.stamp == Time():
         return None

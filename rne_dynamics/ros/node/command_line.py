@@ -41,16 +41,8 @@ def read_command_line(
 ) -> None:
     """Show help or the version, which ends the process, or refuse what is not a ROS argument.
 
-    Parameters
-    ----------
-    node
-        Name of the executable.
-    text
-        Description; its first paragraph is shown.
-    parameters
-        All that the node declares.
-    argv
-        Command line without the program; this process's own by default.
+    `node`: name of the executable. `text`: description; its first paragraph is shown. `parameters`: all that the node
+    declares. `argv`: command line without the program; this process's own by default.
     """
     words = own_words(sys.argv[1:] if argv is None else argv)
     if not words:

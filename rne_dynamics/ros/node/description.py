@@ -19,17 +19,8 @@ def description_text(source: SourceLike, mappings: Mapping[str, str] | None = No
 
     Of a model file it is the URDF that it names, without the loops.
 
-    Parameters
-    ----------
-    source
-        As `load_model` takes it.
-    mappings
-        Arguments for a xacro file by name.
-
-    Raises
-    ------
-    DescriptionError
-        Nothing there, bytes that are not in the encoding they claim, or `mappings` for what is not xacro.
+    `source`: as `load_model` takes it; `mappings`: arguments for a xacro file by name. Raises DescriptionError: nothing
+    there, bytes that are not in the encoding they claim, or `mappings` for what is not xacro.
     """
     read = description_source(source, mappings)
     try:

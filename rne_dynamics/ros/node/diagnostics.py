@@ -31,10 +31,7 @@ def first_finding(*findings: tuple[object, bytes, str]) -> tuple[bytes, str]:
 class Diagnostics:
     """Publishes one status of one node.
 
-    Parameters
-    ----------
-    node
-        The node that reports; its full name becomes the status's name and hardware id.
+    `node`: the node that reports; its full name becomes the status's name and hardware id.
     """
 
     def __init__(self, node: ArmNode) -> None:
@@ -67,12 +64,7 @@ class Diagnostics:
 class TopicPeers:
     """Counts the publishers and subscribers of the topic of efforts.
 
-    Parameters
-    ----------
-    node
-        Counts them in its graph.
-    topic
-        The topic, as the node names it.
+    `node`: counts them in its graph; `topic`: the topic, as the node names it.
     """
 
     def __init__(self, node: ArmNode, topic: str) -> None:
@@ -104,13 +96,7 @@ class TopicPeers:
 
 
 class ModeTopic:
-    """Publishes and logs modes; before `open` and after `close` it only logs.
-
-    Parameters
-    ----------
-    node
-        The node.
-    """
+    """Publishes and logs modes; before `open` and after `close` it only logs."""
 
     def __init__(self, node: ArmNode) -> None:
         self._node = node

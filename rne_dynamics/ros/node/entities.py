@@ -40,14 +40,8 @@ class EntityNode(LifecycleNode):  # type: ignore[misc]  # rclpy may be absent wh
     def offer(self, kind: type, name: str, action: Callable[[Any], object], message: Callable[[], str]) -> None:
         """Offer a service of std_srvs: it carries out `action`.
 
-        Parameters
-        ----------
-        kind, name
-            Type and name of the service.
-        action
-            Called with each request; may raise `RneDynamicsError`, whose text is then the response.
-        message
-            Text of the response otherwise.
+        `kind`, `name`: type and name of the service. `action`: called with each request; may raise `RneDynamicsError`,
+        whose text is then the response. `message`: text of the response otherwise.
         """
         def answer(request: Any, response: Any) -> Any:
             try:

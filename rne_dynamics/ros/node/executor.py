@@ -26,10 +26,7 @@ class NodePoll:
     Guard conditions are left out, because polling one resets it. So are events of the middleware, such as warnings of
     incompatible QoS: a node has dozens, and they can wait for the executor's own poll.
 
-    Parameters
-    ----------
-    node
-        The node; its entities are read at each poll.
+    `node`: the node; its entities are read at each poll.
     """
 
     #: Whether the installed rclpy has the parts needed.
@@ -83,10 +80,7 @@ class NodeExecutor(SingleThreadedExecutor):  # type: ignore[misc]  # rclpy is no
 
     Its attributes have names with two underscores, so that they differ from those of any release of rclpy.
 
-    Parameters
-    ----------
-    context
-        Of its nodes; rclpy's own by default.
+    `context`: of its nodes; rclpy's own by default.
     """
 
     def __init__(self, *, context: Context | None = None) -> None:
@@ -114,10 +108,7 @@ class NodeExecutor(SingleThreadedExecutor):  # type: ignore[misc]  # rclpy is no
     def serve(self, now: float) -> bool:
         """Do one thing, if anything waits; whether there was one. Once begun, all that waits is served.
 
-        Parameters
-        ----------
-        now
-            Monotonic time, s.
+        `now`: monotonic time, s.
         """
         if not self.__serving:
             due = now >= self.__poll_at

@@ -46,14 +46,8 @@ class ArmNode(EntityNode, ABC):
     Subclasses define `build`, and may define `begin` and `end`; each may raise `RneDynamicsError`, which refuses the
     transition with one logged line.
 
-    Parameters
-    ----------
-    name
-        Node name.
-    schema
-        Its parameters; `COMMON` is added.
-    overrides
-        Values that override those of the ROS command line.
+    `name`: node name. `schema`: its parameters; `COMMON` is added. `overrides`: values that override those of the ROS
+    command line.
     """
 
     #: Whether parameters can be changed while the node runs, those that are not read-only.

@@ -45,11 +45,8 @@ class StopSignal:
     nothing moves yet, the first signal raises KeyboardInterrupt as usual. A second signal cuts the stop of the arm
     short: efforts go to zero at once.
 
-    Parameters
-    ----------
-    restored
-        Whether the handlers before are in force again after the context. Otherwise signals are ignored then, since
-        the process only has to be cleaned up.
+    `restored`: whether the handlers before are in force again after the context. Otherwise signals are ignored then,
+    since the process only has to be cleaned up.
     """
 
     def __init__(self, *, restored: bool = False) -> None:
@@ -128,20 +125,10 @@ def run(
 ) -> int:
     """Run one node until a signal, a shutdown transition or its own end.
 
-    Parameters
-    ----------
-    make
-        Makes the node.
-    argv
-        Command line without the program; this process's own by default.
-    signals
-        Notes SIGINT and SIGTERM; by default one for a process that ends with the node.
-
-    Returns
-    -------
-    int
-        The node's exit code after SIGINT, SIGTERM, a shutdown transition or when it has finished; 1 where it could
-        not start (one line has the reason); 130 after SIGINT before it had started, 0 after SIGTERM.
+    `make`: makes the node. `argv`: command line without the program; this process's own by default. `signals`: notes
+    SIGINT and SIGTERM; by default one for a process that ends with the node. Returns the node's exit code after SIGINT,
+    SIGTERM, a shutdown transition or when it has finished; 1 where it could not start (one line has the reason); 130
+    after SIGINT before it had started, 0 after SIGTERM.
     """
     with signals or StopSignal() as stop:
         node: ArmNode | None = None

@@ -35,24 +35,12 @@ class DescribedRobot:
 def load_robot(model: str, description: str, joints: Sequence[str], gravity: Sequence[float]) -> DescribedRobot:
     """The robot that the parameters of these names describe.
 
-    Parameters
-    ----------
-    model
-        As `load_model` takes it; empty for none.
-    description
-        As `load_urdf` takes it; not used, and to be empty, where there is a model.
-    joints
-        The joints to drive, of a mechanism among its actuated ones; empty for all. Others are locked: at zero, those of
-        a mechanism where its posture has them.
-    gravity
-        In the axes of the base link, m/s²; empty for the model's own.
-
-    Raises
-    ------
-    ParameterError
-        Both a model and a description, a model file where a URDF should be, a joint named twice.
-    DescriptionError, ModelError
-        What `load_model` refuses; an unknown or passive joint, a mechanism whose loops do not close.
+    `model`: as `load_model` takes it; empty for none. `description`: as `load_urdf` takes it; not used, and to be
+    empty, where there is a model. `joints`: the joints to drive, of a mechanism among its actuated ones; empty for all.
+    Others are locked: at zero, those of a mechanism where its posture has them. `gravity`: in the axes of the base
+    link, m/s²; empty for the model's own. Raises ParameterError: both a model and a description, a model file where a
+    URDF should be, a joint named twice. DescriptionError, ModelError: what `load_model` refuses; an unknown or passive
+    joint, a mechanism whose loops do not close.
     """
     if model and description:
         raise ParameterError(
@@ -81,17 +69,9 @@ def relocked(described: DescribedRobot, positions: Mapping[str, float]) -> Descr
 
     A new model takes 1 ms for an arm, 10 to 20 ms for a robot of 50 joints.
 
-    Parameters
-    ----------
-    described
-        What `load_robot` gave. Of an arm with flexible links the rigid one is made.
-    positions
-        Where joints of `described.locked` are now, by name, rad or m; the others stay.
-
-    Raises
-    ------
-    ModelError
-        A joint that is not locked, a position that is not finite, a mechanism whose loops do not close then.
+    `described`: what `load_robot` gave. Of an arm with flexible links the rigid one is made. `positions`: where joints
+    of `described.locked` are now, by name, rad or m; the others stay. Raises ModelError: a joint that is not locked, a
+    position that is not finite, a mechanism whose loops do not close then.
     """
     for name in positions:
         if name not in described.locked:

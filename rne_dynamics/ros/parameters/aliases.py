@@ -56,10 +56,8 @@ class Translation:
     ) -> Value | None:
         """The value of our parameter `name` if it was given under another name; None otherwise.
 
-        Raises
-        ------
-        ParameterError
-            One that `parse` refuses, or one that differs from another one or from that `given` under our name.
+        Raises ParameterError: one that `parse` refuses, or one that differs from another one or from that `given` under
+        our name.
         """
         found = [(label, parse(label, value)) for label, value in self.aliases.get(name, ())]
         if not found:

@@ -74,13 +74,7 @@ def drive_limits(robot: RigidRobot, values: Values) -> Array:
 
 
 def effort_limits(robot: RigidRobot, values: Values) -> Array:
-    """As `drive_limits`, but every joint must have a limit.
-
-    Raises
-    ------
-    ParameterError
-        A joint that has none.
-    """
+    """As `drive_limits`, but every joint must have a limit. Raises ParameterError: a joint that has none."""
     limit = drive_limits(robot, values)
     if not np.isfinite(limit).all():
         name = robot.joint_names[int(np.argmin(np.isfinite(limit)))]

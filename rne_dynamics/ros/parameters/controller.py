@@ -143,19 +143,9 @@ def lowest_rate(values: Values) -> float:
 def controller_settings(robot: RigidRobot, values: Values, *, gains: Gains | None, damping: str) -> Settings:
     """Settings of a controller for a robot.
 
-    Parameters
-    ----------
-    robot, values
-        The model, and all parameters of a controller.
-    gains
-        Gains of the tracking law; None for a controller that only floats.
-    damping
-        Name of the parameter, with ``{joint}``, of the damping of hand guiding.
-
-    Raises
-    ------
-    ParameterError, ControlError
-        The parameters do not fit together, or gains or damping are not stable.
+    `robot`, `values`: the model, and all parameters of a controller. `gains`: gains of the tracking law; None for a
+    controller that only floats. `damping`: name of the parameter, with ``{joint}``, of the damping of hand guiding.
+    Raises ParameterError, ControlError: the parameters do not fit together, or gains or damping are not stable.
     """
     if robot.n == 0:
         raise ParameterError(f"robot {robot.name!r} has no joint that can be driven; check the description and joints")
@@ -225,10 +215,7 @@ def velocity_limits(robot: RigidRobot, values: Values) -> Array:
 def effort_scales(robot: RigidRobot, values: Values) -> Array:
     """Sent value per N·m or N of the model, joint by joint; shape (n,).
 
-    Raises
-    ------
-    ParameterError
-        A scale that is too close to 0.
+    Raises ParameterError: a scale that is too close to 0.
     """
     scale = per_joint(values, "effort_scale.{joint}", robot.joint_names)
     j = int(np.argmin(np.abs(scale)))

@@ -34,12 +34,7 @@ _FOR_ONE_NODE = re.compile(r"(?P<node>[^:=]+):(?P<name>[^:=]+):=")
 def lost_settings(arguments: Sequence[str], name: str, namespace: str) -> list[str]:
     """Warnings about parameter files and settings of the command line that are for other nodes only.
 
-    Parameters
-    ----------
-    arguments
-        Of the process.
-    name, namespace
-        Of the node, after remapping.
+    `arguments`: of the process; `name`, `namespace`: of the node, after remapping.
     """
     full = f"{namespace.rstrip('/')}/{name}"
     warnings = []
@@ -88,10 +83,7 @@ def node_keys(file: str) -> Iterator[str]:
 def settings_for(file: str, node: str) -> dict[str, Any]:
     """The settings of a parameter file for a node, given by its full name: values by name, with dots.
 
-    Raises
-    ------
-    ParameterError
-        A file that cannot be read, or is no parameter file.
+    Raises ParameterError: a file that cannot be read, or is no parameter file.
     """
     import yaml
 
@@ -109,10 +101,7 @@ def settings_for(file: str, node: str) -> dict[str, Any]:
 def simulated(given: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any], tuple[str, ...]]:
     """The settings of a controller behind which a simulated arm takes the place of the hardware.
 
-    Returns
-    -------
-    tuple
-        Those that the controller keeps, those of the simulator, and the names of those that are left out.
+    Returns those that the controller keeps, those of the simulator, and the names of those that are left out.
     """
     kept = {k: v for k, v in given.items() if not k.startswith(OF_HARDWARE)}
     arm = {k: given[k] for k in OF_THE_ARM if k in given}

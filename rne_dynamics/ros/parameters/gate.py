@@ -37,13 +37,7 @@ SCHEMA: tuple[Parameter, ...] = (
 
 
 def gate_settings(robot: RigidRobot, values: Values) -> GateSettings:
-    """Settings of the gate for a robot.
-
-    Raises
-    ------
-    ParameterError, ControlError
-        The parameters do not fit together.
-    """
+    """Settings of the gate for a robot. Raises ParameterError, ControlError: the parameters do not fit together."""
     return filled(
         GateSettings, values, "",
         robot=robot,

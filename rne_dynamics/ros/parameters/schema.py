@@ -69,11 +69,8 @@ class Parameter:
     def parse(self, name: str, value: object) -> Value:
         """`value` in the type of this parameter; integers serve where floats are meant.
 
-        Raises
-        ------
-        ParameterError
-            Wrong type, NaN or infinity, outside the bounds or the choices. NaN is refused before bounds are checked,
-            because every comparison with it is false.
+        Raises ParameterError: wrong type, NaN or infinity, outside the bounds or the choices. NaN is refused before
+        bounds are checked, because every comparison with it is false.
         """
         if not isinstance(self.default, tuple):
             return self._parse_one(name, value)

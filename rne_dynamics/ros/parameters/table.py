@@ -27,21 +27,9 @@ class ParameterTable:
     Settings with unknown names are refused: here, or by `declare_joints` if the name may be that of a joint's
     parameter.
 
-    Parameters
-    ----------
-    node
-        The node.
-    schema
-        Declared at once, except for entries with ``{joint}``: `declare_joints` declares those.
-    aliases
-        Names that another controller has for parameters.
-    overrides
-        Values from the constructor of the node.
-
-    Raises
-    ------
-    ParameterError
-        An invalid value, or an unknown name.
+    `schema`: declared at once, except for entries with ``{joint}``: `declare_joints` declares those; `aliases`: names
+    that another controller has for parameters; `overrides`: values from the constructor of the node. Raises
+    ParameterError: an invalid value, or an unknown name.
     """
 
     def __init__(
@@ -121,11 +109,8 @@ class ParameterTable:
     def enable_changes(self, apply: Callable[[Values], Callable[[], None]]) -> None:
         """Let changes take effect at run time from now on, instead of when the node is configured next.
 
-        Parameters
-        ----------
-        apply
-            Called with all values after the change; it prepares the change and returns the function that applies it, or
-            raises `RneDynamicsError` to refuse. Nothing changes before that function is called.
+        `apply`: called with all values after the change; it prepares the change and returns the function that applies
+        it, or raises `RneDynamicsError` to refuse. Nothing changes before that function is called.
         """
         self._apply, self._configured = apply, True
 

@@ -75,10 +75,7 @@ SCHEMA: tuple[Parameter, ...] = (
 def tracking_settings(robot: RigidRobot, values: Values) -> Settings:
     """Settings of the computed torque controller.
 
-    Raises
-    ------
-    ParameterError, ControlError
-        As `controller_settings`, and tolerances that do not fit.
+    Raises ParameterError, ControlError: as `controller_settings`, and tolerances that do not fit.
     """
     joints = robot.joint_names
     terms = {k: per_joint(values, f"gains.{{joint}}.{k}", joints) for k in ("p", "i", "d", "i_clamp")}
@@ -127,26 +124,14 @@ def stream_limits(robot: RigidRobot, values: Values, effort: Array) -> tuple[Str
 
 
 class SpeedUnit:
-    """Converts numbers from a topic to fractions of full speed.
-
-    Parameters
-    ----------
-    unit
-        A key of `FULL_SPEED`.
-    """
+    """Converts numbers from a topic to fractions of full speed. `unit`: a key of `FULL_SPEED`."""
 
     def __init__(self, unit: str) -> None:
         self._unit, self._full = unit, FULL_SPEED[unit]
         self._largest, self._warned = 0.0, False
 
     def fraction(self, value: float) -> float:
-        """The fraction, 0 to 1, that `value` means.
-
-        Raises
-        ------
-        ControlError
-            It is out of range, or not a number.
-        """
+        """The fraction, 0 to 1, that `value` means. Raises ControlError: it is out of range, or not a number."""
         if not 0.0 <= value <= self._full:
             hint = ""
             if self._unit == "fraction" and 1.0 < value <= FULL_SPEED["percent"]:

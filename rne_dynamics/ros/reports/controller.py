@@ -21,13 +21,7 @@ from rne_dynamics.ros.node.lifecycle import ArmNode
 
 
 class ControllerReport:
-    """Status messages, each with what is new since the one before.
-
-    Parameters
-    ----------
-    supervisor
-        Of the controller.
-    """
+    """Status messages, each with what is new since the one before. `supervisor`: of the controller."""
 
     def __init__(self, supervisor: Supervisor) -> None:
         self._supervisor = supervisor
@@ -98,14 +92,8 @@ except ImportError:
 class ControllerState:
     """Publishes what a controller follows, every `divisor`-th cycle, if there are subscribers.
 
-    Parameters
-    ----------
-    node
-        The publishing node.
-    joints
-        Names of the joints.
-    divisor
-        Cycles between two messages; 0 for none at all.
+    `node`: the publishing node. `joints`: names of the joints. `divisor`: cycles between two messages; 0 for none at
+    all.
     """
 
     def __init__(self, node: ArmNode, joints: Sequence[str], divisor: int) -> None:
@@ -130,22 +118,10 @@ class ControllerState:
     ) -> None:
         """Send what is due.
 
-        Parameters
-        ----------
-        stamp
-            Of the joint state, ns.
-        reference
-            For that time; each (n,).
-        q, qd
-            Measured; rad or m, and per s; (n,).
-        command
-            Limited effort that was sent, N·m or N; (n,).
-        speed
-            Speed scaling in force, 0 to 1.
-        unwrapped
-            What unwrapping has added to all these positions, rad; (n,).
-        following
-            Whether the arm follows the reference; ``~/reference`` is not published otherwise.
+        `stamp`: of the joint state, ns. `reference`: for that time; each (n,). `q`, `qd`: measured; rad or m, and per
+        s; (n,). `command`: limited effort that was sent, N·m or N; (n,). `speed`: speed scaling in force, 0 to 1.
+        `unwrapped`: what unwrapping has added to all these positions, rad; (n,). `following`: whether the arm follows
+        the reference; ``~/reference`` is not published otherwise.
         """
         if following and self._reference.due():
             self._reference.publish(stamp, reference.q - unwrapped, reference.qd)

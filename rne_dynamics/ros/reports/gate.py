@@ -11,11 +11,6 @@ class GateReport:
     """Status messages, each with what is new since the one before.
 
     Refused and limited efforts that another message is more important than are said in a later one.
-
-    Parameters
-    ----------
-    gate
-        The gate.
     """
 
     def __init__(self, gate: EffortGate) -> None:
@@ -28,13 +23,8 @@ class GateReport:
     ) -> tuple[bytes, str, dict[str, object]]:
         """Level, message and values of the next status.
 
-        Parameters
-        ----------
-        now
-            Present time, s.
-        commanders, bypasses, listeners
-            Publishers of the commands that the gate receives; other publishers of the efforts that it sends; and
-            subscribers of these.
+        `now`: present time, s. `commanders`, `bypasses`, `listeners`: publishers of the commands that the gate
+        receives; other publishers of the efforts that it sends; and subscribers of these.
         """
         gate, c = self._gate, self._gate.counters
         totals = {"refused": c.refused.total(), "limited": c.limited + c.stepped, "states": gate.states.refused}

@@ -20,20 +20,10 @@ NOTABLE = 0.1
 class SimulatorReport:
     """Status messages of one run of the simulation, from its start or reset on.
 
-    Parameters
-    ----------
-    node
-        The simulator.
-    diagnostics
-        Publishes the messages.
-    answers, wall
-        What is reported on: replies to joint states, and the lag behind the wall clock.
-    bending
-        Of an arm with flexible links; None for others.
-    clock_topic
-        Topic of the clock that the simulator publishes; empty for none.
-    lockstep
-        Whether it runs in lock-step.
+    `node`: the simulator. `diagnostics`: publishes the messages. `answers`, `wall`: what is reported on: replies to
+    joint states, and the lag behind the wall clock. `bending`: of an arm with flexible links; None for others.
+    `clock_topic`: topic of the clock that the simulator publishes; empty for none. `lockstep`: whether it runs in
+    lock-step.
     """
 
     def __init__(
@@ -51,14 +41,8 @@ class SimulatorReport:
     def publish(self, state: State, periods: int, *, running: bool, paused: bool, commanded: bool) -> None:
         """Publish the next status.
 
-        Parameters
-        ----------
-        state, periods
-            Of the simulation; how many periods it has run.
-        running, paused
-            Whether it runs, and whether it is paused.
-        commanded
-            Whether a command has come.
+        `state`, `periods`: of the simulation; how many periods it has run. `running`, `paused`: whether it runs, and
+        whether it is paused. `commanded`: whether a command has come.
         """
         level, message = self._status(state, running=running, paused=paused, commanded=commanded)
         self._lag = self._wall.lag
@@ -104,13 +88,7 @@ class SimulatorReport:
 
 
 class WallTime:
-    """The lag of a simulation behind the wall clock.
-
-    Parameters
-    ----------
-    period
-        Time between two joint states, s.
-    """
+    """The lag of a simulation behind the wall clock. `period`: time between two joint states, s."""
 
     def __init__(self, period: float) -> None:
         self._period = period

@@ -60,10 +60,7 @@ class ArmConfig:
     def read(cls, path: str | Path, controller: str, simulator: str) -> ArmConfig:
         """Read a file; `controller` and `simulator` are the nodes' full names.
 
-        Raises
-        ------
-        ArgumentError
-            It cannot be read, is no YAML, or has no parameters for that controller.
+        Raises ArgumentError: it cannot be read, is no YAML, or has no parameters for that controller.
         """
         try:
             given, own = settings_for(str(path), controller), settings_for(str(path), simulator)
@@ -87,10 +84,8 @@ class ArmConfig:
     def values(self, robot: RigidRobot, schema: Sequence[Parameter] = SCHEMA) -> Values:
         """The parameters that `schema` declares for the controller, with the defaults of those left out.
 
-        Raises
-        ------
-        ParameterError
-            Other joints than the robot's, a value that is not allowed, or a joint without effort limit.
+        Raises ParameterError: other joints than the robot's, a value that is not allowed, or a joint without effort
+        limit.
         """
         joints = self.controller.get("joints")
         if joints and sorted(map(str, joints)) != sorted(robot.joint_names):
@@ -203,10 +198,8 @@ Progress = Callable[[str, float], None]
 def run(session: Session, progress: Progress) -> tuple[Recording, ...]:
     """Run a session; one recording per run. `progress` is called with the present activity and the fraction done.
 
-    Raises
-    ------
-    RneDynamicsError
-        A process has ended, or a wait timed out; the message has the reason and the end of the log.
+    Raises RneDynamicsError: a process has ended, or a wait timed out; the message has the reason and the end of the
+    log.
     """
     with session_node("demo", NAMESPACE) as node:
         recorder = SessionRecorder(node, NAMESPACE, SIMULATOR, CONTROLLER, session.joints, flexible=session.flexible)

@@ -19,10 +19,7 @@ from rne_dynamics.ros.parameters.schema import Values
 def goal(robot: RigidRobot, joints: Sequence[str], values: Values) -> Array:
     """The goal that the parameters name, NaN for joints that stay; shape (n,), rad or m.
 
-    Raises
-    ------
-    ArgumentError
-        Another number of values than joints, an unknown joint, a goal outside the position limits.
+    Raises ArgumentError: another number of values than joints, an unknown joint, a goal outside the position limits.
     """
     listed = values["goal_joints"] or joints
     given = values["goal"]

@@ -34,16 +34,9 @@ class NodeProcess:
     SIGKILL, to its own process group only. It also ends when the thread that started it does, so that a killed test or
     demo leaves nothing running.
 
-    Parameters
-    ----------
-    module
-        The node's module in `rne_dynamics.ros`.
-    arguments
-        Its command line.
-    environment
-        Added to this process's environment, which is passed on whole: rclpy's wheels need their variables together.
-    script
-        A Python file that is run in place of the module.
+    `module`: the node's module in `rne_dynamics.ros`; `arguments`: its command line; `environment`: added to this
+    process's environment, which is passed on whole: rclpy's wheels need their variables together; `script`: A Python
+    file that is run in place of the module.
     """
 
     def __init__(
@@ -115,10 +108,7 @@ def wait_until(
 ) -> None:
     """Wait until `condition()` is true, checked every `period` seconds, as are the processes.
 
-    Raises
-    ------
-    RneDynamicsError
-        It is not true in time (`what` describes it), or one of the processes has ended.
+    Raises RneDynamicsError: it is not true in time (`what` describes it), or one of the processes has ended.
     """
     deadline = time.monotonic() + seconds
     while not condition():
@@ -154,13 +144,8 @@ def session_node(name: str, namespace: str) -> Iterator[Node]:
 class ArmProcesses:
     """The processes of an arm; leaving the context ends them.
 
-    Parameters
-    ----------
-    namespace
-        Of the nodes and their clock.
-    parameters
-        Of each node, by the name of its module. The simulator comes first: it is ended last, so that it still answers
-        when the controller releases the arm.
+    `namespace`: of the nodes and their clock. `parameters`: of each node, by the name of its module. The simulator
+    comes first: it is ended last, so that it still answers when the controller releases the arm.
     """
 
     def __init__(self, namespace: str, parameters: Mapping[str, Mapping[str, Any]]) -> None:

@@ -111,16 +111,8 @@ class Recording:
 class SessionRecorder:
     """Records the topics for the figures, and no others, since every subscriber slows the senders down.
 
-    Parameters
-    ----------
-    node
-        A node that no executor spins.
-    namespace, simulator, controller
-        Of the recorded nodes, and their names.
-    joints
-        Names, in the order of the vectors.
-    flexible
-        Whether to record deflections.
+    `node`: a node that no executor spins; `namespace`, `simulator`, `controller`: of the recorded nodes, and their
+    names; `joints`: names, in the order of the vectors; `flexible`: whether to record deflections.
     """
 
     def __init__(

@@ -42,12 +42,7 @@ TRAJECTORY = "trajectory_msgs/msg/JointTrajectory"
 class RunningNode:
     """One node, with what it has published so far.
 
-    Parameters
-    ----------
-    name
-        Its full name.
-    kind
-        "controller", "gate" or "simulator".
+    `name`: its full name; `kind`: "controller", "gate" or "simulator".
     """
 
     def __init__(self, name: str, kind: str) -> None:
@@ -80,12 +75,7 @@ class RunningNode:
 class Request:
     """A request that is sent again until a response comes, at most `ATTEMPTS` times.
 
-    Parameters
-    ----------
-    client
-        Of the service.
-    request
-        May be served more than once.
+    `client`: of the service; `request`: may be served more than once.
     """
 
     LONGEST = (ATTEMPTS + 1) * ANSWER
@@ -177,12 +167,7 @@ class RunningNodes:
     def controller(self, wanted: str | None) -> RunningNode:
         """The controller to command.
 
-        Raises
-        ------
-        ControlError
-            None runs, or not the one that is wanted.
-        ArgumentError
-            None is named and several run.
+        Raises ControlError: None runs, or not the one that is wanted; ArgumentError: None is named and several run.
         """
         self.find(wanted)
         controllers = self.of("controller")
@@ -323,10 +308,7 @@ class RunningModel:
 def read_model(nodes: RunningNodes, controller: RunningNode) -> RunningModel:
     """The model of a controller.
 
-    Raises
-    ------
-    ControlError
-        The controller does not answer, or its description cannot be read here.
+    Raises ControlError: the controller does not answer, or its description cannot be read here.
     """
     model, description, joints, gravity = _parameters(nodes, controller, "model", "robot_description", "joints",
                                                       "gravity")

@@ -17,16 +17,8 @@ def send(
 ) -> int:
     """Move the arm; 0 if it has arrived. After SIGINT or SIGTERM, KeyboardInterrupt once the arm is at rest.
 
-    Parameters
-    ----------
-    controller, model
-        Who moves it.
-    goal
-        Positions by joint, rad or m; other joints stay.
-    options
-        Parameters of the node `move`: duration, velocity_scale, tolerance, timeout.
-    say
-        Reports.
+    `controller`, `model`: who moves it. `goal`: positions by joint, rad or m; other joints stay. `options`: parameters
+    of the node `move`: duration, velocity_scale, tolerance, timeout. `say`: reports.
     """
     values = {
         **model.parameters, **options, "controller": controller.name, "goal": [float(x) for x in goal.values()],

@@ -28,16 +28,8 @@ TIMEOUT = 0.5
 class BasePublisher:
     """A simulated sensor at the root link's origin, along its axes, without noise.
 
-    Parameters
-    ----------
-    node
-        The node that publishes.
-    trajectory
-        Motion of the base.
-    gravity
-        In the world, m/s²; shape (3,).
-    frame
-        Name of the root link.
+    `node`: the node that publishes. `trajectory`: motion of the base. `gravity`: in the world, m/s²; shape (3,).
+    `frame`: name of the root link.
     """
 
     def __init__(self, node: ArmNode, trajectory: BaseTrajectory, gravity: Array, frame: str) -> None:
@@ -64,12 +56,7 @@ class BaseListener:
     At rest and upright until the first one; after the last one at rest, tilted as it was. The position, which
     affects no effort, stays zero.
 
-    Parameters
-    ----------
-    node, topic
-        The simulator, and the topic.
-    gravity
-        In the world, m/s²; shape (3,).
+    `node`, `topic`: the simulator, and the topic. `gravity`: in the world, m/s²; shape (3,).
     """
 
     def __init__(self, node: ArmNode, topic: str, gravity: Array) -> None:

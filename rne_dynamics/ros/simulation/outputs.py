@@ -22,20 +22,10 @@ from rne_dynamics.simulation.plant.state import State
 class SimulatorOutputs:
     """Publishes the state of the simulation.
 
-    Parameters
-    ----------
-    node
-        The simulator.
-    robot
-        Its joints; of a mechanism all joints are published, the driven ones first.
-    locked
-        Positions of the joints that are locked out of the model, rad or m: viewers need them too.
-    topic
-        Of the joint states.
-    publish_clock
-        Whether to publish /clock.
-    base, deflections
-        Publishers of the motion of the base and of deflections, if any.
+    `node`: the simulator. `robot`: its joints; of a mechanism all joints are published, the driven ones first.
+    `locked`: positions of the joints that are locked out of the model, rad or m: viewers need them too. `topic`: of the
+    joint states. `publish_clock`: whether to publish /clock. `base`, `deflections`: publishers of the motion of the
+    base and of deflections, if any.
     """
 
     def __init__(

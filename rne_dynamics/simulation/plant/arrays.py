@@ -20,48 +20,32 @@ JOINT_COLUMNS = 6
 
 
 class PlantRows(NamedTuple):
-    """Open arms that are simulated together; S rows, or one for all.
+    """Open arms that are simulated together; S rows, or one for all."""
 
-    Parameters
-    ----------
-    topology, positions, mimic
-        Of all of them.
-    parameters, base
-        As the dynamics take them; shapes (S, bodies, COLUMNS), (S, 12).
-    joints
-        `ArmPlant.joints`; shape (S, n, JOINT_COLUMNS).
-    """
-
+    #: Of all of them.
     topology: NDArray[np.int64]
     positions: NDArray[np.int64]
     mimic: bool
+    #: As the dynamics take them; shapes (S, bodies, COLUMNS), (S, 12).
     parameters: Array
     base: Array
+    #: `ArmPlant.joints`; shape (S, n, JOINT_COLUMNS).
     joints: Array
 
 
 class OwnCode(NamedTuple):
-    """Addresses of machine code for an arm and for the model of its controller, for bases at rest and no loads.
+    """Addresses of machine code for an arm and for the model of its controller, for bases at rest and no loads."""
 
-    Parameters
-    ----------
-    forward
-        Forward dynamics: (q, qd, tau, lock, given, qdd); inertias `lock`, (n,), are added to those of the rotors. A
-        joint with LOCK there does not move, and −LOCK times its acceleration is the torque that holds it.
-    one
-        The same for one state, without `given`.
-    unlocked
-        For one state the same without `lock` and `given`, 3 to 6 % faster.
-    terms
-        `rigid_terms_kernel`: (q, qd, desired, correction, given, terms).
-    rows
-        Whether `forward` and `terms` take several states, as `BatchCode.run` does.
-    """
-
+    #: Forward dynamics: (q, qd, tau, lock, given, qdd); inertias `lock`, (n,), are added to those of the rotors. A
+    #: joint with LOCK there does not move, and −LOCK times its acceleration is the torque that holds it.
     forward: int
+    #: The same for one state, without `given`.
     one: int
+    #: For one state the same without `lock` and `given`, 3 to 6 % faster.
     unlocked: int
+    #: `rigid_terms_kernel`: (q, qd, desired, correction, given, terms).
     terms: int
+    #: Whether `forward` and `terms` take several states, as `BatchCode.run` does.
     rows: bool
 
 
@@ -70,34 +54,23 @@ LOCK = 2.0**200
 
 
 class PlantArrays(NamedTuple):
-    """A plant during one step. Only one side of a branch on None is compiled.
+    """A plant during one step. Only one side of a branch on None is compiled."""
 
-    Parameters
-    ----------
-    topology, parameters, mimic
-        The robot as the dynamics take it, and whether it has mimic joints. Of a mechanism its tree, of an arm with
-        flexible links its bodies.
-    base
-        Motion of the base as `base_at` takes it; shape (12,) or (36,).
-    joints, positions
-        As `ArmPlant` has them; shapes (n, JOINT_COLUMNS), (n,).
-    wrenches
-        Loads at the bodies; shape (bodies, 6), or (0, 6) for none.
-    loops
-        Of a mechanism that is stepped in its actuated joints; None otherwise.
-    flex
-        Of an arm with flexible links, whose kernels' q and q̇ are z = [q, δ] and ż; None otherwise.
-    code
-        Address of `OwnCode.one`, of an open arm whose base is at rest, without loads; 0: none.
-    """
-
+    #: The robot as the dynamics take it, and whether it has mimic joints. Of a mechanism its tree, of an arm with
+    #: flexible links its bodies.
     topology: NDArray[np.int64]
     parameters: Array
     mimic: bool
+    #: Motion of the base as `base_at` takes it; shape (12,) or (36,).
     base: Array
+    #: As `ArmPlant` has them; shapes (n, JOINT_COLUMNS), (n,).
     joints: Array
     positions: NDArray[np.int64]
+    #: Loads at the bodies; shape (bodies, 6), or (0, 6) for none.
     wrenches: Array
+    #: Of a mechanism that is stepped in its actuated joints; None otherwise.
     loops: Loops | None
+    #: Of an arm with flexible links, whose kernels' q and q̇ are z = [q, δ] and ż; None otherwise.
     flex: Flex | None
+    #: Address of `OwnCode.one`, of an open arm whose base is at rest, without loads; 0: none.
     code: int

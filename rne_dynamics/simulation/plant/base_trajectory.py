@@ -49,10 +49,7 @@ def check_base_trajectory(trajectory: BaseTrajectory, begin: float, end: float) 
 
     The common mistakes are vectors along the world's axes instead of the base's, and degrees.
 
-    Raises
-    ------
-    SimulationError
-        What does not agree, at which time; numbers that are not finite, or wrong shapes.
+    Raises SimulationError: what does not agree, at which time; numbers that are not finite, or wrong shapes.
     """
     h = _STEP
     times = np.linspace(begin, end, _TIMES + 2)[1:-1]

@@ -23,24 +23,16 @@ MOST_PARTS = 2**HALVINGS
 
 
 class Flex(NamedTuple):
-    """An arm's flexible links for one step, in which the kernels' q and q̇ are z = [q, δ] and ż.
+    """An arm's flexible links for one step, in which the kernels' q and q̇ are z = [q, δ] and ż."""
 
-    Parameters
-    ----------
-    packed
-        As the kernels of `flexible/` take it.
-    stiffness, damping
-        Of all modes; shape (modes, modes).
-    collocation
-        Whether smooth motion is stepped by Gauss–Legendre's method instead of Runge–Kutta's.
-    status
-        Outcome of the step; shape (1,).
-    """
-
+    #: As the kernels of `flexible/` take it.
     packed: Packed
+    #: Of all modes; shape (modes, modes).
     stiffness: Array
     damping: Array
+    #: Whether smooth motion is stepped by Gauss–Legendre's method instead of Runge–Kutta's.
     collocation: bool
+    #: Outcome of the step; shape (1,).
     status: NDArray[np.int64]
 
     @staticmethod
@@ -71,12 +63,7 @@ def flexible_mass_and_bias(
 def stiff_modes(flex: Flex, A: Array, rate: float, dt: float, limit: float) -> bool:
     """Whether the largest decay rate or frequency times the step `dt` may be above `limit`.
 
-    Parameters
-    ----------
-    A
-        J⁻¹; shape (n + modes, n + modes).
-    rate
-        Σ D_j (J⁻¹)_jj of the joints' viscous friction, rad/s.
+    `A`: J⁻¹; shape (n + modes, n + modes). `rate`: Σ D_j (J⁻¹)_jj of the joints' viscous friction, rad/s.
     """
     n, squares = flex.packed.joints, 0.0
     for k in range(flex.stiffness.shape[0]):  # traces bound the largest decay rate and frequency

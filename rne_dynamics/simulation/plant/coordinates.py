@@ -25,25 +25,17 @@ from rne_dynamics.simulation.plant.state import State
 class Coordinates:
     """Coordinates z and velocities ż of one kind of robot; here the joints of an open arm.
 
-    Attributes
-    ----------
-    names
-        Of the velocities, with "joint" or "mode" in front.
-    positions
-        Where each velocity has its position in z, −1 for floating joints; one for each name.
-    mechanism
-        The robot, where it is one.
-    passive_viscous
-        Of a mechanism, viscous friction of its tree's joints, zero where they are actuated.
-    has_collocation
-        Whether it can be stepped by collocation, which is its default method then.
-    moves_when_braked
-        Whether anything moves while brakes hold all joints.
+    Attributes: `has_collocation`: whether it can be stepped by collocation, which is its default method then;
+    `moves_when_braked`: whether anything moves while brakes hold all joints.
     """
 
+    #: Of the velocities, with "joint" or "mode" in front.
     names: tuple[str, ...]
+    #: Where each velocity has its position in z, −1 for floating joints; one for each name.
     positions: NDArray[np.int64]
+    #: The robot, where it is one.
     mechanism: Mechanism | None = None
+    #: Of a mechanism, viscous friction of its tree's joints, zero where they are actuated.
     passive_viscous: Array = np.zeros(0)
     has_collocation = moves_when_braked = False
 
@@ -109,10 +101,7 @@ def rigid_energies(tree: RobotModel, q: Array, qd: Array, base: BaseRows | None)
 def finite_vector(what: str, value: ArrayLike, labels: Sequence[str], owner: str, *, broadcast: bool = False) -> Array:
     """`value` as a new array of one number for each of `labels`; with `broadcast` one number may stand for all.
 
-    Raises
-    ------
-    SimulationError
-        A wrong shape, names the `owner`; a number that is not finite, names its label.
+    Raises SimulationError: a wrong shape, names the `owner`; a number that is not finite, names its label.
     """
     array = np.array(value, dtype=np.float64)
     if broadcast and array.ndim == 0:

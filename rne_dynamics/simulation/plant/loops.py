@@ -20,39 +20,26 @@ from rne_dynamics.spatial.arrays import copy_into
 
 
 class Loops(NamedTuple):
-    """A mechanism's loops for one step; all arrays but those of `packed` and `viscous` are written to.
+    """A mechanism's loops for one step; all arrays but those of `packed` and `viscous` are written to."""
 
-    Parameters
-    ----------
-    packed, work
-        As the kernels of `closed_chain/` take them.
-    viscous
-        Viscous friction of the tree's joints, zero where they are actuated; shape (n of the tree,).
-    damped
-        Whether any passive joint has viscous friction.
-    posture
-        In: where to assemble from. Out: the posture last assembled; shape (nq of the tree,).
-    T
-        The tree's velocities by the actuated ones there; shape (n of the tree, n).
-    damping
-        D of the passive joints as the actuated ones feel it, Tᵀ D T; shape (n, n).
-    asked
-        The actuated positions of the last evaluation; shape (n,).
-    status
-        Its outcome, DONE, NOT_CLOSED, … of `closed_chain.closing`, and whether `T` is filled; shape (2,).
-    distance
-        A lower bound of `MotionMap.smallest` where `assemble_ahead` found the posture; shape (1,).
-    """
-
+    #: As the kernels of `closed_chain/` take them.
     packed: Packed
     work: Work
+    #: Viscous friction of the tree's joints, zero where they are actuated; shape (n of the tree,).
     viscous: Array
+    #: Whether any passive joint has viscous friction.
     damped: bool
+    #: In: where to assemble from. Out: the posture last assembled; shape (nq of the tree,).
     posture: Array
+    #: The tree's velocities by the actuated ones there; shape (n of the tree, n).
     T: Array
+    #: D of the passive joints as the actuated ones feel it, Tᵀ D T; shape (n, n).
     damping: Array
+    #: The actuated positions of the last evaluation; shape (n,).
     asked: Array
+    #: Its outcome, DONE, NOT_CLOSED, … of `closed_chain.closing`, and whether `T` is filled; shape (2,).
     status: NDArray[np.int64]
+    #: A lower bound of `MotionMap.smallest` where `assemble_ahead` found the posture; shape (1,).
     distance: Array
 
     @staticmethod
@@ -156,10 +143,8 @@ def closed_mass_and_bias(
 def refuse_posture(mechanism: Mechanism, loops: Loops, t: float) -> None:
     """Raise where adaptive integration failed at time `t` because of the loops; nothing where they did close.
 
-    Raises
-    ------
-    SimulationError
-        A loop that cannot close, or a singular posture; says when, which, and where the actuated joints are.
+    Raises SimulationError: a loop that cannot close, or a singular posture; says when, which, and where the actuated
+    joints are.
     """
     status = int(loops.status[0])
     if status != DONE:

@@ -19,19 +19,9 @@ def smoothing_spline(t: Array, y: Array, penalty: float) -> Array:
 
     They minimise ∫(y − f)² dt + penalty ∫f″² dt, the first integral by the trapezoidal rule.
 
-    Parameters
-    ----------
-    t
-        Increasing times; shape (k,), k at least 3.
-    y
-        Shape (k, m).
-    penalty
-        Time to the fourth power, not negative; 0 goes through all points.
-
-    Returns
-    -------
-    ndarray
-        Coefficients of the polynomials of the time in each piece, constant ones first; shape (k − 1, ORDER, m).
+    `t`: increasing times; shape (k,), k at least 3. `y`: shape (k, m). `penalty`: time to the fourth power, not
+    negative; 0 goes through all points. Returns coefficients of the polynomials of the time in each piece, constant
+    ones first; shape (k − 1, ORDER, m).
     """
     from scipy.linalg import solveh_banded  # here: the ROS nodes start without scipy
 

@@ -36,16 +36,9 @@ def checked_state(
 
     Flexible links start bent as gravity bends them at rest, and not vibrating, unless `delta` and `deltad` are given.
 
-    Raises
-    ------
-    SimulationError
-        Wrong shapes or numbers that are not finite, names the joint or mode; deflections of a rigid robot.
-    AssemblyError
-        A mechanism whose loops do not close there.
-    ArgumentError
-        Velocities of a mechanism's joints that its loops do not allow.
-    ModelError
-        Flexible links that do not settle under gravity.
+    Raises SimulationError: wrong shapes or numbers that are not finite, names the joint or mode; deflections of a rigid
+    robot. AssemblyError: a mechanism whose loops do not close there. ArgumentError: velocities of a mechanism's joints
+    that its loops do not allow. ModelError: flexible links that do not settle under gravity.
     """
     owner, joints = f"robot {robot.name!r}", [f"joint {name!r}" for name in robot.joint_names]
     places = joints if robot.nq == robot.n else [f"number {k}" for k in range(robot.nq)]

@@ -41,46 +41,30 @@ WIDTH = 8
 
 
 class LawRows(NamedTuple):
-    """Control laws; S or 1 rows each.
+    """Control laws; S or 1 rows each."""
 
-    Parameters
-    ----------
-    kind
-        COMPUTED_TORQUE or PD_GRAVITY, all of them.
-    topology, parameters, base
-        The model; shapes (bodies, 4), (S, bodies, COLUMNS), (S, 12).
-    gains
-        Those of p, i, d and i_clamp; shape (S, 4, n).
-    friction
-        The model's viscous and Coulomb friction, forward and backward; shape (S, 3, n).
-    compensation
-        Scale (0: none) and 1 / velocity threshold; shape (S, 2).
-    """
-
+    #: COMPUTED_TORQUE or PD_GRAVITY, all of them.
     kind: int
+    #: The model; shapes (bodies, 4), (S, bodies, COLUMNS), (S, 12).
     topology: NDArray[np.int64]
     parameters: Array
     base: Array
+    #: Those of p, i, d and i_clamp; shape (S, 4, n).
     gains: Array
+    #: The model's viscous and Coulomb friction, forward and backward; shape (S, 3, n).
     friction: Array
+    #: Scale (0: none) and 1 / velocity threshold; shape (S, 2).
     compensation: Array
 
 
 class Columns(NamedTuple):
-    """Numbers of all samples as the loop reads them; of S samples, or of WIDTH equal ones.
+    """Numbers of all samples as the loop reads them; of S samples, or of WIDTH equal ones."""
 
-    Parameters
-    ----------
-    joints
-        `ArmPlant.joints`, stops infinite where there are none; shape (JOINT_COLUMNS, S n).
-    laws
-        `ComputedTorque.table` and the integral's bound; shape (TABLE_ROWS + 1, S n).
-    arm, model
-        What machine code of arm and model takes besides the state; shape (S, numbers).
-    """
-
+    #: `ArmPlant.joints`, stops infinite where there are none; shape (JOINT_COLUMNS, S n).
     joints: Array
+    #: `ComputedTorque.table` and the integral's bound; shape (TABLE_ROWS + 1, S n).
     laws: Array
+    #: What machine code of arm and model takes besides the state; shape (S, numbers).
     arm: Array
     model: Array
 
@@ -97,30 +81,21 @@ class Clock(NamedTuple):
 
 
 class Course(NamedTuple):
-    """States, results and status of the samples; all written to.
+    """States, results and status of the samples; all written to."""
 
-    Parameters
-    ----------
-    q, qd, integral, asked
-        State, ∫e dt and the torque last commanded; shape (S, n).
-    sums
-        Σ e², largest |e|, last e, largest |effort|, cycles with a limited effort; shape (S, SUMS, n).
-    status, at
-        Status of each, and the cycle and step at which it failed; shapes (S,), (S, 2).
-    states
-        q, q̇ and effort of the rows that are kept; shape (3, S or 0, rows, n).
-    terms
-        The law's five terms there; shape (5, S or 0, rows, n).
-    """
-
+    #: State, ∫e dt and the torque last commanded; shape (S, n).
     q: Array
     qd: Array
     integral: Array
     asked: Array
+    #: Σ e², largest |e|, last e, largest |effort|, cycles with a limited effort; shape (S, SUMS, n).
     sums: Array
+    #: Status of each, and the cycle and step at which it failed; shapes (S,), (S, 2).
     status: NDArray[np.int64]
     at: NDArray[np.int64]
+    #: q, q̇ and effort of the rows that are kept; shape (3, S or 0, rows, n).
     states: Array
+    #: The law's five terms there; shape (5, S or 0, rows, n).
     terms: Array
 
 

@@ -58,47 +58,32 @@ class Outcome(IntEnum):
 
 @dataclass(frozen=True, eq=False)
 class ManyRollouts:
-    """Results of S samples. Figures of samples that are not DONE are NaN; their kept rows end with NaN.
+    """Results of S samples. Figures of samples that are not DONE are NaN; their kept rows end with NaN."""
 
-    Parameters
-    ----------
-    joint_names
-        Length n.
-    outcome
-        `Outcome` of each; shape (S,).
-    messages
-        Why a sample is not DONE; empty where it is; length S.
-    seconds
-        Simulated time of each, s; shape (S,).
-    q, qd
-        State at the end; shapes (S, nq), (S, n).
-    rms_error, largest_error, final_error
-        Desired less actual position over all control cycles; shape (S, n), rad or m.
-    largest_effort
-        After the limits, N·m or N; shape (S, n).
-    cut
-        Part of the cycles in which the effort was limited; shape (S, n).
-    time
-        Of the rows that were kept, s; shape (rows,).
-    reference_q
-        Desired there; shape (rows, n).
-    kept_q, kept_qd, kept_effort
-        Kept rows; shapes (S, rows, nq), (S, rows, n), (S, rows, n).
-    """
-
+    #: Length n.
     joint_names: tuple[str, ...]
+    #: `Outcome` of each; shape (S,).
     outcome: NDArray[np.int64]
+    #: Why a sample is not DONE; empty where it is; length S.
     messages: tuple[str, ...]
+    #: Simulated time of each, s; shape (S,).
     seconds: Array
+    #: State at the end; shapes (S, nq), (S, n).
     q: Array
     qd: Array
+    #: Desired less actual position over all control cycles; shape (S, n), rad or m.
     rms_error: Array
     largest_error: Array
     final_error: Array
+    #: After the limits, N·m or N; shape (S, n).
     largest_effort: Array
+    #: Part of the cycles in which the effort was limited; shape (S, n).
     cut: Array
+    #: Of the rows that were kept, s; shape (rows,).
     time: Array
+    #: Desired there; shape (rows, n).
     reference_q: Array
+    #: Kept rows; shapes (S, rows, nq), (S, rows, n), (S, rows, n).
     kept_q: Array
     kept_qd: Array
     kept_effort: Array

@@ -28,30 +28,19 @@ class Samples:
     Changes to masses, friction and so on add up and recompile nothing. Numbers are checked sample by sample in the
     run, so that one invalid sample does not stop the others.
 
-    Parameters
-    ----------
-    robot, model
-        The simulated arm and the controller's model without changes.
-    count
-        Number of samples S.
-    q, qd
-        Where each starts; shapes (S, nq), (S, n).
-    plants, laws
-        Arms and controllers for the compiled loop, with S rows, or with one for all.
-
-    Raises
-    ------
-    ArgumentError
-        All methods, for an array whose shape is not one sample's or S times that.
-    ModelError
-        An unknown link.
+    Raises ArgumentError: all methods, for an array whose shape is not one sample's or S times that; ModelError: an
+    unknown link.
     """
 
+    #: The simulated arm and the controller's model without changes.
     robot: RobotModel
     model: RobotModel
+    #: Number of samples S.
     count: int
+    #: Where each starts; shapes (S, nq), (S, n).
     q: Array
     qd: Array
+    #: Arms and controllers for the compiled loop, with S rows, or with one for all.
     plants: PlantRows
     laws: LawRows
 

@@ -17,32 +17,21 @@ from rne_dynamics.simulation.rollouts.samples import Samples
 class Variation:
     """Ranges of deviations from the model, each drawn uniformly and independently.
 
-    Parameters
-    ----------
-    mass
-        Of every link with its inertia, as a part of it: 0.05 is 5 % to either side.
-    friction, rotor, effort_limit, gains
-        Of every joint likewise; the controller's friction compensation knows the nominal friction.
-    start
-        Of every joint's start position, rad or m to either side, within the stops.
-    tilt
-        The base about its x and then its y axis, rad to either side; the controller assumes an upright base.
-    payload
-        A link and the largest mass of a point there that the controller ignores, kg; from none on.
-
-    Raises
-    ------
-    ArgumentError
-        A number that is not finite, negative, or, where it is a part of something, 1 or more.
+    Raises ArgumentError: a number that is not finite, negative, or, where it is a part of something, 1 or more.
     """
 
+    #: Of every link with its inertia, as a part of it: 0.05 is 5 % to either side.
     mass: float = 0.0
+    #: Of every joint likewise; the controller's friction compensation knows the nominal friction.
     friction: float = 0.0
     rotor: float = 0.0
     effort_limit: float = 0.0
     gains: float = 0.0
+    #: Of every joint's start position, rad or m to either side, within the stops.
     start: float = 0.0
+    #: The base about its x and then its y axis, rad to either side; the controller assumes an upright base.
     tilt: float = 0.0
+    #: A link and the largest mass of a point there that the controller ignores, kg; from none on.
     payload: tuple[str, float] | None = None
 
     def __post_init__(self) -> None:
@@ -60,14 +49,8 @@ class Variation:
 
         Each kind has its own random stream: varying one kind more does not change the others.
 
-        Parameters
-        ----------
-        samples
-            What to vary.
-        seed
-            Not negative.
-        lower, upper, positions
-            Stops, shape (n,), and `ArmPlant.positions`.
+        `samples`: what to vary; `seed`: not negative; `lower`, `upper`, `positions`: stops, shape (n,), and
+        `ArmPlant.positions`.
         """
         if seed < 0:
             raise ArgumentError(f"the seed is {seed}; it must not be negative")

@@ -27,26 +27,18 @@ class FloatingMotion:
 
     v⁺ = `decay` v + `gain` (load − f), in which the Coulomb friction f of each joint holds it or opposes its motion.
     The law compensates a fraction of it while the joint moves, and none at rest.
-
-    Parameters
-    ----------
-    step
-        h, s.
-    decay
-        (1 + h M⁻¹D)⁻¹, where D is the law's damping and the viscous friction that it does not compensate; (n, n).
-    gain
-        decay h M⁻¹, (n, n).
-    forward, backward
-        Coulomb friction against motion in the positive and the negative direction, N·m or N; (n,).
-    compensated, threshold
-        Fraction of it that the law compensates, and the speed from which on it does so, rad/s or m/s.
     """
 
+    #: h, s.
     step: float
+    #: (1 + h M⁻¹D)⁻¹, where D is the law's damping and the viscous friction that it does not compensate; (n, n).
     decay: Array
+    #: decay h M⁻¹, (n, n).
     gain: Array
+    #: Coulomb friction against motion in the positive and the negative direction, N·m or N; (n,).
     forward: Array
     backward: Array
+    #: Fraction of it that the law compensates, and the speed from which on it does so, rad/s or m/s.
     compensated: float
     threshold: float
 
@@ -68,12 +60,8 @@ class FloatingMotion:
     def run(self, qd: Array, loads: Array) -> tuple[Array, Array]:
         """Displacements and velocities after each step; (steps, n) both.
 
-        Parameters
-        ----------
-        qd
-            Velocity at the beginning, rad/s or m/s; (n,).
-        loads
-            Effort of the pushes on each joint in each step, N·m or N; (steps, n).
+        `qd`: velocity at the beginning, rad/s or m/s; (n,). `loads`: effort of the pushes on each joint in each step,
+        N·m or N; (steps, n).
         """
         speeds = np.zeros_like(loads)
         if not qd.any() and ((-self.backward <= loads) & (loads <= self.forward)).all():

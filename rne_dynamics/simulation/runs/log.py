@@ -255,17 +255,9 @@ def whole(period: float, dt: float) -> int:
 def count(seconds: float, period: float, substeps: int, numbers: int) -> int:
     """How many periods a simulation takes.
 
-    Parameters
-    ----------
-    seconds, period
-        Time to simulate and time between rows of the log, s.
-    substeps, numbers
-        Steps in a period, and numbers in a row of the log.
-
-    Raises
-    ------
-    SimulationError
-        A time that is not finite or negative, or needs more than `MOST_STEPS` or `LARGEST_LOG`.
+    `seconds`, `period`: time to simulate and time between rows of the log, s; `substeps`, `numbers`: steps in a period,
+    and numbers in a row of the log. Raises SimulationError: a time that is not finite or negative, or needs more than
+    `MOST_STEPS` or `LARGEST_LOG`.
     """
     if not (np.isfinite(seconds) and seconds >= 0.0):
         raise SimulationError(f"the time to simulate is {seconds} s; it must be finite and not negative")

@@ -51,33 +51,23 @@ Effort = Callable[[float, Array, Array], ArrayLike]
 
 @dataclass(frozen=True, eq=False)
 class MaximalLog:
-    """Record of a simulation, one row a recorded step.
+    """Record of a simulation, one row a recorded step."""
 
-    Parameters
-    ----------
-    time
-        s; shape (rows,).
-    q, qd
-        Joint coordinates read off the bodies; shapes (rows, nq), (rows, n).
-    kinetic, potential
-        Energies of the bodies as they are (rotors included), J; shape (rows,).
-    position_error, velocity_error
-        Largest violation of any joint: m or rad, and per s; shape (rows,).
-    reactions
-        (force, moment) that each body gets through its joint, at its frame's origin in its axes, N and N·m; shape
-        (rows, bodies, 6).
-    final
-        Poses and twists at the end.
-    """
-
+    #: s; shape (rows,).
     time: Array
+    #: Joint coordinates read off the bodies; shapes (rows, nq), (rows, n).
     q: Array
     qd: Array
+    #: Energies of the bodies as they are (rotors included), J; shape (rows,).
     kinetic: Array
     potential: Array
+    #: Largest violation of any joint: m or rad, and per s; shape (rows,).
     position_error: Array
     velocity_error: Array
+    #: (force, moment) that each body gets through its joint, at its frame's origin in its axes, N and N·m; shape (rows,
+    #: bodies, 6).
     reactions: Array
+    #: Poses and twists at the end.
     final: BodyStates
 
     @property
@@ -109,36 +99,14 @@ def simulate_maximal(
 ) -> MaximalLog:
     """Motion of the free bodies under their joints; no friction, no stops, the base at rest (or floating).
 
-    Parameters
-    ----------
-    robot
-        The model.
-    start
-        Poses and twists of the bodies, used as given; `body_states` makes them from joint coordinates, `consistent`
-        from anything else.
-    seconds, dt
-        Time to simulate and step, s; the last step ends at or just after `seconds`.
-    effort
-        Efforts of the drives, N·m or N: constant (n,), or a function of time, q and qd; none by default.
-    wrenches
-        Constant external loads as for `inverse_dynamics`, one each.
-    stabilization
-        Correction of drift, see above.
-    baumgarte_rate
-        α, 1/s; best around 0.05/dt.
-    record_every
-        Steps between rows of the log.
-    progress
-        Called at every row with the simulated time, s.
-
-    Raises
-    ------
-    ArgumentError
-        Body states of a wrong shape, NaN or infinity.
-    SimulationError
-        An invalid argument, too long a time, or a motion that is not finite any more.
-    SingularInertiaError
-        A joint that moves no inertia; names it.
+    `robot`: the model. `start`: poses and twists of the bodies, used as given; `body_states` makes them from joint
+    coordinates, `consistent` from anything else. `seconds`, `dt`: time to simulate and step, s; the last step ends at
+    or just after `seconds`. `effort`: efforts of the drives, N·m or N: constant (n,), or a function of time, q and qd;
+    none by default. `wrenches`: constant external loads as for `inverse_dynamics`, one each. `stabilization`:
+    correction of drift, see above. `baumgarte_rate`: α, 1/s; best around 0.05/dt. `record_every`: steps between rows of
+    the log. `progress`: called at every row with the simulated time, s. Raises ArgumentError: body states of a wrong
+    shape, NaN or infinity. SimulationError: an invalid argument, too long a time, or a motion that is not finite any
+    more. SingularInertiaError: a joint that moves no inertia; names it.
     """
     if stabilization not in get_args(Stabilization):
         raise SimulationError(

@@ -33,20 +33,13 @@ COAST = 3.0
 
 @dataclass(frozen=True, eq=False)
 class Push:
-    """A force on a link.
+    """A force on a link."""
 
-    Parameters
-    ----------
-    link
-        Its name.
-    force
-        At the origin of the link's frame, in its axes, N; shape (3,).
-    begin, end
-        s, from the beginning of the pushes' times.
-    """
-
+    #: Its name.
     link: str
+    #: At the origin of the link's frame, in its axes, N; shape (3,).
     force: Array
+    #: s, from the beginning of the pushes' times.
     begin: float
     end: float
 
@@ -58,12 +51,8 @@ class Push:
 def parse_push(text: str, robot: RigidRobot) -> Push:
     """A push written as LINK=fx,fy,fz@t..t: N in the link's axes, s.
 
-    Raises
-    ------
-    ArgumentError
-        Another form, values that are not finite, an end that is not after the beginning.
-    ModelError
-        An unknown link.
+    Raises ArgumentError: another form, values that are not finite, an end that is not after the beginning; ModelError:
+    an unknown link.
     """
     found = _FORM.fullmatch(text)
     try:
@@ -125,19 +114,8 @@ def gentle_push(settings: Settings, q: Array, *, friction: bool = True) -> Plann
     while all joints stay within `FASTEST` of their velocity limits and the drives within `STRONGEST` of their effort
     limits. If no push can do it, it is the one with the largest effect.
 
-    Parameters
-    ----------
-    settings
-        Of the node `gravity_compensation`.
-    q
-        Where the arm is, (n,).
-    friction
-        Whether the arm has its joint friction.
-
-    Raises
-    ------
-    ArgumentError
-        No push on any link moves a joint within the limits.
+    `settings`: of the node `gravity_compensation`; `q`: where the arm is, (n,); `friction`: whether the arm has its
+    joint friction. Raises ArgumentError: no push on any link moves a joint within the limits.
     """
     arm = _PushedArm(settings, q, friction=friction)
     best: PlannedPush | None = None

@@ -32,22 +32,11 @@ class ServoDrives:
     model, friction included, as a position loop whose velocity command is kept within the joint's velocity limit; the
     plant limits the effort.
 
-    Parameters
-    ----------
-    robot
-        The simulated robot, its payload included. Of a mechanism all vectors hold its actuated joints.
-    frequency
-        Natural frequency of the critically damped servo, rad/s.
-    command_timeout
-        Age at which velocities and efforts expire, s; None: never. Positions do not expire, as in a drive.
-    hold_on_timeout
-        Whether a joint whose effort has expired is held; otherwise its effort is zero. A joint whose velocity has
-        expired is always held.
-
-    Raises
-    ------
-    ControlError
-        A robot with a floating joint, or a frequency that is not above 0.
+    `robot`: the simulated robot, its payload included. Of a mechanism all vectors hold its actuated joints.
+    `frequency`: natural frequency of the critically damped servo, rad/s. `command_timeout`: age at which velocities and
+    efforts expire, s; None: never. Positions do not expire, as in a drive. `hold_on_timeout`: whether a joint whose
+    effort has expired is held; otherwise its effort is zero. A joint whose velocity has expired is always held. Raises
+    ControlError: a robot with a floating joint, or a frequency that is not above 0.
     """
 
     def __init__(
@@ -80,17 +69,9 @@ class ServoDrives:
     def command(self, t: float, q: Array, position: Array, velocity: Array, effort: Array) -> None:
         """Take a command at time `t`, s, with the arm at `q`, shape (n,).
 
-        Parameters
-        ----------
-        position, velocity, effort
-            rad or m, and its rates; N·m or N; shape (n,) each, NaN where there is none. Of several for one
-            joint the position is used, then the velocity. A joint with none keeps its command; before the first one it
-            is held.
-
-        Raises
-        ------
-        SimulationError
-            An infinite number; no command is changed then.
+        `position`, `velocity`, `effort`: rad or m, and its rates; N·m or N; shape (n,) each, NaN where there is none.
+        Of several for one joint the position is used, then the velocity. A joint with none keeps its command; before
+        the first one it is held. Raises SimulationError: an infinite number; no command is changed then.
         """
         for label, values in (("position", position), ("velocity", velocity), ("effort", effort)):
             if np.isinf(values).any():

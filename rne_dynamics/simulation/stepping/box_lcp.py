@@ -29,14 +29,8 @@ _PATIENCE = 8
 def box_lcp(A: Array, b: Array, lo: Array, hi: Array, r: Array, w: Array, status: NDArray[np.int64]) -> bool:
     """Solve one problem; False where round-off prevented an end of pivoting (r is then found by relaxation).
 
-    Parameters
-    ----------
-    A, b
-        Shapes (n, n), (n,).
-    lo, hi
-        Edges of the box, may be infinite, lo ≤ hi; shape (n,).
-    r, w, status
-        Filled; shape (n,).
+    `A`, `b`: shapes (n, n), (n,). `lo`, `hi`: edges of the box, may be infinite, lo ≤ hi; shape (n,). `r`, `w`,
+    `status`: filled; shape (n,).
     """
     n = b.shape[0]
     for j in range(n):

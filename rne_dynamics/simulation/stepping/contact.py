@@ -160,14 +160,7 @@ def sliding_torque(joints: Array, qd: Array, j: int) -> float:
 def impulses(A: Array, chosen: NDArray[np.int64], target: Array, lo: Array, hi: Array, qd: Array) -> None:
     """Add to qd, in place, the effect of impulses within [lo, hi] that drive the chosen joints to velocity `target`.
 
-    Parameters
-    ----------
-    A
-        M⁻¹; shape (n, n).
-    chosen
-        Numbers of m joints.
-    target, lo, hi
-        Shape (m,).
+    `A`: M⁻¹; shape (n, n). `chosen`: numbers of m joints. `target`, `lo`, `hi`: shape (m,).
     """
     m, n = chosen.shape[0], qd.shape[0]
     b = np.empty(m)
@@ -189,13 +182,9 @@ def impact(plant: PlantArrays, bias: Array, A: Array, q: Array, qd: Array, effor
     The impulses of all touched stops are found together. They project the velocity onto what the stops allow, in the
     metric of the mass matrix, so kinetic energy can only be lost.
 
-    Parameters
-    ----------
-    bias, A
-        Bias torque and M⁻¹ at (q, qd), read only where a stop is touched.
-    graze
-        A joint that leaves its stop so slowly that it would be back within this time (s) is kept there. Otherwise two
-        joints that lean on stops would exchange ever smaller impacts without end.
+    `bias`, `A`: bias torque and M⁻¹ at (q, qd), read only where a stop is touched. `graze`: a joint that leaves its
+    stop so slowly that it would be back within this time (s) is kept there. Otherwise two joints that lean on stops
+    would exchange ever smaller impacts without end.
     """
     n = qd.shape[0]
     touching = np.empty(n, dtype=np.int64)

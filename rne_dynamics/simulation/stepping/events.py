@@ -44,12 +44,9 @@ def step_with_events(
     Which joints are locked is decided at the start of the step and after every event. A joint that breaks loose from
     sticking or from its stop because the others move does so up to one step late.
 
-    Returns
-    -------
-    float
-        What is left of the step for another method, s: 0 as a rule, `dt` where friction or a mode is too stiff,
-        something between where events follow each other without end; −1 where the motion is not determined (no
-        inertia, or loops that do not close). `q_new`, `qd_new` hold the state at that time.
+    Returns what is left of the step for another method, s: 0 as a rule, `dt` where friction or a mode is too stiff,
+    something between where events follow each other without end; −1 where the motion is not determined (no inertia, or
+    loops that do not close). `q_new`, `qd_new` hold the state at that time.
     """
     n, left, piece, base = effort.shape[0], dt, piece_of(q.shape[0], qd.shape[0]), np.empty(BASE)
     bias, M, A = np.empty(n), np.empty((n, n)), np.empty((n, n))

@@ -48,10 +48,7 @@ def implicit_velocities(
     (Moreau's time stepping): at a stop no velocity leads out, and a joint that would pass a stop within the step is
     slowed so that it arrives there at the step's end.
 
-    Parameters
-    ----------
-    M, bias, A
-        As `response` gives them for `implicit` = dt.
+    `M`, `bias`, `A`: as `response` gives them for `implicit` = dt.
     """
     n, joints, positions = qd.shape[0], plant.joints, plant.positions
     momentum = np.empty(n)

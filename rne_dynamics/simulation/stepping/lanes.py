@@ -57,37 +57,27 @@ _NEARBY = 0.05
 
 
 class Block(NamedTuple):
-    """Samples that are stepped together.
+    """Samples that are stepped together."""
 
-    Parameters
-    ----------
-    plants, code
-        Of all samples.
-    first, width, n
-        The first sample, the number of samples, and that of joints.
-    q, qd, joints, given
-        Their states, (width n,); their columns of `Columns.joints`; their rows of `Columns.arm`.
-    rows
-        Memory; shape (rows, width n).
-    refused, lanes
-        Set where machine code is not valid; ACTIVE, LEFT or OVER; shape (width,).
-    rate
-        Decay rate of viscous friction at Q_RATED, 1/s; infinite where there is none yet, 0 without such friction, below
-        0 for the semi-implicit method; shape (width,).
-    """
-
+    #: Of all samples.
     plants: PlantRows
     code: OwnCode
+    #: The first sample, the number of samples, and that of joints.
     first: int
     width: int
     n: int
+    #: Their states, (width n,); their columns of `Columns.joints`; their rows of `Columns.arm`.
     q: Array
     qd: Array
     joints: Array
     given: Array
+    #: Memory; shape (rows, width n).
     rows: Array
+    #: Set where machine code is not valid; ACTIVE, LEFT or OVER; shape (width,).
     refused: NDArray[np.uint8]
     lanes: NDArray[np.int64]
+    #: Decay rate of viscous friction at Q_RATED, 1/s; infinite where there is none yet, 0 without such friction, below
+    #: 0 for the semi-implicit method; shape (width,).
     rate: Array
 
 

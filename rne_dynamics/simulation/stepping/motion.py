@@ -27,24 +27,16 @@ from rne_dynamics.straight_line.status import REFUSED
 
 
 class Piece(NamedTuple):
-    """A smooth piece of a step: each joint slides one way under constant Coulomb torque, is locked, or is free.
+    """A smooth piece of a step: each joint slides one way under constant Coulomb torque, is locked, or is free."""
 
-    Parameters
-    ----------
-    q, qd
-        State at its start; shapes (nq,), (n,).
-    locked
-        Joints held by friction or in a stop; shape (n,).
-    direction
-        In which the others slide: +1, −1, or 0 without a direction; shape (n,).
-    drive
-        Efforts and Coulomb friction, constant in the piece; shape (n,).
-    """
-
+    #: State at its start; shapes (nq,), (n,).
     q: Array
     qd: Array
+    #: Joints held by friction or in a stop; shape (n,).
     locked: NDArray[np.bool_]
+    #: In which the others slide: +1, −1, or 0 without a direction; shape (n,).
     direction: Array
+    #: Efforts and Coulomb friction, constant in the piece; shape (n,).
     drive: Array
 
 

@@ -56,39 +56,19 @@ def step(
 ) -> State:
     """The state `dt` later, with effort and wrenches held.
 
-    Parameters
-    ----------
-    plant
-        The arm.
-    state
-        The present state.
-    effort
-        Commanded to the motors, N·m or N, shape (n,); cut at the limits where the plant limits efforts.
-    dt
-        s, above 0.
-    method
-        ``"rk4"``, the default for rigid robots: fourth order, reversals and stops located within the step; where
-        viscous friction is too stiff for it (decay rate times `dt` above 2) the step is taken as ``"semi_implicit"``
-        does.
-        ``"gauss"``, the default for arms with flexible links, and only for these: Gauss–Legendre collocation, the same
-        but stable for any friction, frequency and damping; it does not damp modes. Links too stiff for ``"rk4"``
-        (frequency times `dt` above 2) are stepped by it as well.
-        ``"semi_implicit"``: first order, one evaluation, stable for any friction and frequency. Every step divides the
-        amplitude of a mode of frequency ω by √(1 + (ω `dt`)²). For small ω `dt` this equals a damping ratio of
-        ω `dt` / 2: at 1 kHz 0.03 for 10 Hz, 0.3 for 100 Hz.
-    wrenches
-        Link name to (force, moment), shape (6,), at the link frame's origin in link axes; N, N·m.
-
-    Raises
-    ------
-    SimulationError
-        A wrong effort, step or method; a state that is not finite any more (names the joint and the time); implicit
-        equations of flexible links that do not converge however short the step (names the time); a flexible link
-        deflected by more than its length (names link and time).
-    SingularInertiaError
-        A joint that moves no inertia; names it.
-    ModelError
-        An unknown link in `wrenches`.
+    `plant`: the arm. `state`: the present state. `effort`: commanded to the motors, N·m or N, shape (n,); cut at the
+    limits where the plant limits efforts. `dt`: s, above 0. `method`: ``"rk4"``, the default for rigid robots: fourth
+    order, reversals and stops located within the step; where viscous friction is too stiff for it (decay rate times
+    `dt` above 2) the step is taken as ``"semi_implicit"`` does. ``"gauss"``, the default for arms with flexible links,
+    and only for these: Gauss–Legendre collocation, the same but stable for any friction, frequency and damping; it does
+    not damp modes. Links too stiff for ``"rk4"`` (frequency times `dt` above 2) are stepped by it as well.
+    ``"semi_implicit"``: first order, one evaluation, stable for any friction and frequency. Every step divides the
+    amplitude of a mode of frequency ω by √(1 + (ω `dt`)²). For small ω `dt` this equals a damping ratio of ω `dt` / 2:
+    at 1 kHz 0.03 for 10 Hz, 0.3 for 100 Hz. `wrenches`: link name to (force, moment), shape (6,), at the link frame's
+    origin in link axes; N, N·m. Raises SimulationError: a wrong effort, step or method; a state that is not finite any
+    more (names the joint and the time); implicit equations of flexible links that do not converge however short the
+    step (names the time); a flexible link deflected by more than its length (names link and time).
+    SingularInertiaError: a joint that moves no inertia; names it. ModelError: an unknown link in `wrenches`.
 
     Notes
     -----

@@ -159,23 +159,9 @@ def tree_step_kernel(
 ) -> int:  # fmt: skip
     """The state `dt` later.
 
-    Parameters
-    ----------
-    plant
-        With rows for all joints of the tree.
-    tree
-        Its constraints.
-    q, v, effort
-        All joints of the tree, shape (tree n,); the loops closed.
-    implicit
-        Whether the step is Moreau's in any case.
-    q_new, v_new
-        Filled, shape (tree n,).
-
-    Returns
-    -------
-    int
-        DETERMINED, or the number of a joint that moves no inertia.
+    `plant`: with rows for all joints of the tree. `tree`: its constraints. `q`, `v`, `effort`: all joints of the tree,
+    shape (tree n,); the loops closed. `implicit`: whether the step is Moreau's in any case. `q_new`, `v_new`: filled,
+    shape (tree n,). Returns DETERMINED, or the number of a joint that moves no inertia.
     """
     n, joints, extra = q.shape[0], plant.joints, tree.memory.extra
     direction, drive = v.copy(), effort.copy()
@@ -218,21 +204,10 @@ def tree_step(
 ) -> State:
     """The state of a mechanism `dt` later; arguments as of `stepping.unchecked_step`.
 
-    Parameters
-    ----------
-    implicit
-        Whether the step is to be Moreau's, of first order.
-    joints
-        `ArmPlant.joints`, or rows in their place.
-
-    Raises
-    ------
-    SimulationError
-        A motion that is not finite any more or too fast for the loops to be followed (names the joint and the time).
-    SingularInertiaError
-        A freedom that moves no inertia (names a joint that it moves).
-    ArgumentError
-        A state without `State.tree_qd` whose velocities the loops do not allow.
+    `implicit`: whether the step is to be Moreau's, of first order; `joints`: `ArmPlant.joints`, or rows in their place.
+    Raises SimulationError: a motion that is not finite any more or too fast for the loops to be followed (names the
+    joint and the time); SingularInertiaError: a freedom that moves no inertia (names a joint that it moves);
+    ArgumentError: a state without `State.tree_qd` whose velocities the loops do not allow.
     """
     mechanism = plant.coordinates.mechanism
     assert mechanism is not None
