@@ -10,7 +10,7 @@ EXECUTABLES = (
     "computed_torque_controller", "gravity_compensation", "effort_gate", "simulator", "move", "viewer", "recorder",
 )
 if executable(EXECUTABLES, __name__):
-    end_when_interrupted()  # until `stop_signal` takes over
+    end_when_interrupted()  # until `StopSignal` takes over
 
 # llvmlite is missing: nodes log it instead, once, in `process.run`
 warnings.filterwarnings("ignore", message=".*the dynamics kernels run as plain Python", category=RuntimeWarning)

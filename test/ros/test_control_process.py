@@ -151,10 +151,10 @@ def test_killing_the_loop_ends_the_node_with_a_message(held):
 
 #: What is broken, from when on, and what has to happen for it to be met.
 BROKEN = {
-    "a cycle": ("loop_cycle.LoopCycle", "on_state", None),
-    "the law": ("control_loop.Supervisor", "effort", None),
-    "the law and the stop without states": ("control_loop.Supervisor", "effort tick", None),
-    "a command": ("control_loop.Supervisor", "hand_guide", (SetBool, "hand_guide", SetBool.Request(data=True))),
+    "a cycle": ("loop.cycle.LoopCycle", "on_state", None),
+    "the law": ("loop.control_loop.Supervisor", "effort", None),
+    "the law and the stop without states": ("loop.control_loop.Supervisor", "effort tick", None),
+    "a command": ("loop.control_loop.Supervisor", "hand_guide", (SetBool, "hand_guide", SetBool.Request(data=True))),
     "a service": ("effort_node.EffortNode", "_on_stop", (Trigger, "stop", Trigger.Request())),
     "a parameter": ("effort_node.EffortNode", "_changed", "gains.joint1.p"),
     "what is reported": ("effort_node.EffortNode", "_report", None),
@@ -164,10 +164,12 @@ BROKEN = {
 
 def breaking(where: str, names: str, when: Path) -> str:
     """A program that runs the controller, some of whose methods divide by zero once a file exists."""
-    module, kind = where.split(".")
+    module, _, kind = where.rpartition(".")
     return f"""
 from pathlib import Path
-from rne_dynamics.ros import {module}, computed_torque_controller
+from importlib import import_module
+from rne_dynamics.ros import computed_torque_controller
+kind = import_module("rne_dynamics.ros.{module}").{kind}
 when = Path({str(when)!r})
 
 def broken(method):
@@ -178,7 +180,7 @@ def broken(method):
     return wrapped
 
 for name in {names.split()!r}:
-    setattr({module}.{kind}, name, broken(getattr({module}.{kind}, name)))
+    setattr(kind, name, broken(getattr(kind, name)))
 if __name__ == "__main__":
     raise SystemExit(computed_torque_controller.main())
 """

@@ -127,7 +127,7 @@ class BaseFilter:
             self._refuse_jump(R, self._R, dt)
         dw = np.zeros(3)
         if begun and self.sensor.frequency > 0.0:
-            faded = -math.expm1(-2.0 * math.pi * self.sensor.frequency * dt)  # as `velocity_estimate`, of vectors
+            faded = -math.expm1(-2.0 * math.pi * self.sensor.frequency * dt)  # as in `state_motion`, of vectors
             dw = self._dw + faded * ((w - self._w) / dt - self._dw)
             size = float(np.linalg.norm(dw))
             if not size <= LARGEST_ANGULAR_ACCELERATION:

@@ -49,7 +49,7 @@ def check_state(
 ) -> int:
     """One state: GOOD or NEW_BASE, remembered, with q unwrapped and qd filled in; or why it is refused.
 
-    The first three are the filter's memory, see `state_memory`; `sequence` is -1 where it is not known, the others as
+    The first three are the filter's memory, see `state_limits`; `sequence` is -1 where it is not known, the others as
     for `StateFilter.accept`.
     """
     if q.shape[0] != table.shape[1] or qd.shape[0] != table.shape[1]:

@@ -25,14 +25,14 @@ position off by turns               of a continuous joint: unwrapped
 position frozen in motion           refused once, "frozen"; dead reckoning until `restart`; see `state_motion`
 velocity beyond 5 · its limit       refused, "too fast"; three in a row: estimated from then on until `restart`
 velocity against the positions      estimated from then on until `restart`; see `state_motion`
-velocity missing                    estimated, see `velocity_estimate`
+velocity missing                    estimated, see `state_motion`
 publication number that does not    refused, "out of order"; the fifth of a sequence of its own is a new sender, if the
 follow                              one before began less than 1 s ago, and the first after 1 s without that one
 two senders of these joints         refused, "two senders": only the other's where one was alone for a second, both
                                     otherwise. Then one must be alone for 5 s, also across a `reset`
 ==================================  ==================================================================================
 
-Two senders are distinguished by the middleware's publication sequence number, see `state_senders`. Where the middleware
+Two senders are distinguished by the middleware's publication sequence number, see `state_time`. Where the middleware
 has none, two senders who agree pass, and one that says another place than the other is refused for its jumps.
 
 dt is the step of the stamps; where there are none, or they are a new time, that of the arrivals, with 10 ms for their

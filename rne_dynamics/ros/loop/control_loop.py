@@ -1,7 +1,7 @@
 """The control loop of a controller: the commands that it takes from the controller's own node.
 
-The loop runs in a process of its own (`loop_process`). Its only inputs from other nodes are the joint states, setpoints
-and, where there are such topics, whether the drives act and how the base moves (`loop_cycle`). Everything else comes
+The loop runs in a process of its own (`process`). Its only inputs from other nodes are the joint states, setpoints
+and, where there are such topics, whether the drives act and how the base moves (`cycle`). Everything else comes
 from the controller's own node in the other process, checked, one command at a time.
 """
 

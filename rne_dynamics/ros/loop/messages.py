@@ -1,4 +1,4 @@
-"""Messages between the two processes of a controller; see `control_loop` and `loop_process`."""
+"""Messages between the two processes of a controller; see `control_loop` and `process`."""
 
 from __future__ import annotations
 

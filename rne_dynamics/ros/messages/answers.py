@@ -191,7 +191,7 @@ class Answers:
 
 
 class Followers:
-    """Controllers and gates in simulated time, by their acknowledgements; see `clock_seen`.
+    """Controllers and gates in simulated time, by their acknowledgements; see `ClockSeen`.
 
     A follower counts as soon as DDS has matched it, so it is waited for from its first joint state on, also without an
     effort: a controller that is inactive, refuses a state or has released the arm acknowledges that state too.

@@ -1,6 +1,6 @@
 """Reader of serialised setpoints: sensor_msgs/JointState, and trajectory_msgs/JointTrajectory of one point.
 
-As in `state_reader`, a message is first read by rclpy. If its bytes, read directly, give the same, later messages that
+As in `joint_states`, a message is first read by rclpy. If its bytes, read directly, give the same, later messages that
 differ only in stamp and numbers are copied from known offsets into arrays that are made once.
 """
 

@@ -1,6 +1,6 @@
 """Wait for messages of a few topics, and take them, without the cost of an executor for each message.
 
-Where the installed rclpy lacks what that takes (see `private_parts`), an executor does both, through rclpy's
+Where the installed rclpy lacks what that takes (see `node/private_parts.py`), an executor does both, through rclpy's
 documented interface alone: it serves nothing but these topics.
 """
 
