@@ -155,7 +155,7 @@ BROKEN = {
     "the law": ("loop.control_loop.Supervisor", "effort", None),
     "the law and the stop without states": ("loop.control_loop.Supervisor", "effort tick", None),
     "a command": ("loop.control_loop.Supervisor", "hand_guide", (SetBool, "hand_guide", SetBool.Request(data=True))),
-    "a service": ("effort_node.EffortNode", "_on_stop", (Trigger, "stop", Trigger.Request())),
+    "a service": ("loop.process.LoopProcess", "call", (Trigger, "stop", Trigger.Request())),
     "a parameter": ("effort_node.EffortNode", "_changed", "gains.joint1.p"),
     "what is reported": ("effort_node.EffortNode", "_report", None),
     "the stop": ("effort_node.EffortNode", "end", signal.SIGINT),
@@ -230,7 +230,7 @@ def _ask_for_change(peer, name: str) -> None:
 
 @pytest.mark.parametrize(("where", "name", "said"), [
     ("effort_node.EffortNode", "build", "cannot configure"),
-    ("control_loop.ControlLoop", "build", "build"),
+    ("loop.control_loop.ControlLoop", "build", "build"),
     ("effort_node.EffortNode", "begin", "cannot activate"),
 ])
 def test_an_error_of_ours_at_the_start_is_logged(start, tmp_path, where, name, said):
