@@ -182,12 +182,13 @@ sys.setprofile(look)
 sys.exit(main())
 """
 INSTANTS = (  # in the order in which they come; the motion is sent in `_send`
-    ("cli/send", "configure"), ("ros/running_nodes", "__init__"), ("ros/running_nodes", "look"),
-    ("ros/running_model", "read_model"), ("control/motion/goal_words", "parse_goal"), ("ros/running_nodes", "__exit__"),
-    ("ros/send", "send"), ("ros/process", "run"), ("ros/stop_signal", "end_with_parent"), ("ros/send", "__init__"),
-    ("ros/move", "build"), ("ros/process", "settle"), ("ros/move", "begin"), ("ros/move", "_on_state"),
-    ("ros/move", "_send"), ("ros/move", "_judge"), ("ros/move", "_finish"), ("ros/process", "serve_last_requests"),
-    ("ros/stop_signal", "__exit__"), ("cli/interrupt", "ended"),
+    ("cli/send", "configure"), ("ros/sessions/running_nodes", "__init__"), ("ros/sessions/running_nodes", "look"),
+    ("ros/sessions/running_nodes", "read_model"), ("control/motion/goal_words", "parse_goal"),
+    ("ros/sessions/running_nodes", "__exit__"), ("ros/sessions/send", "send"), ("ros/node/process", "run"),
+    ("ros/node/process", "end_with_parent"), ("ros/move", "__init__"), ("ros/move", "build"),
+    ("ros/node/process", "settle"), ("ros/move", "begin"), ("ros/move", "_on_state"), ("ros/move", "_send"),
+    ("ros/move", "_judge"), ("ros/move", "_finish"), ("ros/node/process", "serve_last_requests"),
+    ("ros/node/process", "__exit__"), ("cli/interrupt", "ended"),
 )  # fmt: skip
 
 
