@@ -220,8 +220,8 @@ def test_an_arm_is_recorded_whole_and_goes_on_without_its_recorder(start, tmp_pa
     for name in ("first", "second"):
         path = tmp_path / f"{name}.mcap"
         recorder = start("recorder", output=str(path), flush_period=0.05)
-        # two nodes publish; either may be discovered first
-        for topic in ("/joint_states (", "torque/feedback ("):
+        # topics are discovered in any order, on a busy computer one long after the other
+        for topic in ("/joint_states (", "/commands (", "/reference (", *(f"torque/{term} (" for term in TERMS)):
             wait_until(lambda r=recorder, t=topic: t in r.output(), START, topic, [*processes, recorder])
         wait_until(lambda p=path: p.stat().st_size > 100_000, PATIENCE, "data", [*processes, recorder])
         if name == "first":
