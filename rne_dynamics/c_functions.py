@@ -119,11 +119,11 @@ def c_function(
 
 def _reason(robot: Robot) -> str:
     """Why there is no machine code, and what to do."""
-    from rne_dynamics.straight_line.machine_code import processor
+    from rne_dynamics.compiling.native import processor
 
     if processor() is None:
         return (
-            "this computer makes none. It needs Linux on x86-64 with AVX2 or on aarch64, and llvmlite "
+            "this computer makes none. It needs Linux on x86-64 or aarch64, and llvmlite "
             f"({install('llvmlite', 'python3-llvmlite')}); otherwise call the function of Python"
         )
     if robot.loops:

@@ -39,6 +39,8 @@ class Processor:
     name: str
     features: str
     width: int
+    #: Whether it rounds a product and a sum once, in one instruction.
+    fused: bool = True
 
 
 @cache
@@ -50,12 +52,11 @@ def processor() -> Processor | None:
     machine = platform.machine().lower()
     if machine in ("x86_64", "amd64"):
         wide = all(has.get(name) for name in ("avx512f", "avx512dq", "avx512vl"))
-        width = 8 if wide else 4 if has.get("avx2") else 2
-    elif machine in ("aarch64", "arm64"):
-        width = 2
-    else:
-        return None
-    return Processor(llvm.get_host_cpu_name(), has.flatten(), width)
+        fused = bool(has.get("avx2") and has.get("fma"))
+        return Processor(llvm.get_host_cpu_name(), has.flatten(), 8 if wide else 4 if fused else 2, fused)
+    if machine in ("aarch64", "arm64"):
+        return Processor(llvm.get_host_cpu_name(), has.flatten(), 2)
+    return None
 
 
 @cache

@@ -9,13 +9,12 @@ from typing import Any
 
 import numpy as np
 
-from rne_dynamics.compiling.native import Processor, c_function
+from rne_dynamics.compiling.native import Processor, c_function, processor
 from rne_dynamics.straight_line.batch_ir import module_text
 from rne_dynamics.straight_line.machine_code import (
     Form,
     is_right,
     machine_code,
-    processor,
     warn_of_wrong_code,
 )
 from rne_dynamics.straight_line.recipe import Recipe
@@ -23,10 +22,9 @@ from rne_dynamics.straight_line.strips import WIDE
 from rne_dynamics.straight_line.trace import Program
 
 
-def _text(program: Program, recipe: Recipe, width: int) -> str:
-    target = processor()
-    amd = target is not None and target.name.startswith("znver")
-    return module_text(program, width, recipe.iteration, reads_strips=amd and 8 * sum(recipe.widths) >= WIDE)
+def _text(program: Program, recipe: Recipe, target: Processor) -> str:
+    amd = target.name.startswith("znver")
+    return module_text(program, target, recipe.iteration, reads_strips=amd and 8 * sum(recipe.widths) >= WIDE)
 
 
 BATCH = Form("batch", _text, ("run",))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import accumulate
 
+from rne_dynamics.compiling.native import Processor
 from rne_dynamics.straight_line.batch_repetition import repeated_block
 from rne_dynamics.straight_line.lines import Lines
 from rne_dynamics.straight_line.node_writer import NodeWriter
@@ -15,14 +16,16 @@ from rne_dynamics.straight_line.trace import Program
 from rne_dynamics.straight_line.transpose import load_columns, store_columns
 
 
-def module_text(program: Program, width: int, iteration: Iteration | None = None, *, reads_strips: bool = False) -> str:
+def module_text(
+    program: Program, target: Processor, iteration: Iteration | None = None, *, reads_strips: bool = False
+) -> str:
     """The module; `batch_code` describes its function `run`. With `reads_strips` it reads memory as `strips` says."""
-    widths, ahead = program.widths, not reads_strips
+    widths, width, ahead = program.widths, target.width, not reads_strips
     if iteration is None or program.step is None:
-        blocks = [_block(program, width, "block", ahead)]
+        blocks = [_block(program, target, "block", ahead)]
     else:
         widths = widths[1:]
-        blocks = [_block(program.step, width, "step", ahead), _block(program, width, "answer", ahead)]
+        blocks = [_block(program.step, target, "step", ahead), _block(program, target, "answer", ahead)]
         blocks.append(repeated_block(iteration, len(widths), width))
     if reads_strips:
         blocks.append(reading_text([8 * columns for columns in (*widths, len(program.results))]))
@@ -30,9 +33,9 @@ def module_text(program: Program, width: int, iteration: Iteration | None = None
     return "\n".join((*blocks, loop, _declarations(width)))
 
 
-def _block(program: Program, width: int, name: str, ahead: bool) -> str:
+def _block(program: Program, target: Processor, name: str, ahead: bool) -> str:
     """A function for one block of rows, which prefetches the next one if `ahead`."""
-    writer = _BlockWriter(program, width, ahead)
+    writer = _BlockWriter(program, target, ahead)
     writer.write()
     parameters = ", ".join([*(f"ptr noalias %a{k}" for k in range(len(program.widths))), "ptr noalias %out"])
     head = f"define internal void @{name}({parameters}, ptr noalias %refused) noinline nounwind {{"
@@ -42,8 +45,8 @@ def _block(program: Program, width: int, name: str, ahead: bool) -> str:
 class _BlockWriter(NodeWriter):
     """Writes nodes in order; inputs are loaded at their first use."""
 
-    def __init__(self, program: Program, width: int, ahead: bool) -> None:
-        super().__init__(program, Lines(width))
+    def __init__(self, program: Program, target: Processor, ahead: bool) -> None:
+        super().__init__(program, Lines(target.width, fused=target.fused))
         self._ahead = ahead
         self._inputs: dict[int, str] = {}
         self._sin_cos: dict[int, tuple[str, str]] = {}
@@ -74,7 +77,7 @@ class _BlockWriter(NodeWriter):
         start = (place - first) // self.lines.width * self.lines.width
         for j, vector in enumerate(load_columns(self.lines, f"%a{k}", columns, start, self._ahead)):
             self._inputs[first + start + j] = vector
-            self._finite = self.lines.intrinsic("fma", vector, self.lines.splat(0.0), self._finite)
+            self._finite = self.lines.multiply_add(vector, self.lines.splat(0.0), self._finite)
         return self._inputs[place]
 
     def sin_cos(self, x: int) -> tuple[str, str]:
@@ -98,7 +101,7 @@ class _BlockWriter(NodeWriter):
 
 def _declarations(width: int) -> str:
     vector = f"<{width} x double>"
-    one = [f"declare {vector} @llvm.{name}.v{width}f64({vector})" for name in ("fabs", "sqrt")]
+    one = [f"declare {vector} @llvm.{name}.v{width}f64({vector})" for name in ("fabs", "sqrt", "sin", "cos")]
     return "\n".join(
         (
             *one,

@@ -5,19 +5,20 @@ The first stage is scalar; the last one computes as many columns at once as a re
 
 from __future__ import annotations
 
+from rne_dynamics.compiling.native import Processor
 from rne_dynamics.straight_line.lines import Lines
 from rne_dynamics.straight_line.node_writer import NodeWriter
 from rne_dynamics.straight_line.state_ir import function_text, state_declarations
 from rne_dynamics.straight_line.trace import Program
 
 
-def columns_text(program: Program, width: int) -> str:
+def columns_text(program: Program, target: Processor) -> str:
     """As `state_text` for a program with a last stage for columns."""
     assert program.column is not None
     n = program.column.widths[1]
-    columns = min(width, 1 << (n.bit_length() - 1))
+    columns = min(target.width, 1 << (n.bit_length() - 1))
     parts = (
-        function_text(program, width, "internal i32 @terms", "noinline"),
+        function_text(program, target, "internal i32 @terms", "noinline"),
         _block(program.column, columns),
         _state(program, n, columns),
     )

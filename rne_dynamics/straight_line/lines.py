@@ -9,15 +9,15 @@ from collections.abc import Sequence
 class Lines:
     """The lines of one function, in which every value is a vector of `width` doubles, or a double for width 1."""
 
-    def __init__(self, width: int, text: list[str] | None = None) -> None:
-        self.width = width
+    def __init__(self, width: int, text: list[str] | None = None, *, fused: bool = True) -> None:
+        self.width, self.fused = width, fused
         self.vector, self.integers, self.mask = (self._type(kind) for kind in ("double", "i64", "i1"))
         self._suffix = "f64" if width == 1 else f"v{width}f64"
         self.text: list[str] = [] if text is None else text
 
     def of_width(self, width: int) -> Lines:
         """The same function's lines, for values of another width."""
-        return Lines(width, self.text)
+        return Lines(width, self.text, fused=self.fused)
 
     def _type(self, kind: str) -> str:
         return kind if self.width == 1 else f"<{self.width} x {kind}>"
@@ -64,6 +64,12 @@ class Lines:
         """`llvm.<name>` of vectors, e.g. fma, sqrt, fabs."""
         arguments = ", ".join(f"{self.vector} {x}" for x in operands)
         return self.let(f"call {self.vector} @llvm.{name}.{self._suffix}({arguments})")
+
+    def multiply_add(self, a: str, b: str, c: str) -> str:
+        """a b + c, rounded once where the processor does so."""
+        if self.fused:
+            return self.intrinsic("fma", a, b, c)
+        return self.exact("fadd", self.exact("fmul", a, b), c)
 
     def bits(self, x: str) -> str:
         """A vector of doubles as integers."""

@@ -15,7 +15,7 @@ import numpy as np
 
 from rne_dynamics.compiling import native, store
 from rne_dynamics.compiling.fingerprint import fingerprint
-from rne_dynamics.compiling.native import Processor, load, object_code
+from rne_dynamics.compiling.native import Processor, load, object_code, processor
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.straight_line.graph import LARGEST, Graph, TooLargeError
 from rne_dynamics.straight_line.recipe import Recipe
@@ -35,8 +35,8 @@ class Form:
 
     #: Part of the key.
     name: str
-    #: LLVM assembly of a program for a number of doubles per register.
-    text: Callable[[Program, Recipe, int], str]
+    #: LLVM assembly of a program for a processor.
+    text: Callable[[Program, Recipe, Processor], str]
     #: What it defines.
     symbols: tuple[str, ...]
     #: Number of operations of a program, with those that no result needs, for which it is not made.
@@ -54,19 +54,6 @@ class Loaded:
     expected: Array
     #: What the memory belongs to.
     keep: Any
-
-
-@cache
-def processor() -> Processor | None:
-    """The processor of this computer; `None` without LLVM, without fused multiply-add, or on an unknown system.
-
-    Sines and cosines need products and sums in one rounding (`sin_cos`).
-    """
-    target = native.processor()
-    if target is None:
-        return None
-    has = set(target.features.split(","))
-    return target if "+neon" in has or {"+fma", "+avx2"} <= has else None
 
 
 def machine_code(recipe: Recipe, form: Form, *, quick: bool = False) -> Loaded | None:
@@ -105,7 +92,7 @@ def _compiled(recipe: Recipe, form: Form, target: Processor, name: str, largest:
     if not program.regular:
         return b"", name
     sample = np.concatenate(recipe.sample)
-    code = object_code(form.text(program, recipe, target.width), target, optimised=False)
+    code = object_code(form.text(program, recipe, target), target, optimised=False)
     return sample.tobytes() + program.answer().tobytes() + code, name
 
 

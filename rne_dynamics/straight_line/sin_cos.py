@@ -34,7 +34,12 @@ COS = (
 
 
 def sin_cos(lines: Lines, x: str) -> tuple[str, str]:
-    """Write sine and cosine of x; NaN if x is not finite, invalid beyond `LARGEST_ANGLE`."""
+    """Write sine and cosine of x; NaN if x is not finite, invalid beyond `LARGEST_ANGLE`.
+
+    They are those of the C library on processors without fused instructions, where the reduction is not exact.
+    """
+    if not lines.fused:
+        return lines.intrinsic("sin", x), lines.intrinsic("cos", x)
     rounder = lines.splat(_ROUNDER)
     shifted = lines.intrinsic("fma", x, lines.splat(TWO_OVER_PI), rounder)
     n = lines.exact("fsub", shifted, rounder)

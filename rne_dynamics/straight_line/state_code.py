@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from rne_dynamics.compiling.addresses import call
 from rne_dynamics.compiling.filling import filling
 from rne_dynamics.compiling.jit import kernel, threaded_kernel
-from rne_dynamics.compiling.native import c_function
+from rne_dynamics.compiling.native import Processor, c_function
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.straight_line.columns_ir import columns_text
 from rne_dynamics.straight_line.graph import LARGEST
@@ -73,10 +73,10 @@ def _rows(
         refused[b] = call(address, (*(x[b] for x in inputs), *constant, out[b])) != VALID
 
 
-def _text(program: Program, recipe: Recipe, width: int) -> str:
+def _text(program: Program, recipe: Recipe, target: Processor) -> str:
     if recipe.iteration is not None:
-        return iterated_text(program, recipe.iteration, width)
-    return (state_text if program.column is None else columns_text)(program, width)
+        return iterated_text(program, recipe.iteration, target)
+    return (state_text if program.column is None else columns_text)(program, target)
 
 
 #: Twice the operations of other forms still take half of the time of the general kernels: derivatives of humanoids.

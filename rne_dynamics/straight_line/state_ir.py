@@ -9,6 +9,7 @@ from collections import defaultdict
 from collections.abc import Sequence
 from itertools import accumulate
 
+from rne_dynamics.compiling.native import Processor
 from rne_dynamics.straight_line.lines import Lines
 from rne_dynamics.straight_line.node_writer import NodeWriter
 from rne_dynamics.straight_line.recipe import Iteration
@@ -23,39 +24,39 @@ _ANGLES = 4
 _BLOCK = 500
 
 
-def state_text(program: Program, width: int) -> str:
+def state_text(program: Program, target: Processor) -> str:
     """The function ``i32 state(a0, …, out)`` of pointers to doubles, and the declarations it needs.
 
-    `width` is the number of doubles in a register. It writes `out` to the end whatever it returns.
+    It writes `out` to the end whatever it returns.
     """
-    return "\n".join((function_text(program, width, "i32 @state"), *state_declarations()))
+    return "\n".join((function_text(program, target, "i32 @state"), *state_declarations()))
 
 
-def iterated_text(program: Program, iteration: Iteration, width: int) -> str:
+def iterated_text(program: Program, iteration: Iteration, target: Processor) -> str:
     """As `state_text` for a program with a step: this is repeated until it changes nothing.
 
     States that are refused leave `out` as it is.
     """
     assert program.step is not None
     parts = (
-        function_text(program.step, width, "internal i32 @step", "noinline"),
-        function_text(program, width, "internal i32 @answer", "noinline"),
+        function_text(program.step, target, "internal i32 @step", "noinline"),
+        function_text(program, target, "internal i32 @answer", "noinline"),
     )
     return "\n".join((*parts, repetition(iteration, len(program.widths) - 1, REFUSED), *state_declarations()))
 
 
-def function_text(program: Program, width: int, head: str, attributes: str = "") -> str:
+def function_text(program: Program, target: Processor, head: str, attributes: str = "") -> str:
     """A function of a program's arguments and `out` that returns its status."""
-    writer = _StateWriter(program, min(width, _ANGLES))
+    writer = _StateWriter(program, target)
     writer.write()
     arguments = "".join(f"ptr noalias readonly %a{k}, " for k in range(len(program.widths)))
     return "\n".join((f"define {head}({arguments}ptr noalias %out) {attributes} nounwind {{", *writer.lines.text, "}"))
 
 
 class _StateWriter(NodeWriter):
-    def __init__(self, program: Program, angles: int) -> None:
-        super().__init__(program, Lines(1))
-        self._angles = angles
+    def __init__(self, program: Program, target: Processor) -> None:
+        super().__init__(program, Lines(1, fused=target.fused))
+        self._angles = min(target.width, _ANGLES)
         self._inputs: dict[int, str] = {}
         self._sin_cos: dict[int, tuple[str, str]] = {}
         self._wrong: list[str] = []
@@ -175,7 +176,7 @@ class _StateWriter(NodeWriter):
                 lines = self.lines.of_width(width)
                 pointer = lines.let(f"getelementptr double, ptr %a{k}, i64 {start}")
                 vector = lines.let(f"load {lines.vector}, ptr {pointer}, align 8")
-                sums[width] = lines.intrinsic("fma", vector, lines.splat(0.0), sums.get(width, lines.splat(0.0)))
+                sums[width] = lines.multiply_add(vector, lines.splat(0.0), sums.get(width, lines.splat(0.0)))
                 start += width
         found = "false"
         for width, total in sums.items():
@@ -190,7 +191,7 @@ def state_declarations() -> list[str]:
     found = []
     for width in (1, 2, 4):
         kind, suffix = ("double", "f64") if width == 1 else (f"<{width} x double>", f"v{width}f64")
-        found += [f"declare {kind} @llvm.{name}.{suffix}({kind})" for name in ("fabs", "sqrt")]
+        found += [f"declare {kind} @llvm.{name}.{suffix}({kind})" for name in ("fabs", "sqrt", "sin", "cos")]
         found.append(f"declare {kind} @llvm.copysign.{suffix}({kind}, {kind})")
         found.append(f"declare {kind} @llvm.fma.{suffix}({kind}, {kind}, {kind})")
     return found

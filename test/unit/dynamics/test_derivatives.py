@@ -12,13 +12,13 @@ from support.robots import CASES, robot
 from support.wheel import wheel_urdf
 
 import rne_dynamics as rne
+from rne_dynamics.compiling.native import processor
 from rne_dynamics.description.share import share_file
 from rne_dynamics.dynamics.derivatives.forward_derivatives import FORWARD_DYNAMICS_DERIVATIVES
 from rne_dynamics.errors import ArgumentError, SingularInertiaError
 from rne_dynamics.model.assembly import assemble
 from rne_dynamics.model.inertia import Inertia
 from rne_dynamics.model.tree import JointKind, KinematicTree, TreeJoint, TreeLink
-from rne_dynamics.straight_line.machine_code import processor
 
 SMALL = (
     *(chain(3, rotor=0.4), gripper(), slider(), floating_arm(), docked_vehicle()),

@@ -10,6 +10,7 @@ from support.errors import relative_error
 import rne_dynamics as rne
 from rne_dynamics import offers
 from rne_dynamics.compiling.jit import kernel
+from rne_dynamics.compiling.native import processor
 from rne_dynamics.dynamics import quantities
 from rne_dynamics.dynamics.composite.mass_matrix import mass_matrix_kernel
 from rne_dynamics.dynamics.declared.arm import Arm, arm_of
@@ -17,7 +18,6 @@ from rne_dynamics.dynamics.declared.forms import N
 from rne_dynamics.dynamics.declared.quantity import Quantity
 from rne_dynamics.dynamics.quantities import QUANTITIES, batched
 from rne_dynamics.errors import ArgumentError
-from rne_dynamics.straight_line.machine_code import processor
 
 PUMA = rne.load_urdf("puma560")
 

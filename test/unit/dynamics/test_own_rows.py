@@ -7,9 +7,9 @@ from support.errors import relative_error
 from support.robots import with_own_code
 
 import rne_dynamics as rne
+from rne_dynamics.compiling.native import processor
 from rne_dynamics.straight_line import machine_code
 from rne_dynamics.straight_line.graph import LARGEST
-from rne_dynamics.straight_line.machine_code import processor
 
 pytestmark = pytest.mark.skipif(processor() is None, reason="no straight-line code on this processor")
 ARMS = {

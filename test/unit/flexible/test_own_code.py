@@ -11,10 +11,10 @@ from support.errors import relative_error
 
 import rne_dynamics as rne
 from rne_dynamics import flexible
+from rne_dynamics.compiling.native import processor
 from rne_dynamics.errors import ArgumentError, ModelError
 from rne_dynamics.flexible import specialised
 from rne_dynamics.model.flexible.arm import FlexibleArm
-from rne_dynamics.straight_line.machine_code import processor
 
 ARMS = ("flexible_arm", "flexible_arm6", "flexible_beam")
 FUNCTIONS = {

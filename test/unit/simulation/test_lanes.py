@@ -9,6 +9,7 @@ import pytest
 from support.arms import chain, gripper
 
 from rne_dynamics.compiling.addresses import call
+from rne_dynamics.compiling.native import processor
 from rne_dynamics.control.computed_torque import ComputedTorque
 from rne_dynamics.control.gains import Gains
 from rne_dynamics.control.trajectory import Quintic
@@ -23,7 +24,6 @@ from rne_dynamics.simulation.rollouts.many import Outcome
 from rne_dynamics.simulation.rollouts.packed_loop import own_code_of, packed_loop
 from rne_dynamics.simulation.rollouts.rollout import Rollout
 from rne_dynamics.simulation.stepping.stiffness import inverse_diagonal
-from rne_dynamics.straight_line.machine_code import processor
 
 pytestmark = pytest.mark.skipif(processor() is None, reason="no machine code here")
 

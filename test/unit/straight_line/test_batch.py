@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from support.arms import chain, gripper, slider
@@ -9,6 +11,7 @@ from support.errors import relative_error
 from support.robots import robot as named
 
 import rne_dynamics as rne
+from rne_dynamics.compiling.native import load, object_code, processor
 from rne_dynamics.description.share import shipped_robots
 from rne_dynamics.dynamics.quantities import QUANTITIES, batched
 from rne_dynamics.errors import ArgumentError, SingularInertiaError
@@ -17,7 +20,6 @@ from rne_dynamics.model.inertia import Inertia
 from rne_dynamics.model.tree import JointKind, KinematicTree, TreeJoint, TreeLink
 from rne_dynamics.straight_line.batch_code import runner
 from rne_dynamics.straight_line.batch_ir import module_text
-from rne_dynamics.straight_line.machine_code import load, object_code, processor
 from rne_dynamics.straight_line.trace import trace
 
 CASES = (
@@ -183,7 +185,8 @@ def test_every_width_of_vectors(width, reads_strips):
     if target is None or width > target.width:
         pytest.skip("not on this processor")
     robot, count = named("puma560"), 2501  # more than two strips, which are of 1024 rows
-    text = module_text(trace(QUANTITIES["inverse_dynamics"].recipe(robot)), width, reads_strips=reads_strips)
+    program = trace(QUANTITIES["inverse_dynamics"].recipe(robot))
+    text = module_text(program, replace(target, width=width), reads_strips=reads_strips)
     assert ("@read_strip" in text) is reads_strips
     addresses, _keep = load(object_code(text, target, optimised=False), "test", ("run",), {})
     rows = states(robot, "inverse_dynamics", count)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -10,11 +11,10 @@ from support.arms import chain
 from support.errors import relative_error
 
 import rne_dynamics as rne
-from rne_dynamics.compiling.native import c_function
+from rne_dynamics.compiling.native import c_function, processor
 from rne_dynamics.dynamics.derivatives.forward_derivatives import FORWARD_DYNAMICS_DERIVATIVES
 from rne_dynamics.straight_line import machine_code
 from rne_dynamics.straight_line.columns_ir import columns_text
-from rne_dynamics.straight_line.machine_code import processor
 from rne_dynamics.straight_line.status import VALID
 
 
@@ -25,7 +25,7 @@ def test_columns_in_every_width_of_vectors(width):
         pytest.skip("not on this processor")
     robot = chain(7)
     program = machine_code.trace(FORWARD_DYNAMICS_DERIVATIVES.recipe(robot))
-    text = columns_text(program, width)
+    text = columns_text(program, replace(target, width=width))
     code = machine_code.object_code(text, target, optimised=False)
     addresses, _keep = machine_code.load(code, "test", ("state",), {})
     state = np.random.default_rng(1).normal(size=(3, 7))

@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from rne_dynamics.compiling.native import load, object_code, processor
 from rne_dynamics.straight_line.batch_code import runner
 from rne_dynamics.straight_line.batch_ir import module_text
 from rne_dynamics.straight_line.graph import Graph
-from rne_dynamics.straight_line.machine_code import load, object_code, processor
 from rne_dynamics.straight_line.sin_cos import LARGEST_ANGLE
 from rne_dynamics.straight_line.symbol import Symbol
 from rne_dynamics.straight_line.trace import Program
@@ -22,7 +22,7 @@ def sin_cos():
     graph = Graph()
     x = Symbol(graph, graph.input(0, 1.0))
     results = tuple(x.of(name).node for name in ("sin", "cos"))
-    text = module_text(Program(graph, (1,), results, True), TARGET.width)
+    text = module_text(Program(graph, (1,), results, True), TARGET)
     addresses, memory = load(object_code(text, TARGET, optimised=False), "test", ("run",), {})
     run = runner(addresses["run"], 1)
 

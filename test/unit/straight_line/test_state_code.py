@@ -18,10 +18,10 @@ from support.robots import with_own_code as named
 from support.wheel import wheel_robots
 
 import rne_dynamics as rne
+from rne_dynamics.compiling.native import processor
 from rne_dynamics.dynamics.quantities import QUANTITIES
 from rne_dynamics.errors import ArgumentError, SingularInertiaError
 from rne_dynamics.straight_line import machine_code, state_code
-from rne_dynamics.straight_line.machine_code import processor
 
 pytestmark = pytest.mark.skipif(processor() is None, reason="no machine code here")
 TRACED = sorted(QUANTITIES.keys() - {"forward_kinematics"})
@@ -313,7 +313,7 @@ def test_code_that_computes_something_else_is_not_used(monkeypatch):
     wrong = QUANTITIES["inverse_dynamics"].recipe(chain(2))
     monkeypatch.setattr(machine_code.store, "load", lambda _: None)
     monkeypatch.setattr(machine_code.store, "save", lambda *_: None)
-    text = state_code.STATE.text(machine_code.trace(wrong), wrong, processor().width)
+    text = state_code.STATE.text(machine_code.trace(wrong), wrong, processor())
     made = machine_code.object_code(text, processor(), optimised=False)
     monkeypatch.setattr(machine_code, "object_code", lambda *_, **__: made)
     with pytest.warns(RuntimeWarning, match="of robot 'chain2' differs from its kernel"):

@@ -14,7 +14,7 @@ from support.arms import chain
 from support.errors import relative_error
 
 import rne_dynamics as rne
-from rne_dynamics.compiling import store
+from rne_dynamics.compiling import native, store
 from rne_dynamics.dynamics.quantities import QUANTITIES
 from rne_dynamics.straight_line import machine_code
 from rne_dynamics.straight_line.batch_code import BATCH
@@ -23,7 +23,7 @@ from rne_dynamics.straight_line.recipe import Recipe
 from rne_dynamics.straight_line.state_code import STATE
 from rne_dynamics.straight_line.trace import trace
 
-pytestmark = pytest.mark.skipif(machine_code.processor() is None, reason="nothing is compiled here")
+pytestmark = pytest.mark.skipif(native.processor() is None, reason="nothing is compiled here")
 
 
 @pytest.fixture
@@ -75,8 +75,8 @@ def test_a_file_that_is_not_what_was_written_is_compiled_again(folder, harm):
 
 
 def test_code_that_computes_something_else_is_not_used(folder, monkeypatch):
-    target = machine_code.processor()
-    text = module_text(trace(recipe(chain(2, rotor=1.0))), target.width)
+    target = native.processor()
+    text = module_text(trace(recipe(chain(2, rotor=1.0))), target)
     other = machine_code.object_code(text, target, optimised=False)
     monkeypatch.setattr(machine_code, "object_code", lambda *_, **__: other)
     with pytest.warns(RuntimeWarning, match="of robot 'chain2' differs from its kernel"):
@@ -118,7 +118,7 @@ def test_what_nobody_used_for_long_is_deleted(folder):
 
 
 def test_another_processor_or_other_numbers_are_another_file(folder):
-    target = machine_code.processor()
+    target = native.processor()
     robot = chain(2)
     payload = rne.with_payload(robot, rne.Payload("link2", 1.0))
     keys = {
@@ -150,7 +150,7 @@ def scaled(factor):
 def test_an_edit_of_a_helper_is_another_file():
     def of(kernel):
         made = Recipe("scaled", "robot", kernel, (), (), (np.ones(2),), (2,))
-        return machine_code.key(made, STATE, machine_code.processor())
+        return machine_code.key(made, STATE, native.processor())
 
     assert of(scaled(2.0)) == of(scaled(2.0))
     assert of(scaled(2.0)) != of(scaled(3.0))
