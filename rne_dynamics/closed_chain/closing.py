@@ -192,6 +192,8 @@ def assemble_kernel(packed: Packed, work: Work, target: Array, q: Array) -> int:
     saved, way = q.copy(), np.empty(q.shape[0])
     _change_of_actuated(packed, target, q, way)
     speed = largest_change(packed, way)
+    if speed > STRIDE * _STRIDES:  # the way there would end before it
+        return NOT_CLOSED
     first = speed <= NEAR
     part, reach = (1.0, 2.0 * CORRECTION) if first else (0.0, np.inf)
     for _ in range(_STRIDES):

@@ -1,11 +1,13 @@
 from __future__ import annotations
 
+import time
 from dataclasses import replace
 
 import numpy as np
 import pytest
 from support.mechanisms import MECHANISMS, five_bar, four_bar, ladder, slider_crank, states
 
+import rne_dynamics as rne
 from rne_dynamics.closed_chain.assembly import assemble, assembled
 from rne_dynamics.closed_chain.independence import evaluated
 from rne_dynamics.closed_chain.packed import loop_clusters, pack, workspace
@@ -63,6 +65,16 @@ def test_out_of_reach_names_the_loop_and_the_gap():
         assemble(mechanism, [np.pi, 0.0])
     with pytest.raises(AssemblyError, match=r"100 mm and .* followed to left 2\.\d+"):
         assemble(mechanism, [np.pi, 0.0])
+
+
+def test_angles_beyond_all_strides_are_refused_before_any():
+    mechanism = rne.load_model("delta")
+    far = mechanism.neutral + 2.0**31
+    for _ in range(2):  # the first call loads
+        began = time.process_time()
+        with pytest.raises(AssemblyError):
+            assemble(mechanism, far)
+    assert time.process_time() - began < 0.2  # 20,000 strides took 2 s
 
 
 def test_posture_that_is_only_near_is_made_exact_and_one_far_off_refused():
