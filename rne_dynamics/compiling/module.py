@@ -27,14 +27,15 @@ class Module:
         self._constants: dict[str, str] = {}
         self._made: dict[tuple[int, tuple[Kind, ...]], Compiled] = {}
 
-    def function(self, function: Any, kinds: tuple[Kind, ...]) -> Compiled:
-        """A function for kinds of arguments, translated at the first call."""
+    def function(self, function: Any, kinds: tuple[Kind, ...], attributes: str | None = None) -> Compiled:
+        """A function for kinds of arguments, translated at the first call; with LLVM's attributes, or its own."""
         source: FunctionType = getattr(function, "py_func", function)
         key = id(source), kinds
         if key not in self._made:
             code = Translator(self, source, kinds)
             name = f'"{source.__name__}.{len(self._made)}"'
-            self._texts.append(code.text(name, getattr(function, "attributes", "alwaysinline")))
+            own = getattr(function, "attributes", "alwaysinline")
+            self._texts.append(code.text(name, own if attributes is None else attributes))
             self.declarations |= code.declarations
             self._made[key] = code.compiled(name)
         return self._made[key]
