@@ -83,7 +83,7 @@ class Module:
 #: An arena is three pointers: the chunk, the next free byte, and the chunk's end. What a function made is given back at
 #: its end, unless it returns arrays.
 ARENA = """
-define internal noalias ptr @allocate(ptr %arena, i64 %bytes) nounwind {
+define internal noalias ptr @allocate(ptr %arena, i64 %bytes) alwaysinline nounwind {
 entry:
   %more = add i64 %bytes, 31
   %size = and i64 %more, -32
@@ -98,6 +98,15 @@ take:
   store ptr %after, ptr %next_place
   ret ptr %next
 grow:
+  %made = call ptr @grow(ptr %arena, i64 %size)
+  ret ptr %made
+}
+define internal noalias ptr @grow(ptr %arena, i64 %size) noinline nounwind cold {
+entry:
+  %next_place = getelementptr ptr, ptr %arena, i64 1
+  %end_place = getelementptr ptr, ptr %arena, i64 2
+  %next = load ptr, ptr %next_place
+  %end = load ptr, ptr %end_place
   %large = icmp ugt i64 %size, 65536
   %chosen = select i1 %large, i64 %size, i64 65536
   %total = add i64 %chosen, 64
