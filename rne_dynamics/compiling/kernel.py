@@ -129,9 +129,9 @@ class Kernel:
         assert target is not None
         module = Module()
         if first is None:
-            entry = PythonEntry(module.function(self, kinds), releases_lock=self._releases_lock)
-        else:  # the only caller
-            entry = FillingEntry(module.function(self, kinds, "alwaysinline"), first)
+            entry = PythonEntry(module.function(self, kinds, calls=2), releases_lock=self._releases_lock)
+        else:
+            entry = FillingEntry(module.function(self, kinds), first)
         text = entry.text()
         module.declarations |= entry.declarations
         code = native.object_code(f"{module.text()}\n{text}", target, optimised=True, rare=self._rare)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from types import FunctionType
 from typing import Any
 
@@ -23,22 +24,25 @@ class Module:
     def __init__(self) -> None:
         self.declarations: set[str] = set()
         self.imported: dict[str, tuple[str, str, tuple[Kind, ...]]] = {}
-        self._texts: list[str] = []
+        self._functions: list[tuple[str, str, Translator]] = []
+        self._calls = Counter[str]()
+        self._imports: list[str] = []
         self._constants: dict[str, str] = {}
         self._made: dict[tuple[int, tuple[Kind, ...]], Compiled] = {}
 
-    def function(self, function: Any, kinds: tuple[Kind, ...], attributes: str | None = None) -> Compiled:
-        """A function for kinds of arguments, translated at the first call; with LLVM's attributes, or its own."""
+    def function(self, function: Any, kinds: tuple[Kind, ...], *, calls: int = 1) -> Compiled:
+        """A function for kinds of arguments, translated at the first call, for so many calls of it."""
         source: FunctionType = getattr(function, "py_func", function)
         key = id(source), kinds
         if key not in self._made:
             code = Translator(self, source, kinds)
             name = f'"{source.__name__}.{len(self._made)}"'
-            own = getattr(function, "attributes", "alwaysinline")
-            self._texts.append(code.text(name, own if attributes is None else attributes))
+            self._functions.append((name, getattr(function, "attributes", "alwaysinline"), code))
             self.declarations |= code.declarations
             self._made[key] = code.compiled(name)
-        return self._made[key]
+        made = self._made[key]
+        self._calls[made.name] += calls
+        return made
 
     def other(self, kernel: Any, kinds: tuple[Kind, ...]) -> Compiled:
         """A kernel with a module of its own: a function that calls it by the address in its cell."""
@@ -47,7 +51,7 @@ class Module:
         compiled = declared(f"{name}.call", kernel, kinds)
         if name not in self.imported:
             self.imported[name] = wanted
-            self._texts.append(f"@{name} = external global i8\n{self._by_address(name, compiled)}")
+            self._imports.append(f"@{name} = external global i8\n{self._by_address(name, compiled)}")
         return compiled
 
     @staticmethod
@@ -76,7 +80,11 @@ class Module:
         arena = [ARENA] if any(one.allocates for one in self._made.values()) else []
         find = [FIND] if self.imported else []
         constants = (f"{name} = {text}" for text, name in self._constants.items())
-        return "\n".join((*constants, *self._texts, *arena, *find, *sorted(self.declarations)))
+        functions = (  # what is called once becomes a part of its caller
+            code.text(name, "alwaysinline" if self._calls[name] == 1 else attributes)
+            for name, attributes, code in self._functions
+        )
+        return "\n".join((*constants, *self._imports, *functions, *arena, *find, *sorted(self.declarations)))
 
 
 #: Memory for the arrays that a call makes: chunks, each with a head of the chunk before and of what was free in it.
