@@ -69,7 +69,8 @@ def closed_forward_dynamics(
         return answer[:, mechanism.actuated].reshape((*lead, mechanism.n))
     terms = run(mechanism, TERMS, positions, velocities, base=base, wrenches=loads, start=start, lead=lead)
     scale = (inertia_scale(mechanism.robot, terms.postures)[:, None] @ terms.T**2)[:, 0]
-    return solved_accelerations(terms.M, efforts - terms.bias, scale, mechanism).reshape((*lead, mechanism.n))
+    qdd = solved_accelerations(terms.M, efforts - terms.bias, scale, mechanism.name, mechanism.joint_names)
+    return qdd.reshape((*lead, mechanism.n))
 
 
 def constraint_forces_forward(

@@ -74,13 +74,13 @@ def _declared_kind(kernel: Any) -> Kind:
 
 def _address(kernel: Any, kinds: tuple[Kind, ...]) -> int:
     loaded = kernel.load(kinds)
-    compiled, address = loaded.compiled, int(loaded.direct)
+    compiled, address = loaded.compiled, loaded.addresses["direct"]
     if compiled.returned != _declared_kind(kernel):
         raise UntranslatableError(
             f"{kernel.__module__}.{kernel.__qualname__} returns {compiled.returned}, and is annotated to return "
             f"{_declared_kind(kernel)}; correct the annotation, which its callers rely on"
         )
-    return address
+    return int(address)
 
 
 class Cell(ctypes.Structure):

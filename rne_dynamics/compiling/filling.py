@@ -31,8 +31,8 @@ def filling(
     """
     like = *(np.empty(width) for width in widths), np.empty(shape)
     if COMPILED:
-        kinds = tuple(map(kind_of, (*first, *like)))
-        made: Callable[..., Any] = kernel.filling(kinds, len(first), (otherwise, *first, *like, keep), name, doc)
+        kinds, lengths = tuple(map(kind_of, (*first, *like))), np.array([n for x in like for n in x.shape], np.int64)
+        made: Callable[..., Any] = kernel.filling(kinds, len(first), (otherwise, *first, lengths, keep), name, doc)
         return made
 
     def plain(*given: Any, **named: Any) -> Any:

@@ -2,19 +2,20 @@
 
 CPython's protocol METH_FASTCALL | METH_KEYWORDS: (self, arguments, their number, names of the last ones). `self` is a
 tuple: a function of Python with the same arguments, which takes all that the kernel does not; the kernel's first
-arguments; and for each other one an array of the shape that it must have. The last argument must share no memory with
-those before it.
+arguments, of the right kinds; and an array of the lengths that the other ones must have. The last argument must share
+no memory with those before it.
 """
 
 from __future__ import annotations
 
 import sys
-from typing import Any
+from itertools import count
+from typing import cast
 
 import numpy as np
 
 from rne_dynamics.compiling.kinds import ELEMENTS, INT, ArrayKind, Compiled, Kind, View, assembled
-from rne_dynamics.compiling.objects import DATA, ITEMS, LENGTH, SHAPE
+from rne_dynamics.compiling.objects import DATA, ITEMS, LENGTH
 from rne_dynamics.compiling.python_entry import PythonEntry
 
 #: Name of the last argument.
@@ -29,37 +30,34 @@ class FillingEntry(PythonEntry):
 
     def __init__(self, function: Compiled, first: int) -> None:
         super().__init__(function, releases_lock=False)
-        self._kinds, self._first = function.kinds, first
+        self._first, self._kinds = function.kinds[:first], cast("tuple[ArrayKind, ...]", function.kinds[first:])
+        self._checks = True
 
     def text(self) -> str:
-        """As of `PythonEntry`."""
-        inputs, kinds = len(self._kinds) - self._first - 1, self._kinds
+        """The function ``@entry``."""
+        inputs = len(self._kinds) - 1
         has_out = self._count_arguments(inputs)
-        items = [self.field("%self", ITEMS + 8 * k, "ptr") for k in range(1, len(kinds) + 1)]
-        first, like = items[: self._first], items[self._first :]
-        given = [part for item, kind in zip(first, kinds, strict=False) for part in self.unpacked(item, kind)]
-        arrays = [
-            self._like(self.field("%arguments", 8 * k, "ptr"), kinds[self._first + k], like[k]) for k in range(inputs)
-        ]
+        given, lengths = self._from_self()
+        arrays = [self._like(k, lengths[k]) for k in range(inputs)]
         answer, place = self.slot("ptr"), self.slot("ptr")
         self.branch(has_out, "with_out", "without_out")
         self.label("with_out")
-        filled = self._like(self.field("%arguments", 8 * inputs, "ptr"), kinds[-1], like[-1])
-        for parts, kind in zip(arrays, kinds[self._first :], strict=False):
-            (start, end), (other, other_end) = self._ends(filled, kinds[-1]), self._ends(parts, kind)
+        filled = self._like(inputs, lengths[-1])
+        for parts, kind in zip(arrays, self._kinds, strict=False):
+            (start, end), (other, other_end) = self._ends(filled, self._kinds[-1]), self._ends(parts, kind)
             after, before = self.let(f"icmp sge i64 {start}, {other_end}"), self.let(f"icmp sge i64 {other}, {end}")
             self.require(f"or i1 {after}, {before}")
         self.do(f"store ptr {self.field('%arguments', 8 * inputs, 'ptr')}, ptr {answer}")
         self.do(f"store ptr {filled[0][1]}, ptr {place}")
         self.go("with_answer")
         self.label("without_out")
-        made = self._made(like[-1])
+        made = self._made(lengths[-1])
         self.do(f"store ptr {made}, ptr {answer}")
         self.do(f"store ptr {self.field(made, DATA, 'ptr')}, ptr {place}")
         self.go("with_answer")
         self.label("with_answer")
         out, data = (self.let(f"load ptr, ptr {slot}") for slot in (answer, place))
-        given += [*(part for parts in arrays for part in parts), ("ptr", data), *self._lengths(like[-1], kinds[-1])]
+        given += [*(part for parts in arrays for part in parts), ("ptr", data), *self._loaded(lengths[-1])]
         status = self.register(self.result(given), INT)
         self.end_arena()
         self.branch(self.let(f"icmp eq i64 {status}, 0"), "done", "refused")
@@ -84,16 +82,32 @@ class FillingEntry(PythonEntry):
         self.do(f"ret ptr {other}")
         return self.whole("ptr %self, ptr %arguments, i64 %count, ptr %names")
 
-    def _like(self, item: str, kind: Kind, like: str) -> list[tuple[str, str]]:
-        """The parts of an array argument that has the shape of another array."""
-        parts = self.unpacked(item, kind)
-        for (_, length), (_, wanted) in zip(parts[1:], self._lengths(like, kind), strict=True):
+    def _from_self(self) -> tuple[list[tuple[str, str]], list[list[str]]]:
+        """The parts of the first arguments, and the places in memory of each other argument's lengths."""
+        self._checks = False
+        items = [self.field("%self", ITEMS + 8 * k, "ptr") for k in range(1, len(self._first) + 2)]
+        given = [part for item, kind in zip(items, self._first, strict=False) for part in self.unpacked(item, kind)]
+        self._checks = True
+        memory, places = self.field(items[-1], DATA, "ptr"), count()
+        return given, [
+            [self.let(f"getelementptr i64, ptr {memory}, i64 {next(places)}") for _ in range(kind.dimensions)]
+            for kind in self._kinds
+        ]
+
+    def require(self, *comparisons: str) -> None:
+        """As of `PythonEntry`; nothing while the arguments in `self` are read."""
+        if self._checks:
+            super().require(*comparisons)
+
+    def _like(self, k: int, lengths: list[str]) -> list[tuple[str, str]]:
+        """The parts of array argument `k` if it has these lengths."""
+        parts = self.unpacked(self.field("%arguments", 8 * k, "ptr"), self._kinds[k])
+        for (_, length), (_, wanted) in zip(parts[1:], self._loaded(lengths), strict=True):
             self.require(f"icmp eq i64 {length}, {wanted}")
         return parts
 
-    def _lengths(self, like: str, kind: Any) -> list[tuple[str, str]]:
-        lengths = self.field(like, SHAPE, "ptr")
-        return [("i64", self.field(lengths, 8 * k, "i64")) for k in range(kind.dimensions)]
+    def _loaded(self, lengths: list[str]) -> list[tuple[str, str]]:
+        return [("i64", self.let(f"load i64, ptr {place}")) for place in lengths]
 
     def _ends(self, parts: list[tuple[str, str]], kind: Kind) -> tuple[str, str]:
         """Where the memory of an array begins, and where it ends."""
@@ -118,14 +132,13 @@ class FillingEntry(PythonEntry):
         self.require(f"icmp ult i64 {found}, 2")
         return self.let(f"icmp eq i64 {found}, 1")
 
-    def _made(self, like: str) -> str:
+    def _made(self, lengths: list[str]) -> str:
         """A new array."""
-        kind: Any = self._kinds[-1]
-        assert isinstance(kind, ArrayKind)
+        kind = self._kinds[-1]
         null, zero = ("ptr", "null"), ("i32", "0")
         made = self.call(
             "PyArray_New", "ptr", ("ptr", self.object(np.ndarray)), ("i32", str(kind.dimensions)),
-            ("ptr", self.field(like, SHAPE, "ptr")), ("i32", str(ELEMENTS[kind.element].number)), null, null, zero,
+            ("ptr", lengths[0]), ("i32", str(ELEMENTS[kind.element].number)), null, null, zero,
             zero, null,
         )  # fmt: skip
         self.branch(self.let(f"icmp eq ptr {made}, null"), "failed", "made")

@@ -71,7 +71,9 @@ REPLACED: Mapping[Any, Callable[..., Any]] = {
     np.floor: _of_c("llvm.floor.f64"),
     **{f: _of_c("llvm.sqrt.f64") for f in (math.sqrt, np.sqrt)},
     **{f: _of_c("llvm.copysign.f64") for f in (math.copysign, np.copysign)},
-    **{f: _of_c(name) for name in ("sin", "cos", "exp", "expm1") for f in (getattr(math, name), getattr(np, name))},
+    **{f: _of_c(name) for name in ("exp", "expm1") for f in (getattr(math, name), getattr(np, name))},
+    # LLVM's, which it joins to one call of C's sincos
+    **{f: _of_c(f"llvm.{name}.f64") for name in ("sin", "cos") for f in (getattr(math, name), getattr(np, name))},
     math.atan2: _of_c("atan2"),
 }
 #: By name; the second argument is the array.

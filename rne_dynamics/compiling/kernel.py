@@ -37,28 +37,27 @@ class Content(NamedTuple):
 
 
 class Loaded(NamedTuple):
-    """A kernel in memory: how kernels call it, the addresses of its functions, and what its memory belongs to."""
+    """A kernel in memory: how kernels call it, addresses of its functions, and what its memory belongs to."""
 
     compiled: Compiled
-    entry: int
-    direct: int
+    addresses: Mapping[str, int]
     keep: Any
 
 
 class Kernel:
     """A function that is compiled for each combination of kinds of arguments, and kept on disk.
 
-    `function`: the function: of numbers, C-contiguous arrays, and tuples of them; `attributes`: LLVM's, of the function
-    as a part of others; `releases_lock`: whether other threads of Python run meanwhile; `rare`: whether it is to be
-    compiled fast, and may run slowly. Attributes: `loaded`: its machine code in this process, by kinds of arguments.
+    `function`: the function: of numbers, C-contiguous arrays, and tuples of them; `releases_lock`: whether other
+    threads of Python run meanwhile; `rare`: whether it is to be compiled fast, and may run slowly. Attributes:
+    `attributes`: LLVM's, of the function as a part of others; `loaded`: its machine code in this process, by kinds of
+    arguments.
     """
 
+    attributes = ""
     _making: ClassVar[threading.RLock] = threading.RLock()
 
-    def __init__(
-        self, function: Callable[..., Any], *, attributes: str = "", releases_lock: bool = False, rare: bool = False
-    ) -> None:
-        self.py_func, self.attributes, self._releases_lock, self._rare = function, attributes, releases_lock, rare
+    def __init__(self, function: Callable[..., Any], *, releases_lock: bool = False, rare: bool = False) -> None:
+        self.py_func, self._releases_lock, self._rare = function, releases_lock, rare
         self.__name__, self.__qualname__ = function.__name__, function.__qualname__
         self.__module__, self.__doc__ = function.__module__, function.__doc__
         self.loaded: dict[tuple[tuple[Kind, ...], int | None], Loaded] = {}
@@ -86,14 +85,14 @@ class Kernel:
     def entry(self, kinds: tuple[Kind, ...], otherwise: Callable[..., Any]) -> Any:
         """The function of Python for these kinds alone, which calls `otherwise` with all others."""
         loaded = self.load(kinds)
-        function, definition = objects.python_function(loaded.entry, self.__name__, otherwise)
+        function, definition = objects.python_function(loaded.addresses["entry"], self.__name__, otherwise)
         self._definitions.append(definition)
         return function
 
     def filling(self, kinds: tuple[Kind, ...], first: int, given: tuple[Any, ...], name: str, doc: str) -> Any:
         """See `filling.filling`; `given` is what `FillingEntry` reads."""
         loaded, keep = self.load(kinds, first=first), list[Any]()
-        function, definition = objects.python_function(loaded.entry, name, (*given, keep), doc)
+        function, definition = objects.python_function(loaded.addresses["entry"], name, (*given, keep), doc)
         keep += definition, loaded
         return function
 
@@ -121,23 +120,23 @@ class Kernel:
         for symbol, (module, function, others) in content.imported.items():
             symbols[symbol] = apart.cell_address(kernel_of(module, function), others)
         symbols |= {"PyArray_New": objects.new_array(), apart.SYMBOL: apart.callback_address()}
-        found, keep = native.load(content.code, f"{name} {id(self)}", ("entry", "direct"), symbols)
-        return Loaded(content.compiled, found["entry"], found["direct"], keep)
+        defined = ("entry", "direct") if first is None else ("entry",)
+        found, keep = native.load(content.code, f"{name} {id(self)}", defined, symbols)
+        return Loaded(content.compiled, found, keep)
 
     def _compiled(self, kinds: tuple[Kind, ...], first: int | None) -> Content:
         target = native.processor()
         assert target is not None
         module = Module()
-        function = module.function(self, kinds)
         if first is None:
-            entry = PythonEntry(function, releases_lock=self._releases_lock)
+            entry = PythonEntry(module.function(self, kinds, calls=2), releases_lock=self._releases_lock)
         else:
-            entry = FillingEntry(function, first)
+            entry = FillingEntry(module.function(self, kinds), first)
         text = entry.text()
         module.declarations |= entry.declarations
         code = native.object_code(f"{module.text()}\n{text}", target, optimised=True, rare=self._rare)
         kept = {x: ("dtype", y.str) if isinstance(y, np.dtype) else y for x, y in entry.objects.items()}
-        return Content(function, kept, module.imported, code)
+        return Content(entry.function, kept, module.imported, code)
 
     def name(self, kinds: tuple[Kind, ...], first: int | None = None) -> str:
         """Name of the file: the function, and a hash of all that its machine code depends on."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from types import FunctionType
 from typing import Any
 
@@ -23,21 +24,25 @@ class Module:
     def __init__(self) -> None:
         self.declarations: set[str] = set()
         self.imported: dict[str, tuple[str, str, tuple[Kind, ...]]] = {}
-        self._texts: list[str] = []
+        self._functions: list[tuple[str, str, Translator]] = []
+        self._calls = Counter[str]()
+        self._imports: list[str] = []
         self._constants: dict[str, str] = {}
         self._made: dict[tuple[int, tuple[Kind, ...]], Compiled] = {}
 
-    def function(self, function: Any, kinds: tuple[Kind, ...]) -> Compiled:
-        """A function for kinds of arguments, translated at the first call."""
+    def function(self, function: Any, kinds: tuple[Kind, ...], *, calls: int = 1) -> Compiled:
+        """A function for kinds of arguments, translated at the first call, for so many calls of it."""
         source: FunctionType = getattr(function, "py_func", function)
         key = id(source), kinds
         if key not in self._made:
             code = Translator(self, source, kinds)
             name = f'"{source.__name__}.{len(self._made)}"'
-            self._texts.append(code.text(name, getattr(function, "attributes", "alwaysinline")))
+            self._functions.append((name, getattr(function, "attributes", "alwaysinline"), code))
             self.declarations |= code.declarations
             self._made[key] = code.compiled(name)
-        return self._made[key]
+        made = self._made[key]
+        self._calls[made.name] += calls
+        return made
 
     def other(self, kernel: Any, kinds: tuple[Kind, ...]) -> Compiled:
         """A kernel with a module of its own: a function that calls it by the address in its cell."""
@@ -46,7 +51,7 @@ class Module:
         compiled = declared(f"{name}.call", kernel, kinds)
         if name not in self.imported:
             self.imported[name] = wanted
-            self._texts.append(f"@{name} = external global i8\n{self._by_address(name, compiled)}")
+            self._imports.append(f"@{name} = external global i8\n{self._by_address(name, compiled)}")
         return compiled
 
     @staticmethod
@@ -75,14 +80,18 @@ class Module:
         arena = [ARENA] if any(one.allocates for one in self._made.values()) else []
         find = [FIND] if self.imported else []
         constants = (f"{name} = {text}" for text, name in self._constants.items())
-        return "\n".join((*constants, *self._texts, *arena, *find, *sorted(self.declarations)))
+        functions = (  # what is called once becomes a part of its caller
+            code.text(name, "alwaysinline" if self._calls[name] == 1 else attributes)
+            for name, attributes, code in self._functions
+        )
+        return "\n".join((*constants, *self._imports, *functions, *arena, *find, *sorted(self.declarations)))
 
 
 #: Memory for the arrays that a call makes: chunks, each with a head of the chunk before and of what was free in it.
 #: An arena is three pointers: the chunk, the next free byte, and the chunk's end. What a function made is given back at
 #: its end, unless it returns arrays.
 ARENA = """
-define internal noalias ptr @allocate(ptr %arena, i64 %bytes) nounwind {
+define internal noalias ptr @allocate(ptr %arena, i64 %bytes) alwaysinline nounwind {
 entry:
   %more = add i64 %bytes, 31
   %size = and i64 %more, -32
@@ -97,6 +106,15 @@ take:
   store ptr %after, ptr %next_place
   ret ptr %next
 grow:
+  %made = call ptr @grow(ptr %arena, i64 %size)
+  ret ptr %made
+}
+define internal noalias ptr @grow(ptr %arena, i64 %size) noinline nounwind cold {
+entry:
+  %next_place = getelementptr ptr, ptr %arena, i64 1
+  %end_place = getelementptr ptr, ptr %arena, i64 2
+  %next = load ptr, ptr %next_place
+  %end = load ptr, ptr %end_place
   %large = icmp ugt i64 %size, 65536
   %chosen = select i1 %large, i64 %size, i64 65536
   %total = add i64 %chosen, 64

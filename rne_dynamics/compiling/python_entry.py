@@ -56,13 +56,13 @@ class PythonEntry(Arrays):
 
     def __init__(self, function: Compiled, *, releases_lock: bool) -> None:
         super().__init__()
-        self._function, self._releases_lock = function, releases_lock
+        self.function, self._releases_lock = function, releases_lock
         self._at = 0  # how many registers of the function's arguments are unpacked
         self.objects: dict[str, Any] = {}
 
     def text(self) -> str:
         """The function ``@entry``, and ``@direct`` for other modules."""
-        function = self._function
+        function = self.function
         count = len(function.kinds)
         self.branch(self.let(f"icmp eq i64 %count, {count}"), "taken", "odd")
         self.label("taken")
@@ -79,17 +79,17 @@ class PythonEntry(Arrays):
             "PyObject_Vectorcall", "ptr", ("ptr", "%self"), ("ptr", "%arguments"), ("i64", "%count"), ("ptr", "null")
         )
         self.do(f"ret ptr {other}")
-        return self.whole("ptr %self, ptr %arguments, i64 %count")
+        return f"{self.whole('ptr %self, ptr %arguments, i64 %count')}\n{self._direct()}"
 
     def whole(self, arguments: str) -> str:
-        """The functions, and the objects that they refer to."""
+        """The function, and the objects that it refers to."""
         named = [f"@{name} = external global i8" for name in self.objects]
         head = f"define ptr @entry({arguments}) nounwind {{"
-        return "\n".join((*named, head, "entry:", *self.slots, *self.lines, "}", self._direct()))
+        return "\n".join((*named, head, "entry:", *self.slots, *self.lines, "}"))
 
     def result(self, given: list[tuple[str, str]]) -> Any:
         """What the function returns; the arena is not released."""
-        function = self._function
+        function = self.function
         if function.allocates:
             self._begin_arena()
         if self._releases_lock:
@@ -112,7 +112,7 @@ class PythonEntry(Arrays):
 
     def end_arena(self) -> None:
         """Give back what the call made."""
-        if self._function.allocates:
+        if self.function.allocates:
             self.do("call void @release(ptr %arena, ptr null, ptr %chunk)")
 
     def _begin_arena(self) -> None:
@@ -125,7 +125,7 @@ class PythonEntry(Arrays):
 
     def _direct(self) -> str:
         """The compiled function under a name that other modules know; it always takes an arena."""
-        function = self._function
+        function = self.function
         parts = [f"{part} %a{k}" for k, part in enumerate(p for kind in function.kinds for p in registers(kind))]
         given = (["ptr %arena"] if function.allocates else []) + parts
         call = f"call {function.result} @{function.name}({', '.join(given)})"
@@ -142,7 +142,7 @@ class PythonEntry(Arrays):
             self._at += 1
             return [(kind.register, self._number(item, kind))]
         if isinstance(kind, ArrayKind):
-            parts = self._array(item, kind, WRITABLE if self._at in self._function.written else READABLE)
+            parts = self._array(item, kind, WRITABLE if self._at in self.function.written else READABLE)
             self._at += len(parts)
             return parts
         if isinstance(kind, TupleKind):
@@ -168,11 +168,13 @@ class PythonEntry(Arrays):
 
     def _array(self, item: str, kind: ArrayKind, flags: int) -> list[tuple[str, str]]:
         self._require_type(item, np.ndarray)
-        self.require(f"icmp eq ptr {self.field(item, DTYPE, 'ptr')}, {self.object(np.dtype(kind.element))}")
-        self.require(f"icmp eq i32 {self.field(item, DIMENSIONS, 'i32')}, {kind.dimensions}")
         wanted = flags & ~CONTIGUOUS if kind.strided else flags
         found = self.let(f"and i32 {self.field(item, FLAGS, 'i32')}, {wanted | CONTIGUOUS}")
-        self.require(f"icmp eq i32 {found}, {wanted}")
+        self.require(
+            f"icmp eq ptr {self.field(item, DTYPE, 'ptr')}, {self.object(np.dtype(kind.element))}",
+            f"icmp eq i32 {self.field(item, DIMENSIONS, 'i32')}, {kind.dimensions}",
+            f"icmp eq i32 {found}, {wanted}",
+        )
         lengths = self.field(item, SHAPE, "ptr") if kind.dimensions else ""
         shape = [("i64", self.field(lengths, 8 * k, "i64")) for k in range(kind.dimensions)]
         if kind.strided:
@@ -184,10 +186,12 @@ class PythonEntry(Arrays):
     def _require_type(self, item: str, cls: type) -> None:
         self.require(f"icmp eq ptr {self.field(item, TYPE, 'ptr')}, {self.object(cls)}")
 
-    def require(self, comparison: str) -> None:
-        """Go on where a comparison is true."""
-        label = self.new("l")
-        self.branch(self.let(comparison), label, "odd")
+    def require(self, *comparisons: str) -> None:
+        """Go on where comparisons are true."""
+        label, true, *others = self.new("l"), *map(self.let, comparisons)
+        for other in others:
+            true = self.let(f"and i1 {true}, {other}")
+        self.branch(true, label, "odd")
         self.label(label)
 
     def field(self, pointer: str, offset: int, kind: str) -> str:

@@ -14,19 +14,12 @@ from rne_dynamics.flexible.homogeneous import elements, mass_times, trace, turne
 from rne_dynamics.flexible.inertia import first_moment, masses, put_first_moment
 from rne_dynamics.flexible.motion import Motions, motions
 from rne_dynamics.flexible.packed import COORDINATE, FIRST_MODE, MODES, Packed, pack
-from rne_dynamics.flexible.specialised import moment_rows, of_posture
+from rne_dynamics.flexible.specialised import of_posture
 from rne_dynamics.flexible.stiffness import elastic_energy
 from rne_dynamics.model.flexible.arm import FlexibleArm
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.spatial.rows import matrix_at
 from rne_dynamics.spatial.vector import compose, transpose
-
-
-@kernel
-def first_moments_batch(packed: Packed, z: Array, moments: Array) -> None:
-    """Σ W_i r_i (50): mass times mass centre of all bodies, in the base's axes, (B, 3), for z (B, n + modes)."""
-    for b in range(z.shape[0]):
-        put_first_moment(packed, z[b], moments[b])
 
 
 @helper
@@ -77,15 +70,9 @@ def flexible_moving_base_energies(
     return kinetic, gravity + elastic
 
 
-def _first_moment(arm: FlexibleArm, q: Array, delta: Array) -> Array:
-    """Mass times mass centre of everything (50); shape (rows, 3)."""
-
-    def general(positions: Array, amplitudes: Array) -> Array:
-        moments = np.empty((len(positions), 3))
-        first_moments_batch(pack(arm), np.hstack([positions, amplitudes]), moments)
-        return moments
-
-    whole: Array = of_posture(arm, moment_rows, (q, delta), general) + arm.body_model.root_inertia.first_moment
+def _first_moment(arm: FlexibleArm, rows: list[Array]) -> Array:
+    """Mass times mass centre of everything (50), for checked rows of q and δ; shape (B, 3)."""
+    whole: Array = of_posture(arm, put_first_moment, (3,), rows) + arm.body_model.root_inertia.first_moment
     return whole
 
 
@@ -107,8 +94,8 @@ def flexible_center_of_mass(arm: FlexibleArm, q: ArrayLike, delta: ArrayLike) ->
 
     Parameters and errors as for `equations_of_motion`.
     """
-    lead, (positions, amplitudes) = coordinates(arm, q=q, delta=delta)
-    center: Array = _first_moment(arm, positions, amplitudes) / arm.mass
+    lead, rows = coordinates(arm, q=q, delta=delta)
+    center: Array = _first_moment(arm, rows) / arm.mass
     return center.reshape((*lead, 3))
 
 
@@ -118,8 +105,6 @@ def flexible_potential_energy(arm: FlexibleArm, q: ArrayLike, delta: ArrayLike) 
     Zero where nothing bends and the mass centre is at the world's origin, as for a rigid arm. Parameters and errors as
     for `equations_of_motion`.
     """
-    lead, (positions, amplitudes) = coordinates(arm, q=q, delta=delta)
-    gravity = -_first_moment(arm, positions, amplitudes) @ arm.gravity
-    elastic = elastic_energy(arm, amplitudes)
-    energy: Array = gravity + elastic
+    lead, rows = coordinates(arm, q=q, delta=delta)
+    energy: Array = elastic_energy(arm, rows[1]) - _first_moment(arm, rows) @ arm.gravity
     return energy.reshape(lead)

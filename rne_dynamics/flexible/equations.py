@@ -7,7 +7,6 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from rne_dynamics.compiling.apart import apart
 from rne_dynamics.compiling.jit import kernel
 from rne_dynamics.dynamics.declared.arguments import Wrenches, bodies_wrenches
 from rne_dynamics.dynamics.declared.base_motion import BaseMotion, packed_base
@@ -54,14 +53,21 @@ def flexible_forces_kernel(
     put_bias(packed, X, G, D, z, zd, zdd, wrenches, forces)
 
 
-@kernel
-def flexible_terms_batch(
-    packed: Packed, base: Array, z: Array, zd: Array, wrenches: Array, J: Array, bias: Array
-) -> None:
-    """`flexible_terms_kernel` over rows; `base` and `wrenches` may have one row for all."""
-    for b in range(z.shape[0]):
-        at, loads = base[b if base.shape[0] > 1 else 0], wrenches[b if wrenches.shape[0] > 1 else 0]
-        apart(flexible_terms_kernel, (packed, at, z[b], zd[b], loads, J[b], bias[b]))
+def terms_of_rows(
+    arm: FlexibleArm, lead: tuple[int, ...], state: list[Array], wrenches: Wrenches | None,
+    base_motion: BaseMotion | None,
+) -> tuple[Array, Array]:
+    """J (B, n + modes, n + modes) and bias (B, n + modes) of checked rows q, δ, q̇, δ̇ by the general kernel.
+
+    `lead` is the leading shape of the states. Raises ArgumentError, ModelError: as `equations_of_motion`.
+    """
+    base, loads = packed_base(arm.body_model, base_motion, lead), bodies_wrenches(arm.body_model, wrenches, lead)
+    z, zd, packed, count = np.hstack(state[:2]), np.hstack(state[2:]), pack(arm), len(state[0])
+    J, bias = np.empty((count, arm.nz, arm.nz)), np.empty((count, arm.nz))
+    of_base, of_loads = (np.broadcast_to(x, (count, *x.shape[1:])) for x in (base, loads))
+    for row in zip(of_base, z, zd, of_loads, J, bias, strict=True):
+        flexible_terms_kernel(packed, *row)
+    return J, bias
 
 
 @by_own_code(EquationsOfMotion)
@@ -99,10 +105,6 @@ def equations_of_motion(
     ModelError
         An unknown link in `wrenches`.
     """
-    lead, (positions, amplitudes, velocities, rates) = coordinates(arm, q=q, delta=delta, qd=qd, deltad=deltad)
-    z, zd = np.hstack([positions, amplitudes]), np.hstack([velocities, rates])
-    base = packed_base(arm.body_model, base_motion, lead)
-    loads = bodies_wrenches(arm.body_model, wrenches, lead)
-    J, bias = np.empty((len(z), arm.nz, arm.nz)), np.empty((len(z), arm.nz))
-    flexible_terms_batch(pack(arm), base, z, zd, loads, J, bias)
+    lead, state = coordinates(arm, q=q, delta=delta, qd=qd, deltad=deltad)
+    J, bias = terms_of_rows(arm, lead, state, wrenches, base_motion)
     return EquationsOfMotion(J.reshape((*lead, arm.nz, arm.nz)), bias.reshape((*lead, arm.nz)))

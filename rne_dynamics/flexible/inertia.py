@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from rne_dynamics.compiling.jit import helper, routine
+from rne_dynamics.compiling.jit import helper, kernel, routine
 from rne_dynamics.compiling.tables import per_body, table
 from rne_dynamics.flexible.homogeneous import (
     along_joint,
@@ -75,7 +75,7 @@ def first_moment(arm: Packed, X: Motions, G: Any) -> Vector:
     return moment
 
 
-@helper
+@kernel
 def put_first_moment(arm: Packed, z: Array, out: Array) -> None:
     """`first_moment` of one state; out (3,)."""
     G, _ = masses(arm, z)

@@ -13,7 +13,7 @@ from rne_dynamics.dynamics.declared.arguments import Wrenches
 from rne_dynamics.dynamics.declared.base_motion import BaseMotion
 from rne_dynamics.errors import ArgumentError, ModelError
 from rne_dynamics.flexible.arguments import check_flexible, coordinates
-from rne_dynamics.flexible.equations import equations_of_motion
+from rne_dynamics.flexible.equations import terms_of_rows
 from rne_dynamics.flexible.specialised import by_own_code
 from rne_dynamics.flexible.static import balance
 from rne_dynamics.flexible.theory_range import DIVERGED, deflections, divergence, reported_findings
@@ -52,15 +52,13 @@ def flexible_inverse_dynamics(
     qdd
         Joint accelerations; shape (…, n).
     """
-    lead, (q, delta, qd, deltad, wanted) = coordinates(arm, q=q, delta=delta, qd=qd, deltad=deltad, qdd=qdd)
+    lead, (*state, wanted) = coordinates(arm, q=q, delta=delta, qd=qd, deltad=deltad, qdd=qdd)
+    J, bias = terms_of_rows(arm, lead, state, wrenches, base_motion)
     n = arm.n
-    shaped = [x.reshape((*lead, x.shape[-1])) for x in (q, delta, qd, deltad, wanted)]
-    J, bias = equations_of_motion(arm, *shaped[:4], wrenches=wrenches, base_motion=base_motion)
-    qdd = shaped[4]
-    pushed = -bias[..., n:] - np.einsum("...ij,...j->...i", J[..., n:, :n], qdd)
-    deltadd = np.linalg.solve(J[..., n:, n:], pushed[..., None])[..., 0]
-    tau = np.einsum("...ij,...j->...i", J[..., :n, :], np.concatenate([qdd, deltadd], axis=-1)) + bias[..., :n]
-    return JointEffort(tau, deltadd)
+    pushed = -bias[:, n:] - np.einsum("bij,bj->bi", J[:, n:, :n], wanted)
+    deltadd = np.linalg.solve(J[:, n:, n:], pushed[..., None])[..., 0]
+    tau = np.einsum("bij,bj->bi", J[:, :n], np.concatenate([wanted, deltadd], axis=-1)) + bias[:, :n]
+    return JointEffort(tau.reshape((*lead, n)), deltadd.reshape((*lead, arm.modes)))
 
 
 class JointMotion(NamedTuple):

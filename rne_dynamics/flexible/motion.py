@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from rne_dynamics.compiling.jit import helper, routine
+from rne_dynamics.compiling.jit import helper, kernel, routine
 from rne_dynamics.compiling.tables import per_body, table
 from rne_dynamics.flexible.homogeneous import (
     multiple,
@@ -181,7 +181,7 @@ def motions(arm: Packed, base: Array, z: Array, zd: Array, zdd: Array | None) ->
     return Motions(link, W, dW, ddW, lever)
 
 
-@helper
+@kernel
 def put_bodies(packed: Packed, z: Array, out: Array) -> None:
     """W_i of every body: out (bodies, 12), rotation before translation."""
     X = motions(packed, np.zeros(12), z, np.zeros(z.shape[0]), None)

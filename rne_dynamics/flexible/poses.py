@@ -5,24 +5,15 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike
 
-from rne_dynamics.compiling.jit import kernel
 from rne_dynamics.dynamics.kinematics.kinematics import LinkPoses
 from rne_dynamics.flexible.arguments import coordinates
 from rne_dynamics.flexible.motion import put_bodies
-from rne_dynamics.flexible.packed import Packed, pack
-from rne_dynamics.flexible.specialised import bodies_rows, of_posture
+from rne_dynamics.flexible.specialised import of_posture
 from rne_dynamics.model.flexible.arm import FlexibleArm
 from rne_dynamics.model.inertia import Array
 
 #: Rotation and translation of the base.
 _WORLD = np.concatenate([np.eye(3).ravel(), np.zeros(3)])
-
-
-@kernel
-def bodies_batch(packed: Packed, z: Array, out: Array) -> None:
-    """`put_bodies` over rows: z (B, n + modes), out (B, bodies, 12)."""
-    for b in range(z.shape[0]):
-        put_bodies(packed, z[b], out[b])
 
 
 def flexible_forward_kinematics(arm: FlexibleArm, q: ArrayLike, delta: ArrayLike) -> LinkPoses:
@@ -33,15 +24,9 @@ def flexible_forward_kinematics(arm: FlexibleArm, q: ArrayLike, delta: ArrayLike
     equations of motion; rotations, in which (5) adds small angles like vectors, are the nearest proper ones. Raises
     ArgumentError: a wrong shape, NaN or infinity.
     """
-    lead, (positions, amplitudes) = coordinates(arm, q=q, delta=delta)
-    count = len(positions)
-
-    def general(q: Array, delta: Array) -> Array:
-        W = np.empty((len(q), arm.body_model.bodies, 12))
-        bodies_batch(pack(arm), np.hstack([q, delta]), W)
-        return W
-
-    W = of_posture(arm, bodies_rows, (positions, amplitudes), general)
+    lead, rows = coordinates(arm, q=q, delta=delta)
+    count = len(rows[0])
+    W = of_posture(arm, put_bodies, (arm.body_model.bodies, 12), rows)
     # a body −1 at the end stands for the world, which python's indexing finds by itself
     W = np.concatenate([W, np.broadcast_to(_WORLD, (count, 1, 12))], axis=1)
     R, p = W[:, :, :9].reshape(count, -1, 3, 3), W[:, :, 9:]

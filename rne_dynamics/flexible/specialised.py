@@ -5,7 +5,7 @@ All answers of a quantity are rows of one array, since machine code fills one.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
@@ -16,8 +16,8 @@ from rne_dynamics.dynamics.composite.inertia_scale import inertia_scale_kernel
 from rne_dynamics.dynamics.declared import specialised
 from rne_dynamics.dynamics.declared.specialised import kept_code, own_function, rounded_turns, rows_by
 from rne_dynamics.flexible.arguments import check_flexible, coordinates
-from rne_dynamics.flexible.inertia import masses, put_first_moment, put_inertia
-from rne_dynamics.flexible.motion import motions, put_bodies
+from rne_dynamics.flexible.inertia import masses, put_inertia
+from rne_dynamics.flexible.motion import motions
 from rne_dynamics.flexible.packed import Packed, pack
 from rne_dynamics.flexible.remaining import put_bias
 from rne_dynamics.model.flexible.arm import FlexibleArm
@@ -90,14 +90,13 @@ def _terms(packed: Packed, base: Array, q: Any, delta: Any, qd: Any, deltad: Any
     put_inertia(packed, X, G, D, J)
 
 
-def bodies_rows(packed: Packed, rigid: Rigid, base: Array, q: Any, delta: Any, out: Any) -> None:
-    """W_i of every body, rotation before translation; out (1, bodies, 12)."""
-    put_bodies(packed, _joined(q, delta), out[0])
+def _posture_rows(fill: Callable[..., None]) -> Callable[..., None]:
+    """``fill(packed, z, out)`` as a kernel over rows, of which there is one."""
 
+    def rows(packed: Packed, rigid: Rigid, base: Array, q: Any, delta: Any, out: Any) -> None:
+        fill(packed, _joined(q, delta), out[0])
 
-def moment_rows(packed: Packed, rigid: Rigid, base: Array, q: Any, delta: Any, out: Any) -> None:
-    """Σ W_i r_i (50); out (1, 3)."""
-    put_first_moment(packed, _joined(q, delta), out[0])
+    return rows
 
 
 def _joined(q: Any, delta: Any) -> Any:
@@ -141,11 +140,21 @@ def by_own_code(parts: type[Any]) -> Callable[[F], F]:
 
 
 def of_posture(
-    arm: FlexibleArm, kernel: Callable[..., Any], rows: Sequence[Array], general: Callable[..., Array]
+    arm: FlexibleArm, fill: Callable[[Packed, Array, Array], None], shape: tuple[int, ...], rows: list[Array]
 ) -> Array:
-    """What `bodies_rows` or `moment_rows` fills, for checked rows of q and δ; by `general` where there is no code."""
-    code = _code_of(arm, kernel, _STATE[:2]) if arm.specialised else None
-    return rows_by(code, tuple(rows), _shape(arm, kernel), lambda chosen: general(*(row[chosen] for row in rows)))
+    """What the kernel ``fill(packed, z, out)`` gives, of this shape, for checked rows of q and δ; (B, …)."""
+
+    def general(chosen: Any) -> Array:
+        z = np.hstack(rows)[chosen]
+        out = np.empty((len(z), *shape))
+        for of_one, one in zip(z, out, strict=True):
+            fill(pack(arm), of_one, one)
+        return out
+
+    def recipe() -> Recipe:
+        return _recipe(arm, fill.__name__, _posture_rows(fill), _STATE[:2], shape)
+
+    return rows_by(kept_code(arm, (fill,), recipe) if arm.specialised else None, tuple(rows), shape, general)
 
 
 def _rows_apart(arm: FlexibleArm, out: Array) -> tuple[Array, Array]:
@@ -168,10 +177,6 @@ def _numbers_joined(joints: Array, modes: Array) -> Array:
 
 
 def _shape(arm: FlexibleArm, kernel: Callable[..., Any]) -> tuple[int, ...]:
-    if kernel is bodies_rows:
-        return arm.body_model.bodies, 12
-    if kernel is moment_rows:
-        return (3,)
     return (arm.nz + 1, arm.nz) if kernel is equations_rows else (arm.nz,)
 
 
@@ -197,6 +202,13 @@ def recipe_of(
     arm: FlexibleArm, kernel: Callable[..., Any], inputs: tuple[str, ...], base: Array | None = None
 ) -> Recipe:
     """What straight-line code is made from; without loads, for a base at rest or of this motion (12,)."""
+    return _recipe(arm, kernel.__name__, kernel, inputs, _shape(arm, kernel), base)
+
+
+def _recipe(
+    arm: FlexibleArm, name: str, kernel: Callable[..., Any], inputs: tuple[str, ...], shape: tuple[int, ...],
+    base: Array | None = None,
+) -> Recipe:
     packed, rng = pack(arm), np.random.default_rng(1)
     sample = tuple(
         _AMPLITUDE * rng.normal(size=arm.modes) if name.startswith("delta") else rng.normal(size=arm.n)
@@ -205,4 +217,4 @@ def recipe_of(
     rigid = Rigid(arm.robot.topology, arm.robot.parameters)
     rounded = packed._replace(rotation=rounded_turns(packed.rotation, 0))
     model = (rounded, rigid, arm.body_model.base_at_rest if base is None else base)
-    return Recipe(kernel.__name__, arm.name, kernel, model, (), sample, _shape(arm, kernel))
+    return Recipe(name, arm.name, kernel, model, (), sample, shape)

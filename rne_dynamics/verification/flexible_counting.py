@@ -91,7 +91,7 @@ def count_flexible(arm: FlexibleArm, *, stiffening: bool = True) -> FlexibleOper
         found = counter.run(kernel, *arguments)
         return found, counter.operations - before
 
-    # in the order of `flexible_terms_kernel`, then the solution of `flexible_forward_batch`
+    # in the order of `flexible_terms_kernel`, then the solution of `flexible_forward_dynamics`
     X, motion = counted(motions, packed, base, z, zd, None)
     (G, D), modal = counted(masses, packed, z)
     _, remaining = counted(put_bias, packed, X, G, D, z, zd, None, counter.zeros(0, 6), bias)

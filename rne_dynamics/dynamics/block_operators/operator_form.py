@@ -131,7 +131,8 @@ def operator_form(robot: RobotModel, base: Array, q: Array, qd: Array, wrenches:
 def operator_forward(robot: RobotModel, base: Array, q: Array, qd: Array, tau: Array, wrenches: Array) -> Array:
     """Joint accelerations (B, n) over checked rows; `SingularInertiaError` names a joint that moves no inertia."""
     form = operator_form(robot, base, q, qd, wrenches)
-    return solved_accelerations(form.mass_matrix, tau - form.bias, inertia_scale(robot, q), robot)
+    scale = inertia_scale(robot, q)
+    return solved_accelerations(form.mass_matrix, tau - form.bias, scale, robot.name, robot.joint_names)
 
 
 def operator_inverse(robot: RobotModel, base: Array, q: Array, qd: Array, qdd: Array, wrenches: Array) -> Array:

@@ -30,7 +30,6 @@ from rne_dynamics.model.layout import (
     ROTOR,
     VELOCITY_INDEX,
 )
-from rne_dynamics.model.mechanism import Mechanism
 from rne_dynamics.model.robot import RobotModel
 from rne_dynamics.spatial.cholesky import scaled_cholesky_solve
 
@@ -87,11 +86,14 @@ def inertia_scale(robot: RobotModel, q: Array) -> Array:
     return scale
 
 
-def solved_accelerations(M: Array, left: Array, scale: Array, robot: RobotModel | Mechanism) -> Array:
-    """q̈ of M q̈ = left (B, n), M (B, n, n) being written over; `SingularInertiaError` names a joint without inertia."""
+def solved_accelerations(M: Array, left: Array, scale: Array, robot: str, names: tuple[str, ...]) -> Array:
+    """q̈ of M q̈ = left (B, n), M (B, n, n) being written over; `scale` is as for `scaled_cholesky_solve`.
+
+    `SingularInertiaError` names a coordinate without inertia, of the `names` of all, and the robot.
+    """
     qdd = np.empty_like(left)
     for row, matrix in enumerate(M):
         coordinate = scaled_cholesky_solve(matrix, left[row], scale[row], qdd[row])
         if coordinate >= 0:
-            raise no_inertia(robot.joint_names[coordinate], robot.name)
+            raise no_inertia(names[coordinate], robot)
     return qdd

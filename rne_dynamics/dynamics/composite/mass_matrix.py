@@ -18,7 +18,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from rne_dynamics.compiling.jit import helper, kernel
 from rne_dynamics.compiling.tables import per_body
-from rne_dynamics.dynamics.composite.mass_matrix_columns import mass_matrix_columns
+from rne_dynamics.dynamics.composite.mass_matrix_columns import MASS_MATRIX_COLUMNS
 from rne_dynamics.dynamics.declared.arm import Arm
 from rne_dynamics.dynamics.declared.forms import N
 from rne_dynamics.dynamics.declared.quantity import Engine, Quantity
@@ -75,7 +75,9 @@ def mass_matrix_kernel(arm: Arm, q: Array, M: Array) -> None:
 
 Method = Literal["composite", "columns"]
 MASS_MATRIX = Quantity("mass_matrix", mass_matrix_kernel, ("q",), (N, N))
-_ENGINES: Mapping[Method, Engine] = MappingProxyType({"composite": MASS_MATRIX.compute, "columns": mass_matrix_columns})
+_ENGINES: Mapping[Method, Engine] = MappingProxyType(
+    {"composite": MASS_MATRIX.compute, "columns": MASS_MATRIX_COLUMNS.compute}
+)
 
 
 @MASS_MATRIX.public

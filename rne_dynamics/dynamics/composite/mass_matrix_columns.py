@@ -8,13 +8,13 @@ nothing else than inverse dynamics is in it.
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
 from rne_dynamics.compiling.jit import kernel
 from rne_dynamics.dynamics.declared.arm import Arm
+from rne_dynamics.dynamics.declared.forms import N
+from rne_dynamics.dynamics.declared.quantity import Quantity
 from rne_dynamics.dynamics.newton_euler.newton_euler import inverse_dynamics_kernel
 from rne_dynamics.model.inertia import Array
-from rne_dynamics.model.robot import RobotModel
 
 
 @kernel
@@ -31,15 +31,5 @@ def mass_matrix_columns_kernel(arm: Arm, q: Array, M: Array) -> None:
             M[i, j] = column[i]
 
 
-@kernel
-def mass_matrix_columns_batch(topology: NDArray[np.int64], parameters: Array, q: Array, M: Array) -> None:
-    """`mass_matrix_columns_kernel` over rows: q (B, nq), M (B, n, n)."""
-    for b in range(q.shape[0]):
-        mass_matrix_columns_kernel(Arm(topology, parameters, np.zeros(12), np.empty((0, 6))), q[b], M[b])
-
-
-def mass_matrix_columns(robot: RobotModel, base: Array, q: Array, wrenches: Array) -> Array:
-    """M of checked rows, shape (B, n, n) (engine); `base` and `wrenches` do not enter."""
-    M = np.empty((len(q), robot.n, robot.n))
-    mass_matrix_columns_batch(robot.topology, robot.parameters, q, M)
-    return M
+#: Base motion and loads do not enter.
+MASS_MATRIX_COLUMNS = Quantity("mass_matrix_columns", mass_matrix_columns_kernel, ("q",), (N, N))

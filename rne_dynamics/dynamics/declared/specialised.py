@@ -124,10 +124,13 @@ def by_own_code(kept: str, inputs: int, own: Callable[[Any, F], Callable[..., An
     def decorate(general: F) -> F:
         defaults: dict[str, Any] = general.__kwdefaults__ or {}
 
+        def are_default(options: dict[str, Any]) -> bool:
+            comparable = all(value is None or isinstance(value, str) for value in options.values())
+            return comparable and defaults | options == defaults
+
         @wraps(general)
         def function(robot: Any, *vectors: Any, **options: Any) -> Any:
-            simple = all(value is None or isinstance(value, str) for value in options.values())
-            if not simple or len(vectors) != inputs or defaults | options != defaults:
+            if len(vectors) != inputs or (options and not are_default(options)):
                 return general(robot, *vectors, **options)
             try:
                 call = robot.own_code[kept]

@@ -24,7 +24,7 @@ def lagrange_forward(robot: RobotModel, base: Array, q: Array, qd: Array, tau: A
     """Joint accelerations (B, n) over checked rows; `SingularInertiaError` names a joint that moves no inertia."""
     qdd, scale = np.empty_like(tau), inertia_scale(robot, q)
     for piece, W, V in _pieces(robot, base, q, qd, wrenches):
-        qdd[piece] = solved_accelerations(W, tau[piece] + V, scale[piece], robot)
+        qdd[piece] = solved_accelerations(W, tau[piece] + V, scale[piece], robot.name, robot.joint_names)
     return qdd
 
 
