@@ -11,25 +11,7 @@ from rne_dynamics.model.inertia import Array
 from rne_dynamics.simulation.plant.arrays import BACKWARD, FORWARD, LOWER, UPPER, VISCOUS, PlantArrays
 from rne_dynamics.simulation.stepping.box_lcp import AT_LOW, HELD, box_lcp
 from rne_dynamics.simulation.stepping.motion import Piece, mass_and_bias, mass_scale
-from rne_dynamics.spatial.cholesky import scaled_cholesky_solve, substitute
-
-
-@helper
-def inverse(M: Array, scale: Array, A: Array) -> bool:
-    """A = M⁻¹ for a symmetric positive definite M, both (n, n); False where it is not. Overwrites M's lower half.
-
-    `scale` (n,) as for `scaled_cholesky_solve`.
-    """
-    n = M.shape[0]
-    for column in range(n):
-        x = A[column]  # the inverse is symmetric, so rows serve as columns
-        x[:] = 0.0
-        x[column] = 1.0
-        if column > 0:
-            substitute(M, x, x)
-        elif scaled_cholesky_solve(M, x.copy(), scale, x) >= 0:
-            return False
-    return True
+from rne_dynamics.spatial.cholesky import inverse
 
 
 @rare_kernel
@@ -49,7 +31,7 @@ def response(
         factor[j, j] += implicit * plant.joints[j, VISCOUS]
         for k in range(n):
             factor[j, k] += M[j, k]
-    return bool(inverse(factor, scale, A))
+    return apart(inverse, (factor, scale, A))
 
 
 @helper

@@ -12,7 +12,7 @@ from rne_dynamics.dynamics.declared.arm import Arm
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.simulation.plant.arrays import VISCOUS, PlantArrays
 from rne_dynamics.simulation.plant.bending import stiff_modes
-from rne_dynamics.spatial.cholesky import scaled_cholesky_solve
+from rne_dynamics.spatial.cholesky import inverse_factor
 
 #: Decay rate of viscous friction, or frequency of a mode, times step above which an implicit step takes over (the
 #: limit of RK4 is 2.8).
@@ -76,32 +76,15 @@ def viscous_rate(arm: Arm, viscous: Array, q: Array) -> float:
 
 @kernel
 def inverse_diagonal(arm: Arm, q: Array, found: Array) -> bool:
-    """Fill `found` with (M⁻¹)_jj, (n,); False where a joint moves no inertia.
-
-    (M⁻¹)_jj is the squared length of column j of L⁻¹, M = L Lᵀ. The joints are taken from the free ends to the base:
-    then L has no more entries than M, and column j of L⁻¹ only those of the joints on the way to the base.
-    """
+    """Fill `found` with (M⁻¹)_jj, (n,); False where a joint moves no inertia."""
     n = found.shape[0]
-    M, x = np.empty((n, n)), np.empty(n)
-    apart(inertia_scale_kernel, (arm.topology, arm.parameters, q, x))
-    for j in range(n):
-        found[j] = x[n - 1 - j]
+    M, X = np.empty((n, n)), np.empty((n, n))
+    apart(inertia_scale_kernel, (arm.topology, arm.parameters, q, found))
     apart(mass_matrix_kernel, (arm, q, M))
-    for j in range(n):
-        x[j] = M[n - 1 - j, n - 1 - j]
-        for k in range(j):
-            M[j, k] = M[n - 1 - j, n - 1 - k]  # of the upper half
-    for j in range(n):
-        M[j, j], x[j] = x[j], 0.0
-    if scaled_cholesky_solve(M, x, found, x) >= 0:
+    if not apart(inverse_factor, (M, found, X)):
         return False
-    for j in range(n):
-        squares = 0.0
-        for i in range(j, n):
-            t = 1.0 if i == j else 0.0
-            for k in range(j, i):
-                t -= M[i, k] * x[k]
-            x[i] = t / M[i, i]
-            squares += x[i] * x[i]
-        found[n - 1 - j] = squares
+    for i in range(n):
+        found[i] = 0.0
+        for j in range(i + 1):
+            found[i] += X[i, j] * X[i, j]
     return True
