@@ -23,7 +23,7 @@ from rne_dynamics.simulation.plant.arrays import EFFORT, NO_WRENCH, OwnCode, Pla
 from rne_dynamics.simulation.stepping import lanes as at
 from rne_dynamics.simulation.stepping.events import step_with_events
 from rne_dynamics.simulation.stepping.implicit import semi_implicit_step
-from rne_dynamics.simulation.stepping.lanes import ACTIVE, LEFT, OVER, Block, evaluate, lane_of, row_of, step_lanes
+from rne_dynamics.simulation.stepping.lanes import ACTIVE, LEFT, OVER, Block, evaluate, implicit, lane_of, row_of, step_lanes
 from rne_dynamics.simulation.stepping.stiffness import damped
 from rne_dynamics.spatial.arrays import copy_into
 
@@ -246,7 +246,7 @@ def _step(block: Block, lane: int, clock: Clock) -> int:
         None, block.code.one,
     )  # fmt: skip
     q_new, qd_new = q.copy(), qd.copy()
-    if not clock.semi_implicit:
+    if not implicit(block, lane, clock.dt):
         left = apart(step_with_events, (plant, q, qd, effort, clock.dt, q_new, qd_new))
     if left > 0.0:
         done = apart(semi_implicit_step, (plant, q_new.copy(), qd_new.copy(), effort, left, q_new, qd_new))

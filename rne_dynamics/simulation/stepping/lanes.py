@@ -52,7 +52,8 @@ _MOVES, _HELD, _STARTS_FORWARD, _STARTS_BACKWARD = 0.0, 1.0, 2.0, 3.0
 _ROUNDS = 8
 # part of the lane's largest torque or acceleration that is round-off: a locked joint moves by 1 / LOCK of what holds it
 _TOLERANCE = 1e-13
-# way of each joint after which the decay rate of viscous friction is evaluated again, rad or m
+# way of each joint, rad or m, after which the decay rate of viscous friction is evaluated again: for every 1 / dt that it
+# is below half of what is stable (RK4 is so to 2.8 / dt)
 _NEARBY = 0.05
 
 
@@ -176,20 +177,25 @@ def _put_implicit(block: Block, lane: int, dt: float) -> bool:
     """Fill IMPLICIT. Whether the lane takes the semi-implicit step: its viscous friction is too stiff for the other."""
     rows, rate, a, b = block.rows, block.rate, lane * block.n, lane * block.n + block.n
     if rate[lane] > 0.0 and block.lanes[lane] == ACTIVE:
-        # RK4 is stable to a decay rate of 2.8 / dt, 5.6 times what is taken as known for the postures nearby
-        moved = rate[lane] * dt > 0.25 * STIFF
+        moved, nearby = False, _NEARBY * (0.5 * STIFF - rate[lane] * dt)
         for k in range(a, b):
-            moved = moved or not abs(block.q[k] - rows[Q_RATED, k]) <= _NEARBY
+            moved = moved or not abs(block.q[k] - rows[Q_RATED, k]) <= nearby
         if moved:
             rate[lane] = viscous_rate(_arm(block, lane), block.joints[VISCOUS, a:b], lane_of(block.q, lane, block.n))
             for k in range(a, b):
                 rows[Q_RATED, k] = block.q[k]
             if rate[lane] < 0.0:
-                rate[lane], block.lanes[lane] = np.inf, LEFT
-    stiff = rate[lane] < 0.0 or rate[lane] * dt > STIFF
+                rate[lane], block.lanes[lane] = np.nan, LEFT
+    stiff = implicit(block, lane, dt)
     for k in range(a, b):
         rows[IMPLICIT, k] = dt * block.joints[VISCOUS, k] if stiff else 0.0
-    return bool(stiff)
+    return stiff
+
+
+@helper
+def implicit(block: Block, lane: int, dt: float) -> bool:
+    """Whether the lane's step is the semi-implicit one."""
+    return bool(block.rate[lane] < 0.0 or block.rate[lane] * dt > STIFF)
 
 
 @helper
@@ -271,9 +277,9 @@ def _pivot(block: Block, lane: int) -> bool:
 def _take_over(block: Block, lane: int, dt: float) -> None:
     """Make the end of the step the state of an active lane, or leave the lane where an event comes before it."""
     rows, joints, q, qd, a, b = block.rows, block.joints, block.q, block.qd, lane * block.n, lane * block.n + block.n
-    event, implicit = False, block.rate[lane] < 0.0 or block.rate[lane] * dt > STIFF
+    event, explicit = False, not implicit(block, lane, dt)
     for k in range(a, b):
-        if not implicit:
+        if explicit:
             rows[Q_NEW, k] = q[k] + dt / 6.0 * rows[Q_SUM, k]
             rows[QD_NEW, k] = qd[k] + dt / 6.0 * rows[QD_SUM, k]
         q_new, qd_new = rows[Q_NEW, k], rows[QD_NEW, k]
