@@ -155,24 +155,23 @@ def _put_terms(
     """Terms of the law, (width, 5, n); of PD plus gravity its model's are those of an arm at rest."""
     rows, n, torque = block.rows, block.n, laws.kind == COMPUTED_TORQUE
     for lane in range(block.width):
-        q, qd, correction = lane_of(block.q, lane, n), lane_of(block.qd, lane, n), lane_of(rows[CORRECTION], lane, n)
-        table = _table(columns, block, lane)
+        table, answer = _table(columns, block, lane), lane_of(rows[CORRECTION if torque else DIRECT], lane, n)
+        q, qd = lane_of(block.q, lane, n), lane_of(block.qd, lane, n)
         feedback_kernel(
             table[law.GAIN_P], table[law.GAIN_I], table[law.GAIN_D], q, qd, reference.q, reference.qd,
-            integral[block.first + lane], correction,
+            integral[block.first + lane], answer,
         )
-        for j in range(n):
-            k = lane * n + j
-            rows[SPEED, k], rows[AIM_QDD, k] = (qd[j], reference.qdd[j]) if torque else (0.0, 0.0)
-            rows[DIRECT, k] = 0.0 if torque else correction[j]
-            correction[j] -= rows[DIRECT, k]
+        if torque:
+            copy_into(lane_of(rows[SPEED], lane, n), qd)
+            copy_into(lane_of(rows[AIM_QDD], lane, n), reference.qdd)
     g, inputs = _begin(columns.model.shape[0], block.first, 1), (block.q, rows[SPEED], rows[AIM_QDD], rows[CORRECTION])
     evaluate(block.code.terms, block, (*inputs, columns.model[g : g + block.width], terms))
     for lane in range(block.width):
         if block.refused[lane] != 0 and block.lanes[lane] == ACTIVE:
             _general_terms(laws, block.first + lane, tuple([lane_of(row, lane, n) for row in inputs]), terms[lane])
-        for j in range(n):
-            terms[lane, 3, j] += rows[DIRECT, lane * n + j]
+        if not torque:
+            for j in range(n):
+                terms[lane, 3, j] += rows[DIRECT, lane * n + j]
         law.put_friction(_table(columns, block, lane), lane_of(block.q, lane, n), reference, terms[lane])
 
 

@@ -52,9 +52,9 @@ _MOVES, _HELD, _STARTS_FORWARD, _STARTS_BACKWARD = 0.0, 1.0, 2.0, 3.0
 _ROUNDS = 8
 # part of the lane's largest torque or acceleration that is round-off: a locked joint moves by 1 / LOCK of what holds it
 _TOLERANCE = 1e-13
-# way of each joint, rad or m, after which the decay rate of viscous friction is evaluated again: for every 1 / dt that it
-# is below half of what is stable (RK4 is so to 2.8 / dt)
-_NEARBY = 0.05
+# way of any joint, rad or m, after which the decay rate of viscous friction is evaluated again: the first where the rate
+# is a quarter of STIFF / dt, none from half of it on, and never more than the second (RK4 is stable to 2.8 / dt)
+_NEARBY, _FAR = 0.05, 0.2
 
 
 class Block(NamedTuple):
@@ -177,7 +177,7 @@ def _put_implicit(block: Block, lane: int, dt: float) -> bool:
     """Fill IMPLICIT. Whether the lane takes the semi-implicit step: its viscous friction is too stiff for the other."""
     rows, rate, a, b = block.rows, block.rate, lane * block.n, lane * block.n + block.n
     if rate[lane] > 0.0 and block.lanes[lane] == ACTIVE:
-        moved, nearby = False, _NEARBY * (0.5 * STIFF - rate[lane] * dt)
+        moved, nearby = False, min(_NEARBY * (0.5 * STIFF / (rate[lane] * dt) - 1.0), _FAR)
         for k in range(a, b):
             moved = moved or not abs(block.q[k] - rows[Q_RATED, k]) <= nearby
         if moved:
