@@ -246,7 +246,7 @@ def _step(block: Block, lane: int, clock: Clock) -> int:
     )  # fmt: skip
     q_new, qd_new = q.copy(), qd.copy()
     if not implicit(block, lane, clock.dt):
-        left = apart(step_with_events, (plant, q, qd, effort, clock.dt, q_new, qd_new))
+        left = apart(step_with_events, (plant, q, qd, effort, clock.dt, block.rate[lane] >= 0.0, q_new, qd_new))
     if left > 0.0:
         done = apart(semi_implicit_step, (plant, q_new.copy(), qd_new.copy(), effort, left, q_new, qd_new))
     if left < 0.0 or not done:

@@ -29,7 +29,7 @@ def response(
     mass_scale(plant, q, scale)
     for j in range(n):
         factor[j, j] += implicit * plant.joints[j, VISCOUS]
-        for k in range(n):
+        for k in range(j + 1):
             factor[j, k] += M[j, k]
     return apart(inverse, (factor, scale, A))
 
