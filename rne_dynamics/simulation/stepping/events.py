@@ -132,7 +132,7 @@ def _until_event(
     """Integrate the `left` rest of a step, or until just past its first event; the state there into q_new, qd_new.
 
     Returns the time taken, s; infinity where no event came, −1 where the motion is not determined. The time of an event
-    is found by regula falsi (Illinois).
+    is found by regula falsi, as modified by Anderson and Björck (1973).
     """
     early, late, h = 0.0, left, left
     f_early = _margin(plant, piece, piece.q, piece.qd)
@@ -148,17 +148,15 @@ def _until_event(
         if trial == 0 and not f < 0.0:
             return np.inf
         if f < 0.0:
-            late, f_late = h, f
             if kept == 1:
-                f_early *= 0.5
-            kept = 1
+                f_early *= _part_kept(f, f_late)
+            late, f_late, kept = h, f, 1
             if f > -_PAST or late - early <= _TIME_TOLERANCE * dt:
                 break  # just past the event
         else:
-            early, f_early = h, f
             if kept == -1:
-                f_late *= 0.5
-            kept = -1
+                f_late *= _part_kept(f, f_early)
+            early, f_early, kept = h, f, -1
         if late - early <= _TIME_TOLERANCE * dt:
             h = late
             continue
@@ -168,3 +166,10 @@ def _until_event(
             # a nudge inwards lets the bracket close from both sides
             h = min(max(h, early + 0.3 * _TIME_TOLERANCE * dt), late - 0.3 * _TIME_TOLERANCE * dt)
     return late
+
+
+@helper
+def _part_kept(f: float, before: float) -> float:
+    """Factor of the margin at the end of the bracket that stays, from those at the end that moved twice."""
+    part = 1.0 - f / before
+    return part if part > 0.0 else 0.5
