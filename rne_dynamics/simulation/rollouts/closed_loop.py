@@ -23,7 +23,18 @@ from rne_dynamics.simulation.plant.arrays import EFFORT, NO_WRENCH, OwnCode, Pla
 from rne_dynamics.simulation.stepping import lanes as at
 from rne_dynamics.simulation.stepping.events import step_with_events
 from rne_dynamics.simulation.stepping.implicit import semi_implicit_step
-from rne_dynamics.simulation.stepping.lanes import ACTIVE, LEFT, OVER, Block, evaluate, implicit, lane_of, row_of, step_lanes
+from rne_dynamics.simulation.stepping.lanes import (
+    ACTIVE,
+    LEFT,
+    OVER,
+    Block,
+    evaluate,
+    implicit,
+    lane_of,
+    put_implicit,
+    row_of,
+    step_lanes,
+)
 from rne_dynamics.simulation.stepping.stiffness import damped
 from rne_dynamics.spatial.arrays import copy_into
 
@@ -125,6 +136,7 @@ def closed_loops(
             rate[lane] = -1.0 if clock.semi_implicit else np.inf
             if not (clock.semi_implicit or damped(plants.joints[row_of(plants.joints, first + lane)])):
                 rate[lane] = 0.0
+            put_implicit(block, lane, clock.dt)
         for cycle in range(cycles[0], cycles[1]):
             aim = references[cycle]
             _put_terms(laws, columns, Reference(aim[0], aim[1], aim[2]), course.integral, block, terms)
