@@ -74,8 +74,8 @@ def scaled_cholesky_solve(M: Array, b: Array, scale: Array, x: Array) -> int:
     return -1
 
 
-@kernel
-def inverse_factor(M: Array, scale: Array, X: Array) -> bool:
+@helper
+def _inverse_factor(M: Array, scale: Array, X: Array) -> bool:
     """Fill the lower half of X such that M⁻¹ = X Xᵀ, all (n, n); False where M is not positive definite.
 
     X is L⁻¹ of M = Lᵀ L, eliminated from the last coordinate to the first. Of an arm both have entries only where M
@@ -116,7 +116,7 @@ def inverse(M: Array, scale: Array, A: Array) -> bool:
     `scale` (n,) as for `scaled_cholesky_solve`.
     """
     n, X = M.shape[0], np.zeros(M.shape)
-    if not inverse_factor(M, scale, X):
+    if not _inverse_factor(M, scale, X):
         return False
     for i in range(n):
         for j in range(i + 1):

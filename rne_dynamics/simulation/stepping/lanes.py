@@ -182,7 +182,8 @@ def _choose_method(block: Block, lane: int, dt: float) -> bool:
         for k in range(a, b):
             moved = moved or not abs(block.q[k] - rows[Q_RATED, k]) <= nearby
         if moved:
-            rate[lane] = viscous_rate(_arm(block, lane), block.joints[VISCOUS, a:b], lane_of(block.q, lane, block.n))
+            state = block.joints[VISCOUS, a:b], lane_of(block.q, lane, block.n)
+            rate[lane] = apart(viscous_rate, (_arm(block, lane), block.code.one, *state))
             copy_into(rows[Q_RATED, a:b], block.q[a:b])
             if rate[lane] < 0.0:
                 rate[lane], block.lanes[lane] = np.nan, LEFT
