@@ -109,7 +109,7 @@ def fixed(plant: rne.ArmPlant, state: rne.State, method: StepMethod, dt: float) 
 def too_stiff_for_rk4(plant: rne.ArmPlant, state: rne.State, dt: float) -> bool:
     """Whether a step is handed on to gauss."""
     arrays, (z, zd) = plant.arrays(state, plant.base_at(state.t), NO_WRENCH), plant.coordinates.pack(state)
-    left = step_with_events(arrays, z, zd, np.zeros(len(zd)), dt, np.empty_like(z), np.empty_like(zd))
+    left = step_with_events(arrays, z, zd, np.zeros(len(zd)), dt, False, np.empty_like(z), np.empty_like(zd))
     return bool(left == dt)
 
 

@@ -72,3 +72,63 @@ def scaled_cholesky_solve(M: Array, b: Array, scale: Array, x: Array) -> int:
         _column(M, j, pivot)
     substitute(M, b, x)
     return -1
+
+
+@helper
+def _inverse_factor(M: Array, scale: Array, X: Array) -> bool:
+    """Fill the lower half of X such that M⁻¹ = X Xᵀ, all (n, n); False where M is not positive definite.
+
+    X is L⁻¹ of M = Lᵀ L, eliminated from the last coordinate to the first. Of an arm both have entries only where M
+    has, between joints of one branch, and zeros cost nothing (Featherstone 2008, section 6.5). M's lower half is
+    overwritten; `scale` (n,) as for `scaled_cholesky_solve`.
+    """
+    n = M.shape[0]
+    for i in range(n):
+        X[i, i] = max(M[i, i], scale[i])
+    for i in range(n - 1, -1, -1):
+        if not M[i, i] > SINGULAR * X[i, i]:
+            return False
+        root = np.sqrt(M[i, i])
+        for j in range(i):
+            M[i, j] /= root
+        M[i, i] = root
+        for k in range(i):
+            entry = M[i, k]
+            if entry != 0.0:
+                for j in range(k + 1):
+                    M[k, j] -= entry * M[i, j]
+    for i in range(n):
+        for j in range(i):
+            X[i, j] = 0.0
+        X[i, i] = 1.0 / M[i, i]
+        for k in range(i):
+            entry = M[i, k] * X[i, i]
+            if entry != 0.0:
+                for j in range(k + 1):
+                    X[i, j] -= entry * X[k, j]
+    return True
+
+
+@kernel
+def inverse(M: Array, scale: Array, A: Array) -> bool:
+    """A = M⁻¹ for a symmetric positive definite M, both (n, n); False where it is not. Overwrites M's lower half.
+
+    `scale` (n,) as for `scaled_cholesky_solve`.
+    """
+    n, X = M.shape[0], np.zeros(M.shape)
+    if not _inverse_factor(M, scale, X):
+        return False
+    for i in range(n):
+        for j in range(i + 1):
+            M[j, i] = X[i, j]  # by columns
+    for i in range(n):
+        for j in range(i + 1):
+            A[i, j] = 0.0
+        for k in range(i + 1):
+            entry = X[i, k]
+            if entry != 0.0:
+                for j in range(k, i + 1):
+                    A[i, j] += entry * M[k, j]
+        for j in range(i):
+            A[j, i] = A[i, j]
+    return True

@@ -33,15 +33,28 @@ class PlantRows(NamedTuple):
     joints: Array
 
 
+class ArmCode(NamedTuple):
+    """Addresses of machine code for one state of an arm whose base is at rest, without loads; 0: none."""
+
+    #: Forward dynamics: (q, qd, tau, lock, nothing, qdd); inertias `lock`, (n,), are added to those of the rotors. A
+    #: joint with LOCK there does not move, and −LOCK times its acceleration is the torque that holds it.
+    forward: int
+    #: The mass matrix and inverse dynamics, as the quantities have them.
+    mass_matrix: int
+    inverse_dynamics: int
+
+
+NO_CODE = ArmCode(0, 0, 0)
+
+
 class OwnCode(NamedTuple):
     """Addresses of machine code for an arm and for the model of its controller, for bases at rest and no loads."""
 
-    #: Forward dynamics: (q, qd, tau, lock, given, qdd); inertias `lock`, (n,), are added to those of the rotors. A
-    #: joint with LOCK there does not move, and −LOCK times its acceleration is the torque that holds it.
+    #: As `ArmCode.forward`, with numbers of `Columns.arm`: (q, qd, tau, lock, given, qdd).
     forward: int
-    #: The same for one state, without `given`.
-    one: int
-    #: For one state the same without `lock` and `given`, 3 to 6 % faster.
+    #: For one state, if no sample's arm differs.
+    one: ArmCode
+    #: Forward dynamics of one state without `lock` and `given`, 3 to 6 % faster.
     unlocked: int
     #: `rigid_terms_kernel`: (q, qd, desired, correction, given, terms).
     terms: int
@@ -72,5 +85,5 @@ class PlantArrays(NamedTuple):
     loops: Loops | None
     #: Of an arm with flexible links, whose kernels' q and q̇ are z = [q, δ] and ż; None otherwise.
     flex: Flex | None
-    #: Address of `OwnCode.one`, of an open arm whose base is at rest, without loads; 0: none.
-    code: int
+    #: Of an open arm whose base is at rest, without loads.
+    code: ArmCode

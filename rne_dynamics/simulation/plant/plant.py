@@ -19,6 +19,7 @@ from rne_dynamics.simulation.plant.arrays import (
     FORWARD,
     JOINT_COLUMNS,
     LOWER,
+    NO_CODE,
     NO_WRENCH,
     UPPER,
     VISCOUS,
@@ -88,7 +89,7 @@ class ArmPlant(Rebuilt):
         joints.flags.writeable = positions.flags.writeable = False
         at_rest = PlantArrays(
             tree.topology, tree.parameters, tree.has_mimic, tree.base_at_rest, joints, positions, NO_WRENCH, None, None,
-            0,
+            NO_CODE,
         )
         for name, value in (
             ("coordinates", coordinates), ("joints", joints), ("positions", positions), ("_at_rest", at_rest)

@@ -23,7 +23,18 @@ from rne_dynamics.simulation.plant.arrays import EFFORT, NO_WRENCH, OwnCode, Pla
 from rne_dynamics.simulation.stepping import lanes as at
 from rne_dynamics.simulation.stepping.events import step_with_events
 from rne_dynamics.simulation.stepping.implicit import semi_implicit_step
-from rne_dynamics.simulation.stepping.lanes import ACTIVE, LEFT, OVER, Block, evaluate, lane_of, row_of, step_lanes
+from rne_dynamics.simulation.stepping.lanes import (
+    ACTIVE,
+    LEFT,
+    OVER,
+    Block,
+    evaluate,
+    implicit,
+    lane_of,
+    put_implicit,
+    row_of,
+    step_lanes,
+)
 from rne_dynamics.simulation.stepping.stiffness import damped
 from rne_dynamics.spatial.arrays import copy_into
 
@@ -125,6 +136,7 @@ def closed_loops(
             rate[lane] = -1.0 if clock.semi_implicit else np.inf
             if not (clock.semi_implicit or damped(plants.joints[row_of(plants.joints, first + lane)])):
                 rate[lane] = 0.0
+            put_implicit(block, lane, clock.dt)
         for cycle in range(cycles[0], cycles[1]):
             aim = references[cycle]
             _put_terms(laws, columns, Reference(aim[0], aim[1], aim[2]), course.integral, block, terms)
@@ -155,24 +167,23 @@ def _put_terms(
     """Terms of the law, (width, 5, n); of PD plus gravity its model's are those of an arm at rest."""
     rows, n, torque = block.rows, block.n, laws.kind == COMPUTED_TORQUE
     for lane in range(block.width):
-        q, qd, correction = lane_of(block.q, lane, n), lane_of(block.qd, lane, n), lane_of(rows[CORRECTION], lane, n)
-        table = _table(columns, block, lane)
+        table, answer = _table(columns, block, lane), lane_of(rows[CORRECTION if torque else DIRECT], lane, n)
+        q, qd = lane_of(block.q, lane, n), lane_of(block.qd, lane, n)
         feedback_kernel(
             table[law.GAIN_P], table[law.GAIN_I], table[law.GAIN_D], q, qd, reference.q, reference.qd,
-            integral[block.first + lane], correction,
+            integral[block.first + lane], answer,
         )
-        for j in range(n):
-            k = lane * n + j
-            rows[SPEED, k], rows[AIM_QDD, k] = (qd[j], reference.qdd[j]) if torque else (0.0, 0.0)
-            rows[DIRECT, k] = 0.0 if torque else correction[j]
-            correction[j] -= rows[DIRECT, k]
+        if torque:
+            copy_into(lane_of(rows[SPEED], lane, n), qd)
+            copy_into(lane_of(rows[AIM_QDD], lane, n), reference.qdd)
     g, inputs = _begin(columns.model.shape[0], block.first, 1), (block.q, rows[SPEED], rows[AIM_QDD], rows[CORRECTION])
     evaluate(block.code.terms, block, (*inputs, columns.model[g : g + block.width], terms))
     for lane in range(block.width):
         if block.refused[lane] != 0 and block.lanes[lane] == ACTIVE:
             _general_terms(laws, block.first + lane, tuple([lane_of(row, lane, n) for row in inputs]), terms[lane])
-        for j in range(n):
-            terms[lane, 3, j] += rows[DIRECT, lane * n + j]
+        if not torque:
+            for j in range(n):
+                terms[lane, 3, j] += rows[DIRECT, lane * n + j]
         law.put_friction(_table(columns, block, lane), lane_of(block.q, lane, n), reference, terms[lane])
 
 
@@ -246,8 +257,8 @@ def _step(block: Block, lane: int, clock: Clock) -> int:
         None, block.code.one,
     )  # fmt: skip
     q_new, qd_new = q.copy(), qd.copy()
-    if not clock.semi_implicit:
-        left = apart(step_with_events, (plant, q, qd, effort, clock.dt, q_new, qd_new))
+    if not implicit(block, lane, clock.dt):
+        left = apart(step_with_events, (plant, q, qd, effort, clock.dt, block.rate[lane] >= 0.0, q_new, qd_new))
     if left > 0.0:
         done = apart(semi_implicit_step, (plant, q_new.copy(), qd_new.copy(), effort, left, q_new, qd_new))
     if left < 0.0 or not done:

@@ -13,15 +13,18 @@ from rne_dynamics.control.computed_torque import ComputedTorque, decay_rate
 from rne_dynamics.control.control_law import ControlLaw
 from rne_dynamics.control.model_terms import rigid_terms_kernel
 from rne_dynamics.control.pd_gravity import PdGravity
+from rne_dynamics.dynamics.composite.mass_matrix import MASS_MATRIX
 from rne_dynamics.dynamics.declared.arm import Arm
+from rne_dynamics.dynamics.declared.quantity import Quantity
 from rne_dynamics.dynamics.declared.specialised import efforts_parameters, kept_code, kept_rows
 from rne_dynamics.dynamics.forward_dynamics import FORWARD_DYNAMICS
 from rne_dynamics.dynamics.kinematics.random_configuration import random_configuration
+from rne_dynamics.dynamics.newton_euler.newton_euler import INVERSE_DYNAMICS
 from rne_dynamics.model.friction import joint_friction
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.layout import MASS, ROTOR
 from rne_dynamics.model.robot import RobotModel
-from rne_dynamics.simulation.plant.arrays import LOWER, UPPER, OwnCode, PlantRows
+from rne_dynamics.simulation.plant.arrays import LOWER, NO_CODE, UPPER, ArmCode, OwnCode, PlantRows
 from rne_dynamics.simulation.plant.plant import ArmPlant
 from rne_dynamics.simulation.rollouts.closed_loop import (
     COMPUTED_TORQUE,
@@ -68,14 +71,24 @@ def own_code_of(packed: PackedLoop, plants: PlantRows, laws: LawRows, *, rows: b
     same_arm = _equal(plants.parameters, here.parameters) and _equal(plants.base, here.base)
     same_model = _equal(laws.parameters, rule.parameters) and _equal(laws.base, rule.base)
     own = packed.robot, "locked forward", _forward_rows, (packed.robot.has_mimic,), (n,)
-    forward, one = _address(*own, rows, same_arm), _address(*own, False, True) if same_arm else 0
+    forward = _address(*own, rows, same_arm)
     terms = _address(packed.model, "control terms", _terms_rows, (), (5, n), rows, same_model)
-    unlocked = FORWARD_DYNAMICS.code(packed.robot) if packed.robot.specialised and not rows else None
+    one, unlocked = NO_CODE, 0
+    if packed.robot.specialised and same_arm:
+        whole = (_whole(packed.robot, quantity) for quantity in (MASS_MATRIX, INVERSE_DYNAMICS))
+        one = ArmCode(_address(*own, False, True), *whole)
+        unlocked = 0 if rows else _whole(packed.robot, FORWARD_DYNAMICS)
     columns = Columns(
         joint_columns(plants), law_columns(laws), given(plants.parameters, plants.base, same_arm),
         given(laws.parameters, laws.base, same_model),
     )  # fmt: skip
-    return OwnCode(forward, one, 0 if unlocked is None else unlocked.address, terms, rows), columns
+    return OwnCode(forward, one, unlocked, terms, rows), columns
+
+
+def _whole(robot: RobotModel, quantity: Quantity) -> int:
+    """Address of the code of a quantity for one state; 0 where there is none."""
+    code = quantity.code(robot)
+    return 0 if code is None else code.address
 
 
 def _address(

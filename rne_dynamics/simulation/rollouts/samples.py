@@ -221,6 +221,8 @@ def faults(samples: Samples, positions: NDArray[np.int64], stops: bool) -> dict[
     robot, plants, laws, S = samples.robot, samples.plants, samples.laws, samples.count
 
     def refuse(bad: NDArray[np.bool_], why: str) -> None:
+        if not bad.any():
+            return
         rows = bad.reshape(len(bad), -1).any(axis=1)
         for s in np.flatnonzero(np.broadcast_to(rows, S)).tolist():
             found.setdefault(s, why)

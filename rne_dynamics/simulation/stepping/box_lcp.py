@@ -13,7 +13,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from rne_dynamics.compiling.jit import helper, kernel, rare_kernel
+from rne_dynamics.compiling.jit import helper, kernel
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.spatial.cholesky import cholesky_solve
 
@@ -25,7 +25,7 @@ _TOLERANCE = 1e-12
 _PATIENCE = 8
 
 
-@rare_kernel
+@kernel
 def box_lcp(A: Array, b: Array, lo: Array, hi: Array, r: Array, w: Array, status: NDArray[np.int64]) -> bool:
     """Solve one problem; False where round-off prevented an end of pivoting (r is then found by relaxation).
 

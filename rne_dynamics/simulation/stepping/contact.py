@@ -6,33 +6,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rne_dynamics.compiling.apart import apart
-from rne_dynamics.compiling.jit import helper, rare_kernel
+from rne_dynamics.compiling.jit import helper, kernel
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.simulation.plant.arrays import BACKWARD, FORWARD, LOWER, UPPER, VISCOUS, PlantArrays
 from rne_dynamics.simulation.stepping.box_lcp import AT_LOW, HELD, box_lcp
 from rne_dynamics.simulation.stepping.motion import Piece, mass_and_bias, mass_scale
-from rne_dynamics.spatial.cholesky import scaled_cholesky_solve, substitute
+from rne_dynamics.spatial.cholesky import inverse
 
 
-@helper
-def inverse(M: Array, scale: Array, A: Array) -> bool:
-    """A = M⁻¹ for a symmetric positive definite M, both (n, n); False where it is not. Overwrites M's lower half.
-
-    `scale` (n,) as for `scaled_cholesky_solve`.
-    """
-    n = M.shape[0]
-    for column in range(n):
-        x = A[column]  # the inverse is symmetric, so rows serve as columns
-        x[:] = 0.0
-        x[column] = 1.0
-        if column > 0:
-            substitute(M, x, x)
-        elif scaled_cholesky_solve(M, x.copy(), scale, x) >= 0:
-            return False
-    return True
-
-
-@rare_kernel
+@kernel
 def response(
     plant: PlantArrays, base: Array, q: Array, qd: Array, implicit: float, M: Array, bias: Array, A: Array
 ) -> bool:
@@ -47,9 +29,9 @@ def response(
     mass_scale(plant, q, scale)
     for j in range(n):
         factor[j, j] += implicit * plant.joints[j, VISCOUS]
-        for k in range(n):
+        for k in range(j + 1):
             factor[j, k] += M[j, k]
-    return bool(inverse(factor, scale, A))
+    return apart(inverse, (factor, scale, A))
 
 
 @helper
@@ -104,7 +86,7 @@ def reduced(A: Array, chosen: NDArray[np.int64]) -> Array:
     return S
 
 
-@rare_kernel
+@kernel
 def states_of_joints(plant: PlantArrays, bias: Array, A: Array, effort: Array, piece: Piece) -> None:
     """Fill `piece.locked` and `piece.direction`.
 
@@ -175,7 +157,7 @@ def impulses(A: Array, chosen: NDArray[np.int64], target: Array, lo: Array, hi: 
         qd[chosen[a]] = target[a] + w[a]
 
 
-@rare_kernel
+@kernel
 def impact(plant: PlantArrays, bias: Array, A: Array, q: Array, qd: Array, effort: Array, graze: float) -> bool:
     """Remove, in place, the velocities that lead into stops: fully inelastic. True where there were any.
 

@@ -37,12 +37,13 @@ _GRAZE = 1e-3
 
 @kernel
 def step_with_events(
-    plant: PlantArrays, q: Array, qd: Array, effort: Array, dt: float, q_new: Array, qd_new: Array
+    plant: PlantArrays, q: Array, qd: Array, effort: Array, dt: float, slow: bool, q_new: Array, qd_new: Array
 ) -> float:
     """One step of fourth order in `dt` through impacts and joints coming to rest, located within it.
 
     Which joints are locked is decided at the start of the step and after every event. A joint that breaks loose from
-    sticking or from its stop because the others move does so up to one step late.
+    sticking or from its stop because the others move does so up to one step late. `slow`: whether friction and modes
+    are known not to be too stiff.
 
     Returns what is left of the step for another method, s: 0 as a rule, `dt` where friction or a mode is too stiff,
     something between where events follow each other without end; −1 where the motion is not determined (no inertia, or
@@ -56,11 +57,11 @@ def step_with_events(
     copy_into(piece.qd, qd)
     for number in range(4 * n + 8):
         rests = held(plant, piece.q, piece.qd)
-        if rests or (number == 0 and inverse_needed(plant)):
+        if rests or (number == 0 and not slow and inverse_needed(plant)):
             base_at(plant.base, dt - left, base)
             if not apart(response, (plant, base, piece.q, piece.qd, 0.0, M, bias, A)):
                 return -1.0
-        if number == 0:
+        if number == 0 and not slow:
             stiff = too_stiff(plant, piece.q, A, dt)
             if stiff != SLOW:
                 return dt if stiff == FAST else -1.0
@@ -131,7 +132,7 @@ def _until_event(
     """Integrate the `left` rest of a step, or until just past its first event; the state there into q_new, qd_new.
 
     Returns the time taken, s; infinity where no event came, −1 where the motion is not determined. The time of an event
-    is found by regula falsi (Illinois).
+    is found by regula falsi, as modified by Anderson and Björck (1973).
     """
     early, late, h = 0.0, left, left
     f_early = _margin(plant, piece, piece.q, piece.qd)
@@ -147,17 +148,15 @@ def _until_event(
         if trial == 0 and not f < 0.0:
             return np.inf
         if f < 0.0:
-            late, f_late = h, f
             if kept == 1:
-                f_early *= 0.5
-            kept = 1
+                f_early *= _part_kept(f, f_late)
+            late, f_late, kept = h, f, 1
             if f > -_PAST or late - early <= _TIME_TOLERANCE * dt:
                 break  # just past the event
         else:
-            early, f_early = h, f
             if kept == -1:
-                f_late *= 0.5
-            kept = -1
+                f_late *= _part_kept(f, f_early)
+            early, f_early, kept = h, f, -1
         if late - early <= _TIME_TOLERANCE * dt:
             h = late
             continue
@@ -167,3 +166,10 @@ def _until_event(
             # a nudge inwards lets the bracket close from both sides
             h = min(max(h, early + 0.3 * _TIME_TOLERANCE * dt), late - 0.3 * _TIME_TOLERANCE * dt)
     return late
+
+
+@helper
+def _part_kept(f: float, before: float) -> float:
+    """Factor of the margin at the end of the bracket that stays, from those at the end that moved twice."""
+    part = 1.0 - f / before
+    return part if part > 0.0 else 0.5

@@ -35,6 +35,7 @@ from rne_dynamics.simulation.plant.arrays import (
 from rne_dynamics.simulation.stepping.motion import locked_forward
 from rne_dynamics.simulation.stepping.runge_kutta import AHEAD, WEIGHTS
 from rne_dynamics.simulation.stepping.stiffness import STIFF, viscous_rate
+from rne_dynamics.spatial.arrays import copy_into
 from rne_dynamics.straight_line.status import REFUSED
 
 # rows of `Block.rows`: effort; Coulomb friction included in DRIVE, direction of sliding joints with Coulomb friction,
@@ -52,8 +53,9 @@ _MOVES, _HELD, _STARTS_FORWARD, _STARTS_BACKWARD = 0.0, 1.0, 2.0, 3.0
 _ROUNDS = 8
 # part of the lane's largest torque or acceleration that is round-off: a locked joint moves by 1 / LOCK of what holds it
 _TOLERANCE = 1e-13
-# way of each joint after which the decay rate of viscous friction is evaluated again, rad or m
-_NEARBY = 0.05
+# way of any joint, rad or m, after which the decay rate of viscous friction is evaluated again: the first where the
+# rate is a quarter of STIFF / dt, none from half of it on, and never more than the second (RK4 is stable to 2.8 / dt)
+_NEARBY, _FAR = 0.05, 0.2
 
 
 class Block(NamedTuple):
@@ -115,7 +117,7 @@ def step_lanes(block: Block, dt: float) -> None:
     rows, joints, q, qd, size = block.rows, block.joints, block.q, block.qd, block.q.shape[0]
     explicit, locked, rests = False, False, False
     for lane in range(block.width):
-        stiff = _put_implicit(block, lane, dt)
+        stiff = _choose_method(block, lane, dt)
         explicit = explicit or not stiff
         held = _classify(block, lane)
         rests, locked = rests or held, locked or held or stiff
@@ -172,24 +174,35 @@ def _arm(block: Block, lane: int) -> Arm:
 
 
 @helper
-def _put_implicit(block: Block, lane: int, dt: float) -> bool:
-    """Fill IMPLICIT. Whether the lane takes the semi-implicit step: its viscous friction is too stiff for the other."""
+def _choose_method(block: Block, lane: int, dt: float) -> bool:
+    """Whether the lane takes the semi-implicit step, since its viscous friction is too stiff for the other."""
     rows, rate, a, b = block.rows, block.rate, lane * block.n, lane * block.n + block.n
     if rate[lane] > 0.0 and block.lanes[lane] == ACTIVE:
-        # RK4 is stable to a decay rate of 2.8 / dt, 5.6 times what is taken as known for the postures nearby
-        moved = rate[lane] * dt > 0.25 * STIFF
+        moved, nearby = False, min(_NEARBY * (0.5 * STIFF / (rate[lane] * dt) - 1.0), _FAR)
         for k in range(a, b):
-            moved = moved or not abs(block.q[k] - rows[Q_RATED, k]) <= _NEARBY
+            moved = moved or not abs(block.q[k] - rows[Q_RATED, k]) <= nearby
         if moved:
-            rate[lane] = viscous_rate(_arm(block, lane), block.joints[VISCOUS, a:b], lane_of(block.q, lane, block.n))
-            for k in range(a, b):
-                rows[Q_RATED, k] = block.q[k]
+            state = block.joints[VISCOUS, a:b], lane_of(block.q, lane, block.n)
+            rate[lane] = apart(viscous_rate, (_arm(block, lane), block.code.one, *state))
+            copy_into(rows[Q_RATED, a:b], block.q[a:b])
             if rate[lane] < 0.0:
-                rate[lane], block.lanes[lane] = np.inf, LEFT
-    stiff = rate[lane] < 0.0 or rate[lane] * dt > STIFF
-    for k in range(a, b):
-        rows[IMPLICIT, k] = dt * block.joints[VISCOUS, k] if stiff else 0.0
-    return bool(stiff)
+                rate[lane], block.lanes[lane] = np.nan, LEFT
+            put_implicit(block, lane, dt)
+    return implicit(block, lane, dt)
+
+
+@helper
+def put_implicit(block: Block, lane: int, dt: float) -> None:
+    """Fill IMPLICIT; after every change of the lane's rate."""
+    stiff = implicit(block, lane, dt)
+    for k in range(lane * block.n, lane * block.n + block.n):
+        block.rows[IMPLICIT, k] = dt * block.joints[VISCOUS, k] if stiff else 0.0
+
+
+@helper
+def implicit(block: Block, lane: int, dt: float) -> bool:
+    """Whether the lane's step is the semi-implicit one."""
+    return bool(block.rate[lane] < 0.0 or block.rate[lane] * dt > STIFF)
 
 
 @helper
@@ -271,9 +284,9 @@ def _pivot(block: Block, lane: int) -> bool:
 def _take_over(block: Block, lane: int, dt: float) -> None:
     """Make the end of the step the state of an active lane, or leave the lane where an event comes before it."""
     rows, joints, q, qd, a, b = block.rows, block.joints, block.q, block.qd, lane * block.n, lane * block.n + block.n
-    event, implicit = False, block.rate[lane] < 0.0 or block.rate[lane] * dt > STIFF
+    event, explicit = False, not implicit(block, lane, dt)
     for k in range(a, b):
-        if not implicit:
+        if explicit:
             rows[Q_NEW, k] = q[k] + dt / 6.0 * rows[Q_SUM, k]
             rows[QD_NEW, k] = qd[k] + dt / 6.0 * rows[QD_SUM, k]
         q_new, qd_new = rows[Q_NEW, k], rows[QD_NEW, k]

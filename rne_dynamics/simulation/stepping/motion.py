@@ -17,7 +17,7 @@ from rne_dynamics.dynamics.declared.arm import Arm
 from rne_dynamics.dynamics.newton_euler.newton_euler import inverse_dynamics_kernel
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.layout import ROTOR, VELOCITY_INDEX
-from rne_dynamics.simulation.plant.arrays import LOCK, VISCOUS, PlantArrays
+from rne_dynamics.simulation.plant.arrays import LOCK, NO_CODE, VISCOUS, ArmCode, PlantArrays
 from rne_dynamics.simulation.plant.bending import flexible_mass_and_bias
 from rne_dynamics.simulation.plant.configuration_rate import configuration_rate
 from rne_dynamics.simulation.plant.loops import closed_mass_and_bias
@@ -47,9 +47,18 @@ def piece_of(nq: int, n: int) -> Piece:
 
 
 @helper
-def _open_mass_and_bias(arm: Arm, q: Array, qd: Array, M: Array, bias: Array) -> None:
-    apart(inverse_dynamics_kernel, (arm, q, qd, np.zeros(qd.shape[0]), bias))
-    apart(mass_matrix_kernel, (arm, q, M))
+def _open_mass_and_bias(arm: Arm, code: ArmCode, q: Array, qd: Array, M: Array, bias: Array) -> None:
+    rest = np.zeros(qd.shape[0])
+    if code.inverse_dynamics == 0 or call(code.inverse_dynamics, (q, qd, rest, bias)) & REFUSED != 0:
+        apart(inverse_dynamics_kernel, (arm, q, qd, rest, bias))
+    open_mass_matrix(arm, code, q, M)
+
+
+@helper
+def open_mass_matrix(arm: Arm, code: ArmCode, q: Array, M: Array) -> None:
+    """Fill M(q) (n, n) of an open arm."""
+    if code.mass_matrix == 0 or call(code.mass_matrix, (q, M)) & REFUSED != 0:
+        apart(mass_matrix_kernel, (arm, q, M))
 
 
 @helper
@@ -65,7 +74,8 @@ def mass_and_bias(
     if plant.flex is not None:
         flexible_mass_and_bias(plant.flex, base, plant.wrenches, q, qd, implicit, M, factor, bias)
     else:
-        _open_mass_and_bias(Arm(plant.topology, plant.parameters, base, plant.wrenches), q, qd, M, bias)
+        arm = Arm(plant.topology, plant.parameters, base, plant.wrenches)
+        _open_mass_and_bias(arm, plant.code, q, qd, M, bias)
     return True
 
 
@@ -104,7 +114,7 @@ def locked_forward(arm: Arm, mimic: bool, q: Array, qd: Array, tau: Array, lock:
     if mimic:
         n = qd.shape[0]
         M, bias = np.empty((n, n)), np.empty(n)
-        _open_mass_and_bias(arm, q, qd, M, bias)
+        _open_mass_and_bias(arm, NO_CODE, q, qd, M, bias)
         apart(inertia_scale_kernel, (topology, parameters, q, qdd))
         return _solve(M, tau.copy(), bias, lock, qdd)
     heavy = parameters.copy()
@@ -128,7 +138,7 @@ def accelerations(
         if locked[j]:
             lock[j] = LOCK
     if plant.loops is None and plant.flex is None:
-        if plant.code == 0 or call(plant.code, (q, qd, tau, lock, plant.wrenches, qdd)) & REFUSED != 0:
+        if plant.code.forward == 0 or call(plant.code.forward, (q, qd, tau, lock, plant.wrenches, qdd)) & REFUSED != 0:
             arm = Arm(plant.topology, plant.parameters, base, plant.wrenches)
             if apart(locked_forward, (arm, plant.mimic, q, qd, tau, lock, qdd)) >= 0:
                 return False

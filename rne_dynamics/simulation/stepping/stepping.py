@@ -116,7 +116,7 @@ def unchecked_step(
     left = dt
     while method != "semi_implicit":
         z_new, zd_new = np.empty_like(z), np.empty_like(zd)
-        left = step_with_events(arrays, z, zd, push, dt, z_new, zd_new)
+        left = step_with_events(arrays, z, zd, push, dt, False, z_new, zd_new)
         if left < dt or arrays.flex is None or arrays.flex.collocation:
             z, zd = z_new, zd_new
             break

@@ -7,12 +7,12 @@ import numpy as np
 from rne_dynamics.compiling.apart import apart
 from rne_dynamics.compiling.jit import helper, kernel
 from rne_dynamics.dynamics.composite.inertia_scale import inertia_scale_kernel
-from rne_dynamics.dynamics.composite.mass_matrix import mass_matrix_kernel
 from rne_dynamics.dynamics.declared.arm import Arm
 from rne_dynamics.model.inertia import Array
-from rne_dynamics.simulation.plant.arrays import VISCOUS, PlantArrays
+from rne_dynamics.simulation.plant.arrays import VISCOUS, ArmCode, PlantArrays
 from rne_dynamics.simulation.plant.bending import stiff_modes
-from rne_dynamics.spatial.cholesky import scaled_cholesky_solve
+from rne_dynamics.simulation.stepping.motion import open_mass_matrix
+from rne_dynamics.spatial.cholesky import inverse
 
 #: Decay rate of viscous friction, or frequency of a mode, times step above which an implicit step takes over (the
 #: limit of RK4 is 2.8).
@@ -48,7 +48,7 @@ def too_stiff(plant: PlantArrays, q: Array, A: Array, dt: float) -> int:
     if loops is None and plant.flex is None:
         if damped(plant.joints):
             arm = Arm(plant.topology, plant.parameters, plant.base, plant.wrenches)
-            rate = viscous_rate(arm, plant.joints[:, VISCOUS], q)
+            rate = apart(viscous_rate, (arm, plant.code, plant.joints[:, VISCOUS], q))
             if rate < 0.0:
                 return NOT_DETERMINED
     elif inverse_needed(plant):
@@ -63,45 +63,15 @@ def too_stiff(plant: PlantArrays, q: Array, A: Array, dt: float) -> int:
     return FAST if rate * dt > STIFF else SLOW
 
 
-@helper
-def viscous_rate(arm: Arm, viscous: Array, q: Array) -> float:
-    """Σ D_j (M⁻¹)_jj, which bounds the fastest decay by viscous friction, 1/s; −1 where a joint moves no inertia."""
-    found, rate = np.empty(viscous.shape[0]), 0.0
-    if not apart(inverse_diagonal, (arm, q, found)):
-        return -1.0
-    for j in range(found.shape[0]):
-        rate += viscous[j] * found[j]
-    return rate
-
-
 @kernel
-def inverse_diagonal(arm: Arm, q: Array, found: Array) -> bool:
-    """Fill `found` with (M⁻¹)_jj, (n,); False where a joint moves no inertia.
-
-    (M⁻¹)_jj is the squared length of column j of L⁻¹, M = L Lᵀ. The joints are taken from the free ends to the base:
-    then L has no more entries than M, and column j of L⁻¹ only those of the joints on the way to the base.
-    """
-    n = found.shape[0]
-    M, x = np.empty((n, n)), np.empty(n)
-    apart(inertia_scale_kernel, (arm.topology, arm.parameters, q, x))
+def viscous_rate(arm: Arm, code: ArmCode, viscous: Array, q: Array) -> float:
+    """Σ D_j (M⁻¹)_jj, which bounds the fastest decay by viscous friction, 1/s; −1 where a joint moves no inertia."""
+    n, rate = viscous.shape[0], 0.0
+    M, A, scale = np.empty((n, n)), np.empty((n, n)), np.empty(n)
+    open_mass_matrix(arm, code, q, M)
+    apart(inertia_scale_kernel, (arm.topology, arm.parameters, q, scale))
+    if not apart(inverse, (M, scale, A)):
+        return -1.0
     for j in range(n):
-        found[j] = x[n - 1 - j]
-    apart(mass_matrix_kernel, (arm, q, M))
-    for j in range(n):
-        x[j] = M[n - 1 - j, n - 1 - j]
-        for k in range(j):
-            M[j, k] = M[n - 1 - j, n - 1 - k]  # of the upper half
-    for j in range(n):
-        M[j, j], x[j] = x[j], 0.0
-    if scaled_cholesky_solve(M, x, found, x) >= 0:
-        return False
-    for j in range(n):
-        squares = 0.0
-        for i in range(j, n):
-            t = 1.0 if i == j else 0.0
-            for k in range(j, i):
-                t -= M[i, k] * x[k]
-            x[i] = t / M[i, i]
-            squares += x[i] * x[i]
-        found[n - 1 - j] = squares
-    return True
+        rate += viscous[j] * A[j, j]
+    return rate

@@ -34,7 +34,7 @@ from rne_dynamics.dynamics.declared.arm import Arm
 from rne_dynamics.dynamics.newton_euler.newton_euler import inverse_dynamics_kernel
 from rne_dynamics.errors import SimulationError, no_inertia
 from rne_dynamics.model.inertia import Array
-from rne_dynamics.simulation.plant.arrays import BACKWARD, FORWARD, LOWER, UPPER, VISCOUS, PlantArrays
+from rne_dynamics.simulation.plant.arrays import BACKWARD, FORWARD, LOWER, NO_CODE, UPPER, VISCOUS, PlantArrays
 from rne_dynamics.simulation.plant.base_course import BASE, base_at
 from rne_dynamics.simulation.plant.closed_coordinates import LEAVE
 from rne_dynamics.simulation.plant.plant import ArmPlant, free_joints
@@ -220,7 +220,7 @@ def tree_step(
     rows[mechanism.actuated], drive[mechanism.actuated] = plant.joints if joints is None else joints, effort
     arrays = PlantArrays(
         packed.topology, packed.parameters, robot.has_mimic, robot.base_at_rest, rows, np.arange(robot.n), loads, None,
-        None, 0,
+        None, NO_CODE,
     )  # fmt: skip
     q_new, v_new = q.copy(), v.copy()
     strides = np.abs(v / packed.column_scale).max() * dt / STRIDE

@@ -17,13 +17,13 @@ from rne_dynamics.dynamics.composite.mass_matrix import mass_matrix
 from rne_dynamics.dynamics.declared.arm import Arm
 from rne_dynamics.dynamics.newton_euler.newton_euler import inverse_dynamics
 from rne_dynamics.model.tree import Friction, Limits
-from rne_dynamics.simulation.plant.arrays import LOCK
+from rne_dynamics.simulation.plant.arrays import LOCK, NO_CODE
 from rne_dynamics.simulation.plant.plant import ArmPlant
 from rne_dynamics.simulation.rollouts.closed_loop import WIDTH
 from rne_dynamics.simulation.rollouts.many import Outcome
 from rne_dynamics.simulation.rollouts.packed_loop import own_code_of, packed_loop
 from rne_dynamics.simulation.rollouts.rollout import Rollout
-from rne_dynamics.simulation.stepping.stiffness import inverse_diagonal
+from rne_dynamics.simulation.stepping.stiffness import viscous_rate
 
 pytestmark = pytest.mark.skipif(processor() is None, reason="no machine code here")
 
@@ -58,8 +58,9 @@ def test_locked_joints_do_not_move_and_their_torques_hold_them(robot):
         wanted[free] = np.linalg.solve(M[np.ix_(free, free)], left[free])
         assert_close(np.where(locked, 0.0, found), wanted, "accelerations")
         assert_close(np.where(locked, -LOCK * found, 0.0), np.where(locked, M @ wanted - left, 0.0), "torques")
-    assert inverse_diagonal(Arm(robot.topology, robot.parameters, robot.base_at_rest, np.zeros((0, 6))), q, found)
-    assert_close(found, np.diag(np.linalg.inv(M)), "inverse diagonal")
+    arm, viscous = Arm(robot.topology, robot.parameters, robot.base_at_rest, np.zeros((0, 6))), rng.uniform(size=n)
+    for arm_code in (code.one, NO_CODE):
+        assert_close(viscous_rate(arm, arm_code, viscous, q), viscous @ np.diag(np.linalg.inv(M)), "decay rate")
 
 
 @pytest.mark.parametrize("method", ["rk4", "semi_implicit"])

@@ -134,7 +134,7 @@ def test_events_in_a_drop_always_end_within_the_step(name):
         arrays = plant.arrays(State(0.0, q, qd), plant.base_at(0.0), NO_WRENCH)
         for _ in range(1500):
             q_new, qd_new = np.empty(robot.n), np.empty(robot.n)
-            left = step_with_events(arrays, q, qd, np.zeros(robot.n), 1e-3, q_new, qd_new)
+            left = step_with_events(arrays, q, qd, np.zeros(robot.n), 1e-3, False, q_new, qd_new)
             assert left <= 0.0
             q, qd = q_new, qd_new
 
