@@ -38,8 +38,12 @@ def import_shared() -> None:
         import_module(LATE)
 
 
-def prepare_logging() -> None:
-    """Find the files of all modules, as rclpy's logger does for its first line, 40 ms: while the loop is built."""
-    frame = inspect.currentframe()
-    if frame is not None:
-        inspect.getframeinfo(frame)
+def note_files() -> None:
+    """Note which module each file is, for rclpy's logger: `inspect` would resolve all paths for its first line, 40 ms.
+
+    Without this undocumented table, `inspect` does so.
+    """
+    modules: dict[str, str] = getattr(inspect, "modulesbyfile", {})
+    for name, module in list(sys.modules.items()):
+        if file := getattr(module, "__file__", None):
+            modules[file] = name

@@ -23,7 +23,7 @@ from rne_dynamics.compiling.jit import UNCOMPILED
 from rne_dynamics.errors import RneDynamicsError
 from rne_dynamics.interrupted import EXIT_INTERRUPTED, report_interrupted
 from rne_dynamics.ros.node.executor import NodeExecutor
-from rne_dynamics.ros.node.first_use import import_type_support
+from rne_dynamics.ros.node.first_use import import_type_support, note_files
 from rne_dynamics.ros.node.private_parts import report_missing
 from rne_dynamics.ros.parameters.files import lost_settings
 
@@ -137,6 +137,7 @@ def run(
         try:
             end_with_parent()
             import_type_support()
+            note_files()
             arguments = None if argv is None else [sys.argv[0], *argv]
             rclpy.init(args=arguments, signal_handler_options=SignalHandlerOptions.NO)
             executor = NodeExecutor()
@@ -205,7 +206,7 @@ def settle() -> None:
     Garbage collection is kept out of the loop: all present objects are frozen; later garbage is collected by the node's
     diagnostics timer, once a second, right after an effort was sent.
     """
-    drop_compiler_pages()
     gc.collect()
+    drop_compiler_pages()
     gc.freeze()
     gc.disable()
