@@ -9,6 +9,7 @@ for the analytic shapes, exactly for polynomials and finite elements.
 from __future__ import annotations
 
 from itertools import permutations
+from typing import Any
 
 import numpy as np
 
@@ -155,7 +156,7 @@ def _integral(c: Array, ends: Array, x: Array) -> Array:
     """The integral from the first of `ends` to each x, (k,), of what is Σ c[n] tⁿ between two of them, t from there."""
     powers = c / np.arange(1.0, 1.0 + len(c))[:, None]
 
-    def since(start: Array, t: Array, i: Array) -> Array:
+    def since(start: Any, t: Any, i: Any) -> Any:
         total, tn = start, t
         for n in range(len(powers)):
             total, tn = total + powers[n, i] * tn, tn * t
@@ -164,8 +165,9 @@ def _integral(c: Array, ends: Array, x: Array) -> Array:
     at = np.zeros(len(ends))
     for i in range(len(ends) - 1):
         at[i + 1] = since(at[i], ends[i + 1] - ends[i], i)
-    i = np.clip(np.searchsorted(ends, x, "right") - 1, 0, len(ends) - 2)
-    return since(at[i], x - ends[i], i)
+    within = np.clip(np.searchsorted(ends, x, "right") - 1, 0, len(ends) - 2)
+    integral: Array = since(at[within], x - ends[within], within)
+    return integral
 
 
 def _undeformed(beam: Beam, rule: Rule) -> Inertia:
