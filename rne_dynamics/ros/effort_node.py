@@ -25,8 +25,7 @@ from rne_dynamics.errors import ModelError, ParameterError, RneDynamicsError
 from rne_dynamics.model.mechanism import RigidRobot
 from rne_dynamics.ros.loop.clock import USE_SIM_TIME, end_time_source
 from rne_dynamics.ros.loop.interface import Loop, Throttle
-from rne_dynamics.ros.loop.messages import Snapshot
-from rne_dynamics.ros.loop.node import loop_setup
+from rne_dynamics.ros.loop.messages import Snapshot, loop_setup
 from rne_dynamics.ros.loop.process import LoopEndedError
 from rne_dynamics.ros.messages.publishers import EFFORT_TOPIC
 from rne_dynamics.ros.node.diagnostics import ERROR, OK, WARN, Diagnostics, ModeTopic, TopicPeers
