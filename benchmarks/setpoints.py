@@ -31,9 +31,8 @@ from rne_dynamics.control.motion.limits import Tolerances
 from rne_dynamics.control.reference import Reference
 from rne_dynamics.control.streaming.limits import StreamLimits
 from rne_dynamics.control.streaming.setpoints import Setpoints, warm_up
-from rne_dynamics.ros.messages.qos import OFFERED
-from rne_dynamics.ros.messages.setpoint_reader import SetpointReader
-from rne_dynamics.ros.messages.trajectory_message import duration_message
+from rne_dynamics.ros.messages.topic_wait import OFFERED
+from rne_dynamics.ros.messages.trajectory_message import SetpointReader, duration_message
 from rne_dynamics.ros.sessions.processes import NodeProcess, wait_until
 
 JOINTS = tuple(f"joint{k}" for k in range(1, 8))

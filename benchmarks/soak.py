@@ -40,8 +40,8 @@ from rne_dynamics.cli.demo_moves import plan_moves
 from rne_dynamics.control.trajectory import Trajectory
 from rne_dynamics.figures.output_file import figure_file
 from rne_dynamics.figures.style import canvas, legend_right
-from rne_dynamics.ros.messages.qos import OFFERED
-from rne_dynamics.ros.messages.topic_recorder import TopicRecorder
+from rne_dynamics.ros.messages.topic_recording import TopicRecorder
+from rne_dynamics.ros.messages.topic_wait import OFFERED
 from rne_dynamics.ros.messages.trajectory_message import duration_message
 from rne_dynamics.ros.sessions.demonstration import CONTROLLER, SIMULATOR, Run, Session, parameters
 from rne_dynamics.ros.sessions.processes import START_PATIENCE, NodeProcess, wait_until, write_parameters

@@ -41,7 +41,7 @@ from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 
 import rne_dynamics as rne
 from rne_dynamics.ros.loop.hot_loop import take
-from rne_dynamics.ros.messages.qos import LATCHED
+from rne_dynamics.ros.messages.topic_wait import LATCHED
 from rne_dynamics.ros.messages.trajectory_message import duration_message
 from rne_dynamics.ros.sessions.processes import NodeProcess, wait_until
 

@@ -37,8 +37,8 @@ from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 import rne_dynamics as rne
 from rne_dynamics.control.trajectory import Quintic
 from rne_dynamics.ros.messages.publishers import stamp_of
-from rne_dynamics.ros.messages.qos import OFFERED
-from rne_dynamics.ros.messages.topic_recorder import TopicRecorder
+from rne_dynamics.ros.messages.topic_recording import TopicRecorder
+from rne_dynamics.ros.messages.topic_wait import OFFERED
 from rne_dynamics.ros.messages.trajectory_message import duration_message
 from rne_dynamics.ros.sessions.processes import NodeProcess, wait_until
 

@@ -31,7 +31,7 @@ import rne_dynamics as rne
 from rne_dynamics.cli.clean_stdout import clean_stdout
 from rne_dynamics.figures.style import canvas, legend_below
 from rne_dynamics.ros.messages.publishers import stamp_of
-from rne_dynamics.ros.messages.topic_recorder import TopicRecorder
+from rne_dynamics.ros.messages.topic_recording import TopicRecorder
 from rne_dynamics.ros.sessions.demonstration import move_message
 from rne_dynamics.ros.sessions.processes import START_PATIENCE, NodeProcess, wait_until
 from rne_dynamics.ros.sessions.recorder import PATIENCE

@@ -21,7 +21,7 @@ from rclpy.qos import qos_profile_sensor_data
 from sensor_msgs.msg import JointState
 from std_msgs.msg import String
 
-from rne_dynamics.ros.messages.qos import LATCHED
+from rne_dynamics.ros.messages.topic_wait import LATCHED
 from rne_dynamics.ros.sessions.processes import NodeProcess
 
 #: Half of the range of each joint, rad or m, and its angular frequency, 1/s.

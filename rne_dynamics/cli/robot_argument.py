@@ -193,7 +193,7 @@ def posture(option: str, texts: Iterable[str], robot: RigidRobot) -> Array:
 
 def node_parameters(source: Source) -> dict[str, str]:
     """Node parameters that name the robot: the path of a model file, which names other files, or the whole URDF."""
-    from rne_dynamics.ros.node.description import description_text
+    from rne_dynamics.ros.node.robot import description_text
 
     if not is_model_file(source):
         return {"robot_description": description_text(source)}

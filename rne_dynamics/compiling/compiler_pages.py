@@ -12,14 +12,19 @@ _DONT_NEED = 4
 
 
 def drop_compiler_pages() -> int:
-    """Take LLVM's instructions out of this process's resident memory, some 60 MB; the number of bytes they may fill.
+    """Take LLVM's instructions, some 60 MB, and what was freed out of this process's resident memory.
+
+    Returns the number of bytes that the instructions may fill.
 
     They come back from the library's file, page by page, if they are executed again. Only on Linux; elsewhere, and
     where memory is locked, nothing happens.
     """
     if sys.platform != "linux":
         return 0
-    advise = ctypes.CDLL(None, use_errno=True).madvise
+    libc = ctypes.CDLL(None, use_errno=True)
+    if hasattr(libc, "malloc_trim"):  # in glibc
+        libc.malloc_trim(0)
+    advise = libc.madvise
     advise.argtypes = ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int
     dropped = 0
     for line in Path("/proc/self/maps").read_text(encoding="utf-8").splitlines():

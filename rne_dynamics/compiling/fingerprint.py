@@ -24,11 +24,16 @@ _PLAIN = (bool, int, float, complex, str, bytes, type(None), type(Ellipsis))
 _NAMED = (type, FunctionType, BuiltinFunctionType, np.ufunc)
 
 
-def fingerprint(function: Callable[..., Any]) -> str:
+#: By function: the hash of its own text, and the functions that it reads.
+Known = dict[FunctionType, tuple[bytes, list[FunctionType | None]]]
+
+
+def fingerprint(function: Callable[..., Any], known: Known | None = None) -> str:
     """Hash, in hexadecimal, of a function and of all functions and constants that it reads, directly or through others.
 
-    `function`: A Python function, or a kernel.
+    `function`: A Python function, or a kernel; `known`: what other calls with it have read is not read again.
     """
+    known = {} if known is None else known
     seen: set[FunctionType] = set()
     waiting = [_function_of(function)]
     digest = hashlib.sha256()
@@ -37,7 +42,11 @@ def fingerprint(function: Callable[..., Any]) -> str:
         if body is None or body in seen:
             continue
         seen.add(body)
-        digest.update(_local(body, waiting).encode())
+        if body not in known:
+            found: list[FunctionType | None] = []
+            known[body] = hashlib.sha256(_local(body, found).encode()).digest(), found
+        digest.update(known[body][0])
+        waiting += known[body][1]
     return digest.hexdigest()
 
 

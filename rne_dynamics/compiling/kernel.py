@@ -15,11 +15,8 @@ import numpy as np
 
 from rne_dynamics.compiling import apart, native, objects, store
 from rne_dynamics.compiling.arrays import CHECKS
-from rne_dynamics.compiling.filling_entry import FillingEntry
-from rne_dynamics.compiling.fingerprint import fingerprint
+from rne_dynamics.compiling.fingerprint import Known, fingerprint
 from rne_dynamics.compiling.kinds import Compiled, Kind, kind_of, made
-from rne_dynamics.compiling.module import Module
-from rne_dynamics.compiling.python_entry import PythonEntry
 from rne_dynamics.errors import RneDynamicsError
 
 
@@ -55,6 +52,7 @@ class Kernel:
 
     attributes = ""
     _making: ClassVar[threading.RLock] = threading.RLock()
+    _known: ClassVar[Known] = {}
 
     def __init__(self, function: Callable[..., Any], *, releases_lock: bool = False, rare: bool = False) -> None:
         self.py_func, self._releases_lock, self._rare = function, releases_lock, rare
@@ -125,6 +123,11 @@ class Kernel:
         return Loaded(content.compiled, found, keep)
 
     def _compiled(self, kinds: tuple[Kind, ...], first: int | None) -> Content:
+        # here: a process whose machine code is on disk needs no compiler
+        from rne_dynamics.compiling.filling_entry import FillingEntry
+        from rne_dynamics.compiling.module import Module
+        from rne_dynamics.compiling.python_entry import PythonEntry
+
         target = native.processor()
         assert target is not None
         module = Module()
@@ -146,7 +149,7 @@ class Kernel:
 
     @cached_property
     def _made_of(self) -> tuple[str, ...]:
-        return fingerprint(self.py_func), _writers(), native.llvmlite_version()
+        return fingerprint(self.py_func, self._known), _writers(), native.llvmlite_version()
 
 
 def kernel_of(module: str, name: str) -> Kernel:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ctypes
 import sys
-import sysconfig
 from functools import cache
 from typing import Any
 
@@ -32,7 +31,7 @@ class MethodDefinition(ctypes.Structure):
 @cache
 def lie_as_expected() -> bool:
     """Whether objects are as compiled functions read them: CPython of 64 bits, without debugging fields."""
-    odd = sysconfig.get_config_var("Py_GIL_DISABLED") or sysconfig.get_config_var("Py_TRACE_REFS")
+    odd = "t" in sys.abiflags or hasattr(sys, "getobjects")  # without Python's lock; with references traced
     if sys.implementation.name != "cpython" or sys.maxsize != 2**63 - 1 or odd:
         return False
     shape = (3, 5)

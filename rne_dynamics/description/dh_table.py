@@ -13,7 +13,6 @@ from rne_dynamics.description.schema import Key, ListOf, Record, Vector
 from rne_dynamics.description.schema_scalars import Choice, Marked, Name, Number
 from rne_dynamics.description.sources import Source
 from rne_dynamics.description.urdf_tree import rotation_rpy
-from rne_dynamics.description.urdf_writer import to_urdf
 from rne_dynamics.errors import ModelError
 from rne_dynamics.model.denavit_hartenberg import DHLink, dh_tree
 from rne_dynamics.model.inertia import Inertia, symmetric
@@ -93,6 +92,8 @@ def dh_source(table: Marked, file: str) -> Reading[tuple[Source, KinematicTree] 
     except ModelError as fault:  # an empty table, or a duplicate name
         yield error(table.line, "dh", str(fault), "correct the table")
         return None
+    from rne_dynamics.description.urdf_writer import to_urdf  # here: robots of other files start without it
+
     return Source(f"{file}{WRITTEN}", to_urdf(tree).encode(), "utf-8"), tree
 
 

@@ -17,7 +17,6 @@ from rne_dynamics.description.example_robots import HOW_TO_GET, example_robots
 from rne_dynamics.description.markup import MOST_BYTES
 from rne_dynamics.description.share import resolve_uri, share_file, shipped_models, shipped_robots
 from rne_dynamics.description.urdf_object import UrdfObject, is_urdf_object, urdf_of_object
-from rne_dynamics.description.xacro_file import expand_xacro
 from rne_dynamics.errors import DescriptionError
 from rne_dynamics.input_file import read_limited, read_pipe_or_file
 
@@ -73,6 +72,8 @@ def _read(source: SourceLike, mappings: Mapping[str, str] | None) -> Source:
         return _of_object(source, mappings)
     path = find(source)
     if path.suffix == ".xacro":
+        from rne_dynamics.description.xacro_file import expand_xacro  # here: other files start no process
+
         # read here too, so that size and entities are checked before xacro reads it
         return Source(f"{path}{EXPANDED}", expand_xacro(path, _read_file(path, again=True), mappings or {}), "utf-8")
     _no_mappings(str(path), mappings)

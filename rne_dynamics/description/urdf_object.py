@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator
-from html import escape
 from typing import Any, Protocol
 
 import numpy as np
@@ -67,6 +66,8 @@ def _attributes(part: object, names: tuple[str, ...]) -> str:
 
 def _written(name: str, value: object) -> str:
     """An attribute with a text, a number or numbers; empty for None."""
+    from html import escape  # here: robots that are read from files do not need it
+
     if value is None:
         return ""
     text = value if isinstance(value, str) else " ".join(map(str, np.ravel(np.array(value))))

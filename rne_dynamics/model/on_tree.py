@@ -58,7 +58,7 @@ class OnTree(RobotTable):
         return self.on_tree(self.robot.with_own_code(wanted))
 
     def with_shared_code(self: _Self) -> _Self:
-        """The robot itself: only open rigid robots have code that their payloads share."""
+        """The robot itself: only open arms have code that their payloads share."""
         return self
 
     def refusal(self) -> ModelError:

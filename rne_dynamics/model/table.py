@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from html import escape
+from collections.abc import Callable, Iterable
 from typing import Any
 
 _COLUMNS = ("joint", "type", "unit", "lower", "upper", "velocity limit", "effort limit")
@@ -23,14 +22,16 @@ class RobotTable:
         return f"<{type(self).__name__} {summary(self)}>"
 
     def _repr_html_(self: Any) -> str:
+        from html import escape  # here: nodes show no tables
+
         types = {joint.name: joint.kind.value for joint in self.tree.joints}
         limits = (self.lower, self.upper, self.velocity_limit, self.effort_limit)
         rows = []
         for name, *numbers in zip(self.joint_names, *limits, strict=True):
             kind = types.get(name) or types.get(name.rpartition("/")[0], "floating")
             unit = "m" if is_length(name, kind) else "rad"
-            rows.append(_row("td", (name, kind, unit, *(f"{number:.4g}" for number in numbers))))
-        return f"<table><caption>{escape(summary(self))}</caption>{_row('th', _COLUMNS)}{''.join(rows)}</table>"
+            rows.append(_row("td", (name, kind, unit, *(f"{number:.4g}" for number in numbers)), escape))
+        return f"<table><caption>{escape(summary(self))}</caption>{_row('th', _COLUMNS, escape)}{''.join(rows)}</table>"
 
 
 def summary(robot: Any) -> str:
@@ -50,5 +51,5 @@ def _count(number: int, what: str) -> str:
     return f"{number} {what}{'s' * (number != 1)}"
 
 
-def _row(cell: str, values: Iterable[str]) -> str:
+def _row(cell: str, values: Iterable[str], escape: Callable[[str], str]) -> str:
     return f"<tr>{''.join(f'<{cell}>{escape(value)}</{cell}>' for value in values)}</tr>"

@@ -35,7 +35,7 @@ from rne_dynamics.ros.loop.interface import Loop, Throttle
 from rne_dynamics.ros.loop.messages import Present, Snapshot
 from rne_dynamics.ros.loop.process import control_process
 from rne_dynamics.ros.messages.cdr import one_point_layout, time_at
-from rne_dynamics.ros.messages.qos import NEWEST
+from rne_dynamics.ros.messages.topic_wait import NEWEST
 from rne_dynamics.ros.messages.trajectory_message import (
     accept,
     duration_message,

@@ -8,6 +8,7 @@ from __future__ import annotations
 import time
 import traceback
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 import numpy as np
 from rclpy.parameter import Parameter as RosParameter
@@ -22,9 +23,12 @@ from rne_dynamics.control.gate.settings import (
     CommandProblem,
     GateEffort,
     GateMode,
+    GateSettings,
 )
+from rne_dynamics.control.guards.state_limits import StateLimits
 from rne_dynamics.control.locked_joints import LockedJoints
-from rne_dynamics.control.motion.limits import endless
+from rne_dynamics.control.motion.limits import continuous, endless
+from rne_dynamics.control.supervision.stop_plan import StopPlan
 from rne_dynamics.control.thresholds import LOCK_PERIOD, NANOSECONDS
 from rne_dynamics.errors import ControlError, StateError
 from rne_dynamics.model.mechanism import RigidRobot
@@ -33,7 +37,7 @@ from rne_dynamics.ros.loop.hot_loop import LONGEST_WAIT, GateLoop
 from rne_dynamics.ros.loop.statistics import Histogram, Recent, percentile
 from rne_dynamics.ros.messages.answers import MODES, ClockSeen, SeenPublisher, number_of, seen_topic
 from rne_dynamics.ros.messages.cdr import stamp_in
-from rne_dynamics.ros.messages.effort_message import effort_reader, effort_type
+from rne_dynamics.ros.messages.effort_message import COMMAND_MESSAGE, effort_reader, effort_type
 from rne_dynamics.ros.messages.joint_states import Reading, StateReader
 from rne_dynamics.ros.messages.publishers import EffortPublisher
 from rne_dynamics.ros.node.command_line import read_command_line
@@ -41,11 +45,46 @@ from rne_dynamics.ros.node.diagnostics import LOG_PERIOD, WARN, Diagnostics, Mod
 from rne_dynamics.ros.node.executor import NodeExecutor
 from rne_dynamics.ros.node.lifecycle import ArmNode
 from rne_dynamics.ros.node.process import run
-from rne_dynamics.ros.parameters.common import payload
-from rne_dynamics.ros.parameters.controller import effort_scales
-from rne_dynamics.ros.parameters.gate import SCHEMA, gate_settings
-from rne_dynamics.ros.parameters.schema import Values
-from rne_dynamics.ros.reports.gate import GateReport
+from rne_dynamics.ros.node.reports import GateReport
+from rne_dynamics.ros.parameters.common import described_velocity, payload
+from rne_dynamics.ros.parameters.controller import CONTROLLER, effort_scales, limits_of
+from rne_dynamics.ros.parameters.schema import Parameter, Values, filled
+
+#: Parameters with the same meaning as those of the controllers.
+SHARED = (
+    "state_timeout", "velocity_filter", "hardware_compensates", "effort_scale.{joint}", "stop.policy", "stop.hold_time",
+    "stop.ramp_time", "stop.damping", "limits.{joint}.effort", "limits.{joint}.effort_rate", "limits.{joint}.velocity",
+)  # fmt: skip
+
+SCHEMA: tuple[Parameter, ...] = (
+    Parameter("command_timeout", 0.02, "Age of the last good effort at which the gate takes over: a few periods of the "
+              "controller.", "s", 0.001, 10.0),
+    Parameter("recover_automatically", False, "Whether efforts are passed again after recover_after good ones in a "
+              "row; otherwise ~/recover is needed. Not after ~/stop, nor after an overspeed in a take-over."),
+    Parameter("recover_after", 100, "Good efforts in a row after which recover_automatically passes them.", "", 1,
+              1_000_000),
+    Parameter("hand_back_time", 0.5, "Time over which the gate's own effort fades into the controller's when a held "
+              "arm is handed back.", "s", 0.0, 60.0),
+    COMMAND_MESSAGE,
+    *(replace(p, read_only=True) if p.name.startswith("effort_scale") else p for p in CONTROLLER if p.name in SHARED),
+)
+
+
+def gate_settings(robot: RigidRobot, values: Values) -> GateSettings:
+    """Settings of the gate for a robot. Raises ParameterError, ControlError: the parameters do not fit together."""
+    return filled(
+        GateSettings, values, "",
+        robot=robot,
+        limits=limits_of(robot, values, np.zeros(robot.n)),
+        states=StateLimits(
+            velocity=described_velocity(robot), continuous=continuous(robot), timeout=values["state_timeout"],
+            filter_frequency=values["velocity_filter"], joints=robot.joint_names,
+        ),
+        stop=filled(StopPlan, values, "stop."),
+        compensated=frozenset(values["hardware_compensates"]),
+        blend_time=values["hand_back_time"],
+    )
+
 
 #: Topic of a controller's efforts.
 COMMANDS = "~/commands"
@@ -284,6 +323,7 @@ class EffortGateNode(ArmNode):
             "time to pass an effort p99 (ms)": 1e3 * percentile(recent, 99.0),
         })
         self.collect_garbage()
+
 
 
 def main(argv: Sequence[str] | None = None) -> int:

@@ -25,13 +25,11 @@ from rne_dynamics.errors import ModelError, ParameterError, RneDynamicsError
 from rne_dynamics.model.mechanism import RigidRobot
 from rne_dynamics.ros.loop.clock import USE_SIM_TIME, end_time_source
 from rne_dynamics.ros.loop.interface import Loop, Throttle
-from rne_dynamics.ros.loop.messages import Snapshot
-from rne_dynamics.ros.loop.node import loop_setup
+from rne_dynamics.ros.loop.messages import Snapshot, loop_setup
 from rne_dynamics.ros.loop.process import LoopEndedError
 from rne_dynamics.ros.messages.publishers import EFFORT_TOPIC
 from rne_dynamics.ros.node.diagnostics import ERROR, OK, WARN, Diagnostics, ModeTopic, TopicPeers
 from rne_dynamics.ros.node.executor import NodeExecutor
-from rne_dynamics.ros.node.first_use import prepare_logging
 from rne_dynamics.ros.node.lifecycle import ArmNode
 from rne_dynamics.ros.parameters.common import payload
 from rne_dynamics.ros.parameters.schema import Parameter, Values
@@ -88,7 +86,6 @@ class EffortNode(ArmNode):
         setup = loop_setup(self, robot, settings, self._simulated)
         self.control.send("prepare", settings)
         self.warm_up(robot)  # in this process, meanwhile
-        prepare_logging()
         self.control.call("build", setup, seconds=math.inf)
         self.mode, self._locked = Mode.INACTIVE, False
         self._newest: Throttle[Settings] = self.throttled("adopt")

@@ -19,13 +19,33 @@ from rne_dynamics.errors import RecordingError, RneDynamicsError
 from rne_dynamics.ros.messages.topic_recording import MEGABYTE, TopicRecording, new_file
 from rne_dynamics.ros.node.command_line import read_command_line
 from rne_dynamics.ros.node.process import StopSignal, end_with_parent
-from rne_dynamics.ros.parameters.recorder import SCHEMA
+from rne_dynamics.ros.parameters.schema import Parameter
 from rne_dynamics.ros.parameters.table import ParameterTable
+
+#: Topics of an arm; ``*`` stands for one part of a name.
+TOPICS = (
+    "joint_states", "*/commands", "*/torque/*", "*/reference", "*/controller_state", "*/joint_trajectory", "*/setpoint",
+    "*/deflections", "*/state", "robot_description", "/diagnostics",
+)  # fmt: skip
+
+SCHEMA: tuple[Parameter, ...] = (
+    Parameter("output", "", "An .mcap, or a folder in which one is named by the date; empty for the present folder. A "
+              "file that exists is refused.", read_only=True),
+    Parameter("topics", TOPICS, "Names of topics, absolute or in the node's namespace; * stands for one part of a "
+              "name.", read_only=True),
+    Parameter("file_size", 1000.0, "Size after which another file is begun.", "MB", 1.0, 1e6, read_only=True),
+    Parameter("total_size", 20000.0, "Size of all files of this recording after which it ends.", "MB", 1.0, 1e9,
+              read_only=True),
+    Parameter("flush_period", 0.5, "Longest time that messages are in memory only, and are lost if the process is "
+              "killed.", "s", 0.05, 60.0, read_only=True),
+)  # fmt: skip
+
 
 #: Time between two looks for messages, and for new topics, s.
 DRAIN_PERIOD, DISCOVERY_PERIOD = 0.02, 0.1
 #: Added to the process's niceness, so that the control loop goes first.
 NICENESS = 10
+
 
 
 def main(argv: Sequence[str] | None = None) -> int:

@@ -19,12 +19,11 @@ from rne_dynamics.description.sources import Source
 from rne_dynamics.errors import ArgumentError
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.mechanism import RigidRobot
-from rne_dynamics.ros.messages.qos import NEWEST
-from rne_dynamics.ros.messages.topic_wait import polled_subscription, take
+from rne_dynamics.ros.messages.topic_wait import NEWEST, polled_subscription, take
 from rne_dynamics.ros.node.command_line import read_command_line
-from rne_dynamics.ros.node.description import description_source
 from rne_dynamics.ros.node.lifecycle import ArmNode
 from rne_dynamics.ros.node.process import run
+from rne_dynamics.ros.node.robot import description_source
 from rne_dynamics.ros.parameters.schema import Parameter
 from rne_dynamics.viewer.controls import PushPanel
 from rne_dynamics.viewer.page import FRAMES, HOST, PORT, Page, Picture

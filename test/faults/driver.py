@@ -21,7 +21,7 @@ from rne_dynamics.dynamics.newton_euler.gravity import gravity_torque
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.robot import RobotModel
 from rne_dynamics.ros.messages.publishers import write_stamp
-from rne_dynamics.ros.messages.qos import OFFERED
+from rne_dynamics.ros.messages.topic_wait import OFFERED
 from rne_dynamics.simulation.plant.plant import ArmPlant
 
 #: Joint states per second, and steps of the physics between two.

@@ -18,8 +18,7 @@ from std_msgs.msg import Float64MultiArray, Int64MultiArray
 from rne_dynamics.control.thresholds import NANOSECONDS
 from rne_dynamics.ros.messages.answers import MODES, ClockSeen, number_of
 from rne_dynamics.ros.messages.publishers import EFFORT_TOPIC
-from rne_dynamics.ros.messages.qos import OFFERED
-from rne_dynamics.ros.messages.topic_wait import TopicWait, polled_subscription, take
+from rne_dynamics.ros.messages.topic_wait import OFFERED, TopicWait, polled_subscription, take
 
 #: Where the simulated time begins, ns: far from zero, which is no stamp.
 BEGIN = 1_000_000 * NANOSECONDS

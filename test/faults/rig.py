@@ -22,7 +22,7 @@ from trajectory_msgs.msg import JointTrajectory
 from rne_dynamics.control.trajectory import Quintic
 from rne_dynamics.dynamics.newton_euler.newton_euler import inverse_dynamics
 from rne_dynamics.model.inertia import Array
-from rne_dynamics.ros.messages.qos import OFFERED
+from rne_dynamics.ros.messages.topic_wait import OFFERED
 from rne_dynamics.ros.messages.trajectory_message import sampled_message
 
 __all__ = ["HELD", "SETTLE", "Rig"]

@@ -23,8 +23,8 @@ from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray, String
 from std_srvs.srv import Trigger
 
-from rne_dynamics.ros.messages.qos import LATCHED, OFFERED
-from rne_dynamics.ros.messages.topic_recorder import TopicRecorder
+from rne_dynamics.ros.messages.topic_recording import TopicRecorder
+from rne_dynamics.ros.messages.topic_wait import LATCHED, OFFERED
 from rne_dynamics.ros.sessions.processes import NodeProcess, wait_until
 
 #: Longest wait for something that must come, s: no verdict on its speed, and only a test that fails takes so long.

@@ -14,7 +14,7 @@ from std_msgs.msg import Int64MultiArray
 
 from rne_dynamics.ros.messages import answers
 from rne_dynamics.ros.messages.answers import Answers, ClockSeen, Followers, number_of, seen_topic
-from rne_dynamics.ros.messages.qos import OFFERED
+from rne_dynamics.ros.messages.topic_wait import OFFERED
 from rne_dynamics.ros.sessions.processes import wait_until
 
 from .peer import PATIENCE

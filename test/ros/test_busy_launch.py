@@ -18,8 +18,8 @@ from rne_dynamics.control.trajectory import Quintic
 from rne_dynamics.ros.launching.arguments import KINDS, SIMULATOR
 from rne_dynamics.ros.launching.plan import plan
 from rne_dynamics.ros.messages.publishers import stamp_of
-from rne_dynamics.ros.messages.qos import OFFERED
-from rne_dynamics.ros.messages.topic_recorder import TopicRecorder
+from rne_dynamics.ros.messages.topic_recording import TopicRecorder
+from rne_dynamics.ros.messages.topic_wait import OFFERED
 from rne_dynamics.ros.sessions.demonstration import move_message
 from rne_dynamics.ros.sessions.processes import NodeProcess, wait_until
 

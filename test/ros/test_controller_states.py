@@ -11,7 +11,7 @@ from rclpy.time import Time
 from sensor_msgs.msg import JointState
 
 import rne_dynamics as rne
-from rne_dynamics.ros.messages.topic_recorder import TopicRecorder
+from rne_dynamics.ros.messages.topic_recording import TopicRecorder
 from rne_dynamics.ros.sessions.processes import wait_until
 
 from .peer import PATIENCE, SEES_AGAIN, START, STEP

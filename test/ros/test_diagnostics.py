@@ -7,7 +7,7 @@ import re
 import pytest
 from diagnostic_msgs.msg import DiagnosticArray
 
-from rne_dynamics.ros.messages.topic_recorder import TopicRecorder
+from rne_dynamics.ros.messages.topic_recording import TopicRecorder
 from rne_dynamics.ros.sessions.processes import wait_until
 
 from .peer import PATIENCE

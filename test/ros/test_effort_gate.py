@@ -26,8 +26,8 @@ import rne_dynamics as rne
 from rne_dynamics.compiling.jit import COMPILED
 from rne_dynamics.control.gate.settings import FAULT, PASSING
 from rne_dynamics.ros.effort_gate import EffortGateNode
-from rne_dynamics.ros.messages.qos import OFFERED
-from rne_dynamics.ros.messages.topic_recorder import TopicRecorder
+from rne_dynamics.ros.messages.topic_recording import TopicRecorder
+from rne_dynamics.ros.messages.topic_wait import OFFERED
 from rne_dynamics.ros.sessions.processes import NodeProcess, wait_until
 
 from .peer import PATIENCE, START

@@ -14,7 +14,7 @@ import rne_dynamics as rne
 from rne_dynamics.errors import ControlError, ParameterError
 from rne_dynamics.ros.messages import effort_message
 from rne_dynamics.ros.messages.effort_message import FLOATS, NAMED, JointCommandReader, effort_reader, effort_type
-from rne_dynamics.ros.messages.topic_recorder import TopicRecorder
+from rne_dynamics.ros.messages.topic_recording import TopicRecorder
 from rne_dynamics.ros.sessions.processes import NodeProcess, wait_until
 
 from .peer import START

@@ -17,7 +17,7 @@ UNUSED = (
 PROGRAM = """
 import json, sys
 from rne_dynamics.ros import computed_torque_controller
-from rne_dynamics.ros.node.first_use import import_shared
+from rne_dynamics.ros.node.process import import_shared
 import_shared()
 from sensor_msgs.msg import JointState
 from rclpy.serialization import deserialize_message, serialize_message

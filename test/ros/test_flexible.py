@@ -19,7 +19,7 @@ from rne_dynamics.flexible.poses import tip_deflections
 from rne_dynamics.flexible.static import static_deflection
 from rne_dynamics.model.flexible.arm import FlexibleArm
 from rne_dynamics.model.tree import Payload
-from rne_dynamics.ros.messages.topic_recorder import TopicRecorder
+from rne_dynamics.ros.messages.topic_recording import TopicRecorder
 from rne_dynamics.ros.node.robot import load_robot
 from rne_dynamics.ros.sessions.demonstration import Run, Session, run
 from rne_dynamics.ros.sessions.processes import wait_until

@@ -31,8 +31,8 @@ from rne_dynamics.control.motion.limits import Tolerances
 from rne_dynamics.errors import TrajectoryError
 from rne_dynamics.ros.follow_action import FEEDBACK_PERIOD, read_goal
 from rne_dynamics.ros.messages.publishers import stamp_of
-from rne_dynamics.ros.messages.qos import OFFERED
-from rne_dynamics.ros.messages.topic_recorder import TopicRecorder
+from rne_dynamics.ros.messages.topic_recording import TopicRecorder
+from rne_dynamics.ros.messages.topic_wait import OFFERED
 from rne_dynamics.ros.messages.trajectory_message import duration_message
 from rne_dynamics.ros.sessions.processes import wait_until
 

@@ -16,7 +16,7 @@ from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 
 from rne_dynamics.control.supervision.efforts import BURST
 from rne_dynamics.model.inertia import Array
-from rne_dynamics.ros.messages.qos import OFFERED
+from rne_dynamics.ros.messages.topic_wait import OFFERED
 from rne_dynamics.ros.messages.trajectory_message import duration_message
 from rne_dynamics.ros.sessions.processes import NodeProcess, wait_until
 

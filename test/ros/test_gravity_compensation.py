@@ -10,7 +10,7 @@ from geometry_msgs.msg import WrenchStamped
 from sensor_msgs.msg import JointState
 
 import rne_dynamics as rne
-from rne_dynamics.ros.messages.topic_recorder import TopicRecorder
+from rne_dynamics.ros.messages.topic_recording import TopicRecorder
 from rne_dynamics.ros.sessions.processes import wait_until
 
 from .peer import AT_ONCE, FOLLOWING, IN_STEP, PATIENCE, START

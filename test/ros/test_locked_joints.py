@@ -16,7 +16,7 @@ import rne_dynamics as rne
 from rne_dynamics.control.motion.limits import endless
 from rne_dynamics.errors import ModelError
 from rne_dynamics.ros.messages.joint_states import Reading, StateReader
-from rne_dynamics.ros.messages.topic_recorder import TopicRecorder
+from rne_dynamics.ros.messages.topic_recording import TopicRecorder
 from rne_dynamics.ros.node.robot import load_robot, relocked
 from rne_dynamics.ros.sessions.processes import wait_until
 

@@ -15,7 +15,7 @@ from rosgraph_msgs.msg import Clock
 
 from rne_dynamics.ros.loop import clock as clock_module
 from rne_dynamics.ros.loop.clock import LEAP, LoopClock
-from rne_dynamics.ros.messages.qos import OFFERED
+from rne_dynamics.ros.messages.topic_wait import OFFERED
 from rne_dynamics.ros.sessions.processes import wait_until
 
 from .peer import PATIENCE

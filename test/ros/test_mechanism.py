@@ -15,7 +15,7 @@ import rne_dynamics as rne
 from rne_dynamics.closed_chain.coordinates import tree_velocity
 from rne_dynamics.control.trajectory import Quintic
 from rne_dynamics.ros.messages.publishers import stamp_of
-from rne_dynamics.ros.messages.topic_recorder import TopicRecorder
+from rne_dynamics.ros.messages.topic_recording import TopicRecorder
 from rne_dynamics.ros.sessions.processes import wait_until
 
 from .peer import AT_ONCE, FOLLOWING, PATIENCE, START

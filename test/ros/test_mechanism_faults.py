@@ -18,8 +18,8 @@ from rne_dynamics.closed_chain.coordinates import passive_singular_value
 from rne_dynamics.closed_chain.packed import pack, workspace
 from rne_dynamics.description.share import share_file
 from rne_dynamics.errors import ModelError, ParameterError
-from rne_dynamics.ros.messages.qos import OFFERED
-from rne_dynamics.ros.messages.topic_recorder import TopicRecorder
+from rne_dynamics.ros.messages.topic_recording import TopicRecorder
+from rne_dynamics.ros.messages.topic_wait import OFFERED
 from rne_dynamics.ros.node.robot import load_robot
 from rne_dynamics.ros.sessions.processes import wait_until
 

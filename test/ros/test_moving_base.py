@@ -15,8 +15,8 @@ import rne_dynamics as rne
 from rne_dynamics.dynamics.kinematics.rotations import rotation_quaternions
 from rne_dynamics.errors import StateError
 from rne_dynamics.ros.messages.base_imu import read_imu
-from rne_dynamics.ros.messages.qos import OFFERED
-from rne_dynamics.ros.messages.topic_recorder import TopicRecorder
+from rne_dynamics.ros.messages.topic_recording import TopicRecorder
+from rne_dynamics.ros.messages.topic_wait import OFFERED
 from rne_dynamics.ros.sessions.processes import wait_until
 
 from .peer import AT_ONCE, FOLLOWING, IN_STEP, START

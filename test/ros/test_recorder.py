@@ -20,8 +20,8 @@ from std_msgs.msg import String
 
 from rne_dynamics.recording.mcap_file import McapFile
 from rne_dynamics.recording.reading import read_recording
-from rne_dynamics.ros.messages.qos import LATCHED, OFFERED
 from rne_dynamics.ros.messages.topic_recording import TopicRecording, definition, pattern
+from rne_dynamics.ros.messages.topic_wait import LATCHED, OFFERED
 from rne_dynamics.ros.sessions.processes import wait_until
 
 from .peer import AT_ONCE, FOLLOWING, IN_STEP, PATIENCE, START

@@ -14,8 +14,7 @@ from sensor_msgs.msg import JointState
 from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 
 from rne_dynamics.control.streaming.limits import SetpointError, SetpointProblem
-from rne_dynamics.ros.messages.setpoint_reader import SetpointReader
-from rne_dynamics.ros.messages.trajectory_message import duration_message
+from rne_dynamics.ros.messages.trajectory_message import SetpointReader, duration_message
 
 JOINTS = ("shoulder", "elbow", "wrist")
 

@@ -17,8 +17,8 @@ from support.frozen import freeze, program, thaw
 from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 
 from rne_dynamics.ros.messages.publishers import stamp_of
-from rne_dynamics.ros.messages.qos import OFFERED
-from rne_dynamics.ros.messages.topic_recorder import TopicRecorder
+from rne_dynamics.ros.messages.topic_recording import TopicRecorder
+from rne_dynamics.ros.messages.topic_wait import OFFERED
 from rne_dynamics.ros.messages.trajectory_message import duration_message
 from rne_dynamics.ros.sessions.processes import wait_until
 

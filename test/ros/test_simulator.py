@@ -15,8 +15,8 @@ from std_srvs.srv import SetBool, Trigger
 
 import rne_dynamics as rne
 from rne_dynamics.ros.messages.publishers import stamp_of
-from rne_dynamics.ros.messages.qos import LATCHED, OFFERED
-from rne_dynamics.ros.messages.topic_recorder import TopicRecorder
+from rne_dynamics.ros.messages.topic_recording import TopicRecorder
+from rne_dynamics.ros.messages.topic_wait import LATCHED, OFFERED
 from rne_dynamics.ros.sessions.processes import NodeProcess, wait_until
 
 from .peer import PATIENCE, START, Peer

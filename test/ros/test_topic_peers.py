@@ -15,7 +15,7 @@ from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 
 import rne_dynamics as rne
 from rne_dynamics.description.share import share_file
-from rne_dynamics.ros.messages.qos import LATCHED
+from rne_dynamics.ros.messages.topic_wait import LATCHED
 from rne_dynamics.ros.node.diagnostics import ERROR, WARN
 from rne_dynamics.ros.sessions.processes import wait_until
 

@@ -10,10 +10,10 @@ from sensor_msgs.msg import JointState
 from support.frozen import freeze, program, thaw
 
 from rne_dynamics.ros.messages.publishers import stamp_of
-from rne_dynamics.ros.messages.topic_recorder import TopicRecorder
+from rne_dynamics.ros.messages.topic_recording import TopicRecorder
 from rne_dynamics.ros.move import StampClock
-from rne_dynamics.ros.reports.simulator import GAIN, WallTime
 from rne_dynamics.ros.sessions.processes import wait_until
+from rne_dynamics.ros.simulation.report import GAIN, WallTime
 
 from .peer import PATIENCE, START, account
 

@@ -9,12 +9,12 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from rne_dynamics.ros import gravity_compensation, move, viewer
+from rne_dynamics.ros import effort_gate, gravity_compensation, move, recorder, simulator, viewer
 from rne_dynamics.ros.computed_torque_controller import ComputedTorqueController
 from rne_dynamics.ros.effort_gate import EffortGateNode
 from rne_dynamics.ros.gravity_compensation import GravityCompensationNode
 from rne_dynamics.ros.move import MoveNode
-from rne_dynamics.ros.parameters import gate, recorder, simulator, tracking
+from rne_dynamics.ros.parameters import tracking
 from rne_dynamics.ros.parameters.aliases import JTC, any_value
 from rne_dynamics.ros.parameters.schema import JOINT, Parameter
 from rne_dynamics.ros.simulator import SimulatorNode
@@ -29,7 +29,7 @@ CONTROLLERS = ("computed_torque_controller", "gravity_compensation")
 NODES: dict[str, tuple[Parameter, ...]] = {
     "computed_torque_controller": ComputedTorqueController.all_parameters(tracking.SCHEMA),
     "gravity_compensation": GravityCompensationNode.all_parameters(gravity_compensation.SCHEMA),
-    "effort_gate": EffortGateNode.all_parameters(gate.SCHEMA),
+    "effort_gate": EffortGateNode.all_parameters(effort_gate.SCHEMA),
     "simulator": SimulatorNode.all_parameters(simulator.SCHEMA),
     "move": MoveNode.all_parameters(move.SCHEMA),
     "recorder": recorder.SCHEMA,

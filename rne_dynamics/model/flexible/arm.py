@@ -152,6 +152,10 @@ class FlexibleArm(OnTree, Rebuilt):
         """The same flexible links, their mode shapes as they were, on another rigid arm."""
         return replace(self, robot=robot)
 
+    def with_shared_code(self) -> FlexibleArm:
+        """The same arm, whose `rigid` one has machine code that its payloads share."""
+        return self.on_tree(self.robot.with_shared_code())
+
     def with_payload(self, payload: Payload | None) -> FlexibleArm:
         """The same arm carrying a payload, the mode shapes as they were; `ModelError` for an unknown link.
 

@@ -10,6 +10,7 @@ from typing import Any, Literal, get_args
 import numpy as np
 
 from rne_dynamics.errors import ModelError
+from rne_dynamics.model.flexible.ritz import ascending
 from rne_dynamics.model.flexible.section import Section
 from rne_dynamics.model.inertia import Array, frozen_array
 from rne_dynamics.model.rebuilt import Rebuilt
@@ -187,7 +188,7 @@ class Beam(Rebuilt):
     def ends(self) -> Array:
         """Where any property may have a kink, root and tip included, m; ascending."""
         counts = {len(getattr(self, name)) for name in Section._fields}
-        return np.unique(np.concatenate([np.linspace(0.0, self.length, max(count, 2)) for count in sorted(counts)]))
+        return ascending(np.linspace(0.0, self.length, max(count, 2)) for count in sorted(counts))
 
     def along(self, name: str, x: Array) -> Array:
         """A property (``mass_per_length``, ``EI_y``, …) at distances x from the root, m; the shape of x."""

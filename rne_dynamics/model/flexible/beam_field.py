@@ -10,7 +10,7 @@ from rne_dynamics.model.flexible.beam import Beam
 from rne_dynamics.model.flexible.beam_shapes import ShapeFunctions, beam_shapes
 from rne_dynamics.model.flexible.modal import Attachment
 from rne_dynamics.model.flexible.nodal_masses import Motion
-from rne_dynamics.model.flexible.ritz import gauss
+from rne_dynamics.model.flexible.ritz import ascending, gauss
 from rne_dynamics.model.inertia import Array, frozen_array
 from rne_dynamics.model.rebuilt import Rebuilt
 
@@ -44,7 +44,7 @@ class BeamField(Rebuilt):
     @property
     def breaks(self) -> Array:
         """Between these all shapes and properties are smooth, m."""
-        return np.unique(np.concatenate([self.beam.ends, *(shapes.breaks for shapes in self.shapes)]))
+        return ascending([self.beam.ends, *(shapes.breaks for shapes in self.shapes)])
 
     def deflection(self, x: Array) -> Motion:
         """The motion of the axis by each mode at distances x in [0, L] from the root, m; shape (points,).

@@ -9,6 +9,7 @@ for the analytic shapes, exactly for polynomials and finite elements.
 from __future__ import annotations
 
 from itertools import permutations
+from typing import Any
 
 import numpy as np
 
@@ -142,15 +143,31 @@ def _higher_strain(field: BeamField) -> tuple[Array, Array]:
 
 def _beyond(beam: Beam, x: Array) -> tuple[Array, Array]:
     """Mass and first moment about the root of what lies beyond x, kg and kg·m; shapes of x."""
-    from scipy.interpolate import PPoly
-
     ends = beam.ends
     mu = beam.along("mass_per_length", ends)
     slope = np.diff(mu) / np.diff(ends)
     # within an interval from a: μ = μ_a + slope t and x μ = (a + t) μ with t = x − a
-    mass = PPoly(np.array([slope, mu[:-1]]), ends).antiderivative()
-    moment = PPoly(np.array([slope, mu[:-1] + ends[:-1] * slope, ends[:-1] * mu[:-1]]), ends).antiderivative()
-    return mass(beam.length) - mass(x), moment(beam.length) - moment(x)
+    densities = np.array([mu[:-1], slope]), np.array([ends[:-1] * mu[:-1], mu[:-1] + ends[:-1] * slope, slope])
+    mass, moment = (_integral(density, ends, np.append(x, beam.length)) for density in densities)
+    return mass[-1] - mass[:-1], moment[-1] - moment[:-1]
+
+
+def _integral(c: Array, ends: Array, x: Array) -> Array:
+    """The integral from the first of `ends` to each x, (k,), of what is Σ c[n] tⁿ between two of them, t from there."""
+    powers = c / np.arange(1.0, 1.0 + len(c))[:, None]
+
+    def since(start: Any, t: Any, i: Any) -> Any:
+        total, tn = start, t
+        for n in range(len(powers)):
+            total, tn = total + powers[n, i] * tn, tn * t
+        return total
+
+    at = np.zeros(len(ends))
+    for i in range(len(ends) - 1):
+        at[i + 1] = since(at[i], ends[i + 1] - ends[i], i)
+    within = np.clip(np.searchsorted(ends, x, "right") - 1, 0, len(ends) - 2)
+    integral: Array = since(at[within], x - ends[within], within)
+    return integral
 
 
 def _undeformed(beam: Beam, rule: Rule) -> Inertia:

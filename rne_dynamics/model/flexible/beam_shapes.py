@@ -21,6 +21,7 @@ import numpy as np
 
 from rne_dynamics.model.flexible import euler_bernoulli
 from rne_dynamics.model.flexible.beam import Beam
+from rne_dynamics.model.flexible.brent import root_between
 from rne_dynamics.model.flexible.finite_element import element_modes
 from rne_dynamics.model.inertia import Array
 
@@ -99,13 +100,10 @@ def _torsion(beam: Beam) -> ShapeFunctions:
 
 def torsion_roots(count: int, inertia: float) -> list[float]:
     """First roots b of cos b = J b sin b: natural modes sin(b x/L) in torsion, J the tip's inertia over the beam's."""
-    from scipy.optimize import brentq
-
     if inertia == 0.0:
         return [(k + 0.5) * math.pi for k in range(count)]
-    within = {"xtol": 1e-300, "rtol": 4.0 * np.finfo(float).eps}
     return [
-        float(brentq(lambda b: math.cos(b) - inertia * b * math.sin(b), k * math.pi, (k + 0.5) * math.pi, **within))
+        root_between(lambda b: math.cos(b) - inertia * b * math.sin(b), k * math.pi, (k + 0.5) * math.pi)
         for k in range(count)
     ]
 

@@ -18,6 +18,7 @@ from typing import Literal, NamedTuple
 import numpy as np
 
 from rne_dynamics.errors import ModelError
+from rne_dynamics.model.flexible.brent import root_between
 from rne_dynamics.model.inertia import Array
 
 Root = Literal["clamped", "hinged"]
@@ -116,14 +117,12 @@ def modes(count: int, root: Root, load: Load) -> list[Mode]:
 
 
 def _mode(low: float, high: float, root: Root, load: Load) -> Mode:
-    from scipy.optimize import brentq
-
     krylov = high < _LOW
 
     def determinant(b: float) -> float:
         return float(np.linalg.det(_conditions(b, root, load, krylov)))
 
-    b = float(brentq(determinant, low, high, xtol=1e-300, rtol=4.0 * np.finfo(float).eps))
+    b = root_between(determinant, low, high)
     conditions = _conditions(b, root, load, krylov)
     if not krylov:
         return Mode(b, np.linalg.svd(conditions)[2][-1], krylov)

@@ -27,9 +27,9 @@ from rne_dynamics.ros.launching.arguments import (
     checked,
     xacro_mappings,
 )
-from rne_dynamics.ros.node.description import description_text
+from rne_dynamics.ros.node.robot import description_text
 from rne_dynamics.ros.parameters.files import applies, node_keys, settings_for, simulated
-from rne_dynamics.ros.parameters.recorder import TOPICS
+from rne_dynamics.ros.recorder import TOPICS
 
 RVIZ, STATE_PUBLISHER = "rviz2", "robot_state_publisher"
 #: Topics as the nodes name them; `ros.messages.publishers` has them too, but imports the whole client library.

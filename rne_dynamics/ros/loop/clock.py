@@ -12,8 +12,7 @@ from rosgraph_msgs.msg import Clock
 
 from rne_dynamics.control.thresholds import NANOSECONDS
 from rne_dynamics.ros.messages.cdr import ENCAPSULATION, stamp_in
-from rne_dynamics.ros.messages.qos import NEWEST
-from rne_dynamics.ros.messages.topic_wait import polled_subscription, take
+from rne_dynamics.ros.messages.topic_wait import NEWEST, polled_subscription, take
 
 #: The parameter that every ROS node has.
 USE_SIM_TIME = "use_sim_time"

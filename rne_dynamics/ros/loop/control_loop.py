@@ -21,14 +21,12 @@ from rne_dynamics.control.supervision.stop_plan import INACTIVE, SILENT, STOPPIN
 from rne_dynamics.control.supervision.supervisor import Supervisor
 from rne_dynamics.errors import ControlError, RneDynamicsError
 from rne_dynamics.ros.loop.clock import LoopClock
-from rne_dynamics.ros.loop.cycle import DEAD_RECKONING_PERIOD, LoopCycle, Report
-from rne_dynamics.ros.loop.messages import Answer, Command, Present, Setup
-from rne_dynamics.ros.loop.node import LoopNode
-from rne_dynamics.ros.loop.setpoint_input import ReceiveLossy
+from rne_dynamics.ros.loop.cycle import DEAD_RECKONING_PERIOD, LoopCycle, ReceiveLossy, Report
+from rne_dynamics.ros.loop.messages import Answer, Command, LoopNode, Present, Setup
 from rne_dynamics.ros.messages.joint_states import StateReader
 from rne_dynamics.ros.node.diagnostics import WARN
+from rne_dynamics.ros.node.reports import ControllerReport
 from rne_dynamics.ros.node.scheduling import apply_scheduling
-from rne_dynamics.ros.reports.controller import ControllerReport
 
 #: Largest age of the check of a trajectory, s.
 OLD_CHECK = 5.0

@@ -17,8 +17,7 @@ from rclpy.subscription import Subscription
 from sensor_msgs.msg import JointState
 
 from rne_dynamics.ros.loop.clock import LoopClock
-from rne_dynamics.ros.messages.qos import NEWEST
-from rne_dynamics.ros.messages.topic_wait import TopicWait, polled_subscription, take
+from rne_dynamics.ros.messages.topic_wait import NEWEST, TopicWait, polled_subscription, take
 from rne_dynamics.ros.node.executor import NodeExecutor
 
 #: Period at which the executor is polled, s; bounds the delay of services, parameters and trajectories.

@@ -1,14 +1,24 @@
-"""Messages between the two processes of a controller; see `control_loop` and `process`."""
+"""Messages between the two processes of a controller, and the loop's node; see `control_loop` and `process`."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
-from rne_dynamics.control.reference import Reference
+from rclpy.node import Node
+from rclpy.parameter import Parameter
+
+from rne_dynamics.control.reference import Reference, TorqueTerms
 from rne_dynamics.control.supervision.settings import Settings
 from rne_dynamics.model.inertia import Array
+from rne_dynamics.model.mechanism import RigidRobot
+from rne_dynamics.ros.loop.clock import USE_SIM_TIME
+from rne_dynamics.ros.messages.answers import LOOP, seen_topic
+from rne_dynamics.ros.messages.effort_message import effort_type
+from rne_dynamics.ros.messages.publishers import EFFORT_TOPIC
+from rne_dynamics.ros.node.lifecycle import ArmNode
+from rne_dynamics.ros.parameters.controller import effort_scales
 from rne_dynamics.ros.parameters.schema import Values
 
 
@@ -83,3 +93,61 @@ class Snapshot(NamedTuple):
     reference: Reference
     q: Array
     qd: Array
+
+
+# -- the loop's node ---------------------------------------------------------------------------------------------------
+
+
+#: Names in `Setup.topics` of the topic that reports whether the drives act, of the one that measures the motion of the
+#: base, and of the one of `SeenPublisher`.
+DRIVES, BASE, CLOCK_SEEN = "drives", "base", "clock_seen"
+#: Topic of setpoints.
+SETPOINTS = "~/setpoints"
+
+Entity = TypeVar("Entity")
+
+
+class LoopNode(Node):  # type: ignore[misc]  # rclpy may be absent where types are checked
+    """A node without parameters and services."""
+
+    def __init__(self, setup: Setup) -> None:
+        self._topics = setup.topics
+        super().__init__(
+            setup.name, namespace=setup.namespace, use_global_arguments=False, enable_rosout=False,
+            start_parameter_services=False,
+            parameter_overrides=[
+                Parameter("start_type_description_service", value=False),
+                Parameter(USE_SIM_TIME, value=setup.simulated),
+            ],
+        )
+
+    def keep(self, entity: Entity) -> Entity:
+        """Return the entity: all last as long as the node."""
+        return entity
+
+    def create_publisher(self, kind: type, topic: str, *arguments: Any, **options: Any) -> Any:
+        """As `Node`, with the topic's full name."""
+        return super().create_publisher(kind, self._topics.get(topic, topic), *arguments, **options)
+
+    def create_subscription(self, kind: type, topic: str, *arguments: Any, **options: Any) -> Any:
+        """As `Node`, with the topic's full name."""
+        return super().create_subscription(kind, self._topics.get(topic, topic), *arguments, **options)
+
+
+def loop_setup(node: ArmNode, robot: RigidRobot, settings: Settings, simulated: bool) -> Setup:
+    """The setup of the control loop of `node`; `simulated` as in `Setup`.
+
+    Raises RneDynamicsError: a type of effort commands that is not installed, effort scales of another number than there
+    are joints.
+    """
+    values = node.parameters.values
+    optional = {DRIVES: values["drives.topic"], BASE: values["base_motion.topic"]}
+    effort_type(values["command_message"])  # refuses a type that is not installed
+    topics = ["/clock", "joint_states", EFFORT_TOPIC, "~/controller_state", "~/reference", "~/torque/command"]
+    topics += [SETPOINTS, *(f"~/torque/{term}" for term in TorqueTerms._fields)]
+    return Setup(
+        settings, f"{node.get_name()}{LOOP}", node.get_namespace(),
+        {name: node.resolve_topic_name(name) for name in topics} | {CLOCK_SEEN: seen_topic(node)}
+        | {name: node.resolve_topic_name(topic) for name, topic in optional.items() if topic},
+        node.commanded, tuple(node.locked), effort_scales(robot, values), simulated, dict(values),
+    )

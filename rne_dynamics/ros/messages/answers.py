@@ -17,8 +17,7 @@ from std_msgs.msg import Int64MultiArray
 from rne_dynamics.control.gate.settings import GateMode
 from rne_dynamics.control.supervision.stop_plan import Mode
 from rne_dynamics.ros.loop.statistics import Histogram
-from rne_dynamics.ros.messages.qos import OFFERED
-from rne_dynamics.ros.messages.topic_wait import polled_subscription, take
+from rne_dynamics.ros.messages.topic_wait import OFFERED, polled_subscription, take
 from rne_dynamics.ros.node.lifecycle import ArmNode
 
 #: Modes of controllers and of the gate by their number in the message.

@@ -7,6 +7,7 @@ So the rest is checked, or written, once; see `joint_state_layout`, `PreparedMes
 
 from __future__ import annotations
 
+import math
 import sys
 from collections.abc import Callable, Iterable
 from operator import attrgetter
@@ -250,7 +251,7 @@ class PreparedMessage:
         lists = [np.frombuffer(attrgetter(field)(message)) for field in fields]  # the message's own memory
         given = [values.copy() for values in lists]
         # found by unique numbers, independently of the message type
-        marks = np.random.default_rng(1).normal(size=sum(map(len, lists)))
+        marks = math.pi * np.arange(1, 1 + sum(map(len, lists)))
         for values, mark in zip(lists, np.split(marks, np.cumsum([len(x) for x in lists])[:-1]), strict=True):
             values[:] = mark
         data = serialize_message(message)

@@ -6,7 +6,7 @@ import time
 from collections.abc import Sequence
 from contextlib import suppress
 from operator import attrgetter
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from rclpy.duration import Duration
@@ -14,13 +14,15 @@ from sensor_msgs.msg import JointState
 from std_msgs.msg import Header
 
 from rne_dynamics.control.reference import TorqueTerms
-from rne_dynamics.control.supervision.output import Effort
 from rne_dynamics.control.thresholds import NANOSECONDS
 from rne_dynamics.model.inertia import Array, frozen_array
 from rne_dynamics.ros.messages.cdr import PreparedMessage
 from rne_dynamics.ros.messages.effort_message import FLOATS, NAMED, effort_type, prepared_effort
-from rne_dynamics.ros.messages.qos import OFFERED
-from rne_dynamics.ros.node.lifecycle import ArmNode
+from rne_dynamics.ros.messages.topic_wait import OFFERED
+
+if TYPE_CHECKING:
+    from rne_dynamics.control.supervision.output import Effort
+    from rne_dynamics.ros.node.lifecycle import ArmNode
 
 EFFORT_TOPIC = "effort_controller/commands"
 #: Number of the zero efforts that release the arm, and the time between two, s.

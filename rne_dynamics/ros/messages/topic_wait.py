@@ -15,10 +15,18 @@ from rclpy.callback_groups import CallbackGroup
 from rclpy.context import Context
 from rclpy.executors import ShutdownException, SingleThreadedExecutor, TimeoutException
 from rclpy.node import Node
-from rclpy.qos import QoSProfile
+from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
 from rclpy.subscription import Subscription
 
 from rne_dynamics.ros.node.private_parts import handle_of, missing_from_implementation, take_message, wait_set
+
+#: The description is latched: whoever comes late still receives it.
+LATCHED = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL, reliability=ReliabilityPolicy.RELIABLE)
+#: Only the newest message matters, and waiting for a lost one would only make it older. Matches any publisher.
+NEWEST = QoSProfile(depth=1, reliability=ReliabilityPolicy.BEST_EFFORT)
+#: Reliable, so that best-effort and reliable subscribers can both listen.
+OFFERED = QoSProfile(depth=1, reliability=ReliabilityPolicy.RELIABLE)
+
 
 #: Whether an executor has to wait for messages and take them.
 BY_EXECUTOR = bool(missing_from_implementation())

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-import argparse
 import sys
 import textwrap
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import rclpy
 from rclpy.context import Context
 
-from rne_dynamics import __version__
 from rne_dynamics.ros.parameters.schema import JOINT, Parameter
+
+if TYPE_CHECKING:
+    import argparse
 
 EPILOG = """\
 examples:
@@ -47,6 +49,10 @@ def read_command_line(
     words = own_words(sys.argv[1:] if argv is None else argv)
     if not words:
         return
+    import argparse  # here: most nodes are started without such words
+
+    from rne_dynamics import __version__
+
     parser = argparse.ArgumentParser(
         prog=node, usage="%(prog)s [-h] [--version] [--ros-args ...]", description=(text or "").partition("\n\n")[0],
         epilog=EPILOG.format(node=node) + "\n".join(map(described, parameters)),

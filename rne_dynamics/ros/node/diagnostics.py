@@ -11,7 +11,7 @@ from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus, KeyValue
 from rclpy.publisher import Publisher
 from std_msgs.msg import String
 
-from rne_dynamics.ros.messages.qos import LATCHED
+from rne_dynamics.ros.messages.topic_wait import LATCHED
 from rne_dynamics.ros.node.lifecycle import ArmNode
 
 OK, WARN, ERROR = DiagnosticStatus.OK, DiagnosticStatus.WARN, DiagnosticStatus.ERROR

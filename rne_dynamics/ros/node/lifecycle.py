@@ -8,28 +8,92 @@ import traceback
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from typing import Any, TypeVar
 
 from lifecycle_msgs.msg import State as LifecycleStateMessage
 from lifecycle_msgs.srv import ChangeState, GetAvailableTransitions, GetState
-from rclpy.lifecycle import LifecycleState, TransitionCallbackReturn
+from rclpy.client import Client
+from rclpy.clock import Clock, ClockType
+from rclpy.lifecycle import LifecycleNode, LifecycleState, TransitionCallbackReturn
 from rclpy.parameter import Parameter as RosParameter
+from rclpy.publisher import Publisher
+from rclpy.service import Service
+from rclpy.subscription import Subscription
+from rclpy.timer import Timer
 from rclpy.wait_for_message import wait_for_message
 from std_msgs.msg import String
 
 from rne_dynamics.compiling.apart import load_all
 from rne_dynamics.errors import ModelError, RneDynamicsError
 from rne_dynamics.model.mechanism import RigidRobot
-from rne_dynamics.ros.loop.hot_loop import SERVICE_PERIOD
-from rne_dynamics.ros.messages.qos import LATCHED
-from rne_dynamics.ros.node.entities import EntityNode
+from rne_dynamics.ros.loop.hot_loop import SERVICE_PERIOD, HotLoop
+from rne_dynamics.ros.messages.topic_wait import LATCHED
 from rne_dynamics.ros.node.executor import NodeExecutor
 from rne_dynamics.ros.node.robot import DescribedRobot, load_robot, relocked
 from rne_dynamics.ros.node.scheduling import apply_scheduling, seconds_since_start
 from rne_dynamics.ros.parameters.aliases import ParameterAlias
 from rne_dynamics.ros.parameters.common import COMMON, payload
 from rne_dynamics.ros.parameters.schema import Parameter, Values
-from rne_dynamics.ros.parameters.service import make_strict
-from rne_dynamics.ros.parameters.table import ParameterTable
+from rne_dynamics.ros.parameters.table import ParameterTable, make_strict
+
+Entity = TypeVar("Entity")
+
+
+class EntityNode(LifecycleNode):  # type: ignore[misc]  # rclpy may be absent where types are checked
+    """A lifecycle node that notes its entities, so that `release` destroys them; parameters as rclpy's."""
+
+    def __init__(self, name: str, **options: Any) -> None:
+        super().__init__(name, **options)
+        self._entities: list[Any] = []
+        #: The topic and the period that drive this node, if any.
+        self.loop: HotLoop | None = None
+
+    def keep(self, entity: Entity) -> Entity:
+        """Note a publisher, subscription, service, client or timer for `release`; returns it."""
+        self._entities.append(entity)
+        return entity
+
+    def every(self, period: float, callback: Callable[[], None]) -> None:
+        """Call back every `period` seconds of the steady clock, independently of /clock and the wall clock."""
+        self.keep(self.create_timer(period, callback, clock=Clock(clock_type=ClockType.STEADY_TIME)))
+
+    def offer(self, kind: type, name: str, action: Callable[[Any], object], message: Callable[[], str]) -> None:
+        """Offer a service of std_srvs: it carries out `action`.
+
+        `kind`, `name`: type and name of the service. `action`: called with each request; may raise `RneDynamicsError`,
+        whose text is then the response. `message`: text of the response otherwise.
+        """
+        def answer(request: Any, response: Any) -> Any:
+            try:
+                action(request)
+                response.success, response.message = True, message()
+            except RneDynamicsError as error:
+                response.success, response.message = False, str(error)
+            return response
+
+        self.keep(self.create_service(kind, name, answer))
+
+    def log(self, level: str, text: str) -> None:
+        """Log a text as "info", "warning" or "error"."""
+        log = self.get_logger()  # one line for each severity: rclpy identifies calls by their line
+        if level == "error":
+            log.error(text)
+        elif level == "warning":
+            log.warning(text)
+        else:
+            log.info(text)
+
+    def release(self) -> None:
+        """Destroy what was kept."""
+        destroy: dict[type, Callable[[Any], bool]] = {
+            Publisher: self.destroy_publisher, Subscription: self.destroy_subscription,
+            Service: self.destroy_service, Timer: self.destroy_timer, Client: self.destroy_client,
+        }
+        for entity in reversed(self._entities):
+            next(how for kind, how in destroy.items() if isinstance(entity, kind))(entity)
+        self._entities.clear()
+        self.loop = None
+
 
 #: Time between two log lines about what a start waits for, s.
 WAITING_PERIOD = 2.5

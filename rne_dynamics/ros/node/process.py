@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import ctypes
 import gc
+import inspect
 import os
 import signal
 import sys
 import traceback
 from collections.abc import Callable, Sequence
 from contextlib import suppress
+from importlib import import_module
 from pathlib import Path
 from types import FrameType, TracebackType
 from typing import TYPE_CHECKING
@@ -19,16 +21,55 @@ from rclpy.executors import Executor, ExternalShutdownException
 from rclpy.signals import SignalHandlerOptions
 
 from rne_dynamics.compiling.compiler_pages import drop_compiler_pages
-from rne_dynamics.compiling.jit import UNCOMPILED
+from rne_dynamics.compiling.jit import COMPILED, UNCOMPILED
 from rne_dynamics.errors import RneDynamicsError
 from rne_dynamics.interrupted import EXIT_INTERRUPTED, report_interrupted
 from rne_dynamics.ros.node.executor import NodeExecutor
-from rne_dynamics.ros.node.first_use import import_type_support
 from rne_dynamics.ros.node.private_parts import report_missing
 from rne_dynamics.ros.parameters.files import lost_settings
 
 if TYPE_CHECKING:
     from rne_dynamics.ros.node.lifecycle import ArmNode
+
+#: The code generator of ROS messages, with its parsers. Nodes generate nothing.
+GENERATOR = "rosidl_generator_py.generate_py_impl"
+#: What the machine code of an arm needs; programs without it do not.
+LATE = "rne_dynamics.straight_line.state_code"
+
+
+def import_type_support() -> None:
+    """Import what loads the type support of messages, without the generator of their code: 50 modules less.
+
+    `rosidl_generator_py` works without its generator where that cannot be imported, as its ``__init__`` says; None in
+    `sys.modules` is Python's way to say so. The generator can be imported afterwards.
+    """
+    if "rosidl_generator_py" in sys.modules or GENERATOR in sys.modules:
+        return
+    sys.modules[GENERATOR] = None  # type: ignore[assignment]
+    try:
+        import_module("rosidl_generator_py")
+    except ImportError:  # a release without this module: its messages import what they need
+        return
+    finally:
+        del sys.modules[GENERATOR]
+
+
+def import_shared() -> None:
+    """Import what both processes of a controller need, before the fork: once, into memory that they share."""
+    import_type_support()
+    if COMPILED:
+        import_module(LATE)
+
+
+def note_files() -> None:
+    """Note which module each file is, for rclpy's logger: `inspect` would resolve all paths for its first line, 40 ms.
+
+    Without this undocumented table, `inspect` does so.
+    """
+    modules: dict[str, str] = getattr(inspect, "modulesbyfile", {})
+    for name, module in list(sys.modules.items()):
+        if file := getattr(module, "__file__", None):
+            modules[file] = name
 
 
 #: 1 in the environment of a node that ends with its parent; set by the launch files.
@@ -137,6 +178,7 @@ def run(
         try:
             end_with_parent()
             import_type_support()
+            note_files()
             arguments = None if argv is None else [sys.argv[0], *argv]
             rclpy.init(args=arguments, signal_handler_options=SignalHandlerOptions.NO)
             executor = NodeExecutor()
@@ -205,7 +247,7 @@ def settle() -> None:
     Garbage collection is kept out of the loop: all present objects are frozen; later garbage is collected by the node's
     diagnostics timer, once a second, right after an effort was sent.
     """
-    drop_compiler_pages()
     gc.collect()
+    drop_compiler_pages()
     gc.freeze()
     gc.disable()

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from rne_dynamics.description.sources import names_model_file
+from rne_dynamics.description.sources import Source, SourceLike, names_model_file, read_source
 from rne_dynamics.description.urdf import load_urdf
 from rne_dynamics.dispatch import closed
-from rne_dynamics.errors import ParameterError, unknown_name
+from rne_dynamics.errors import DescriptionError, ParameterError, unknown_name
 from rne_dynamics.model.assembly import assemble
 from rne_dynamics.model.tree import KinematicTree
 
@@ -94,3 +94,32 @@ def _read(source: str, gravity: Sequence[float], lock: Mapping[str, float] | Non
 
         robot = load_model(source, lock=lock).with_own_code(False)
     return closed(robot.with_gravity(gravity) if len(gravity) else robot)
+
+
+# -- the robot description as text, for the topic and the parameter of that name ---------------------------------------
+
+
+def description_source(source: SourceLike, mappings: Mapping[str, str] | None = None) -> Source:
+    """The URDF of a description, as `description_text` has its text; parameters and errors likewise."""
+    if not names_model_file(source):
+        return read_source(source, mappings)
+    from rne_dynamics.description.model_file import urdf_source  # late, as in `_read`
+
+    return urdf_source(source)
+
+
+def description_text(source: SourceLike, mappings: Mapping[str, str] | None = None) -> str:
+    """URDF text of a path, a URI, a shipped robot's name, or of text itself; xacro is expanded.
+
+    Of a model file it is the URDF that it names, without the loops.
+
+    `source`: as `load_model` takes it; `mappings`: arguments for a xacro file by name. Raises DescriptionError: nothing
+    there, bytes that are not in the encoding they claim, or `mappings` for what is not xacro.
+    """
+    read = description_source(source, mappings)
+    try:
+        return read.data.decode(read.encoding or "utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise DescriptionError(
+            f"{read.name} is not UTF-8 (byte {error.start}); a topic carries text only, so save it as UTF-8"
+        ) from None

@@ -5,17 +5,19 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+from rcl_interfaces.msg import Parameter as ParameterMessage
+from rcl_interfaces.msg import SetParametersResult
+from rcl_interfaces.srv import SetParameters, SetParametersAtomically
+from rclpy.exceptions import InvalidParameterValueException
+from rclpy.node import Node
+from rclpy.parameter import Parameter as RosParameter
 
 from rne_dynamics.errors import ParameterError, RneDynamicsError
 from rne_dynamics.ros.parameters.aliases import JOINT, ParameterAlias, translate
-from rne_dynamics.ros.parameters.files import given_to, listed, refusal, unclaimed
+from rne_dynamics.ros.parameters.files import given_to, listed, refusal, refuse_undeclared, unclaimed
 from rne_dynamics.ros.parameters.schema import Parameter, Values
-
-if TYPE_CHECKING:
-    from rcl_interfaces.msg import SetParametersResult
-    from rclpy.node import Node
-    from rclpy.parameter import Parameter as RosParameter
 
 
 class ParameterTable:
@@ -69,8 +71,6 @@ class ParameterTable:
     def _declare(
         self, parameters: Mapping[str, Parameter], joints: Sequence[str] = (), left_out: Iterable[str] = ()
     ) -> None:
-        from rclpy.exceptions import InvalidParameterValueException
-
         translated = translate(self._given, self._aliases, joints)
         self._translated |= translated.names
         faults = list(translated.faults)
@@ -120,8 +120,6 @@ class ParameterTable:
 
     def _typed(self, changes: Sequence[RosParameter]) -> list[RosParameter]:
         """The changes in the types of their parameters: `ros2 param set` sends `900` as an integer."""
-        from rclpy.parameter import Parameter as RosParameter
-
         result = []
         for change in changes:
             given = listed(change.value)
@@ -143,8 +141,6 @@ class ParameterTable:
         return result
 
     def _checked(self, changes: Sequence[RosParameter]) -> SetParametersResult:
-        from rcl_interfaces.msg import SetParametersResult
-
         self._pending = None
         if any(change.name == "use_sim_time" for change in changes):  # declared by rclpy
             return SetParametersResult(
@@ -179,3 +175,39 @@ class ParameterTable:
     def __getitem__(self, name: str) -> Any:
         """The present value of a parameter."""
         return self.values[name]
+
+
+# -- services that set parameters, for nodes that no request may end ---------------------------------------------------
+
+
+def make_strict(node: Node) -> None:
+    """Let the parameter services of a node refuse types that do not exist; rclpy's own would end the node."""
+
+    def set_each(request: SetParameters.Request, response: SetParameters.Response) -> SetParameters.Response:
+        response.results = [change(node, [parameter]) for parameter in request.parameters]
+        return response
+
+    def set_all(
+        request: SetParametersAtomically.Request, response: SetParametersAtomically.Response
+    ) -> SetParametersAtomically.Response:
+        response.result = change(node, request.parameters)
+        return response
+
+    for service in node.services:
+        if service.srv_type is SetParameters:
+            service.callback = set_each
+        elif service.srv_type is SetParametersAtomically:
+            service.callback = set_all
+
+
+def change(node: Node, parameters: Sequence[ParameterMessage]) -> SetParametersResult:
+    """Set all of `parameters` or none."""
+    if unknown := refuse_undeclared(node, [parameter.name for parameter in parameters]):
+        return SetParametersResult(successful=False, reason=unknown)
+    try:
+        result: SetParametersResult = node.set_parameters_atomically(
+            [RosParameter.from_parameter_msg(parameter) for parameter in parameters]
+        )
+    except ValueError as error:
+        return SetParametersResult(successful=False, reason=str(error))
+    return result

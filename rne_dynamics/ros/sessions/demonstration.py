@@ -22,7 +22,7 @@ from rne_dynamics.model.flexible.arm import AnyRobot
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.mechanism import RigidRobot
 from rne_dynamics.ros.messages.publishers import write_stamp
-from rne_dynamics.ros.messages.qos import OFFERED
+from rne_dynamics.ros.messages.topic_wait import OFFERED
 from rne_dynamics.ros.messages.trajectory_message import sampled_message
 from rne_dynamics.ros.parameters.common import COMMON, effort_limits, payload
 from rne_dynamics.ros.parameters.controller import velocity_limits

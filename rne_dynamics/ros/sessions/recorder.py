@@ -16,10 +16,10 @@ from sensor_msgs.msg import JointState
 from rne_dynamics.control.supervision.stop_plan import Mode
 from rne_dynamics.control.tracking_verdict import Reports
 from rne_dynamics.model.inertia import Array
-from rne_dynamics.ros.messages.deflections import COMPONENTS
 from rne_dynamics.ros.messages.publishers import stamp_of
-from rne_dynamics.ros.messages.topic_recorder import Sample, TopicRecorder
+from rne_dynamics.ros.messages.topic_recording import Sample, TopicRecorder
 from rne_dynamics.ros.sessions.processes import LOCKSTEP_TIMEOUT, NodeProcess, wait_until
+from rne_dynamics.ros.simulation.topics import COMPONENTS
 
 #: Longest wait for messages that should come at once, s.
 PATIENCE = 30.0

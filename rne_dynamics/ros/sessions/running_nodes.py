@@ -22,7 +22,7 @@ from rne_dynamics.errors import ArgumentError, ControlError, RneDynamicsError
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.mechanism import RigidRobot
 from rne_dynamics.ros.messages.answers import LOOP
-from rne_dynamics.ros.messages.qos import LATCHED, NEWEST
+from rne_dynamics.ros.messages.topic_wait import LATCHED, NEWEST
 from rne_dynamics.ros.node.command_line import own_context
 from rne_dynamics.ros.node.robot import load_robot
 from rne_dynamics.ros.parameters.common import smaller_limit

@@ -12,7 +12,7 @@ from faults.rig import Rig
 from faults.robots import ROBOTS
 from sensor_msgs.msg import JointState
 
-from rne_dynamics.ros.messages.qos import OFFERED
+from rne_dynamics.ros.messages.topic_wait import OFFERED
 
 FAULTS = Faults("joint states")
 fault = FAULTS.fault

@@ -7,7 +7,7 @@ from faults.rig import HELD, Rig
 from std_msgs.msg import Float64MultiArray
 
 from rne_dynamics.ros.messages.publishers import EFFORT_TOPIC
-from rne_dynamics.ros.messages.qos import OFFERED
+from rne_dynamics.ros.messages.topic_wait import OFFERED
 
 FAULTS = Faults("other node")
 fault = FAULTS.fault

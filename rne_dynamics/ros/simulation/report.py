@@ -5,9 +5,9 @@ from __future__ import annotations
 from rne_dynamics.control.thresholds import NANOSECONDS
 from rne_dynamics.ros.loop.statistics import Recent, percentile
 from rne_dynamics.ros.messages.answers import Answers
-from rne_dynamics.ros.messages.deflections import BendingWatch
 from rne_dynamics.ros.node.diagnostics import ERROR, OK, WARN, Diagnostics, first_finding
 from rne_dynamics.ros.node.lifecycle import ArmNode
+from rne_dynamics.ros.simulation.topics import BendingWatch
 from rne_dynamics.simulation.plant.state import State
 
 #: Additional speed of a simulation that lags behind the wall clock: controllers in real time refuse stamps that gain

@@ -1,1 +1,0 @@
-"""Reports of the nodes for /diagnostics and their state topics."""
