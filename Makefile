@@ -11,6 +11,7 @@ BENCH_ARGS ?= --out docs/performance.json --plot docs/images --page docs/perform
 unexport PYTHONPATH AMENT_PREFIX_PATH AMENT_CURRENT_PREFIX COLCON_PREFIX_PATH CMAKE_PREFIX_PATH LD_LIBRARY_PATH
 unexport ROS_DISTRO ROS_VERSION ROS_PYTHON_VERSION RMW_IMPLEMENTATION _ROS_WHEELS_BOOTSTRAP_COMPLETE VIRTUAL_ENV
 export ROS_AUTOMATIC_DISCOVERY_RANGE ?= LOCALHOST
+unexport PYTHONDONTWRITEBYTECODE  # hundreds of nodes and commands that tests start would compile every module anew
 
 .DEFAULT_GOAL := help
 .PHONY: help demo test soak bench faults lint docs clean

@@ -71,13 +71,13 @@ class Kernel:
         return self.__qualname__
 
     def _dispatch(self, *arguments: Any) -> Any:
-        """A call with other kinds of arguments than the last one."""
+        """A call with kinds of arguments that no function of `_call` takes: the first one with them, or to be refused."""
         plain = tuple(map(_plain, arguments))
         kinds = tuple(map(kind_of, plain))
         entry = self._entries.get(kinds)
         if entry is None:
             entry = self._entries[kinds] = self.entry(kinds, _no_other)
-            self._call = self.entry(kinds, self._dispatch)
+            self._call = self.entry(kinds, self._call)  # the newest passes on what is not of its kinds
         return entry(*plain)
 
     def entry(self, kinds: tuple[Kind, ...], otherwise: Callable[..., Any]) -> Any:
