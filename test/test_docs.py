@@ -44,7 +44,7 @@ ROOT = Path(__file__).resolve().parents[1]
 PACKAGE = ROOT / "rne_dynamics"
 PAGES = sorted([
     ROOT / "README.md", ROOT / "CONTRIBUTING.md",
-    *(page for folder in ("docs", "test", "benchmarks") for page in (ROOT / folder).rglob("*.md")),
+    *(page for folder in ("docs", "test", "benchmarks", "config") for page in (ROOT / folder).rglob("*.md")),
 ])
 NODES = ("computed_torque_controller", "gravity_compensation", "effort_gate", "simulator", "move", "viewer", "recorder")
 FOREIGN = (
