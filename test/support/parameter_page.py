@@ -57,7 +57,7 @@ integer. Units are those of the default. NaN, infinity, another type and values 
 |---|---|
 | live | while the node runs |
 | configure | after the node was deactivated and cleaned up |
-| start | not while the process runs |
+| start, or no such column | not while the process runs |
 
 All changes of one request (`set_parameters_atomically`) are checked together, and take effect together between two
 efforts, or not at all. The effort does not jump after a change. `ros2 param describe` shows bounds and units too.
@@ -141,14 +141,16 @@ def grouped(nodes: dict[str, tuple[Parameter, ...]]) -> dict[str, tuple[Paramete
 
 
 def table(parameters: Sequence[Parameter]) -> list[str]:
-    """Lines of a table with one row a parameter."""
+    """Lines of a table with one row a parameter; when it may be changed where that is not always the start."""
+    head = ("name", "default", "allowed", "set", "what it does")
     rows = [
         (f"`{p.name.replace(JOINT, '<joint>')}`", f"`{p.default_text()}` {p.unit}".strip().replace("|", "\\|"),
          allowed(p), "start" if p.read_only else "configure" if p.at_configure else "live", text(p.description))
         for p in parameters
     ]
-    head = ("name", "default", "allowed", "set", "what it does")
-    return [f"| {' | '.join(head)} |", "|---|---|---|---|---|", *(f"| {' | '.join(row)} |" for row in rows)]
+    if all(p.read_only for p in parameters):
+        head, *rows = ((*row[:3], row[4]) for row in (head, *rows))
+    return [f"| {' | '.join(head)} |", "|---" * len(head) + "|", *(f"| {' | '.join(row)} |" for row in rows)]
 
 
 def allowed(parameter: Parameter) -> str:
