@@ -32,7 +32,7 @@ class Verdict:
         return 0 if self.passed else 1
 
     def as_plain(self) -> dict[str, Any]:
-        """What `--json` prints of it."""
+        """Its values for `--json`."""
         return {"passed": self.passed, "text": self.text, **self.figures}
 
 

@@ -30,7 +30,7 @@ class Flange(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class GravityLoad:
-    """What gravity asks of the motors in one posture."""
+    """Gravity torques of one posture."""
 
     #: g(q), N·m or N; shape (n,).
     torque: Array
