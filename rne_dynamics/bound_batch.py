@@ -50,7 +50,7 @@ class BatchFunction:
             self._general(tuple(np.empty((0, width)) for width in self._widths), np.empty((0, *self.shape)))
 
     def _of_arm(self) -> tuple[Callable[[], Recipe | None], Callable[..., None]]:
-        """Recipe of the straight-line code, and the general kernel: it fills the last of checked rows from the others."""
+        """Recipe of the straight-line code, and the general kernel that fills the last of checked rows."""
         arm, declared = cast("RobotModel", self.robot), self._declared
         base, no_loads = arm.base_at_rest.reshape(1, 12), np.empty((1, 0, 6))
 
