@@ -1,4 +1,4 @@
-"""File of `rne new` for an arm: its limits, gains and damping that are stable at a rate, and a start posture."""
+"""What `rne new` writes for an arm: its limits, gains and damping that are stable at a rate, and a start posture."""
 
 from __future__ import annotations
 
@@ -180,7 +180,7 @@ _TURNING, _SLIDING = (0.1, 0.01), (0.02, 0.002)
 
 @dataclass(frozen=True, eq=False)
 class ArmSettings:
-    """Contents of the parameter file of one arm."""
+    """What the parameter file of one arm says."""
 
     #: Of the robot.
     name: str
@@ -226,7 +226,7 @@ class ArmSettings:
 
     @property
     def notes(self) -> list[str]:
-        """Missing parts of the description, and notes for the first motion, a sentence each."""
+        """What the description lacks, and what else to know before the arm moves, a sentence each."""
         notes = []
         if self.without_effort:
             notes.append(

@@ -83,7 +83,7 @@ def figures(args: argparse.Namespace, robot: RobotModel, log: Log) -> dict[str, 
 
 
 def lines(found: dict[str, Any]) -> tuple[str, str]:
-    """Sentences on the figures: gaps of the joints, difference from the recursion."""
+    """What the figures say about the joints, and about the recursion."""
     return (
         f"joints kept to {found['position_error']:.1e} (m, rad) and {found['velocity_error']:.1e} per s, "
         f"stabilization {found['stabilization']}",

@@ -109,7 +109,7 @@ def _watch(nodes: RunningNodes, wanted: str | None, models: dict[str, RunningMod
 
 
 def report(node: RunningNode, model: RunningModel | str | None) -> dict[str, Any]:
-    """State of a node as plain values, SI units; null for unknown ones."""
+    """All that is known about a node as plain values, SI units; null for what is not known."""
     found = trouble(node) if node.kind == "controller" else None
     return {
         "node": node.name, "kind": node.kind, "state": node.mode or None, "held": node.kind == "controller"

@@ -73,7 +73,7 @@ def print_table(out: Console, table: Table, *, keys: int = 1) -> None:
 
 
 def _column(place: int, column: Column) -> _Column:
-    """A column with its alignment, its widest and its least width."""
+    """What a column of a table needs."""
     cells = tuple(cell if isinstance(cell, Text) else Text(str(cell)) for cell in column.cells)
     header, number = str(column.header), column.justify == "right"
     widest = max((line.cell_len for cell in cells for line in cell.split("\n")), default=0)

@@ -32,7 +32,7 @@ class Verdict:
         return 0 if self.passed else 1
 
     def as_plain(self) -> dict[str, Any]:
-        """Its values for `--json`."""
+        """What `--json` prints of it."""
         return {"passed": self.passed, "text": self.text, **self.figures}
 
 

@@ -143,7 +143,7 @@ def _inverses(robot: RobotModel, postures: Array) -> Array:
 
 
 def _closed(mechanism: Mechanism, dice: np.random.Generator) -> PostureInertia:
-    """Postures in which the loops close: of motors that depend on each other, some lead the others."""
+    """Those of the postures in which the loops close: of motors that depend on each other, some lead the others."""
     leading = independent_joints(mechanism)
     if leading == ():
         raise ControlError(

@@ -104,7 +104,7 @@ class InputShaper:
 
     @property
     def duration(self) -> float:
-        """Additional duration of a shaped motion, s."""
+        """How much longer a shaped motion takes, s."""
         return float(self.times[-1])
 
     def convolved(self, other: InputShaper) -> InputShaper:

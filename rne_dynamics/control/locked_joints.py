@@ -24,7 +24,7 @@ OLD_POSITION = 1.0
 
 
 class Measured(NamedTuple):
-    """Measured position of a joint."""
+    """Where a joint was."""
 
     #: rad or m.
     position: float
@@ -53,7 +53,7 @@ class LockedJoints:
 
     @property
     def at(self) -> dict[str, float]:
-        """Positions for the model, rad or m, by name."""
+        """Where the model has to have them, rad or m, by name."""
         return dict(self._at)
 
     def update(self, now: float, measured: Mapping[str, Measured]) -> dict[str, float]:
@@ -88,7 +88,7 @@ class LockedJoints:
         return ""
 
     def report(self, now: float) -> str:
-        """Position at which each joint is locked, and whether it was measured; empty where none is locked."""
+        """Where each joint is locked, and whether that was measured; empty where none is locked."""
         words = []
         for name, position in self._at.items():
             seen = self._seen.get(name)

@@ -1,4 +1,4 @@
-"""Streams into the effort gate: joint states and the controller's efforts."""
+"""What comes to the effort gate: joint states and the controller's efforts."""
 
 from __future__ import annotations
 

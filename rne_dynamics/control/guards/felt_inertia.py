@@ -32,7 +32,7 @@ class JointInertia(NamedTuple):
 
     @property
     def felt(self) -> Array:
-        """Inertia that each joint feels, for `EffortLimiter.update_inertia`, kg·m² or kg; shape (n,).
+        """What each joint feels between two extremes, for `EffortLimiter.update_inertia`, kg·m² or kg; shape (n,).
 
         Pushed while all others are held a joint feels M_jj, pushed while they yield 1 / (M⁻¹)_jj, on redundant arms up
         to 30 times less. Walls tuned to the first oscillate and, with a late state, throw the joint back; walls tuned

@@ -90,7 +90,7 @@ class StateFilter:
 
     @property
     def late(self) -> float:
-        """Delay of the last good state over the least late one of its time base, s; 0 where unknown."""
+        """How much later the last good state came than the least late one of its time base, s; 0 where unknown."""
         return float(self._clock[memory.LATER])
 
     @property

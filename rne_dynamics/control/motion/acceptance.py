@@ -57,7 +57,7 @@ class Accepted:
 
 
 class CurrentMotion(NamedTuple):
-    """Motion of the arm when a trajectory is requested."""
+    """What the arm does when a trajectory is requested."""
 
     #: Time of the last joint state, ns.
     stamp: int
@@ -69,7 +69,7 @@ class CurrentMotion(NamedTuple):
 
 
 class Rules(NamedTuple):
-    """Limits that a trajectory must keep to be accepted."""
+    """What a trajectory must keep to be accepted."""
 
     #: A joint that is outside them now may move, but not further out, nor faster. Its joints are the controller's.
     limits: MotionLimits

@@ -41,7 +41,7 @@ class Point(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class Points:
-    """Points of a request, for the joints that it names."""
+    """What a request asks of the joints it names."""
 
     #: Which of the controller's joints they are, in the order of the request; shape (m,).
     columns: Array
@@ -53,7 +53,7 @@ class Points:
     accelerations: Array | None
 
     def after(self, t: float) -> Points:
-        """Points later than `t`, s."""
+        """Those that are later than `t`, s."""
         later = self.times > t
         velocities = None if self.velocities is None else self.velocities[later]
         accelerations = None if self.accelerations is None else self.accelerations[later]

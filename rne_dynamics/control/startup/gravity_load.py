@@ -30,7 +30,7 @@ class Flange(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class GravityLoad:
-    """Gravity torques of one posture."""
+    """What gravity asks of the motors in one posture."""
 
     #: g(q), N·m or N; shape (n,).
     torque: Array

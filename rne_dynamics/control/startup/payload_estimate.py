@@ -41,7 +41,7 @@ _FLOOR = 1e-6
 
 @dataclass(frozen=True)
 class PayloadTest:
-    """Payload that refuses motion, and the friction and model error that the test assumes."""
+    """How surely a payload must be seen to refuse motion."""
 
     #: Mass below which no payload is refused, kg; 0 for no test. A first moment is refused from this mass at
     #: `FARTHEST_MASS` on.
@@ -57,7 +57,7 @@ class PayloadTest:
 
 
 class Doubt(NamedTuple):
-    """Range of the difference on an arm without unknown payload."""
+    """What the difference can be on an arm without unknown payload."""
 
     #: Of the mean's noise and of the model's error; shape (n, n).
     covariance: Array
@@ -136,7 +136,7 @@ def noise_of_mean(sums: Array, counts: Array, seen: NDArray[np.bool_]) -> Array 
 
 
 def doubt(robot: RigidRobot, load: GravityLoad, noise: Array, test: PayloadTest, tolerance: Array) -> Doubt:
-    """Largest difference of an arm without unknown payload.
+    """What an arm without unknown payload can differ by.
 
     `robot`, `load`: the model and its gravity; `noise`: covariance of the mean effort, shape (n, n); `test`: friction
     and model error; `tolerance`: what the check of each joint allows, shape (n,): the friction of joints without effort

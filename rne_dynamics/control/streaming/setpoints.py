@@ -116,7 +116,7 @@ class Setpoints:
         self._sequence = sequence
 
     def _time(self, stamp: int, at: int) -> int:
-        """Time of sending of a setpoint, ns."""
+        """When a setpoint was sent, ns."""
         if not stamp:
             return self._times.arrived(at)
         age, timeout = (at - stamp) / NANOSECONDS, self.limits.timeout
@@ -137,7 +137,7 @@ class Setpoints:
         return stamp
 
     def _refusal(self, bad: int, q: Array, qd: Array, now: Array, allowed: Array) -> SetpointError:
-        """Error for an answer of `check_kernel`."""
+        """What an answer of `check_kernel` means."""
         what, j = divmod(bad, len(q))
         name = self.limits.joints[j]
         if what < 2:
@@ -207,7 +207,7 @@ class SendTimes:
         self._count, self.period = 0, 0.0
 
     def arrived(self, at: int) -> int:
-        """Time of sending of the message that arrived `at`; both ns."""
+        """When the message that arrived `at`, ns, was sent; ns."""
         self._count += 1
         if self._count == 1:
             self._last = at

@@ -255,7 +255,7 @@ class LoopWatch:
         return self.text
 
     def _judge(self) -> None:
-        """Effect of the measured delay on the gains."""
+        """What the delay means for the gains."""
         declared, delay = self._settings.command_delay, self.delay
         known = not math.isnan(delay)
         off = abs(delay - declared) if known else 0.0

@@ -12,7 +12,7 @@ from rne_dynamics.errors import ControlError
 
 
 class Mode(Enum):
-    """States of a controller; the values are those of ``~/state``."""
+    """What a controller is doing; the values are those of ``~/state``."""
 
     UNCONFIGURED = "unconfigured"
     INACTIVE = "inactive"
@@ -97,7 +97,7 @@ POLICIES: tuple[Policy, ...] = ("hold", "release", "ramp")
 
 
 class Stage(Enum):
-    """Phases of a stop."""
+    """Where a stop is."""
 
     BRAKE = "decelerating"
     HOLD = "held against gravity, damped"
@@ -107,7 +107,7 @@ class Stage(Enum):
 
 @dataclass(frozen=True)
 class StopPlan:
-    """Settings of stopping and releasing an arm.
+    """How an arm is stopped and released.
 
     Raises ControlError: a time or damping that is negative or not finite, an unknown policy.
     """
@@ -156,7 +156,7 @@ class Stop:
     ramp: float
 
     def stage(self, now: float) -> Stage:
-        """Phase at `now`."""
+        """Where it is at `now`."""
         if now < self.hold_from:
             return Stage.BRAKE
         if now < self.down_from:
