@@ -75,7 +75,7 @@ def commands() -> list[tuple[str, str]]:
         for language in ("console", "bash"):
             for body in blocks(page, language):
                 lines = body.replace("\\\n", " ").splitlines()
-                found += [(page.name, line[2:].strip()) for line in lines if line.startswith("$ ")]
+                found += [(str(page.relative_to(ROOT)), line[2:].strip()) for line in lines if line.startswith("$ ")]
     return found
 
 
