@@ -6,7 +6,7 @@ PYTHON ?= $(firstword $(foreach p,python3 python3.13 python3.12 python3.11 pytho
 VENV ?= .venv
 BIN := $(VENV)/bin
 PYTEST_ARGS ?=
-BENCH_ARGS ?= --out docs/performance.json --plot docs/images --page docs/performance.md
+BENCH_ARGS ?= --out docs/performance.json --plot docs/images --page benchmarks/README.md
 
 unexport PYTHONPATH AMENT_PREFIX_PATH AMENT_CURRENT_PREFIX COLCON_PREFIX_PATH CMAKE_PREFIX_PATH LD_LIBRARY_PATH
 unexport ROS_DISTRO ROS_VERSION ROS_PYTHON_VERSION RMW_IMPLEMENTATION _ROS_WHEELS_BOOTSTRAP_COMPLETE VIRTUAL_ENV
@@ -28,7 +28,7 @@ test: $(VENV)/.test  ## run the whole test suite (PYTEST_ARGS="test/unit -x")
 soak: $(VENV)/.test  ## run what is too long for .ci/run (an hour on 2 cores), by hand before an issue is resolved
 	$(BIN)/python -m pytest -ra -m soak -n 2 $(PYTEST_ARGS)
 
-bench: $(VENV)/.test  ## compare with Pinocchio and MuJoCo, and write docs/performance.md (BENCH_ARGS="calls --quick" does not)
+bench: $(VENV)/.test  ## compare with Pinocchio and MuJoCo, and write benchmarks/README.md (BENCH_ARGS="calls --quick" does not)
 	$(BIN)/python benchmarks $(BENCH_ARGS)
 
 faults: $(VENV)/.test  ## inject faults into running controllers and check their efforts (FAULTS_ARGS="--only process")

@@ -80,7 +80,7 @@ setup(
         ("share/ament_index/resource_index/packages", [f"resource/{NAME}"]),
         (f"share/{NAME}", ["package.xml"]),
         share("launch", "*.launch.py"),
-        share("config", "*.yaml", "*.rviz"),
+        share("config", "*.yaml", "*.rviz", "*.md"),
         share("config/hardware", "*.yaml"),
         share("config/two_arms", "*.yaml"),
         share("urdf", "*.urdf", "*.yaml"),

@@ -1,4 +1,4 @@
-"""Stream setpoints to a controller: a slow sine around where the arm is, as a teleoperation device or a policy would.
+"""Stream setpoints to a controller, a slow sine as a policy would, then send a trajectory back to the start.
 
     python examples/stream_setpoints.py --rate 250 --seconds 5
     python examples/stream_setpoints.py --controller /arm/computed_torque_controller
@@ -17,9 +17,11 @@ import time
 os.environ.setdefault("ROS_AUTOMATIC_DISCOVERY_RANGE", "LOCALHOST")
 
 import rclpy
+from rclpy.duration import Duration
 from rclpy.qos import qos_profile_sensor_data
 from sensor_msgs.msg import JointState
 from std_msgs.msg import String
+from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 
 from rne_dynamics.ros.messages.topic_wait import LATCHED
 from rne_dynamics.ros.sessions.processes import NodeProcess
@@ -30,7 +32,7 @@ PATIENCE = 180.0
 
 
 def main() -> int:
-    """Stream, then wait until the arm is at rest; 0 if it was followed."""
+    """Stream, then move back; 0 if the arm followed both."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--rate", type=float, default=100.0, help="setpoints per second")
     parser.add_argument("--seconds", type=float, default=5.0)
@@ -56,8 +58,10 @@ def stream(controller: str, states: str, rate: float, seconds: float) -> int:
     node.create_subscription(String, f"{controller}/state", lambda message: modes.append(message.data), LATCHED)
     node.create_subscription(JointState, states, arm.append, qos_profile_sensor_data)
     setpoints = node.create_publisher(JointState, f"{controller}/setpoints", 1)
+    trajectories = node.create_publisher(JointTrajectory, f"{controller}/joint_trajectory", 1)
     deadline = time.monotonic() + PATIENCE
-    while not (arm and modes[-1:] == ["holding"] and setpoints.get_subscription_count()):
+    while not (arm and modes[-1:] == ["holding"] and setpoints.get_subscription_count()
+               and trajectories.get_subscription_count()):
         rclpy.spin_once(node, timeout_sec=0.1)
         if time.monotonic() > deadline:
             print(f"{controller} does not hold an arm: {modes[-1:] or 'no ~/state received'}")
@@ -79,7 +83,16 @@ def stream(controller: str, states: str, rate: float, seconds: float) -> int:
     while modes[-1] == "tracking" and time.monotonic() < deadline:
         rclpy.spin_once(node, timeout_sec=0.1)
     print(f"without setpoints: {modes[-1]}")
-    return 0 if begin and modes[-1] == "holding" else 1
+    if not begin or modes[-1] != "holding":
+        return 1
+    rest = [0.0] * len(names)
+    back = JointTrajectoryPoint(positions=home, velocities=rest, time_from_start=Duration(seconds=1.0).to_msg())
+    del modes[:-1]
+    trajectories.publish(JointTrajectory(joint_names=names, points=[back]))
+    while modes[-2:] != ["tracking", "holding"] and time.monotonic() < deadline:
+        rclpy.spin_once(node, timeout_sec=0.1)
+    print(f"moved back: {modes[-1]}, {max(abs(a - b) for a, b in zip(arm[-1].position, home, strict=True)):.2e} away")
+    return 0 if modes[-2:] == ["tracking", "holding"] else 1
 
 
 if __name__ == "__main__":

@@ -25,7 +25,7 @@ Engine = Literal["straight_line", "general"]
 
 
 class BatchFunction:
-    """What `bind_batch` returns: ``f(q, qd, qdd, out=None)``, with the arguments of its quantity.
+    """Function of `bind_batch`: ``f(q, qd, qdd, out=None)``, with the arguments of its quantity.
 
     Attributes: `robot`, `quantity`: what it computes, and of what; `shape`: of the output for one state; `engine`:
     ``"straight_line"``, or ``"general"`` where that was asked for or this machine has nothing else; `threads`: how many
@@ -50,7 +50,7 @@ class BatchFunction:
             self._general(tuple(np.empty((0, width)) for width in self._widths), np.empty((0, *self.shape)))
 
     def _of_arm(self) -> tuple[Callable[[], Recipe | None], Callable[..., None]]:
-        """What makes the recipe, and what fills the last of checked rows from the others by the general kernel."""
+        """Recipe of the straight-line code, and the general kernel that fills the last of checked rows."""
         arm, declared = cast("RobotModel", self.robot), self._declared
         base, no_loads = arm.base_at_rest.reshape(1, 12), np.empty((1, 0, 6))
 

@@ -1,5 +1,7 @@
 """Every command and snippet of the documentation is run here, or checked as far as possible.
 
+So are those of pages in test/ and benchmarks/.
+
 In a ```console block a line that starts with "$ " is a command. `rne` commands are run in this process, examples and
 benchmarks in one of their own. Those in PARSED_ONLY take their time and have their own tests: only their arguments are
 parsed and their robot is loaded. `arm.urdf` is an arm in the folder where commands run.
@@ -40,7 +42,10 @@ from rne_dynamics.simulation.runs.push import parse_push
 
 ROOT = Path(__file__).resolve().parents[1]
 PACKAGE = ROOT / "rne_dynamics"
-PAGES = sorted([ROOT / "README.md", ROOT / "CONTRIBUTING.md", *(ROOT / "docs").rglob("*.md")])
+PAGES = sorted([
+    ROOT / "README.md", ROOT / "CONTRIBUTING.md",
+    *(page for folder in ("docs", "test", "benchmarks", "config") for page in (ROOT / folder).rglob("*.md")),
+])
 NODES = ("computed_torque_controller", "gravity_compensation", "effort_gate", "simulator", "move", "viewer", "recorder")
 FOREIGN = (
     "rosdep install ", "pip install ", "colcon build", "source install/setup.bash", "git clone ", "sudo apt ",
@@ -70,7 +75,7 @@ def commands() -> list[tuple[str, str]]:
         for language in ("console", "bash"):
             for body in blocks(page, language):
                 lines = body.replace("\\\n", " ").splitlines()
-                found += [(page.name, line[2:].strip()) for line in lines if line.startswith("$ ")]
+                found += [(str(page.relative_to(ROOT)), line[2:].strip()) for line in lines if line.startswith("$ ")]
     return found
 
 
@@ -282,7 +287,7 @@ def test_examples_run(script: Path, tmp_path: Path) -> None:
 def test_pages_name_files_that_exist(page: Path) -> None:
     """Paths in backticks, `control/gains.py` and the like; a bare name follows one in a folder on the same line."""
     for line in page.read_text(encoding="utf-8").splitlines():
-        folders = [ROOT, ROOT / "rne_dynamics", ROOT / "docs"]
+        folders = [ROOT, ROOT / "rne_dynamics", ROOT / "docs", page.parent]
         for name in re.findall(r"`([\w/]+/[\w.]+\.py|\w+\.py)`", line):
             assert any((folder / name).exists() for folder in folders), f"{page.name} names {name}, which is not there"
             folders += [folder / Path(name).parent for folder in (ROOT, ROOT / "rne_dynamics")]

@@ -13,12 +13,13 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parents[1]
+PLACE = ROOT / "test" / "documents"
 PAGES = {
-    "000": "formulations.md",
-    "001": "textbook.md",
-    "002": "closed_loops.md",
-    "003": "flexible.md",
-    "004": "lagrange.md",
+    "000": "000_recursive_newton_euler.md",
+    "001": "001_textbook.md",
+    "002": "002_pantograph.md",
+    "003": "003_flexible.md",
+    "004": "004_lagrange.md",
 }
 HEADING = "## The document, item by item"
 HEADER = "| in the document | shown by |"
@@ -29,8 +30,8 @@ pages = pytest.mark.parametrize("page", PAGES.values(), ids=PAGES)
 
 def section(page: str) -> list[str]:
     """The lines of the section, without its heading."""
-    lines = (ROOT / "docs" / page).read_text(encoding="utf-8").splitlines()
-    assert lines.count(HEADING) == 1, f"docs/{page} has {lines.count(HEADING)} sections {HEADING!r}; it must have one"
+    lines = (PLACE / page).read_text(encoding="utf-8").splitlines()
+    assert lines.count(HEADING) == 1, f"{page} has {lines.count(HEADING)} sections {HEADING!r}; it must have one"
     begin = lines.index(HEADING) + 1
     rest = [k for k, line in enumerate(lines[begin:], begin) if line.startswith("## ")]
     return lines[begin : rest[0] if rest else None]
@@ -39,13 +40,13 @@ def section(page: str) -> list[str]:
 def rows(page: str) -> list[tuple[str, str]]:
     """The rows of the section's table: what is in the document, what shows it."""
     table = [line.strip() for line in section(page) if line.strip().startswith("|")]
-    assert table, f"docs/{page}: the section has no table"
-    assert table[0] == HEADER, f"docs/{page}: the table begins with {table[0]!r}; it must begin with {HEADER!r}"
-    assert re.fullmatch(r"\|[ :-]+\|[ :-]+\|", table[1]), f"docs/{page}: no line of dashes below the table's header"
+    assert table, f"{page}: the section has no table"
+    assert table[0] == HEADER, f"{page}: the table begins with {table[0]!r}; it must begin with {HEADER!r}"
+    assert re.fullmatch(r"\|[ :-]+\|[ :-]+\|", table[1]), f"{page}: no line of dashes below the table's header"
     found = []
     for line in table[2:]:
         cells = [cell.strip() for cell in line.strip("|").split("|")]
-        assert len(cells) == 2, f"docs/{page}: the row {line!r} has {len(cells)} cells; it must have two"
+        assert len(cells) == 2, f"{page}: the row {line!r} has {len(cells)} cells; it must have two"
         found.append((cells[0], cells[1]))
     return found
 
@@ -60,22 +61,22 @@ def functions(file: str) -> frozenset[str]:
 @pages
 def test_every_item_names_tests_that_exist(page: str) -> None:
     for item, shown_by in rows(page):
-        assert item, f"docs/{page}: a row names no item"
+        assert item, f"{page}: a row names no item"
         references = REFERENCE.findall(shown_by)
-        assert references, f"docs/{page}: {item!r} names no test"
-        assert shown_by.count("::") == len(references), f"docs/{page}: {item!r}: another form than `file::test`"
+        assert references, f"{page}: {item!r} names no test"
+        assert shown_by.count("::") == len(references), f"{page}: {item!r}: another form than `file::test`"
         for file, name in references:
-            assert (ROOT / file).is_file(), f"docs/{page}: {item!r} names {file}, which is not there"
-            assert name in functions(file), f"docs/{page}: {item!r} names {file}::{name}, which is not there"
+            assert (ROOT / file).is_file(), f"{page}: {item!r} names {file}, which is not there"
+            assert name in functions(file), f"{page}: {item!r} names {file}::{name}, which is not there"
 
 
 @pages
 def test_no_item_is_listed_twice(page: str) -> None:
     items = [item for item, _ in rows(page)]
-    assert len(set(items)) == len(items), f"docs/{page}: {[x for x in items if items.count(x) > 1]}"
+    assert len(set(items)) == len(items), f"{page}: {[x for x in items if items.count(x) > 1]}"
 
 
 def test_all_problems_of_the_textbook_are_listed() -> None:
     """Document 001 states problems 4.1 to 4.45, a row each."""
-    listed = [m[1] for item, _ in rows("textbook.md") if (m := re.match(r"Problem (4\.\d+)\b", item))]
+    listed = [m[1] for item, _ in rows("001_textbook.md") if (m := re.match(r"Problem (4\.\d+)\b", item))]
     assert listed == [f"4.{k}" for k in range(1, 46)]

@@ -42,7 +42,7 @@ examples (or with make: make bench BENCH_ARGS="calls --quick"):
   python benchmarks                                a few minutes
   python benchmarks calls --robot puma560 --robot my_arm.urdf
   python benchmarks --quick --json
-  python benchmarks --out results.json --page docs/performance.md
+  python benchmarks --out results.json --page benchmarks/README.md
   python benchmarks --from results.json --plot pictures --report bench.html
 
 Peers are pin, mujoco and casadi from PyPI; one that is not installed is left out. Measurements that need ROS or several

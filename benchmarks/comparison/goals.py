@@ -10,7 +10,7 @@ LARGE = 19
 
 @dataclass(frozen=True)
 class Goal:
-    """One line of the table in docs/performance.md.
+    """One line of the table in benchmarks/README.md.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Reports of `make bench` as JSON files, and the tables of docs/performance.md."""
+"""Reports of `make bench` as JSON files, and the tables of benchmarks/README.md."""
 
 from __future__ import annotations
 

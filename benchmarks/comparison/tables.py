@@ -1,4 +1,4 @@
-"""Tables of a report, for the terminal and docs/performance.md."""
+"""Tables of a report, for the terminal and benchmarks/README.md."""
 
 from __future__ import annotations
 

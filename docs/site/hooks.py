@@ -96,6 +96,8 @@ def source_pages(target: str) -> dict[str, str]:
     path = ROOT / target
     if not path.exists():
         raise PluginError(f"a page links to {target}, which does not exist")
+    if path.suffix == ".md":
+        return {f"source/{target}.md": UNSEARCHED + with_links_of_docs(path.read_text(encoding="utf-8"), target)}
     if path.is_file():
         language = LANGUAGES.get(path.suffix, "text")
         text = path.read_text(encoding="utf-8")
@@ -106,6 +108,20 @@ def source_pages(target: str) -> dict[str, str]:
     for p in inside:
         made.update(source_pages(f"{target}/{p.name}"))
     return made
+
+
+def with_links_of_docs(markdown: str, target: str) -> str:
+    """A page outside docs/ as a page of the site: links into docs/ stay, others become text."""
+    def rewritten(link: re.Match[str]) -> str:
+        goal = posixpath.normpath(posixpath.join(posixpath.dirname(target), link[2]))
+        if link[2].startswith("http"):
+            return link[0]
+        if goal.startswith("docs/"):
+            here = f"source/{posixpath.dirname(target)}"
+            return f"{link[1]}({posixpath.relpath(goal.removeprefix('docs/'), here)}{link[3] or ''})"
+        return link[1].strip("![]")
+
+    return re.sub(r"(!?\[[^\]]*\])\(([^)#\s]+)(#[^)\s]*)?\)", rewritten, markdown)
 
 
 def commands_page() -> str:

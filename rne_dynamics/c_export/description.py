@@ -22,7 +22,7 @@ def head(robot: RobotModel, source: str, what: str) -> str:
 
 
 def description(robot: RobotModel, prefix: str) -> str:
-    """What a programmer has to know about the robot and the functions."""
+    """Conventions for the programmer: robot, units, status, functions."""
     status = prefix.upper()
     lines = [
         f"{robot.n} velocity coordinates ({status}_N), {robot.nq} position coordinates ({status}_NQ), "

@@ -25,7 +25,7 @@ from rne_dynamics.straight_line.trace import Program, trace
 
 @dataclass(frozen=True)
 class CExport:
-    """What `to_c` returns."""
+    """Result of `to_c`."""
 
     #: What all identifiers begin with.
     prefix: str

@@ -29,7 +29,7 @@ def header(robot: RobotModel, prefix: str, source: str, functions: Sequence[Func
 
 
 def _meaning(robot: RobotModel, function: Function) -> str:
-    """What a function computes, and the sizes of its arrays."""
+    """Text of a function's comment: quantity, and sizes of its arrays."""
     what = EXPORTED[function.quantity][1]
     if function.link:
         what += (

@@ -53,7 +53,7 @@ class Function:
 
     @property
     def operations(self) -> int:
-        """How many operations it executes, without tests."""
+        """Number of operations, without tests."""
         graph = self.program.graph
         leaves = ("input", "constant")
         return sum(graph.nodes[x].name not in leaves for x in graph.needed(self.program.results))
@@ -114,7 +114,7 @@ class Function:
 
 
 def _sines(program: Program, inputs: list[str], precision: Precision) -> tuple[dict[int, str], list[str]]:
-    """Where all sines and cosines are, by node, and the lines that compute them."""
+    """Places of all sines and cosines, by node, and the lines that compute them."""
     graph, type_ = program.graph, precision.type
     turns = {x: graph.nodes[x] for x in graph.needed(program.results) if graph.nodes[x].name in _ARRAYS}
     angles = list(dict.fromkeys(node.operands[0] for node in turns.values()))

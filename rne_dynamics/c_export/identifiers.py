@@ -18,7 +18,7 @@ def part_of_identifier(name: str) -> str:
 
 
 def prefix_of(name: str) -> str:
-    """What all identifiers of a robot begin with, in lower case."""
+    """Prefix of all identifiers of a robot, in lower case."""
     part = part_of_identifier(name).lower()
     return part if _IDENTIFIER.fullmatch(part) else f"robot_{part}".rstrip("_")
 

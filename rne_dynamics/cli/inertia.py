@@ -75,7 +75,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     _add_mass(mesh)
     _add_common(mesh, placed=True)
     parts = kinds.add_parser("composite", help="solids, meshes and holes listed in a YAML file")
-    parts.add_argument("file", help="path of the part file; docs/textbook.md describes its format")
+    parts.add_argument("file", help="path of the part file; docs/descriptions.md describes its format")
     _add_common(parts, placed=True)
     robot = kinds.add_parser("robot", help="a link of a robot, or its subtree as one rigid body")
     add_robot(robot)

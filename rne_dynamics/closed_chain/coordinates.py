@@ -31,7 +31,7 @@ _ROUND_OFF = 5e-15
 
 @dataclass(frozen=True, eq=False)
 class MotionMap:
-    """How the tree's joints move with the actuated ones, at one posture or many."""
+    """Velocity map from actuated to tree joints, at one posture or many."""
 
     #: Velocities of all joints of the tree are T · velocities of the actuated ones; shape (…, tree n, n).
     T: Array
@@ -52,7 +52,7 @@ class MotionMap:
 
 
 def motion_map(mechanism: Mechanism, q_tree: ArrayLike) -> MotionMap:
-    """How the tree's joints move with the actuated ones.
+    """Velocity map from actuated to tree joints.
 
     `q_tree`: positions of all joints of the tree, from `assemble`; shape (…, tree n). Raises SingularPostureError: the
     actuated joints do not hold the others here (`MotionMap.smallest` below 1e-6): a singular posture, or a mechanism

@@ -72,7 +72,7 @@ class ClosedInverse:
 
     @cached_property
     def reactions(self) -> JointReactions:
-        """What every joint of the tree carries, fixed and passive ones included, the loops closed."""
+        """Reactions of every joint of the tree, fixed and passive ones included, the loops closed."""
         loads: dict[str, Array] = {link: as_floats(link, value) for link, value in self.wrenches.items()}
         for k, loop in enumerate(self.mechanism.loops):
             cut = self.cuts[..., k, :]

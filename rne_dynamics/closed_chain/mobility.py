@@ -1,4 +1,4 @@
-"""How many freedoms a mechanism has, by counting and by rank, and whether its actuators fit them."""
+"""Freedoms of a mechanism, by counting and by rank, compared with its actuators."""
 
 from __future__ import annotations
 

@@ -99,7 +99,7 @@ def by_own_code(quantity: str) -> Callable[[F], F]:
 
 
 def recipe_of(mechanism: Mechanism, quantity: str, base: Array | None = None) -> Recipe | None:
-    """What straight-line code of a quantity is made from; None without regular postures near the mechanism's own."""
+    """Recipe of a quantity's straight-line code; None without regular postures near the mechanism's own."""
     found = _samples(mechanism)
     if found is None:
         return None

@@ -91,7 +91,7 @@ def _closed_efforts(
 
 
 def tree_inverse(mechanism: Mechanism, base: Array, q: Array, qd: Array, qdd: Array, loads: Array) -> Rows:
-    """What INVERSE finds, at postures q (B, tree n) over checked rows, for qd, qdd (B, n) of the actuated joints.
+    """Inverse dynamics at postures q (B, tree n) over checked rows, for qd, qdd (B, n) of the actuated joints.
 
     `SingularPostureError` for a freedom that no motor holds and that is not idle, `ArgumentError` for velocities or
     accelerations that the loops do not allow.

@@ -84,7 +84,7 @@ def _address(kernel: Any, kinds: tuple[Kind, ...]) -> int:
 
 
 class Cell(ctypes.Structure):
-    """Where compiled code reads a kernel's address: 0 before the first call; and whether Ctrl-C came meanwhile."""
+    """Cell with a kernel's address for compiled code (0 before the first call), and whether Ctrl-C came meanwhile."""
 
     _fields_ = (("address", ctypes.c_void_p), ("number", ctypes.c_int64), ("interrupted", ctypes.c_int64))
 
@@ -94,7 +94,7 @@ _numbers: dict[tuple[Any, tuple[Kind, ...]], int] = {}
 
 
 def cell_address(kernel: Any, kinds: tuple[Kind, ...]) -> int:
-    """Where the cell of a kernel is."""
+    """Address of a kernel's cell."""
     number = _numbers.setdefault((kernel, kinds), len(_cells))
     if number == len(_cells):
         _cells.append((kernel, kinds, Cell(None, number, 0)))
@@ -128,7 +128,7 @@ _callback = ctypes.CFUNCTYPE(ctypes.c_void_p, ctypes.c_int64)(_address_of)
 
 
 def callback_address() -> int:
-    """What `SYMBOL` stands for."""
+    """Address of `SYMBOL`."""
     return ctypes.cast(_callback, ctypes.c_void_p).value or 0
 
 

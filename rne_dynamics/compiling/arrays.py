@@ -27,7 +27,7 @@ CHECKS = bool(os.environ.get("RNE_DYNAMICS_CHECK_INDICES"))
 
 
 class Arrays(Instructions):
-    """What a function does with arrays.
+    """Assembly for a function's operations on arrays.
 
     Attributes: `allocates`: whether it makes arrays, so that it takes an arena (`module.ARENA`); `place`: where in the
     source the function is being translated; `origins`: by pointer: the registers of arguments that it may come from;
@@ -118,7 +118,7 @@ class Arrays(Instructions):
             self.fill(self.part(view, indices), value)
 
     def element(self, view: View, indices: tuple[Any, ...]) -> str:
-        """Where an element is."""
+        """Address of an element."""
         return self.moved(view, self._offset(view, indices, checked=CHECKS))
 
     def _offset(self, view: View, indices: Sequence[Any], *, checked: bool = False) -> Any:

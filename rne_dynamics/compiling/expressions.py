@@ -42,7 +42,7 @@ class Callees(Protocol):
 
 
 class Expressions(Variables):
-    """What the expressions of a function give.
+    """Assembly for the expressions of a function.
 
     `module`: where the functions that it calls are; `assigned`: how often each name is assigned to.
     """
@@ -195,7 +195,7 @@ class Expressions(Variables):
         return self.called(function, arguments, {word.arg or "": self.value(word.value) for word in node.keywords})
 
     def called(self, function: Any, arguments: list[Any], named: dict[str, Any]) -> Any:
-        """What a function gives for values."""
+        """Result of a function for values."""
         if isinstance(function, tuple):  # a method and its array
             method, array = function
             return method(self, array, *arguments, **named)
@@ -216,7 +216,7 @@ class Expressions(Variables):
         return self._given(self.module.other(kernel, kinds), arguments)
 
     def _given(self, function: Compiled, arguments: Sequence[Any]) -> Any:
-        """What a compiled function returns."""
+        """Result of a compiled function."""
         texts = [
             text for value, kind in zip(arguments, function.kinds, strict=True) for text in self.parts(value, kind)
         ]

@@ -110,7 +110,7 @@ class FillingEntry(PythonEntry):
         return [("i64", self.let(f"load i64, ptr {place}")) for place in lengths]
 
     def _ends(self, parts: list[tuple[str, str]], kind: Kind) -> tuple[str, str]:
-        """Where the memory of an array begins, and where it ends."""
+        """First and last address of an array's memory."""
         view: View = assembled(kind, (text for _, text in parts))
         start = self.let(f"ptrtoint ptr {view.data} to i64")
         size = self.register(self.product((*view.shape, ELEMENTS[view.element].size)), INT)

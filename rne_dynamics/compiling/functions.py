@@ -1,4 +1,4 @@
-"""What compiled functions put in place of Python's and NumPy's functions, and of methods of arrays."""
+"""Compiled counterparts of Python's and NumPy's functions, and of methods of arrays."""
 
 from __future__ import annotations
 

@@ -21,7 +21,7 @@ from rne_dynamics.errors import RneDynamicsError
 
 
 class Content(NamedTuple):
-    """What is kept of a kernel for kinds of arguments."""
+    """A kernel compiled for kinds of arguments."""
 
     #: How other kernels call it.
     compiled: Compiled
@@ -64,7 +64,7 @@ class Kernel:
         self._call: Callable[..., Any] = self._dispatch
 
     def __call__(self, *arguments: Any) -> Any:
-        """What the function returns."""
+        """Result of the function for these arguments."""
         return self._call(*arguments)
 
     def __reduce__(self) -> str:

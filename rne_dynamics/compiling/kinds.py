@@ -24,7 +24,7 @@ BOOL, INT, FLOAT = Scalar("i1", 0), Scalar("i64", 1), Scalar("double", 2)
 
 
 class Element(NamedTuple):
-    """How arrays hold a number: its kind, type in memory, bytes, and NumPy's number of the type."""
+    """Element type of arrays: kind, type in memory, bytes, and NumPy's number of the type."""
 
     kind: Scalar
     memory: str

@@ -61,7 +61,7 @@ def processor() -> Processor | None:
 
 @cache
 def _context() -> Any:
-    """Where assembly is read: of its own, with the type `ptr`, while other libraries' stays as it is."""
+    """LLVM context for assembly, with the type `ptr`; that of other libraries stays as it is."""
     llvm.initialize_native_target()
     llvm.initialize_native_asmprinter()
     if llvm.llvm_version_info[0] < _POINTERS:

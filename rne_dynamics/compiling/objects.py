@@ -1,4 +1,4 @@
-"""How CPython's and NumPy's objects lie in memory, which compiled functions read themselves."""
+"""Memory layout of CPython's and NumPy's objects, which compiled functions read themselves."""
 
 from __future__ import annotations
 

@@ -85,7 +85,7 @@ def _only_us(group: int) -> bool:
 
 
 def read_whole(path: Path) -> bytes | None:
-    """What `write_whole` wrote; None if the file is missing, truncated or changed.
+    """Read what `write_whole` wrote; None if the file is missing, truncated or changed.
 
     None too, with a warning, if another user may have written it (see `distrust`): a hash is no signature.
     """

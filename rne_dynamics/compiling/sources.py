@@ -12,7 +12,7 @@ from rne_dynamics.compiling.instructions import UntranslatableError
 
 
 def assignments(tree: ast.FunctionDef) -> dict[str, int]:
-    """How often each name is assigned to."""
+    """Number of assignments to each name."""
     found: dict[str, int] = {}
     nodes = list(ast.walk(tree))
     for node in (*nodes, *(x.target for x in nodes if isinstance(x, ast.AugAssign))):

@@ -92,7 +92,7 @@ class Translator(Expressions):
         return Fixed(None) if self._result is None else self._result.kind
 
     def compiled(self, name: str) -> Compiled:
-        """How others call it."""
+        """Its signature for callers."""
         slots = () if self._result is None else self._result.slots
         origins = tuple(frozenset(self.origins.get(slot, ())) for slot in slots)
         written, result = frozenset(self.written), result_type(self.returned)

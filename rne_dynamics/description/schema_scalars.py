@@ -26,7 +26,7 @@ class Reader(Protocol):
 
     @property
     def form(self) -> str:
-        """What is allowed, for messages and documentation."""
+        """Allowed values, for messages and documentation."""
 
     def read(self, node: Node, where: str) -> Reading[Marked | None]:
         """Yield what is wrong; return the value, or `None` if it cannot be used."""

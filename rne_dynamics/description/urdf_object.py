@@ -26,7 +26,7 @@ def is_urdf_object(source: object) -> bool:
 
 
 def urdf_of_object(robot: UrdfObject) -> str:
-    """What dynamics need of a robot of urdf_parser_py, as URDF; values are written as they are, None is left out.
+    """Parts of a urdf_parser_py robot that dynamics need, as URDF; values are written as they are, without None.
 
     Transmissions are not written: urdf_parser_py does not read rotor inertias.
     """

@@ -107,7 +107,7 @@ def _refusal(xacro: ModuleType, path: Path, error: BaseException) -> Description
 
 
 def _fault(chain: list[BaseException]) -> _Fault:
-    """What is wrong, from xacro's exception, the exceptions that it wraps, and the last of them, which is the cause."""
+    """Fault, from xacro's exception, the exceptions that it wraps, and the last of them, which is the cause."""
     cause = chain[-1]
     said = str(cause.args[0]) if cause.args else type(cause).__name__
     expressions = [found[1] for x in chain if (found := _EXPRESSION.search(str(getattr(x, "suffix", ""))))]

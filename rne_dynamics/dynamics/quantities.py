@@ -36,6 +36,6 @@ QUANTITIES: Mapping[str, Quantity] = MappingProxyType(
 
 
 def batched() -> dict[str, Quantity]:
-    """Those that `bind` computes for batches."""
+    """Quantities that `bind` computes for batches."""
     others = FORWARD_KINEMATICS, FORWARD_DYNAMICS_DERIVATIVES
     return {k: v for k, v in QUANTITIES.items() if not v.of_link and v not in others}

@@ -28,7 +28,7 @@ _DPI = 100
 
 
 class Motion(NamedTuple):
-    """What is shown."""
+    """Contents of a moving picture."""
 
     #: Text above the curves.
     title: str

@@ -48,7 +48,7 @@ class Closure(NamedTuple):
 
 
 class Skeleton(NamedTuple):
-    """What is drawn of a robot, over the rows of a motion.
+    """Drawing of a robot, over the rows of a motion.
 
     `tips` are the frames without mass at the ends of the tree (tools), or the ends of its last links, (rows, 3) each;
     `size` is the largest extent over all rows, m.

@@ -121,7 +121,7 @@ def _nonlinear(arm: Packed, first: int, m: int, f: int, z: Array) -> float:
 
 @helper
 def _load(R: Matrix, wrenches: Array, i: int) -> Placement:
-    """What a load on body i adds to Q: with ∂W/∂z its trace is, less its sign, the load's work.
+    """Contribution of a load on body i to Q: with ∂W/∂z its trace is, less its sign, the load's work.
 
     A force works on the origin, a moment on the turn: n·ω = ½ Tr{ω̃ ñᵀ}, with ω̃ = (∂R/∂z) Rᵀ.
     """

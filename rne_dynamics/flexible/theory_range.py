@@ -66,7 +66,7 @@ def deflections(arm: FlexibleArm, delta: Array) -> Array:
 
 
 def largest_deflection(arm: FlexibleArm, link: str) -> float:
-    """How far the end of a flexible link may be deflected, as a part of its length: `STIFFENED` or `PLAIN`."""
+    """Largest deflection of a flexible link's end, as a part of its length: `STIFFENED` or `PLAIN`."""
     return STIFFENED if _ends(arm)[arm.flexible_links.index(arm.flexible_link(link))].stiffened else PLAIN
 
 

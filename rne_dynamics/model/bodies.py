@@ -33,7 +33,7 @@ _FLOATING_NAMES = ("trans_x", "trans_y", "trans_z", "rot_x", "rot_y", "rot_z")
 
 @dataclass(frozen=True, eq=False)
 class LinkFrame:
-    """Where a link of the description sits."""
+    """Frame of a link of the description on its body."""
 
     #: The link's name.
     name: str

@@ -30,7 +30,7 @@ class LoopKind(Enum):
 
 @dataclass(frozen=True, eq=False)
 class LoopFrame:
-    """Where a loop's joint sits on one link."""
+    """Frame of a loop's joint on one link."""
 
     #: The link's name.
     link: str

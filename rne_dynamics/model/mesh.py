@@ -218,7 +218,7 @@ _PACKED, _REFUSED = (".3mf", ".zae"), (".zip", ".gz", ".bz2", ".xz", ".tar", ".7
 
 
 def read_mesh(read: Callable[..., Any], path: Path, **options: Any) -> Any:
-    """What a function of trimesh reads from a file.
+    """Read a file by a function of trimesh.
 
     Raises OSError: no regular file, or a large one; also one that it names, as its material or its picture. ValueError:
     an archive. trimesh raises more of its own.

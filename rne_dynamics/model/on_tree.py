@@ -1,4 +1,4 @@
-"""What a mechanism and an arm with flexible links have from the open rigid robot that they are made of."""
+"""Attributes that mechanisms and flexible arms take from the open rigid robot that they are made of."""
 # ruff: noqa: D102  (every name is explained in model/protocol.py)
 
 from __future__ import annotations

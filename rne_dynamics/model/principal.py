@@ -19,7 +19,7 @@ _PLANES = (("xy", 2), ("yz", 0), ("zx", 1))
 
 
 class Symmetry(Enum):
-    """How many principal moments agree."""
+    """Number of principal moments that agree."""
 
     NONE = "none"
     AXIAL = "axial"
@@ -118,7 +118,7 @@ def symmetry_planes(body: Inertia, *, tolerance: float = 1e-9) -> tuple[str, ...
 
 
 def triangle_margin(moments: ArrayLike) -> float:
-    """How far ascending principal moments are from breaking the triangle inequality, kg·m².
+    """Margin of ascending principal moments in the triangle inequality, kg·m².
 
     No principal moment of a body exceeds the sum of the other two; a flat body reaches it. Negative: no body is like
     that.

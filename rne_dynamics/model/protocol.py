@@ -1,4 +1,4 @@
-"""What every kind of robot has: an open arm, a mechanism with closed loops, an arm with flexible links."""
+"""Protocol of every kind of robot: open arms, mechanisms with closed loops, arms with flexible links."""
 # ruff: noqa: D102  (the class says what its attributes are)
 
 from __future__ import annotations

@@ -141,7 +141,7 @@ class RobotModel(Bodies, RobotTable):
 
     @cached_property
     def link_inertias(self) -> tuple[NDArray[np.int64], Array, Array, Array]:
-        """What `parameters` holds by body, link by link: fixed links apart from the link they are bolted to.
+        """Inertias by link, as `parameters` holds them by body: fixed links apart from the link they are bolted to.
 
         Returns
         -------

@@ -1,4 +1,4 @@
-"""How a robot is shown: one line in a terminal, a table of its joints in a notebook."""
+"""Display of a robot: one line in a terminal, a table of its joints in a notebook."""
 
 from __future__ import annotations
 

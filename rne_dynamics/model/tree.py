@@ -37,7 +37,7 @@ ONE_FREEDOM = (JointKind.REVOLUTE, JointKind.CONTINUOUS, JointKind.PRISMATIC)
 
 @dataclass(frozen=True)
 class Limits:
-    """What a joint may do; absent limits are infinite. Units rad or m, rad/s or m/s, N·m or N."""
+    """Limits of a joint; absent ones are infinite. Units rad or m, rad/s or m/s, N·m or N."""
 
     lower: float = -math.inf
     upper: float = math.inf

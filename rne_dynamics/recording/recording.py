@@ -31,7 +31,7 @@ class Series(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Recording:
-    """What was recorded of one arm; missing parts are None or empty."""
+    """Recording of one arm; missing parts are None or empty."""
 
     #: The file or folder.
     source: str

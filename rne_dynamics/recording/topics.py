@@ -114,7 +114,7 @@ class _Assembly:
         return np.asarray((stamps - self._start) / NANOSECONDS)
 
     def _near(self, topics: Sequence[str]) -> list[str]:
-        """Those in the namespace of the joint states, if any are; those with most messages first."""
+        """Topics in the namespace of the joint states, if any are; those with most messages first."""
         namespace = self._states.rpartition("/")[0] + "/"
         near = [topic for topic in topics if topic.startswith(namespace)]
         return sorted(near or topics, key=lambda topic: -len(self._messages.by_topic[topic]))

@@ -116,7 +116,7 @@ def compose_back(A: Matrix, B: Matrix) -> Matrix:
 
 @helper
 def placed(X: Placement, Y: Placement) -> Placement:
-    """Where the frame Y of a frame is that is placed at X: X Y."""
+    """Placement of frame Y, given in a frame that is placed at X: X Y."""
     return compose(X[0], Y[0]), add(X[1], rotate(X[0], Y[1]))
 
 

@@ -140,7 +140,7 @@ def _add(value: Any, update: Callable[[bytes], None]) -> None:
 
 
 def _kernels(recipe: Recipe) -> list[Callable[..., Any]]:
-    """What is traced, with all that it calls (`fingerprint`)."""
+    """Functions that are traced, which with all that they call make the `fingerprint`."""
     others = [stage.kernel for stage in (recipe.iteration, recipe.columns) if stage is not None]
     return [recipe.kernel, *others, *recipe.instead, *recipe.instead.values()]
 

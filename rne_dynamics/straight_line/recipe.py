@@ -1,4 +1,4 @@
-"""What straight-line code is made from: a kernel, what it reads besides the state, and a sample state."""
+"""Inputs of straight-line code: a kernel, its arguments besides the state, and a sample state."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from rne_dynamics.model.inertia import Array
 
 @dataclass(frozen=True, eq=False)
 class Iteration:
-    """What a kernel starts from and a fixed formula cannot give: the limit of a step that is repeated."""
+    """A step that is repeated until it converges, for start values that no fixed formula gives."""
 
     #: ``kernel(*model, first, x, out)``: from the first input and a vector x the next one, and by how much it may
     #: change still; (rows, n), (rows, m) and (rows, m + 1). It returns 0, or another number to refuse the state.

@@ -187,7 +187,7 @@ class _StateWriter(NodeWriter):
 
 
 def state_declarations() -> list[str]:
-    """What the functions of this file call."""
+    """Functions that the functions of this file call."""
     found = []
     for width in (1, 2, 4):
         kind, suffix = ("double", "f64") if width == 1 else (f"<{width} x double>", f"v{width}f64")

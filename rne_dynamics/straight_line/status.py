@@ -1,4 +1,4 @@
-"""What machine code for one state returns."""
+"""Status that machine code for one state returns."""
 
 from __future__ import annotations
 

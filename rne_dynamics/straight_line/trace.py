@@ -83,7 +83,7 @@ def _recorded(graph: Graph, recipe: Recipe) -> Program:
 
 
 def _symbolic(value: Any) -> Any:
-    """What a kernel reads, to be calculated with; integers as they are."""
+    """Arguments of a kernel as symbols; integers as they are."""
     if isinstance(value, tuple):
         return made(type(value), [*map(_symbolic, value)])
     return value.astype(object) if isinstance(value, np.ndarray) and value.dtype.kind == "f" else value

@@ -35,7 +35,7 @@ OVERLAYS = {"inertia": "inertia ellipsoids", "centres": "mass centres", "axes": 
 
 @dataclass(frozen=True, eq=False)
 class Picture:
-    """What is drawn of a state; vectors in the order of the robot's joints."""
+    """Drawing of a state; vectors in the order of the robot's joints."""
 
     #: Positions, (n,).
     q: Array
@@ -80,7 +80,7 @@ class Page:
 
     @property
     def url(self) -> str:
-        """Where a browser on this computer finds the page."""
+        """Address of the page for a browser on this computer."""
         shown = "localhost" if self.host in ("0.0.0.0", "127.0.0.1", "::") else self.host
         shown = f"[{shown}]" if ":" in shown else shown
         return f"http://{shown}:{self.server.get_port()}"

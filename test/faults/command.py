@@ -40,7 +40,7 @@ examples (or with make: make faults FAULTS_ARGS="--only process"):
   python test/faults --arm all                every fault on all of its arms
   python test/faults --json > faults.json
   python test/faults --report faults.html     a page to send to others
-  python test/faults --table docs/safety.md   the whole campaign; write the page's table if all pass
+  python test/faults --table test/faults/README.md   the whole campaign; write the table if all pass
 
 Every fault is injected into a real controller process over real ROS 2 topics; the arm behind them is simulated.
 In all cases every effort on the topic must be finite, within its limit, and within the effort rate of the previous one,

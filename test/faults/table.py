@@ -1,4 +1,4 @@
-"""The table of faults in docs/safety.md."""
+"""The table of faults in test/faults/README.md."""
 
 from __future__ import annotations
 

@@ -85,8 +85,8 @@ def test_a_fault_of_the_arm_is_tried_on_every_arm_and_each_case_has_a_name_of_it
 
 
 def test_the_table_in_the_docs_is_up_to_date(root: Path) -> None:
-    page = (root / "docs/safety.md").read_text(encoding="utf-8")
-    assert inserted(page, FAULTS) == page, "write it with: make faults FAULTS_ARGS='--table docs/safety.md'"
+    page = (root / "test/faults/README.md").read_text(encoding="utf-8")
+    assert inserted(page, FAULTS) == page, "write it with: make faults FAULTS_ARGS='--table test/faults/README.md'"
 
 
 @pytest.mark.slow

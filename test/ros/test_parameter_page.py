@@ -6,7 +6,7 @@ import re
 from dataclasses import replace
 
 import pytest
-from support.parameter_page import CONTROLLERS, NODES, PAGE, WITHOUT_ROBOT, grouped, main, page, table
+from support.parameter_page import CONTROLLERS, GATE, NODES, PAGE, WITHOUT_ROBOT, grouped, main, page, table
 
 from rne_dynamics.ros.parameters.schema import JOINT, Parameter
 
@@ -28,7 +28,8 @@ def test_the_check_sees_an_old_page_and_a_missing_one(tmp_path, capsys):
 @pytest.mark.parametrize("node", NODES)
 def test_every_parameter_of_a_node_is_listed_once_in_its_sections(node):
     every = [] if node in WITHOUT_ROBOT else ["every node"]
-    sections = (*every, *(["both controllers"] if node in CONTROLLERS else []), node)
+    gated = ["controllers and effort_gate"] if node in (*CONTROLLERS, GATE) else []
+    sections = (*every, *gated, *(["both controllers"] if node in CONTROLLERS else []), node)
     listed = [p.name for title in sections for p in grouped(NODES)[title]]
     assert sorted(listed) == sorted(p.name for p in NODES[node])
 
@@ -36,10 +37,10 @@ def test_every_parameter_of_a_node_is_listed_once_in_its_sections(node):
 def test_rows_say_what_the_schema_says():
     sample = Parameter("limits.{joint}.thing", 1.5, "Of ~/topic, see stop.hold_time.", "N m", 0.0, 1e6)
     assert table([sample])[-1] == (
-        "| `limits.<joint>.thing` | number | `1.5` | 0 to 1e6 | N m | live | Of `~/topic`, see `stop.hold_time`. |"
+        "| `limits.<joint>.thing` | `1.5` N m | 0 to 1e6 | live | Of `~/topic`, see `stop.hold_time`. |"
     )
     lists = Parameter("names", (), "Names.", choices=("a", "b"), length=(0, 2), kind=str, read_only=True)
-    assert table([lists])[-1] == "| `names` | list of texts | `[]` | 0 or 2 of them; `a`, `b` |  | start | Names. |"
+    assert table([lists])[-1] == "| `names` | `[]` | 0 or 2 texts; `a`, `b` | Names. |"
     assert "at least 1e-9" in table([replace(sample, lower=1e-9, upper=float("inf"))])[-1]
     assert '| `""` |' in table([Parameter("model", "", "Model.")])[-1]
     assert "| `false` |" in table([Parameter("on", False, "Whether.")])[-1]
@@ -52,7 +53,7 @@ def test_rows_are_rows():
             found = len(re.findall(r"(?<!\\)\|", line))
             columns = columns or found
             assert found == columns, line
-            assert found in (3, 8), line  # names of another controller; parameters
+            assert found in (3, 5, 6), line  # names of another controller; parameters of the start, of any time
         else:
             columns = 0
 

@@ -1,7 +1,7 @@
 """Arms of MuJoCo's that are held and moved under the node's settings, and deviate from their models as is asked for.
 
-In the folder `test`, `python -m support.deviations` measures the table of docs/safety.md, "Arms that are not the
-model".
+In the folder `test`, `python -m support.deviations` measures the table of test/faults/README.md, "Arms that
+deviate from the model".
 """
 
 from __future__ import annotations

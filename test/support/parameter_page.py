@@ -25,6 +25,7 @@ PAGE = Path(__file__).resolve().parents[2] / "docs" / "parameters.md"
 COMMAND = "python test/support/parameter_page.py"
 
 CONTROLLERS = ("computed_torque_controller", "gravity_compensation")
+GATE = "effort_gate"
 #: All parameters by node, as the node declares them.
 NODES: dict[str, tuple[Parameter, ...]] = {
     "computed_torque_controller": ComputedTorqueController.all_parameters(tracking.SCHEMA),
@@ -35,6 +36,10 @@ NODES: dict[str, tuple[Parameter, ...]] = {
     "recorder": recorder.SCHEMA,
     "viewer": ViewerNode.all_parameters(viewer.SCHEMA),
 }
+#: Types of messages, topics and parameters in a description.
+NAME = re.compile(
+    r"(?<![\w`])([a-z]+_[a-z]+/\w+|~?/[a-z][\w/*]*|[a-z_]+(?:\.[a-z_]+)+|[a-z]+(?:_[a-z]+)+)(?![\w`])"
+)
 #: Nodes without a robot, which have parameters of their own only.
 WITHOUT_ROBOT = ("recorder",)
 
@@ -44,75 +49,75 @@ HEAD = f"""\
 
 `{COMMAND}` writes this page from what the nodes declare; a test checks it.
 
-Names are as in a parameter file ([config/](../config) has one for each shipped robot); `<joint>` stands for the name of
-each controlled joint. An integer is accepted for a number, also in a list. NaN, infinity, another type and values
-outside the bounds are refused by name, at run time and at the start; at the start the node logs the reason and ends.
+Names are as in a parameter file ([config/](../config) has one for each shipped robot); `<joint>` is the name of each
+controlled joint. A default with a point is a number, for which an integer is accepted too; without one it is an
+integer. Units are those of the default. NaN, infinity, another type and values outside the bounds are refused by name.
 
 | set | when a parameter may be changed |
 |---|---|
-| *live* | while the node runs |
-| *configure* | after the node was deactivated and cleaned up |
-| *start* | not while the process runs |
+| live | while the node runs |
+| configure | after the node was deactivated and cleaned up |
+| start, or no such column | not while the process runs |
 
-All changes of one request (`set_parameters_atomically`) are checked together with all other parameters. They take
-effect together between two efforts, or not at all. `set_parameters` makes one request for each parameter. The effort
-does not jump after a change: it moves from the last one at the allowed rate. `ros2 param describe` shows bounds and
-units too.
-
-## Settings that no parameter takes
+All changes of one request (`set_parameters_atomically`) are checked together, and take effect together between two
+efforts, or not at all. The effort does not jump after a change. `ros2 param describe` shows bounds and units too.
 
 No setting is lost silently:
 
-- An unknown name is refused, at the start or, if it may be that of a joint, at configure. The message has the nearest
-  names. The same holds for `set_parameters`.
+- An unknown name is refused with the nearest names.
 - Settings of joints that `joints` leaves out, and of QoS (`qos_overrides.*`), have no effect; a warning names them.
-- A parameter file without settings for the node, because its keys name another node or namespace, is named in a
-  warning with keys that apply: `/left/computed_torque_controller`, or `/**/computed_torque_controller` for any
-  namespace.
-
-`computed_torque_controller` takes names of joint_trajectory_controller (ros2_controllers) where they mean the same.
-Gains are in the units below, not in N m/rad. A value that contradicts one under our own name is refused.
-
-| name there | here |
-|---|---|
+- A parameter file without settings for the node is named in a warning with keys that apply:
+  `/left/computed_torque_controller`, or `/**/computed_torque_controller` for any namespace.
 """
+
+JTC_HEAD = """\
+## Names of joint_trajectory_controller
+
+`computed_torque_controller` takes these names of ros2_controllers' joint_trajectory_controller. Gains are in the units
+above, not in N m/rad. A value that contradicts one under our own name is refused.
+"""
+
+#: Heads of the tables of these names: which have a parameter here, which are taken without effect, which are refused.
+EFFECTS = ("here", "no effect, because", "refused unless it changes nothing, because")
 
 INTRODUCTIONS = {
     "every node": "Live parameters are live in controllers and `effort_gate`; `simulator`, `move` and `viewer` read "
     "all at the start.",
-    "both controllers": "`computed_torque_controller` and `gravity_compensation`, in addition to those of every node.",
-    "computed_torque_controller": "In addition to those of every node and of both controllers.",
-    "gravity_compensation": "In addition to those of every node and of both controllers.",
-    "effort_gate": "In addition to those of every node. Those that the controllers have too mean the same; give them "
-    "the same values. [effort_gate.md](effort_gate.md) describes the node.",
-    "simulator": "In addition to those of every node.",
-    "move": "In addition to those of every node.",
-    "recorder": "These are all: it needs no robot. [recordings.md](recordings.md) describes the node.",
-    "viewer": "In addition to those of every node. [view.md](view.md) describes the node.",
+    "controllers and effort_gate": "Give them the same values.",
+    "both controllers": "`computed_torque_controller` and `gravity_compensation`.",
+    "effort_gate": "[effort_gate.md](effort_gate.md) describes the node.",
+    "recorder": "These are all: it needs no robot. [view.md](view.md#recordings) describes the node.",
+    "viewer": "[view.md](view.md) describes the node.",
 }
 
 
 def page() -> str:
     """The whole page."""
-    sections = [HEAD + "\n".join(alias_rows()) + "\n"]
+    sections = [HEAD]
     for title, parameters in grouped(NODES).items():
-        lines = [f"## {title[0].upper()}{title[1:]}" if " " in title else f"## `{title}`"]
-        sections.append("\n".join([*lines, "", INTRODUCTIONS[title], "", *table(parameters)]) + "\n")
-    return "\n".join(sections)
+        lines = [f"## {title[0].upper()}{title[1:]}" if " " in title else f"## `{title}`", ""]
+        if title in INTRODUCTIONS:
+            lines += [INTRODUCTIONS[title], ""]
+        sections.append("\n".join([*lines, *table(parameters)]) + "\n")
+    return "\n".join([*sections, JTC_HEAD, *("\n".join(rows) + "\n" for rows in alias_tables())])
 
 
-def alias_rows() -> list[str]:
-    """Rows of a table: the parameter names of another controller and their meaning here."""
-    rows = []
+def alias_tables() -> list[list[str]]:
+    """Lines of one table for each of `EFFECTS`: parameter names of another controller and their meaning here."""
+    names: tuple[dict[str, list[str]], ...] = ({}, {}, {})
     for entry in JTC:
         if entry.ours:
-            here = f"{'minus ' if entry.negated else ''}`{entry.ours.replace(JOINT, '<joint>')}`"
+            effect, meaning = 0, f"{'minus ' if entry.negated else ''}`{entry.ours.replace(JOINT, '<joint>')}`"
         else:
-            effect = "no effect" if entry.accepts is any_value else "refused, unless it changes nothing"
+            effect = 1 if entry.accepts is any_value else 2
             words = re.split(r"([\w.]*<joint>[\w.]*)", entry.does)
-            here = f"{effect}: {''.join(f'`{word}`' if '<joint>' in word else text(word) for word in words)}"
-        rows.append(f"| `{entry.name.replace(JOINT, '<joint>')}` | {here} |")
-    return rows
+            meaning = "".join(f"`{word}`" if "<joint>" in word else text(word) for word in words)
+        names[effect].setdefault(meaning, []).append(f"`{entry.name.replace(JOINT, '<joint>')}`")
+    return [
+        [f"| name there | {effect} |", "|---|---|",
+         *(f"| {', '.join(found)} | {meaning} |" for meaning, found in rows.items())]
+        for effect, rows in zip(EFFECTS, names, strict=True)
+    ]
 
 
 def grouped(nodes: dict[str, tuple[Parameter, ...]]) -> dict[str, tuple[Parameter, ...]]:
@@ -122,40 +127,38 @@ def grouped(nodes: dict[str, tuple[Parameter, ...]]) -> dict[str, tuple[Paramete
     everywhere = {p.name for p in both if all(
         p.name in {q.name for q in other} for name, other in nodes.items() if name not in WITHOUT_ROBOT
     )}
+    gated = {p.name for p in both if p.name not in everywhere and p in nodes[GATE]}
     shared = {p.name for p in both}
     sections = {
         "every node": tuple(p for p in both if p.name in everywhere),
-        "both controllers": tuple(p for p in both if p.name not in everywhere),
+        "controllers and effort_gate": tuple(p for p in both if p.name in gated),
+        "both controllers": tuple(p for p in both if p.name not in everywhere | gated),
     }
     for name, parameters in nodes.items():
-        listed = shared if name in CONTROLLERS else everywhere
+        listed = shared if name in CONTROLLERS else everywhere | gated if name == GATE else everywhere
         sections[name] = parameters if name in WITHOUT_ROBOT else tuple(p for p in parameters if p.name not in listed)
     return sections
 
 
 def table(parameters: Sequence[Parameter]) -> list[str]:
-    """Lines of a table with one row a parameter."""
-    columns = ("name", "type", "default", "allowed", "unit", "set", "what it does")
+    """Lines of a table with one row a parameter; when it may be changed where that is not always the start."""
+    head = ("name", "default", "allowed", "set", "what it does")
     rows = [
-        (f"`{p.name.replace(JOINT, '<joint>')}`", kind(p), f"`{p.default_text()}`", allowed(p),
-         p.unit.replace("|", "\\|"),
-         "start" if p.read_only else "configure" if p.at_configure else "live", text(p.description))
+        (f"`{p.name.replace(JOINT, '<joint>')}`", f"`{p.default_text()}` {p.unit}".strip().replace("|", "\\|"),
+         allowed(p), "start" if p.read_only else "configure" if p.at_configure else "live", text(p.description))
         for p in parameters
     ]
-    return [f"| {' | '.join(row)} |" for row in (columns, ["---"] * len(columns), *rows)]
-
-
-def kind(parameter: Parameter) -> str:
-    """The type in words."""
-    name = {bool: "true or false", int: "integer", float: "number", str: "text"}[parameter.element]
-    return f"list of {name}s" if isinstance(parameter.default, tuple) else name
+    if all(p.read_only for p in parameters):
+        head, *rows = ((*row[:3], row[4]) for row in (head, *rows))
+    return [f"| {' | '.join(head)} |", "|---" * len(head) + "|", *(f"| {' | '.join(row)} |" for row in rows)]
 
 
 def allowed(parameter: Parameter) -> str:
     """Choices, bounds and lengths in words; empty where there are none."""
     words = []
-    if parameter.length:
-        words.append(f"{' or '.join(map(str, parameter.length))} of them")
+    if isinstance(parameter.default, tuple):
+        count = f"{' or '.join(map(str, parameter.length))} " if parameter.length else "list of "
+        words.append(f"{count}{'texts' if parameter.element is str else 'numbers'}")
     if parameter.choices:
         words.append(", ".join(f"`{choice}`" for choice in parameter.choices))
     low, high = parameter.lower, parameter.upper
@@ -172,9 +175,8 @@ def short(number: float) -> str:
 
 
 def text(description: str) -> str:
-    """A description as Markdown: topics and parameters with dots are code."""
-    return re.sub(r"(?<![\w`])(~?/[a-z][\w/*]*|[a-z_]+(?:\.[a-z_]+)+|[a-z]+(?:_[a-z]+)+)(?![\w`])", r"`\1`",
-                  description).replace("|", "\\|")
+    """A description as Markdown: topics, types of messages and parameters with dots are code."""
+    return NAME.sub(r"`\1`", description).replace("|", "\\|")
 
 
 def main(argv: Sequence[str] | None = None) -> int:

@@ -55,7 +55,7 @@ def velocity_terms_kernel(
     acceleration: Array,
     force: Array,
 ) -> None:
-    """What squared velocities add: α to the accelerations, β to the forces, (bodies, 6) each; both are filled.
+    """Velocity terms: α of the accelerations, β of the forces, (bodies, 6) each; both are filled.
 
     From the base's motion (12,), q̇ (n,), X (bodies, 6, 6), p (bodies, 3) and the bodies' velocities V (bodies, 6).
     """
@@ -162,7 +162,7 @@ class BlockOperations(NamedTuple):
 
 
 def solve_operations(robot: RobotModel, columns: int) -> BlockOperations:
-    """What one `outward` or `inward` solve costs: each off-diagonal block of Γ once, as a dense 6×6 block.
+    """Operations of one `outward` or `inward` solve: each off-diagonal block of Γ once, as a dense 6×6 block.
 
     A block times a column is 36 multiplications and 30 additions, and 6 more to add it; the zeros in a block (its lower
     left quarter) and in the columns of H are multiplied too, because the arrays as run hold them.

@@ -141,5 +141,5 @@ def operator_inverse(robot: RobotModel, base: Array, q: Array, qd: Array, qdd: A
 
 
 def operator_reactions(robot: RobotModel, base: Array, q: Array, qd: Array, qdd: Array, wrenches: Array) -> Array:
-    """What the parent exerts on every body through its joint, at its origin in its axes; shape (B, bodies, 6)."""
+    """Wrench of the parent on every body through its joint, at its origin in its axes; shape (B, bodies, 6)."""
     return operator_form(robot, base, q, qd, wrenches).reactions(qdd)

@@ -145,7 +145,7 @@ def check_mass(robot: RobotModel, mass: float) -> None:
 def world_vectors(
     lead: tuple[int, ...], **values: ArrayLike | str | None
 ) -> tuple[dict[str, Array], tuple[int, ...]]:
-    """Those that are given in numbers, and the shape (…, 3) of the answer; `ArgumentError` where they do not fit."""
+    """Arguments given in numbers, and the shape (…, 3) of the answer; `ArgumentError` where they do not fit."""
     given = {name: _vectors(name, v) for name, v in values.items() if v is not None and not isinstance(v, str)}
     try:
         return given, np.broadcast_shapes((*lead, 3), *(x.shape for x in given.values()))

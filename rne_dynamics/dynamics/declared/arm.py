@@ -1,4 +1,4 @@
-"""What a kernel reads besides the state: model, base motion and loads, in one tuple."""
+"""Arguments of kernels besides the state: model, base motion and loads, in one tuple."""
 
 from __future__ import annotations
 

@@ -18,7 +18,7 @@ _ORTHONORMAL = 1e-9 + 1e-5 * np.eye(3)
 
 @dataclass(frozen=True, eq=False)
 class BaseMotion:
-    """How the root link moves; all vectors in the root link's axes, shape (…, 3).
+    """Prescribed motion of the root link; all vectors in the root link's axes, shape (…, 3).
 
     Parameters
     ----------

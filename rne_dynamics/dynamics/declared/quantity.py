@@ -105,7 +105,7 @@ class Quantity:
     # machine code of one robot
 
     def recipe(self, robot: RobotModel, link: str = "", base: Array | None = None) -> Recipe:
-        """What straight-line code is made from, for a base at rest or of this motion (12,), and no loads."""
+        """Recipe of the straight-line code, for a base at rest or of this motion (12,), without loads."""
         parameters = rounded(robot.parameters) if self.every_mass else efforts_parameters(robot)
         motion = robot.base_at_rest if base is None else base
         arm = Arm(robot.topology, parameters, motion.reshape(1, 12), np.empty((1, 0, 6)))

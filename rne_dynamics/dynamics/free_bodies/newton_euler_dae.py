@@ -44,7 +44,7 @@ def newton_euler_dae_inverse(
 def newton_euler_dae_reactions(
     robot: RobotModel, base: Array, q: Array, qd: Array, qdd: Array, wrenches: Array
 ) -> Array:
-    """What each joint exerts on its body over checked rows: (force, moment) at its origin in its axes; (B, bodies, 6).
+    """Wrench of each joint on its body over checked rows: (force, moment) at its origin in its axes; (B, bodies, 6).
 
     Constraint and drive together. With the external wrench it balances the body's rate of momentum; its part along the
     axis is the effort less what turns the rotor.

@@ -1,4 +1,4 @@
-"""What the sparse solve of the differential-algebraic equations costs, counted on its actual factors."""
+"""Operations of the sparse solve of the differential-algebraic equations, counted on its actual factors."""
 
 from __future__ import annotations
 

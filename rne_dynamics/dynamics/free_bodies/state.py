@@ -145,7 +145,7 @@ def _coordinates(robot: RobotModel, motion: Array, near: Array) -> tuple[Array, 
 
 
 def constraint_errors(robot: RobotModel, states: BodyStates) -> tuple[Array, Array]:
-    """How far the bodies are from what their joints allow.
+    """Constraint violation of the bodies at their joints.
 
     Returns errors of position (m, rad) and of velocity, each (bodies, 6): (linear, angular) in the body's axes, zero
     along what a joint leaves free. A mimic joint's axis shows its lag behind the gear ratio.

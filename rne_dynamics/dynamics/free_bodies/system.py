@@ -31,7 +31,7 @@ _UNCERTAIN = 1e-4
 
 
 class Blocks(NamedTuple):
-    """What `free_body_kernel` fills for one state: transfer (bodies, 18), drift and force (bodies, 6)."""
+    """Arrays that `free_body_kernel` fills for one state: transfer (bodies, 18), drift and force (bodies, 6)."""
 
     transfer: Array
     drift: Array

@@ -1,4 +1,4 @@
-"""How one joint places and moves its body. No other kernel reads joint positions."""
+"""Placement and motion of a body by its joint. No other kernel reads joint positions."""
 
 from __future__ import annotations
 
@@ -111,7 +111,7 @@ def plus_along(kind: int, P: Pair, s: float) -> Pair:
 
 @helper
 def joint_speed(topology: NDArray[Any], parameters: Array, i: int, qd: Array, w: Vector) -> tuple[Vector, Pair]:
-    """What the velocity of joint i adds, from the parent's ω in the body's axes: the body's ω, and σ*.
+    """The body's ω and the bias σ* of joint i, from the parent's ω in the body's axes.
 
     σ* of (2.1.13.2) and (2.2.6) without its centripetal part. The lower row has the sign of (2.1.1): +ω × z q̇.
     """

@@ -1,4 +1,4 @@
-"""Where every body and link is: forward kinematics."""
+"""Forward kinematics: poses of every body and link."""
 
 from __future__ import annotations
 

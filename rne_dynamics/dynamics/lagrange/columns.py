@@ -145,7 +145,7 @@ def _transition(
 def _own_motion(
     topology: NDArray[np.int64], parameters: Array, i: int, qd: Array, A_i: Matrix
 ) -> tuple[Vector, Vector]:
-    """What joint i adds to the angular and the linear velocity."""
+    """Contribution of joint i to the angular and the linear velocity."""
     kind = topology[i, KIND]
     iv = topology[i, VELOCITY_INDEX]
     if kind == FLOATING:

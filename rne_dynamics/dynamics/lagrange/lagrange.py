@@ -61,7 +61,7 @@ class LagrangeTerms(NamedTuple):
 
 @helper
 def _paths(topology: NDArray[np.int64], room: int) -> NDArray[np.int64]:
-    """How many coordinates move each body, then their places in `qd`: int64 (bodies, 1 + room)."""
+    """Number of coordinates that move each body, then their places in `qd`: int64 (bodies, 1 + room)."""
     path = np.zeros((topology.shape[0], 1 + room), dtype=np.int64)
     for i in range(topology.shape[0]):
         parent = topology[i, PARENT]

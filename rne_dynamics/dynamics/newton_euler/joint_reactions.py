@@ -38,7 +38,7 @@ PLACEMENT, MOTION, REACTION = slice(_R, _W), slice(_W, _F), slice(_F, COLUMNS)
 
 @kernel
 def _put_reactions(arm: Arm, q: Array, qd: Array, qdd: Array, out: Array) -> None:
-    """What inverse dynamics finds for every body; out (bodies, COLUMNS)."""
+    """Quantities of inverse dynamics for every body; out (bodies, COLUMNS)."""
     X, w, a, F = body_wrenches(arm, q, qd, qdd)
     for i in range(arm.topology.shape[0]):
         put_matrix(out, i, _R, X[i][0])
@@ -59,7 +59,7 @@ def bodies_work(robot: RobotModel, base: Array, q: Array, qd: Array, qdd: Array,
 
 
 def joint_reactions_bodies(robot: RobotModel, base: Array, q: Array, qd: Array, qdd: Array, wrenches: Array) -> Array:
-    """What the parent exerts on every body through its joint (engine): REACTION of `bodies_work`; (B, bodies, 6)."""
+    """Wrench of the parent on every body through its joint (engine): REACTION of `bodies_work`; (B, bodies, 6)."""
     return bodies_work(robot, base, q, qd, qdd, wrenches)[:, :, REACTION]
 
 

@@ -186,7 +186,7 @@ class Beam(Rebuilt):
 
     @property
     def ends(self) -> Array:
-        """Where any property may have a kink, root and tip included, m; ascending."""
+        """Places where any property may have a kink, root and tip included, m; ascending."""
         counts = {len(getattr(self, name)) for name in Section._fields}
         return ascending(np.linspace(0.0, self.length, max(count, 2)) for count in sorted(counts))
 

@@ -20,7 +20,7 @@ _AT_TIP = 1e-6
 
 
 class Load(NamedTuple):
-    """All that one joint of a link carries."""
+    """Subtree of one joint of a link, as a rigid body."""
 
     #: The joint's place in the link's frame, m; shape (3,).
     position: Array
@@ -29,7 +29,7 @@ class Load(NamedTuple):
 
 
 def loads(robot: RobotModel, link: str, *, posture: ArrayLike | None = None) -> tuple[Load, ...]:
-    """What the joints of a link carry, each with everything behind it as one rigid body.
+    """Subtrees of the joints of a link, each as one rigid body.
 
     `robot`: the rigid robot. `link`: the link's name. `posture`: joint positions, rad or m; shape (n,); all zero where
     not given. Planar joints are taken at zero. Raises ModelError: an unknown link, a posture that is not n finite

@@ -154,7 +154,7 @@ def _conditions(b: float, root: Root, load: Load, low: bool) -> Array:
 
 
 def _count_below(b: float, root: Root, load: Load) -> int:
-    """How many modes, the rigid swing included, have a βL below b."""
+    """Number of modes, the rigid swing included, with a βL below b."""
     low = b < _LOW
     w, turn, moment, shear = (solutions(b, np.ones(()), order, low) for order in range(4))
     unit = np.linalg.solve(np.stack([*_at_root(b, root, low), w, b * turn]), np.eye(4)[:, 2:])
@@ -168,7 +168,7 @@ def _count_below(b: float, root: Root, load: Load) -> int:
 
 
 def _count_held(b: float, root: Root) -> int:
-    """How many modes of the beam with its tip clamped have a βL below b.
+    """Number of modes of the beam with its tip clamped with a βL below b.
 
     Their characteristic functions, cos b − 1/cosh b and tan b − tanh b, have one root in every (jπ, (j+1)π), j ≥ 1.
     """

@@ -28,7 +28,7 @@ class Mesh(NamedTuple):
 
     @property
     def nodes(self) -> Array:
-        """Where the nodes are, m; shape (elements + 1,)."""
+        """Positions of the nodes, m; shape (elements + 1,)."""
         return np.linspace(0.0, self.length, self.elements + 1)
 
     def basis(self, x: Array, order: int) -> Array:

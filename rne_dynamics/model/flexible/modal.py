@@ -21,7 +21,7 @@ _MOST_NAMED = 8
 
 
 class Attachment(NamedTuple):
-    """What the modes of a link do at one of its points, per unit of amplitude, in the link's axes."""
+    """Motion of one point of a link by its modes, per unit of amplitude, in the link's axes."""
 
     #: Displacement and small turn, the columns of M_ik (7); shapes (m, 3).
     translation: Array

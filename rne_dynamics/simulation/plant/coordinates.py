@@ -87,7 +87,7 @@ class Coordinates:
         """Warn, at the caller's caller, of states outside the range of the theory of bending."""
 
     def described(self, time: Array, arrays: dict[str, Any], base: BaseRows | None) -> dict[str, Any]:
-        """What `Log` holds besides the rows that were recorded (`arrays`): energies, names, tips."""
+        """Fields of `Log` besides the recorded rows (`arrays`): energies, names, tips."""
         return {"energies": partial(rigid_energies, self._robot, arrays["q"], arrays["qd"], base)}
 
 

@@ -104,7 +104,7 @@ class ArmPlant(Rebuilt):
     def arrays(
         self, state: State, base: Array, loads: Array, joints: Array | None = None, *, collocation: bool = False
     ) -> PlantArrays:
-        """What the kernels take for a step from a state.
+        """Arguments of the kernels for a step from a state.
 
         Parameters
         ----------

@@ -111,7 +111,7 @@ class Rollout(Rebuilt):
 
     @property
     def time(self) -> Array:
-        """When each control cycle begins, s; shape (cycles + 1,)."""
+        """Times at which control cycles begin, s; shape (cycles + 1,)."""
         time: Array = self.clock.period * np.arange(self.clock.cycles + 1.0)
         return time
 

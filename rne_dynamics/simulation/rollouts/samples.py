@@ -1,4 +1,4 @@
-"""What differs between the rollouts of a Monte-Carlo run, one row a sample."""
+"""Differences between the rollouts of a Monte-Carlo run, one row a sample."""
 
 from __future__ import annotations
 

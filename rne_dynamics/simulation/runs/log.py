@@ -242,7 +242,7 @@ def log_of(plant: ArmPlant, time: Array, arrays: dict[str, Any]) -> Log:
 
 
 def whole(period: float, dt: float) -> int:
-    """How many steps of `dt` make a period; `SimulationError` where it is not a whole number."""
+    """Number of steps of `dt` in a period; `SimulationError` where it is not a whole number."""
     for name, value in (("dt", dt), ("the control or record period", period)):
         if not (np.isfinite(value) and value > 0.0):
             raise SimulationError(f"{name} is {value} s; it must be finite and above 0")
@@ -253,7 +253,7 @@ def whole(period: float, dt: float) -> int:
 
 
 def count(seconds: float, period: float, substeps: int, numbers: int) -> int:
-    """How many periods a simulation takes.
+    """Number of periods of a simulation.
 
     `seconds`, `period`: time to simulate and time between rows of the log, s; `substeps`, `numbers`: steps in a period,
     and numbers in a row of the log. Raises SimulationError: a time that is not finite or negative, or needs more than

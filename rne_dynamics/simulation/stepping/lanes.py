@@ -85,7 +85,7 @@ class Block(NamedTuple):
 
 @helper
 def row_of(rows: Array, s: int) -> int:
-    """Where sample s is in rows of all samples, or in one row for all."""
+    """Index of sample s in rows of all samples, or in one row for all."""
     return s if rows.shape[0] > 1 else 0
 
 
