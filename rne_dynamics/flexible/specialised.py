@@ -201,7 +201,7 @@ def _code_of(
 def recipe_of(
     arm: FlexibleArm, kernel: Callable[..., Any], inputs: tuple[str, ...], base: Array | None = None
 ) -> Recipe:
-    """What straight-line code is made from; without loads, for a base at rest or of this motion (12,)."""
+    """Recipe of the straight-line code; without loads, for a base at rest or of this motion (12,)."""
     return _recipe(arm, kernel.__name__, kernel, inputs, _shape(arm, kernel), base)
 
 
