@@ -126,6 +126,8 @@ class TrackingLaw(Rebuilt):
     _friction: JointFriction = field(init=False, repr=False)
     #: Its name in messages.
     name: ClassVar[str]
+    #: Whether its effort for the desired motion is that of the model, so that errors do not grow with accelerations.
+    feedforward: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         every_joint_driven(self.robot, self.name)
@@ -137,6 +139,17 @@ class TrackingLaw(Rebuilt):
         if self.friction_compensation is None:
             return np.zeros(self.robot.n)
         return self.friction_compensation.torque(self._friction, aim_qd, passive)
+
+    @cached_property
+    def friction_rows(self) -> Array:
+        """Friction that it compensates: viscous, Coulomb forwards and backwards; shape (3, n)."""
+        scale = 0.0 if self.friction_compensation is None else self.friction_compensation.scale
+        return scale * np.array(self._friction)
+
+    @property
+    def steepness(self) -> float:
+        """1 / `velocity_threshold` of its friction compensation, s/rad or s/m; 0 without one."""
+        return 0.0 if self.friction_compensation is None else 1.0 / self.friction_compensation.velocity_threshold
 
     @property
     def integrates(self) -> bool:

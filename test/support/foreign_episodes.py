@@ -24,7 +24,7 @@ from support.supervised import Rig
 from support.wheel import wheel_urdf
 
 import rne_dynamics as rne
-from rne_dynamics.control.computed_torque import ComputedTorque
+from rne_dynamics.control.laws.computed_torque import ComputedTorque
 from rne_dynamics.control.motion.acceptance import Rules
 from rne_dynamics.control.motion.effort_demand import EffortDemand
 from rne_dynamics.control.supervision.motion_queue import Ending

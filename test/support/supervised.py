@@ -8,13 +8,13 @@ from typing import Any
 
 import numpy as np
 
-from rne_dynamics.control.computed_torque import ComputedTorque
 from rne_dynamics.control.friction_compensation import FrictionCompensation
 from rne_dynamics.control.gains import Gains, tolerated_delay
 from rne_dynamics.control.gravity_compensation import GravityCompensation
 from rne_dynamics.control.guards.base_filter import BaseReading
 from rne_dynamics.control.guards.effort_limits import EffortLimits
 from rne_dynamics.control.guards.state_limits import StateLimits
+from rne_dynamics.control.laws.computed_torque import ComputedTorque
 from rne_dynamics.control.motion.limits import Tolerances
 from rne_dynamics.control.motion.motion import Motion
 from rne_dynamics.control.sampled import SampledTrajectory

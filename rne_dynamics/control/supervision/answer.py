@@ -12,9 +12,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rne_dynamics.compiling.jit import kernel
-from rne_dynamics.control.computed_torque import TABLE_ROWS, computed_torque_kernel
 from rne_dynamics.control.guards import effort_limiter, effort_limits
 from rne_dynamics.control.guards.effort_limiter import EffortLimiter, Limited, limit_kernel
+from rne_dynamics.control.laws.computed_torque import TABLE_ROWS, computed_torque_kernel
 from rne_dynamics.control.model_terms import OwnTerms
 from rne_dynamics.control.reference import Reference, TorqueTerms
 from rne_dynamics.control.supervision.settings import Settings

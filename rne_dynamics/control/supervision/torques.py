@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from rne_dynamics.closed_chain.following import Follower
-from rne_dynamics.control.control_law import next_integral, terms_of
+from rne_dynamics.control.control_law import next_integral, restart_law, terms_of
 from rne_dynamics.control.damping_limits import lowered
 from rne_dynamics.control.gravity_compensation import GravityCompensation
 from rne_dynamics.control.guards.effort_limiter import Limited
@@ -96,6 +96,7 @@ class Torques:
     def forget(self) -> None:
         """Nothing integrated, no effort under way."""
         self.integral = np.zeros(len(self.integral))
+        restart_law(self._settings.tracking)
         if self.predictor is not None:
             self.predictor.forget()
 

@@ -11,9 +11,9 @@ from support.mechanisms import four_bar
 from support.supervised import Rig, settings
 
 import rne_dynamics as rne
-from rne_dynamics.control.computed_torque import ComputedTorque
 from rne_dynamics.control.gains import Gains
 from rne_dynamics.control.guards.effort_limits import EffortLimits
+from rne_dynamics.control.laws.computed_torque import ComputedTorque
 from rne_dynamics.control.motion.acceptance import Accepted, CurrentMotion, Rules, accept_table
 from rne_dynamics.control.motion.effort_demand import EffortDemand
 from rne_dynamics.control.motion.limits import MotionLimits, Tolerances
