@@ -139,10 +139,9 @@ class LawKind(NamedTuple):
         `given`: values of parameters, one or (n,); the others have their defaults. `friction`: for laws that have a
         field `friction_compensation`. Raises ControlError: the law refuses a value.
         """
-        make, values = self.make, {
-            key: np.broadcast_to(given.get(key, p.default), robot.n).copy() if p.per_joint else given.get(key, p.default)
-            for key, p in self.parameters.items()
-        }
+        make, values = self.make, {key: given.get(key, p.default) for key, p in self.parameters.items()}
+        for key in (key for key, parameter in self.parameters.items() if parameter.per_joint):
+            values[key] = np.broadcast_to(values[key], robot.n).copy()
         if hasattr(make, "chosen"):
             values = make.chosen(robot, values)
         arguments: dict[str, Any] = {}

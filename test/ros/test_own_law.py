@@ -39,7 +39,7 @@ def test_the_node_answers_with_the_law_and_its_parameters_are_live(held):
     _, peer = held
     effort = peer.stream(AT, 0.2)[-1]
     np.testing.assert_allclose(effort, rne.gravity_torque(ROBOT, AT), atol=1e-6)
-    away = AT + [0.001, 0.0]
+    away = AT + np.array([0.001, 0.0])
     gravity = rne.gravity_torque(ROBOT, away)
     np.testing.assert_allclose(peer.stream(away, 0.3)[-1] - gravity, [-0.3, 0.0], atol=1e-6)
     assert peer.set_parameters(NODE, springs__joint1__stiffness=100.0).successful

@@ -21,7 +21,8 @@ from rne_dynamics.control.sampled import SampledTrajectory
 from rne_dynamics.control.supervision.motion_queue import Ending
 from rne_dynamics.control.supervision.output import Effort
 from rne_dynamics.control.supervision.settings import Settings, StartCheck
-from rne_dynamics.control.supervision.stop_plan import Mode, StopPlan
+from rne_dynamics.control.supervision.states import Mode
+from rne_dynamics.control.supervision.stop_plan import StopPlan
 from rne_dynamics.control.supervision.supervisor import Supervisor
 from rne_dynamics.dynamics.kinematics.rotations import rotation_quaternions
 from rne_dynamics.model.friction import joint_friction

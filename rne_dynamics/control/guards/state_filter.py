@@ -74,6 +74,9 @@ class StateFilter:
         self.place, self.speed, self.unwrapped, self.finest = (
             np.asarray(self._table[row]) for row in (memory.PLACE, memory.SPEED, memory.UNWRAPPED, memory.FINEST)
         )
+        #: Time of the last good state, ns: its stamp, or its arrival where the stream has no stamps. How much later it
+        #: came than the least late one of its time base, s; 0 where unknown.
+        self.stamp, self.late = 0, 0.0
         self._inertia: Array = np.ones(len(limits.joints))
         self.limits = limits
         self._noted: tuple[float, Reference | None, Array, Array, Array] | None = None
@@ -82,16 +85,6 @@ class StateFilter:
         self._clock[memory.OTHER_AT] = self._clock[memory.STRAY_AT] = -np.inf
         self._table[memory.FINEST] = np.inf
         self.restart()
-
-    @property
-    def stamp(self) -> int:
-        """Time of the last good state, ns: its stamp, or its arrival where the stream has no stamps."""
-        return int(self._whole[memory.STAMP])
-
-    @property
-    def late(self) -> float:
-        """How much later the last good state came than the least late one of its time base, s; 0 where unknown."""
-        return float(self._clock[memory.LATER])
 
     @property
     def borne(self) -> Array:
@@ -199,9 +192,11 @@ class StateFilter:
         if not 0 <= stamp < _LAST:
             raise StateError(f"joint state: its stamp is {stamp} ns; it must not be negative or beyond 2^62",
                              StateProblem.NO_STAMP)  # fmt: skip
-        self.settle()
+        if self._noted is not None:
+            self.settle()
         number = sequence if sequence is not None and sequence < _LAST else -1
         code = check_state(self._whole, self._clock, self._table, q, qd, stamp, arrival, number, velocity_missing)
+        self.stamp, self.late = int(self._whole[memory.STAMP]), float(self._clock[memory.LATER])
         if code == memory.WRONG_SHAPE:
             raise ControlError(f"q has shape {q.shape}, qd {qd.shape}; there are {len(self.limits.joints)} joints")
         if code > memory.NEW_BASE:

@@ -1,4 +1,4 @@
-"""Bound on how far a held arm can be pushed from its held position."""
+"""The feedback of a held arm: how far it can be pushed from its place, and how it grows after a start."""
 
 from __future__ import annotations
 
@@ -6,10 +6,13 @@ import numpy as np
 
 from rne_dynamics.compiling.jit import kernel
 from rne_dynamics.control.supervision.settings import Settings
+from rne_dynamics.control.thresholds import LONGEST_GAP, NANOSECONDS
 from rne_dynamics.model.inertia import Array
 
 #: Distance between the reference and an arm that is pushed away while held, as a fraction of `holding_error`.
 LEASH = 0.9
+#: Deviation from the reference's velocity, in velocity limits, at which all feedback acts: the arm has other masses.
+SLIP = 0.2
 
 
 class HoldingBound:
@@ -48,3 +51,18 @@ def _within(held: Array, q: Array, bound: Array) -> bool:
     for j in range(q.shape[0]):
         beyond += abs(held[j] - q[j]) > bound[j]
     return beyond == 0
+
+
+class FeedbackRamp:
+    """The fraction of the feedback: it grows from nothing after every start."""
+
+    def __init__(self) -> None:
+        #: The fraction, and the stamp up to which it has grown, ns.
+        self.part, self.at = 0.0, 0
+
+    def grow(self, stamp: int, settings: Settings, qd: Array, speed: Array) -> None:
+        """Let it grow until `stamp`, faster where the velocity `qd`, (n,), is off the desired `speed`, (n,)."""
+        ramp, step = settings.feedback_ramp, min(max(stamp - self.at, 0) / NANOSECONDS, LONGEST_GAP)
+        slip = float((np.abs(qd - speed) / settings.limits.velocity).max()) / SLIP
+        self.part = min(max(self.part + step / ramp, slip), 1.0) if ramp > 0.0 else 1.0
+        self.at = stamp

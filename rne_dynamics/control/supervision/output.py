@@ -100,10 +100,10 @@ class Output:
         """
         measured = q, qd
         at = expected or measured
-        torques.note_error(reference, at[0])
-        answer = quick.answer(
-            *at, reference, feedback, torques.integral, self.limiter, self._step(now), measured
-        )
+        if torques.integrates:
+            torques.tracked = reference, at[0]
+        step = min(now - self.at, LONGEST_STEP)
+        answer = quick.answer(*at, reference, feedback, torques.integral, self.limiter, step, measured)
         self._note(answer.limited, answer.rows, now, q, counters)
         return answer
 

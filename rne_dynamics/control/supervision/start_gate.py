@@ -23,12 +23,9 @@ class StartGate:
         )
         #: Whether the arm may move, whether the check was not passed, and what is said about it.
         self.open, self.failed = not check.duration > 0.0, False
+        #: Whether states are wanted.
+        self.checking = not self.open
         self.text = "" if self.open else "the start-up check is not over"
-
-    @property
-    def checking(self) -> bool:
-        """Whether states are wanted."""
-        return not (self.open or self.failed)
 
     def add(self, stamp: int, q: Array, qd: Array, reported: Array) -> bool:
         """One state while the arm is held, as for `LoadCheck.add`; whether it ended the check."""
@@ -37,5 +34,5 @@ class StartGate:
             verdict = self.check.verdict()
             self.text = verdict.text
             self.open = verdict.agrees and (verdict.checked or not self._required)
-            self.failed = not self.open
+            self.failed, self.checking = not self.open, False
         return self.check.finished

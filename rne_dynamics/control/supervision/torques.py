@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -47,13 +48,15 @@ class Torques:
         n = settings.robot.n
         self.loops: Follower | None = None
         self.integral = np.zeros(n)
-        #: Reference and position of the last `tracking`, for `integrate`.
-        self._tracked: tuple[Reference, Array] | None = None
+        #: Reference and position of the last effort along a reference, for `integrate`.
+        self.tracked: tuple[Reference, Array] | None = None
         self._zero = np.zeros(n)
         self._zero.flags.writeable = False
         self.held, self.moving, self.inverse = np.ones(n), np.eye(n), np.eye(n)
         self._base: BaseMotion | None = None
         self.predictor: Predictor | None = None
+        #: When `update_inertia` is due, monotonic s, and the stamp up to which the error is integrated, ns.
+        self.inertia_at, self.integrated = -math.inf, 0
         self.period = PeriodWatch(1.0 / settings.assumed_rate)
         self.adopt(settings)
 
@@ -62,12 +65,14 @@ class Torques:
         robot, posture = settings.robot, self.posture
         self._settings = settings
         law: Any = settings.tracking
-        self._integrates = getattr(law, "integrates", hasattr(law, "next_integral"))
+        #: Whether the law needs the integral of the error.
+        self.integrates: bool = getattr(law, "integrates", hasattr(law, "next_integral"))
         self.loops = follower(robot, posture)
         self._damped = self._braked = GravityCompensation(robot, np.zeros(robot.n))
         self._floating, self._inertia_period = settings.floating, self.period.longest
         self.quick, self.missed = quick_answer(settings), MissedEffort(settings.limits.effort)
         self.move_base(self._base)
+        self.inertia_at = -math.inf
         before, self.predictor = self.predictor, None
         if law is not None and settings.command_delay > 0.0:  # which only some laws take, see `check_delay`
             from rne_dynamics.control.prediction import Predictor  # with forward dynamics, which few arms need
@@ -167,16 +172,12 @@ class Torques:
         law = self._settings.tracking
         if law is None:
             return self.damped(q, qd)
-        self.note_error(reference, q)
+        if self.integrates:
+            self.tracked = reference, q
         terms = terms_of(law, q, qd, reference, self.integral, self.posture, self._base)
         if feedback < 1.0:
             terms = terms._replace(feedback=feedback * terms.feedback)
         return self._own(terms)
-
-    def note_error(self, reference: Reference, q: Array) -> None:
-        """Note the error for `integrate`, where the effort is computed by `QuickAnswer`."""
-        if self._integrates:
-            self._tracked = reference, q
 
     def floating(self, q: Array, qd: Array, damped: float) -> TorqueTerms:
         """Hand guiding with a part of its damping, which the motors resist as a joint comes near its velocity limit."""
@@ -238,8 +239,8 @@ class Torques:
         """
         self.period.add(dt + late if dt > 0.0 else dt)
         law = self._settings.tracking
-        if law is not None and self._integrates and self._tracked is not None:
-            reference, q = self._tracked
+        if law is not None and self.integrates and self.tracked is not None:
+            reference, q = self.tracked
             step = min(max(dt, 0.0), LONGEST_GAP)
             self.integral = next_integral(law, self.integral, q, reference, step, limited.saturated)
 

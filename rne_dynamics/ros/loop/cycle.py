@@ -12,7 +12,7 @@ from sensor_msgs.msg import Imu, JointState
 from std_msgs.msg import Bool
 
 from rne_dynamics.control.supervision.output import Effort
-from rne_dynamics.control.supervision.stop_plan import DRIVING, INACTIVE, STOPPING
+from rne_dynamics.control.supervision.states import DRIVING, INACTIVE, STOPPING
 from rne_dynamics.control.supervision.supervisor import Supervisor
 from rne_dynamics.control.thresholds import NANOSECONDS, ROUNDING
 from rne_dynamics.errors import StateError

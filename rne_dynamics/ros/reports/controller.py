@@ -11,7 +11,7 @@ from trajectory_msgs.msg import JointTrajectoryPoint
 from rne_dynamics.closed_chain.coordinates import NEAR_SINGULAR
 from rne_dynamics.control.reference import Reference
 from rne_dynamics.control.streaming.limits import SetpointProblem
-from rne_dynamics.control.supervision.stop_plan import Mode
+from rne_dynamics.control.supervision.states import Mode
 from rne_dynamics.control.supervision.supervisor import Supervisor
 from rne_dynamics.errors import StateProblem
 from rne_dynamics.model.inertia import Array

@@ -14,7 +14,7 @@ import rne_dynamics as rne
 from rne_dynamics.closed_chain.assembly import assembled
 from rne_dynamics.control.gains import lowest_rate
 from rne_dynamics.control.supervision.motion_queue import Ending
-from rne_dynamics.control.supervision.stop_plan import Mode
+from rne_dynamics.control.supervision.states import Mode
 from rne_dynamics.errors import ControlError
 
 PAGE = Path(__file__).resolve().parents[3] / "docs" / "own_law.md"

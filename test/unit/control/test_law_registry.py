@@ -30,7 +30,8 @@ def test_every_law_of_the_package_is_found_by_the_name_of_its_module():
     assert law_names() == ("computed_torque", "pd_gravity")
     assert find_law("computed_torque").make is rne.ComputedTorque
     assert find_law("pd_gravity").make is rne.PdGravity
-    assert list(find_law("computed_torque").node_names()) == [f"gains.{{joint}}.{k}" for k in ("p", "i", "d", "i_clamp")]
+    names = [f"gains.{{joint}}.{key}" for key in ("p", "i", "d", "i_clamp")]
+    assert list(find_law("computed_torque").node_names()) == names
 
 
 @pytest.mark.parametrize("name", law_names())
@@ -51,7 +52,7 @@ def test_pd_gains_that_are_given_are_kept_and_the_others_chosen_below_what_is_un
     assert law.gains.d[3] == 2.0
     assert law.gains.p[3] == 20.0
     assert (law.gains.d > 0.0).all()
-    with pytest.raises(ControlError, match="gains of PdGravity are stable from .* joint states per second on"):
+    with pytest.raises(ControlError, match=r"gains of PdGravity are stable from .* joint states per second on"):
         rate_warnings(rne.PdGravity(ROBOT, rne.Gains(1e4, 0.0, np.full(6, 1e3))), 250.0)
 
 

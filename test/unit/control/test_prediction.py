@@ -16,7 +16,7 @@ from rne_dynamics.control.gains import Gains
 from rne_dynamics.control.laws.computed_torque import VISCOUS, ComputedTorque
 from rne_dynamics.control.prediction import Predictor
 from rne_dynamics.control.supervision.motion_queue import Ending
-from rne_dynamics.control.supervision.stop_plan import Mode
+from rne_dynamics.control.supervision.states import Mode
 from rne_dynamics.control.thresholds import LONGEST_DELAY
 from rne_dynamics.errors import ControlError
 from rne_dynamics.simulation.plant.plant import ArmPlant

@@ -18,7 +18,7 @@ from rne_dynamics.control.gravity_compensation import GravityCompensation
 from rne_dynamics.control.laws.computed_torque import ComputedTorque
 from rne_dynamics.control.laws.pd_gravity import PdGravity
 from rne_dynamics.control.reference import Reference
-from rne_dynamics.control.supervision.stop_plan import Mode
+from rne_dynamics.control.supervision.states import Mode
 from rne_dynamics.control.supervision.torques import Torques
 from rne_dynamics.control.trajectory import Quintic
 from rne_dynamics.model.assembly import assemble

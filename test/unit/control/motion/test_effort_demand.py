@@ -23,7 +23,7 @@ from rne_dynamics.control.reference import Reference
 from rne_dynamics.control.sampled import SampledTrajectory
 from rne_dynamics.control.supervision.answer import OVERSPEED
 from rne_dynamics.control.supervision.settings import Settings
-from rne_dynamics.control.supervision.stop_plan import Mode
+from rne_dynamics.control.supervision.states import Mode
 from rne_dynamics.errors import TrajectoryError
 from rne_dynamics.model.robot import RobotModel
 

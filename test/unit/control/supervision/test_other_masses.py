@@ -21,7 +21,7 @@ from rne_dynamics.control.motion.effort_demand import EffortDemand
 from rne_dynamics.control.motion.limits import MotionLimits, Tolerances
 from rne_dynamics.control.motion.loop_path import leading_path
 from rne_dynamics.control.motion.points import Points
-from rne_dynamics.control.supervision.stop_plan import DRIVING
+from rne_dynamics.control.supervision.states import DRIVING
 from rne_dynamics.dispatch import mechanism_of
 from rne_dynamics.errors import TrajectoryError
 from rne_dynamics.model.layout import MASS, ROTOR

@@ -19,7 +19,7 @@ from rne_dynamics.control.motion.loop_path import leading_joints, leading_path
 from rne_dynamics.control.motion.motion import Motion
 from rne_dynamics.control.sampled import SampledTrajectory
 from rne_dynamics.control.supervision.settings import StartCheck
-from rne_dynamics.control.supervision.stop_plan import Mode
+from rne_dynamics.control.supervision.states import Mode
 from rne_dynamics.control.thresholds import CALM
 from rne_dynamics.errors import TrajectoryError
 
@@ -128,7 +128,7 @@ def test_walls_and_dampers_are_stable_for_all_motors_together():
         np.testing.assert_allclose(np.diag(inertia.inverse)[:2], np.diag(alone.inverse), rtol=1e-9)
     arm = rig()
     arm.run(0.01)
-    walls = arm.supervisor._torques.update_inertia(np.array(ARM.neutral))
+    walls = arm.supervisor.machine.torques.update_inertia(np.array(ARM.neutral))
     frequency = 2.0 * arm.settings.limits.stop_frequency
     inverse = joint_inertia(ARM, ARM.neutral, ARM.posture).inverse
     assert fastest_decay(inverse, frequency * walls) <= 1.0 / (CALM * PERIOD) * (1.0 + 1e-9)
