@@ -13,13 +13,12 @@ from rne_dynamics.cli import demo_flexible
 from rne_dynamics.cli.demo_moves import plan_moves
 from rne_dynamics.cli.robot_argument import positions
 from rne_dynamics.control.control_law import ControlLaw
-from rne_dynamics.control.friction_compensation import FrictionCompensation
 from rne_dynamics.control.law_registry import LawKind, find_law
 from rne_dynamics.control.motion.limits import continuous, turns_off
 from rne_dynamics.control.motion.loop_path import leading_path
 from rne_dynamics.control.reference import Reference
-from rne_dynamics.control.sampled import SampledTrajectory
-from rne_dynamics.control.trajectory import Quintic, Trajectory
+from rne_dynamics.control.tracking_law import FrictionCompensation
+from rne_dynamics.control.trajectory import Quintic, SampledTrajectory, Trajectory
 from rne_dynamics.dispatch import mechanism_of
 from rne_dynamics.errors import ArgumentError, unknown
 from rne_dynamics.model.flexible.arm import AnyRobot, FlexibleArm

@@ -22,8 +22,8 @@ import numpy as np
 
 from rne_dynamics.control import laws
 from rne_dynamics.control.control_law import ControlLaw
-from rne_dynamics.control.friction_compensation import FrictionCompensation
 from rne_dynamics.control.gains import Gains
+from rne_dynamics.control.tracking_law import FrictionCompensation
 from rne_dynamics.errors import ControlError, unknown
 from rne_dynamics.model.mechanism import RigidRobot
 

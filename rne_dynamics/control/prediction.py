@@ -9,8 +9,8 @@ from numpy.typing import NDArray
 
 from rne_dynamics.compiling.jit import kernel
 from rne_dynamics.control.control_law import PredictableLaw, check_delay
-from rne_dynamics.control.friction_compensation import joint_compensation
 from rne_dynamics.control.thresholds import LONGEST_DELAY, NANOSECONDS
+from rne_dynamics.control.tracking_law import joint_compensation
 from rne_dynamics.dynamics.articulated.nasser import nasser_kernel
 from rne_dynamics.dynamics.composite.walker_orin import walker_orin_kernel
 from rne_dynamics.dynamics.declared.arm import Arm, arm_of

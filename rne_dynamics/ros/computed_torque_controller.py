@@ -17,11 +17,10 @@ from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 
 from rne_dynamics.control.control_law import DemandingLaw
 from rne_dynamics.control.law_registry import DEFAULT_LAW
-from rne_dynamics.control.motion.acceptance import CurrentMotion, Rules
+from rne_dynamics.control.motion.acceptance import CurrentMotion, Rules, nanoseconds
 from rne_dynamics.control.motion.effort_demand import EffortDemand
 from rne_dynamics.control.motion.limits import Tolerances
 from rne_dynamics.control.motion.loop_path import check_loops, leading_path
-from rne_dynamics.control.motion.points import nanoseconds
 from rne_dynamics.control.reference import Reference
 from rne_dynamics.control.supervision.motion_queue import Ending, OnEnd
 from rne_dynamics.control.supervision.settings import Settings

@@ -13,12 +13,17 @@ from rne_dynamics.compiling.addresses import in_python
 from rne_dynamics.compiling.jit import helper, kernel
 from rne_dynamics.control.checks import measured, set_fields
 from rne_dynamics.control.control_law import MotionDemand
-from rne_dynamics.control.friction_compensation import FrictionCompensation, joint_compensation
 from rne_dynamics.control.gains import Gains, check_gains
 from rne_dynamics.control.law_registry import gain_parameters, joint_number
 from rne_dynamics.control.model_terms import OwnTerms, closed_terms, own_terms, rigid_terms
 from rne_dynamics.control.reference import Reference, TorqueTerms
-from rne_dynamics.control.tracking_law import TrackingLaw, feedback, feedback_kernel
+from rne_dynamics.control.tracking_law import (
+    FrictionCompensation,
+    TrackingLaw,
+    feedback,
+    feedback_kernel,
+    joint_compensation,
+)
 from rne_dynamics.dispatch import mechanism_of
 from rne_dynamics.dynamics.declared.arm import Arm, arm_of
 from rne_dynamics.dynamics.declared.base_motion import BaseMotion

@@ -10,8 +10,7 @@ from enum import Enum
 import numpy as np
 
 from rne_dynamics.control.motion.limits import MotionLimits
-from rne_dynamics.control.motion.motion import Motion
-from rne_dynamics.control.motion.rest import rest
+from rne_dynamics.control.motion.motion import Motion, rest
 from rne_dynamics.control.reference import Reference
 from rne_dynamics.control.streaming.stream import Stream
 from rne_dynamics.control.thresholds import LONGEST_GAP, NANOSECONDS

@@ -16,13 +16,12 @@ from rne_dynamics.control.guards.base_filter import BaseFilter
 from rne_dynamics.control.guards.effort_limiter import Limited
 from rne_dynamics.control.motion.limits import MotionLimits
 from rne_dynamics.control.reference import Reference
-from rne_dynamics.control.supervision.holding import FeedbackRamp, HoldingBound
+from rne_dynamics.control.supervision.holding import FeedbackRamp, HoldingBound, StartGate
 from rne_dynamics.control.supervision.loop_watch import LoopWatch
 from rne_dynamics.control.supervision.motion_queue import Ending, MotionQueue
 from rne_dynamics.control.supervision.output import Counters, Output
 from rne_dynamics.control.supervision.runaway import Runaway
 from rne_dynamics.control.supervision.settings import Settings
-from rne_dynamics.control.supervision.start_gate import StartGate
 from rne_dynamics.control.supervision.state_stream import StateStream
 from rne_dynamics.control.supervision.states import (
     ALLOWED,

@@ -19,12 +19,12 @@ from rne_dynamics.control.motion.motion import warm_up as warm_up_motion
 from rne_dynamics.control.streaming.setpoints import Setpoints
 from rne_dynamics.control.streaming.setpoints import warm_up as warm_up_setpoints
 from rne_dynamics.control.supervision.efforts import Efforts
+from rne_dynamics.control.supervision.holding import StartGate
 from rne_dynamics.control.supervision.loop_watch import LoopWatch
 from rne_dynamics.control.supervision.motion_queue import OnEnd
 from rne_dynamics.control.supervision.output import Counters, Effort
 from rne_dynamics.control.supervision.setpoint_input import SetpointInput
 from rne_dynamics.control.supervision.settings import Settings
-from rne_dynamics.control.supervision.start_gate import StartGate
 from rne_dynamics.control.supervision.state_machine import OnChange, StateMachine
 from rne_dynamics.control.supervision.states import (
     DRIVING,

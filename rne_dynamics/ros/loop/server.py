@@ -10,7 +10,7 @@ from collections.abc import Sequence
 import rclpy
 from rclpy.signals import SignalHandlerOptions
 
-from rne_dynamics.control.supervision.warm_up import warm_up_general
+from rne_dynamics.control.supervision.state_stream import warm_up_general
 from rne_dynamics.ros.loop.control_loop import ControlLoop
 from rne_dynamics.ros.loop.link import Link, LinkClosedError
 from rne_dynamics.ros.loop.messages import Command

@@ -7,8 +7,7 @@ from collections.abc import Iterable
 from builtin_interfaces.msg import Duration, Time
 from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 
-from rne_dynamics.control.motion.acceptance import Accepted, CurrentMotion, Rules, accept_points
-from rne_dynamics.control.motion.points import MOST_POINTS
+from rne_dynamics.control.motion.acceptance import MOST_POINTS, Accepted, CurrentMotion, Rules, accept_points
 from rne_dynamics.control.thresholds import NANOSECONDS
 from rne_dynamics.control.trajectory import Trajectory
 from rne_dynamics.errors import TrajectoryError

@@ -5,8 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from rne_dynamics.control.control_law import ControlLaw, rate_warnings
-from rne_dynamics.control.damping_limits import checked_damping
-from rne_dynamics.control.friction_compensation import FrictionCompensation
+from rne_dynamics.control.felt_inertia import checked_damping
 from rne_dynamics.control.gravity_compensation import GravityCompensation
 from rne_dynamics.control.guards.base_filter import ACCELERATIONS, BaseSensor
 from rne_dynamics.control.guards.effort_limits import EffortLimits
@@ -16,6 +15,7 @@ from rne_dynamics.control.startup.payload_estimate import PayloadTest
 from rne_dynamics.control.supervision.settings import COMPENSATED, Settings, StartCheck
 from rne_dynamics.control.supervision.stop_plan import POLICIES, StopPlan
 from rne_dynamics.control.thresholds import ASSUMED_RATE
+from rne_dynamics.control.tracking_law import FrictionCompensation
 from rne_dynamics.description.urdf_tree import rotation_rpy
 from rne_dynamics.errors import ParameterError
 from rne_dynamics.model.friction import joint_friction

@@ -17,9 +17,9 @@ from support.supervised import Rig, settings
 import rne_dynamics as rne
 from rne_dynamics.control.motion.limits import Tolerances
 from rne_dynamics.control.motion.motion import Motion
-from rne_dynamics.control.sampled import SampledTrajectory
 from rne_dynamics.control.supervision.settings import StartCheck
 from rne_dynamics.control.supervision.states import ALLOWED, SILENT, Mode
+from rne_dynamics.control.trajectory import SampledTrajectory
 from rne_dynamics.errors import RneDynamicsError
 
 ROBOT = rne.load_urdf("planar2")
