@@ -5,8 +5,8 @@ from rne_dynamics.control.laws.computed_torque import ComputedTorque as Computed
 from rne_dynamics.control.control_law import ControlLaw as ControlLaw
 from rne_dynamics.control.control_law import LawTolerances as LawTolerances
 from rne_dynamics.control.tracking_law import FrictionCompensation as FrictionCompensation
-from rne_dynamics.control.law_registry import joint_parameter as joint_parameter
-from rne_dynamics.control.law_registry import law_parameter as law_parameter
+from rne_dynamics.control.laws import joint_parameter as joint_parameter
+from rne_dynamics.control.laws import law_parameter as law_parameter
 from rne_dynamics.control.gains import Gains as Gains
 from rne_dynamics.control.gravity_compensation import GravityCompensation as GravityCompensation
 from rne_dynamics.control.guards.effort_limiter import EffortLimiter as EffortLimiter

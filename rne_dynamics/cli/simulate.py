@@ -32,7 +32,7 @@ from rne_dynamics.cli.simulate_report import (
 from rne_dynamics.cli.terminal import Answer, progress
 from rne_dynamics.cli.verdict import Verdict, tracking_verdict, without_effort_limit
 from rne_dynamics.control.input_shaper import SHAPERS
-from rne_dynamics.control.law_registry import DEFAULT_LAW, law_names
+from rne_dynamics.control.laws import DEFAULT_LAW, law_names
 from rne_dynamics.control.tracking_law import TrackingLaw
 from rne_dynamics.control.tracking_verdict import SMALL_TRAVEL, Run, judge
 from rne_dynamics.errors import ArgumentError

@@ -13,7 +13,7 @@ from rne_dynamics.cli import demo_flexible
 from rne_dynamics.cli.demo_moves import plan_moves
 from rne_dynamics.cli.robot_argument import positions
 from rne_dynamics.control.control_law import ControlLaw
-from rne_dynamics.control.law_registry import LawKind, find_law
+from rne_dynamics.control.laws import LawKind, find_law
 from rne_dynamics.control.motion.limits import continuous, turns_off
 from rne_dynamics.control.motion.loop_path import leading_path
 from rne_dynamics.control.reference import Reference

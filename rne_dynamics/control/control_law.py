@@ -60,7 +60,7 @@ class ControlLaw(Protocol):
     - ``without_friction()``: the law for an arm whose own electronics compensates friction.
     - ``compiled``: model and table for `computed_torque_kernel`, which then computes it together with the limits.
 
-    Its parameters are declared as `law_registry` says.
+    Its parameters are declared as the package `laws` says.
     """
 
     @property

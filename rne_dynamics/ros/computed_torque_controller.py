@@ -16,7 +16,7 @@ from std_srvs.srv import SetBool, Trigger
 from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 
 from rne_dynamics.control.control_law import DemandingLaw
-from rne_dynamics.control.law_registry import DEFAULT_LAW
+from rne_dynamics.control.laws import DEFAULT_LAW
 from rne_dynamics.control.motion.acceptance import CurrentMotion, Rules, nanoseconds
 from rne_dynamics.control.motion.effort_demand import EffortDemand
 from rne_dynamics.control.motion.limits import Tolerances

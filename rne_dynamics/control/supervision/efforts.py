@@ -47,25 +47,14 @@ class Efforts:
     def answer(self, stamp: int, now: float) -> Effort:
         """The answer to the measured state, for the time `stamp`."""
         machine, stream, torques, queue = self._machine, self._stream, self._torques, self._queue
-        q, qd, mode = stream.q, stream.qd, machine.mode
+        q, qd, late, ramp = stream.q, stream.qd, stream.filter.late, machine.ramp
         self._acting = stamp
         if self._output.velocity.slowing:
-            self._output.slow(now, np.zeros(len(q)) if mode is FLOATING else queue.reference.qd)
-        if machine.runaway is not None and (mode is STOPPING or self._let_go(machine.runaway, now)):
-            return self._take_energy(machine.runaway, now)
-        if not machine.drives and machine.mode is not STOPPING:
-            return self._limited(torques.damped(q, qd)._replace(feedback=np.zeros(len(q))), now)
-        if machine.mode is FLOATING:
-            self.followed = True
-            return self._limited(torques.floating(q, qd, machine.loop.damping), now)
-        if machine.mode is STOPPING and machine.at_rest(now):
-            return self._limited(self._damped(now), now, machine.stop.support(now))
-        return self._follow(stamp, now)
-
-    def _follow(self, stamp: int, now: float) -> Effort:
-        """The effort along the reference of `stamp`; the mode follows the motion under way."""
-        machine, stream, torques, queue = self._machine, self._stream, self._torques, self._queue
-        q, qd, late, ramp = stream.q, stream.qd, stream.filter.late, machine.ramp
+            self._output.slow(now, np.zeros(len(q)) if machine.mode is FLOATING else queue.reference.qd)
+        if machine.mode in (FLOATING, STOPPING) or machine.runaway is not None or not machine.drives:
+            effort = self._without_reference(now)
+            if effort is not None:
+                return effort
         reference, ended = queue.advance(stamp, machine.speed), None
         if queue.moving:
             ended = queue.judge(stamp, q, qd)
@@ -80,19 +69,35 @@ class Efforts:
             ramp.grow(stamp, machine.settings, qd, reference.qd)
         feedback = ramp.part * machine.loop.part(late)
         self.followed = True
-        if torques.quick is None:
-            terms = torques.tracking(q, qd, reference, feedback)
-            stream.filter.expect(now, reference, terms.friction, terms.feedback, torques.held)
-            return self._limited(terms, now)
-        expected = None
+        expected: tuple[Array, Array] | None = None
         if torques.predictor is not None:
             expected = torques.predictor.predict(q, qd, stream.stamp, stamp, reference.qd)
             reference = queue.ahead(stamp + torques.predictor.ahead)
+        if torques.quick is None:
+            at = expected or (q, qd)
+            terms = torques.tracking(at[0], at[1], reference, feedback)
+            stream.filter.expect(now, reference, terms.friction, terms.feedback, torques.held)
+            return self._limited(terms, now)
         rows, limited, runaway = self._output.track(
             torques, torques.quick, q, qd, reference, feedback, now, machine.counters, expected
         )
         stream.filter.expect(now, reference, rows[FRICTION], rows[FEEDBACK], torques.held)
         return self._answered(rows, rows[GRAVITY], limited, runaway, now)
+
+    def _without_reference(self, now: float) -> Effort | None:
+        """The effort where no reference is followed; None where one is: in a stop that still decelerates along it."""
+        machine, stream, torques = self._machine, self._stream, self._torques
+        if machine.runaway is not None and (machine.mode is STOPPING or self._let_go(machine.runaway, now)):
+            return self._take_energy(machine.runaway, now)
+        if not machine.drives and machine.mode is not STOPPING:
+            held = torques.damped(stream.q, stream.qd)
+            return self._limited(held._replace(feedback=np.zeros(len(stream.q))), now)
+        if machine.mode is FLOATING:
+            self.followed = True
+            return self._limited(torques.floating(stream.q, stream.qd, machine.loop.damping), now)
+        if machine.mode is STOPPING and machine.at_rest(now):
+            return self._limited(self._damped(now), now, machine.stop.support(now))
+        return None
 
     def _limited(self, terms: TorqueTerms, now: float, fade: float = 1.0) -> Effort:
         stream = self._stream

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from rne_dynamics.control.law_registry import DEFAULT_LAW, law_names
+from rne_dynamics.control.laws import DEFAULT_LAW, law_names
 from rne_dynamics.description.share import shipped_models, shipped_robots
 from rne_dynamics.errors import ArgumentError, unknown
 

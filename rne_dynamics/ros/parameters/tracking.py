@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 
 from rne_dynamics.control.control_law import LawTolerances
-from rne_dynamics.control.law_registry import DEFAULT_LAW, LawKind, find_law, law_names
+from rne_dynamics.control.laws import DEFAULT_LAW, LawKind, find_law, law_names
 from rne_dynamics.control.motion.limits import MotionLimits, Tolerances, continuous
 from rne_dynamics.control.streaming.limits import (
     ACCELERATION_TIME,

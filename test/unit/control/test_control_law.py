@@ -141,6 +141,24 @@ def test_pd_gains_are_refused_at_a_rate_at_which_they_are_not_stable():
     assert "the gains are stable from" in rig.supervisor.cause
 
 
+def test_a_law_that_says_so_answers_for_the_state_at_which_its_effort_acts():
+    class Ahead(Springs):
+        compensates_delay, friction_rows, steepness, asked = True, np.zeros((3, 6)), 0.0, START
+
+        def law(self, q, qd, reference, integral=None, **known):
+            self.asked = q.copy()
+            return super().law(q, qd, reference)
+
+    law = Ahead(ROBOT)
+    rig = supervised(law, command_delay=0.02)
+    rig.run(0.3)
+    rig.move(START + 0.2, 0.5)
+    rig.run(0.25)
+    speed = rig.supervisor.qd
+    assert speed.min() > 0.1
+    np.testing.assert_allclose(law.asked - rig.supervisor.q, 0.02 * speed, rtol=0.5)
+
+
 class NoRobot:
     law = Springs.law
 

@@ -12,7 +12,7 @@ from support.own_law import write_law
 import rne_dynamics as rne
 from rne_dynamics.cli.main import main
 from rne_dynamics.control.control_law import LawTolerances, MotionDemand, rate_warnings
-from rne_dynamics.control.law_registry import find_law, law_names
+from rne_dynamics.control.laws import find_law, law_names
 from rne_dynamics.errors import ControlError
 
 ROBOT = rne.load_urdf("puma560")
