@@ -252,7 +252,7 @@ class StateMachine:
         return seeing and now - self.stream.arrival >= timeout
 
     def unseen(self, now: float) -> bool:
-        """Whether states have been missing for longer than `GAP` and `PERIODS` while efforts are sent."""
+        """Whether states have been missing for longer than `StateStream.gap` while efforts are sent."""
         if not now - self.stream.arrival > self.stream.gap:
             return False
         known = self.runaway is not None and (self.mode is STOPPING or self.runaway.cut)

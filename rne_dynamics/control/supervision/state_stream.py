@@ -11,9 +11,12 @@ from rne_dynamics.control.guards.state_limits import StateLimits
 from rne_dynamics.control.motion.motion import warm_up as warm_up_motion
 from rne_dynamics.control.streaming.setpoints import warm_up as warm_up_setpoints
 from rne_dynamics.control.supervision.settings import Settings
-from rne_dynamics.control.thresholds import GAP, LONGEST_GAP, NANOSECONDS, PERIODS, STREAM_WINDOW, TRIAL
+from rne_dynamics.control.thresholds import GAP, LONGEST_GAP, NANOSECONDS, STREAM_WINDOW, TRIAL
 from rne_dynamics.errors import StateError
 from rne_dynamics.model.inertia import Array
+
+#: Usual periods without a state after which feedforward replaces the last effort, where that is longer than `GAP`.
+PERIODS = 3.0
 
 
 class RateWatch:
