@@ -48,6 +48,7 @@ class ControlLaw(Protocol):
       integrates; `saturated`, bool (n,), says which efforts were limited. Without it `integral` stays zero.
     - ``restart()``: the arm is taken over anew, or its place has jumped: a state of the law's own, as an observer has,
       begins anew. Called before its first `law`.
+    - ``resume(former)``: such a state goes on from that of the law before a change of parameters, of the same class.
     - ``lowest_rate``: joint states per second below which the law is not stable, Hz. A controller refuses such a law,
       and the `Supervisor` stops the arm below it. Without it no rate is too low.
     - ``check_rate(rate)``: warnings about its damping at `rate` efforts per second; ControlError where it is not
@@ -198,6 +199,15 @@ def restart_law(law: ControlLaw | None) -> None:
     restart: Callable[[], None] | None = getattr(law, "restart", None)
     if restart is not None:
         restart()
+
+
+def resume_law(law: ControlLaw | None, former: ControlLaw | None) -> None:
+    """Let a law go on in place of a former one: with its state where they are of one class, otherwise anew."""
+    resume: Callable[[ControlLaw], None] | None = getattr(law, "resume", None)
+    if resume is not None and former is not None and type(former) is type(law):
+        resume(former)
+    elif former is not None:
+        restart_law(law)
 
 
 def rate_warnings(law: ControlLaw, rate: float) -> tuple[str, ...]:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from rne_dynamics.closed_chain.following import Follower
-from rne_dynamics.control.control_law import next_integral, restart_law, terms_of
+from rne_dynamics.control.control_law import next_integral, restart_law, resume_law, terms_of
 from rne_dynamics.control.felt_inertia import joint_inertia, lowered
 from rne_dynamics.control.gravity_compensation import GravityCompensation
 from rne_dynamics.control.guards.effort_limiter import Limited
@@ -99,6 +99,7 @@ class Torques:
 
     def __init__(self, settings: Settings) -> None:
         n = settings.robot.n
+        self._settings = settings
         self.loops: Follower | None = None
         self.integral = np.zeros(n)
         #: Reference and position of the last effort along a reference, for `integrate`.
@@ -116,8 +117,9 @@ class Torques:
     def adopt(self, settings: Settings) -> None:
         """Other laws or another payload; the loops go on where they are."""
         robot, posture = settings.robot, self.posture
-        self._settings = settings
         law: Any = settings.tracking
+        resume_law(law, self._settings.tracking)
+        self._settings = settings
         #: Whether the law needs the integral of the error.
         self.integrates: bool = getattr(law, "integrates", hasattr(law, "next_integral"))
         self.loops = follower(robot, posture)

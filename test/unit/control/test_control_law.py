@@ -159,6 +159,37 @@ def test_a_law_that_says_so_answers_for_the_state_at_which_its_effort_acts():
     np.testing.assert_allclose(law.asked - rig.supervisor.q, 0.02 * speed, rtol=0.5)
 
 
+def test_a_state_of_the_law_s_own_goes_on_after_a_change_of_parameters():
+    class Counting(Springs):
+        cycles = -1
+
+        def law(self, q, qd, reference, integral=None, **known):
+            self.cycles += 1
+            return super().law(q, qd, reference)
+
+        def restart(self):
+            self.cycles = 0
+
+        def resume(self, former):
+            self.cycles = former.cycles
+
+    first, second = Counting(ROBOT), Counting(ROBOT, 1.1 * STIFFNESS)
+    rig = supervised(first)
+    rig.run(0.1)
+    assert 50 < first.cycles <= 100
+    rig.supervisor.adopt(replace(rig.settings, tracking=second))
+    rig.run(0.1)
+    assert second.cycles == first.cycles + 100
+    other = rne.PdGravity(ROBOT, TORQUES)
+    rig.supervisor.adopt(replace(rig.settings, tracking=other))
+    rig.run(0.1)
+    rig.supervisor.adopt(replace(rig.settings, tracking=second))
+    rig.run(0.1)
+    assert second.cycles == 100, "it begins anew after another law"
+    assert rig.mode is Mode.HOLDING
+    rig.check()
+
+
 class NoRobot:
     law = Springs.law
 
