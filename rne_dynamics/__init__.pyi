@@ -1,16 +1,19 @@
 # The one list of public names: type checkers read it, and __init__.py at run time. One import a line.
 from rne_dynamics.c_functions import CFunction as CFunction
 from rne_dynamics.c_functions import c_function as c_function
-from rne_dynamics.control.computed_torque import ComputedTorque as ComputedTorque
+from rne_dynamics.control.laws.computed_torque import ComputedTorque as ComputedTorque
 from rne_dynamics.control.control_law import ControlLaw as ControlLaw
-from rne_dynamics.control.friction_compensation import FrictionCompensation as FrictionCompensation
+from rne_dynamics.control.control_law import LawTolerances as LawTolerances
+from rne_dynamics.control.tracking_law import FrictionCompensation as FrictionCompensation
+from rne_dynamics.control.laws import joint_parameter as joint_parameter
+from rne_dynamics.control.laws import law_parameter as law_parameter
 from rne_dynamics.control.gains import Gains as Gains
 from rne_dynamics.control.gravity_compensation import GravityCompensation as GravityCompensation
 from rne_dynamics.control.guards.effort_limiter import EffortLimiter as EffortLimiter
 from rne_dynamics.control.guards.effort_limits import EffortLimits as EffortLimits
-from rne_dynamics.control.guards.felt_inertia import felt_inertia as felt_inertia
+from rne_dynamics.control.felt_inertia import felt_inertia as felt_inertia
 from rne_dynamics.control.input_shaper import InputShaper as InputShaper
-from rne_dynamics.control.pd_gravity import PdGravity as PdGravity
+from rne_dynamics.control.laws.pd_gravity import PdGravity as PdGravity
 from rne_dynamics.control.reference import Reference as Reference
 from rne_dynamics.control.input_shaper import Shaped as Shaped
 from rne_dynamics.control.reference import TorqueTerms as TorqueTerms

@@ -35,7 +35,7 @@ from support.parameter_page import NODES as PARAMETERS
 
 import rne_dynamics as rne
 from rne_dynamics.cli.main import main
-from rne_dynamics.control.motion.goal_words import parse_goal
+from rne_dynamics.control.motion.limits import parse_goal
 from rne_dynamics.ros.launching.arguments import KINDS, check_names, checked
 from rne_dynamics.ros.parameters.files import settings_for
 from rne_dynamics.simulation.runs.push import parse_push

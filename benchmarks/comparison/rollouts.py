@@ -12,8 +12,8 @@ from comparison.peers.mujoco import MujocoModel, library
 from comparison.plan import LeftOut, Plan
 from comparison.robots import BenchRobot
 
-from rne_dynamics.control.computed_torque import ComputedTorque
 from rne_dynamics.control.gains import Gains
+from rne_dynamics.control.laws.computed_torque import ComputedTorque
 from rne_dynamics.control.trajectory import Quintic
 from rne_dynamics.dispatch import forward_dynamics
 from rne_dynamics.model.inertia import Array

@@ -137,7 +137,7 @@ def _guidance(args: argparse.Namespace) -> Guidance:
         raise ModelError(f"robot {robot.name!r} has no joint or a floating one; guiding needs driven joints")
     values = config.values(robot, SCHEMA)
     robot = robot.with_payload(payload_of(values))
-    settings = controller_settings(robot, values, gains=None, damping="gains.{joint}.d")
+    settings = controller_settings(robot, values, law=None, damping="gains.{joint}.d")
     rate = float(args.rate or config.simulator.get("rate", 1000.0))
     if not 50.0 <= rate <= 5000.0:
         raise ArgumentError(f"--rate is {rate:g}; it must be between 50 and 5000 Hz")

@@ -11,9 +11,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from rne_dynamics.cli.demo_moves import start_posture
-from rne_dynamics.control.damping_limits import checked_damping
+from rne_dynamics.control.felt_inertia import checked_damping, joint_inertia
 from rne_dynamics.control.gains import advised_bandwidth
-from rne_dynamics.control.guards.felt_inertia import joint_inertia
 from rne_dynamics.control.thresholds import ASSUMED_RATE
 from rne_dynamics.dispatch import closed, gravity_torque
 from rne_dynamics.errors import ModelError

@@ -8,7 +8,7 @@ import sys
 from collections.abc import Iterable
 from typing import Any
 
-from rne_dynamics.control.motion.goal_words import joint_position, sliding_joints
+from rne_dynamics.control.motion.limits import joint_position, sliding_joints
 from rne_dynamics.description.model_file import load_model
 from rne_dynamics.description.sources import Source, is_model_file, names_model_file, read_source, read_stdin
 from rne_dynamics.description.urdf import load_urdf

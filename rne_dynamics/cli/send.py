@@ -10,7 +10,7 @@ from rne_dynamics.cli.interrupt import noted
 from rne_dynamics.cli.numbers import real
 from rne_dynamics.cli.overview import require_ros
 from rne_dynamics.cli.running import add_node, wanted_node
-from rne_dynamics.control.motion.goal_words import parse_goal
+from rne_dynamics.control.motion.limits import parse_goal
 from rne_dynamics.errors import ArgumentError, ControlError
 
 if TYPE_CHECKING:

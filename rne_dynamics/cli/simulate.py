@@ -32,6 +32,7 @@ from rne_dynamics.cli.simulate_report import (
 from rne_dynamics.cli.terminal import Answer, progress
 from rne_dynamics.cli.verdict import Verdict, tracking_verdict, without_effort_limit
 from rne_dynamics.control.input_shaper import SHAPERS
+from rne_dynamics.control.laws import DEFAULT_LAW, law_names
 from rne_dynamics.control.tracking_law import TrackingLaw
 from rne_dynamics.control.tracking_verdict import SMALL_TRAVEL, Run, judge
 from rne_dynamics.errors import ArgumentError
@@ -112,7 +113,11 @@ def configure(parser: argparse.ArgumentParser) -> None:
     arm.add_argument("--no-stops", action="store_true", help="no position stops")
     arm.add_argument("--no-effort-limits", action="store_true", help="no effort limits")
     law = parser.add_argument_group("controller")
-    law.add_argument("--law", choices=("computed_torque", "pd_gravity"), default="computed_torque")
+    law.add_argument("--law", metavar="NAME", default=DEFAULT_LAW, help=f"{', '.join(law_names())}, or the module of "
+                     f"your own, as my_package.my_law (default {DEFAULT_LAW})")  # fmt: skip
+    law.add_argument("--law-parameter", action="append", default=[], metavar="NAME=VALUE", help="a parameter of the "
+                     "law as in docs/parameters.md, of all joints or as JOINT.NAME of one; may be given several "
+                     "times; replaces --bandwidth and --integral")  # fmt: skip
     law.add_argument("--bandwidth", type=positive(unit="rad/s"),
                      help="of the critically damped error, rad/s (default 40, less for some "
                      "flexible links)")  # fmt: skip
@@ -251,7 +256,7 @@ def _verdict(args: argparse.Namespace, law: TrackingLaw, plant: ArmPlant, log: L
     found = judge(
         law.robot, law.gains, measured, args.tolerance or default, relative=args.tolerance is None,
         compensated=0.0 if compensation is None else compensation.scale,
-        friction=not args.no_friction, feedforward=args.law == "computed_torque",
+        friction=not args.no_friction, feedforward=law.feedforward,
     )  # fmt: skip
     return tracking_verdict(law.robot, found, flexible=flexible)
 

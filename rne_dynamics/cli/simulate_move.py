@@ -5,25 +5,22 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Callable
-from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
 from rne_dynamics.cli import demo_flexible
 from rne_dynamics.cli.demo_moves import plan_moves
 from rne_dynamics.cli.robot_argument import positions
-from rne_dynamics.control.computed_torque import ComputedTorque
-from rne_dynamics.control.friction_compensation import FrictionCompensation
-from rne_dynamics.control.gains import Gains
-from rne_dynamics.control.guards.felt_inertia import joint_inertia
+from rne_dynamics.control.control_law import ControlLaw
+from rne_dynamics.control.laws import LawKind, find_law
 from rne_dynamics.control.motion.limits import continuous, turns_off
 from rne_dynamics.control.motion.loop_path import leading_path
-from rne_dynamics.control.pd_gravity import PdGravity
 from rne_dynamics.control.reference import Reference
-from rne_dynamics.control.sampled import SampledTrajectory
-from rne_dynamics.control.trajectory import Quintic, Trajectory
+from rne_dynamics.control.tracking_law import FrictionCompensation
+from rne_dynamics.control.trajectory import Quintic, SampledTrajectory, Trajectory
 from rne_dynamics.dispatch import mechanism_of
-from rne_dynamics.errors import ArgumentError
+from rne_dynamics.errors import ArgumentError, unknown
 from rne_dynamics.model.flexible.arm import AnyRobot, FlexibleArm
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.mechanism import RigidRobot
@@ -67,16 +64,37 @@ def rollout(args: argparse.Namespace, robot: AnyRobot, plant: ArmPlant) -> tuple
     return made, path.duration
 
 
-def controller(args: argparse.Namespace, robot: RigidRobot) -> ComputedTorque | PdGravity:
-    """The control law of the arguments; PD gains scale with the inertia of each joint at the start."""
-    bandwidth = BANDWIDTH if args.bandwidth is None else args.bandwidth
-    gains = Gains.critically_damped(robot.n, bandwidth)
-    gains = replace(gains, i=np.full(robot.n, args.integral * bandwidth**3))
+def controller(args: argparse.Namespace, robot: RigidRobot) -> ControlLaw:
+    """The control law of the arguments: of a bandwidth where the law has one, otherwise of its own parameters."""
+    kind = find_law(args.law)
     friction = None if args.no_friction or args.no_friction_compensation else FrictionCompensation()
-    if args.law == "computed_torque":
-        return ComputedTorque(robot, gains, friction)
-    inertia = joint_inertia(robot, start_configuration(robot, args.start)).held
-    return PdGravity(robot, Gains(inertia * gains.p, inertia * gains.i, inertia * gains.d), friction)
+    if hasattr(kind.make, "tuned") and not args.law_parameter:
+        bandwidth = BANDWIDTH if args.bandwidth is None else args.bandwidth
+        tuned: ControlLaw = kind.make.tuned(
+            robot, bandwidth, args.integral, friction, start_configuration(robot, args.start)
+        )
+        return tuned
+    for option in {"bandwidth", "integral"} & set(getattr(args, "given", ())):
+        raise ArgumentError(f"--{option} is not for law {args.law!r} with parameters of its own; leave it out")
+    return kind.law(robot, law_values(kind, args.law_parameter, robot), friction)
+
+
+def law_values(kind: LawKind, given: list[str], robot: RigidRobot) -> dict[str, object]:
+    """The parameters of --law-parameter: of all joints, or as JOINT.NAME of one."""
+    values: dict[str, Any] = {}
+    for text in given:
+        name, assigned, value = text.partition("=")
+        joint, _, key = name.rpartition(".")
+        if not assigned or key not in kind.parameters:
+            raise ArgumentError(f"--law-parameter: {unknown('parameter', key, kind.parameters, f'law {kind.name!r}')}")
+        declared = kind.parameters[key]
+        parsed = declared.parse(f"--law-parameter {name}", value)
+        if declared.per_joint:
+            row = values.setdefault(key, np.full(robot.n, float(declared.default)))
+            row[robot.joint_index(joint) if joint else slice(None)] = parsed
+        else:
+            values[key] = parsed
+    return values
 
 
 def trajectory(args: argparse.Namespace, robot: RigidRobot) -> Trajectory:

@@ -25,8 +25,8 @@ MOST_NUMBERS = MOST_ARRAYS // 8 * 99 // 100
 
 def refuse_unused(args: argparse.Namespace) -> None:
     """`ArgumentError` for options that the others leave without effect."""
-    controlled = ("law", "bandwidth", "integral", "control_rate", "no_friction_compensation", "base_unknown",
-                  "no_effort_limits", "tolerance")  # fmt: skip
+    controlled = ("law", "law_parameter", "bandwidth", "integral", "control_rate", "no_friction_compensation",
+                  "base_unknown", "no_effort_limits", "tolerance")  # fmt: skip
     for without, names, why in (
         (args.free, controlled, f"is for a controlled move; leave it out with --{'dae' if args.dae else 'free'}"),
         (args.samples is None, ("seed", "threads"), "needs --samples"),

@@ -1,10 +1,10 @@
-"""The protocol of control laws that follow references, and the check that an object is one."""
+"""The protocol of control laws that follow references, what a law may promise, and the check that an object is one."""
 
 from __future__ import annotations
 
 import inspect
 from collections.abc import Callable
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,19 +20,48 @@ from rne_dynamics.model.mechanism import RigidRobot
 _ARGUMENTS = ("q", "qd", "reference", "integral")
 
 
+class LawTolerances(NamedTuple):
+    """Errors that are usual with a law: defaults of a controller's parameters; rad or m, 0 for no bound."""
+
+    #: `limits.<joint>.holding_error`, `constraints.<joint>.trajectory` and `constraints.<joint>.goal`.
+    holding_error: float = 0.05
+    path: float = 0.0
+    goal: float = 0.01
+
+
+class MotionDemand(NamedTuple):
+    """What a law adds to the inverse dynamics of a motion, for the check of the effort that it asks for."""
+
+    #: Friction that the law compensates: viscous, Coulomb forwards and backwards; shape (3, n).
+    friction: Array
+    #: How fast it answers a step of the velocity, as a critically damped law of that bandwidth, rad/s; shape (n,).
+    bandwidth: Array
+
+
 class ControlLaw(Protocol):
     """A control law that follows references, as `simulate`, `Rollout` and the `Supervisor` take it.
 
-    `ComputedTorque` and `PdGravity` are such laws. A class of your own needs no base class, only `robot` and `law`, and
-    may have two members more:
+    `ComputedTorque` and `PdGravity` are such laws. A class of your own needs no base class, only `robot` and `law`. It
+    may have more members, each a promise on which something depends; without it that is left out:
 
-    - ``next_integral(integral, q, reference, dt, saturated)``: ∫e dt one cycle later, shape (n,); `saturated`, bool
-      (n,), says which efforts were limited. Without it `integral` stays zero.
-    - ``lowest_rate``: joint states per second below which the law is not stable, Hz. The `Supervisor` stops the arm
-      below it. Without it no rate is too low.
+    - ``next_integral(integral, q, reference, dt, saturated)``: ∫e dt one cycle later, shape (n,), or whatever the law
+      integrates; `saturated`, bool (n,), says which efforts were limited. Without it `integral` stays zero.
+    - ``restart()``: the arm is taken over anew, or its place has jumped: a state of the law's own, as an observer has,
+      begins anew. Called before its first `law`.
+    - ``resume(former)``: such a state goes on from that of the law before a change of parameters, of the same class.
+    - ``lowest_rate``: joint states per second below which the law is not stable, Hz. A controller refuses such a law,
+      and the `Supervisor` stops the arm below it. Without it no rate is too low.
+    - ``check_rate(rate)``: warnings about its damping at `rate` efforts per second; ControlError where it is not
+      stable. Without it `lowest_rate` says which law is refused.
+    - ``acceleration_gains``: `Gains` that make accelerations, for the delay that the loop tolerates.
+    - ``motion_demand``: a `MotionDemand`, for the check of the effort of trajectories.
+    - ``tolerances``: `LawTolerances`, of the class: defaults of a controller that runs it.
+    - ``compensates_delay``: whether it can answer for a predicted state; it then has `friction_rows` and `steepness` as
+      `TrackingLaw` has.
+    - ``without_friction()``: the law for an arm whose own electronics compensates friction.
+    - ``compiled``: model and table for `computed_torque_kernel`, which then computes it together with the limits.
 
-    The laws of this package promise more, each in its own file: `integrates`, `without_friction`, `acceleration_gains`,
-    `compensates_delay`, `compiled`. A law without them gets nothing that depends on them.
+    Its parameters are declared as the package `laws` says.
     """
 
     @property
@@ -63,6 +92,26 @@ class ControlLaw(Protocol):
         TorqueTerms
             Five arrays (n,), N·m or N: the motors get their sum. `gravity` alone holds the arm in a stop.
         """
+
+
+class DemandingLaw(ControlLaw, Protocol):
+    """A law that says what its motions demand."""
+
+    @property
+    def motion_demand(self) -> MotionDemand:
+        """What it adds to the inverse dynamics."""
+
+
+class PredictableLaw(ControlLaw, Protocol):
+    """A law that can answer for a predicted state: how the arm goes on there depends on what it compensates."""
+
+    @property
+    def friction_rows(self) -> Array:
+        """As of `TrackingLaw`; shape (3, n)."""
+
+    @property
+    def steepness(self) -> float:
+        """As of `TrackingLaw`."""
 
 
 def check_law(law: Any, robot: Any, what: str, *, base_moves: bool = False) -> None:
@@ -143,6 +192,36 @@ def next_integral(
             f"it must be {integral.shape}"
         )
     return after
+
+
+def restart_law(law: ControlLaw | None) -> None:
+    """Let a state of the law's own begin anew, where it has one."""
+    restart: Callable[[], None] | None = getattr(law, "restart", None)
+    if restart is not None:
+        restart()
+
+
+def resume_law(law: ControlLaw | None, former: ControlLaw | None) -> None:
+    """Let a law go on in place of a former one: with its state where they are of one class, otherwise anew."""
+    resume: Callable[[ControlLaw], None] | None = getattr(law, "resume", None)
+    if resume is not None and former is not None and type(former) is type(law):
+        resume(former)
+    elif former is not None:
+        restart_law(law)
+
+
+def rate_warnings(law: ControlLaw, rate: float) -> tuple[str, ...]:
+    """Warnings about a law at `rate` efforts per second. Raises ControlError: it is not stable at that rate."""
+    own: Callable[[float], tuple[str, ...]] | None = getattr(law, "check_rate", None)
+    if own is not None:
+        return own(rate)
+    lowest = getattr(law, "lowest_rate", 0.0)
+    if lowest > rate:
+        raise ControlError(
+            f"the gains of {type(law).__name__} are stable from {lowest:.0f} joint states per second on, and it is to "
+            f"run at {rate:g}: lower them, or set min_rate to the rate at which joint states always come"
+        )
+    return ()
 
 
 def check_delay(law: ControlLaw | None, delay: float) -> None:

@@ -8,11 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rne_dynamics.compiling.jit import kernel
-from rne_dynamics.control import computed_torque
-from rne_dynamics.control.computed_torque import ComputedTorque
-from rne_dynamics.control.control_law import check_delay
-from rne_dynamics.control.friction_compensation import joint_compensation
+from rne_dynamics.control.control_law import PredictableLaw, check_delay
 from rne_dynamics.control.thresholds import LONGEST_DELAY, NANOSECONDS
+from rne_dynamics.control.tracking_law import joint_compensation
 from rne_dynamics.dynamics.articulated.nasser import nasser_kernel
 from rne_dynamics.dynamics.composite.walker_orin import walker_orin_kernel
 from rne_dynamics.dynamics.declared.arm import Arm, arm_of
@@ -21,7 +19,6 @@ from rne_dynamics.dynamics.declared.forms import Compiled
 from rne_dynamics.errors import ControlError
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.layout import ROTOR, VELOCITY_INDEX
-from rne_dynamics.model.robot import RobotModel
 from rne_dynamics.spatial.columns import columns
 
 #: Efforts that are remembered: those of 50 ms at 2.5 kHz.
@@ -54,7 +51,7 @@ class Predictor:
     """
 
     def __init__(
-        self, law: ComputedTorque, delay: float, compensated: frozenset[str] = frozenset(),
+        self, law: PredictableLaw, delay: float, compensated: frozenset[str] = frozenset(),
         before: Predictor | None = None,
     ) -> None:
         check_delay(law, delay)
@@ -69,7 +66,7 @@ class Predictor:
         self._arm = arm._replace(parameters=arm.parameters.copy())  # the kernel changes rotors
         self._predict = _PREDICTIONS[robot.has_mimic]
         self._coriolis = "coriolis" not in compensated
-        self._joints = _joint_rows(robot, law.table, friction="friction" not in compensated)
+        self._joints = _joint_rows(law, friction="friction" not in compensated)
         self._times, self._efforts = np.zeros(REMEMBERED, np.int64), np.zeros((REMEMBERED, n))
         self._newest, self._count, self._stamp, self._period = 0, 0, 0, 0.0
         if before is not None:
@@ -120,18 +117,15 @@ class Predictor:
         return memory[_Q].copy(), memory[_QD].copy()
 
 
-def _joint_rows(robot: RobotModel, table: Array, *, friction: bool) -> Array:
-    """What the kernel needs of each joint, (6, n); `table` is the law's, `friction` says whether there is any."""
+def _joint_rows(law: PredictableLaw, *, friction: bool) -> Array:
+    """What the kernel needs of each joint, (6, n); `friction` says whether there is any."""
+    robot = law.robot.open_tree
     moved_by = robot.topology[:, VELOCITY_INDEX]
     joints = np.empty((_ROWS, robot.n))
     bodies = np.array([int(np.argmax(moved_by == j)) for j in range(robot.n)])
     joints[_BODY], joints[_ROTOR] = bodies, robot.parameters[bodies, ROTOR]
-    scale = table[computed_torque.SCALE] if friction else 0.0
-    for row, column in (
-        (_VISCOUS, computed_torque.VISCOUS), (_FORWARD, computed_torque.FORWARD), (_BACKWARD, computed_torque.BACKWARD),
-    ):  # fmt: skip
-        joints[row] = scale * table[column]
-    joints[_STEEPNESS] = table[computed_torque.STEEPNESS]
+    joints[[_VISCOUS, _FORWARD, _BACKWARD]] = law.friction_rows if friction else 0.0
+    joints[_STEEPNESS] = law.steepness
     return joints
 
 

@@ -39,9 +39,9 @@ INERTIA_PERIOD = 0.05
 # -- time between efforts and states ----------------------------------------------------------------------------------
 #: Largest time since the last effort that counts for a step of it, s: a pause allows no jump.
 LONGEST_STEP = 0.01
-#: Time without a usable joint state, in s and in usual periods, after which feedforward replaces the last effort: its
-#: feedback, or the deceleration at a corner of the path, was computed for that moment only.
-GAP, PERIODS = 0.01, 3.0
+#: Least time without a usable joint state, s, after which feedforward replaces the last effort: its feedback, or the
+#: deceleration at a corner of the path, was computed for that moment only.
+GAP = 0.01
 #: Time between two joint states, s, beyond which the stream is lost: no rate, no ramp and no integral counts more of
 #: it, no reference leaps over it, and a stop goes on without states.
 LONGEST_GAP = 0.1

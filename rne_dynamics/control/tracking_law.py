@@ -10,14 +10,96 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from rne_dynamics.compiling.jit import helper, kernel
-from rne_dynamics.control.checks import every_joint_driven, measured
-from rne_dynamics.control.friction_compensation import FrictionCompensation
+from rne_dynamics.control.checks import check_number, every_joint_driven, measured
 from rne_dynamics.control.gains import Gains, lowest_rate
 from rne_dynamics.control.reference import Reference
+from rne_dynamics.errors import ControlError
 from rne_dynamics.model.friction import JointFriction, joint_friction
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.mechanism import RigidRobot
 from rne_dynamics.model.rebuilt import Rebuilt
+
+
+@helper
+def joint_compensation(
+    scale: float, steepness: float, viscous: float, forward: float, backward: float, velocity: float
+) -> float:
+    """`FrictionCompensation.torque` of one joint, with `steepness` = 1 / threshold."""
+    x = min(max(velocity * steepness, -1.0), 1.0)
+    return scale * (viscous * velocity + (forward if x > 0.0 else backward) * x * (1.5 - 0.5 * x * x))
+
+
+@kernel
+def compensation_kernel(
+    scale: float,
+    steepness: float,
+    viscous: Array,
+    forward: Array,
+    backward: Array,
+    velocity: Array,
+    passive: Array,
+    torque: Array,
+) -> None:
+    """`FrictionCompensation.torque` into `torque`, with `steepness` = 1 / threshold; arrays of shape (n,)."""
+    for j in range(torque.shape[0]):
+        own = joint_compensation(scale, steepness, viscous[j], forward[j], backward[j], velocity[j])
+        torque[j] = own + scale * passive[j]
+
+
+@dataclass(frozen=True)
+class FrictionCompensation:
+    """Viscous and Coulomb friction with sign(v) replaced by x (3 − x²) / 2, x = v / threshold, below the threshold.
+
+    Parameters
+    ----------
+    scale
+        Fraction of the modelled friction to cancel, 0 to 1. Above 1 the arm would drive itself.
+    velocity_threshold
+        Speed from which on all of the Coulomb torque is given, rad/s or m/s; above 0. The small default suits tracking,
+        which takes the desired velocity; for a measured velocity (hand guiding) take twice its noise.
+
+    Raises
+    ------
+    ControlError
+        Values outside these ranges.
+    """
+
+    scale: float = 1.0
+    velocity_threshold: float = 0.0001
+
+    def __post_init__(self) -> None:
+        if not 0.0 <= self.scale <= 1.0:
+            raise ControlError(
+                f"friction compensation: scale is {self.scale}; it must lie in [0, 1], above 1 the arm drives itself"
+            )
+        check_number(self.velocity_threshold, "friction compensation: velocity_threshold")
+
+    def torque(self, friction: JointFriction, velocity: Array, passive: Array | None = None) -> Array:
+        """Compensating torque, N·m or N; shape (n,).
+
+        Parameters
+        ----------
+        friction
+            The joints' friction.
+        velocity
+            rad/s or m/s; shape (n,). A tracking law takes the desired velocity: it knows the way ahead while the joint
+            still sticks, noise near standstill cannot make it chatter, and no delay turns friction into oscillation
+            (docs/friction.md).
+        passive
+            What a mechanism's passive joints take from its motors by viscous friction at that velocity, N·m or N;
+            shape (n,).
+        """
+        n = len(friction.viscous)
+        torque = np.empty(n)
+        compensation_kernel(
+            float(self.scale), 1.0 / self.velocity_threshold, *friction, measured(velocity, n, "the velocity"),
+            np.zeros(n) if passive is None else passive, torque,
+        )  # fmt: skip
+        return torque
+
+
+# -- what tracking laws share: robot, gains, feedback, friction compensation, integral of the error with anti-windup ---
+
 
 _Law = TypeVar("_Law", bound="TrackingLaw")
 
@@ -126,6 +208,8 @@ class TrackingLaw(Rebuilt):
     _friction: JointFriction = field(init=False, repr=False)
     #: Its name in messages.
     name: ClassVar[str]
+    #: Whether its effort for the desired motion is that of the model, so that errors do not grow with accelerations.
+    feedforward: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         every_joint_driven(self.robot, self.name)
@@ -137,6 +221,17 @@ class TrackingLaw(Rebuilt):
         if self.friction_compensation is None:
             return np.zeros(self.robot.n)
         return self.friction_compensation.torque(self._friction, aim_qd, passive)
+
+    @cached_property
+    def friction_rows(self) -> Array:
+        """Friction that it compensates: viscous, Coulomb forwards and backwards; shape (3, n)."""
+        scale = 0.0 if self.friction_compensation is None else self.friction_compensation.scale
+        return scale * np.array(self._friction)
+
+    @property
+    def steepness(self) -> float:
+        """1 / `velocity_threshold` of its friction compensation, s/rad or s/m; 0 without one."""
+        return 0.0 if self.friction_compensation is None else 1.0 / self.friction_compensation.velocity_threshold
 
     @property
     def integrates(self) -> bool:

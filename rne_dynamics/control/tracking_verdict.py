@@ -21,8 +21,8 @@ from enum import Enum
 import numpy as np
 from numpy.typing import NDArray
 
+from rne_dynamics.control.felt_inertia import joint_inertia
 from rne_dynamics.control.gains import Gains
-from rne_dynamics.control.guards.felt_inertia import joint_inertia
 from rne_dynamics.dispatch import gravity_torque, inverse_dynamics
 from rne_dynamics.dynamics.friction import friction_torque
 from rne_dynamics.errors import ControlError, ModelError, SingularInertiaError

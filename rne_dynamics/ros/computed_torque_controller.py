@@ -7,6 +7,7 @@ import time
 from collections import Counter
 from collections.abc import Sequence
 from contextlib import suppress
+from typing import cast
 
 import numpy as np
 from rclpy.serialization import serialize_message
@@ -14,12 +15,12 @@ from std_msgs.msg import Float64
 from std_srvs.srv import SetBool, Trigger
 from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 
-from rne_dynamics.control.computed_torque import ComputedTorque
-from rne_dynamics.control.motion.acceptance import CurrentMotion, Rules
+from rne_dynamics.control.control_law import DemandingLaw
+from rne_dynamics.control.laws import DEFAULT_LAW
+from rne_dynamics.control.motion.acceptance import CurrentMotion, Rules, nanoseconds
 from rne_dynamics.control.motion.effort_demand import EffortDemand
 from rne_dynamics.control.motion.limits import Tolerances
 from rne_dynamics.control.motion.loop_path import check_loops, leading_path
-from rne_dynamics.control.motion.points import nanoseconds
 from rne_dynamics.control.reference import Reference
 from rne_dynamics.control.supervision.motion_queue import Ending, OnEnd
 from rne_dynamics.control.supervision.settings import Settings
@@ -45,8 +46,16 @@ from rne_dynamics.ros.messages.trajectory_message import (
 from rne_dynamics.ros.node.command_line import read_command_line
 from rne_dynamics.ros.node.process import run
 from rne_dynamics.ros.parameters.aliases import JTC
-from rne_dynamics.ros.parameters.schema import Values
-from rne_dynamics.ros.parameters.tracking import SCHEMA, SpeedUnit, motion_limits, tolerances_of, tracking_settings
+from rne_dynamics.ros.parameters.files import given_to
+from rne_dynamics.ros.parameters.schema import Parameter, Values
+from rne_dynamics.ros.parameters.tracking import (
+    SCHEMA,
+    SpeedUnit,
+    motion_limits,
+    tolerances_of,
+    tracking_settings,
+    with_law,
+)
 
 
 class ComputedTorqueController(EffortNode):
@@ -62,6 +71,10 @@ class ComputedTorqueController(EffortNode):
 
     def __init__(self, control: Loop) -> None:
         super().__init__("computed_torque_controller", SCHEMA, control)
+
+    def adapted(self, schema: Sequence[Parameter]) -> Sequence[Parameter]:
+        """With the parameters and defaults of the law that the node is given."""
+        return with_law(schema, given_to(self).get("law", DEFAULT_LAW))
 
     def build(self, robot: RigidRobot) -> None:
         """As the base, and subscribe to trajectories."""
@@ -164,9 +177,9 @@ class ComputedTorqueController(EffortNode):
 
     def _demand(self, delay: float = 0.0, posture: Array | None = None) -> EffortDemand | None:
         settings = self.in_force
-        law = settings.tracking
-        if not isinstance(law, ComputedTorque):
+        if not hasattr(settings.tracking, "motion_demand"):
             return None
+        law = cast(DemandingLaw, settings.tracking)
         return EffortDemand(law, settings.limits, settings.compensated, delay, posture)
 
     def cancel_motion(self, why: str) -> None:

@@ -19,7 +19,7 @@ from std_srvs.srv import Trigger
 from rne_dynamics.control.locked_joints import LockedJoints
 from rne_dynamics.control.motion.limits import endless
 from rne_dynamics.control.supervision.settings import Settings
-from rne_dynamics.control.supervision.stop_plan import DRIVING, Mode
+from rne_dynamics.control.supervision.states import DRIVING, Mode
 from rne_dynamics.control.thresholds import LOCK_PERIOD
 from rne_dynamics.errors import ModelError, ParameterError, RneDynamicsError
 from rne_dynamics.model.mechanism import RigidRobot

@@ -32,7 +32,7 @@ class GravityCompensationNode(EffortNode):
 
     def settings(self, robot: RigidRobot, values: Values) -> Settings:
         """Law, limits and stops."""
-        return controller_settings(robot, values, gains=None, damping="gains.{joint}.d")
+        return controller_settings(robot, values, law=None, damping="gains.{joint}.d")
 
 
 def main(argv: Sequence[str] | None = None) -> int:

@@ -16,7 +16,7 @@ from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 from rne_dynamics import __version__
 from rne_dynamics.control.motion.limits import continuous, turns_off
 from rne_dynamics.control.motion.loop_path import leading_joints
-from rne_dynamics.control.supervision.stop_plan import Mode
+from rne_dynamics.control.supervision.states import Mode
 from rne_dynamics.control.trajectory import quintic_duration
 from rne_dynamics.dispatch import mechanism_of
 from rne_dynamics.errors import ArgumentError, RneDynamicsError, StateError

@@ -16,8 +16,8 @@ from support.flexible_arms import LENGTH, cantilever, two_link_arm
 from support.segment_motion import motion, tip
 
 import rne_dynamics as rne
-from rne_dynamics.control.computed_torque import ComputedTorque
 from rne_dynamics.control.gains import Gains
+from rne_dynamics.control.laws.computed_torque import ComputedTorque
 from rne_dynamics.control.trajectory import Quintic
 from rne_dynamics.dynamics.kinematics.kinematics import LinkPoses, forward_kinematics
 from rne_dynamics.errors import ModelError, SimulationError

@@ -14,8 +14,8 @@ from support.hardware_files import sections as hardware_sections
 from support.wheel import wheel_urdf
 
 import rne_dynamics as rne
-from rne_dynamics.control.damping_limits import LIGHT, lowered_everywhere, posture_inertia
-from rne_dynamics.control.supervision.stop_plan import Mode
+from rne_dynamics.control.felt_inertia import LIGHT, lowered_everywhere, posture_inertia
+from rne_dynamics.control.supervision.states import Mode
 from rne_dynamics.control.thresholds import CALM
 from rne_dynamics.description.model_file import load_model
 from rne_dynamics.description.share import shipped_models, shipped_robots

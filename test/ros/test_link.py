@@ -7,10 +7,10 @@ import pytest
 from rclpy.serialization import serialize_message
 from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 
+from rne_dynamics.control.motion.acceptance import MOST_POINTS
 from rne_dynamics.control.motion.limits import Tolerances
 from rne_dynamics.control.motion.motion import Motion
-from rne_dynamics.control.motion.points import MOST_POINTS
-from rne_dynamics.control.sampled import SampledTrajectory
+from rne_dynamics.control.trajectory import SampledTrajectory
 from rne_dynamics.errors import TrajectoryError
 from rne_dynamics.ros.loop.interface import Throttle
 from rne_dynamics.ros.loop.link import LARGEST_MESSAGE, Link, LinkClosedError

@@ -12,7 +12,7 @@ import rne_dynamics as rne
 from rne_dynamics.control.gains import Gains
 from rne_dynamics.control.supervision.runaway import CUT
 from rne_dynamics.control.supervision.settings import Settings
-from rne_dynamics.control.supervision.stop_plan import DRIVING, SILENT
+from rne_dynamics.control.supervision.states import DRIVING, SILENT
 from rne_dynamics.control.thresholds import OVERSPEED
 from rne_dynamics.errors import RneDynamicsError
 from rne_dynamics.model.inertia import Array

@@ -14,7 +14,7 @@ from support.foreign_plant import Deviation, ForeignArm
 
 from rne_dynamics.control.motion.limits import Tolerances
 from rne_dynamics.control.supervision.motion_queue import Ending
-from rne_dynamics.control.supervision.stop_plan import Mode
+from rne_dynamics.control.supervision.states import Mode
 from rne_dynamics.ros.parameters.tracking import tracking_settings
 
 NAMES = ("puma560", "panda", "ur10", "four_joint_arm")

@@ -17,7 +17,8 @@ from support.happenings import PERIOD, Corrupt, Happenings, State
 from support.supervised import Rig, settings
 
 from rne_dynamics.control.supervision.settings import Settings, StartCheck
-from rne_dynamics.control.supervision.stop_plan import DRIVING, NO_STOP, SILENT, Mode, StopPlan
+from rne_dynamics.control.supervision.states import DRIVING, SILENT, Mode
+from rne_dynamics.control.supervision.stop_plan import NO_STOP, StopPlan
 from rne_dynamics.errors import RneDynamicsError
 from rne_dynamics.model.inertia import Array
 
@@ -170,8 +171,8 @@ class Episode(Happenings):
     def _judge(self, before: Mode) -> None:
         rig, supervisor = self.rig, self.rig.supervisor
         mode = rig.mode
-        if not 0.0 <= supervisor._feedback <= 1.0:
-            self._fail(f"the fraction of the feedback is {supervisor._feedback}")
+        if not 0.0 <= supervisor.machine.ramp.part <= 1.0:
+            self._fail(f"the fraction of the feedback is {supervisor.machine.ramp.part}")
         if self.stop_requested and mode in DRIVING:
             self._fail(f"a stop that was requested was undone: {mode.value} ({supervisor.cause})")
         if mode in SILENT and rig.last is not None and rig.sent and rig.sent[-1].any():
@@ -191,7 +192,7 @@ class Episode(Happenings):
         plan = self.plan
         planned = plan.brake_time + plan.hold_time + plan.ramp_time
         # one that holds without end may fall back to dead reckoning, or be ended, at any time
-        under_way = rig.supervisor._stop
+        under_way = rig.supervisor.machine.stop
         if plan.policy == "hold" and under_way != NO_STOP and np.isinf(under_way.down_from):
             self.stopping_since = rig.now
         if rig.now - self.stopping_since > planned + STOP_GRACE + (0.1 if rig.supervisor.dead_reckoning else 0.0):
@@ -216,7 +217,7 @@ class Episode(Happenings):
     def _judge_energy(self) -> None:
         rig, supervisor = self.rig, self.rig.supervisor
         limits = supervisor.settings.limits
-        if supervisor._runaway is None:
+        if supervisor.machine.runaway is None:
             self.overspeed_step = -1.0
             self.driven = np.zeros(self.robot.n)
         else:

@@ -24,12 +24,13 @@ from support.supervised import Rig
 from support.wheel import wheel_urdf
 
 import rne_dynamics as rne
-from rne_dynamics.control.computed_torque import ComputedTorque
+from rne_dynamics.control.laws.computed_torque import ComputedTorque
 from rne_dynamics.control.motion.acceptance import Rules
 from rne_dynamics.control.motion.effort_demand import EffortDemand
 from rne_dynamics.control.supervision.motion_queue import Ending
 from rne_dynamics.control.supervision.settings import Settings
-from rne_dynamics.control.supervision.stop_plan import DRIVING, Mode, Stage
+from rne_dynamics.control.supervision.states import DRIVING, Mode
+from rne_dynamics.control.supervision.stop_plan import Stage
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.robot import RobotModel
 from rne_dynamics.ros.parameters.common import COMMON
@@ -272,7 +273,7 @@ class ForeignEpisode(Episode):
     def _judge(self, before: Mode) -> None:
         supervisor = self.rig.supervisor
         fast = np.abs(self.rig.speeds[-round(self.cycle / TICK):]).max(axis=0) / supervisor.settings.limits.velocity
-        stop, q = supervisor._stop, self.rig.simulator.state.q
+        stop, q = supervisor.machine.stop, self.rig.simulator.state.q
         held = supervisor.mode in DRIVING or (
             supervisor.mode is Mode.STOPPING and stop.stage(self.rig.now) in SUPPORTED
         )

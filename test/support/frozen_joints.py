@@ -20,8 +20,8 @@ from support.supervised import Rig
 from rne_dynamics.c_export.export import end_links
 from rne_dynamics.control.motion.limits import Tolerances
 from rne_dynamics.control.motion.motion import Motion
-from rne_dynamics.control.sampled import SampledTrajectory
-from rne_dynamics.control.supervision.stop_plan import DRIVING, Mode
+from rne_dynamics.control.supervision.states import DRIVING, Mode
+from rne_dynamics.control.trajectory import SampledTrajectory
 from rne_dynamics.errors import ControlError, StateProblem
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.robot import RobotModel

@@ -10,7 +10,7 @@ import numpy as np
 import rne_dynamics as rne
 from rne_dynamics.control.gains import Gains
 from rne_dynamics.control.supervision.settings import Settings
-from rne_dynamics.control.supervision.stop_plan import Mode
+from rne_dynamics.control.supervision.states import Mode
 from rne_dynamics.control.supervision.supervisor import Supervisor
 from rne_dynamics.dispatch import mass_matrix
 from rne_dynamics.model.inertia import Array

@@ -14,7 +14,8 @@ from rne_dynamics.c_export.export import end_links
 from rne_dynamics.control.motion.acceptance import CurrentMotion, Rules, accept_points
 from rne_dynamics.control.motion.limits import MotionLimits, Tolerances
 from rne_dynamics.control.supervision.settings import Settings
-from rne_dynamics.control.supervision.stop_plan import NO_STOP, Mode
+from rne_dynamics.control.supervision.states import Mode
+from rne_dynamics.control.supervision.stop_plan import NO_STOP
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.robot import RobotModel
 
@@ -238,7 +239,7 @@ class Happenings:
         steps = int(self.rng.choice([10, 60, 200]))
         self.rig.simulator.advance(steps, self.wrenches)
         self.rig.now += steps * self.period
-        under_way = self.rig.supervisor._stop
+        under_way = self.rig.supervisor.machine.stop
         if under_way != NO_STOP and np.isinf(under_way.down_from):
             self.stopping_since = self.rig.now  # one that holds without end has not begun to end
 

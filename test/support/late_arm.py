@@ -14,10 +14,10 @@ import mujoco
 import numpy as np
 
 import rne_dynamics as rne
-from rne_dynamics.control.computed_torque import ComputedTorque
-from rne_dynamics.control.friction_compensation import FrictionCompensation
 from rne_dynamics.control.gains import Gains
+from rne_dynamics.control.laws.computed_torque import ComputedTorque
 from rne_dynamics.control.prediction import Predictor
+from rne_dynamics.control.tracking_law import FrictionCompensation
 from rne_dynamics.control.trajectory import Quintic
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.robot import RobotModel

@@ -19,7 +19,8 @@ from support.moving_bases import Swell
 import rne_dynamics as rne
 from rne_dynamics.c_export.export import end_links
 from rne_dynamics.control.supervision.settings import Settings
-from rne_dynamics.control.supervision.stop_plan import DRIVING, FLOATING, STOPPING, Stage
+from rne_dynamics.control.supervision.states import DRIVING, FLOATING, STOPPING
+from rne_dynamics.control.supervision.stop_plan import Stage
 from rne_dynamics.model.inertia import Inertia
 from rne_dynamics.model.mechanism import Mechanism, RigidRobot
 from rne_dynamics.model.robot import RobotModel
@@ -156,7 +157,7 @@ class LostStates(ForeignEpisode):
         self.story.append(f"{kind} at {at:.2f}: lost for {lost:.3f} s")
         began, brake = rig.now, supervisor.settings.states.timeout + supervisor.settings.stop.brake_time
         while rig.now - began < lost and supervisor.mode in {STOPPING, FLOATING, *DRIVING}:
-            if supervisor._stop.stage(rig.now) in (Stage.FADE, Stage.OVER):
+            if supervisor.machine.stop.stage(rig.now) in (Stage.FADE, Stage.OVER):
                 break
             rig.run(STEP, corrupt=lambda state: None)
             end = self.fast

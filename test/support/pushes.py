@@ -21,7 +21,7 @@ import rne_dynamics as rne
 from rne_dynamics.c_export.export import end_links
 from rne_dynamics.control.guards.base_filter import BaseSensor
 from rne_dynamics.control.supervision.settings import Settings
-from rne_dynamics.control.supervision.stop_plan import Mode
+from rne_dynamics.control.supervision.states import Mode
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.mechanism import RigidRobot
 from rne_dynamics.ros.parameters.tracking import tracking_settings

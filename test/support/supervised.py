@@ -8,21 +8,22 @@ from typing import Any
 
 import numpy as np
 
-from rne_dynamics.control.computed_torque import ComputedTorque
-from rne_dynamics.control.friction_compensation import FrictionCompensation
 from rne_dynamics.control.gains import Gains, tolerated_delay
 from rne_dynamics.control.gravity_compensation import GravityCompensation
 from rne_dynamics.control.guards.base_filter import BaseReading
 from rne_dynamics.control.guards.effort_limits import EffortLimits
 from rne_dynamics.control.guards.state_limits import StateLimits
+from rne_dynamics.control.laws.computed_torque import ComputedTorque
 from rne_dynamics.control.motion.limits import Tolerances
 from rne_dynamics.control.motion.motion import Motion
-from rne_dynamics.control.sampled import SampledTrajectory
 from rne_dynamics.control.supervision.motion_queue import Ending
 from rne_dynamics.control.supervision.output import Effort
 from rne_dynamics.control.supervision.settings import Settings, StartCheck
-from rne_dynamics.control.supervision.stop_plan import Mode, StopPlan
+from rne_dynamics.control.supervision.states import Mode
+from rne_dynamics.control.supervision.stop_plan import StopPlan
 from rne_dynamics.control.supervision.supervisor import Supervisor
+from rne_dynamics.control.tracking_law import FrictionCompensation
+from rne_dynamics.control.trajectory import SampledTrajectory
 from rne_dynamics.dynamics.kinematics.rotations import rotation_quaternions
 from rne_dynamics.model.friction import joint_friction
 from rne_dynamics.model.inertia import Array

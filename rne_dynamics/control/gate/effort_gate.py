@@ -19,7 +19,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from rne_dynamics.control.gate.hold import GateHold
+from rne_dynamics.control.gate.parts import CommandStream, GateHold, GateStates
 from rne_dynamics.control.gate.settings import (
     FAULT,
     INACTIVE,
@@ -33,7 +33,6 @@ from rne_dynamics.control.gate.settings import (
     GateMode,
     GateSettings,
 )
-from rne_dynamics.control.gate.streams import CommandStream, GateStates
 from rne_dynamics.control.guards.effort_limiter import EFFORT, RATE, EffortLimiter, Limited
 from rne_dynamics.control.guards.effort_limits import VelocityInForce
 from rne_dynamics.control.supervision.stop_plan import NO_STOP, Stage

@@ -14,14 +14,7 @@ from numpy.typing import NDArray
 
 from rne_dynamics.closed_chain.following import Follower
 from rne_dynamics.compiling.jit import kernel
-from rne_dynamics.control.computed_torque import (
-    BACKWARD,
-    FORWARD,
-    GAIN_D,
-    SCALE,
-    VISCOUS,
-    ComputedTorque,
-)
+from rne_dynamics.control.control_law import DemandingLaw
 from rne_dynamics.control.guards.effort_limits import EffortLimits
 from rne_dynamics.control.model_terms import closed_terms
 from rne_dynamics.control.motion.takeover import BlendedPath
@@ -69,21 +62,20 @@ class EffortDemand:
     the inverse dynamics gives the effort. In pieces shorter than `SHORT` it takes the place of the path's own, so that
     the noise of a recorded motion does not count.
 
-    `law`: model, gains and friction. `limits`: effort and rate limits. `compensated`: terms that the hardware adds
+    `law`: model, friction and bandwidth. `limits`: effort and rate limits. `compensated`: terms that the hardware adds
     itself, which are not asked for: "gravity", "coriolis", "friction". `delay`: from a state's stamp until the effort
     that answers it acts, s; NaN counts as 0. `posture`: of a mechanism, where it is: all joints of its tree; its own
     posture by default.
     """
 
     def __init__(
-        self, law: ComputedTorque, limits: EffortLimits, compensated: frozenset[str] = frozenset(),
+        self, law: DemandingLaw, limits: EffortLimits, compensated: frozenset[str] = frozenset(),
         delay: float = 0.0, posture: Array | None = None,
     ) -> None:
         self._robot, self._limits, self._delay, self._posture = law.robot, limits, np.nan_to_num(delay), posture
-        table = law.table
-        friction = table[SCALE] * table[[VISCOUS, FORWARD, BACKWARD]]
-        self._friction = np.zeros_like(friction) if "friction" in compensated else friction
-        self._omega = 0.5 * table[GAIN_D]
+        demand = law.motion_demand
+        self._friction = np.zeros_like(demand.friction) if "friction" in compensated else demand.friction
+        self._omega = demand.bandwidth
         fastest = float(self._omega.max(initial=0.0))
         self._window = min(0.5 / fastest, LONGEST_WINDOW) if fastest > 0.0 else LONGEST_WINDOW
         self._base = BaseMotion(linear_acceleration=law.robot.gravity) if "gravity" in compensated else None

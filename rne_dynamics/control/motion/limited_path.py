@@ -19,9 +19,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from rne_dynamics.control.bounds import ROWS
 from rne_dynamics.control.motion.limits import MotionLimits
-from rne_dynamics.control.motion.path import ORDER, Path, distinct
+from rne_dynamics.control.motion.path import ORDER, ROWS, Path, distinct
 from rne_dynamics.control.thresholds import ALLOWANCE, ROUNDING
 from rne_dynamics.model.inertia import Array
 

@@ -18,9 +18,8 @@ from rne_dynamics.closed_chain.independence import evaluated, independent_joints
 from rne_dynamics.closed_chain.packed import pack, workspace
 from rne_dynamics.closed_chain.tree_motion import DISAGREEMENT
 from rne_dynamics.control.motion.path import Path
-from rne_dynamics.control.sampled import polynomials
 from rne_dynamics.control.thresholds import ROUNDING
-from rne_dynamics.control.trajectory import Trajectory
+from rne_dynamics.control.trajectory import Trajectory, polynomials
 from rne_dynamics.errors import ModelError, TrajectoryError
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.mechanism import Mechanism

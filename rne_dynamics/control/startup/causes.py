@@ -11,8 +11,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from rne_dynamics.control.startup.gravity_load import GravityLoad
-from rne_dynamics.control.startup.payload_estimate import FARTHEST_MASS, PayloadEstimate
+from rne_dynamics.control.startup.payload_estimate import FARTHEST_MASS, GravityLoad, PayloadEstimate
 from rne_dynamics.model.inertia import Array
 
 #: A measured ratio this close (as a fraction) to a round one is taken for it.

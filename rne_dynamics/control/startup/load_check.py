@@ -19,13 +19,14 @@ from rne_dynamics.control.checks import check_number, every_joint_driven, frozen
 from rne_dynamics.control.model_terms import holding_terms
 from rne_dynamics.control.startup.causes import Evidence
 from rne_dynamics.control.startup.diagnosis import LoadVerdict, diagnose, diagnose_pattern, not_seen, worst_joints
-from rne_dynamics.control.startup.gravity_load import effort_units, gravity_load
 from rne_dynamics.control.startup.payload_estimate import (
     BLOCKS,
     Doubt,
     PayloadTest,
     doubt,
+    effort_units,
     estimate_payload,
+    gravity_load,
     noise_of_mean,
 )
 from rne_dynamics.errors import ControlError

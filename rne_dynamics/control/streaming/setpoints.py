@@ -12,8 +12,14 @@ from numpy.typing import NDArray
 from rne_dynamics.compiling.jit import kernel
 from rne_dynamics.control.motion.limits import Tolerances, turns_off_kernel
 from rne_dynamics.control.reference import Reference
-from rne_dynamics.control.streaming.jerk_limited import JERK, LOWER, follow_kernel
-from rne_dynamics.control.streaming.limits import SetpointError, SetpointProblem, StreamLimits
+from rne_dynamics.control.streaming.limits import (
+    JERK,
+    LOWER,
+    SetpointError,
+    SetpointProblem,
+    StreamLimits,
+    follow_kernel,
+)
 from rne_dynamics.control.streaming.stream import Stream, aim_kernel
 from rne_dynamics.control.thresholds import NANOSECONDS
 from rne_dynamics.model.inertia import Array

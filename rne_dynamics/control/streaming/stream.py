@@ -8,20 +8,20 @@ import numpy as np
 
 from rne_dynamics.compiling.jit import kernel
 from rne_dynamics.control.motion.limits import Outcome, Tolerances
-from rne_dynamics.control.motion.rest import rest
+from rne_dynamics.control.motion.motion import rest
 from rne_dynamics.control.reference import Reference
-from rne_dynamics.control.sampled import SampledTrajectory
-from rne_dynamics.control.streaming.jerk_limited import (
+from rne_dynamics.control.streaming.limits import (
     ACCELERATION,
     JERK,
     LOWER,
     RESERVE,
     UPPER,
     VELOCITY,
+    StreamLimits,
     follow_kernel,
 )
-from rne_dynamics.control.streaming.limits import StreamLimits
 from rne_dynamics.control.thresholds import NANOSECONDS
+from rne_dynamics.control.trajectory import SampledTrajectory
 from rne_dynamics.model.inertia import Array
 
 #: Periods of the sender in which a deviation dies out, and after a setpoint until its acceleration is not used further.

@@ -156,6 +156,8 @@ class LoopWatch:
         self._gains: Gains | None = None
         self._settings, self._delay = settings, LoopDelay(settings.limits.effort)
         self._measured, self._once, self._at, self._lowered_at = False, True, -math.inf, -math.inf
+        #: Whether `measure` wants more efforts.
+        self.measuring = True
         #: From a state's stamp until the effort that answers it acts, as measured, s; NaN where it is not known.
         self.delay = math.nan
         self._lowered, self.text, self.spent = 1.0, "", False
@@ -210,7 +212,7 @@ class LoopWatch:
         A delay that the gains do not tolerate is measured once more, as soon as efforts show it: a computer that was
         busy for a moment locks no motion.
         """
-        if (self._measured and not self.doubt) or not self._delay.note(stamp, sent, reported):
+        if not self.measuring or not self._delay.note(stamp, sent, reported):
             return ""
         found, self._delay = self._delay.delay, LoopDelay(self._settings.limits.effort, changing=True)
         if not self._measured:
@@ -259,7 +261,7 @@ class LoopWatch:
         declared, delay = self._settings.command_delay, self.delay
         known = not math.isnan(delay)
         off = abs(delay - declared) if known else 0.0
-        self._known, self.locked, self.doubt = off + COMPENSATED * declared, "", ""
+        self._known, self.locked, self.doubt, self.measuring = off + COMPENSATED * declared, "", "", not self._measured
         self.delay_text = f"{1e3 * delay:.1f} ms" if known else "not seen in the reported efforts"
         if declared > 0.0 and off > DIFFERENCE:
             self.delay_text += f"; command_delay is {1e3 * declared:.1f} ms: set it to what is measured"
@@ -268,6 +270,7 @@ class LoopWatch:
         if self._once:
             self.delay_text += "; measured once, and once more when efforts change"
             self.doubt = f"the feedback is lowered for the delay of the loop: {self.delay_text}"
+            self.measuring = True
         else:
             w = 0.5 * float(self._gains.d.max()) * self._tolerated / self._known
             self.locked = (

@@ -10,8 +10,7 @@ from enum import Enum
 import numpy as np
 
 from rne_dynamics.control.motion.limits import MotionLimits
-from rne_dynamics.control.motion.motion import Motion
-from rne_dynamics.control.motion.rest import rest
+from rne_dynamics.control.motion.motion import Motion, rest
 from rne_dynamics.control.reference import Reference
 from rne_dynamics.control.streaming.stream import Stream
 from rne_dynamics.control.thresholds import LONGEST_GAP, NANOSECONDS
@@ -59,15 +58,12 @@ class MotionQueue:
         self._rest: Trajectory = Hold(q)
         self._rested = self._rest.sample(0.0)
         self._rest_from = self._at = 0
+        #: Whether a trajectory is under way or being braked.
+        self.moving = False
         self._now: _Entry | None = None
         self._next: _Entry | None = None
         self._cancelled, self._called_off = "", Ending.CANCELLED
         self.reference = self._rest.sample(0.0)
-
-    @property
-    def moving(self) -> bool:
-        """Whether a trajectory is under way or being braked."""
-        return self._now is not None
 
     @property
     def followed(self) -> str:
@@ -129,7 +125,7 @@ class MotionQueue:
         rate, slope = self.path_rate(speed)
         self._next = None
         self._end(Ending.REPLACED, "another trajectory took over")
-        self._now, self._cancelled = entry, ""
+        self._now, self._cancelled, self.moving = entry, "", True
         try:
             entry.motion.begin(stamp, now, rate=rate, slope=slope)
         except TrajectoryError as error:
@@ -209,6 +205,6 @@ class MotionQueue:
     def _end(self, ending: Ending, text: str) -> Ending:
         if self._now is not None:
             entry, self._now = self._now, None
-            self._cancelled = ""
+            self._cancelled, self.moving = "", False
             entry.on_end(ending, text)
         return ending

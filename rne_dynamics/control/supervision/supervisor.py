@@ -1,30 +1,32 @@
-"""State machine of a controller: requests in. See `states` for its modes.
+"""The controller between joint states and efforts: states in, efforts out, requests at any time.
 
 Two clocks matter, so every call takes two times: `stamp`, ns of the joint states' own clock, is the time of the
 motion; `now`, monotonic s of this computer, is the time of stops and time-outs.
+
+One joint state passes these files in turn: `state_stream` checks it, `state_machine` changes the mode with it,
+`efforts` takes the reference from `motion_queue`, the efforts from `torques` and what the limits leave of them from
+`output`.
 """
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable
-
 import numpy as np
 
 from rne_dynamics.compiling.apart import load_all
-from rne_dynamics.control.motion.limits import MotionLimits, Tolerances
+from rne_dynamics.control.guards.base_filter import BaseReading
 from rne_dynamics.control.motion.motion import Motion
 from rne_dynamics.control.motion.motion import warm_up as warm_up_motion
-from rne_dynamics.control.reference import Reference
-from rne_dynamics.control.streaming.limits import SetpointError, SetpointProblem
 from rne_dynamics.control.streaming.setpoints import Setpoints
 from rne_dynamics.control.streaming.setpoints import warm_up as warm_up_setpoints
-from rne_dynamics.control.supervision.motion_queue import Ending, OnEnd
-from rne_dynamics.control.supervision.observation import Observation
-from rne_dynamics.control.supervision.output import Counters
+from rne_dynamics.control.supervision.efforts import Efforts
+from rne_dynamics.control.supervision.holding import StartGate
+from rne_dynamics.control.supervision.loop_watch import LoopWatch
+from rne_dynamics.control.supervision.motion_queue import OnEnd
+from rne_dynamics.control.supervision.output import Counters, Effort
+from rne_dynamics.control.supervision.setpoint_input import SetpointInput
 from rne_dynamics.control.supervision.settings import Settings
-from rne_dynamics.control.supervision.start_gate import StartGate
-from rne_dynamics.control.supervision.stop_plan import (
+from rne_dynamics.control.supervision.state_machine import OnChange, StateMachine
+from rne_dynamics.control.supervision.states import (
     DRIVING,
     FAULT,
     FLOATING,
@@ -33,94 +35,181 @@ from rne_dynamics.control.supervision.stop_plan import (
     RELEASED,
     STOPPING,
     TRACKING,
+    UNCONFIGURED,
     WAITING,
     Mode,
-    Stop,
 )
-from rne_dynamics.control.thresholds import NANOSECONDS
-from rne_dynamics.errors import ControlError
+from rne_dynamics.control.supervision.stop_plan import Stop
+from rne_dynamics.control.thresholds import BACK
+from rne_dynamics.errors import ControlError, RneDynamicsError, StateError
 from rne_dynamics.model.inertia import Array
 
 
-class Supervisor(Observation):
-    """A controller between two joint states; parameters as for `Transitions`."""
+class Supervisor:
+    """A controller.
 
-    def __init__(self, settings: Settings, on_change: Callable[[Mode, str], None] = lambda mode, cause: None) -> None:
-        super().__init__(settings, on_change)
-        self.setpoints = _setpoints(settings)
-        self.obstacle, self._received = "", 0.0  # the latter: of the last setpoint, on the clock that is never set
+    `settings`: what parameters decide; `on_change`: called with each new mode and its cause.
+    """
+
+    def __init__(self, settings: Settings, on_change: OnChange = lambda mode, cause: None) -> None:
+        #: Its mode, its parts, and the transitions; for tests and reports.
+        self.machine = StateMachine(settings, on_change)
+        self._stream, self._efforts = self.machine.stream, Efforts(self.machine)
+        #: Measured position and velocity, (n,): written by each good state, and by no other.
+        self.q, self.qd = self._stream.q, self._stream.qd
+        self.queue = self.machine.queue
+        #: What is published of positions is less by that, as the driver reports them, (n,).
+        self.unwrapped = self._stream.filter.unwrapped
+        self._input = SetpointInput(self.machine)
+
+    # -- joint states in, efforts out ---------------------------------------------------------------------------------
+
+    def observe(
+        self, stamp: int, now: float, q: Array, qd: Array, reported: Array, *, velocity_missing: bool = False,
+        sequence: int | None = None,
+    ) -> bool:
+        """Take a joint state; whether it is usable, so that `effort` answers it.
+
+        `stamp`, `now`: its time, ns, and when it came, monotonic s. `q`, `qd`, `reported`: positions, velocities and
+        the efforts that the arm reports, shape (n,); written to. NaN in `reported` where nothing is reported.
+        `velocity_missing`: whether `qd` is to be estimated. `sequence`: the sender's running number of the message.
+        """
+        machine = self.machine
+        if machine.mode in (INACTIVE, UNCONFIGURED):
+            return False
+        machine.counters.states += 1
+        if self._efforts.followed:  # nobody has called `settle`
+            self.settle()
+        if now - self._stream.arrival >= self._stream.patience and machine.stale(now):
+            machine.lose(now)
+        if machine.mode in (FAULT, RELEASED):
+            if not (machine.lost and machine.settings.recover_automatically) or machine.requested:
+                return False
+            machine.wait(now, "joint states are back", needed=BACK)
+        try:
+            fresh = self._stream.accept(
+                stamp, now, q, qd, reported, velocity_missing=velocity_missing, sequence=sequence
+            )
+        except StateError as error:
+            machine.refused(now, error)
+            return False
+        machine.arrived(now, fresh)
+        return True
+
+    def refuse(self, error: StateError) -> None:
+        """Count a message that could not even be read."""
+        self.counters.states += 1
+        self.counters.refuse(error.problem, str(error))
+        self._stream.good = 0
+
+    def effort(self, stamp: int, now: float) -> Effort | None:
+        """The answer to the last state, for the time `stamp`; None where there is nothing to send."""
+        machine = self.machine
+        if machine.base is not None:
+            machine.watch_base(now)
+        if machine.dead_reckoning or not (machine.mode in DRIVING or machine.mode is STOPPING):
+            return None
+        if now - self._stream.arrival > self._stream.gap and machine.unseen(now):
+            return self._efforts.bridge(now)
+        try:
+            if now >= machine.torques.inertia_at or machine.torques.loops is not None:
+                self._efforts.prepare(now)
+            return self._efforts.answer(stamp, now)
+        except RneDynamicsError as error:
+            machine.fail(now, str(error))
+            return self.tick(now)
+
+    def settle(self) -> None:
+        """What an effort leaves to do for the check of the next state: to be called when it has been sent."""
+        self._stream.filter.settle()
+        if self._efforts.followed:
+            self._efforts.settle()
+
+    def tick(self, now: float) -> Effort | None:
+        """To be called every few milliseconds: looks for a broken stream; the effort of a stop without states."""
+        machine = self.machine
+        machine.watch_base(now)
+        if machine.stale(now):
+            machine.lose(now)
+        if machine.dead_reckoning:
+            return self._efforts.reckoned(now)
+        return self._efforts.bridge(now) if machine.unseen(now) else None
+
+    def sense_base(self, reading: BaseReading, now: float) -> None:
+        """Take a message on the motion of the base, from the next effort on; one that must not be used is counted."""
+        machine = self.machine
+        if machine.base is None or machine.mode in (INACTIVE, UNCONFIGURED):
+            return
+        machine.watch_base(now)  # before the message, which may end a gap that was too long
+        try:
+            machine.torques.move_base(machine.base.accept(reading, now))
+            machine.base_lost = False
+        except StateError as error:
+            self.refuse_base(error)
+
+    def refuse_base(self, error: StateError) -> None:
+        """Count a message on the motion of the base that could not even be read."""
+        self.counters.base_refused += 1
+        self.counters.base_refusal = str(error)
+
+    # -- start and stop -----------------------------------------------------------------------------------------------
 
     def adopt(self, settings: Settings) -> None:
         """Other parameters, from the next effort on; the rate limit softens what jumps.
 
         A start-up check that is under way or has failed begins anew where the robot is another one.
         """
-        old, self.settings = self.settings, settings
-        self._torques.adopt(settings)
-        if self._base is not None and settings.base is not None:
-            self._base.sensor = settings.base
-        self._filter.change(settings.states)
-        self._output.adopt(settings)
-        self._update_inertia_at = -math.inf
-        self._rates.adopt(settings)
-        self.loop.adopt(settings)
-        if settings.robot is not old.robot and self.mode is HOLDING and not self.gate.open:
-            self._begin_check()
-        queue, limits = self.queue, self._range()
-        if not np.array_equal((queue.lower, queue.upper, queue.velocity), limits):
-            queue.lower, queue.upper, queue.velocity = limits
-            queue.limit(MotionLimits(settings.robot.joint_names, *limits, np.inf))
-        self.queue.brake_time = settings.stop.brake_time
-        if self.setpoints is None:
-            self.setpoints = _setpoints(settings)
-        elif settings.stream is not None:
-            self.setpoints.adopt(settings.stream, _stream_tolerances(settings))
+        self.machine.adopt(settings)
+        self._input.adopt(settings)
 
     def warm_up(self) -> None:
         """Compile everything a cycle needs, so that the first one is as fast as the others; changes no state."""
-        other = Supervisor(self.settings)
-        other.speed = self.speed
-        n = self.settings.robot.n
-        q = np.clip(np.array(self.settings.robot.neutral), *self._range()[:2])
+        other, settings = Supervisor(self.settings), self.settings
+        machine, n = other.machine, settings.robot.n
+        machine.speed = self.speed
+        q = np.clip(np.array(settings.robot.neutral), *machine.place_range()[:2])
         other.activate(0.0)
         for k in range(1, 4):
-            if self.settings.base is not None:
-                resting = self.settings.base.at_rest(k * 1_000_000, self.settings.robot.open_tree.gravity)
+            if settings.base is not None:
+                resting = settings.base.at_rest(k * 1_000_000, settings.robot.open_tree.gravity)
                 other.sense_base(resting, 1e-3 * k)
             other.observe(k * 1_000_000, 1e-3 * k, q.copy(), np.zeros(n), np.zeros(n), velocity_missing=k == 2)
             other.effort(k * 1_000_000, 1e-3 * k)
-        other._torques.along(other.queue.reference, braking=True)  # the law without limits, as in a stop without states
-        other._torques.warm_up(q)
+        # the law without limits, as in a stop without states
+        machine.torques.along(other.queue.reference, braking=True)
+        machine.torques.warm_up(q)
         other.stop(0.004, "warm-up", ending=True)
         other.effort(4_000_000, 0.5)
         other.tick(100.0)
-        StartGate(self.settings, self._torques.posture).check.warm_up()
+        StartGate(settings, machine.torques.posture).check.warm_up()
         warm_up_motion(n)
         warm_up_setpoints(n)
         load_all()
 
     def activate(self, now: float) -> None:
         """Wait for the first usable state and hold the arm where it finds it."""
-        self.counters = Counters()
-        self.setpoints = _setpoints(self.settings)
-        self._torques.restart()
-        self._filter.restart()
-        self._output.start_from(np.zeros(self.settings.robot.n), np.zeros(self.settings.robot.n))
-        self._wait(now, "activated")
+        machine, zero = self.machine, np.zeros(self.settings.robot.n)
+        machine.counters = Counters()
+        self._input.restart()
+        machine.torques.restart()
+        self._stream.filter.restart()
+        machine.output.start_from(zero, zero)
+        machine.wait(now, "activated")
 
     def recover(self, now: float) -> None:
         """After a fault or a release: as after activation. Raises ControlError: there is nothing to recover from."""
-        if self.mode is HOLDING and self.gate.failed:
-            self._begin_check()  # it disagreed: check again
+        machine = self.machine
+        if machine.mode is HOLDING and machine.gate.failed:
+            machine.begin_check()  # it disagreed: check again
             return
-        if self._dead_reckoning and self._stopped_by_loss:
-            self._lost = True  # the operator trusts the states: they are used as soon as there are `BACK` good ones
-            self._filter.restart()
+        if machine.dead_reckoning and machine.stopped_by_loss:
+            machine.lost = True  # the operator trusts the states: they are used as soon as there are `BACK` good ones
+            self._stream.filter.restart()
             return
-        if self.mode not in (FAULT, RELEASED):
-            raise ControlError(f"nothing to recover from: the controller is {self.mode.value}")
-        self._filter.restart()
-        self._wait(now, "recovery was requested")
+        if machine.mode not in (FAULT, RELEASED):
+            raise ControlError(f"nothing to recover from: the controller is {machine.mode.value}")
+        self._stream.filter.restart()
+        machine.wait(now, "recovery was requested")
 
     def stop(self, now: float, why: str, *, ending: bool = False) -> None:
         """Decelerate, hold and release as `settings.stop` says; nothing where nothing is driven.
@@ -128,21 +217,21 @@ class Supervisor(Observation):
         `now`: present time. `why`: reported to the sender of a motion, and shown. `ending`: whether the controller is
         deactivated, so that it cannot hold without end; it is inactive afterwards, and released otherwise.
         """
-        after = INACTIVE if ending else RELEASED
-        self._requested, self._stopped_by_loss = True, False
-        if self.mode is STOPPING:
-            self._stop = self._stop.ended_by(now, self.settings.stop) if ending else self._stop
-            self._after = after if ending else self._after
-        elif self.mode in DRIVING:
-            self._begin_stop(now, why, after=after, ending=ending)
-        elif ending or self.mode is WAITING:
-            self._enter(after, why)
+        machine, after = self.machine, INACTIVE if ending else RELEASED
+        machine.requested, machine.stopped_by_loss = True, False
+        if machine.mode is STOPPING:
+            machine.stop = machine.stop.ended_by(now, machine.settings.stop) if ending else machine.stop
+            machine.after = after if ending else machine.after
+        elif machine.mode in DRIVING:
+            machine.begin_stop(now, why, after=after, ending=ending)
+        elif ending or machine.mode is WAITING:
+            machine.enter(after, why)
 
     def hurry(self, now: float, why: str) -> None:
         """Bring the efforts to zero at the rate limit, instead of the planned stop: for a second stop signal."""
         self.stop(now, why)
         if self.mode is STOPPING:
-            self._stop = Stop(now, now, 0.0)
+            self.machine.stop = Stop(now, now, 0.0)
 
     def drives(self, now: float, act: bool) -> None:
         """Whether the drives act on what is sent, as far as they say.
@@ -150,17 +239,24 @@ class Supervisor(Observation):
         While they do not, motions end and are refused, and the efforts are those that hold the measured posture. When
         they do again, the arm is held where it is then, and the feedback grows from nothing.
         """
-        if act is self._drives:
+        machine = self.machine
+        if act is machine.drives:
             return
-        self._drives = act
-        if self.mode in DRIVING:
-            self._hold("the drives act again" if act else "the drives do not act")
-            self._begin_check()
+        machine.drives = act
+        if machine.mode in DRIVING:
+            machine.hold("the drives act again" if act else "the drives do not act")
+            machine.begin_check()
 
     def fail(self, now: float, why: str) -> None:
         """Stop without states and stay out of it, because of an error outside that leaves no other way."""
         if self.mode in DRIVING or self.mode is STOPPING:
-            self._fail(now, why)
+            self.machine.fail(now, why)
+
+    # -- motions ------------------------------------------------------------------------------------------------------
+
+    def ready(self) -> None:
+        """`ControlError` where no motion can be accepted now; the message says why."""
+        self.machine.ready()
 
     def follow(self, motion: Motion, on_end: OnEnd) -> None:
         """Follow `motion` from its start on; see `MotionQueue.put`.
@@ -179,64 +275,20 @@ class Supervisor(Observation):
         `source`, `q`, `qd`, `stamp`, `ahead`, `sequence`: as for `Setpoints.take`; `now`: when it was received,
         monotonic s. Raises SetpointError: it is not followed; the message says why.
         """
-        setpoints = self.setpoints
-        if setpoints is None:
-            raise SetpointError(self.settings.no_stream, SetpointProblem.NOT_READY)
-        at = self.stamp + round(max(now - self.arrival, 0.0) * NANOSECONDS) if self.arrival > -math.inf else 0
-        setpoints.received, self._received = at - round((now - self._received) * NANOSECONDS), now
-        try:
-            if setpoints.take(
-                source, q, qd, stamp=stamp, ahead=ahead, at=at, sequence=sequence, begin=self._may_stream
-            ):
-                setpoints.stream.start = self.stamp
-                self.queue.put(setpoints.stream, self._stream_ended)
-        except SetpointError as error:
-            setpoints.refuse(error)
-            raise
-
-    def _may_stream(self) -> Reference:
-        """The current reference, where setpoints may be followed from now on."""
-        try:
-            self.ready()
-        except ControlError as error:
-            raise SetpointError(f"setpoints are ignored: {error}", SetpointProblem.NOT_READY) from None
-        if self.queue.moving or self.queue.awaited:
-            assert self.setpoints is not None
-            self.setpoints.ended("a trajectory is under way")
-            raise SetpointError("setpoints are ignored: a trajectory is under way", SetpointProblem.NOT_READY)
-        return self.queue.reference
-
-    def _stream_ended(self, ending: Ending, text: str) -> None:
-        assert self.setpoints is not None
-        self.setpoints.ended("" if ending is Ending.SILENT else f"the stream was {ending.value} ({text})")
-
-    def ready(self) -> None:
-        """`ControlError` where no motion can be accepted now; the message says why."""
-        if self.settings.tracking is None:
-            raise ControlError("this controller follows no trajectories")
-        if self.mode not in (HOLDING, TRACKING):
-            raise ControlError(f"the controller is {self.mode.value}{f' ({self.cause})' if self.cause else ''}")
-        if not self._drives:
-            raise ControlError("the drives do not act: enable them on the arm, or check drives.topic")
-        if self.obstacle:
-            raise ControlError(f"no motion is allowed: {self.obstacle}")
-        if self.loop.locked:
-            raise ControlError(f"no motion is allowed: {self.loop.locked}")
-        if not self.gate.open:
-            again = "; ~/recover repeats the check" if self.gate.failed else ""
-            raise ControlError(f"no motion is allowed: {self.gate.text}{again}")
+        self._input.take(source, q, qd, now, stamp=stamp, ahead=ahead, sequence=sequence)
 
     def obstruct(self, why: str) -> None:
         """Brake what is under way and accept no motion, for a reason outside of the arm; empty: accept them again."""
-        if why and not self.obstacle and self.mode in (HOLDING, TRACKING):
+        machine = self.machine
+        if why and not machine.obstacle and machine.mode in (HOLDING, TRACKING):
             self.cancel(why)
-        self.obstacle = why
+        machine.obstacle = why
 
     def scale_speed(self, speed: float) -> None:
         """Let path time run at `speed` of real time, 0 to 1; `ControlError` for anything else."""
         if not 0.0 <= speed <= 1.0:
             raise ControlError(f"speed scaling is {speed}; it must lie between 0 and 1")
-        self.speed = speed
+        self.machine.speed = speed
 
     def cancel(self, why: str) -> None:
         """Brake what is under way, along its path; what follows says `stop.after_cancel`."""
@@ -247,23 +299,98 @@ class Supervisor(Observation):
 
         Raises ControlError: the arm moves by itself, is not held, or the start-up check is not passed.
         """
-        if on == (self.mode is FLOATING):
+        machine, mode = self.machine, self.mode
+        if on == (mode is FLOATING):
             return
-        if self.settings.tracking is None:
+        if machine.settings.tracking is None:
             raise ControlError("this controller does nothing but hand guiding: deactivate it to end that")
         if on:
             self.ready()
-            if self.mode is not HOLDING or self.queue.awaited:
+            if mode is not HOLDING or self.queue.awaited:
                 raise ControlError("hand guiding needs an arm that is held: a trajectory is under way or to come")
-        elif self.mode is not FLOATING:
-            raise ControlError(f"hand guiding is not on: the controller is {self.mode.value}")
-        self._anchor("hand guiding")
-        self._enter(FLOATING if on else HOLDING, "hand guiding")
+        elif mode is not FLOATING:
+            raise ControlError(f"hand guiding is not on: the controller is {mode.value}")
+        machine.anchor("hand guiding")
+        machine.enter(FLOATING if on else HOLDING, "hand guiding")
 
+    # -- what it does -------------------------------------------------------------------------------------------------
 
-def _setpoints(settings: Settings) -> Setpoints | None:
-    return None if settings.stream is None else Setpoints(settings.stream, _stream_tolerances(settings))
+    @property
+    def mode(self) -> Mode:
+        """What it is doing."""
+        return self.machine.mode
 
+    @property
+    def cause(self) -> str:
+        """Why it is in that mode."""
+        return self.machine.cause
 
-def _stream_tolerances(settings: Settings) -> Tolerances:
-    return settings.stream_tolerances or Tolerances(settings.robot.joint_names)
+    @property
+    def settings(self) -> Settings:
+        """Those in force."""
+        return self.machine.settings
+
+    @property
+    def speed(self) -> float:
+        """Path time passes at so much of real time, 0 to 1."""
+        return self.machine.speed
+
+    @property
+    def counters(self) -> Counters:
+        """Totals since activation."""
+        return self.machine.counters
+
+    @property
+    def obstacle(self) -> str:
+        """Why no motion is accepted, for a reason outside of the arm; empty for none."""
+        return self.machine.obstacle
+
+    @property
+    def setpoints(self) -> Setpoints | None:
+        """The setpoints so far; None where none are followed."""
+        return self._input.setpoints
+
+    @property
+    def gate(self) -> StartGate:
+        """The start-up check."""
+        return self.machine.gate
+
+    @property
+    def loop(self) -> LoopWatch:
+        """Delay and oscillations."""
+        return self.machine.loop
+
+    @property
+    def stamp(self) -> int:
+        """Time of the last good state, ns."""
+        return self._stream.stamp
+
+    @property
+    def arrival(self) -> float:
+        """When it came, monotonic s."""
+        return self._stream.arrival
+
+    @property
+    def estimated(self) -> tuple[str, ...]:
+        """As of `StateFilter`."""
+        return self._stream.filter.estimated
+
+    @property
+    def dead_reckoning(self) -> bool:
+        """Whether the arm is being stopped without usable states: `tick` gives the efforts."""
+        return self.machine.dead_reckoning
+
+    @property
+    def posture(self) -> Array | None:
+        """Positions of all joints of a mechanism's tree at the state at hand; None of an open arm."""
+        return self.machine.torques.posture
+
+    @property
+    def distance(self) -> float | None:
+        """Of a mechanism, a lower bound of its distance to a singular posture; None of an open arm."""
+        loops = self.machine.torques.loops
+        return None if loops is None else loops.smallest
+
+    def clamp_text(self) -> str:
+        """As of `Output`."""
+        return self.machine.output.clamp_text()

@@ -2,23 +2,23 @@
 
 from __future__ import annotations
 
+import math
+from collections import deque
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from rne_dynamics.closed_chain.following import Follower
-from rne_dynamics.control.control_law import next_integral, terms_of
-from rne_dynamics.control.damping_limits import lowered
+from rne_dynamics.control.control_law import next_integral, restart_law, resume_law, terms_of
+from rne_dynamics.control.felt_inertia import joint_inertia, lowered
 from rne_dynamics.control.gravity_compensation import GravityCompensation
 from rne_dynamics.control.guards.effort_limiter import Limited
-from rne_dynamics.control.guards.felt_inertia import joint_inertia
 from rne_dynamics.control.model_terms import closed_terms, holding_terms
-from rne_dynamics.control.reference import Reference, TorqueTerms
+from rne_dynamics.control.reference import CORIOLIS, FRICTION, GRAVITY, INERTIA, Reference, TorqueTerms
 from rne_dynamics.control.supervision.answer import quick_answer
-from rne_dynamics.control.supervision.missed_effort import MissedEffort
 from rne_dynamics.control.supervision.settings import Settings
-from rne_dynamics.control.supervision.watch import PeriodWatch
+from rne_dynamics.control.supervision.state_stream import PeriodWatch
 from rne_dynamics.control.thresholds import CALM, LONGEST_GAP, SAFETY
 from rne_dynamics.dispatch import bias_torque, follower, gravity_torque, inverse_dynamics, mechanism_of
 from rne_dynamics.dynamics.declared.base_motion import BaseMotion
@@ -28,6 +28,60 @@ from rne_dynamics.model.inertia import Array
 
 if TYPE_CHECKING:
     from rne_dynamics.control.prediction import Predictor
+
+#: Efforts that are fitted, the newest of them that give the support, and the time between two, s.
+FITTED, NEWEST, FIT_PERIOD = 50, 10, 0.01
+#: Deviations of a model that are believed, as parts of its inertia and of its friction: least and most.
+BELIEVED = np.array([[[-0.5], [0.0]], [[0.5], [3.0]]])
+#: Part of the model's gravity that a support may have which stays in a stop: more is a hand's, or a wall's.
+HEAVIER = 0.5
+#: Scatter of a term that proves nothing, in effort limits: what it explains is counted as support.
+SCATTER = 0.003
+
+
+class MissedEffort:
+    """The last efforts of an arm with the effort limits `limit`, (n,), and what the model misses in them."""
+
+    def __init__(self, limit: Array) -> None:
+        self._scatter = (FITTED * (SCATTER * limit) ** 2)[:, None, None] * np.eye(2)
+        self.forget()
+
+    def forget(self) -> None:
+        """No effort is known any more."""
+        self._efforts: deque[tuple[TorqueTerms | Array, Array]] = deque(maxlen=FITTED)
+        self._at, self._fit = -math.inf, np.zeros(0)
+
+    def note(self, now: float, terms: TorqueTerms | Array, command: Array) -> None:
+        """Remember what was sent at `now`, (n,), limits included, and the law's terms."""
+        if now - self._at >= FIT_PERIOD:
+            self._at, self._fit = now, np.zeros(0)
+            self._efforts.append((terms, command))
+
+    def weight(self, gravity: Array) -> Array:
+        """Support that an arm of other masses needs besides the model's `gravity`, N·m or N; shape (n,)."""
+        most = HEAVIER * np.abs(gravity)
+        weight: Array = np.clip(self.fit()[0], -most, most)
+        return weight
+
+    def fit(self) -> Array:
+        """Support, factor of the inertia term, factor of the friction term, (3, n): least squares, each joint alone.
+
+        They moved the arm, besides gravity and the velocity torque. What follows neither term is support.
+        """
+        if not self._fit.size:
+            rows = [(t[INERTIA], t[FRICTION], c - t[INERTIA] - t[CORIOLIS] - t[GRAVITY]) for t, c in self._efforts]
+            data = np.array(rows or np.zeros((1, 3, len(self._scatter))))
+            off = data - data.mean(axis=0)
+            products = np.einsum("kaj,kbj->jab", off, off)
+            factors = np.linalg.solve(products[:, :2, :2] + self._scatter, products[:, :2, 2:])[..., 0].T
+            factors = np.clip(factors, *BELIEVED)
+            support = np.median(data[-NEWEST:, 2] - (factors * data[-NEWEST:, :2]).sum(axis=1), axis=0)
+            self._fit = np.array([support, 1.0 + factors[0], factors[1]])
+        return self._fit
+
+
+# -- torques of a controller in each of its modes, from laws without modes ---------------------------------------------
+
 
 #: Part of the braking effort that dead reckoning sends: an arm of half the inertia is driven back at half the speed.
 BRAKING = 0.75
@@ -45,29 +99,35 @@ class Torques:
 
     def __init__(self, settings: Settings) -> None:
         n = settings.robot.n
+        self._settings = settings
         self.loops: Follower | None = None
         self.integral = np.zeros(n)
-        #: Reference and position of the last `tracking`, for `integrate`.
-        self._tracked: tuple[Reference, Array] | None = None
+        #: Reference and position of the last effort along a reference, for `integrate`.
+        self.tracked: tuple[Reference, Array] | None = None
         self._zero = np.zeros(n)
         self._zero.flags.writeable = False
         self.held, self.moving, self.inverse = np.ones(n), np.eye(n), np.eye(n)
         self._base: BaseMotion | None = None
         self.predictor: Predictor | None = None
+        #: When `update_inertia` is due, monotonic s, and the stamp up to which the error is integrated, ns.
+        self.inertia_at, self.integrated = -math.inf, 0
         self.period = PeriodWatch(1.0 / settings.assumed_rate)
         self.adopt(settings)
 
     def adopt(self, settings: Settings) -> None:
         """Other laws or another payload; the loops go on where they are."""
         robot, posture = settings.robot, self.posture
-        self._settings = settings
         law: Any = settings.tracking
-        self._integrates = getattr(law, "integrates", hasattr(law, "next_integral"))
+        resume_law(law, self._settings.tracking)
+        self._settings = settings
+        #: Whether the law needs the integral of the error.
+        self.integrates: bool = getattr(law, "integrates", hasattr(law, "next_integral"))
         self.loops = follower(robot, posture)
         self._damped = self._braked = GravityCompensation(robot, np.zeros(robot.n))
         self._floating, self._inertia_period = settings.floating, self.period.longest
         self.quick, self.missed = quick_answer(settings), MissedEffort(settings.limits.effort)
         self.move_base(self._base)
+        self.inertia_at = -math.inf
         before, self.predictor = self.predictor, None
         if law is not None and settings.command_delay > 0.0:  # which only some laws take, see `check_delay`
             from rne_dynamics.control.prediction import Predictor  # with forward dynamics, which few arms need
@@ -96,6 +156,7 @@ class Torques:
     def forget(self) -> None:
         """Nothing integrated, no effort under way."""
         self.integral = np.zeros(len(self.integral))
+        restart_law(self._settings.tracking)
         if self.predictor is not None:
             self.predictor.forget()
 
@@ -166,16 +227,12 @@ class Torques:
         law = self._settings.tracking
         if law is None:
             return self.damped(q, qd)
-        self.note_error(reference, q)
+        if self.integrates:
+            self.tracked = reference, q
         terms = terms_of(law, q, qd, reference, self.integral, self.posture, self._base)
         if feedback < 1.0:
             terms = terms._replace(feedback=feedback * terms.feedback)
         return self._own(terms)
-
-    def note_error(self, reference: Reference, q: Array) -> None:
-        """Note the error for `integrate`, where the effort is computed by `QuickAnswer`."""
-        if self._integrates:
-            self._tracked = reference, q
 
     def floating(self, q: Array, qd: Array, damped: float) -> TorqueTerms:
         """Hand guiding with a part of its damping, which the motors resist as a joint comes near its velocity limit."""
@@ -237,8 +294,8 @@ class Torques:
         """
         self.period.add(dt + late if dt > 0.0 else dt)
         law = self._settings.tracking
-        if law is not None and self._integrates and self._tracked is not None:
-            reference, q = self._tracked
+        if law is not None and self.integrates and self.tracked is not None:
+            reference, q = self.tracked
             step = min(max(dt, 0.0), LONGEST_GAP)
             self.integral = next_integral(law, self.integral, q, reference, step, limited.saturated)
 

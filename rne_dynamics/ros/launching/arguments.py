@@ -8,10 +8,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from rne_dynamics.control.laws import DEFAULT_LAW, law_names
 from rne_dynamics.description.share import shipped_models, shipped_robots
 from rne_dynamics.errors import ArgumentError, unknown
 
-SIMULATOR, GATE, MOVE = "simulator", "effort_gate", "move"
+SIMULATOR, GATE, MOVE, TRACKING = "simulator", "effort_gate", "move", "computed_torque_controller"
 VIEWER, RECORDER = "viewer", "recorder"
 
 
@@ -83,6 +84,8 @@ CONTROLLED = (
                    "none; by default start with hardware, else none", (START, RUNNING, NONE)),
     LaunchArgument("drives", "", "topic of the drives' readiness (std_msgs/Bool); by default the hardware's"),
 )
+LAW = LaunchArgument("law", "", f"control law: {', '.join(law_names())}, or the module of your own; by default that of "
+                     f"the parameter file, or {DEFAULT_LAW}")
 SIMULATED = (
     LaunchArgument("lockstep", "true", "simulated time waits for the controller; false is real time", BOOLEAN),
     LaunchArgument("publish_clock", "", "the simulator publishes /clock, within the namespace; by default as lockstep",
@@ -169,15 +172,16 @@ class Kind:
         """Its arguments."""
         if MOVE in self.nodes:
             return (*ARM, *MOVED)
-        return (*ARM, EFFORTS, *(CONTROLLED if self.gated else ()), *VIEWERS, *(SIMULATED if self.simulated else ()))
+        controlled = (LAW,) * (TRACKING in self.nodes) + CONTROLLED * self.gated
+        return (*ARM, EFFORTS, *controlled, *VIEWERS, *SIMULATED * self.simulated)
 
 
 #: By the name of the file in launch/, without its ending.
 KINDS = {
-    "controller": Kind(("computed_torque_controller",)),
+    "controller": Kind((TRACKING,)),
     "gravity_compensation": Kind(("gravity_compensation",)),
     "effort_gate": Kind((GATE,)),
-    "simulated_arm": Kind((SIMULATOR, "computed_torque_controller"), simulated=True, robot="puma560"),
+    "simulated_arm": Kind((SIMULATOR, TRACKING), simulated=True, robot="puma560"),
     "move": Kind((MOVE,)),
 }
 

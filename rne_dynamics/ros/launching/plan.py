@@ -19,6 +19,7 @@ from rne_dynamics.ros.launching.arguments import (
     RECORDER,
     SIMULATOR,
     START,
+    TRACKING,
     VIEWER,
     Driver,
     Kind,
@@ -173,6 +174,8 @@ def _own_parameters(
         given = settings_for(str(file), _full_name(name, values))
         parameters |= {k: 1.0 for k, v in given.items() if k.startswith("effort_scale.") and v != 1.0}
         parameters |= {"drives.topic": ""} if given.get("drives.topic") else {}
+    if name == TRACKING and values["law"]:
+        parameters["law"] = values["law"]
     if driver.drives and name != GATE:
         parameters["drives.topic"] = driver.drives
     return parameters

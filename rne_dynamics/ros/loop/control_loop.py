@@ -17,7 +17,7 @@ from typing import Any
 from rne_dynamics.control.locked_joints import Measured
 from rne_dynamics.control.motion.motion import Motion
 from rne_dynamics.control.supervision.settings import Settings
-from rne_dynamics.control.supervision.stop_plan import INACTIVE, SILENT, STOPPING, Mode
+from rne_dynamics.control.supervision.states import INACTIVE, SILENT, STOPPING, Mode
 from rne_dynamics.control.supervision.supervisor import Supervisor
 from rne_dynamics.errors import ControlError, RneDynamicsError
 from rne_dynamics.ros.loop.clock import LoopClock

@@ -15,7 +15,7 @@ from trajectory_msgs.msg import JointTrajectory
 
 from rne_dynamics.control.streaming.limits import SetpointError, SetpointProblem
 from rne_dynamics.control.supervision.output import Effort
-from rne_dynamics.control.supervision.stop_plan import DRIVING, INACTIVE, STOPPING
+from rne_dynamics.control.supervision.states import DRIVING, INACTIVE, STOPPING
 from rne_dynamics.control.supervision.supervisor import Supervisor
 from rne_dynamics.control.thresholds import NANOSECONDS, ROUNDING
 from rne_dynamics.errors import StateError

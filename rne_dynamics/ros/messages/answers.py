@@ -15,7 +15,7 @@ from rclpy.qos import QoSProfile, ReliabilityPolicy
 from std_msgs.msg import Int64MultiArray
 
 from rne_dynamics.control.gate.settings import GateMode
-from rne_dynamics.control.supervision.stop_plan import Mode
+from rne_dynamics.control.supervision.states import Mode
 from rne_dynamics.ros.loop.statistics import Histogram
 from rne_dynamics.ros.messages.topic_wait import OFFERED, polled_subscription, take
 from rne_dynamics.ros.node.lifecycle import ArmNode

@@ -10,8 +10,7 @@ from builtin_interfaces.msg import Duration, Time
 from sensor_msgs.msg import JointState
 from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 
-from rne_dynamics.control.motion.acceptance import Accepted, CurrentMotion, Rules, accept_points
-from rne_dynamics.control.motion.points import MOST_POINTS
+from rne_dynamics.control.motion.acceptance import MOST_POINTS, Accepted, CurrentMotion, Rules, accept_points
 from rne_dynamics.control.streaming.limits import SetpointError, SetpointProblem
 from rne_dynamics.control.thresholds import NANOSECONDS
 from rne_dynamics.control.trajectory import Trajectory

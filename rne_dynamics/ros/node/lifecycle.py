@@ -121,7 +121,7 @@ class ArmNode(EntityNode, ABC):
 
     def __init__(self, name: str, schema: Sequence[Parameter], overrides: Sequence[RosParameter] = ()) -> None:
         super().__init__(name, parameter_overrides=list(overrides))
-        self.parameters = ParameterTable(self, self.all_parameters(schema), self.aliases, overrides)
+        self.parameters = ParameterTable(self, self.all_parameters(self.adapted(schema)), self.aliases, overrides)
         make_strict(self)
         self.finished, self.exit_code = False, 0
         #: Whether an error in this package or in the control loop has ended it: the process then exits with 1.
@@ -139,6 +139,10 @@ class ArmNode(EntityNode, ABC):
     def all_parameters(cls, schema: Sequence[Parameter]) -> tuple[Parameter, ...]:
         """`COMMON` and those of `schema`, as this kind of node declares them."""
         return (*(COMMON if cls.live else (replace(p, read_only=True) for p in COMMON)), *schema)
+
+    def adapted(self, schema: Sequence[Parameter]) -> Sequence[Parameter]:
+        """The schema for what the node is given."""
+        return schema
 
     # -- for subclasses -----------------------------------------------------------------------------------------------
 

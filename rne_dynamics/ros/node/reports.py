@@ -13,7 +13,7 @@ from rne_dynamics.control.gate.effort_gate import EffortGate
 from rne_dynamics.control.gate.settings import FAULT, PASSING, RELEASED, STOPPING, WAITING, CommandProblem
 from rne_dynamics.control.reference import Reference
 from rne_dynamics.control.streaming.limits import SetpointProblem
-from rne_dynamics.control.supervision.stop_plan import Mode
+from rne_dynamics.control.supervision.states import Mode
 from rne_dynamics.control.supervision.supervisor import Supervisor
 from rne_dynamics.errors import StateProblem
 from rne_dynamics.model.inertia import Array

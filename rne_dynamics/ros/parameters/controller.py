@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from rne_dynamics.control.computed_torque import ComputedTorque
-from rne_dynamics.control.damping_limits import checked_damping
-from rne_dynamics.control.friction_compensation import FrictionCompensation
-from rne_dynamics.control.gains import Gains, check_gains
+from rne_dynamics.control.control_law import ControlLaw, rate_warnings
+from rne_dynamics.control.felt_inertia import checked_damping
 from rne_dynamics.control.gravity_compensation import GravityCompensation
 from rne_dynamics.control.guards.base_filter import ACCELERATIONS, BaseSensor
 from rne_dynamics.control.guards.effort_limits import EffortLimits
@@ -17,6 +15,7 @@ from rne_dynamics.control.startup.payload_estimate import PayloadTest
 from rne_dynamics.control.supervision.settings import COMPENSATED, Settings, StartCheck
 from rne_dynamics.control.supervision.stop_plan import POLICIES, StopPlan
 from rne_dynamics.control.thresholds import ASSUMED_RATE
+from rne_dynamics.control.tracking_law import FrictionCompensation
 from rne_dynamics.description.urdf_tree import rotation_rpy
 from rne_dynamics.errors import ParameterError
 from rne_dynamics.model.friction import joint_friction
@@ -140,10 +139,10 @@ def lowest_rate(values: Values) -> float:
     return values["rate"] or values["min_rate"] or ASSUMED_RATE
 
 
-def controller_settings(robot: RigidRobot, values: Values, *, gains: Gains | None, damping: str) -> Settings:
+def controller_settings(robot: RigidRobot, values: Values, *, law: ControlLaw | None, damping: str) -> Settings:
     """Settings of a controller for a robot.
 
-    `robot`, `values`: the model, and all parameters of a controller. `gains`: gains of the tracking law; None for a
+    `robot`, `values`: the model, and all parameters of a controller. `law`: the law that follows references; None for a
     controller that only floats. `damping`: name of the parameter, with ``{joint}``, of the damping of hand guiding.
     Raises ParameterError, ControlError: the parameters do not fit together, or gains or damping are not stable.
     """
@@ -151,8 +150,7 @@ def controller_settings(robot: RigidRobot, values: Values, *, gains: Gains | Non
         raise ParameterError(f"robot {robot.name!r} has no joint that can be driven; check the description and joints")
     rate = lowest_rate(values)
     guiding = checked_damping(robot, per_joint(values, damping, robot.joint_names), rate, damping)
-    warnings = guiding.warnings + (() if gains is None else check_gains(gains, rate, robot.joint_names))
-    friction = friction_compensation(values)
+    warnings = guiding.warnings + (() if law is None else rate_warnings(law, rate))
     holding = per_joint(values, "limits.{joint}.holding_error", robot.joint_names)
     return Settings(
         robot=robot,
@@ -164,8 +162,8 @@ def controller_settings(robot: RigidRobot, values: Values, *, gains: Gains | Non
             filter_frequency=values["velocity_filter"],
             joints=robot.joint_names, coulomb=joint_friction(robot).coulomb,
         ),
-        tracking=None if gains is None else ComputedTorque(robot, gains, friction),
-        floating=GravityCompensation(robot, guiding.value, friction if gains is None else None),
+        tracking=law,
+        floating=GravityCompensation(robot, guiding.value, friction_compensation(values) if law is None else None),
         stop=filled(StopPlan, values, "stop."),
         check=filled(StartCheck, values, "startup_check.", payload=filled(
             PayloadTest, values, "startup_check.", least=values["startup_check.payload"]

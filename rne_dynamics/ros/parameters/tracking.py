@@ -1,12 +1,14 @@
-"""The parameters of the computed torque controller, and what they make: settings, limits, units."""
+"""The parameters of the controller that follows references, and what they make: settings, limits, units."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
 
-from rne_dynamics.control.gains import Gains
+from rne_dynamics.control.control_law import LawTolerances
+from rne_dynamics.control.laws import DEFAULT_LAW, LawKind, find_law, law_names
 from rne_dynamics.control.motion.limits import MotionLimits, Tolerances, continuous
 from rne_dynamics.control.streaming.limits import (
     ACCELERATION_TIME,
@@ -17,25 +19,40 @@ from rne_dynamics.control.streaming.limits import (
 )
 from rne_dynamics.control.supervision.settings import Settings
 from rne_dynamics.control.thresholds import LONGEST_DELAY
-from rne_dynamics.errors import ControlError
+from rne_dynamics.errors import ControlError, ParameterError
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.mechanism import RigidRobot
-from rne_dynamics.ros.parameters.controller import CONTROLLER, controller_settings, damping_parameter, velocity_limits
-from rne_dynamics.ros.parameters.schema import Parameter, Values, filled, per_joint
+from rne_dynamics.ros.parameters.controller import (
+    CONTROLLER,
+    controller_settings,
+    damping_parameter,
+    friction_compensation,
+    velocity_limits,
+)
+from rne_dynamics.ros.parameters.schema import JOINT, Parameter, Values, filled, per_joint
 
 #: Largest distance of the first setpoint from the arm if constraints.start is 0, rad or m.
 SMALLEST_START = 1e-6
 
+#: The parameters that `LawTolerances` are defaults of.
+TOLERANCES = "limits.{joint}.holding_error", "constraints.{joint}.trajectory", "constraints.{joint}.goal"
+
 #: Value of full speed, by the value of the parameter `speed_scaling_unit`.
 FULL_SPEED = {"fraction": 1.0, "percent": 100.0}
 
+
+
+def law_parameters(kind: LawKind) -> tuple[Parameter, ...]:
+    """The parameters of a law."""
+    declared = ((name, kind.parameters[key]) for name, key in kind.node_names().items())
+    return tuple(Parameter(name, p.default, p.text, p.unit, p.lower, p.upper, p.choices) for name, p in declared)
+
+
 SCHEMA: tuple[Parameter, ...] = (
     *CONTROLLER,
-    Parameter("gains.{joint}.p", 400.0, "Position gain.", "1/s^2", 0.0, 1e6),
-    Parameter("gains.{joint}.i", 0.0, "Integral gain.", "1/s^3", 0.0, 1e8),
-    Parameter("gains.{joint}.d", 40.0, "Velocity gain.", "1/s", 0.0, 1e4),
-    Parameter("gains.{joint}.i_clamp", 10.0, "Largest acceleration of the integral term.", "rad/s^2 or m/s^2",
-              0.0, 1e6),
+    Parameter("law", DEFAULT_LAW, f"Control law: {', '.join(law_names())}, or the Python module of your own law.",
+              read_only=True),
+    *(parameter for name in law_names() for parameter in law_parameters(find_law(name))),
     damping_parameter("hand_guiding.{joint}.damping", "Damping in hand guiding."),
     Parameter("speed_scaling", 1.0, "Speed of trajectories, as a fraction of their own; ~/speed_scaling changes it "
               "too.", "", 0.0, 1.0),
@@ -73,20 +90,40 @@ SCHEMA: tuple[Parameter, ...] = (
 
 
 def tracking_settings(robot: RigidRobot, values: Values) -> Settings:
-    """Settings of the computed torque controller.
+    """Settings of the controller that follows references.
 
     Raises ParameterError, ControlError: as `controller_settings`, and tolerances that do not fit.
     """
-    joints = robot.joint_names
-    terms = {k: per_joint(values, f"gains.{{joint}}.{k}", joints) for k in ("p", "i", "d", "i_clamp")}
-    gains = Gains(**terms, joint_names=joints)
+    kind = find_law(values["law"])
+    given = {
+        key: per_joint(values, name, robot.joint_names) if JOINT in name else values[name]
+        for name, key in kind.node_names().items()
+    }
+    law = kind.law(robot, given, friction_compensation(values))
     tolerances = tolerances_of(robot, values)
-    plain = controller_settings(robot, values, gains=gains, damping="hand_guiding.{joint}.damping")
+    plain = controller_settings(robot, values, law=law, damping="hand_guiding.{joint}.damping")
     stream, why_not = stream_limits(robot, values, plain.limits.effort)
     return replace(
         plain, command_delay=values["command_delay"], stream=stream, no_stream=why_not,
         stream_tolerances=tolerances,
     )
+
+
+def with_law(schema: Sequence[Parameter], name: str) -> tuple[Parameter, ...]:
+    """The schema with the parameters of a law that is none of this package, and with the tolerances that fit the law.
+
+    Raises ParameterError, ControlError: there is no such law, or its parameters have the names of others.
+    """
+    kind = find_law(Parameter("law", DEFAULT_LAW, "").parse("law", name))
+    own = () if name in law_names() else law_parameters(kind)
+    taken = {p.name.partition(".")[0] for p in schema}
+    if own and kind.prefix in taken:
+        raise ParameterError(
+            f"law {name!r}: its parameters would begin with {kind.prefix!r}, as others do; give the class a `prefix`"
+        )
+    fits: LawTolerances = getattr(kind.make, "tolerances", LawTolerances())
+    defaults = dict(zip(TOLERANCES, fits, strict=True))
+    return (*(replace(p, default=defaults.get(p.name, p.default)) for p in schema), *own)
 
 
 def tolerances_of(robot: RigidRobot, values: Values) -> Tolerances:

@@ -12,7 +12,7 @@ from rclpy.qos import QoSProfile
 from std_msgs.msg import String
 
 from rne_dynamics.control.supervision.settings import Settings
-from rne_dynamics.control.supervision.stop_plan import Mode
+from rne_dynamics.control.supervision.states import Mode
 from rne_dynamics.control.thresholds import NANOSECONDS
 from rne_dynamics.errors import RneDynamicsError
 from rne_dynamics.model.inertia import Array

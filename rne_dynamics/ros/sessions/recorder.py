@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from rclpy.node import Node
 from sensor_msgs.msg import JointState
 
-from rne_dynamics.control.supervision.stop_plan import Mode
+from rne_dynamics.control.supervision.states import Mode
 from rne_dynamics.control.tracking_verdict import Reports
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.ros.messages.publishers import stamp_of

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 
 import numpy as np
 
-from rne_dynamics.control.control_law import ControlLaw, next_integral, terms_of
+from rne_dynamics.control.control_law import ControlLaw, next_integral, restart_law, terms_of
 from rne_dynamics.control.reference import Reference
 from rne_dynamics.control.trajectory import Trajectory
 from rne_dynamics.model.inertia import Array
@@ -32,6 +32,7 @@ def cycle_by_cycle(
 ) -> Log:
     """`Rollout.run` from a checked state, where it is not compiled."""
     integral = np.zeros(plant.robot.n)
+    restart_law(controller)
 
     def command(t: float, state: State) -> tuple[Array, Reference, Mapping[str, Array]]:
         nonlocal integral

@@ -8,11 +8,11 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from rne_dynamics.control import computed_torque as law
-from rne_dynamics.control.computed_torque import ComputedTorque, decay_rate
 from rne_dynamics.control.control_law import ControlLaw
+from rne_dynamics.control.laws import computed_torque as law
+from rne_dynamics.control.laws.computed_torque import ComputedTorque, decay_rate
+from rne_dynamics.control.laws.pd_gravity import PdGravity
 from rne_dynamics.control.model_terms import rigid_terms_kernel
-from rne_dynamics.control.pd_gravity import PdGravity
 from rne_dynamics.dynamics.composite.mass_matrix import MASS_MATRIX
 from rne_dynamics.dynamics.declared.arm import Arm
 from rne_dynamics.dynamics.declared.quantity import Quantity

@@ -6,11 +6,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from rne_dynamics.control.damping_limits import lowered
-from rne_dynamics.control.friction_compensation import FrictionCompensation
-from rne_dynamics.control.guards.felt_inertia import joint_inertia
+from rne_dynamics.control.felt_inertia import joint_inertia, lowered
 from rne_dynamics.control.supervision.settings import Settings
 from rne_dynamics.control.thresholds import SAFETY
+from rne_dynamics.control.tracking_law import FrictionCompensation
 from rne_dynamics.model.friction import joint_friction
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.simulation.stepping.box_lcp import box_lcp

@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from rne_dynamics.control.computed_torque import ComputedTorque
-from rne_dynamics.control.friction_compensation import FrictionCompensation
 from rne_dynamics.control.gains import Gains
+from rne_dynamics.control.laws.computed_torque import ComputedTorque
 from rne_dynamics.control.reference import Reference
+from rne_dynamics.control.tracking_law import FrictionCompensation
 from rne_dynamics.errors import SimulationError
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.mechanism import RigidRobot

@@ -14,7 +14,7 @@ import rne_dynamics as rne
 from rne_dynamics.closed_chain.assembly import assembled
 from rne_dynamics.control.gains import lowest_rate
 from rne_dynamics.control.supervision.motion_queue import Ending
-from rne_dynamics.control.supervision.stop_plan import Mode
+from rne_dynamics.control.supervision.states import Mode
 from rne_dynamics.errors import ControlError
 
 PAGE = Path(__file__).resolve().parents[3] / "docs" / "own_law.md"
@@ -139,6 +139,55 @@ def test_pd_gains_are_refused_at_a_rate_at_which_they_are_not_stable():
     rig.run(1.5)
     assert rig.mode in (Mode.FAULT, Mode.STOPPING, Mode.RELEASED)
     assert "the gains are stable from" in rig.supervisor.cause
+
+
+def test_a_law_that_says_so_answers_for_the_state_at_which_its_effort_acts():
+    class Ahead(Springs):
+        compensates_delay, friction_rows, steepness, asked = True, np.zeros((3, 6)), 0.0, START
+
+        def law(self, q, qd, reference, integral=None, **known):
+            self.asked = q.copy()
+            return super().law(q, qd, reference)
+
+    law = Ahead(ROBOT)
+    rig = supervised(law, command_delay=0.02)
+    rig.run(0.3)
+    rig.move(START + 0.2, 0.5)
+    rig.run(0.25)
+    speed = rig.supervisor.qd
+    assert speed.min() > 0.1
+    np.testing.assert_allclose(law.asked - rig.supervisor.q, 0.02 * speed, rtol=0.5)
+
+
+def test_a_state_of_the_law_s_own_goes_on_after_a_change_of_parameters():
+    class Counting(Springs):
+        cycles = -1
+
+        def law(self, q, qd, reference, integral=None, **known):
+            self.cycles += 1
+            return super().law(q, qd, reference)
+
+        def restart(self):
+            self.cycles = 0
+
+        def resume(self, former):
+            self.cycles = former.cycles
+
+    first, second = Counting(ROBOT), Counting(ROBOT, 1.1 * STIFFNESS)
+    rig = supervised(first)
+    rig.run(0.1)
+    assert 50 < first.cycles <= 100
+    rig.supervisor.adopt(replace(rig.settings, tracking=second))
+    rig.run(0.1)
+    assert second.cycles == first.cycles + 100
+    other = rne.PdGravity(ROBOT, TORQUES)
+    rig.supervisor.adopt(replace(rig.settings, tracking=other))
+    rig.run(0.1)
+    rig.supervisor.adopt(replace(rig.settings, tracking=second))
+    rig.run(0.1)
+    assert second.cycles == 100, "it begins anew after another law"
+    assert rig.mode is Mode.HOLDING
+    rig.check()
 
 
 class NoRobot:

@@ -8,7 +8,7 @@ from support.supervised import settings as plain_settings
 from support.wheel import wheel_urdf
 
 import rne_dynamics as rne
-from rne_dynamics.control.damping_limits import (
+from rne_dynamics.control.felt_inertia import (
     LIGHT,
     checked_damping,
     fastest_decay,
@@ -17,8 +17,8 @@ from rne_dynamics.control.damping_limits import (
     posture_inertia,
 )
 from rne_dynamics.control.supervision.settings import Settings
+from rne_dynamics.control.supervision.state_stream import PeriodWatch, RateWatch
 from rne_dynamics.control.supervision.torques import Torques
-from rne_dynamics.control.supervision.watch import PeriodWatch, RateWatch
 from rne_dynamics.control.thresholds import CALM, LONGEST_GAP, SAFETY
 from rne_dynamics.dispatch import mass_matrix
 from rne_dynamics.errors import ControlError

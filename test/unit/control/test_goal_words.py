@@ -7,7 +7,7 @@ import math
 import pytest
 
 import rne_dynamics as rne
-from rne_dynamics.control.motion.goal_words import parse_goal
+from rne_dynamics.control.motion.limits import parse_goal
 from rne_dynamics.errors import RneDynamicsError
 
 SCARA = rne.load_urdf("scara")

@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 from scipy.integrate import solve_ivp
 from support.arms import chain
 
-from rne_dynamics.control.computed_torque import ComputedTorque
 from rne_dynamics.control.gains import Gains
 from rne_dynamics.control.input_shaper import SHAPERS, InputShaper, Shaped, shaped_points
+from rne_dynamics.control.laws.computed_torque import ComputedTorque
 from rne_dynamics.control.trajectory import Hold, Quintic, SampledTrajectory
 from rne_dynamics.errors import ControlError, TrajectoryError
 from rne_dynamics.simulation.plant.plant import ArmPlant

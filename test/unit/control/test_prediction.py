@@ -11,13 +11,13 @@ from support.mechanisms import four_bar
 from support.supervised import Rig, settings
 
 import rne_dynamics as rne
-from rne_dynamics.control.computed_torque import VISCOUS, ComputedTorque
-from rne_dynamics.control.friction_compensation import FrictionCompensation
 from rne_dynamics.control.gains import Gains
+from rne_dynamics.control.laws.computed_torque import VISCOUS, ComputedTorque
 from rne_dynamics.control.prediction import Predictor
 from rne_dynamics.control.supervision.motion_queue import Ending
-from rne_dynamics.control.supervision.stop_plan import Mode
+from rne_dynamics.control.supervision.states import Mode
 from rne_dynamics.control.thresholds import LONGEST_DELAY
+from rne_dynamics.control.tracking_law import FrictionCompensation
 from rne_dynamics.errors import ControlError
 from rne_dynamics.simulation.plant.plant import ArmPlant
 from rne_dynamics.simulation.plant.state import State

@@ -7,7 +7,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from rne_dynamics.control.sampled import SampledTrajectory
+from rne_dynamics.control.trajectory import SampledTrajectory
 
 
 def derivatives(coefficients: np.ndarray, x: Fraction) -> list[Fraction]:

@@ -12,14 +12,14 @@ from support.supervised import Rig, settings
 
 import rne_dynamics as rne
 from rne_dynamics.closed_chain.assembly import assemble as assemble_loops
-from rne_dynamics.control.computed_torque import ComputedTorque
-from rne_dynamics.control.friction_compensation import FrictionCompensation
 from rne_dynamics.control.gains import Gains, advised_bandwidth
 from rne_dynamics.control.gravity_compensation import GravityCompensation
-from rne_dynamics.control.pd_gravity import PdGravity
+from rne_dynamics.control.laws.computed_torque import ComputedTorque
+from rne_dynamics.control.laws.pd_gravity import PdGravity
 from rne_dynamics.control.reference import Reference
-from rne_dynamics.control.supervision.stop_plan import Mode
+from rne_dynamics.control.supervision.states import Mode
 from rne_dynamics.control.supervision.torques import Torques
+from rne_dynamics.control.tracking_law import FrictionCompensation
 from rne_dynamics.control.trajectory import Quintic
 from rne_dynamics.model.assembly import assemble
 from rne_dynamics.model.friction import joint_friction

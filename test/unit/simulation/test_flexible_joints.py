@@ -7,8 +7,8 @@ import pytest
 from support.flexible_arms import two_link_arm
 
 import rne_dynamics as rne
-from rne_dynamics.control.computed_torque import ComputedTorque
 from rne_dynamics.control.gains import Gains
+from rne_dynamics.control.laws.computed_torque import ComputedTorque
 from rne_dynamics.control.trajectory import Quintic
 from rne_dynamics.flexible.energy import flexible_kinetic_energy, flexible_potential_energy
 from rne_dynamics.flexible.linearised import linearised

@@ -10,8 +10,8 @@ from support.arms import chain, gripper
 
 from rne_dynamics.compiling.addresses import call
 from rne_dynamics.compiling.native import processor
-from rne_dynamics.control.computed_torque import ComputedTorque
 from rne_dynamics.control.gains import Gains
+from rne_dynamics.control.laws.computed_torque import ComputedTorque
 from rne_dynamics.control.trajectory import Quintic
 from rne_dynamics.dynamics.composite.mass_matrix import mass_matrix
 from rne_dynamics.dynamics.declared.arm import Arm

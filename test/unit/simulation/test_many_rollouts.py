@@ -11,10 +11,10 @@ from support.arms import chain
 from support.kinds import kinds_of
 
 from rne_dynamics.compiling.jit import COMPILED
-from rne_dynamics.control.computed_torque import ComputedTorque
-from rne_dynamics.control.friction_compensation import FrictionCompensation
 from rne_dynamics.control.gains import Gains
-from rne_dynamics.control.pd_gravity import PdGravity
+from rne_dynamics.control.laws.computed_torque import ComputedTorque
+from rne_dynamics.control.laws.pd_gravity import PdGravity
+from rne_dynamics.control.tracking_law import FrictionCompensation
 from rne_dynamics.control.trajectory import Quintic
 from rne_dynamics.description.urdf import load_urdf
 from rne_dynamics.errors import ArgumentError, ModelError, SimulationError

@@ -9,10 +9,9 @@ from support.wheel import wheel_robots
 
 import rne_dynamics as rne
 from rne_dynamics.cli.demo_moves import start_posture
-from rne_dynamics.control.damping_limits import LIGHT as LIGHT_DAMPING
-from rne_dynamics.control.damping_limits import lowered
+from rne_dynamics.control.felt_inertia import LIGHT as LIGHT_DAMPING
+from rne_dynamics.control.felt_inertia import joint_inertia, lowered
 from rne_dynamics.control.gravity_compensation import GravityCompensation
-from rne_dynamics.control.guards.felt_inertia import joint_inertia
 from rne_dynamics.control.guards.state_limits import StateLimits
 from rne_dynamics.control.supervision.settings import Settings
 from rne_dynamics.control.thresholds import ASSUMED_RATE, CALM

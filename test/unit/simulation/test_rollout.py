@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 from support.arms import chain, floating_arm, slider
 
-from rne_dynamics.control.computed_torque import ComputedTorque
-from rne_dynamics.control.friction_compensation import FrictionCompensation
 from rne_dynamics.control.gains import Gains
+from rne_dynamics.control.laws.computed_torque import ComputedTorque
+from rne_dynamics.control.tracking_law import FrictionCompensation
 from rne_dynamics.control.trajectory import Quintic
 from rne_dynamics.description.share import shipped_robots
 from rne_dynamics.description.urdf import load_urdf

@@ -9,14 +9,13 @@ import pytest
 from support.arms import chain, gripper
 from support.mechanisms import four_bar
 
-from rne_dynamics.control.computed_torque import ComputedTorque
-from rne_dynamics.control.friction_compensation import FrictionCompensation
 from rne_dynamics.control.gains import Gains
+from rne_dynamics.control.laws.computed_torque import ComputedTorque
+from rne_dynamics.control.laws.pd_gravity import PdGravity
 from rne_dynamics.control.motion.path import Path
-from rne_dynamics.control.pd_gravity import PdGravity
 from rne_dynamics.control.reference import Reference
-from rne_dynamics.control.sampled import SampledTrajectory
-from rne_dynamics.control.trajectory import Hold, Quintic, references
+from rne_dynamics.control.tracking_law import FrictionCompensation
+from rne_dynamics.control.trajectory import Hold, Quintic, SampledTrajectory, references
 from rne_dynamics.description.share import shipped_robots
 from rne_dynamics.description.urdf import load_urdf
 from rne_dynamics.dynamics.composite.mass_matrix import mass_matrix

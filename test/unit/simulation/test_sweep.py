@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 from support.swept import fails, worst_error
 
-from rne_dynamics.control.computed_torque import ComputedTorque
 from rne_dynamics.control.gains import Gains
+from rne_dynamics.control.laws.computed_torque import ComputedTorque
 from rne_dynamics.control.trajectory import Quintic
 from rne_dynamics.description.urdf import load_urdf
 from rne_dynamics.errors import SimulationError

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 from support.arms import MASS, chain, slider
 
+from rne_dynamics.control.felt_inertia import felt_inertia
 from rne_dynamics.control.guards.effort_limiter import EFFORT, EXCESS, RATE, STOP, EffortLimiter
 from rne_dynamics.control.guards.effort_limits import STOPPING, EffortLimits
-from rne_dynamics.control.guards.felt_inertia import felt_inertia
 from rne_dynamics.description.urdf import load_urdf
 from rne_dynamics.dynamics.composite.mass_matrix import mass_matrix
 from rne_dynamics.dynamics.newton_euler.gravity import gravity_torque

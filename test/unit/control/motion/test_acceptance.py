@@ -22,16 +22,19 @@ from support.hostile_trajectories import (
     split,
 )
 
-from rne_dynamics.control.motion.acceptance import Accepted, CurrentMotion, Rules, accept_points
-from rne_dynamics.control.motion.limits import Tolerances
-from rne_dynamics.control.motion.motion import Motion
-from rne_dynamics.control.motion.points import (
+from rne_dynamics.control.motion.acceptance import (
     LONGEST_TRAJECTORY,
     MOST_POINTS,
     MOST_POSITIONS,
+    Accepted,
+    CurrentMotion,
+    Rules,
+    accept_points,
     check_count,
     read_points,
 )
+from rne_dynamics.control.motion.limits import Tolerances
+from rne_dynamics.control.motion.motion import Motion
 from rne_dynamics.control.reference import Reference
 from rne_dynamics.errors import TrajectoryError
 

@@ -13,7 +13,7 @@ from rne_dynamics.control.motion.acceptance import Accepted, CurrentMotion, Rule
 from rne_dynamics.control.motion.limits import MotionLimits, Tolerances
 from rne_dynamics.control.motion.motion import Motion, warm_up
 from rne_dynamics.control.reference import Reference
-from rne_dynamics.control.sampled import SampledTrajectory
+from rne_dynamics.control.trajectory import SampledTrajectory
 from rne_dynamics.errors import TrajectoryError
 
 REST = Reference(np.zeros(N), np.zeros(N), np.zeros(N))

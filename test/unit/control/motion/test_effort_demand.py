@@ -11,19 +11,18 @@ from support.mechanisms import four_bar
 from support.supervised import Rig, settings
 
 import rne_dynamics as rne
-from rne_dynamics.control.computed_torque import ComputedTorque
 from rne_dynamics.control.gains import Gains
 from rne_dynamics.control.guards.effort_limits import EffortLimits
-from rne_dynamics.control.motion.acceptance import Accepted, CurrentMotion, Rules, accept_table
+from rne_dynamics.control.laws.computed_torque import ComputedTorque
+from rne_dynamics.control.motion.acceptance import Accepted, CurrentMotion, Points, Rules, accept_table
 from rne_dynamics.control.motion.effort_demand import EffortDemand
 from rne_dynamics.control.motion.limits import MotionLimits, Tolerances
-from rne_dynamics.control.motion.points import Points
 from rne_dynamics.control.motion.takeover import takeover
 from rne_dynamics.control.reference import Reference
-from rne_dynamics.control.sampled import SampledTrajectory
 from rne_dynamics.control.supervision.answer import OVERSPEED
 from rne_dynamics.control.supervision.settings import Settings
-from rne_dynamics.control.supervision.stop_plan import Mode
+from rne_dynamics.control.supervision.states import Mode
+from rne_dynamics.control.trajectory import SampledTrajectory
 from rne_dynamics.errors import TrajectoryError
 from rne_dynamics.model.robot import RobotModel
 

@@ -12,13 +12,12 @@ from support.supervised import settings
 from support.wheel import wheel_urdf
 
 import rne_dynamics as rne
-from rne_dynamics.control.motion.acceptance import Accepted, CurrentMotion, Rules, accept_table
+from rne_dynamics.control.motion.acceptance import Accepted, CurrentMotion, Points, Rules, accept_table
 from rne_dynamics.control.motion.effort_demand import EffortDemand
 from rne_dynamics.control.motion.limited_path import limited_path
 from rne_dynamics.control.motion.limits import POSITION_ALLOWANCE, MotionLimits
-from rne_dynamics.control.motion.points import Points
 from rne_dynamics.control.reference import Reference
-from rne_dynamics.control.sampled import SampledTrajectory
+from rne_dynamics.control.trajectory import SampledTrajectory
 from rne_dynamics.errors import TrajectoryError
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.robot import RobotModel

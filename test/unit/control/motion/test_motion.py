@@ -8,7 +8,7 @@ import pytest
 from rne_dynamics.control.motion.limits import Tolerances
 from rne_dynamics.control.motion.motion import Motion, warm_up
 from rne_dynamics.control.reference import Reference
-from rne_dynamics.control.sampled import SampledTrajectory
+from rne_dynamics.control.trajectory import SampledTrajectory
 from rne_dynamics.errors import ControlError
 
 N = 3

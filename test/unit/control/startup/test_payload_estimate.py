@@ -11,9 +11,15 @@ import pytest
 from support.wheel import wheel_urdf
 
 import rne_dynamics as rne
-from rne_dynamics.control.startup.gravity_load import end_bodies, gravity_load, outermost_link
 from rne_dynamics.control.startup.load_check import LoadCheck
-from rne_dynamics.control.startup.payload_estimate import BLOCKS, PayloadTest, noise_of_mean
+from rne_dynamics.control.startup.payload_estimate import (
+    BLOCKS,
+    PayloadTest,
+    end_bodies,
+    gravity_load,
+    noise_of_mean,
+    outermost_link,
+)
 from rne_dynamics.dynamics.kinematics.random_configuration import random_configuration
 from rne_dynamics.dynamics.newton_euler.gravity import gravity_torque
 from rne_dynamics.errors import ControlError

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from rne_dynamics.control.streaming.jerk_limited import ACCELERATION, JERK, LOWER, UPPER, VELOCITY, follow_kernel
+from rne_dynamics.control.streaming.limits import ACCELERATION, JERK, LOWER, UPPER, VELOCITY, follow_kernel
 
 V, A, J = 2.0, 10.0, 200.0
 HORIZON, STEP = 0.02, 1e-3

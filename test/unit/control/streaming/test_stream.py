@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from support.streams import Followed, Sines, arrivals, limits
 
-from rne_dynamics.control.streaming.jerk_limited import ACCELERATION, JERK
+from rne_dynamics.control.streaming.limits import ACCELERATION, JERK
 
 #: Time after which a stream's acceleration has been estimated, s.
 SETTLED = 2.0

@@ -11,14 +11,14 @@ from support.supervised import settings
 
 import rne_dynamics as rne
 from rne_dynamics.compiling.jit import COMPILED
-from rne_dynamics.control.computed_torque import ComputedTorque
-from rne_dynamics.control.friction_compensation import FrictionCompensation
 from rne_dynamics.control.gains import Gains
+from rne_dynamics.control.laws.computed_torque import ComputedTorque
 from rne_dynamics.control.model_terms import OwnTerms
 from rne_dynamics.control.reference import Reference, named_terms
 from rne_dynamics.control.supervision.answer import OVERSPEED
 from rne_dynamics.control.supervision.output import Counters, Output
 from rne_dynamics.control.supervision.torques import Torques
+from rne_dynamics.control.tracking_law import FrictionCompensation
 from rne_dynamics.dynamics.declared import inertia_code
 from rne_dynamics.errors import ControlError
 

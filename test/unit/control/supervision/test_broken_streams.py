@@ -7,7 +7,7 @@ import pytest
 from support.supervised import Rig, settings
 
 import rne_dynamics as rne
-from rne_dynamics.control.supervision.stop_plan import Mode
+from rne_dynamics.control.supervision.states import Mode
 from rne_dynamics.errors import StateProblem
 
 ROBOT = rne.load_urdf("planar2")

@@ -10,7 +10,7 @@ from support.wheel import wheel_urdf
 import rne_dynamics as rne
 from rne_dynamics.control.supervision.motion_queue import Ending
 from rne_dynamics.control.supervision.settings import StartCheck
-from rne_dynamics.control.supervision.stop_plan import Mode
+from rne_dynamics.control.supervision.states import Mode
 from rne_dynamics.errors import ControlError
 from rne_dynamics.model.assembly import with_payload
 from rne_dynamics.model.tree import Payload

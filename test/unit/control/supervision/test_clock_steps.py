@@ -17,7 +17,7 @@ from rne_dynamics.control.guards.base_filter import BaseSensor
 from rne_dynamics.control.streaming.limits import SetpointError, StreamLimits
 from rne_dynamics.control.supervision.motion_queue import Ending
 from rne_dynamics.control.supervision.settings import StartCheck
-from rne_dynamics.control.supervision.stop_plan import DRIVING, Mode
+from rne_dynamics.control.supervision.states import DRIVING, Mode
 from rne_dynamics.errors import StateProblem
 
 EXAMPLES = Path(__file__).parents[4] / "examples"
@@ -235,7 +235,7 @@ def test_a_clock_that_is_slewed_disturbs_nothing(name, rate):
     rig.go(60.0 if name == "four_joint_arm" else 5.0)
     assert rig.mode is Mode.HOLDING
     assert rig.supervisor.counters.time_jumps == 0
-    assert rig.supervisor._filter.late < 0.002
+    assert rig.supervisor.machine.stream.filter.late < 0.002
     rig.never_dropped()
 
 

@@ -13,7 +13,8 @@ from support.supervised import Rig, settings
 
 import rne_dynamics as rne
 from rne_dynamics.c_export.export import end_links
-from rne_dynamics.control.supervision.stop_plan import Mode, StopPlan
+from rne_dynamics.control.supervision.states import Mode
+from rne_dynamics.control.supervision.stop_plan import StopPlan
 
 PUMA = rne.load_urdf("puma560")
 PLANAR = rne.load_urdf("planar2")
@@ -57,7 +58,7 @@ def test_a_stop_ends_beyond_a_stop_that_gives_way():
     beyond = np.array([0.0, PUMA.lower[1] - 0.02, 0.0, 0.0, 0.0, 0.0])
     pressed = {"q": beyond, "qd": np.zeros(6)}
     rig.supervisor.stop(rig.now, "asked for")
-    rig.supervisor._filter.reset()
+    rig.supervisor.machine.stream.filter.reset()
     pushed = mode_after(rig, stop, corrupt=lambda s: {**s, **{k: v.copy() for k, v in pressed.items()}})
     assert pushed is Mode.RELEASED
 
@@ -190,7 +191,7 @@ def test_a_longer_ramp_does_not_take_feedback_away():
     rig.run(1.0)
     rig.supervisor.adopt(settings(PUMA, feedback_ramp=60.0))
     rig.run(0.01)
-    assert rig.supervisor._feedback == 1.0
+    assert rig.supervisor.machine.ramp.part == 1.0
 
 
 def random_situation(seed: int) -> tuple[Rig, StopPlan]:

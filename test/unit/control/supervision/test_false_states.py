@@ -11,7 +11,7 @@ from support.supervised import Rig, settings
 
 import rne_dynamics as rne
 from rne_dynamics.control.motion.limits import Tolerances
-from rne_dynamics.control.supervision.stop_plan import DRIVING, Mode
+from rne_dynamics.control.supervision.states import DRIVING, Mode
 from rne_dynamics.errors import StateProblem
 from rne_dynamics.simulation.plant.plant import ArmPlant
 from rne_dynamics.simulation.runs.simulator import Simulator
@@ -61,7 +61,7 @@ def peak(rig, seconds, corrupt):
 
     def watched(state):
         s = rig.supervisor
-        if s.mode in DRIVING or (s.mode is Mode.STOPPING and s._stop.support(rig.now) >= 1.0):
+        if s.mode in DRIVING or (s.mode is Mode.STOPPING and s.machine.stop.support(rig.now) >= 1.0):
             peaks.append(float((np.abs(rig.simulator.state.qd) / limit).max()))
         return corrupt(state)
 

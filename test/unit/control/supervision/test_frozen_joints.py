@@ -17,7 +17,7 @@ from support.wheel import wheel_urdf
 
 import rne_dynamics as rne
 from rne_dynamics.c_export.export import end_links
-from rne_dynamics.control.supervision.stop_plan import Mode
+from rne_dynamics.control.supervision.states import Mode
 from rne_dynamics.errors import StateProblem
 from rne_dynamics.ros.parameters.tracking import tracking_settings
 from rne_dynamics.simulation.plant.plant import ArmPlant

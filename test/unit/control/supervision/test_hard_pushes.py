@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from support.pushes import ARMS, push
 
-from rne_dynamics.control.supervision.stop_plan import Mode
+from rne_dynamics.control.supervision.states import Mode
 
 #: Largest speed in velocity limits. The wrists of Panda, UR10 and the four-joint arm have no motor inertia in their
 #: models: a constant force that is more than their motors give spins them up, whatever brakes.

@@ -17,9 +17,9 @@ from support.supervised import Rig, settings
 import rne_dynamics as rne
 from rne_dynamics.control.motion.limits import Tolerances
 from rne_dynamics.control.motion.motion import Motion
-from rne_dynamics.control.sampled import SampledTrajectory
 from rne_dynamics.control.supervision.settings import StartCheck
-from rne_dynamics.control.supervision.stop_plan import ALLOWED, SILENT, Mode
+from rne_dynamics.control.supervision.states import ALLOWED, SILENT, Mode
+from rne_dynamics.control.trajectory import SampledTrajectory
 from rne_dynamics.errors import RneDynamicsError
 
 ROBOT = rne.load_urdf("planar2")
@@ -79,7 +79,7 @@ def test_any_sequence_of_states_and_requests(events, checked):
     rig = Rig(ROBOT, START.copy(), settings(ROBOT, check=StartCheck(0.02 if checked else 0.0)), PERIOD)
     rig.moves = 0
     changes: list[Mode] = [rig.mode]
-    rig.supervisor._on_change = lambda mode, cause: changes.append(mode)
+    rig.supervisor.machine.on_change = lambda mode, cause: changes.append(mode)
     rig.run(0.05)
     for what, value in events:
         if what == "good":

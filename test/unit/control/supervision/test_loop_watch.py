@@ -8,7 +8,7 @@ from support.foreign_episodes import TICK, ForeignRig, Line, arms, controller_va
 from support.foreign_plant import Deviation, ForeignArm
 
 from rne_dynamics.c_export.export import end_links
-from rne_dynamics.control.supervision.stop_plan import Mode
+from rne_dynamics.control.supervision.states import Mode
 from rne_dynamics.errors import ControlError
 from rne_dynamics.ros.parameters.tracking import tracking_settings
 

@@ -12,7 +12,7 @@ from support.moving_bases import Swell
 from support.supervised import Rig
 
 import rne_dynamics as rne
-from rne_dynamics.control.supervision.stop_plan import Mode
+from rne_dynamics.control.supervision.states import Mode
 from rne_dynamics.model.tree import Friction
 from rne_dynamics.ros.parameters.tracking import tracking_settings
 from rne_dynamics.simulation.plant.plant import ArmPlant

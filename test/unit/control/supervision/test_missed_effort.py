@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from rne_dynamics.control.reference import TorqueTerms
-from rne_dynamics.control.supervision.missed_effort import BELIEVED, FIT_PERIOD, FITTED, MissedEffort
+from rne_dynamics.control.supervision.torques import BELIEVED, FIT_PERIOD, FITTED, MissedEffort
 
 LIMIT = np.array([100.0, 20.0])
 SUPPORT = np.array([12.0, -3.0])

@@ -11,16 +11,15 @@ from support.supervised import Rig, settings
 
 import rne_dynamics as rne
 from rne_dynamics.closed_chain.assembly import assemble
-from rne_dynamics.control.damping_limits import fastest_decay
-from rne_dynamics.control.gate.hold import GateHold
-from rne_dynamics.control.guards.felt_inertia import joint_inertia
+from rne_dynamics.control.felt_inertia import fastest_decay, joint_inertia
+from rne_dynamics.control.gate.parts import GateHold
 from rne_dynamics.control.motion.limits import Tolerances
 from rne_dynamics.control.motion.loop_path import leading_joints, leading_path
 from rne_dynamics.control.motion.motion import Motion
-from rne_dynamics.control.sampled import SampledTrajectory
 from rne_dynamics.control.supervision.settings import StartCheck
-from rne_dynamics.control.supervision.stop_plan import Mode
+from rne_dynamics.control.supervision.states import Mode
 from rne_dynamics.control.thresholds import CALM
+from rne_dynamics.control.trajectory import SampledTrajectory
 from rne_dynamics.errors import TrajectoryError
 
 EXAMPLES = Path(__file__).parents[4] / "examples"
@@ -128,7 +127,7 @@ def test_walls_and_dampers_are_stable_for_all_motors_together():
         np.testing.assert_allclose(np.diag(inertia.inverse)[:2], np.diag(alone.inverse), rtol=1e-9)
     arm = rig()
     arm.run(0.01)
-    walls = arm.supervisor._torques.update_inertia(np.array(ARM.neutral))
+    walls = arm.supervisor.machine.torques.update_inertia(np.array(ARM.neutral))
     frequency = 2.0 * arm.settings.limits.stop_frequency
     inverse = joint_inertia(ARM, ARM.neutral, ARM.posture).inverse
     assert fastest_decay(inverse, frequency * walls) <= 1.0 / (CALM * PERIOD) * (1.0 + 1e-9)

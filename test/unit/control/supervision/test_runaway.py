@@ -10,7 +10,7 @@ from support.supervised import Rig, settings
 
 import rne_dynamics as rne
 from rne_dynamics.control.supervision.runaway import CUT, FAST
-from rne_dynamics.control.supervision.stop_plan import Mode
+from rne_dynamics.control.supervision.states import Mode
 from rne_dynamics.control.thresholds import OVERSPEED
 
 PUMA = rne.load_urdf("puma560")

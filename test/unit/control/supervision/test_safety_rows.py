@@ -24,7 +24,7 @@ from rne_dynamics.c_export.export import end_links
 from rne_dynamics.control.guards.base_filter import BaseSensor
 from rne_dynamics.control.motion.limits import Tolerances
 from rne_dynamics.control.supervision.motion_queue import Ending
-from rne_dynamics.control.supervision.stop_plan import Mode
+from rne_dynamics.control.supervision.states import Mode
 from rne_dynamics.control.thresholds import OVERSPEED
 from rne_dynamics.errors import ControlError
 from rne_dynamics.ros.parameters.tracking import tracking_settings
@@ -274,7 +274,7 @@ def a_slewed_clock_has_no_effect(name: str) -> None:
 def a_clock_slewed_further_back_is_a_delay(name: str) -> None:
     rig = foreign(name).hold()
     rig.go(2.0, rate=-0.02)
-    assert rig.supervisor._filter.late > 0.005
+    assert rig.supervisor.machine.stream.filter.late > 0.005
     assert rig.peak() < 0.5
     rig.check()
 

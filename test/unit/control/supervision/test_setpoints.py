@@ -13,7 +13,7 @@ from rne_dynamics.control.motion.limits import Tolerances
 from rne_dynamics.control.streaming.limits import SetpointError, SetpointProblem, StreamLimits
 from rne_dynamics.control.supervision.motion_queue import Ending
 from rne_dynamics.control.supervision.settings import Settings, StartCheck
-from rne_dynamics.control.supervision.stop_plan import Mode
+from rne_dynamics.control.supervision.states import Mode
 from rne_dynamics.errors import ControlError
 
 ROBOT = rne.load_urdf("planar2")

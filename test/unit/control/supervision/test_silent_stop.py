@@ -8,7 +8,7 @@ from support.supervised import Rig, settings
 
 import rne_dynamics as rne
 from rne_dynamics.control.guards.state_limits import StateLimits
-from rne_dynamics.control.supervision.stop_plan import Mode
+from rne_dynamics.control.supervision.states import Mode
 from rne_dynamics.control.thresholds import LONGEST_GAP
 
 ROBOT = rne.load_urdf("planar2")

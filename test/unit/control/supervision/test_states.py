@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from rne_dynamics.control.supervision.stop_plan import DRIVING, MEANING, SILENT, TRANSITIONS, Mode, diagram
+from rne_dynamics.control.supervision.states import DRIVING, MEANING, SILENT, TRANSITIONS, Mode, diagram
 
 PAGE = Path(__file__).resolve().parents[4] / "docs" / "states.md"
 BEGIN, END = "<!-- states: written by test/unit/control/supervision/test_states.py --write -->", "<!-- /states -->"

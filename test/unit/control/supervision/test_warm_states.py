@@ -20,7 +20,7 @@ from support.supervised import Rig, settings
 
 import rne_dynamics as rne
 from rne_dynamics.compiling import store
-from rne_dynamics.control.supervision.stop_plan import Mode
+from rne_dynamics.control.supervision.states import Mode
 
 robot = rne.load_model(sys.argv[1])
 n, plain = robot.n, settings(robot)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache, cached_property
 from typing import ClassVar
 
@@ -12,15 +12,23 @@ import numpy as np
 from rne_dynamics.compiling.addresses import in_python
 from rne_dynamics.compiling.jit import helper, kernel
 from rne_dynamics.control.checks import measured, set_fields
-from rne_dynamics.control.friction_compensation import joint_compensation
-from rne_dynamics.control.gains import Gains
+from rne_dynamics.control.control_law import MotionDemand
+from rne_dynamics.control.gains import Gains, check_gains
+from rne_dynamics.control.laws import gain_parameters, joint_number
 from rne_dynamics.control.model_terms import OwnTerms, closed_terms, own_terms, rigid_terms
 from rne_dynamics.control.reference import Reference, TorqueTerms
-from rne_dynamics.control.tracking_law import TrackingLaw, feedback, feedback_kernel
+from rne_dynamics.control.tracking_law import (
+    FrictionCompensation,
+    TrackingLaw,
+    feedback,
+    feedback_kernel,
+    joint_compensation,
+)
 from rne_dynamics.dispatch import mechanism_of
 from rne_dynamics.dynamics.declared.arm import Arm, arm_of
 from rne_dynamics.dynamics.declared.base_motion import BaseMotion
 from rne_dynamics.model.inertia import Array
+from rne_dynamics.model.mechanism import RigidRobot
 
 #: Rows of `ComputedTorque.table`: gains; viscous friction, Coulomb friction forwards and backwards; scale and
 #: 1 / threshold of `FrictionCompensation`; effort of the viscous friction for an error of 1, `viscous_gain`.
@@ -83,7 +91,14 @@ class ComputedTorque(TrackingLaw):
         In 1/s², 1/s³, 1/s (they make accelerations).
     """
 
+    gains: Gains = field(metadata=gain_parameters(
+        p=joint_number(400.0, "Position gain.", "1/s^2", 0.0, 1e6),
+        i=joint_number(0.0, "Integral gain.", "1/s^3", 0.0, 1e8),
+        d=joint_number(40.0, "Velocity gain.", "1/s", 0.0, 1e4),
+        i_clamp=joint_number(10.0, "Largest acceleration of the integral term.", "rad/s^2 or m/s^2", 0.0, 1e6),
+    ))
     name: ClassVar[str] = "computed torque"
+    prefix: ClassVar[str] = "gains"
     #: A `Predictor` can give it the state at which its effort acts.
     compensates_delay: ClassVar[bool] = True
     #: Gains and friction of each joint, rows `GAIN_P` to `STEEPNESS`; shape (TABLE_ROWS, n).
@@ -95,7 +110,7 @@ class ComputedTorque(TrackingLaw):
         table = np.zeros((TABLE_ROWS, self.robot.n))
         table[:SCALE] = gains.p, gains.d, gains.i, *self._friction
         if compensation is not None:
-            table[SCALE], table[STEEPNESS] = compensation.scale, 1.0 / compensation.velocity_threshold
+            table[SCALE], table[STEEPNESS] = compensation.scale, self.steepness
             table[VISCOUS_GAIN] = compensation.scale * self._friction.viscous * self._decay_rates
         set_fields(self, table=table)
 
@@ -113,6 +128,23 @@ class ComputedTorque(TrackingLaw):
     def acceleration_gains(self) -> Gains:
         """Its gains: they make accelerations, so that delays and oscillations can be judged by them."""
         return self.gains
+
+    @property
+    def motion_demand(self) -> MotionDemand:
+        """As of `ControlLaw`: half of the velocity gain is the bandwidth."""
+        return MotionDemand(self.friction_rows, 0.5 * self.gains.d)
+
+    def check_rate(self, rate: float) -> tuple[str, ...]:
+        """As of `ControlLaw`: the damping of each joint's poles."""
+        return check_gains(self.gains, rate, self.robot.joint_names)
+
+    @classmethod
+    def tuned(
+        cls, robot: RigidRobot, bandwidth: float, integral: float, friction: FrictionCompensation | None, q: Array
+    ) -> ComputedTorque:
+        """Critically damped at `bandwidth`, rad/s, with an integral gain of `integral` · bandwidth³."""
+        gains = Gains.critically_damped(robot.n, bandwidth)
+        return cls(robot, replace(gains, i=np.full(robot.n, integral * bandwidth**3)), friction)
 
     @property
     def compiled(self) -> tuple[Arm | OwnTerms, Array] | None:
@@ -168,3 +200,6 @@ class ComputedTorque(TrackingLaw):
         run = _in_python() if isinstance(model, OwnTerms) else computed_torque_kernel
         run(model, self.table, q, qd, Reference(aim, aim_qd, desired), summed, terms)
         return TorqueTerms(*terms)
+
+
+LAW = ComputedTorque

@@ -1,4 +1,4 @@
-"""What comes to the effort gate: joint states and the controller's efforts."""
+"""Parts of the effort gate: joint states, the controller's efforts, and what holds the arm without them."""
 
 from __future__ import annotations
 
@@ -7,13 +7,16 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from rne_dynamics.control.felt_inertia import joint_inertia, stable_damping
 from rne_dynamics.control.gate.settings import CommandProblem, GateCounters
-from rne_dynamics.control.guards.state_checks import DOUBTED
-from rne_dynamics.control.guards.state_filter import StateFilter
+from rne_dynamics.control.gravity_compensation import GravityCompensation
+from rne_dynamics.control.guards.state_filter import DOUBTED, StateFilter
 from rne_dynamics.control.guards.state_limits import StateLimits
-from rne_dynamics.control.thresholds import LARGEST, LONGEST_GAP
+from rne_dynamics.control.thresholds import INERTIA_PERIOD, LARGEST, LONGEST_GAP
+from rne_dynamics.dispatch import follower
 from rne_dynamics.errors import StateError
 from rne_dynamics.model.inertia import Array
+from rne_dynamics.model.mechanism import RigidRobot
 
 #: Age at which a joint state is stale, s, at any `state_timeout`.
 SILENCE = 1.0
@@ -129,3 +132,64 @@ class CommandStream:
     def alive(self, now: float, timeout: float) -> bool:
         """Whether the last good one is younger than `timeout`, s."""
         return now - self.arrival < timeout
+
+
+# -- gravity torque and stable damping: how the effort gate holds an arm when its controller is gone -------------------
+
+
+class GateHold:
+    """Gravity torque and stable damping of one arm or mechanism.
+
+    `robot`: the model, payload included; `rate`: damping over felt inertia, 1/s; `weightless`: whether the arm
+    compensates gravity itself, so that its gravity torque counts as 0.
+    """
+
+    def __init__(self, robot: RigidRobot, rate: float, *, weightless: bool) -> None:
+        self.robot, self.rate, self.weightless = robot, rate, weightless
+        self._loops = follower(robot)
+        self._law = GravityCompensation(robot, np.zeros(robot.n))
+        #: Gravity torque at the last `effort`, N·m or N; shape (n,).
+        self.gravity = np.zeros(robot.n)
+        self.renew()
+
+    def renew(self) -> None:
+        """Let the damping follow the posture at the next `effort`."""
+        self._update_at = -math.inf
+
+    @property
+    def _posture(self) -> Array | None:
+        return None if self._loops is None else self._loops.posture
+
+    def follow(self, q: Array, qd: Array) -> None:
+        """Keep the loops of a mechanism on their branch; `AssemblyError`, `SingularPostureError` where they break."""
+        if self._loops is not None:
+            self._loops.follow(q, qd)
+
+    def restart(self) -> None:
+        """Loops in the posture of the model, and new damping at the next `effort`."""
+        self._loops = follower(self.robot)
+        self.renew()
+
+    def update_inertia(self, q: Array, delay: float) -> None:
+        """Update the damping for the posture `q`, (n,), and a delay, s; errors as for `joint_inertia`."""
+        inertia = joint_inertia(self.robot, q, self._posture)
+        self._law = GravityCompensation(self.robot, stable_damping(inertia, self.rate, delay))
+
+    def effort(self, now: float, q: Array, qd: Array, delay: float) -> Array:
+        """Gravity torque and damping at a state, (n,); errors as for the law and `joint_inertia`."""
+        if now >= self._update_at:
+            self.update_inertia(q, delay)
+            self._update_at = now + INERTIA_PERIOD
+        self.gravity, damping = self.torque(q, qd)
+        held: Array = self.gravity + damping
+        return held
+
+    @property
+    def damping(self) -> Array:
+        """Damping in use, N·m·s/rad or N·s/m; shape (n,)."""
+        return self._law.damping
+
+    def torque(self, q: Array, qd: Array) -> tuple[Array, Array]:
+        """Gravity torque and damping torque at a state, N·m or N; shape (n,) each; errors as for the law."""
+        terms = self._law.law(q, qd, posture=self._posture)
+        return (np.zeros(self.robot.n) if self.weightless else terms.gravity), terms.feedback

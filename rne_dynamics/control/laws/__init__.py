@@ -1,0 +1,190 @@
+"""Laws by name, and their parameters, for nodes, launch files, commands and the reference page.
+
+A law is a module: a class whose fields declare its parameters, with `robot` and `law` as `ControlLaw` has them, and
+``LAW = `` that class. Its name is that of its module in this folder, which holds nothing else, or of a module that
+Python finds, as ``my_package.my_law``. Parameters of the controller node, its launch argument, docs/parameters.md and
+`rne simulate --law` follow from the declaration: docs/own_law.md describes it.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields, is_dataclass
+from functools import cache
+from importlib import import_module
+from importlib.util import find_spec
+from pkgutil import iter_modules
+from types import MappingProxyType
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from rne_dynamics.control.control_law import ControlLaw
+from rne_dynamics.control.gains import Gains
+from rne_dynamics.control.tracking_law import FrictionCompensation
+from rne_dynamics.errors import ControlError, unknown
+from rne_dynamics.model.mechanism import RigidRobot
+
+#: The law of a node or command that is given no other.
+DEFAULT_LAW = "computed_torque"
+#: Key of a field's metadata: its `LawParameter`, or those of a set of gains by name.
+_DECLARED = "law parameter"
+
+
+@dataclass(frozen=True)
+class LawParameter:
+    """One parameter of a law; bounds are both allowed."""
+
+    default: bool | float | str
+    #: Its meaning, one sentence.
+    text: str
+    unit: str = ""
+    lower: float = -math.inf
+    upper: float = math.inf
+    #: The strings allowed, any if empty.
+    choices: tuple[str, ...] = ()
+    #: Whether each joint has its own value.
+    per_joint: bool = False
+
+    def parse(self, name: str, text: str) -> bool | float | str:
+        """The value of a text; ControlError: it is not allowed."""
+        if isinstance(self.default, str):
+            if self.choices and text not in self.choices:
+                raise ControlError(f"{name} is {text!r}; it must be one of {', '.join(self.choices)}")
+            return text
+        if isinstance(self.default, bool):
+            if text not in ("true", "false"):
+                raise ControlError(f"{name} is {text!r}; it must be true or false")
+            return text == "true"
+        try:
+            value = float(text)
+        except ValueError:
+            value = math.nan
+        if not self.lower <= value <= self.upper or math.isinf(value):
+            raise ControlError(
+                f"{name} is {text!r}; it must be a number from {self.lower:g} to {self.upper:g} {self.unit}".rstrip()
+            )
+        return value
+
+
+def law_parameter(
+    default: bool | float | str, text: str, unit: str = "", *, lower: float = -math.inf, upper: float = math.inf,
+    choices: tuple[str, ...] = (),
+) -> Any:
+    """A field of a law that is a parameter: one value for the whole arm.
+
+    Parameters
+    ----------
+    default
+        Its type is the parameter's: bool, float or str.
+    text
+        Its meaning, one sentence.
+    unit
+        SI unit, empty for pure numbers.
+    lower, upper
+        Bounds of a number, both allowed.
+    choices
+        The strings allowed, any if empty.
+    """
+    declared = LawParameter(default, text, unit, lower, upper, choices)
+    return field(default=default, metadata={_DECLARED: declared})
+
+
+def joint_parameter(
+    default: float, text: str, unit: str = "", *, lower: float = 0.0, upper: float = math.inf
+) -> Any:
+    """A field of a law that is a parameter with a number for each joint, shape (n,); otherwise as `law_parameter`."""
+    return field(default=default, metadata={_DECLARED: joint_number(default, text, unit, lower, upper)})
+
+
+def joint_number(default: float, text: str, unit: str, lower: float, upper: float) -> LawParameter:
+    """A parameter with a number for each joint, for `gain_parameters`."""
+    return LawParameter(default, text, unit, lower, upper, per_joint=True)
+
+
+def gain_parameters(**gains: LawParameter) -> dict[str, Any]:
+    """Metadata of a law's field that is a `Gains`: each of them is a parameter, in the unit of the law."""
+    return {_DECLARED: gains}
+
+
+# -- laws by name ------------------------------------------------------------------------------------------------------
+
+
+class LawKind(NamedTuple):
+    """A law as it is declared."""
+
+    name: str
+    #: Makes the law, of a robot and its parameters.
+    make: Any
+    #: By the names of the fields, or of the gains.
+    parameters: Mapping[str, LawParameter]
+    #: With which the names of its parameters begin in a node.
+    prefix: str
+
+    def node_names(self) -> dict[str, str]:
+        """The keys of `parameters` by their names in a node; ``{joint}`` stands for every joint."""
+        return {
+            f"{self.prefix}.{'{joint}.' if parameter.per_joint else ''}{key}": key
+            for key, parameter in self.parameters.items()
+        }
+
+    def law(
+        self, robot: RigidRobot, given: Mapping[str, Any] = MappingProxyType({}),
+        friction: FrictionCompensation | None = None,
+    ) -> ControlLaw:
+        """The law for a robot.
+
+        `given`: values of parameters, one or (n,); the others have their defaults. `friction`: for laws that have a
+        field `friction_compensation`. Raises ControlError: the law refuses a value.
+        """
+        make, values = self.make, {key: given.get(key, p.default) for key, p in self.parameters.items()}
+        for key in (key for key, parameter in self.parameters.items() if parameter.per_joint):
+            values[key] = np.broadcast_to(values[key], robot.n).copy()
+        if hasattr(make, "chosen"):
+            values = make.chosen(robot, values)
+        arguments: dict[str, Any] = {}
+        for one in fields(make) if is_dataclass(make) else ():
+            declared = one.metadata.get(_DECLARED)
+            if isinstance(declared, LawParameter):
+                arguments[one.name] = values[one.name]
+            elif declared is not None:
+                arguments[one.name] = Gains(**{key: values[key] for key in declared}, joint_names=robot.joint_names)
+            elif one.name == "friction_compensation":
+                arguments[one.name] = friction
+        made: ControlLaw = make(robot, **arguments)
+        return made
+
+
+@cache
+def law_names() -> tuple[str, ...]:
+    """The laws of this package."""
+    return tuple(sorted(module.name for module in iter_modules(__path__)))
+
+
+@cache
+def find_law(name: str) -> LawKind:
+    """The law of that name, or of the module of that name; `ControlError` with the reason where there is none."""
+    module = f"{__name__}.{name}" if name in law_names() else name
+    try:
+        found = all(part.isidentifier() for part in module.split(".")) and find_spec(module) is not None
+    except ModuleNotFoundError:  # of the package that it is to be in
+        found = False
+    if not found:
+        raise ControlError(
+            f"{unknown('law', name, law_names(), 'rne_dynamics')}; a law of your own is named by its module, as "
+            "my_package.my_law, which Python must find"
+        )
+    try:
+        make = getattr(import_module(module), "LAW", None)
+    except Exception as error:  # of a user's module
+        raise ControlError(f"law {name!r}: its module cannot be imported: {type(error).__name__}: {error}") from error
+    if not (isinstance(make, type) and callable(getattr(make, "law", None))):
+        raise ControlError(
+            f"law {name!r}: the module lacks `LAW = ` the class of the law, with a method `law`; see docs/own_law.md"
+        )
+    parameters: dict[str, LawParameter] = {}
+    for one in fields(make) if is_dataclass(make) else ():
+        declared = one.metadata.get(_DECLARED, {})
+        parameters |= {one.name: declared} if isinstance(declared, LawParameter) else declared
+    return LawKind(name, make, MappingProxyType(parameters), getattr(make, "prefix", name.rpartition(".")[2]))

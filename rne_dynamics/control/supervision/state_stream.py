@@ -1,0 +1,191 @@
+"""The joint states of an arm as a stream: checked one by one, timed, and its gaps."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from rne_dynamics.control.guards.state_filter import DOUBTED, StateFilter
+from rne_dynamics.control.guards.state_limits import StateLimits
+from rne_dynamics.control.motion.motion import warm_up as warm_up_motion
+from rne_dynamics.control.streaming.setpoints import warm_up as warm_up_setpoints
+from rne_dynamics.control.supervision.settings import Settings
+from rne_dynamics.control.thresholds import GAP, LONGEST_GAP, NANOSECONDS, STREAM_WINDOW, TRIAL
+from rne_dynamics.errors import StateError
+from rne_dynamics.model.inertia import Array
+
+#: Usual periods without a state after which feedforward replaces the last effort, where that is longer than `GAP`.
+PERIODS = 3.0
+
+
+class RateWatch:
+    """Counts states over windows of `STREAM_WINDOW` seconds.
+
+    `least`: states per second that are needed; 0 for any. `windows`: windows in a row with too few states after which
+    they count as too slow.
+    """
+
+    def __init__(self, least: float, windows: int = 1) -> None:
+        self.least, self.rate = least, math.nan
+        self._windows = windows
+        self.restart(math.nan)
+
+    def restart(self, now: float) -> None:
+        """Begin a new window at `now`, s."""
+        self.began, self.count, self._slow = now, 0, 0
+
+    def too_slow(self, now: float) -> bool:
+        """Count the state that came at `now`, monotonic s; whether the window that it ends had too few."""
+        self.count += 1
+        if not now - self.began >= STREAM_WINDOW:
+            if math.isnan(self.began):
+                self.restart(now)
+            return False
+        self.rate = self.count / (now - self.began)
+        self.began, self.count = now, 0
+        # one state of the window may lie just outside it
+        self._slow = self._slow + 1 if self.rate < self.least - 1.0 / STREAM_WINDOW else 0
+        return self._slow >= self._windows
+
+
+class PeriodWatch:
+    """Longest recent time between two joint states: rises at once, and falls over about `STREAM_WINDOW`.
+
+    `expected`: where it begins, s.
+    """
+
+    def __init__(self, expected: float) -> None:
+        self.longest = expected
+
+    def add(self, gap: float) -> None:
+        """Take the time between the last two states, s; 0 where there was no new one."""
+        if gap > self.longest:
+            self.longest = min(gap, LONGEST_GAP)
+        elif gap > 0.0:
+            self.longest += (gap - self.longest) * min(gap / STREAM_WINDOW, 1.0)
+
+
+class StateRates:
+    """Whether joint states come as often as `min_rate` and the gains need.
+
+    The rate for the gains is taken from the stamps, over two windows: a gap in the states is no rate.
+
+    `settings`: `min_rate` and gains.
+    """
+
+    def __init__(self, settings: Settings) -> None:
+        self._arrivals, self._stamps = RateWatch(settings.min_rate), _gain_watch(settings)
+
+    def adopt(self, settings: Settings) -> None:
+        """Other settings."""
+        self._stamps = _gain_watch(settings)
+        if settings.min_rate != self._arrivals.least:  # frequent changes of others would prevent every full window
+            self._arrivals = RateWatch(settings.min_rate)
+
+    def restart(self) -> None:
+        """Begin new windows with the next state."""
+        self._arrivals.restart(math.nan)
+        self._stamps.restart(math.nan)
+
+    def too_slow(self, now: float, stamp: float, *, new_time: bool) -> str:
+        """Count a state that came at `now`, stamped `stamp`, s; why the rate is too low, empty where it is not.
+
+        `new_time` says whether the stamps have jumped.
+        """
+        arrivals, stamps = self._arrivals, self._stamps
+        within = now - arrivals.began < STREAM_WINDOW and stamp - stamps.began < STREAM_WINDOW  # NaN: not begun
+        if within and not new_time:
+            arrivals.count += 1
+            stamps.count += 1
+            return ""
+        cause = ""
+        if arrivals.too_slow(now):
+            cause = f"{arrivals.rate:.0f} joint states per second; min_rate is {arrivals.least:g}"
+        if new_time:
+            stamps.restart(math.nan)
+        if stamps.too_slow(stamp) and not cause:
+            cause = (
+                f"{stamps.rate:.0f} joint states per second by their stamps; the gains are stable from "
+                f"{stamps.least:.0f} on: lower them or send states more often"
+            )
+        return cause
+
+
+def _gain_watch(settings: Settings) -> RateWatch:
+    return RateWatch(getattr(settings.tracking, "lowest_rate", 0.0), windows=2)
+
+
+# -- the joint states of an arm as a stream: checked one by one, timed, and its gaps -----------------------------------
+
+
+class StateStream:
+    """The joint states so far, of which the last good one is at hand.
+
+    `settings`: what to expect of them.
+    """
+
+    def __init__(self, settings: Settings) -> None:
+        self.filter = StateFilter(settings.states)
+        #: Measured position and velocity, (n,): written by each good state, and by no other.
+        self.q, self.qd = self.filter.place, self.filter.speed
+        self.q[:] = settings.robot.neutral
+        #: Efforts reported with it, (n,).
+        self.reported = np.zeros(settings.robot.n)
+        self.rates = StateRates(settings)
+        #: Of the last good state: its time, ns, and when it came, monotonic s.
+        self.stamp, self.arrival = 0, -math.inf
+        #: Good states in a row, and after how many the arm is held; whether the last refusal casts doubt on them all.
+        self.good, self.needed, self.doubted = 0, 1, False
+        #: Time without a good state below which the stream is never lost, s.
+        self.patience = _patience(settings)
+        #: Time between two good states of late, and the time without any from which on efforts bridge it, s.
+        self.period = self.gap = math.inf
+
+    def adopt(self, settings: Settings) -> None:
+        """Other expectations, from the next state on."""
+        self.filter.change(settings.states)
+        self.patience = _patience(settings)
+        self.rates.adopt(settings)
+
+    def wait(self, now: float, needed: int) -> None:
+        """Begin anew: any position is taken, and `needed` good states in a row make the stream usable."""
+        self.good, self.needed, self.doubted = 0, needed, False
+        self.filter.reset()
+        self.rates.restart()
+        self.arrival, self.period, self.gap = now, math.inf, math.inf
+
+    def accept(
+        self, stamp: int, now: float, q: Array, qd: Array, reported: Array, *, velocity_missing: bool,
+        sequence: int | None,
+    ) -> bool:
+        """Take a state; whether its time base is new. Raises StateError: it must not be used."""
+        try:
+            fresh = self.filter.accept(stamp, now, q, qd, velocity_missing=velocity_missing, sequence=sequence)
+        except StateError as error:
+            self.good, self.doubted = 0, error.problem in DOUBTED
+            raise
+        taken = self.filter.stamp
+        self.good, self.doubted = self.good + 1, False
+        if self.good > 1:  # not over a gap
+            passed = max((taken - self.stamp) / NANOSECONDS, GAP / PERIODS)
+            self.period = min(passed, 1.02 * self.period)
+            self.gap = max(GAP, PERIODS * self.period)
+        self.stamp, self.arrival, self.reported = taken, now, reported
+        return fresh
+
+
+def _patience(settings: Settings) -> float:
+    return min(settings.states.timeout or math.inf, TRIAL)
+
+
+# -- what a controller compiles or loads before it has a robot ---------------------------------------------------------
+
+
+def warm_up_general() -> None:
+    """Compile or load those of `Supervisor.warm_up`'s kernels that need no settings: the same for every robot."""
+    joints = ("one", "other")  # of a single joint, more arrays would be contiguous: other types, other machine code
+    n = len(joints)
+    StateFilter(StateLimits(np.ones(n), np.zeros(n, np.bool_), 0.0, 1.0, joints))
+    warm_up_motion(n)
+    warm_up_setpoints(n)
