@@ -24,7 +24,7 @@ from typing import Any
 import rclpy
 from rclpy.signals import SignalHandlerOptions
 
-from rne_dynamics.control.supervision.warm_up import warm_up_general
+from rne_dynamics.control.supervision.state_stream import warm_up_general
 from rne_dynamics.errors import ControlError, RneDynamicsError
 from rne_dynamics.ros.loop.control_loop import ControlLoop
 from rne_dynamics.ros.loop.cycle import NUMBER
