@@ -1,39 +1,17 @@
-"""The verdict of a command: one object for terminal, report page, JSON and exit code."""
+"""The verdict on a motion: whether the arm moved as asked and tracked, and if not, why and what to do."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
-from typing import Any
+from dataclasses import replace
 
 import numpy as np
 
+from rne_dynamics.cli.answer import Verdict
 from rne_dynamics.control.tracking_verdict import Cause, Outcome, TrackingVerdict
 from rne_dynamics.figures.tracking import joint_units
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.mechanism import RigidRobot
-
-
-@dataclass(frozen=True)
-class Verdict:
-    """The verdict of a command."""
-
-    #: Whether the command succeeded.
-    passed: bool
-    #: One sentence for a person: the last line on the terminal, and what the report page says.
-    text: str
-    #: What it is based on, plain values in SI units.
-    figures: Mapping[str, Any] = field(default_factory=dict)
-
-    @property
-    def exit_code(self) -> int:
-        """0 if it passed, else 1."""
-        return 0 if self.passed else 1
-
-    def as_plain(self) -> dict[str, Any]:
-        """What `--json` prints of it."""
-        return {"passed": self.passed, "text": self.text, **self.figures}
 
 
 def tracking_verdict(robot: RigidRobot, found: TrackingVerdict, *, flexible: bool = False) -> Verdict:

@@ -92,9 +92,11 @@ class Report:
         rows = "".join(f"<dt>{escape(name)}</dt><dd>{escape(value)}</dd>\n" for name, value in pairs)
         self._parts.append(f"<dl>{rows}</dl>")
 
-    def command(self, command: str) -> None:
-        """Add the command that made the report."""
+    def circumstances(self, command: str) -> None:
+        """Add the command that made the report, the date, versions and the computer."""
+        self.heading("Command")
         self._parts.append(f"<p><code>{escape(command)}</code></p>")
+        self.facts(circumstances())
 
     def figure(self, write: Callable[[Path], object], caption: str) -> None:
         """Add a picture, written by a function of a file's path: as SVG, or as PNG where SVG is too large."""

@@ -154,6 +154,17 @@ def tracking_rows(
     ]
 
 
+def curves(label: str, time: Array, values: Mapping[str, Array], *, scale: str = "linear") -> Draw:
+    """A row for `draw_stack`: curves by their names, (samples,) each."""
+
+    def draw(axes: Any) -> None:
+        for k, (name, column) in enumerate(values.items()):
+            axes.plot(*thinned(time, column), color=color_of(k), linewidth=THIN, label=name)
+        axes.set(ylabel=label, yscale=scale)
+
+    return draw
+
+
 class Curve(NamedTuple):
     """A curve for every joint in axes of its own: label, times, s, values (samples, n), and matplotlib's options."""
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from fractions import Fraction
 
 from rne_dynamics.model.generated import chain, tree
 from rne_dynamics.model.robot import RobotModel
@@ -74,11 +73,6 @@ def polynomial(counts: dict[int, int], n: int) -> int:
     On chains of one kind of joint every loop is over links, pairs or triples of links, so the count is exactly cubic in
     n. On trees the mass matrix by columns is cubic too, and only its counts are extrapolated.
     """
-    total = Fraction(0)
-    for k, value in counts.items():
-        term = Fraction(value)
-        for other in counts:
-            if other != k:
-                term *= Fraction(n - other, k - other)
-        total += term
-    return round(total)
+    from scipy.interpolate import BarycentricInterpolator
+
+    return round(float(BarycentricInterpolator(list(counts), list(counts.values()))(n)))
