@@ -188,15 +188,11 @@ def check_size(robot: AnyRobot, most: int = MOST_MOVED) -> AnyRobot:
 
 def load_robot(args: argparse.Namespace, most: int = MOST_MOVED) -> AnyRobot:
     """The robot of ROBOT, --arg, --base and, where declared, --no-rotors; raises as `robot_source` and `check_size`."""
-    return check_size(_loaded(args), most)
-
-
-def _loaded(args: argparse.Namespace) -> AnyRobot:
     source, rotors = robot_source(args), not getattr(args, "no_rotors", False)
     base: Literal["fixed", "floating"] = getattr(args, "base", None) or "fixed"
     if not is_model_file(source):
-        return load_urdf(source, base=base, rotors=rotors)
-    robot = load_model(source, mappings=xacro_arguments(args), rotors=rotors)
+        return check_size(load_urdf(source, base=base, rotors=rotors), most)
+    robot = check_size(load_model(source, mappings=xacro_arguments(args), rotors=rotors), most)
     if base == "fixed":
         return robot
     if robot.kind != "arm":

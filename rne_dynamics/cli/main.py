@@ -77,9 +77,20 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def run_command(name: str, about: str, module: str, words: Sequence[str], *, ros: bool = False) -> int:
-    """Run the command that a module declares (EXAMPLES, ARGUMENTS, run) and return its exit code."""
+    """Run the command that a module declares (EXAMPLES, ARGUMENTS, run) and return its exit code.
+
+    Ctrl-C counts also where something has caught KeyboardInterrupt, or has failed because of it.
+    """
     try:
-        return _uninterrupted(name, about, module, words, ros)
+        try:
+            code = _run(name, about, module, words, ros)
+        except Exception:
+            if noted():
+                raise KeyboardInterrupt from None
+            raise
+        if noted() and code != EXIT_INTERRUPTED:
+            raise KeyboardInterrupt
+        return code
     except RneDynamicsError as error:
         text = "\n".join(shortened(line, LONGEST_LINE) for line in str(error).splitlines())
         print(f"{name}: {text}", file=sys.stderr)
@@ -91,19 +102,6 @@ def run_command(name: str, about: str, module: str, words: Sequence[str], *, ros
         where = f"{error.filename}: " if error.filename else ""
         print(f"{name}: {where}{error.strerror or error}", file=sys.stderr)
     return EXIT_ERROR
-
-
-def _uninterrupted(name: str, about: str, module: str, words: Sequence[str], ros: bool) -> int:
-    """As `_run`; after Ctrl-C KeyboardInterrupt, also where something has caught it or failed because of it."""
-    try:
-        code = _run(name, about, module, words, ros)
-    except Exception:
-        if noted():
-            raise KeyboardInterrupt from None
-        raise
-    if noted() and code != EXIT_INTERRUPTED:
-        raise KeyboardInterrupt
-    return code
 
 
 def _run(name: str, about: str, module: str, words: Sequence[str], ros: bool) -> int:

@@ -80,18 +80,11 @@ def versions() -> str:
     """The text of `rne --version`: this package, Python, numpy, llvmlite, ROS."""
     import platform
 
+    from rne_dynamics.figures.report import package_version
+
     lines = [f"rne {__version__}", f"Python {platform.python_version()}, {platform.system()} {platform.machine()}"]
-    lines += [f"{name} {_version(name)}" for name in ("numpy", "llvmlite", "matplotlib")]
+    lines += [f"{name} {package_version(name) or 'is not installed'}" for name in ("numpy", "llvmlite", "matplotlib")]
     return "\n".join([*lines, *_ros_versions()])
-
-
-def _version(name: str) -> str:
-    from importlib.metadata import PackageNotFoundError, version
-
-    try:
-        return version(name)
-    except PackageNotFoundError:
-        return "is not installed"
 
 
 def _ros_versions() -> Iterator[str]:

@@ -137,16 +137,17 @@ def circumstances() -> list[tuple[str, str]]:
     """Date, versions and computer, for `Report.facts`."""
     pairs = [
         ("date", datetime.datetime.now().astimezone().isoformat(sep=" ", timespec="seconds")),
-        ("rne_dynamics", _version("rne_dynamics") or "not installed as a package"),
+        ("rne_dynamics", package_version("rne_dynamics") or "not installed as a package"),
         ("Python", platform.python_version()),
     ]
-    pairs += [(name, found) for name in _PACKAGES if (found := _version(name))]
+    pairs += [(name, found) for name in _PACKAGES if (found := package_version(name))]
     if distribution := os.environ.get("ROS_DISTRO"):
         pairs.append(("ROS 2", distribution))
     return [*pairs, ("system", f"{platform.system()} {platform.machine()}, {os.cpu_count()} cores")]
 
 
-def _version(package: str) -> str:
+def package_version(package: str) -> str:
+    """Version of an installed package; empty where it is not installed."""
     try:
         return version(package)
     except PackageNotFoundError:

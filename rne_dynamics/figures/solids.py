@@ -67,7 +67,7 @@ def set_up(axes: Any, drawn: Skeleton, view: View) -> float | None:
 
 
 def artists(axes: Any, parts: list[Solid], view: View, row: int, floor: float | None) -> list[Any]:
-    """What shows the posture `row`, from the back to the front; none of it is added to the axes."""
+    """What shows the posture `row`, the farthest part first; none of it is added to the axes."""
     from matplotlib.lines import Line2D
 
     width = 144.0 / axes.figure.dpi * float(axes.transData.get_matrix()[0, 0])  # points for a radius of 1 m

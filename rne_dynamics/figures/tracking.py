@@ -144,9 +144,7 @@ def joint_rows(
     return [partial(draw, panel) for panel in shown]
 
 
-def tracking_rows(
-    shown: Sequence[Panel], names: Sequence[str], time: Array, q: Array, reference: Array
-) -> list[Draw]:
+def tracking_rows(shown: Sequence[Panel], names: Sequence[str], time: Array, q: Array, reference: Array) -> list[Draw]:
     """Rows of positions with their references, and of tracking errors; as `joint_rows`, `reference` is (samples, n)."""
     return [
         *joint_rows("position", shown, names, time, q, width=WIDE, reference=(time, reference)),

@@ -32,15 +32,8 @@ _STEP = 1e-30
 
 
 def energy_equations(
-    arm: FlexibleArm,
-    particles: Mapping[str, Particles],
-    q: ArrayLike,
-    delta: ArrayLike,
-    qd: ArrayLike,
-    deltad: ArrayLike,
-    *,
-    wrenches: Wrenches | None = None,
-    base_motion: BaseMotion | None = None,
+    arm: FlexibleArm, particles: Mapping[str, Particles], q: ArrayLike, delta: ArrayLike, qd: ArrayLike,
+    deltad: ArrayLike, *, wrenches: Wrenches | None = None, base_motion: BaseMotion | None = None,
 ) -> EquationsOfMotion:
     """The equations of motion by Lagrange's equations with derivatives of the energies, as `equations_of_motion`.
 

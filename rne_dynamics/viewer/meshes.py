@@ -18,7 +18,7 @@ from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.mesh import read_mesh
 from rne_dynamics.model.protocol import Robot
 from rne_dynamics.model.tree import ONE_FREEDOM, JointKind
-from rne_dynamics.viewer.visuals import GREY, Visual, by_link, visuals
+from rne_dynamics.viewer.visuals import GREY, Visual, visuals
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,9 +36,9 @@ def link_meshes(robot: Robot, source: Source | None) -> LinkMeshes:
     trimesh = load_trimesh()
     scenes: dict[str, Any] = {}
     missing: list[str] = []
-    found = [] if source is None else visuals(source)
+    found = {} if source is None else visuals(source)
     bare: set[str] = set() if found else set(robot.link_names)
-    for link, parts in by_link(found):
+    for link, parts in found.items():
         if link not in robot.links:
             continue
         scene = trimesh.Scene()

@@ -103,8 +103,7 @@ def _write_c(args: argparse.Namespace) -> Answer:
     with progress(quiet=not sys.stderr.isatty()) as update:
         export = to_c(
             robot, precision=args.precision or "double", links=args.link, quantities=args.quantities,
-            prefix=args.prefix, source=Path(source.name.removesuffix(EXPANDED)).name,
-            progress=update,
+            prefix=args.prefix, source=Path(source.name.removesuffix(EXPANDED)).name, progress=update,
         )  # fmt: skip
     folder = Path(args.out or f"{export.prefix}_c")
     _write(folder, export.files)

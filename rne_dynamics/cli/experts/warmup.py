@@ -81,13 +81,9 @@ def nodes(machine: str, parameter: str) -> None:
 _VERIFY = ("verify", "--states", "2")
 #: Parts and what each does; the longest first, so that two processes end about together.
 TASKS: dict[str, Callable[[], None]] = {
-    "flexible": lambda: commands(FLEXIBLE, _VERIFY),
-    "library": library,
-    "mechanisms": lambda: commands(MECHANISM),
-    "arm-nodes": lambda: nodes(ARM, "robot_description"),
-    "mechanism-nodes": lambda: nodes(MECHANISM, "model"),
-    "arms": lambda: commands(ARM, _VERIFY),
-    "flexible-nodes": lambda: nodes(FLEXIBLE, "model"),
+    "flexible": lambda: commands(FLEXIBLE, _VERIFY), "library": library, "mechanisms": lambda: commands(MECHANISM),
+    "arm-nodes": lambda: nodes(ARM, "robot_description"), "mechanism-nodes": lambda: nodes(MECHANISM, "model"),
+    "arms": lambda: commands(ARM, _VERIFY), "flexible-nodes": lambda: nodes(FLEXIBLE, "model"),
 }
 
 

@@ -46,9 +46,7 @@ _WORST = tuple(_STYLE)
 _SHOWN = 200
 
 
-ARGUMENTS = (
-    *ROBOT, flag("--json", "print the findings as JSON"), flag("--strict", "exit with 1 on warnings as well"),
-)  # fmt: skip
+ARGUMENTS = (*ROBOT, flag("--json", "print the findings as JSON"), flag("--strict", "exit with 1 on warnings as well"))
 
 
 def run(args: argparse.Namespace) -> Answer:
@@ -119,10 +117,7 @@ def _with(report: Report, found: Iterable[Finding]) -> Report:
 def as_json(report: Report) -> dict[str, object]:
     """The report as plain values: file, ok, number of findings by severity, findings."""
     return {
-        "file": report.file,
-        "ok": report.ok,
-        "repairs": len(report.repairs),
-        "repairable": report.repairable,
+        "file": report.file, "ok": report.ok, "repairs": len(report.repairs), "repairable": report.repairable,
         "counts": {severity.value: len(report.of(severity)) for severity in Severity},
         "findings": [{**asdict(f), "severity": f.severity.value} for f in report.findings],
     }

@@ -22,7 +22,7 @@ from rne_dynamics.model.inertia import Array, Inertia
 from rne_dynamics.model.robot import RobotModel
 from rne_dynamics.model.tree import JointKind, KinematicTree
 from rne_dynamics.viewer.meshes import farthest
-from rne_dynamics.viewer.visuals import Visual, by_link, visuals
+from rne_dynamics.viewer.visuals import Visual, visuals
 
 #: A body within R of its mass centre has no moment above m R², which is all its mass at R; a solid ball has 0.4 m R².
 #: Shapes may be drawn smaller than the body (cables, covers), so 1.5 times that passes. Links of published robots with
@@ -69,7 +69,7 @@ def lint_sizes(examination: Examination, source: Source) -> Iterator[Finding]:
         if not joint or not _impossible(inertia, largest, sizes[name]):
             continue
         if shapes is None:  # read late: few robots have such a link
-            shapes = dict(by_link(visuals(source, ("visual", "collision"))))
+            shapes = visuals(source, ("visual", "collision"))
         reach = _reach(shapes.get(name, []), source, inertia)
         size = max(sizes[name], around[name] if reach is None else reach)
         if reach is None and name in ends:

@@ -51,10 +51,8 @@ def lint_mechanism(mechanism: Mechanism, values: Values) -> tuple[list[Finding],
         closed = mechanism
     found = mobility(closed)
     findings = [
-        *_rough(mechanism, closed, given, lines),
-        *_motors(closed, found, values["actuated"].line),
-        *_redundant(found, values["loops"].line),
-        *_posture(closed, found, at, values),
+        *_rough(mechanism, closed, given, lines), *_motors(closed, found, values["actuated"].line),
+        *_redundant(found, values["loops"].line), *_posture(closed, found, at, values),
     ]
     counts = ("freedoms", "gruebler", "constraints", "redundant", "actuated", "passive")
     return findings, {name: getattr(found, name) for name in counts} | {"distance_to_singular": found.distance}
@@ -101,17 +99,14 @@ def _motors(mechanism: Mechanism, found: Mobility, line: int) -> Iterator[Findin
     loose = [name for name in mechanism.passive_names if name not in _on_loops(mechanism)]
     if found.freedoms == 0:
         yield error(
-            line,
-            "loops",
+            line, "loops",
             f"block every motion: {found.rank} independent directions are blocked, of {found.joints} joints",
             "block less (kind: planar_pin in a planar linkage), or add the missing joint",
         )
     elif found.missing_actuators:
         hint = f"; on no loop: {', '.join(loose)}" if loose else ""
         yield error(
-            line,
-            "actuated",
-            f"{has}: {_count(found.missing_actuators, 'passive joint')} not determined{hint}",
+            line, "actuated", f"{has}: {_count(found.missing_actuators, 'passive joint')} not determined{hint}",
             f"add {_count(found.missing_actuators, 'joint')} to actuated, or make joints fixed that should not move",
         )
     if found.surplus_actuators and found.freedoms and not found.singular:
@@ -159,8 +154,7 @@ def _posture(mechanism: Mechanism, found: Mobility, line: int, values: Values) -
     held = not found.missing_actuators and found.freedoms > 0
     if held and found.singular:
         yield error(
-            line,
-            "posture",
+            line, "posture",
             "is singular: the actuated joints do not determine the passive ones, so nothing can be computed",
             "give a posture away from it",
         )

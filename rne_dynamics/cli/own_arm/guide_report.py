@@ -154,8 +154,7 @@ def guiding_figures(guidance: Guidance, guided: Guided | None, found: Verdict, *
     if guided is not None:
         joints = [
             {
-                "name": name, "moved": float(guided.moved[j]),
-                "rest": finite(guided.rest[j]),
+                "name": name, "moved": float(guided.moved[j]), "rest": finite(guided.rest[j]),
                 "drift": float(guided.drift[j]), "largest_effort": float(guided.used[j]),
                 "effort_limit": float(robot.effort_limit[j]),
             }

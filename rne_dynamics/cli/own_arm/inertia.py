@@ -214,13 +214,10 @@ def describe(
         "name": name, "mass": body.mass, "com": body.com.tolist(), "inertia": body.inertia.tolist(),
         "about_origin": body.about_origin.tolist(), "about": elsewhere,
         "principal": {"moments": principal.moments.tolist(), "axes": principal.axes.T.tolist()},
-        "symmetry": principal.symmetry.value,
-        "symmetry_axis": None if k is None else principal.axes[:, k].tolist(),
-        "symmetry_planes_of_inertia": list(symmetry_planes(centred, tolerance=_DIGITS)),
-        "triangle_margin": margin,
+        "symmetry": principal.symmetry.value, "symmetry_axis": None if k is None else principal.axes[:, k].tolist(),
+        "symmetry_planes_of_inertia": list(symmetry_planes(centred, tolerance=_DIGITS)), "triangle_margin": margin,
         "physical": bool(margin >= -1e-6 * size and principal.moments[0] >= -1e-6 * size),
-        "equivalent_box": None if box is None else box.tolist(),
-        "urdf": inertial_xml(body, digits=digits),
+        "equivalent_box": None if box is None else box.tolist(), "urdf": inertial_xml(body, digits=digits),
     }
 
 

@@ -152,8 +152,7 @@ def describe_flexible(arm: FlexibleArm) -> dict[str, Any]:
         "links": [
             {
                 "name": link.link, "tip": link.tip.tolist(), "elastic_mass": link.inertia.mass,
-                "modes": list(link.mode_names),
-                "bare": hertz(clamped_frequencies(link)),
+                "modes": list(link.mode_names), "bare": hertz(clamped_frequencies(link)),
                 "carrying": hertz(clamped_frequencies(link, loads(arm.robot, link.link))),
                 "sag": None if sags is None else sags[k],
             }

@@ -29,6 +29,7 @@ from rne_dynamics.figures.output_file import output_file
 from rne_dynamics.model.flexible.arm import AnyRobot
 from rne_dynamics.model.friction import joint_friction
 from rne_dynamics.model.inertia import Array
+from rne_dynamics.model.mechanism import RigidRobot
 from rne_dynamics.model.tree import JointKind
 
 EXAMPLES = """\
@@ -68,9 +69,9 @@ def run(args: argparse.Namespace) -> Answer:
     settings = settings_of(load_robot(args, MOST_SAMPLED), args.rate)
     path.write_text(file_text(settings, args.robot), encoding="utf-8")
     steps = next_commands(args, path, settings)
-    report = {"file": str(path), "joints": list(settings.joints), "fill_in": list(settings.without_effort),
+    report = {"file": str(path), "joints": list(settings.robot.joint_names), "fill_in": settings.without("effort"),
               "notes": settings.notes, "next": steps}  # fmt: skip
-    wrote = Line(f"wrote {path}: {len(settings.joints)} joints of {settings.name}")
+    wrote = Line(f"wrote {path}: {settings.robot.n} joints of {settings.robot.name}")
     notes, commands = (f"  {note}" for note in settings.notes), (Line(f"  {step}") for step in steps)
     return Answer(report, [wrote, *notes, "next:", *commands])
 
@@ -195,9 +196,8 @@ _RATE = """\
 
 def file_text(s: ArmSettings, robot: str) -> str:
     """The parameter file of an arm; `robot` is what the command line named."""
-    names = [_name(joint) for joint in s.joints]
-    w, damping = _down(s.bandwidth), [_n(_down(d)) for d in s.damping]
-    tolerances = [s.tolerances(j) for j in range(len(names))]
+    names, w = [_name(joint) for joint in s.robot.joint_names], _down(advised_bandwidth(s.rate))
+    damping = [_n(_down(d)) for d in s.damping]
 
     def each(values: Iterable[str]) -> str:
         return "\n".join(f"      {name}: {value}" for name, value in zip(names, values, strict=True))
@@ -206,9 +206,11 @@ def file_text(s: ArmSettings, robot: str) -> str:
         f"{{d: {d}}}  # feels an inertia of {x:.3g} at the start posture"
         for d, x in zip(damping, s.inertia, strict=True)
     ]
+    tolerances = [_SLIDING if slides else _TURNING for slides in s.sliding]
     return _FILE.format(
-        name=" ".join(s.name.split()), robot=" ".join(robot.split()), joints=f"joints: [{', '.join(names)}]", w=_n(w),
-        notes="".join(f"# NOTE: {note}.\n" for note in s.notes), payload=_PAYLOAD.format(link=_name(s.last_link)),
+        name=" ".join(s.robot.name.split()), robot=" ".join(robot.split()), joints=f"joints: [{', '.join(names)}]",
+        w=_n(w), notes="".join(f"# NOTE: {note}.\n" for note in s.notes),
+        payload=_PAYLOAD.format(link=_name(s.robot.link_names[-1])),
         rate=_RATE.format(rate=_n(s.rate), comment="# " if s.rate == ASSUMED_RATE else ""),
         friction=1.0 if s.friction else 0.0, part=0.7 if s.friction else 0.0,
         gains=each([f"{{p: {_n(w * w)}, i: 0.0, d: {_n(2.0 * w)}}}"] * len(names)),
@@ -224,11 +226,11 @@ def _limits(s: ArmSettings, *, margin: bool = True) -> str:
     if margin:
         lines.append(_MARGIN)
     lines.append("limits:")
-    for j, name in enumerate(s.joints):
+    for j, name in enumerate(s.robot.joint_names):
         units = ("N", "m/s") if s.sliding[j] else ("N m", "rad/s")
-        lower, upper = (f"{x:.5g}" if np.isfinite(x) else "no limit" for x in (s.lower[j], s.upper[j]))
+        lower, upper = (f"{x:.5g}" if np.isfinite(x) else "no limit" for x in (s.robot.lower[j], s.robot.upper[j]))
         lines.append(f"  {_name(name)}:" + (f"  # from {lower} to {upper}" if margin else ""))
-        given = {"effort": s.effort[j], "velocity": s.velocity[j]}
+        given = {what: limits[j] for what, limits in s.limits.items()}
         for (what, limit), unit in zip(given.items(), units, strict=True):
             missing = f"# {what}:   # FILL IN, {unit}: the description gives no limit"
             lines.append(f"    {what}: {_n(limit)}" if np.isfinite(limit) else f"    {missing}")
@@ -265,73 +267,56 @@ _TURNING, _SLIDING = (0.1, 0.01), (0.02, 0.002)
 
 @dataclass(frozen=True, eq=False)
 class ArmSettings:
-    """What the parameter file of one arm says."""
+    """What the parameter file of one arm says; (n,) is one value a joint."""
 
-    #: Of the robot.
-    name: str
-    #: Names of the driven joints, length n.
-    joints: tuple[str, ...]
-    #: Whether each is prismatic.
-    sliding: tuple[bool, ...]
-    #: The description's limits; infinite where it gives none, velocity and effort also for 0. rad or m, per
-    #: second, N·m or N; shape (n,).
-    lower: Array
-    upper: Array
-    velocity: Array
-    effort: Array
-    #: w of the gains p = w², d = 2 w, rad/s.
-    bandwidth: float
-    #: Of gravity compensation and hand guiding, N·m·s/rad or N·s/m; shape (n,).
-    damping: Array
-    #: That each joint feels at the start while the others yield and are held, in the mean, kg·m² or kg; shape
-    #: (n,).
-    inertia: Array
-    #: Joint states per second for which both are stable, Hz.
+    robot: RigidRobot
+    #: Joint states per second for which gains and damping are stable, Hz.
     rate: float
-    #: Posture inside the limits, rad or m; shape (n,).
+    #: Whether each joint is prismatic.
+    sliding: tuple[bool, ...]
+    #: The description's limits of ``effort`` and ``velocity``, N·m or N, rad/s or m/s; infinite where it gives none, or
+    #: 0; (n,) each.
+    limits: dict[str, Array]
+    #: Of gravity compensation and hand guiding, N·m·s/rad or N·s/m; (n,).
+    damping: Array
+    #: That each joint feels at the start while the others yield and are held, in the mean, kg·m² or kg; (n,).
+    inertia: Array
+    #: Posture inside the limits, rad or m; (n,).
     start: Array
-    #: Efforts that hold it, N·m or N; shape (n,).
-    holding: Array
-    #: Whether the description gives any.
-    friction: bool
-    #: For a payload.
-    last_link: str
-
-    def tolerances(self, j: int) -> tuple[float, float]:
-        """Tolerances of a joint in motion and at the goal, rad or m."""
-        return _SLIDING if self.sliding[j] else _TURNING
 
     @property
-    def without_effort(self) -> tuple[str, ...]:
-        """Joints whose effort limit the description does not give."""
-        return self._without(self.effort)
+    def friction(self) -> bool:
+        """Whether the description gives any."""
+        return any(column.any() for column in joint_friction(self.robot))
 
-    def _without(self, limit: Array) -> tuple[str, ...]:
-        return tuple(name for name, value in zip(self.joints, limit, strict=True) if not np.isfinite(value))
+    def without(self, limit: str) -> list[str]:
+        """Joints whose ``effort`` or ``velocity`` limit the description does not give."""
+        values = self.limits[limit]
+        return [name for name, value in zip(self.robot.joint_names, values, strict=True) if not np.isfinite(value)]
 
     @property
     def notes(self) -> list[str]:
         """What the description lacks, and what else to know before the arm moves, a sentence each."""
         notes = []
-        if self.without_effort:
+        if strong := self.without("effort"):
             notes.append(
-                f"fill in limits.JOINT.effort of {', '.join(self.without_effort)}: the description gives no effort "
-                "limit (or 0), and controllers do not start without one"
+                f"fill in limits.JOINT.effort of {', '.join(strong)}: the description gives no effort limit (or 0), "
+                "and controllers do not start without one"
             )
-        if slow := self._without(self.velocity):
+        if fast := self.without("velocity"):
             notes.append(
-                f"fill in limits.JOINT.velocity of {', '.join(slow)}: the description gives no velocity limit, so "
+                f"fill in limits.JOINT.velocity of {', '.join(fast)}: the description gives no velocity limit, so "
                 "trajectories may be of any speed and setpoints are not followed"
             )
         if not self.friction:
             notes.append("the description gives no joint friction, so friction_compensation has no effect")
-        notes += [
+        holding = gravity_torque(self.robot, self.start)
+        rows = zip(self.robot.joint_names, holding, self.limits["effort"], self.sliding, strict=True)
+        return notes + [
             f"joint {name!r} needs {abs(held):.3g} {'N' if slides else 'N m'} to hold the start posture, more than its "
             f"effort limit of {limit:.3g}: check the masses, or the limit"
-            for name, held, limit, slides in zip(self.joints, self.holding, self.effort, self.sliding, strict=True)
-            if abs(held) > limit
-        ]
-        return notes
+            for name, held, limit, slides in rows if abs(held) > limit
+        ]  # fmt: skip
 
 
 def settings_of(whole: AnyRobot, rate: float) -> ArmSettings:
@@ -342,17 +327,11 @@ def settings_of(whole: AnyRobot, rate: float) -> ArmSettings:
             f"robot {robot.name!r} has no joint that can be driven, or a floating one; controllers drive turning and "
             "sliding joints on a fixed base"
         )
-    kinds = {joint.name: joint.kind for joint in robot.tree.joints}
-    start = start_posture(robot)
-    friction = joint_friction(robot)
+    kinds, start = {joint.name: joint.kind for joint in robot.tree.joints}, start_posture(robot)
+    limits = {"effort": robot.effort_limit, "velocity": robot.velocity_limit}
     return ArmSettings(
-        name=robot.name, joints=robot.joint_names,
-        sliding=tuple(kinds.get(name) is JointKind.PRISMATIC for name in robot.joint_names),
-        lower=robot.lower, upper=robot.upper,
-        velocity=np.where(robot.velocity_limit > 0.0, robot.velocity_limit, np.inf),
-        effort=np.where(robot.effort_limit > 0.0, robot.effort_limit, np.inf),
-        bandwidth=advised_bandwidth(rate),
-        damping=checked_damping(robot, np.full(robot.n, -1.0), rate, "gains.{joint}.d").value,
-        inertia=joint_inertia(robot, start).felt, rate=rate, start=start, holding=gravity_torque(robot, start),
-        friction=any(column.any() for column in friction), last_link=robot.link_names[-1],
+        robot, rate, tuple(kinds.get(name) is JointKind.PRISMATIC for name in robot.joint_names),
+        {what: np.where(limit > 0.0, limit, np.inf) for what, limit in limits.items()},
+        checked_damping(robot, np.full(robot.n, -1.0), rate, "gains.{joint}.d").value,
+        joint_inertia(robot, start).felt, start,
     )  # fmt: skip

@@ -47,9 +47,7 @@ def check(args: argparse.Namespace, robot: AnyRobot) -> None:
             raise ArgumentError(f"--{name.replace('_', '-')} {why}; leave it out with --dae")
 
 
-def simulate(
-    args: argparse.Namespace, robot: RobotModel, progress: Callable[[float], None], seconds: float
-) -> Log:
+def simulate(args: argparse.Namespace, robot: RobotModel, progress: Callable[[float], None], seconds: float) -> Log:
     """The motion from the start at rest."""
     start = body_states(robot, start_configuration(robot, args.start), np.zeros(robot.n))
     log = simulate_maximal(

@@ -7,6 +7,7 @@ import math
 import sys
 from collections.abc import Callable, Iterable
 from dataclasses import replace
+from itertools import pairwise
 from pathlib import Path
 from typing import NamedTuple
 
@@ -62,14 +63,14 @@ def rollout(args: argparse.Namespace, robot: AnyRobot, plant: ArmPlant) -> tuple
             "--control-rate"
         )
     if robot.kind == "flexible":
-        moves = _flexible_moves(args, robot)
+        points = _points(args, robot)
+        moves = tuple(Quintic(a, b, args.seconds / (len(points) - 1)) for a, b in pairwise(points))
         if args.bandwidth is None:
-            ends = np.array([move.end for move in moves])
-            args.bandwidth = min(BANDWIDTH, stable_bandwidth(robot, ends, args.control_rate))
+            args.bandwidth = min(BANDWIDTH, stable_bandwidth(robot, points[1:], args.control_rate))
         path: Trajectory = _joined(robot, moves, args.shaper, args.modes, args.bandwidth)
         after = pause(robot, moves[-1:])
     else:
-        path, after = trajectory(args, robot), 0.0
+        path, after = _trajectory(args, robot), 0.0
     made = Rollout(
         plant, controller(args, robot.rigid), path, seconds=path.duration + after,
         dt=args.dt or min(DT, period), control_dt=period, method=args.method, base_known=not args.base_unknown,
@@ -89,21 +90,27 @@ def controller(args: argparse.Namespace, robot: RigidRobot) -> ComputedTorque | 
     return PdGravity(robot, Gains(inertia * gains.p, inertia * gains.i, inertia * gains.d), friction)
 
 
-def trajectory(args: argparse.Namespace, robot: RigidRobot) -> Trajectory:
-    """Quintics from rest to rest: to the positions of --to, or three moves that return to the start."""
-    mechanism = mechanism_of(robot)
-    leading = None if mechanism is None else leading_path(mechanism, mechanism.posture)
-    if args.to:
-        points = _start_and_end(args, robot)
-    else:
-        _refuse_start(args)
-        planned = _three_moves(args, robot)
-        points = np.array([planned[0].start, *(move.end for move in planned)])
+def _trajectory(args: argparse.Namespace, robot: RigidRobot) -> Trajectory:
+    """Quintics from rest to rest through `_points`; those of a mechanism lead its passive joints."""
+    mechanism, points = mechanism_of(robot), _points(args, robot)
     rest = np.zeros_like(points)
     # between points at rest, quintic interpolation gives quintics from rest to rest
     moves = SampledTrajectory(np.linspace(0.0, args.seconds, len(points)), points, rest, rest, robot.joint_names)
+    leading = None if mechanism is None else leading_path(mechanism, mechanism.posture)
     named = [robot.joint_index(name) for name in positions("--to", args.to, robot)]
     return moves if leading is None else leading(moves.path, np.array(named), 0.0)
+
+
+def _points(args: argparse.Namespace, robot: AnyRobot) -> Array:
+    """Where the arm rests: the start and the goal of --to, or the ends of three moves; shape (moves + 1, nq)."""
+    if args.to:
+        return _start_and_end(args, robot.rigid)
+    if args.start:
+        raise ArgumentError("--start needs --to or --free; the three moves have a start of their own")
+    plan = plan_moves(robot.rigid, args.seconds, *([bends_little(robot)] if robot.kind == "flexible" else ()))
+    if plan.note:
+        print(f"rne simulate: {plan.note}", file=sys.stderr)
+    return np.array([plan.moves[0].start, *(move.end for move in plan.moves)])
 
 
 def _start_and_end(args: argparse.Namespace, robot: RigidRobot) -> Array:
@@ -121,30 +128,6 @@ def _start_and_end(args: argparse.Namespace, robot: RigidRobot) -> Array:
             print(f"rne simulate: {name!r} moves to {points[1, j]:.6g}, the turn of {value:.6g} nearest to its start "
                   f"({points[0, j]:.6g}), as a controller moves it", file=sys.stderr)
     return points
-
-
-def _refuse_start(args: argparse.Namespace) -> None:
-    if args.start:
-        raise ArgumentError("--start needs --to or --free; the three moves have a start of their own")
-
-
-def _flexible_moves(args: argparse.Namespace, arm: FlexibleArm) -> tuple[Quintic, ...]:
-    """The move of --to, or three that return to the start, before shaping."""
-    if args.to:
-        start, end = _start_and_end(args, arm.robot)
-        return (Quintic(start, end, args.seconds),)
-    _refuse_start(args)
-    return _three_moves(args, arm.robot, bends_little(arm))
-
-
-def _three_moves(
-    args: argparse.Namespace, robot: RigidRobot, *gentle: Callable[[tuple[Quintic, ...]], bool]
-) -> tuple[Quintic, ...]:
-    """The moves of `plan_moves`; reports what effort limits do to them."""
-    plan = plan_moves(robot, args.seconds, *gentle)
-    if plan.note:
-        print(f"rne simulate: {plan.note}", file=sys.stderr)
-    return plan.moves
 
 
 def start_configuration(robot: RigidRobot, given: list[str]) -> Array:

@@ -121,9 +121,7 @@ def free_figures(log: Log) -> dict[str, Any]:
     scale = float(log.kinetic.max())
     drift = float(np.abs(log.energy - log.energy[0]).max())
     energy = {
-        "energy_start": float(log.energy[0]),
-        "energy_end": float(log.energy[-1]),
-        "largest_kinetic_energy": scale,
+        "energy_start": float(log.energy[0]), "energy_end": float(log.energy[-1]), "largest_kinetic_energy": scale,
         "energy_change": drift / scale if scale > 0.0 else 0.0,
     }
     return {
@@ -144,8 +142,7 @@ def base_figures(log: Log, plant: ArmPlant, known: bool | None) -> dict[str, Any
     acceleration = np.array([np.asarray(plant.base_motion.motion(t).linear_acceleration) for t in log.time.tolist()])
     return {
         "largest_tilt": float(np.arccos(np.clip(log.base_rotation[:, 2, 2], -1.0, 1.0)).max()),
-        "largest_acceleration": float(np.linalg.norm(acceleration, axis=1).max()),
-        "known": known,
+        "largest_acceleration": float(np.linalg.norm(acceleration, axis=1).max()), "known": known,
     }
 
 

@@ -43,11 +43,11 @@ from rne_dynamics.cli.simulated.motion import (
 )
 from rne_dynamics.cli.simulated.report import base_figures, free_figures, parts_of, plot, tip_figures, tracking_figures
 from rne_dynamics.cli.terminal import progress
-from rne_dynamics.cli.verdict import tracking_verdict, without_effort_limit
+from rne_dynamics.cli.verdict import FLEXIBLE_TOLERANCE, TOLERANCE, motion_verdict, without_effort_limit
 from rne_dynamics.cli.with_ros.flexible_moves import lively
 from rne_dynamics.control.input_shaper import SHAPERS
 from rne_dynamics.control.tracking_law import TrackingLaw
-from rne_dynamics.control.tracking_verdict import SMALL_TRAVEL, Run, judge
+from rne_dynamics.control.tracking_verdict import SMALL_TRAVEL, Run
 from rne_dynamics.errors import ArgumentError
 from rne_dynamics.figures.movie import Motion
 from rne_dynamics.flexible.theory_range import BendingRangeWarning
@@ -81,9 +81,6 @@ The last line of a controlled move says whether the arm tracked; if not, why, an
 exit code: 0 if the arm tracked or moved freely, 1 if it did not track or something failed
 """
 
-#: Largest RMS error of an arm that tracks, rad or m. With flexible links the control law uses a rigid model, so only
-#: feedback acts against their vibration.
-TOLERANCE, FLEXIBLE_TOLERANCE = 1e-3, 1e-2
 
 
 ARGUMENTS = (
@@ -242,19 +239,16 @@ def _unlimited(args: argparse.Namespace, robot: AnyRobot) -> AnyRobot:
 
 def _verdict(args: argparse.Namespace, law: TrackingLaw, plant: ArmPlant, log: Log) -> Verdict:
     """Whether the arm moved as asked and tracked, and why not."""
-    flexible = bool(log.flexible_links)
-    default = FLEXIBLE_TOLERANCE if flexible else TOLERANCE
     measured = Run(
         log.time, log.q, log.qd, log.error, log.effort, log.rms_error, np.ptp(log.q + log.error, axis=0),
         plant.robot.effort_limit, log.terms,
     )
     compensation = law.friction_compensation
-    found = judge(
-        law.robot, law.gains, measured, args.tolerance or default, relative=args.tolerance is None,
-        compensated=0.0 if compensation is None else compensation.scale,
-        friction=not args.no_friction, feedforward=args.law == "computed_torque",
+    return motion_verdict(
+        law.robot, law.gains, measured, args.tolerance, flexible=bool(log.flexible_links),
+        compensated=0.0 if compensation is None else compensation.scale, friction=not args.no_friction,
+        feedforward=args.law == "computed_torque",
     )  # fmt: skip
-    return tracking_verdict(law.robot, found, flexible=flexible)
 
 
 def _robot(args: argparse.Namespace) -> AnyRobot:

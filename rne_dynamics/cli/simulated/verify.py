@@ -167,10 +167,7 @@ def _cost(robot: RigidRobot, engine: Engine[Any]) -> dict[str, Any]:
 
 
 def _report(
-    robot: RigidRobot,
-    args: argparse.Namespace,
-    agreement: Agreement,
-    costs: list[dict[str, Any]],
+    robot: RigidRobot, args: argparse.Namespace, agreement: Agreement, costs: list[dict[str, Any]],
     samples: list[Sample],
 ) -> dict[str, Any]:
     tree, closed = robot.open_tree, bool(robot.loops)

@@ -30,7 +30,7 @@ from rne_dynamics.cli.arguments import (
     xacro_arguments,
 )
 from rne_dynamics.cli.terminal import ended_by_sigterm, progress
-from rne_dynamics.cli.verdict import tracking_verdict, without_effort_limit
+from rne_dynamics.cli.verdict import FLEXIBLE_TOLERANCE, TOLERANCE, motion_verdict, without_effort_limit
 from rne_dynamics.cli.with_ros.demo_report import (
     Tracking,
     demo_figures,
@@ -54,7 +54,7 @@ from rne_dynamics.cli.with_ros.flexible_moves import (
 from rne_dynamics.cli.with_ros.moves import EFFORT_RESERVE, Plan, plan_moves, slowed
 from rne_dynamics.control.gains import Gains
 from rne_dynamics.control.input_shaper import SHAPERS
-from rne_dynamics.control.tracking_verdict import SMALL_TRAVEL, Run, judge
+from rne_dynamics.control.tracking_verdict import SMALL_TRAVEL, Run
 from rne_dynamics.description.model_file import load_model
 from rne_dynamics.description.sources import is_model_file
 from rne_dynamics.dispatch import closed
@@ -88,9 +88,8 @@ exit code: 0 if every joint made its travel and its RMS error stayed below --tol
 
 #: Bandwidth of the controller, rad/s; an upper bound with flexible links, see `stable_bandwidth`.
 BANDWIDTH = 60.0
-#: Time of the three moves, s, and largest RMS error, rad or m. With flexible links the control law uses a rigid model,
-#: so only feedback acts against their vibration.
-SECONDS, TOLERANCE, FLEXIBLE_TOLERANCE = 9.0, 1e-3, 1e-2
+#: Time of the three moves, s.
+SECONDS = 9.0
 
 
 ARGUMENTS = (
@@ -184,7 +183,6 @@ def _verdict(
 ) -> Verdict:
     """Whether the arm moved as asked and tracked in one run, and why not."""
     robot, flexible = machine.rigid, machine.kind == "flexible"
-    default = FLEXIBLE_TOLERANCE if flexible else TOLERANCE
     measured = Run(
         tracking.time, tracking.q, tracking.qd, tracking.error, tracking.applied, tracking.rms, plan.travel,
         plan.effort_limit, tracking.terms, tracking.missed / max(1, tracking.missed + tracking.answered),
@@ -193,9 +191,8 @@ def _verdict(
     gains, compensated, rubs = Gains.critically_damped(robot.n, bandwidth), 1.0, True
     if configured is not None:
         gains, compensated, rubs = configured.gains, configured.friction, configured.rubs
-    found = judge(robot, gains, measured, args.tolerance or default, relative=args.tolerance is None,
-                  compensated=compensated, friction=rubs, goals=not flexible)  # fmt: skip
-    return tracking_verdict(robot, found, flexible=flexible)
+    return motion_verdict(robot, gains, measured, args.tolerance, flexible=flexible, compensated=compensated,
+                          friction=rubs, goals=not flexible)  # fmt: skip
 
 
 def _configured(file: str | None, machine: AnyRobot) -> tuple[ArmConfig | None, ConfiguredArm | None]:

@@ -180,9 +180,7 @@ class Vibration:
     largest_bend: float
 
 
-def evaluate_vibration(
-    arm: FlexibleArm, recording: Recording, moves: tuple[Move, ...], settle: float
-) -> Vibration:
+def evaluate_vibration(arm: FlexibleArm, recording: Recording, moves: tuple[Move, ...], settle: float) -> Vibration:
     """Evaluate the tip's motion in a recording; `settle` is the pause after each move, s."""
     begins = np.array(recording.begins)
     received, tips = recording.deflections
@@ -265,8 +263,7 @@ def flexible_figures(
         "plans": [
             {
                 "name": p.name, "seconds_a_move": p.seconds, "largest_bend": v.largest_bend,
-                "residual": list(v.residual), "largest_rms_error": float(t.rms.max()),
-                "missed_replies": t.missed,
+                "residual": list(v.residual), "largest_rms_error": float(t.rms.max()), "missed_replies": t.missed,
             }
             for p, t, v in zip(programmes, trackings, seen, strict=True)
         ],

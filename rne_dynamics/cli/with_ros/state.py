@@ -21,6 +21,9 @@ from rne_dynamics.errors import ArgumentError, ControlError
 if TYPE_CHECKING:
     from rne_dynamics.ros.sessions.running_nodes import RunningModel, RunningNode, RunningNodes
 
+    #: The model of each node by its name, or why it cannot be had.
+    Models = dict[str, RunningModel | str]
+
 EXAMPLES = """\
 examples:
   rne state
@@ -62,9 +65,9 @@ def run(args: argparse.Namespace) -> int:
         if args.watch:
             _watch(nodes, wanted, models)
         elif args.json:
-            print(json.dumps([report(node, models.get(node.name)) for node in shown], indent=2))
+            print(json.dumps(reports(shown, models), indent=2))
         else:
-            console().print(picture(shown, models))
+            console().print(picture(reports(shown, models)))
     controllers = [node for node in shown if node.kind == "controller"]
     return 0 if controllers and all(trouble(node) is None for node in controllers) else 1
 
@@ -81,11 +84,11 @@ def _complete(nodes: RunningNodes, shown: list[RunningNode]) -> bool:
     return every and all(n.mode for n in shown if n.kind == "controller")
 
 
-def _models(nodes: RunningNodes, shown: list[RunningNode]) -> dict[str, RunningModel | str]:
+def _models(nodes: RunningNodes, shown: list[RunningNode]) -> Models:
     """The models by node, or why one cannot be had."""
     from rne_dynamics.ros.sessions.running_nodes import read_model
 
-    models: dict[str, RunningModel | str] = {}
+    models: Models = {}
     for node in shown:
         if node.kind == "controller":
             try:
@@ -95,28 +98,31 @@ def _models(nodes: RunningNodes, shown: list[RunningNode]) -> dict[str, RunningM
     return models
 
 
-def _watch(nodes: RunningNodes, wanted: str | None, models: dict[str, RunningModel | str]) -> None:
+def _watch(nodes: RunningNodes, wanted: str | None, models: Models) -> None:
     with Live(console=console(), auto_refresh=False) as live:
         while True:
             nodes.look()
             shown = _shown(nodes, wanted)
             models.update(_models(nodes, [node for node in shown if node.name not in models]))
-            live.update(picture(shown, models) if shown else Text("no controller runs"), refresh=True)
+            live.update(picture(reports(shown, models)) if shown else Text("no controller runs"), refresh=True)
             nodes.spin(REFRESH)
 
 
-def report(node: RunningNode, model: RunningModel | str | None) -> dict[str, Any]:
-    """All that is known about a node as plain values, SI units; null for what is not known."""
-    found = trouble(node) if node.kind == "controller" else None
-    return {
-        "node": node.name, "kind": node.kind, "state": node.mode or None, "held": node.kind == "controller"
-        and found is None, "trouble": found[0] if found else None, "remedy": found[1] if found else None,
-        "last_fault": node.values.get("last fault") or None, "motion_locked": node.values.get("motion locked") or None,
-        "joint_states": node.topic or None, "joint_states_age": node.age,
-        "joints": joints(node, model), "limits": model if isinstance(model, str) else None,
-        "level": LEVELS.get(level(node)), "message": node.status.message if node.status else None,
-        "diagnostics": node.values,
-    }
+def reports(shown: list[RunningNode], models: Models) -> list[dict[str, Any]]:
+    """All that is known about the nodes as plain values, SI units; null for what is not known."""
+    found = []
+    for node in shown:
+        model, driving = models.get(node.name), node.kind == "controller"
+        wrong, remedy = (trouble(node) if driving else None) or (None, None)
+        found.append({
+            "node": node.name, "kind": node.kind, "state": node.mode or None, "held": driving and wrong is None,
+            "trouble": wrong, "remedy": remedy, "last_fault": node.values.get("last fault") or None,
+            "motion_locked": node.values.get("motion locked") or None, "joint_states": node.topic or None,
+            "joint_states_age": node.age, "joints": joints(node, model),
+            "limits": model if isinstance(model, str) else None, "level": LEVELS.get(level(node)),
+            "message": node.status.message if node.status else None, "diagnostics": node.values,
+        })  # fmt: skip
+    return found
 
 
 def level(node: RunningNode) -> int:
@@ -148,26 +154,25 @@ def joints(node: RunningNode, model: RunningModel | str | None) -> list[dict[str
     return rows
 
 
-def picture(shown: list[RunningNode], models: dict[str, RunningModel | str]) -> RenderableType:
+def picture(found: list[dict[str, Any]]) -> RenderableType:
     """A block for each node."""
     parts: list[RenderableType] = []
-    for node in shown:
-        found = trouble(node) if node.kind == "controller" else None
-        status = f", {LEVELS.get(level(node), 'no level')}: {node.status.message}" if node.status and not found else ""
-        parts.append(Text(f"{node.name} ({node.kind}): {node.mode or 'running'}{status}"))
-        if node.kind != "controller":
-            continue
-        if found:
-            parts.append(Text(f"  {found[0]}\n  remedy: {found[1]}"))
-        if node.values.get("last fault") and node.mode != "fault":
-            parts.append(Text(f"  last fault: {node.values['last fault']}"))
-        if node.age is not None:
-            parts.append(Text(f"  joint states on {node.topic}, the last one {1e3 * node.age:.0f} ms old"))
-        model = models.get(node.name)
-        if isinstance(model, str):
-            parts.append(Text(f"  limits are not known: {model}"))
-        if node.joints is not None:
-            parts.append(_table(joints(node, model)))
+    for node in found:
+        quiet = node["trouble"] or not node["message"]
+        status = "" if quiet else f", {node['level'] or 'no level'}: {node['message']}"
+        lines = [f"{node['node']} ({node['kind']}): {node['state'] or 'running'}{status}"]
+        if node["trouble"]:
+            lines += [f"  {node['trouble']}", f"  remedy: {node['remedy']}"]
+        if node["kind"] == "controller":
+            if node["last_fault"] and node["state"] != "fault":
+                lines.append(f"  last fault: {node['last_fault']}")
+            if (age := node["joint_states_age"]) is not None:
+                lines.append(f"  joint states on {node['joint_states']}, the last one {1e3 * age:.0f} ms old")
+            if node["limits"]:
+                lines.append(f"  limits are not known: {node['limits']}")
+        parts += map(Text, lines)
+        if node["kind"] == "controller" and node["joints"]:
+            parts.append(_table(node["joints"]))
     return Group(*parts)
 
 

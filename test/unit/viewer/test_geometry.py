@@ -32,7 +32,7 @@ MISSING = '<visual><geometry><mesh filename="package://nowhere/a.stl"/></geometr
 
 def test_a_primitive_has_its_size_place_and_colour():
     text = TWO_LINKS.format(visual="")
-    (box,) = visuals(read_source(text))
+    ((box,),) = visuals(read_source(text)).values()
     assert (box.shape, box.size, box.colour) == ("box", (0.1, 0.2, 1.0), (1.0, 0.0, 0.0, 1.0))
     scene = link_meshes(rne.load_urdf(text), read_source(text)).scenes["arm"]
     np.testing.assert_allclose(scene.bounds, [[-0.05, -0.1, 0.0], [0.05, 0.1, 1.0]], atol=1e-12)
