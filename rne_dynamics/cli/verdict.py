@@ -23,7 +23,7 @@ TOLERANCE, FLEXIBLE_TOLERANCE = 1e-3, 1e-2
 def motion_verdict(
     robot: RigidRobot, gains: Gains, run: Run, tolerance: float | None, *, flexible: bool, **options: Any
 ) -> Verdict:
-    """Whether an arm moved as asked and tracked; `tolerance`, rad or m, None for the default; other options of `judge`."""
+    """Whether an arm moved as asked and tracked; a `tolerance` of None is the default; other options as of `judge`."""
     default = FLEXIBLE_TOLERANCE if flexible else TOLERANCE
     found = judge(robot, gains, run, tolerance or default, relative=tolerance is None, **options)
     return tracking_verdict(robot, found, flexible=flexible)

@@ -45,9 +45,8 @@ from rne_dynamics.verification.flexible_counting import (
     rigid,
 )
 from rne_dynamics.verification.operations import Operations
-from rne_dynamics.verification.scaling import MECHANISMS, SIZES, Sample, sweep
+from rne_dynamics.verification.scaling import MECHANISMS, SIZES, Sample, seconds_per_state, sweep
 from rne_dynamics.verification.states import bare_states
-from rne_dynamics.verification.timing import seconds_per_state
 
 EXAMPLES = """\
 examples:

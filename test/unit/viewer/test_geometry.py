@@ -14,9 +14,8 @@ from rne_dynamics.errors import DescriptionError
 from rne_dynamics.flexible.poses import tip_deflections
 from rne_dynamics.model.inertia import Inertia
 from rne_dynamics.viewer.bars import bars
-from rne_dynamics.viewer.bending import BentSurface
 from rne_dynamics.viewer.kinematics import Kinematics
-from rne_dynamics.viewer.meshes import link_meshes, mesh_path
+from rne_dynamics.viewer.meshes import BentSurface, link_meshes, mesh_path
 from rne_dynamics.viewer.scene import equivalent_ellipsoid
 from rne_dynamics.viewer.visuals import visuals
 
