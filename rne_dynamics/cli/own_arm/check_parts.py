@@ -212,16 +212,16 @@ def lint_flexible(arm: FlexibleArm, entries: tuple[FlexibleEntry, ...]) -> list[
         link = arm.flexible_link(entry.link)
         if not link.modes:
             continue
-        found += [*_fast(arm, link, entry), *_undamped(link, entry)]
-        if entry.beam is None:
-            found += _unstiffened(arm, link, entry)
-        else:
-            found += [*_stout(entry.beam, entry), *_twist(entry.beam, entry), *_stiffness(entry.beam, entry)]
+        found += _modes(arm, link, entry)
+        if entry.beam is not None:
+            found += [*_shape(entry.beam, entry), *_stiffness(entry.beam, entry)]
     return found + list(_sag(arm, entries))
 
 
-def _fast(arm: FlexibleArm, link: ModalLink, entry: FlexibleEntry) -> Iterator[Finding]:
-    highest = float(clamped_frequencies(link, loads(arm.robot, link.link))[-1]) / (2.0 * math.pi)
+def _modes(arm: FlexibleArm, link: ModalLink, entry: FlexibleEntry) -> Iterator[Finding]:
+    """Modes that are too fast for a controller, without damping, or without stiffening."""
+    frequencies = clamped_frequencies(link, loads(arm.robot, link.link))
+    highest = float(frequencies[-1]) / (2.0 * math.pi)
     if highest > 0.5 * _RATE:
         yield warning(
             entry.line_of("modes"), f"{entry.where} modes",
@@ -229,9 +229,6 @@ def _fast(arm: FlexibleArm, link: ModalLink, entry: FlexibleEntry) -> Iterator[F
             "integration steps of 1 ms are stable but inaccurate for such a mode",
             "take fewer modes of that kind (torsion is the stiffest), or correct EI and GJ",
         )  # fmt: skip
-
-
-def _undamped(link: ModalLink, entry: FlexibleEntry) -> Iterator[Finding]:
     least = float(np.linalg.eigvalsh(link.damping)[0])
     if least <= 1e-12 * max(float(np.abs(link.damping).max()), 1e-300):
         given = "modal" if entry.beam is None else "damping"
@@ -241,21 +238,18 @@ def _undamped(link: ModalLink, entry: FlexibleEntry) -> Iterator[Finding]:
             f"is 0 for {which}; vibration that the controller does not damp never decays",
             "give a ratio: bare metal has 0.001 to 0.01, bolted structures 0.01 to 0.05",
         )  # fmt: skip
-
-
-def _unstiffened(arm: FlexibleArm, link: ModalLink, entry: FlexibleEntry) -> Iterator[Finding]:
-    if largest_deflection(arm, link.link) == PLAIN:
-        first = float(clamped_frequencies(link, loads(arm.robot, link.link))[0])
+    if entry.beam is None and largest_deflection(arm, link.link) == PLAIN:
         yield note(
             entry.line_of("modal"), f"{entry.where} modal",
             f"has no stiffening; the theory then holds up to a deflection of {100.0 * PLAIN:g} % of the link's length "
-            f"and a spin of {SPIN * first:.3g} rad/s, a third of its first frequency",
+            f"and a spin of {SPIN * float(frequencies[0]):.3g} rad/s, a third of its first frequency",
             "stay within both; or describe it as a beam, or give a line of nodes with rotations, or shortening and "
             "shortenings in a file of integrals",
         )  # fmt: skip
 
 
-def _stout(beam: Beam, entry: FlexibleEntry) -> Iterator[Finding]:
+def _shape(beam: Beam, entry: FlexibleEntry) -> Iterator[Finding]:
+    """A beam too thick for its theory, or bending in both planes without torsion."""
     thick = entry.thickness
     if thick is not None and beam.length < _SLENDER * thick:
         yield warning(
@@ -264,9 +258,6 @@ def _stout(beam: Beam, entry: FlexibleEntry) -> Iterator[Finding]:
             "deforms in shear, and these modes without shear are too stiff",
             "make the link rigid, or give modal matrices of a finite-element model (modal: file)",
         )  # fmt: skip
-
-
-def _twist(beam: Beam, entry: FlexibleEntry) -> Iterator[Finding]:
     y, z, torsion = beam.modes
     if y and z and not torsion:
         yield warning(

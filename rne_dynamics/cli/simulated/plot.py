@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from rne_dynamics.cli.answer import Answer, Line, Rows
+from rne_dynamics.cli.answer import Answer, Line, Rows, finite
 from rne_dynamics.cli.arguments import argument, flag, positive, real
 from rne_dynamics.description.model_file import load_model
 from rne_dynamics.description.sources import read_source, read_stdin
@@ -152,24 +152,20 @@ def _number(recording: Recording, joint: str) -> int:
 
 def _figures(recording: Recording, joints: list[int], robot: RigidRobot | None, model: Series | None) -> dict[str, Any]:
     """Errors and efforts of each joint as plain values; rad or m, N·m or N."""
-    error, effort = recording.error, recording.effort
-    rows: list[dict[str, Any]] = [{"name": recording.joint_names[j]} for j in joints]
-
-    def note(name: str, values: Any) -> None:
-        for row, j in zip(rows, joints, strict=True):
-            row[name] = float(values[j]) if np.isfinite(values[j]) else None
-
+    error, effort, columns = recording.error, recording.effort, dict[str, Array]()
     if error is not None and len(error.t):
-        note("rms_error", rms(error.values))
-        note("largest_error", largest(error.values))
+        columns |= {"rms_error": rms(error.values), "largest_error": largest(error.values)}
     if effort is not None:
-        note("largest_effort", largest(effort))
+        columns["largest_effort"] = largest(effort)
         if robot is not None:
-            note("effort_limit", robot.effort_limit)
+            columns["effort_limit"] = robot.effort_limit
         if model is not None and len(model.t):
             apart = difference(recording, model)
-            note("rms_model_difference", rms(apart))
-            note("mean_model_difference", mean(apart))
+            columns |= {"rms_model_difference": rms(apart), "mean_model_difference": mean(apart)}
+    rows = [
+        {"name": recording.joint_names[j]} | {name: finite(values[j]) for name, values in columns.items()}
+        for j in joints
+    ]
     return {
         "recording": recording.source, "states": len(recording.t), "from": float(recording.t[0]),
         "to": float(recording.t[-1]), "topics": dict(recording.topics), "notes": list(recording.notes), "joints": rows,

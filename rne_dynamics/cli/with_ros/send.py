@@ -92,12 +92,9 @@ def _options(args: argparse.Namespace) -> dict[str, float]:
     if not (args.home or args.goal):
         for name in {"duration", "speed", "tolerance"} & args.given:
             raise ArgumentError(f"--{name} is for a motion; give a goal, or leave it out with --recover alone")
-    options = {"tolerance": args.tolerance, "timeout": args.timeout}
-    if args.duration is not None:
-        options["duration"] = args.duration
-    if args.speed is not None:
-        options["velocity_scale"] = args.speed
-    return options
+    given = {"tolerance": args.tolerance, "timeout": args.timeout, "duration": args.duration,
+             "velocity_scale": args.speed}  # fmt: skip
+    return {name: value for name, value in given.items() if value is not None}
 
 
 def _recover(nodes: RunningNodes, controller: RunningNode) -> None:
