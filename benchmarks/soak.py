@@ -36,7 +36,7 @@ from script import options, print_table
 from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 
 import rne_dynamics as rne
-from rne_dynamics.cli.demo_moves import plan_moves
+from rne_dynamics.cli.with_ros.moves import plan_moves
 from rne_dynamics.control.trajectory import Trajectory
 from rne_dynamics.figures.output_file import figure_file
 from rne_dynamics.figures.style import canvas, legend_right

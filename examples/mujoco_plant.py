@@ -28,7 +28,7 @@ from sensor_msgs.msg import JointState
 from trajectory_msgs.msg import JointTrajectory
 
 import rne_dynamics as rne
-from rne_dynamics.cli.clean_stdout import clean_stdout
+from rne_dynamics.cli.start import clean_stdout
 from rne_dynamics.figures.style import canvas, legend_below
 from rne_dynamics.ros.messages.publishers import stamp_of
 from rne_dynamics.ros.messages.topic_recording import TopicRecorder

@@ -8,7 +8,8 @@ from argparse import ArgumentParser
 import pytest
 
 import rne_dynamics as rne
-from rne_dynamics.cli import simulate, simulate_move
+from rne_dynamics.cli.arguments import declare
+from rne_dynamics.cli.simulated import motion, simulate
 
 ROBOT = rne.load_urdf("puma560")
 GAINS = rne.Gains.critically_damped(6, 20.0)
@@ -18,9 +19,9 @@ GAINS = rne.Gains.critically_damped(6, 20.0)
 def test_rne_simulate_compensates_friction_as_the_library_does(law: str) -> None:
     kind = {"computed_torque": rne.ComputedTorque, "pd_gravity": rne.PdGravity}[law]
     parser = ArgumentParser()
-    simulate.configure(parser)
+    declare(parser, simulate.ARGUMENTS)
     args = parser.parse_args(["puma560", "--law", law])
-    found = simulate_move.controller(args, ROBOT).friction_compensation
+    found = motion.controller(args, ROBOT).friction_compensation
     assert found == kind(ROBOT, GAINS).friction_compensation == rne.FrictionCompensation()
 
 

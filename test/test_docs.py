@@ -34,7 +34,8 @@ from support.c_compiler import CXX
 from support.parameter_page import NODES as PARAMETERS
 
 import rne_dynamics as rne
-from rne_dynamics.cli.main import main
+from rne_dynamics.cli.arguments import declare
+from rne_dynamics.cli.main import COMMANDS, main
 from rne_dynamics.control.motion.limits import parse_goal
 from rne_dynamics.ros.launching.arguments import KINDS, check_names, checked
 from rne_dynamics.ros.parameters.files import settings_for
@@ -124,9 +125,9 @@ def check_rne(words: list[str]) -> None:
     if words[0] not in PARSED_ONLY:
         assert main(words) == (1 if words in UNTRACKED else 0)
         return
-    module = importlib.import_module(f"rne_dynamics.cli.{words[0]}")
+    module = importlib.import_module(f"rne_dynamics.cli.{COMMANDS[words[0]].folder}.{words[0]}")
     parser = argparse.ArgumentParser()
-    module.configure(parser)
+    declare(parser, module.ARGUMENTS)
     given = parser.parse_args(words[1:])
     named = getattr(given, "robot", None)
     if isinstance(named, str):
@@ -188,7 +189,7 @@ def check_make(words: list[str]) -> None:
             pytest.importorskip("rclpy", reason="ROS 2 is not installed")
             faults = importlib.import_module("faults.command")
             parser = argparse.ArgumentParser()
-            faults.configure(parser)
+            declare(parser, faults.ARGUMENTS)
             faults.campaign.chosen(parser.parse_args(shlex.split(value)).only)
 
 

@@ -23,10 +23,9 @@ from rich.console import Console
 from rich.text import Text
 
 from rne_dynamics.advice import extra
+from rne_dynamics.cli.answer import check_files, print_table
+from rne_dynamics.cli.arguments import REPORT, argument, flag, several, whole
 from rne_dynamics.cli.main import run_command
-from rne_dynamics.cli.numbers import whole
-from rne_dynamics.cli.reports import add_report, check_files, finish
-from rne_dynamics.cli.table_layout import print_table
 from rne_dynamics.cli.terminal import console, progress_bar
 from rne_dynamics.errors import ArgumentError
 from rne_dynamics.figures.output_file import output_file, output_folder, require_matplotlib
@@ -68,26 +67,22 @@ def main(words: Sequence[str] | None = None) -> int:
     return run_command(NAME, ABOUT, __name__, sys.argv[1:] if words is None else words)
 
 
-def configure(parser: argparse.ArgumentParser) -> None:
-    """Declare the arguments."""
-    parser.add_argument("sections", nargs="*", metavar="SECTION", help=f"sections to run: {', '.join(SECTIONS)}")
-    parser.add_argument(
-        "--robot", action="append", default=[], metavar="ROBOT",
-        help="name of a robot that ships, path or URI of a URDF; may be given several times (default: UR5, Panda, "
-        "Baxter and Talos of the example-robot-data wheel, else arms that ship)",
-    )
-    parser.add_argument("--repeats", type=whole(1, 10_000), default=None, metavar="N",
-                        help=f"rounds of each comparison (default: {REPEATS}, with --quick {QUICK_REPEATS})")
-    parser.add_argument("--quick", action="store_true", help="small sizes and short rounds, to test that it runs")
-    parser.add_argument("--json", action="store_true", help="print the results as JSON")
-    parser.add_argument("--out", type=Path, default=None, metavar="FILE", help="write the results as JSON")
-    parser.add_argument("--from", type=Path, default=None, metavar="FILE", dest="source",
-                        help="measure nothing; show and draw the results that --out has written")
-    parser.add_argument("--plot", type=Path, default=None, metavar="DIR", help="write figures to this folder")
-    add_report(parser)
-    parser.add_argument("--page", type=Path, default=None, metavar="FILE",
-                        help=f"page whose tables between {BEGIN} and {END} are replaced")
-    parser.add_argument("--strict", action="store_true", help="exit with 1 if a goal is missed")
+ARGUMENTS = (
+    argument("sections", nargs="*", metavar="SECTION", help=f"sections to run: {', '.join(SECTIONS)}"),
+    several("--robot", "ROBOT", "name of a robot that ships, path or URI of a URDF; may be given several times "
+            "(default: UR5, Panda, Baxter and Talos of the example-robot-data wheel, else arms that ship)"),
+    argument("--repeats", type=whole(1, 10_000), metavar="N",
+             help=f"rounds of each comparison (default: {REPEATS}, with --quick {QUICK_REPEATS})"),
+    flag("--quick", "small sizes and short rounds, to test that it runs"),
+    flag("--json", "print the results as JSON"),
+    argument("--out", type=Path, metavar="FILE", help="write the results as JSON"),
+    argument("--from", type=Path, metavar="FILE", dest="source",
+             help="measure nothing; show and draw the results that --out has written"),
+    argument("--plot", type=Path, metavar="DIR", help="write figures to this folder"),
+    REPORT,
+    argument("--page", type=Path, metavar="FILE", help=f"page whose tables between {BEGIN} and {END} are replaced"),
+    flag("--strict", "exit with 1 if a goal is missed"),
+)  # fmt: skip
 
 
 def run(args: argparse.Namespace) -> int:
@@ -167,7 +162,8 @@ def _write_report(args: argparse.Namespace, results: Results) -> None:
         rows = [[cell.text for cell in row] for row in table.rows]
         bad = [k for k, row in enumerate(table.rows) if any(cell.met is False for cell in row)]
         page.table(table.header, rows, left=table.left, bad=bad)
-    finish(page, args.report, args.command_line)
+    page.circumstances(args.command_line)
+    page.save(args.report)
 
 
 def _rich(table: Table) -> rich_table.Table:

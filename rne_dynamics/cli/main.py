@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import importlib
-import json
 import logging
 import re
 import shlex
@@ -15,32 +14,31 @@ from contextlib import contextmanager
 from decimal import Decimal
 from typing import TYPE_CHECKING, NoReturn
 
-from rne_dynamics.cli.clean_stdout import clean_stdout
-from rne_dynamics.cli.interrupt import EXIT_INTERRUPTED, noted, report
-from rne_dynamics.cli.overview import NEEDS_ROS, fitted, overview, versions
+from rne_dynamics.cli.overview import Command, fitted, overview, require_ros, versions
+from rne_dynamics.cli.start import EXIT_INTERRUPTED, clean_stdout, noted, report
 from rne_dynamics.errors import ArgumentError, RneDynamicsError, shortened, unknown
 
 if TYPE_CHECKING:
-    from rne_dynamics.cli.terminal import Answer
+    from rne_dynamics.cli.answer import Answer
 
-#: Subcommands and their help; the module of the same name is imported only when it is used. Groups are in `overview`.
+#: Subcommands by name, in the order of `rne --help` and of the documentation; modules are imported when they are used.
 COMMANDS = {
-    "demo": "simulator and controller as ROS 2 processes: move the arm",
-    "list": "all robots that commands take by name",
-    "new": "write a parameter file for your own arm, from its URDF",
-    "info": "the model as a table: joints, limits, masses, gravity",
-    "check": "faults of a description that mislead controllers, with fixes",
-    "verify": "compare all formulations: disagreement, operations, times",
-    "inertia": "inertia of solids, meshes and links, to paste into a URDF",
-    "export": "write the model as a URDF, or its dynamics as C",
-    "guide": "guide a simulated arm by hand, under gravity compensation",
-    "send": "move the arm of a running controller, and wait for it",
-    "stop": "stop the arms of running controllers, and wait for rest",
-    "state": "what running controllers report: state, limits, faults",
-    "simulate": "simulate free motion or a controlled move without ROS",
-    "plot": "plot a recording: positions, errors, efforts and their terms",
-    "view": "the arm in the browser: simulated, or a recording",
-    "warmup": "compile all kernels in advance",
+    "list": Command("own_arm", "all robots that commands take by name"),
+    "new": Command("own_arm", "write a parameter file for your own arm, from its URDF"),
+    "check": Command("own_arm", "faults of a description that mislead controllers, with fixes"),
+    "info": Command("own_arm", "the model as a table: joints, limits, masses, gravity"),
+    "guide": Command("own_arm", "guide a simulated arm by hand, under gravity compensation", ros=True),
+    "inertia": Command("own_arm", "inertia of solids, meshes and links, to paste into a URDF"),
+    "view": Command("own_arm", "the arm in the browser: simulated, or a recording"),
+    "simulate": Command("simulated", "simulate free motion or a controlled move without ROS"),
+    "plot": Command("simulated", "plot a recording: positions, errors, efforts and their terms"),
+    "verify": Command("simulated", "compare all formulations: disagreement, operations, times"),
+    "demo": Command("with_ros", "simulator and controller as ROS 2 processes: move the arm", ros=True),
+    "send": Command("with_ros", "move the arm of a running controller, and wait for it", ros=True),
+    "stop": Command("with_ros", "stop the arms of running controllers, and wait for rest", ros=True),
+    "state": Command("with_ros", "what running controllers report: state, limits, faults", ros=True),
+    "export": Command("experts", "write the model as a URDF, or its dynamics as C"),
+    "warmup": Command("experts", "compile all kernels in advance"),
 }
 _NEGATIVE = re.compile(r"-(\d+\.?\d*|\.\d+)[eE][+-]?\d{1,3}")
 _DEGREES = re.compile(r"-[\d.]+deg")
@@ -73,14 +71,26 @@ def main(argv: Sequence[str] | None = None) -> int:
     if command not in COMMANDS:
         print(f"rne: {unknown('command', command, COMMANDS, 'rne')}; `rne --help` shows them", file=sys.stderr)
         return EXIT_USAGE
-    about = COMMANDS[command] + (f". {NEEDS_ROS[command]}" if command in NEEDS_ROS else "")
-    return run_command(f"rne {command}", about, f"rne_dynamics.cli.{command}", arguments[1:])
+    found = COMMANDS[command]
+    module = f"rne_dynamics.cli.{found.folder}.{command}"
+    return run_command(f"rne {command}", found.about, module, arguments[1:], ros=found.ros)
 
 
-def run_command(name: str, about: str, module: str, words: Sequence[str]) -> int:
-    """Run the command that a module declares (EXAMPLES, configure, run) and return its exit code."""
+def run_command(name: str, about: str, module: str, words: Sequence[str], *, ros: bool = False) -> int:
+    """Run the command that a module declares (EXAMPLES, ARGUMENTS, run) and return its exit code.
+
+    Ctrl-C counts also where something has caught KeyboardInterrupt, or has failed because of it.
+    """
     try:
-        return _uninterrupted(name, about, module, words)
+        try:
+            code = _run(name, about, module, words, ros)
+        except Exception:
+            if noted():
+                raise KeyboardInterrupt from None
+            raise
+        if noted() and code != EXIT_INTERRUPTED:
+            raise KeyboardInterrupt
+        return code
     except RneDynamicsError as error:
         text = "\n".join(shortened(line, LONGEST_LINE) for line in str(error).splitlines())
         print(f"{name}: {text}", file=sys.stderr)
@@ -94,43 +104,25 @@ def run_command(name: str, about: str, module: str, words: Sequence[str]) -> int
     return EXIT_ERROR
 
 
-def _uninterrupted(name: str, about: str, module: str, words: Sequence[str]) -> int:
-    """As `_run`; after Ctrl-C KeyboardInterrupt, also where something has caught it or failed because of it."""
-    try:
-        code = _run(name, about, module, words)
-    except Exception:
-        if noted():
-            raise KeyboardInterrupt from None
-        raise
-    if noted() and code != EXIT_INTERRUPTED:
-        raise KeyboardInterrupt
-    return code
-
-
-def _run(name: str, about: str, module: str, words: Sequence[str]) -> int:
+def _run(name: str, about: str, module: str, words: Sequence[str], ros: bool) -> int:
     """Import the module of a command and run it."""
     command = importlib.import_module(module)
+    from rne_dynamics.cli.arguments import declare  # late: `rne --help` does not need it
+
+    width = shutil.get_terminal_size().columns - 2
     sub = Parser(
-        prog=name,
-        description=fitted(about, shutil.get_terminal_size().columns - 2),
-        epilog=fitted(command.EXAMPLES, shutil.get_terminal_size().columns - 2),
+        prog=name, description=fitted(about, width), epilog=fitted(command.EXAMPLES, width),
         formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
-    command.configure(sub)
+    )  # fmt: skip
+    declare(sub, command.ARGUMENTS)
     parsed = sub.parse_args([_plain(word) for word in words])
     parsed.given = {name for name, value in vars(parsed).items() if value != sub.get_default(name)}
     parsed.command_line = shlex.join([*name.split(), *words])
+    if ros:
+        require_ros(name)
     with clean_stdout(), _shown_repairs(parsed):
         answer: int | Answer = command.run(parsed)
-        if isinstance(answer, int):
-            return answer
-        if parsed.json:
-            print(json.dumps(answer.values, indent=2))
-        else:
-            from rne_dynamics.cli.terminal import console  # late: `rne --help` does not need it
-
-            answer.show(console())
-    return answer.code
+        return answer if isinstance(answer, int) else answer.given(parsed)
 
 
 def _plain(word: str) -> str:

@@ -6,37 +6,46 @@ import os
 import re
 from collections.abc import Iterator, Mapping
 from importlib.util import find_spec
+from typing import NamedTuple
 
 from rne_dynamics import __version__
 from rne_dynamics.advice import extra
 from rne_dynamics.errors import MissingDependencyError
 
-#: Commands by purpose, in the order of `rne --help`; a command in none of them is listed with the last.
-GROUPS = {
-    "your own arm": ("list", "new", "check", "info", "guide", "inertia", "view"),
-    "simulate and compare": ("simulate", "plot", "verify"),
-    "with ROS 2": ("demo", "send", "stop", "state"),
-    "for experts": ("export", "warmup"),
-}
 _ROS = f"It needs ROS 2: rclpy, from a sourced installation or by {extra('ros')}"
-#: Commands that import rclpy.
-NEEDS_ROS = dict.fromkeys(("demo", "guide", "send", "stop", "state"), _ROS)
 _WIDTH = 79
 #: An example with its comment.
 _COMMENTED = re.compile(r"(  \S.*?) {2,}(\S.*)")
 
 
-def overview(commands: Mapping[str, str]) -> str:
+class Command(NamedTuple):
+    """A subcommand: the folder of its module, what it does, and whether it imports rclpy."""
+
+    folder: str
+    text: str
+    ros: bool = False
+
+    @property
+    def about(self) -> str:
+        """What its help says first."""
+        return f"{self.text}. {_ROS}" if self.ros else self.text
+
+
+#: Titles of the folders, in the order of `rne --help`.
+GROUPS = {
+    "own_arm": "your own arm", "simulated": "simulate and compare", "with_ros": "with ROS 2", "experts": "for experts",
+}  # fmt: skip
+
+
+def overview(commands: Mapping[str, Command]) -> str:
     """The text of `rne --help`: all commands in groups."""
-    grouped = {name for names in GROUPS.values() for name in names}
     about = "Robot arm dynamics: recursive Newton-Euler, simulation and control."
     lines = ["usage: rne COMMAND [arguments]", "", about]
-    for title, names in GROUPS.items():
-        last = title == list(GROUPS)[-1]
-        shown = [name for name in names if name in commands] + [n for n in commands if last and n not in grouped]
-        if shown:
-            lines += ["", f"{title}:"]
-            lines += [line for name in shown for line in _wrapped(f"  {name:10}{commands[name]}", _WIDTH, 12)]
+    for folder, title in GROUPS.items():
+        lines += ["", f"{title}:"]
+        for name, command in commands.items():
+            if command.folder == folder:
+                lines += _wrapped(f"  {name:10}{command.text}", _WIDTH, 12)
     lines += ["", "rne COMMAND --help    options and examples", "rne --version         versions of what is installed"]
     return "\n".join(lines)
 
@@ -71,18 +80,11 @@ def versions() -> str:
     """The text of `rne --version`: this package, Python, numpy, llvmlite, ROS."""
     import platform
 
+    from rne_dynamics.figures.report import package_version
+
     lines = [f"rne {__version__}", f"Python {platform.python_version()}, {platform.system()} {platform.machine()}"]
-    lines += [f"{name} {_version(name)}" for name in ("numpy", "llvmlite", "matplotlib")]
+    lines += [f"{name} {package_version(name) or 'is not installed'}" for name in ("numpy", "llvmlite", "matplotlib")]
     return "\n".join([*lines, *_ros_versions()])
-
-
-def _version(name: str) -> str:
-    from importlib.metadata import PackageNotFoundError, version
-
-    try:
-        return version(name)
-    except PackageNotFoundError:
-        return "is not installed"
 
 
 def _ros_versions() -> Iterator[str]:
@@ -98,6 +100,6 @@ def require_ros(command: str) -> None:
     """Refuse to go on without rclpy: `MissingDependencyError` that names the command and how to install it."""
     if find_spec("rclpy") is None:
         raise MissingDependencyError(
-            f"`rne {command}` runs on ROS 2 and rclpy is not installed: {extra('ros')}, or source a "
+            f"`{command}` runs on ROS 2 and rclpy is not installed: {extra('ros')}, or source a "
             "ROS 2 (source /opt/ros/jazzy/setup.bash); other commands do without it"
         )

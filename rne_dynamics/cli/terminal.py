@@ -8,21 +8,12 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import FrameType
-from typing import Any, NamedTuple
 
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, ProgressColumn, TextColumn, TimeElapsedColumn
 
 #: Width of tables in files and pipes where the environment's COLUMNS gives none.
 _PIPE_WIDTH = 200
-
-
-class Answer(NamedTuple):
-    """What a command answers: plain values for --json, a function that prints them as text, and the exit code."""
-
-    values: Any
-    show: Callable[[Console], None]
-    code: int = 0
 
 
 def console() -> Console:

@@ -1,39 +1,32 @@
-"""The verdict of a command: one object for terminal, report page, JSON and exit code."""
+"""The verdict on a motion: whether the arm moved as asked and tracked, and if not, why and what to do."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
-from rne_dynamics.control.tracking_verdict import Cause, Outcome, TrackingVerdict
+from rne_dynamics.cli.answer import Verdict
+from rne_dynamics.control.gains import Gains
+from rne_dynamics.control.tracking_verdict import Cause, Outcome, Run, TrackingVerdict, judge
 from rne_dynamics.figures.tracking import joint_units
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.mechanism import RigidRobot
 
+#: Largest RMS error of an arm that tracks, rad or m. With flexible links the control law uses a rigid model, so only
+#: feedback acts against their vibration.
+TOLERANCE, FLEXIBLE_TOLERANCE = 1e-3, 1e-2
 
-@dataclass(frozen=True)
-class Verdict:
-    """The verdict of a command."""
 
-    #: Whether the command succeeded.
-    passed: bool
-    #: One sentence for a person: the last line on the terminal, and what the report page says.
-    text: str
-    #: What it is based on, plain values in SI units.
-    figures: Mapping[str, Any] = field(default_factory=dict)
-
-    @property
-    def exit_code(self) -> int:
-        """0 if it passed, else 1."""
-        return 0 if self.passed else 1
-
-    def as_plain(self) -> dict[str, Any]:
-        """What `--json` prints of it."""
-        return {"passed": self.passed, "text": self.text, **self.figures}
+def motion_verdict(
+    robot: RigidRobot, gains: Gains, run: Run, tolerance: float | None, *, flexible: bool, **options: Any
+) -> Verdict:
+    """Whether an arm moved as asked and tracked; a `tolerance` of None is the default; other options as of `judge`."""
+    default = FLEXIBLE_TOLERANCE if flexible else TOLERANCE
+    found = judge(robot, gains, run, tolerance or default, relative=tolerance is None, **options)
+    return tracking_verdict(robot, found, flexible=flexible)
 
 
 def tracking_verdict(robot: RigidRobot, found: TrackingVerdict, *, flexible: bool = False) -> Verdict:
@@ -94,25 +87,22 @@ def _reason(robot: RigidRobot, found: TrackingVerdict, *, flexible: bool) -> str
             return f"its effort was at its limit of {limit} for {time}; {remedy}"
         other = robot.joint_names[busy]
         return f"joint {other!r} was at its effort limit of {limit} for {time}, which moves the others; {remedy}"
-    if cause is Cause.POSITION_LIMIT:
-        at = f"{found.at:.4g} {joint_units(robot)[j].position}"
-        return f"it was at its position limit, {at}; choose another goal or correct <limit>"
-    if cause is Cause.LIMITED:
-        return f"the controller limited {found.share:.1%} of its efforts: {found.reported}"
+    plain = {
+        Cause.POSITION_LIMIT: f"it was at its position limit, {found.at:.4g} {joint_units(robot)[j].position}; choose "
+        "another goal or correct <limit>",
+        Cause.LIMITED: f"the controller limited {found.share:.1%} of its efforts: {found.reported}",
+        Cause.NO_FEEDFORWARD: "PD plus gravity has no feedforward; take computed torque",
+        Cause.LATE: f"{found.share:.1%} of the replies were missed; lower the rate, or free the computer of other work",
+        Cause.UNKNOWN: "the cause is not known: no effort was at a limit, no load that the model lacks was measured, "
+        "nothing was refused and no stop was reported",
+    }  # fmt: skip
+    if cause in plain:
+        return plain[cause]
     if cause is Cause.FRICTION:
         model = "make the description's friction that of the arm"
         if found.compensated < 1.0:
             model = f"compensate more of it (friction_compensation is {found.compensated:g})"
         return f"its friction ({effort}) against the gain's reach {reach}; {model}{_gain(found.effort / found.reach)}"
-    if cause is Cause.NO_FEEDFORWARD:
-        return "PD plus gravity has no feedforward; take computed torque"
-    if cause is Cause.LATE:
-        return f"{found.share:.1%} of the replies were missed; lower the rate, or free the computer of other work"
-    if cause is Cause.UNKNOWN:
-        return (
-            "the cause is not known: no effort was at a limit, no load that the model lacks was measured, nothing was "
-            "refused and no stop was reported"
-        )
     if flexible:
         return "links bend, which the controller's rigid model lacks; take more time, or --shaper zv"
     return (
@@ -125,10 +115,8 @@ def _reason(robot: RigidRobot, found: TrackingVerdict, *, flexible: bool) -> str
 HIGHEST_GAIN = 39.0
 #: What comes before the controller's own words, where they are the cause.
 REPORTED: dict[Cause | None, str] = {
-    Cause.STOPPED: "the controller reports ",
-    Cause.ABORTED: "the controller reports ",
-    Cause.GOAL_MISSED: "the controller reports ",
-    Cause.REFUSED: "the controller refused the trajectory: ",
+    Cause.STOPPED: "the controller reports ", Cause.ABORTED: "the controller reports ",
+    Cause.GOAL_MISSED: "the controller reports ", Cause.REFUSED: "the controller refused the trajectory: ",
     Cause.PAUSED: "the speed scaling is 0, so the controller waits; set speed_scaling above 0",
 }
 

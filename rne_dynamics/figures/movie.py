@@ -1,4 +1,4 @@
-"""Moving picture of a motion, as GIF: the robot, next to the curves of its joints; needs matplotlib and Pillow."""
+"""Moving picture of a motion, as GIF: the robot next to the curves of its joints; needs matplotlib and Pillow."""
 
 from __future__ import annotations
 
@@ -7,10 +7,11 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from rne_dynamics.figures.output_file import figure_file
-from rne_dynamics.figures.render import Pixels, frame_of, parts_of, render, rgb
 from rne_dynamics.figures.skeleton import skeleton, tree_positions, view_of
+from rne_dynamics.figures.solids import artists, set_up, shade, solids
 from rne_dynamics.figures.style import COLORS, INK, REFERENCE, color_of, line_style, styled
 from rne_dynamics.figures.tracking import ROUND_OFF, configuration, joint_units, panels, span_at_least
 from rne_dynamics.model.inertia import Array
@@ -22,8 +23,8 @@ FORMATS = (".gif",)
 PERIOD, SHORTEST, LONGEST = 80, 2.0, 7.5
 #: Size, pixels, and width of the part that shows the robot.
 WIDTH, HEIGHT, ROBOT = 800, 400, 350
-#: Colours of the file: shades of grey, and shades of each joint's colour on either side of it.
-GREYS, SHADES = 112, 9
+#: Shades of the colour of a joint in the file.
+SHADES = 24
 _DPI = 100
 
 
@@ -57,88 +58,76 @@ def write_movie(
     shown = float(np.clip(span, SHORTEST, LONGEST))
     at = motion.time[0] + np.linspace(0.0, span, max(2, round(1e3 * shown / PERIOD)))
     rows = np.clip(np.searchsorted(motion.time, at), 0, len(motion.time) - 1)
-    palette = _palette(min(robot.n, len(COLORS)))
+    colors = Image.new("P", (1, 1))
+    colors.putpalette(_palette(robot.n))
     frames = []
     for k, picture in enumerate(_pictures(robot, motion, rows)):
-        frame = Image.fromarray(_nearest(picture, palette))
-        frame.putpalette(palette.ravel().tolist())
-        frames.append(frame)
+        frames.append(Image.fromarray(picture).quantize(palette=colors, dither=Image.Dither.NONE))
         progress((k + 1) / len(rows))
     frames[0].save(path, save_all=True, append_images=frames[1:], duration=PERIOD, loop=0)
 
 
-def _palette(colors: int) -> Pixels:
-    """Grey, and the colours of the joints from dark to light; shape (up to 256, 3)."""
-    ramps = [np.linspace(0.0, 1.0, GREYS)[:, None] * np.ones(3)]
-    for k in range(colors):
-        color = np.array(rgb(color_of(k)))
-        ramps.append(np.linspace(0.35, 1.0, SHADES)[:, None] * color)
-        ramps.append(color + np.linspace(0.0, 1.0, SHADES + 2)[1:-1, None] * (1.0 - color))
-    return np.asarray(np.rint(255.0 * np.vstack(ramps)), dtype=np.uint8)
+def _palette(joints: int) -> list[int]:
+    """Greys up to white, and shades of the joints' colours: red, green, blue of each, 0 to 255."""
+    greys = [3 * (grey,) for grey in (*np.linspace(0.0, 0.96, 63), 1.0)]
+    shades = [shade(color, light) for color in COLORS[:joints] for light in np.linspace(-0.6, 0.9, SHADES)]
+    return [round(255.0 * part) for color in (*greys, *shades) for part in color]
 
 
-def _nearest(picture: Pixels, palette: Pixels) -> Pixels:
-    """Place of every pixel's colour in the palette, (height, width); Pillow's own is not the nearest for white."""
-    packed = picture.astype(np.int64) @ np.array([65536, 256, 1], dtype=np.int64)
-    found, where = np.unique(packed, return_inverse=True)
-    colors = np.stack([found // 65536, found // 256 % 256, found % 256], axis=1)
-    distance = ((colors[:, None] - palette.astype(np.int64)) ** 2).sum(axis=2)
-    return np.asarray(distance.argmin(axis=1).astype(np.uint8)[where].reshape(picture.shape[:2]))
-
-
-def _pictures(robot: Robot, motion: Motion, rows: Array) -> Iterator[Pixels]:
+def _pictures(robot: Robot, motion: Motion, rows: Array) -> Iterator[NDArray[np.uint8]]:
     """Pictures at these samples; shape (HEIGHT, WIDTH, 3)."""
-    q_tree = tree_positions(robot, motion.q[rows]) if motion.q_tree is None else motion.q_tree[rows]
-    drawn = skeleton(robot, q_tree)
-    view = view_of(drawn)
-    frame = frame_of(drawn, view, ROBOT, HEIGHT)
-    curves = _curves(robot, motion, rows)
-    for k, right in enumerate(curves):
-        yield np.hstack([render(parts_of(drawn, k), view, frame), right])
-
-
-def _curves(robot: Robot, motion: Motion, rows: Array) -> Iterator[Pixels]:
-    """Pictures of the curves up to each of these samples; shape (HEIGHT, WIDTH − ROBOT, 3)."""
     with styled():
         from matplotlib.backends.backend_agg import FigureCanvasAgg
         from matplotlib.figure import Figure
-        from matplotlib.lines import Line2D
 
-        figure = Figure(figsize=((WIDTH - ROBOT) / _DPI, HEIGHT / _DPI), dpi=_DPI, layout="constrained")
+        figure: Any = Figure(figsize=(WIDTH / _DPI, HEIGHT / _DPI), dpi=_DPI, layout="constrained")
         canvas: Any = FigureCanvasAgg(figure)
-        named = motion.q.shape[1] == len(robot.joint_names)
-        _, units = configuration(robot.joint_names, joint_units(robot))
-        shown = panels(units)
-        every = figure.subplots(2 * len(shown), 1, sharex=True)
-        if motion.reference is None:
-            second = np.gradient(motion.q, motion.time, axis=0)
-        else:
-            second = 1e3 * (motion.reference - motion.q)
-        moving = []
-        for upper, lower, (joints, unit) in zip(every[::2], every[1::2], shown, strict=True):
-            moving += [*_prepared(upper, motion.time, motion.q, joints), *_prepared(lower, motion.time, second, joints)]
-            if motion.reference is not None:
-                for column in motion.reference[:, joints].T:
-                    upper.plot(motion.time, column, color=INK, linewidth=REFERENCE, linestyle=(0, (4, 3)), alpha=0.6)
-            upper.set_ylabel(f"position ({unit.position})")
-            lower.set_ylabel(f"velocity ({unit.velocity})" if motion.reference is None else f"error ({unit.error})")
-        every[0].set_title(motion.title)
-        every[-1].set_xlabel("time (s)")
-        if named and robot.n <= 8:
-            handles = [Line2D([], [], color=color_of(j)) for j in range(robot.n)]
-            columns = robot.n if sum(map(len, robot.joint_names)) < 50 else 4
-            figure.legend(handles, robot.joint_names, loc="outside lower center", ncols=columns, handlelength=1.0,
-                          columnspacing=1.2)  # fmt: skip
+        left, right = figure.subfigures(1, 2, width_ratios=[ROBOT, WIDTH - ROBOT])
+        moving = _curves(right, robot, motion)
+        drawn = skeleton(robot, tree_positions(robot, motion.q[rows]) if motion.q_tree is None else motion.q_tree[rows])
+        view, parts, arm = view_of(drawn), solids(drawn), left.subplots()
+        floor = set_up(arm, drawn, view)
         canvas.draw()
         background = canvas.copy_from_bbox(figure.bbox)
-        for k in rows:
+        for k, row in enumerate(rows):
             canvas.restore_region(background)
+            for artist in artists(arm, parts, view, k, floor):
+                artist.draw(canvas.get_renderer())
             for line, dot, values in moving:
-                line.set_data(motion.time[: k + 1], values[: k + 1])
-                dot.set_data(motion.time[k : k + 1], values[k : k + 1])
+                line.set_data(motion.time[: row + 1], values[: row + 1])
+                dot.set_data(motion.time[row : row + 1], values[row : row + 1])
                 line.axes.draw_artist(line)
                 dot.axes.draw_artist(dot)
             yield np.array(canvas.buffer_rgba())[..., :3]
+
+
+def _curves(figure: Any, robot: Robot, motion: Motion) -> list[tuple[Any, Any, Array]]:
+    """Draw the axes of positions and errors; the lines and dots to redraw in each picture, with their values."""
+    from matplotlib.lines import Line2D
+
+    _, units = configuration(robot.joint_names, joint_units(robot))
+    shown = panels(units)
+    every = figure.subplots(2 * len(shown), 1, sharex=True)
+    if motion.reference is None:
+        second = np.gradient(motion.q, motion.time, axis=0)
+    else:
+        second = 1e3 * (motion.reference - motion.q)
+    moving = []
+    for upper, lower, (joints, unit) in zip(every[::2], every[1::2], shown, strict=True):
+        moving += [*_prepared(upper, motion.time, motion.q, joints), *_prepared(lower, motion.time, second, joints)]
+        if motion.reference is not None:
+            upper.plot(motion.time, motion.reference[:, joints], color=INK, linewidth=REFERENCE, linestyle=(0, (4, 3)),
+                       alpha=0.6)  # fmt: skip
+        upper.set_ylabel(f"position ({unit.position})")
+        lower.set_ylabel(f"velocity ({unit.velocity})" if motion.reference is None else f"error ({unit.error})")
+    every[0].set_title(motion.title)
+    every[-1].set_xlabel("time (s)")
+    if motion.q.shape[1] == robot.n <= 8:
+        columns = robot.n if sum(map(len, robot.joint_names)) < 50 else 4
+        handles = [Line2D([], [], color=color_of(j)) for j in range(robot.n)]
+        figure.legend(handles, robot.joint_names, loc="outside lower center", ncols=columns, handlelength=1.0,
+                      columnspacing=1.2)  # fmt: skip
+    return moving
 
 
 def _prepared(axes: Any, time: Array, values: Array, joints: list[int]) -> list[tuple[Any, Any, Array]]:

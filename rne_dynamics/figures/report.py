@@ -92,9 +92,11 @@ class Report:
         rows = "".join(f"<dt>{escape(name)}</dt><dd>{escape(value)}</dd>\n" for name, value in pairs)
         self._parts.append(f"<dl>{rows}</dl>")
 
-    def command(self, command: str) -> None:
-        """Add the command that made the report."""
+    def circumstances(self, command: str) -> None:
+        """Add the command that made the report, the date, versions and the computer."""
+        self.heading("Command")
         self._parts.append(f"<p><code>{escape(command)}</code></p>")
+        self.facts(circumstances())
 
     def figure(self, write: Callable[[Path], object], caption: str) -> None:
         """Add a picture, written by a function of a file's path: as SVG, or as PNG where SVG is too large."""
@@ -135,16 +137,17 @@ def circumstances() -> list[tuple[str, str]]:
     """Date, versions and computer, for `Report.facts`."""
     pairs = [
         ("date", datetime.datetime.now().astimezone().isoformat(sep=" ", timespec="seconds")),
-        ("rne_dynamics", _version("rne_dynamics") or "not installed as a package"),
+        ("rne_dynamics", package_version("rne_dynamics") or "not installed as a package"),
         ("Python", platform.python_version()),
     ]
-    pairs += [(name, found) for name in _PACKAGES if (found := _version(name))]
+    pairs += [(name, found) for name in _PACKAGES if (found := package_version(name))]
     if distribution := os.environ.get("ROS_DISTRO"):
         pairs.append(("ROS 2", distribution))
     return [*pairs, ("system", f"{platform.system()} {platform.machine()}, {os.cpu_count()} cores")]
 
 
-def _version(package: str) -> str:
+def package_version(package: str) -> str:
+    """Version of an installed package; empty where it is not installed."""
     try:
         return version(package)
     except PackageNotFoundError:

@@ -144,14 +144,23 @@ def joint_rows(
     return [partial(draw, panel) for panel in shown]
 
 
-def tracking_rows(
-    shown: Sequence[Panel], names: Sequence[str], time: Array, q: Array, reference: Array
-) -> list[Draw]:
+def tracking_rows(shown: Sequence[Panel], names: Sequence[str], time: Array, q: Array, reference: Array) -> list[Draw]:
     """Rows of positions with their references, and of tracking errors; as `joint_rows`, `reference` is (samples, n)."""
     return [
         *joint_rows("position", shown, names, time, q, width=WIDE, reference=(time, reference)),
         *joint_rows("error", shown, names, time, 1e3 * (reference - q), of=q),
     ]
+
+
+def curves(label: str, time: Array, values: Mapping[str, Array], *, scale: str = "linear") -> Draw:
+    """A row for `draw_stack`: curves by their names, (samples,) each."""
+
+    def draw(axes: Any) -> None:
+        for k, (name, column) in enumerate(values.items()):
+            axes.plot(*thinned(time, column), color=color_of(k), linewidth=THIN, label=name)
+        axes.set(ylabel=label, yscale=scale)
+
+    return draw
 
 
 class Curve(NamedTuple):

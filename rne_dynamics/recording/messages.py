@@ -42,9 +42,7 @@ def definition(kind: str) -> str:
     return typestore().generate_msgdef(kind, ros_version=2)[0]
 
 
-def joint_states(
-    names: Sequence[str], stamps: NDArray[np.int64], **lists: Array
-) -> list[bytes]:
+def joint_states(names: Sequence[str], stamps: NDArray[np.int64], **lists: Array) -> list[bytes]:
     """Serialised sensor_msgs/JointState messages at stamps in ns, (rows,).
 
     The lists are any of `position`, `velocity`, `effort`; each of shape (rows, n).

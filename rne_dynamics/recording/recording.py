@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from types import MappingProxyType
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -27,6 +27,11 @@ class Series(NamedTuple):
         """Linear interpolation at times t, shape (k,); NaN outside the series; shape (k, n)."""
         columns = [np.interp(t, self.t, column, left=np.nan, right=np.nan) for column in self.values.T]
         return np.stack(columns, axis=1)
+
+    def between(self, begin: float, end: float) -> Series:
+        """The part from one time to another, s."""
+        part = (self.t >= begin) & (self.t <= end)
+        return Series(self.t[part], self.values[part])
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,6 +71,17 @@ class Recording:
     def n(self) -> int:
         """Number of joints."""
         return len(self.joint_names)
+
+    def between(self, begin: float, end: float) -> Recording:
+        """The part from one time to another, s, on the same clock."""
+        part, cut = (self.t >= begin) & (self.t <= end), dict[str, Any]()
+        for name, values in vars(self).items():
+            if isinstance(values, Series):
+                cut[name] = values.between(begin, end)
+            elif isinstance(values, np.ndarray):
+                cut[name] = values[part]
+        torque = {name: series.between(begin, end) for name, series in self.torque.items()}
+        return replace(self, **cut, torque=torque, shape={name: rows[part] for name, rows in self.shape.items()})
 
     @property
     def error(self) -> Series | None:

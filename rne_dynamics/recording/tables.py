@@ -85,9 +85,7 @@ def _numbers(path: Path, rows: Iterator[list[str]]) -> tuple[list[str], Array]:
     table = array("d")
     for number, row in enumerate(rows, 2):
         if len(row) != len(header):
-            raise RecordingError(
-                f"{path}, line {number} has {len(row)} values; the header has {len(header)} columns"
-            )
+            raise RecordingError(f"{path}, line {number} has {len(row)} values; the header has {len(header)} columns")
         try:
             table.extend(map(float, row))
         except ValueError as error:

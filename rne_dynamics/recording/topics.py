@@ -197,9 +197,7 @@ def state_topic(messages: Messages, source: str, topic: str | None) -> str:
     every = topics_of(messages, [JOINT_STATE])
     if topic is not None:
         if topic not in every:
-            raise RecordingError(f"{source}: " + unknown(
-                f"topic of {JOINT_STATE}", topic, every, "the recording"
-            ))
+            raise RecordingError(f"{source}: " + unknown(f"topic of {JOINT_STATE}", topic, every, "the recording"))
         return topic
     states = [name for name in every if not OTHER_STATES.search(name)]
     usual = [name for name in states if name.endswith("/joint_states") or name == "joint_states"]

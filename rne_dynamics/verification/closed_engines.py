@@ -195,44 +195,23 @@ def _row(rows: Array, b: int) -> Array:
 
 #: Formulations of mechanisms; `ENGINES` has those of open arms.
 CLOSED_ENGINES: tuple[Engine[Mechanism], ...] = (
+    Engine("cut_loops", "loops cut, recursive Newton-Euler", "002", inverse=_cut_inverse, reactions=_cut_reactions),
     Engine(
-        "cut_loops",
-        "loops cut, recursive Newton-Euler",
-        "002",
-        inverse=_cut_inverse,
-        reactions=_cut_reactions,
-    ),
-    Engine(
-        "walker_orin_columns",
-        "columns by inverse dynamics of the cut loops",
-        "002",
-        forward=_columns_forward,
+        "walker_orin_columns", "columns by inverse dynamics of the cut loops", "002", forward=_columns_forward,
         mass=partial(_columns, _cut_inverse),
     ),
     Engine(
-        "actuated_coordinates",
-        "composite bodies, projected",
-        "002",
-        inverse=_projected_inverse,
-        forward=_projected_forward,
-        mass=lambda mechanism, q: run(mechanism, TERMS, q).M,
+        "actuated_coordinates", "composite bodies, projected", "002", inverse=_projected_inverse,
+        forward=_projected_forward, mass=lambda mechanism, q: run(mechanism, TERMS, q).M,
     ),
     Engine("constraint_forces", "articulated links, forces at the cuts", "000", forward=_constraint_forces),
     Engine(
-        "lagrange_multipliers",
-        "Lagrange, loops by multipliers",
-        "004",
-        inverse=partial(_lagrange, "inverse"),
-        forward=partial(_lagrange, "forward"),
-        mass=partial(_columns, partial(_lagrange, "inverse")),
+        "lagrange_multipliers", "Lagrange, loops by multipliers", "004", inverse=partial(_lagrange, "inverse"),
+        forward=partial(_lagrange, "forward"), mass=partial(_columns, partial(_lagrange, "inverse")),
     ),
     Engine(
-        "free_bodies",
-        "free bodies, joints and loops as unknown reactions",
-        "001",
-        inverse=partial(_free_bodies, "inverse"),
-        forward=partial(_free_bodies, "forward"),
-        mass=partial(_columns, partial(_free_bodies, "inverse")),
-        reactions=partial(_free_bodies, "reactions"),
+        "free_bodies", "free bodies, joints and loops as unknown reactions", "001",
+        inverse=partial(_free_bodies, "inverse"), forward=partial(_free_bodies, "forward"),
+        mass=partial(_columns, partial(_free_bodies, "inverse")), reactions=partial(_free_bodies, "reactions"),
     ),
 )

@@ -19,6 +19,7 @@ from rne_dynamics.dynamics.composite.mass_matrix import mass_matrix_kernel
 from rne_dynamics.dynamics.composite.mass_matrix_columns import mass_matrix_columns_kernel
 from rne_dynamics.dynamics.composite.walker_orin import mass_matrix_solve
 from rne_dynamics.dynamics.declared.arm import Arm
+from rne_dynamics.dynamics.declared.quantity import Quantity
 from rne_dynamics.dynamics.forward_dynamics import FORWARD_DYNAMICS
 from rne_dynamics.dynamics.free_bodies.blocks import MOTION_COLUMNS, free_body_kernel, joint_motion_kernel
 from rne_dynamics.dynamics.free_bodies.operations import reaction_operations, sparse_solve_operations
@@ -70,15 +71,9 @@ class _State:
         return self.counter.zeros(*shape)
 
 
-def _newton_euler(state: _State) -> Operations:
+def _recursion(state: _State, quantity: Quantity, driven: Any) -> Operations:
     out = state.zeros(1, state.robot.n)
-    state.counter.run(INVERSE_DYNAMICS.batch, state.arm, (), state.q, state.qd, state.qdd, out)
-    return state.operations
-
-
-def _nasser(state: _State) -> Operations:
-    out = state.zeros(1, state.robot.n)
-    state.counter.run(FORWARD_DYNAMICS.batch, state.arm, (), state.q, state.qd, state.tau, out)
+    state.counter.run(quantity.batch, state.arm, (), state.q, state.qd, driven, out)
     return state.operations
 
 
@@ -131,8 +126,8 @@ def _operator(state: _State, quantity: Driven) -> Operations:
 
 _COUNTS: Mapping[tuple[str, Driven], Callable[[_State], Operations]] = MappingProxyType(
     {
-        ("newton_euler", "inverse"): _newton_euler,
-        ("nasser", "forward"): _nasser,
+        ("newton_euler", "inverse"): lambda state: _recursion(state, INVERSE_DYNAMICS, state.qdd),
+        ("nasser", "forward"): lambda state: _recursion(state, FORWARD_DYNAMICS, state.tau),
         ("walker_orin", "forward"): lambda state: _walker_orin(state, False),
         ("walker_orin_columns", "forward"): lambda state: _walker_orin(state, True),
         ("lagrange", "inverse"): lambda state: _lagrange(state, "inverse"),

@@ -19,9 +19,9 @@ from rne_dynamics.verification.agreement import Agreement, LargestDifferences, P
 from rne_dynamics.verification.engines import Quantity
 from rne_dynamics.verification.flexible_energy import energy_equations
 from rne_dynamics.verification.particles import arm_particles
+from rne_dynamics.verification.scaling import smallest_time
 from rne_dynamics.verification.segments import held_frequencies, segmented
 from rne_dynamics.verification.states import random_base_motion, random_loads
-from rne_dynamics.verification.timing import smallest_time
 
 #: Largest difference of the two derivations, relative to the terms that are summed.
 TOLERANCE = 1e-11
@@ -125,7 +125,7 @@ def segment_frequencies(arm: FlexibleArm, count: int = 3, seed: int = 0) -> Segm
     return SegmentFrequencies(q.tolist(), *((x[:count] / (2.0 * np.pi)).tolist() for x in (modal, *chains)))
 
 
-def seconds_per_state(arm: FlexibleArm, formulation: str, rows: FlexibleRows) -> float | None:
+def flexible_seconds_per_state(arm: FlexibleArm, formulation: str, rows: FlexibleRows) -> float | None:
     """Smallest time for J and R over the number of rows, s; `None` for particles of links that are not beams."""
     if formulation == RECURSION:
         return smallest_time(lambda: equations_of_motion(arm, *rows.state)) / len(rows.q)
@@ -137,7 +137,7 @@ def seconds_per_state(arm: FlexibleArm, formulation: str, rows: FlexibleRows) ->
 
 
 def forward_seconds_per_state(arm: FlexibleArm, rows: FlexibleRows) -> float:
-    """As `seconds_per_state`, for accelerations by the recursion."""
+    """As `flexible_seconds_per_state`, for accelerations by the recursion."""
     tau = np.zeros(arm.n)
     return smallest_time(lambda: flexible_forward_dynamics(arm, *rows.state, tau)) / len(rows.q)
 

@@ -72,10 +72,8 @@ def beam_particles(beam: Beam, link: ModalLink) -> Particles:
     drawn = np.array([np.multiply.outer(shape.shortening @ axis, axis) for shape in shapes])
     count, m = len(x), link.modes
     return Particles(
-        mass=np.tile(0.25 * mass, 4),
-        position=(centres + offsets).reshape(-1, 3),
-        displacement=(translation + turned).reshape(4 * count, m, 3),
-        shortening=np.tile(drawn, (4, 1, 1, 1)),
+        mass=np.tile(0.25 * mass, 4), position=(centres + offsets).reshape(-1, 3),
+        displacement=(translation + turned).reshape(4 * count, m, 3), shortening=np.tile(drawn, (4, 1, 1, 1)),
     )
 
 

@@ -1,17 +1,49 @@
-"""Operations and times over the number of joints, on generated mechanisms."""
+"""Time of a formulation for one state; operations and times over the number of joints, on generated mechanisms."""
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from fractions import Fraction
+from typing import Any
 
+from rne_dynamics.errors import SingularInertiaError
 from rne_dynamics.model.generated import chain, tree
+from rne_dynamics.model.mechanism import RigidRobot
 from rne_dynamics.model.robot import RobotModel
 from rne_dynamics.verification.counting import Driven, count_operations
-from rne_dynamics.verification.engines import ENGINES
-from rne_dynamics.verification.states import bare_states
-from rne_dynamics.verification.timing import seconds_per_state
+from rne_dynamics.verification.engines import ENGINES, Engine, Quantity
+from rne_dynamics.verification.states import Rows, bare_states
+
+#: Least total time of the repeats, s.
+_ENOUGH = 0.05
+
+
+def seconds_per_state(engine: Engine[Any], quantity: Quantity, robot: RigidRobot, rows: Rows) -> float | None:
+    """Smallest time of several repeats over the number of rows, s; `None` if the engine does not compute the quantity.
+
+    All rows are computed in one call, as in a batch, which divides the call overhead among them.
+    """
+    if not engine.offers(quantity):
+        return None
+    try:
+        engine.compute(quantity, robot, rows.first)
+    except SingularInertiaError:
+        return None
+    return smallest_time(lambda: engine.compute(quantity, robot, rows)) / len(rows.q)
+
+
+def smallest_time(call: Callable[[], object]) -> float:
+    """Smallest time of several calls after a first one, s."""
+    call()  # compiles and allocates
+    best, spent = float("inf"), 0.0
+    while spent < _ENOUGH:
+        start = time.perf_counter()
+        call()
+        took = time.perf_counter() - start
+        best, spent = min(best, took), spent + took
+    return best
+
 
 SIZES = (2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 100, 140, 200)
 MECHANISMS: tuple[tuple[str, Callable[[int], RobotModel]], ...] = (("chain", chain), ("tree", tree))
@@ -74,11 +106,6 @@ def polynomial(counts: dict[int, int], n: int) -> int:
     On chains of one kind of joint every loop is over links, pairs or triples of links, so the count is exactly cubic in
     n. On trees the mass matrix by columns is cubic too, and only its counts are extrapolated.
     """
-    total = Fraction(0)
-    for k, value in counts.items():
-        term = Fraction(value)
-        for other in counts:
-            if other != k:
-                term *= Fraction(n - other, k - other)
-        total += term
-    return round(total)
+    from scipy.interpolate import BarycentricInterpolator
+
+    return round(float(BarycentricInterpolator(list(counts), list(counts.values()))(n)))

@@ -197,9 +197,7 @@ def _within(beam: Beam, a: float, b: float) -> Array:
 def _piece(beam: Beam, a: float, b: float) -> Inertia:
     """The straight beam between two distances from its root, in the link's frame."""
     rule = gauss(_within(beam, a, b), 4)
-    dm, spread_y, spread_z = (
-        rule.w * beam.along(name, rule.x) for name in ("mass_per_length", "spread_y", "spread_z")
-    )
+    dm, spread_y, spread_z = (rule.w * beam.along(name, rule.x) for name in ("mass_per_length", "spread_y", "spread_z"))
     mass = float(dm.sum())
     com = float(dm @ rule.x) / mass
     along = float(dm @ (rule.x - com) ** 2)

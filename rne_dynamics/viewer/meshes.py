@@ -14,11 +14,12 @@ from rne_dynamics.advice import extra
 from rne_dynamics.description.share import package_folders, resolve_uri
 from rne_dynamics.description.sources import Source
 from rne_dynamics.errors import DescriptionError, MissingDependencyError
+from rne_dynamics.model.flexible.modal import ModalLink
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.mesh import read_mesh
 from rne_dynamics.model.protocol import Robot
 from rne_dynamics.model.tree import ONE_FREEDOM, JointKind
-from rne_dynamics.viewer.visuals import GREY, Visual, by_link, visuals
+from rne_dynamics.viewer.visuals import GREY, Visual, visuals
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,9 +37,9 @@ def link_meshes(robot: Robot, source: Source | None) -> LinkMeshes:
     trimesh = load_trimesh()
     scenes: dict[str, Any] = {}
     missing: list[str] = []
-    found = [] if source is None else visuals(source)
+    found = {} if source is None else visuals(source)
     bare: set[str] = set() if found else set(robot.link_names)
-    for link, parts in by_link(found):
+    for link, parts in found.items():
         if link not in robot.links:
             continue
         scene = trimesh.Scene()
@@ -214,3 +215,40 @@ def _capsule(trimesh: Any, end: Array, radius: float) -> Any:
 def _painted(mesh: Any, colour: tuple[int, ...]) -> Any:
     mesh.visual.face_colors = colour
     return mesh
+
+
+#: Parts into which a link's surface is divided along its longest side: a box has corners at its ends only.
+PARTS = 12
+
+
+class BentSurface:
+    """Vertices of a link's mesh as functions of the amplitudes δ.
+
+    `link`: the flexible link; `scene`: its undeformed appearance, in the link's frame. Raises ModelError: a mesh of
+    finite elements, whose shapes are not known at every point.
+    """
+
+    def __init__(self, link: ModalLink, scene: Any) -> None:
+        vertices, triangles = _divided(*merged(scene))
+        there = [link.field.at(vertex) for vertex in vertices]
+        self.triangles: NDArray[np.int64] = triangles
+        self._rest = vertices
+        self._shapes = np.array([a.translation for a in there])
+        self._shortening = np.array([a.shortening for a in there])
+
+    def vertices(self, delta: Array) -> Array:
+        """Vertices in the link's frame at amplitudes `delta`, (modes of the link,); m, shape (vertices, 3)."""
+        moved: Array = self._rest + np.einsum("k,vkx->vx", delta, self._shapes)
+        moved -= 0.5 * np.einsum("k,l,vklx->vx", delta, delta, self._shortening)
+        return moved
+
+
+def _divided(vertices: Array, triangles: NDArray[np.int64]) -> tuple[Array, NDArray[np.int64]]:
+    """The same surface with edges no longer than a `PARTS`-th of its size."""
+    from importlib import import_module
+
+    subdivide_to_size: Any = import_module("trimesh.remesh").subdivide_to_size
+
+    longest = float(np.ptp(vertices, axis=0).max()) / PARTS
+    fine, faces = subdivide_to_size(vertices, triangles, longest, max_iter=20)
+    return np.asarray(fine), np.asarray(faces)

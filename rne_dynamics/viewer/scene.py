@@ -13,9 +13,8 @@ from rne_dynamics.model.flexible.arm import AnyRobot
 from rne_dynamics.model.inertia import Array, Inertia
 from rne_dynamics.model.principal import principal_axes
 from rne_dynamics.model.tree import ONE_FREEDOM
-from rne_dynamics.viewer.bending import BentSurface
 from rne_dynamics.viewer.kinematics import Kinematics
-from rne_dynamics.viewer.meshes import link_meshes, merged, reach
+from rne_dynamics.viewer.meshes import BentSurface, link_meshes, merged, reach
 
 #: Vertical field of view, rad; direction from the robot to the camera.
 FIELD_OF_VIEW, FROM = 0.7, np.array([1.0, -1.25, 0.6])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 from xml.etree import ElementTree
@@ -26,8 +26,6 @@ Colour = tuple[float, float, float, float]
 class Visual:
     """One visual element."""
 
-    #: The link's name.
-    link: str
     #: Pose of the geometry in the link's frame, (4, 4), m.
     placement: Array
     #: ``"box"`` (x, y, z), ``"cylinder"`` (radius, length along z), ``"sphere"`` (radius), m; or ``"mesh"``
@@ -40,8 +38,8 @@ class Visual:
     colour: Colour | None = None
 
 
-def visuals(source: Source, tags: tuple[str, ...] = ("visual",)) -> list[Visual]:
-    """The elements of a URDF with these tags, without those that cannot be read, which dynamics does not need.
+def visuals(source: Source, tags: tuple[str, ...] = ("visual",)) -> dict[str, list[Visual]]:
+    """By link, the elements of a URDF with these tags, without those that cannot be read, which dynamics does not need.
 
     Raises as `read_markup`.
     """
@@ -50,18 +48,17 @@ def visuals(source: Source, tags: tuple[str, ...] = ("visual",)) -> list[Visual]
     try:
         root = ElementTree.fromstring(text, ElementTree.XMLParser(encoding=source.encoding))
     except ElementTree.ParseError:  # a prefix that is not declared, as left by xacro, which `read_markup` accepts
-        return []
+        return {}
     known = {m.get("name", ""): colour for m in root.iter("material") if (colour := _colour(m, {})) is not None}
-    return [
-        visual
-        for link in root.iter("link")
-        for tag in tags
-        for element in link.iter(tag)
-        if (visual := _visual(link.get("name", ""), element, known)) is not None
-    ]
+    found: dict[str, list[Visual]] = {}
+    for link in root.iter("link"):
+        for element in (element for tag in tags for element in link.iter(tag)):
+            if (visual := _visual(element, known)) is not None:
+                found.setdefault(link.get("name", ""), []).append(visual)
+    return found
 
 
-def _visual(link: str, element: Any, known: Mapping[str, Colour]) -> Visual | None:
+def _visual(element: Any, known: Mapping[str, Colour]) -> Visual | None:
     geometry = element.find("geometry")
     origin, material = element.find("origin"), element.find("material")
     placement = np.eye(4)
@@ -74,11 +71,11 @@ def _visual(link: str, element: Any, known: Mapping[str, Colour]) -> Visual | No
     for shape in () if geometry is None else geometry:
         if shape.tag == "mesh" and shape.get("filename"):
             scale = _numbers(shape.get("scale", "1 1 1"), 3)
-            return None if scale is None else Visual(link, placement, "mesh", scale, shape.get("filename"), colour)
+            return None if scale is None else Visual(placement, "mesh", scale, shape.get("filename"), colour)
         if shape.tag in _SHAPES:
             names, count = _SHAPES[shape.tag]
             size = _numbers(" ".join(shape.get(name, "") for name in names.split()), count)
-            return None if size is None else Visual(link, placement, shape.tag, size, "", colour)
+            return None if size is None else Visual(placement, shape.tag, size, "", colour)
     return None
 
 
@@ -98,11 +95,3 @@ def _numbers(text: str, count: int) -> tuple[float, ...] | None:
     except ValueError:
         return None
     return values if len(values) == count and np.isfinite(values).all() else None
-
-
-def by_link(items: list[Visual]) -> Iterator[tuple[str, list[Visual]]]:
-    """The visuals of each link that has some, in the order of the description."""
-    groups: dict[str, list[Visual]] = {}
-    for visual in items:
-        groups.setdefault(visual.link, []).append(visual)
-    yield from groups.items()

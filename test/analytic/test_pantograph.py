@@ -14,7 +14,7 @@ from scipy.integrate import solve_ivp
 from support.errors import relative_error
 
 import rne_dynamics as rne
-from rne_dynamics.cli.simulate_options import PRESETS
+from rne_dynamics.cli.simulated.motion import PRESETS
 from rne_dynamics.closed_chain.assembly import assemble
 from rne_dynamics.closed_chain.coordinates import motion_map
 from rne_dynamics.closed_chain.forward_dynamics import ClosedMethod, closed_forward_dynamics

@@ -18,10 +18,9 @@ from rich.markup import escape
 from rich.table import Table
 from rich.text import Text
 
+from rne_dynamics.cli.answer import print_table
+from rne_dynamics.cli.arguments import REPORT, argument, flag, several, whole
 from rne_dynamics.cli.main import run_command
-from rne_dynamics.cli.numbers import whole
-from rne_dynamics.cli.reports import add_report, finish
-from rne_dynamics.cli.table_layout import print_table
 from rne_dynamics.cli.terminal import console, ended_by_sigterm, progress_bar
 from rne_dynamics.errors import ArgumentError
 from rne_dynamics.figures.output_file import output_file
@@ -55,21 +54,18 @@ def main(words: Sequence[str] | None = None) -> int:
     return run_command(NAME, ABOUT, __name__, sys.argv[1:] if words is None else words)
 
 
-def configure(parser: argparse.ArgumentParser) -> None:
-    """Declare the arguments."""
-    parser.add_argument("--only", action="append", default=[], metavar="NAME|KIND",
-                        help="inject these faults only; may be given several times")
-    parser.add_argument("--arm", default="", metavar="NAME|all",
-                        help="two-links, small, puma560, panda, ur10, or all (default: the first arm of each fault)")
-    parser.add_argument("--foreign", action="store_true",
-                        help="on arms that are not the model: other masses and friction, elastic gears, late efforts")
-    parser.add_argument("--list", action="store_true", help="list the faults and exit")
-    parser.add_argument("--json", action="store_true", help="print the results as JSON")
-    parser.add_argument("--workers", type=whole(1, 16), default=None, metavar="N",
-                        help="number of controllers in parallel (default: 3)")
-    parser.add_argument("--table", type=Path, default=None, metavar="FILE",
-                        help="page whose table of faults is updated if the whole campaign passes")
-    add_report(parser)
+ARGUMENTS = (
+    several("--only", "NAME|KIND", "inject these faults only; may be given several times"),
+    argument("--arm", default="", metavar="NAME|all",
+             help="two-links, small, puma560, panda, ur10, or all (default: the first arm of each fault)"),
+    flag("--foreign", "on arms that are not the model: other masses and friction, elastic gears, late efforts"),
+    flag("--list", "list the faults and exit"),
+    flag("--json", "print the results as JSON"),
+    argument("--workers", type=whole(1, 16), metavar="N", help="number of controllers in parallel (default: 3)"),
+    argument("--table", type=Path, metavar="FILE",
+             help="page whose table of faults is updated if the whole campaign passes"),
+    REPORT,
+)  # fmt: skip
 
 
 def run(args: argparse.Namespace) -> int:
@@ -199,4 +195,5 @@ def write_report(path: Path, command: str, results: Sequence[Result], seconds: f
     ]  # fmt: skip
     header = ["kind", "fault", "injected", "reaction", "result", "efforts", "s"]
     page.table(header, rows, left=5, bad=[k for k, r in enumerate(ordered) if not r.passed])
-    finish(page, path, command)
+    page.circumstances(command)
+    page.save(path)

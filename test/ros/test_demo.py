@@ -16,8 +16,8 @@ from support.demo import ROOT, demo
 from support.wheel import wheel_urdf
 
 import rne_dynamics as rne
-from rne_dynamics.cli.demo_moves import USED, peak_effort, plan_moves
 from rne_dynamics.cli.main import main
+from rne_dynamics.cli.with_ros.moves import USED, peak_effort, plan_moves
 from rne_dynamics.description.share import shipped_models, shipped_robots
 from rne_dynamics.errors import ModelError
 from rne_dynamics.recording.reading import read_recording

@@ -10,9 +10,8 @@ from sensor_msgs.msg import JointState
 from std_srvs.srv import SetBool, Trigger
 
 import rne_dynamics as rne
-from rne_dynamics.cli.demo_flexible import bandwidth, look, programmes
-from rne_dynamics.cli.demo_flexible_report import evaluate_vibration
-from rne_dynamics.cli.demo_report import evaluate
+from rne_dynamics.cli.with_ros.demo_report import evaluate, evaluate_vibration
+from rne_dynamics.cli.with_ros.flexible_moves import pause, programmes, stable_bandwidth
 from rne_dynamics.control.trajectory import Quintic
 from rne_dynamics.errors import ModelError
 from rne_dynamics.flexible.poses import tip_deflections
@@ -128,8 +127,8 @@ def test_the_controller_tracks_and_a_shaper_leaves_the_tip_quiet(rig):
     rate = 500.0
     there = START_AT + np.array([0.2, -0.1])
     moves = Quintic(START_AT, there, 1.5), Quintic(there, START_AT, 1.5)
-    settle = 0.5 * look(ARM, moves)  # half a period shows half a swing at least
-    omega = bandwidth(ARM, np.array([START_AT, there]), rate)
+    settle = 0.5 * pause(ARM, moves)  # half a period shows half a swing at least
+    omega = stable_bandwidth(ARM, np.array([START_AT, there]), rate)
     plain, zv = (programmes(ARM, moves, kind, 1, omega, compare=False)[0] for kind in (None, "zv"))
     recordings = run(
         Session(

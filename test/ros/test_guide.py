@@ -14,8 +14,9 @@ import pytest
 import yaml
 from support.wheel import wheel_urdf
 
-from rne_dynamics.cli import guide as command
+from rne_dynamics.cli.arguments import declare
 from rne_dynamics.cli.main import main
+from rne_dynamics.cli.own_arm import guide as command
 from rne_dynamics.errors import RneDynamicsError
 from rne_dynamics.ros.sessions import guiding
 from rne_dynamics.ros.sessions.guiding import Guidance
@@ -96,7 +97,7 @@ def config(folder: Path, **sections: dict[str, object]) -> Path:
 def planned(*arguments: str) -> Guidance:
     """The session of these arguments, before a node starts."""
     parser = argparse.ArgumentParser()
-    command.configure(parser)
+    declare(parser, command.ARGUMENTS)
     return command._guidance(parser.parse_args(arguments))
 
 

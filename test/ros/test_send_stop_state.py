@@ -21,7 +21,7 @@ from std_srvs.srv import SetBool
 from support.frozen import freezable, freeze, thaw
 
 from rne_dynamics.cli.main import main
-from rne_dynamics.cli.running import trouble
+from rne_dynamics.cli.with_ros.state import trouble
 from rne_dynamics.ros.sessions.processes import NodeProcess, session_node, wait_until
 from rne_dynamics.ros.sessions.running_nodes import RunningNode
 
@@ -48,7 +48,7 @@ def domain() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         for name, value in DOMAIN.items():
             patch.setenv(name, value)
-        patch.setattr("rne_dynamics.cli.state.REPORTS", PATIENCE)
+        patch.setattr("rne_dynamics.cli.with_ros.state.REPORTS", PATIENCE)
         yield
 
 
@@ -182,13 +182,13 @@ sys.setprofile(look)
 sys.exit(main())
 """
 INSTANTS = (  # in the order in which they come; the motion is sent in `_send`
-    ("cli/send", "configure"), ("ros/sessions/running_nodes", "__init__"), ("ros/sessions/running_nodes", "look"),
-    ("ros/sessions/running_nodes", "read_model"), ("control/motion/goal_words", "parse_goal"),
+    ("cli/arguments", "declare"), ("ros/sessions/running_nodes", "__init__"), ("ros/sessions/running_nodes", "look"),
+    ("ros/sessions/running_nodes", "read_model"), ("control/motion/limits", "parse_goal"),
     ("ros/sessions/running_nodes", "__exit__"), ("ros/sessions/send", "send"), ("ros/node/process", "run"),
     ("ros/node/process", "end_with_parent"), ("ros/move", "__init__"), ("ros/move", "build"),
     ("ros/node/process", "settle"), ("ros/move", "begin"), ("ros/move", "_on_state"), ("ros/move", "_send"),
     ("ros/move", "_judge"), ("ros/move", "_finish"), ("ros/node/process", "serve_last_requests"),
-    ("ros/node/process", "__exit__"), ("cli/interrupt", "ended"),
+    ("ros/node/process", "__exit__"), ("cli/start", "ended"),
 )  # fmt: skip
 
 
@@ -270,7 +270,7 @@ def test_faults_and_stale_joint_states_are_reported_with_their_remedies(tmp_path
         executor.spin_until_future_complete(paused, PATIENCE)
         assert paused.result().success
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr("rne_dynamics.cli.state.REPORTS", 3.0)  # none comes
+            patch.setattr("rne_dynamics.cli.with_ros.state.REPORTS", 3.0)  # none comes
             code, report = state(capsys, PUSHED)
         assert code == 1
         assert "joint states" in report["trouble"]

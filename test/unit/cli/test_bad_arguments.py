@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from rne_dynamics.cli.arguments import declare
 from rne_dynamics.cli.main import COMMANDS, Parser, main
 from rne_dynamics.description.share import share_file
 
@@ -30,7 +31,8 @@ SECONDS = 5.0
 
 def parser_of(command: str) -> argparse.ArgumentParser:
     parser = Parser(prog=f"rne {command}")
-    importlib.import_module(f"rne_dynamics.cli.{command}").configure(parser)
+    folder = COMMANDS[command].folder
+    declare(parser, importlib.import_module(f"rne_dynamics.cli.{folder}.{command}").ARGUMENTS)
     return parser
 
 

@@ -9,8 +9,8 @@ import pytest
 from support.urdf_text import INERTIA, arm, joint, link, robot
 from support.wheel import wheel_robots
 
-from rne_dynamics.cli.check import check_urdf
 from rne_dynamics.cli.main import main
+from rne_dynamics.cli.own_arm.check import check_urdf
 from rne_dynamics.description.findings import Finding
 from rne_dynamics.description.lint import lint
 from rne_dynamics.description.share import share_file, shipped_robots

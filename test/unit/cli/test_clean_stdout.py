@@ -9,7 +9,8 @@ import sys
 #: A command during which something else than Python writes to the process's standard output.
 NOISY = """
 import os, sys
-from rne_dynamics.cli import info, main
+from rne_dynamics.cli import main
+from rne_dynamics.cli.own_arm import info
 run = info.run
 def noisy(arguments):
     os.write(1, b"RTPS_TRANSPORT_SHM Error\\n")

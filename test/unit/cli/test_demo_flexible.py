@@ -9,28 +9,29 @@ import pytest
 from scipy.linalg import expm
 
 import rne_dynamics as rne
-from rne_dynamics.cli.demo_flexible import (
+from rne_dynamics.cli.answer import Answer
+from rne_dynamics.cli.terminal import console
+from rne_dynamics.cli.with_ros.demo_report import (
+    evaluate,
+    evaluate_vibration,
+    flexible_figures,
+    flexible_parts,
+    peak_to_peak,
+    plot_flexible,
+    tip_position,
+)
+from rne_dynamics.cli.with_ros.flexible_moves import (
     BENT,
     SAMPLED_GAIN,
     Programme,
-    bandwidth,
     bends_little,
     lively,
-    look,
+    pause,
     programmes,
+    stable_bandwidth,
     vibrations,
 )
-from rne_dynamics.cli.demo_flexible_report import (
-    evaluate_vibration,
-    flexible_figures,
-    peak_to_peak,
-    plot_flexible,
-    print_flexible,
-    tip_position,
-)
-from rne_dynamics.cli.demo_moves import plan_moves
-from rne_dynamics.cli.demo_report import evaluate
-from rne_dynamics.cli.terminal import console
+from rne_dynamics.cli.with_ros.moves import plan_moves
 from rne_dynamics.control.trajectory import Quintic
 from rne_dynamics.errors import ArgumentError
 from rne_dynamics.flexible.equations import equations_of_motion
@@ -127,7 +128,7 @@ def growth(arm, q, omega, rate):
 @pytest.mark.parametrize("rate", [500.0, 1000.0])
 def test_the_default_gains_are_stable_where_the_arm_is_sampled(arm, plan, rate):
     postures = np.array([move.end for move in plan])
-    omega = bandwidth(arm, postures, rate)
+    omega = stable_bandwidth(arm, postures, rate)
     assert max(growth(arm, q, omega, rate) for q in postures) < 1.0
     # and not for want of trying: where the bound says so, they are not
     assert max(growth(arm, q, 1.2 * omega / SAMPLED_GAIN, rate) for q in postures) > 1.0
@@ -189,7 +190,7 @@ def test_figures_table_and_picture(recorded, capsys, tmp_path):
     np.testing.assert_allclose(figures["plans"][1]["residual"], [0.008, 0.002], rtol=1e-3)
     assert len(figures["frequencies"]) == 2
     assert figures["frequencies"][0][0] == pytest.approx(0.44, abs=0.03)
-    print_flexible(console(), figures)
+    Answer({}, flexible_parts(figures)).show(console())
     table = capsys.readouterr().out
     for word in ("8.00 mm", "2.00 mm", "100.0 %", "20.0 rad/s", "0.8 %"):
         assert word in table
@@ -200,4 +201,4 @@ def test_figures_table_and_picture(recorded, capsys, tmp_path):
 
 def test_the_look_is_a_period_long(arm, plan):
     slowest = min(vibrations(arm, move.end, 1)[0][0] for move in plan)
-    assert look(arm, plan) == pytest.approx(max(0.5, 2.0 * np.pi / slowest))
+    assert pause(arm, plan) == pytest.approx(max(0.5, 2.0 * np.pi / slowest))

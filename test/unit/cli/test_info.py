@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 from support.urdf_text import ARM, arm, joint, link, robot
 
-from rne_dynamics.cli.info import describe
 from rne_dynamics.cli.main import main
+from rne_dynamics.cli.own_arm.info import describe
 from rne_dynamics.description.share import shipped_robots
 from rne_dynamics.description.urdf import load_urdf
 from rne_dynamics.dynamics.newton_euler.gravity import gravity_torque

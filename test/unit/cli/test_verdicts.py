@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 import rne_dynamics as rne
-from rne_dynamics.cli.demo_moves import LEAST_PART, USED, peak_effort, plan_moves
 from rne_dynamics.cli.main import main
 from rne_dynamics.cli.verdict import tracking_verdict
+from rne_dynamics.cli.with_ros.moves import LEAST_PART, USED, peak_effort, plan_moves
 from rne_dynamics.control.gains import Gains
 from rne_dynamics.control.tracking_verdict import Cause, Outcome, Reports, Run, judge
 

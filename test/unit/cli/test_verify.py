@@ -7,8 +7,8 @@ import json
 import pytest
 
 from rne_dynamics.cli import main as cli
-from rne_dynamics.cli import verify_rigid
-from rne_dynamics.cli.verify_rigid import plot
+from rne_dynamics.cli.simulated import verify
+from rne_dynamics.cli.simulated.verify import plot_scaling
 from rne_dynamics.verification.closed_engines import CLOSED_ENGINES
 from rne_dynamics.verification.engines import ENGINES
 from rne_dynamics.verification.scaling import sweep
@@ -65,14 +65,14 @@ def test_a_floating_base_has_no_prescribed_motion(capsys):
 
 
 def test_disagreement_is_an_exit_code(capsys, monkeypatch):
-    real = verify_rigid.compare
+    real = verify.compare
 
     def spoilt(*args, **kwargs):
         report = real(*args, **kwargs)
         first = report.disagreements[0]
         return type(report)((type(first)(**{**vars(first), "relative": float("inf")}), *report.disagreements[1:]), ())
 
-    monkeypatch.setattr(verify_rigid, "compare", spoilt)
+    monkeypatch.setattr(verify, "compare", spoilt)
     assert cli.main(["verify", "planar2", "--states", "2"]) == 1
     assert "DISAGREEMENT" in capsys.readouterr().out
     assert cli.main(["verify", "planar2", "--states", "2", "--json"]) == 1
@@ -94,5 +94,5 @@ def test_counts_and_times_over_n_make_a_picture(tmp_path):
     assert {s.n for s in samples} == {2, 3, 5}
     assert all(s.seconds > 0.0 and s.operations > 0 for s in samples)
     assert {(s.engine, s.quantity) for s in samples} >= {("nasser", "forward"), ("lagrange", "inverse")}
-    plot(tmp_path / "verify.png", samples)
+    plot_scaling(tmp_path / "verify.png", samples)
     assert (tmp_path / "verify.png").read_bytes().startswith(b"\x89PNG")

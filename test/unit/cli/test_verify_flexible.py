@@ -10,7 +10,7 @@ from support.flexible_links import cloud_arm
 
 import rne_dynamics as rne
 from rne_dynamics.cli import main as cli
-from rne_dynamics.cli.verify_flexible import plot
+from rne_dynamics.cli.simulated.verify import plot_flexible
 from rne_dynamics.flexible.equations import EquationsOfMotion
 from rne_dynamics.verification import flexible_agreement
 from rne_dynamics.verification.flexible_agreement import compare_flexible, segment_frequencies
@@ -70,7 +70,7 @@ def test_disagreement_is_found_and_is_an_exit_code(capsys, monkeypatch):
 def test_links_that_are_no_beams_are_said_not_to_be_compared(capsys, monkeypatch):
     arm, _ = cloud_arm(rne.load_urdf("puma560"), {"link2": 2}, np.random.default_rng(0), stiffening=False)
     assert not compare_flexible(arm, 2).disagreements
-    monkeypatch.setattr("rne_dynamics.cli.robot_argument.load_model", lambda *args, **kwargs: arm)
+    monkeypatch.setattr("rne_dynamics.cli.arguments.load_model", lambda *args, **kwargs: arm)
     assert cli.main(["verify", "flexible_arm", "--states", "2"]) == 0
     text = capsys.readouterr().out
     assert "not compared: flexible link 'link2'" in text
@@ -87,5 +87,5 @@ def test_what_is_refused(capsys, name):
 
 
 def test_counts_over_joints_and_modes_make_a_picture(tmp_path):
-    plot(tmp_path / "flexible.png", (3, 4), (1, 2))
+    plot_flexible(tmp_path / "flexible.png", (3, 4), (1, 2))
     assert (tmp_path / "flexible.png").read_bytes().startswith(b"\x89PNG")

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from rne_dynamics.cli.experts.warmup import TASKS
 from rne_dynamics.cli.main import main
-from rne_dynamics.cli.warmup_task import TASKS
 from rne_dynamics.compiling.jit import COMPILED
 
 if not COMPILED:

@@ -15,7 +15,7 @@ import pinocchio as pin
 from support.wheel import NOT_ROBOTS, wheel_robots, wheel_urdf, wheel_urdfs
 from urdf_parser_py.urdf import URDF
 
-from rne_dynamics.cli.check import refusal_of_urdf_parser_py
+from rne_dynamics.cli.own_arm.check import refusal_of_urdf_parser_py
 from rne_dynamics.description.lint import lint
 from rne_dynamics.description.markup import read_markup
 from rne_dynamics.description.share import share_file

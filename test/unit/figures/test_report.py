@@ -71,7 +71,7 @@ def test_text_is_escaped_in_every_part(tmp_path):
     page.text(HOSTILE)
     page.table([HOSTILE], [[HOSTILE]])
     page.facts([(HOSTILE, HOSTILE)])
-    page.command(HOSTILE)
+    page.circumstances(HOSTILE)
     page.figure(lambda path: path.write_text("<svg/>"), HOSTILE)
     page.save(tmp_path / "page.html")
     found = read(tmp_path / "page.html")

@@ -15,7 +15,7 @@ from rosbags.rosbag2 import Reader, StoragePlugin, Writer
 from rosbags.typesys import Stores, get_typestore
 
 from rne_dynamics.cli.main import main
-from rne_dynamics.cli.simulate_options import MOST_NUMBERS
+from rne_dynamics.cli.simulated.motion import MOST_NUMBERS
 from rne_dynamics.errors import RecordingError
 from rne_dynamics.recording.mcap_file import McapFile
 from rne_dynamics.recording.messages import FLOATS, JOINT_STATE, definition, float_arrays, joint_states

@@ -8,7 +8,7 @@ from support.guided import defaults, node_settings
 from support.wheel import wheel_robots
 
 import rne_dynamics as rne
-from rne_dynamics.cli.demo_moves import start_posture
+from rne_dynamics.cli.with_ros.moves import start_posture
 from rne_dynamics.control.felt_inertia import LIGHT as LIGHT_DAMPING
 from rne_dynamics.control.felt_inertia import joint_inertia, lowered
 from rne_dynamics.control.gravity_compensation import GravityCompensation

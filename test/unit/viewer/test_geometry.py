@@ -14,9 +14,8 @@ from rne_dynamics.errors import DescriptionError
 from rne_dynamics.flexible.poses import tip_deflections
 from rne_dynamics.model.inertia import Inertia
 from rne_dynamics.viewer.bars import bars
-from rne_dynamics.viewer.bending import BentSurface
 from rne_dynamics.viewer.kinematics import Kinematics
-from rne_dynamics.viewer.meshes import link_meshes, mesh_path
+from rne_dynamics.viewer.meshes import BentSurface, link_meshes, mesh_path
 from rne_dynamics.viewer.scene import equivalent_ellipsoid
 from rne_dynamics.viewer.visuals import visuals
 
@@ -32,7 +31,7 @@ MISSING = '<visual><geometry><mesh filename="package://nowhere/a.stl"/></geometr
 
 def test_a_primitive_has_its_size_place_and_colour():
     text = TWO_LINKS.format(visual="")
-    (box,) = visuals(read_source(text))
+    ((box,),) = visuals(read_source(text)).values()
     assert (box.shape, box.size, box.colour) == ("box", (0.1, 0.2, 1.0), (1.0, 0.0, 0.0, 1.0))
     scene = link_meshes(rne.load_urdf(text), read_source(text)).scenes["arm"]
     np.testing.assert_allclose(scene.bounds, [[-0.05, -0.1, 0.0], [0.05, 0.1, 1.0]], atol=1e-12)

@@ -1,0 +1,296 @@
+"""What a command answers: text and tables on the terminal, JSON, the page of --report, the exit code."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import math
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from rich.cells import cell_len
+from rich.console import Console
+from rich.padding import Padding
+from rich.table import Column, Table
+from rich.text import Text
+
+from rne_dynamics.cli.terminal import console, progress
+from rne_dynamics.errors import MissingDependencyError
+from rne_dynamics.figures.output_file import FIGURES, figure_file, output_file, require_matplotlib
+from rne_dynamics.figures.report import FORMATS, Report
+
+if TYPE_CHECKING:
+    from rne_dynamics.figures.movie import Motion
+    from rne_dynamics.model.protocol import Robot
+
+#: Width from which on a left-justified cell with blanks counts as a sentence, and the narrowest column for sentences.
+_SENTENCE = 26
+#: Largest number of columns of numbers in a table that becomes records.
+_FEW_NUMBERS = 2
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """Whether a command succeeded, and why not."""
+
+    passed: bool
+    #: One sentence for a person: the last line on the terminal, and what the report page says.
+    text: str
+    #: What it is based on, plain values in SI units.
+    figures: Mapping[str, Any] = field(default_factory=dict)
+
+    def as_plain(self) -> dict[str, Any]:
+        """What `--json` prints of it."""
+        return {"passed": self.passed, "text": self.text, **self.figures}
+
+
+class Rows(NamedTuple):
+    """A table; the columns `words` have words, the others numbers."""
+
+    headings: Sequence[str]
+    rows: Sequence[Sequence[str | Text]]
+    title: str = ""
+    words: Collection[int] = (0,)
+
+    def show(self, out: Console) -> None:
+        """Print it as `print_table` does."""
+        columns = [Column(text, justify="left" if k in self.words else "right") for k, text in enumerate(self.headings)]
+        table = Table(*columns, title=self.title or None, title_justify="left")
+        for row in self.rows:
+            table.add_row(*row)
+        print_table(out, table)
+
+
+#: A function that draws into a file, or a file, and the caption.
+Picture = tuple[Callable[[Path], object] | Path, str]
+
+
+class Line(str):
+    """Text that stays one line, to be copied."""
+
+    __slots__ = ()
+
+
+@dataclass(frozen=True, eq=False)
+class Answer:
+    """What a command answers."""
+
+    #: Plain values for --json.
+    values: Any
+    #: What the terminal and the page show, in this order.
+    parts: Sequence[str | Text | Rows] = ()
+    verdict: Verdict | None = None
+    #: Sentences of the page only.
+    remarks: Sequence[str] = ()
+    #: Files that were written.
+    written: Sequence[Path | str | None] = ()
+    #: Title and pictures of the page.
+    title: str = ""
+    pictures: Sequence[Picture] = ()
+    #: Exit code; by default that of the verdict.
+    code: int | None = None
+
+    def given(self, args: argparse.Namespace) -> int:
+        """Print it as --json or text, write the page of --report, and return the exit code."""
+        path: Path | None = getattr(args, "report", None)
+        if path:
+            self.page(args.command_line).save(path)
+        if args.json:
+            print(json.dumps(self.values, indent=2))
+        else:
+            self.show(console(), path)
+        if self.code is not None or self.verdict is None:
+            return self.code or 0
+        return int(not self.verdict.passed)
+
+    def show(self, out: Console, *more: Path | None) -> None:
+        """Print text, tables, the files that were written, and the verdict."""
+        for part in self.parts:
+            if isinstance(part, Rows):
+                part.show(out)
+            else:
+                out.print(part, soft_wrap=True if isinstance(part, Line) else None)
+        for path in filter(None, (*self.written, *more)):
+            out.print(f"wrote {path}", soft_wrap=True)
+        if self.verdict is not None:
+            out.print(self.verdict.text)
+
+    def page(self, command: str) -> Report:
+        """The page of --report of a command line."""
+        page = Report(self.title)
+        if self.verdict is not None:
+            page.verdict(self.verdict.passed, self.verdict.text)
+        for part in (*self.remarks, *self.parts):
+            if isinstance(part, Rows):
+                if part.title:
+                    page.heading(part.title)
+                page.table(part.headings, [[str(cell) for cell in row] for row in part.rows], left=len(part.words))
+            else:
+                page.text(str(part))
+        for picture, caption in self.pictures:
+            if isinstance(picture, Path):
+                page.picture(picture, caption)
+            else:
+                page.figure(picture, caption)
+        page.circumstances(command)
+        return page
+
+
+class _Column(NamedTuple):
+    """One column of a table: whether it has numbers or sentences, its natural and its smallest width.
+
+    Headers, and sentences, may be wrapped at blanks.
+    """
+
+    place: int
+    header: str
+    cells: tuple[Text, ...]
+    number: bool
+    sentence: bool
+    natural: int
+    least: int
+
+
+def print_table(out: Console, table: Table, *, keys: int = 1) -> None:
+    """Print a table within the width of the console: no cell is shortened, and no number is broken.
+
+    The first of these that fits is printed:
+
+    1. the table as it is
+    2. with its headers, and its sentences, wrapped at blanks
+    3. where sentences would become narrow columns: one record for each row, with the header before each sentence
+    4. several tables, each with the first columns
+
+    Right-justified columns are numbers, others words or sentences. The `keys` first columns name a row; they are
+    repeated where the table is split.
+    """
+    columns = [_column(k, column) for k, column in enumerate(table.columns)]
+    if not columns:
+        return
+    if _left(out, [c.natural for c in columns]) >= 0:
+        _print(out, table, columns, [c.natural for c in columns], title=True)
+    elif _left(out, [c.least for c in columns]) >= 0:
+        _print(out, table, columns, _widths(out, columns), title=True)
+    elif _as_records(out, columns, keys):
+        _print_records(out, table, columns)
+    else:
+        for k, part in enumerate(_parts(out, columns, keys)):
+            _print(out, table, part, _widths(out, part), title=k == 0)
+
+
+def _column(place: int, column: Column) -> _Column:
+    """What a column of a table needs."""
+    cells = tuple(cell if isinstance(cell, Text) else Text(str(cell)) for cell in column.cells)
+    header, number = str(column.header), column.justify == "right"
+    widest = max((line.cell_len for cell in cells for line in cell.split("\n")), default=0)
+    sentence = not number and widest > _SENTENCE and any(" " in cell.plain for cell in cells)
+    unbroken = [word for cell in cells for word in cell.plain.split()] if sentence else []
+    least = max([_SENTENCE if sentence else widest, *map(cell_len, [*header.split(), *unbroken])])
+    return _Column(place, header, cells, number, sentence, max(widest, cell_len(header)), least)
+
+
+def _left(out: Console, widths: Sequence[int]) -> int:
+    """Characters that columns leave free: each has two blanks and a border, and there is a border more."""
+    return out.width - 3 * len(widths) - 1 - sum(widths)
+
+
+def _widths(out: Console, columns: Sequence[_Column]) -> list[int]:
+    """Width of each column: the least, and what is left goes to those with the most to gain."""
+    widths = [c.least for c in columns]
+    while _left(out, widths) > 0 and any(w < c.natural for w, c in zip(widths, columns, strict=True)):
+        widths[max(range(len(columns)), key=lambda i: columns[i].natural - widths[i])] += 1
+    return widths
+
+
+def _as_records(out: Console, columns: Sequence[_Column], keys: int) -> bool:
+    """Whether to print records: sentences with few numbers, or keys that leave no room for some other column."""
+    names = [c.least for c in columns[:keys]]
+    crowded = any(_left(out, [*names, c.least]) < 0 for c in columns[keys:])
+    return crowded or (any(c.sentence for c in columns) and sum(c.number for c in columns) <= _FEW_NUMBERS)
+
+
+def _parts(out: Console, columns: Sequence[_Column], keys: int) -> Iterator[list[_Column]]:
+    """The columns of each part."""
+    part = list(columns[:keys])
+    for column in columns[keys:]:
+        if len(part) > keys and _left(out, [c.least for c in [*part, column]]) < 0:
+            yield part
+            part = list(columns[:keys])
+        part.append(column)
+    yield part
+
+
+def _print(out: Console, table: Table, chosen: Sequence[_Column], widths: Sequence[int], *, title: bool) -> None:
+    """Print some columns of a table at given widths."""
+    part = Table(title=table.title if title else None, title_justify=table.title_justify, header_style="bold")
+    for column, width in zip(chosen, widths, strict=True):
+        part.add_column(column.header, justify="right" if column.number else "left", width=width, overflow="fold")
+    for i, row in enumerate(table.rows):
+        part.add_row(*(column.cells[i] for column in chosen), end_section=row.end_section)
+    out.print(part, soft_wrap=False)
+
+
+def _print_records(out: Console, table: Table, columns: Sequence[_Column]) -> None:
+    """Print each row as a line of its short cells, and its sentences below."""
+    if table.title:
+        out.print(Text(str(table.title), "italic"))
+    for i in range(len(table.rows)):
+        short = [c for c in columns if not c.sentence and c.cells[i].plain]
+        out.print(Text("  ").join(_named(c, i) if c.number and k else c.cells[i] for k, c in enumerate(short)))
+        for c in columns:
+            if c.sentence and c.cells[i].plain:
+                out.print(Padding(_named(c, i), (0, 0, 0, 2)), soft_wrap=False)
+
+
+def _named(column: _Column, i: int) -> Text:
+    """A cell behind its header."""
+    return Text.assemble((f"{column.header}: ", "bold"), column.cells[i])
+
+
+def check_files(args: argparse.Namespace, plot: str = "plot") -> None:
+    """Refuse files of --report, --movie and the option `plot` that cannot be written, before a long run."""
+    if getattr(args, plot, None):
+        figure_file(Path(getattr(args, plot)), f"--{plot}")
+    if getattr(args, "movie", None):
+        figure_file(args.movie, "--movie", (".gif",))
+    if args.report:
+        output_file(args.report, FORMATS, "--report")
+        require_matplotlib()
+
+
+def draw_movie(path: Path, robot: Robot, motion: Motion, *, quiet: bool = False) -> None:
+    """Write a moving picture with a progress bar."""
+    from rne_dynamics.figures.movie import write_movie  # late: few commands draw
+
+    with progress(quiet=quiet) as update:
+        write_movie(path, robot, motion, lambda done: update("moving picture", done))
+
+
+def plot_file(given: Path | None, default: str) -> Path:
+    """The file of a plot, as --out gives it or in this folder; without ending a .png; raises as `output_file`."""
+    path = given or Path(default)
+    return output_file(path if path.suffix else path.with_suffix(".png"), FIGURES, "--out")
+
+
+def plot_if_possible(path: Path, write: Callable[[Path], None], *, wanted: bool) -> str | None:
+    """The path of a plot that was written, or None without matplotlib, which is an error only for a `wanted` plot."""
+    try:
+        write(path)
+    except MissingDependencyError as error:
+        if wanted:
+            raise
+        console().print(str(error))
+        return None
+    return str(path)
+
+
+def finite(value: float) -> float | None:
+    """The value as JSON has it: None if it is not finite."""
+    return float(value) if math.isfinite(value) else None
+
+
+def shown(value: float | None, form: str = ".5g") -> str:
+    """A number of a table: ``-`` for None, and no signed or tiny zero."""
+    return "-" if value is None else format(0.0 if abs(value) < 1e-12 else value, form)

@@ -1,0 +1,1 @@
+"""Commands for experts: the model as URDF or C, machine code in advance."""

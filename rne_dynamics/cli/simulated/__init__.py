@@ -1,0 +1,1 @@
+"""Commands that simulate, draw recordings and compare formulations, without ROS."""

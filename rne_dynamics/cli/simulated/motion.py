@@ -1,0 +1,273 @@
+"""The motion of `rne simulate`: options that depend on each other, presets, start, trajectory, controller."""
+
+from __future__ import annotations
+
+import argparse
+import math
+import sys
+from collections.abc import Callable, Iterable
+from itertools import pairwise
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from rne_dynamics.advice import rne
+from rne_dynamics.cli.arguments import configuration, positions
+from rne_dynamics.cli.with_ros.flexible_moves import bends_little, pause, programmes, stable_bandwidth
+from rne_dynamics.cli.with_ros.moves import plan_moves
+from rne_dynamics.control.control_law import ControlLaw
+from rne_dynamics.control.laws import LawKind, find_law
+from rne_dynamics.control.motion.limits import continuous, turns_off
+from rne_dynamics.control.motion.loop_path import leading_path
+from rne_dynamics.control.reference import Reference
+from rne_dynamics.control.tracking_law import FrictionCompensation
+from rne_dynamics.control.trajectory import Quintic, SampledTrajectory, Trajectory
+from rne_dynamics.dispatch import mechanism_of
+from rne_dynamics.errors import ArgumentError, unknown
+from rne_dynamics.figures.output_file import output_file
+from rne_dynamics.input_file import MOST_ARRAYS
+from rne_dynamics.model.flexible.arm import AnyRobot, FlexibleArm
+from rne_dynamics.model.inertia import Array
+from rne_dynamics.model.mechanism import RigidRobot
+from rne_dynamics.recording.log_file import save_mcap
+from rne_dynamics.recording.mcap_file import SUFFIX as MCAP
+from rne_dynamics.simulation.plant.plant import ArmPlant
+from rne_dynamics.simulation.plant.sampled_base import SampledBase
+from rne_dynamics.simulation.rollouts.rollout import Rollout
+from rne_dynamics.simulation.runs.log import Log
+
+#: Bandwidth of the controller, rad/s; an upper bound with flexible links.
+BANDWIDTH = 40.0
+#: Integration step, s.
+DT = 1e-3
+
+
+def rollout(args: argparse.Namespace, robot: AnyRobot, plant: ArmPlant) -> tuple[Rollout, float]:
+    """The rollout, and the time when the last move ends; with flexible links the rollout lasts longer."""
+    if args.method == "adaptive":
+        raise ArgumentError("--method adaptive is for free motion only; add --free, or use rk4")
+    period = 1.0 / args.control_rate
+    if args.dt is not None and args.dt > period * (1.0 + 1e-9):
+        raise ArgumentError(
+            f"--dt is {args.dt:g} s, longer than a control cycle at --control-rate {args.control_rate:g} "
+            f"({period:g} s); give --dt up to {period:g}, or a lower --control-rate"
+        )
+    if args.seconds < 0.5 * period:
+        raise ArgumentError(
+            f"--seconds is {args.seconds:g}, less than a control cycle of {period:g} s; give more, or a higher "
+            "--control-rate"
+        )
+    if robot.kind == "flexible":
+        points = _points(args, robot)
+        moves = tuple(Quintic(a, b, args.seconds / (len(points) - 1)) for a, b in pairwise(points))
+        if args.bandwidth is None:
+            args.bandwidth = min(BANDWIDTH, stable_bandwidth(robot, points[1:], args.control_rate))
+        path: Trajectory = _joined(robot, moves, args.shaper, args.modes, args.bandwidth)
+        after = pause(robot, moves[-1:])
+    else:
+        path, after = _trajectory(args, robot), 0.0
+    made = Rollout(
+        plant, controller(args, robot.rigid), path, seconds=path.duration + after,
+        dt=args.dt or min(DT, period), control_dt=period, method=args.method, base_known=not args.base_unknown,
+    )  # fmt: skip
+    return made, path.duration
+
+
+def controller(args: argparse.Namespace, robot: RigidRobot) -> ControlLaw:
+    """The control law of the arguments: of a bandwidth where the law has one, otherwise of its own parameters."""
+    kind = find_law(args.law)
+    friction = None if args.no_friction or args.no_friction_compensation else FrictionCompensation()
+    if hasattr(kind.make, "tuned") and not args.law_parameter:
+        bandwidth = BANDWIDTH if args.bandwidth is None else args.bandwidth
+        tuned: ControlLaw = kind.make.tuned(
+            robot, bandwidth, args.integral, friction, start_configuration(robot, args.start)
+        )
+        return tuned
+    for option in {"bandwidth", "integral"} & set(getattr(args, "given", ())):
+        raise ArgumentError(f"--{option} is not for law {args.law!r} with parameters of its own; leave it out")
+    return kind.law(robot, law_values(kind, args.law_parameter, robot), friction)
+
+
+def law_values(kind: LawKind, given: list[str], robot: RigidRobot) -> dict[str, object]:
+    """The parameters of --law-parameter: of all joints, or as JOINT.NAME of one."""
+    values: dict[str, Any] = {}
+    for text in given:
+        name, assigned, value = text.partition("=")
+        joint, _, key = name.rpartition(".")
+        if not assigned or key not in kind.parameters:
+            raise ArgumentError(f"--law-parameter: {unknown('parameter', key, kind.parameters, f'law {kind.name!r}')}")
+        declared = kind.parameters[key]
+        parsed = declared.parse(f"--law-parameter {name}", value)
+        if declared.per_joint:
+            row = values.setdefault(key, np.full(robot.n, float(declared.default)))
+            row[robot.joint_index(joint) if joint else slice(None)] = parsed
+        else:
+            values[key] = parsed
+    return values
+
+
+def _trajectory(args: argparse.Namespace, robot: RigidRobot) -> Trajectory:
+    """Quintics from rest to rest through `_points`; those of a mechanism lead its passive joints."""
+    mechanism, points = mechanism_of(robot), _points(args, robot)
+    rest = np.zeros_like(points)
+    # between points at rest, quintic interpolation gives quintics from rest to rest
+    moves = SampledTrajectory(np.linspace(0.0, args.seconds, len(points)), points, rest, rest, robot.joint_names)
+    leading = None if mechanism is None else leading_path(mechanism, mechanism.posture)
+    named = [robot.joint_index(name) for name in positions("--to", args.to, robot)]
+    return moves if leading is None else leading(moves.path, np.array(named), 0.0)
+
+
+def _points(args: argparse.Namespace, robot: AnyRobot) -> Array:
+    """Where the arm rests: the start and the goal of --to, or the ends of three moves; shape (moves + 1, nq)."""
+    if args.to:
+        return _start_and_end(args, robot.rigid)
+    if args.start:
+        raise ArgumentError("--start needs --to or --free; the three moves have a start of their own")
+    plan = plan_moves(robot.rigid, args.seconds, *([bends_little(robot)] if robot.kind == "flexible" else ()))
+    if plan.note:
+        print(f"rne simulate: {plan.note}", file=sys.stderr)
+    return np.array([plan.moves[0].start, *(move.end for move in plan.moves)])
+
+
+def _start_and_end(args: argparse.Namespace, robot: RigidRobot) -> Array:
+    """Start and end of the move of --to, of continuous joints by the nearest turn; shape (2, nq)."""
+    points, turning = np.array([start_configuration(robot, args.start)] * 2), continuous(robot)
+    for name, value in positions("--to", args.to, robot).items():
+        j = robot.joint_index(name)
+        if not (args.no_stops or robot.lower[j] <= value <= robot.upper[j]):
+            raise ArgumentError(
+                f"--to: {name!r} cannot reach {value:g}; its limits are [{robot.lower[j]:g}, {robot.upper[j]:g}]"
+            )
+        turns = turns_off(value, points[0, j]) if turning[j] else 0.0
+        points[1, j] = value - 2.0 * np.pi * turns
+        if turns:
+            print(f"rne simulate: {name!r} moves to {points[1, j]:.6g}, the turn of {value:.6g} nearest to its start "
+                  f"({points[0, j]:.6g}), as a controller moves it", file=sys.stderr)
+    return points
+
+
+def start_configuration(robot: RigidRobot, given: list[str]) -> Array:
+    """The start of --start: zero (a mechanism's posture), moved inside the limits and changed by JOINT=VALUE; (nq,)."""
+    return configuration("--start", given, robot, inside=True)
+
+
+def _joined(
+    arm: FlexibleArm, moves: tuple[Quintic, ...], shaper: str | None, modes: int, bandwidth: float
+) -> SampledTrajectory:
+    """All moves as one trajectory, each shaped for the vibrations under control at its end."""
+    (programme,) = programmes(arm, moves, shaper, modes, bandwidth, compare=False)
+    times: list[Array] = []
+    references: list[Reference] = []
+    begin = 0.0
+    for move in programme.moves:
+        knots = np.array([0.0, move.duration]) if isinstance(move, Quintic) else move.times
+        knots = knots[1:] if times else knots  # each move starts where the previous one ended
+        times.append(begin + knots)
+        references += [move.sample(t) for t in knots.tolist()]
+        begin += move.duration
+    q, qd, qdd = (np.array(part) for part in zip(*references, strict=True))
+    return SampledTrajectory(np.concatenate(times), q, qd, qdd, arm.joint_names)
+
+
+#: How a log is written, by the ending of the file.
+SAVE: dict[str, Callable[[Log, Path], None]] = {".csv": Log.save_csv, ".npz": Log.save_npz, MCAP: save_mcap}
+#: Most numbers of a table that is written: 1 % less than is read, for the headers and names of an .npz.
+MOST_NUMBERS = MOST_ARRAYS // 8 * 99 // 100
+
+
+def refuse_unused(args: argparse.Namespace) -> None:
+    """`ArgumentError` for options that the others leave without effect."""
+    controlled = ("law", "law_parameter", "bandwidth", "integral", "control_rate", "no_friction_compensation",
+                  "base_unknown", "no_effort_limits", "tolerance")  # fmt: skip
+    for without, names, why in (
+        (args.free, controlled, f"is for a controlled move; leave it out with --{'dae' if args.dae else 'free'}"),
+        (args.samples is None, ("seed", "threads"), "needs --samples"),
+        (args.shaper is None, ("modes",), "needs --shaper"),
+    ):
+        for name in names:
+            if without and name in args.given:
+                raise ArgumentError(f"--{name.replace('_', '-')} {why}")
+
+
+def outputs(args: argparse.Namespace) -> list[Path]:
+    """The files of --out and --record."""
+    paths = [output_file(path, tuple(SAVE), "--out") for path in args.out]
+    if args.record:
+        paths.append(output_file(args.record, (MCAP,), "--record"))
+    if args.samples is not None and any(path.suffix == MCAP for path in paths):
+        raise ArgumentError(f"an {MCAP} holds one run, and --samples makes many; give --out with .csv or .npz")
+    return paths
+
+
+def check_recording(files: Iterable[Path], rows: float, first: Callable[[], Log]) -> None:
+    """`ArgumentError` for tables that `read_recording` would refuse; `first` makes a log of a row or two."""
+    tables = [path for path in files if path.suffix != MCAP]
+    if not tables:
+        return
+    columns = len(first().columns())
+    most = MOST_NUMBERS // columns
+    if rows >= most:
+        raise ArgumentError(
+            f"{tables[0]} would have {rows:.3g} rows of {columns} numbers, and `{rne('plot')}` reads at most {most} "
+            f"such rows; simulate a shorter time, at a lower --control-rate or with a longer --dt, write an {MCAP}, or "
+            "use the functions in Python"
+        )
+
+
+def base_motion(args: argparse.Namespace) -> SampledBase | None:
+    """The motion of --base-motion; `ArgumentError` for its options without it."""
+    if args.base_motion is None:
+        if args.base_smoothing is not None or args.base_unknown:
+            raise ArgumentError("--base-smoothing and --base-unknown need --base-motion")
+        return None
+    return SampledBase.load(args.base_motion, smoothing=args.base_smoothing)
+
+
+class Preset(NamedTuple):
+    """A simulation published in a paper: start of the actuated joints, rad or m, and duration, s.
+
+    `to` is the end of a quintic from rest to rest, None for free motion.
+    """
+
+    start: tuple[float, ...]
+    to: tuple[float, ...] | None
+    seconds: float
+
+
+def _degrees(*angles: float) -> tuple[float, ...]:
+    return tuple(math.radians(angle) for angle in angles)
+
+
+#: By robot's name, then by the preset's: those of the pantograph of document 002.
+PRESETS = {
+    "pantograph": {
+        "first": Preset(_degrees(0.0, -70.0, 0.0), None, 10.0),
+        "second": Preset(_degrees(0.0, 0.0, 50.0), None, 10.0),
+        # the printed start of the second may be a misprint of this one: joint 2 hanging, as in the quintic's start
+        "second-hanging": Preset(_degrees(0.0, -90.0, 50.0), None, 10.0),
+        "quintic": Preset(_degrees(0.0, -90.0, 0.0), _degrees(90.0, -45.0, -18.0), 5.0),
+    }
+}
+
+
+def apply_preset(args: argparse.Namespace, robot: str, joints: tuple[str, ...]) -> None:
+    """Set the arguments of a preset; `ArgumentError` if the robot does not have it, or with --start, --to or --free.
+
+    The papers' arms have no friction and no stops, nor have the presets.
+    """
+    known = PRESETS.get(robot, {})
+    if args.preset not in known:
+        has = f"it has {', '.join(known)}" if known else f"only {', '.join(PRESETS)} has presets"
+        raise ArgumentError(f"--preset is {args.preset!r}, which robot {robot!r} does not have; {has}")
+    for option, given in (("--start", args.start), ("--to", args.to), ("--free", args.free)):
+        if given:
+            raise ArgumentError(f"--preset sets the start and end of the motion; leave out {option}")
+    preset = known[args.preset]
+    args.start = [f"{name}={value!r}" for name, value in zip(joints, preset.start, strict=True)]
+    args.free = preset.to is None
+    if preset.to is not None:
+        args.to = [f"{name}={value!r}" for name, value in zip(joints, preset.to, strict=True)]
+    if args.seconds is None:
+        args.seconds = preset.seconds
+    args.no_friction = args.no_stops = True

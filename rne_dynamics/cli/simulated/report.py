@@ -1,0 +1,228 @@
+"""What `rne simulate` says of a run: figures of tracking, energy, base and deflections; tables; the plot."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from rne_dynamics.cli.answer import Rows, finite
+from rne_dynamics.cli.simulated import dae
+from rne_dynamics.dispatch import gravity_torque
+from rne_dynamics.figures.schematic import draw_robot
+from rne_dynamics.figures.style import WIDE
+from rne_dynamics.figures.tracking import (
+    Draw,
+    configuration,
+    curves,
+    draw_stack,
+    joint_rows,
+    joint_units,
+    panels,
+    tracking_rows,
+)
+from rne_dynamics.flexible.static import balance
+from rne_dynamics.model.protocol import Robot
+from rne_dynamics.simulation.plant.plant import ArmPlant
+from rne_dynamics.simulation.runs.log import Log
+
+#: Deflections below this part of the largest are not drawn.
+DRAWN = 1e-3
+
+
+def plot(path: Path, robot: Robot, log: Log) -> None:
+    """Write the figure; raises as `canvas`."""
+    units, names, time = joint_units(robot), log.joint_names, log.time
+    shown = panels(units)
+    if log.reference_q is None:
+        columns, units_q = configuration(names, units)
+        rows: list[Draw] = [
+            *joint_rows("position", panels(units_q), columns, time, log.q, width=WIDE),
+            *joint_rows("velocity", shown, names, time, log.qd),
+        ]
+    else:
+        rows = [
+            *tracking_rows(shown, names, time, log.q, log.reference_q),
+            *joint_rows("effort", shown, names, time, log.effort),
+        ]
+    title = f"{robot.name}: {'free motion' if log.reference_q is None else 'controlled move'}, simulated"
+    side = partial(draw_robot, robot=robot, time=time, q=log.q, q_tree=log.tree_q)
+    draw_stack(path, title, (time[0], max(time[-1], time[0] + 1e-9)), [*rows, *_more_rows(log)], side=side)
+
+
+def _more_rows(log: Log) -> Iterator[Draw]:
+    """Rows of what a simulation has besides its joints: energy, tips, base, reactions and drift of the joints."""
+    if log.reference_q is None:
+        energies = {"kinetic": log.kinetic, "potential, from the start": log.potential - log.potential[0]}
+        elastic = {} if log.elastic is None else {"elastic part of potential": log.elastic}
+        total = {"total, from the start": log.energy - log.energy[0]}
+        yield curves("energy (J)", log.time, energies | elastic | total)
+    if log.flexible_links and log.tip is not None:
+        moved = {
+            f"{link} {name}": 1e3 * log.tip[:, k, direction]
+            for k, link in enumerate(log.flexible_links) for direction, name in enumerate("xyz")
+        }  # fmt: skip
+        least = DRAWN * max((float(np.abs(values).max()) for values in moved.values()), default=0.0)
+        drawn = {name: values for name, values in moved.items() if np.abs(values).max() > least}
+        yield curves("tip deflection (mm)", log.time, drawn)
+    if log.base_position is not None:
+        yield curves("base (m)", log.time, {f"base {name}": log.base_position[:, k] for k, name in enumerate("xyz")})
+    if (R := log.base_rotation) is not None:
+        angles = {
+            "base roll": np.arctan2(R[:, 2, 1], R[:, 2, 2]), "base pitch": np.arcsin(np.clip(-R[:, 2, 0], -1.0, 1.0)),
+            "base yaw": np.unwrap(np.arctan2(R[:, 1, 0], R[:, 0, 0])),
+        }  # fmt: skip
+        yield curves("base (rad)", log.time, angles)
+    if log.reactions is not None:
+        sizes = np.linalg.norm(log.reactions[:, :, :3], axis=2)
+        yield curves("reaction (N)", log.time, dict(zip(log.body_names, sizes.T, strict=True)))
+    if log.position_error is not None and log.velocity_error is not None:
+        drift = {"position (m, rad)": log.position_error, "velocity, per s": log.velocity_error}
+        least_drawn = np.finfo(float).eps
+        yield curves("joint error", log.time, {k: np.maximum(v, least_drawn) for k, v in drift.items()}, scale="log")
+
+
+def tracking_figures(log: Log, plant: ArmPlant, *, ends: bool = False) -> dict[str, Any]:
+    """Tracking per joint as plain values; rad or m, N·m or N.
+
+    With `ends` also the efforts at the start and end of a single move, and the static efforts there.
+    """
+    robot, q = plant.robot, log.q[[0, -1]]
+    if robot.kind == "flexible":
+        static = balance(robot, q, np.zeros_like(q), np.zeros_like(q)).tau
+    else:
+        static = gravity_torque(robot, q)
+    return {
+        "kind": "controlled",
+        "seconds": float(log.time[-1]),
+        "joints": [
+            {
+                "name": name, "rms_error": float(log.rms_error[j]), "largest_error": float(log.largest_error[j]),
+                "final_error": float(log.error[-1, j]), "largest_effort": float(log.largest_effort[j]),
+                "effort_limit": finite(robot.effort_limit[j]),
+                **({
+                    "effort_start": float(log.effort[0, j]), "static_start": float(static[0, j]),
+                    "effort_end": float(log.effort[-1, j]), "static_end": float(static[1, j]),
+                } if ends else {}),
+            }
+            for j, name in enumerate(log.joint_names)
+        ],
+    }  # fmt: skip
+
+
+def free_figures(log: Log) -> dict[str, Any]:
+    """Energy and final velocities of a free motion; the energy change is relative to the largest kinetic energy.
+
+    A moving base does work, so that energy is not conserved and not reported.
+    """
+    scale = float(log.kinetic.max())
+    drift = float(np.abs(log.energy - log.energy[0]).max())
+    energy = {
+        "energy_start": float(log.energy[0]), "energy_end": float(log.energy[-1]), "largest_kinetic_energy": scale,
+        "energy_change": drift / scale if scale > 0.0 else 0.0,
+    }
+    return {
+        "kind": "free",
+        "seconds": float(log.time[-1]),
+        **(energy if log.base_position is None else {}),
+        "joints": [
+            {"name": name, "velocity_end": float(log.qd[-1, j]), "largest_velocity": float(np.abs(log.qd[:, j]).max())}
+            for j, name in enumerate(log.joint_names)
+        ],
+    }
+
+
+def base_figures(log: Log, plant: ArmPlant, known: bool | None) -> dict[str, Any]:
+    """Largest tilt, rad, and acceleration, m/s², of a moving base; whether it is known to the controller, if any."""
+    assert log.base_rotation is not None
+    assert plant.base_motion is not None
+    acceleration = np.array([np.asarray(plant.base_motion.motion(t).linear_acceleration) for t in log.time.tolist()])
+    return {
+        "largest_tilt": float(np.arccos(np.clip(log.base_rotation[:, 2, 2], -1.0, 1.0)).max()),
+        "largest_acceleration": float(np.linalg.norm(acceleration, axis=1).max()), "known": known,
+    }
+
+
+def tip_figures(log: Log, after: float | None) -> list[dict[str, Any]]:
+    """Largest deflection of the tip of every flexible link, m.
+
+    `after` is the end of the last move, s: the vibration from then on, peak to peak, is added; None in free motion.
+    """
+    figures = []
+    for k, name in enumerate(log.flexible_links):
+        assert log.tip is not None
+        moved = log.tip[:, k, :3]
+        row = {"name": name, "largest_deflection": float(np.linalg.norm(moved, axis=1).max())}
+        if after is not None:
+            row["residual_vibration"] = float(np.ptp(moved[log.time >= after - 1e-9], axis=0).max())
+        figures.append(row)
+    return figures
+
+
+#: Of each column: key in the figures, heading, number format, and the quantity whose unit it has (`Units`).
+COLUMNS = (
+    ("rms_error", "RMS error", ".2e", "position"),
+    ("rms_error_median", "RMS error, median", ".2e", "position"),
+    ("rms_error_95", "95 %", ".2e", "position"),
+    ("rms_error_worst", "worst", ".2e", "position"),
+    ("largest_error", "largest error", ".2e", "position"),
+    ("final_error", "final error", ".2e", "position"),
+    ("largest_effort", "largest effort", ".4g", "effort"),
+    ("effort_limit", "effort limit", ".4g", "effort"),
+    ("effort_start", "effort at the start", ".3f", "effort"),
+    ("static_start", "static there", ".3f", "effort"),
+    ("effort_end", "effort at the end", ".3f", "effort"),
+    ("static_end", "static there", ".3f", "effort"),
+    ("velocity_end", "velocity at the end", ".4g", "velocity"),
+    ("largest_velocity", "largest velocity", ".4g", "velocity"),
+    ("cut_samples", "samples at the effort limit", "d", ""),
+)
+
+
+def joint_table(robot: Robot, joints: Sequence[Mapping[str, Any]], title: str) -> Rows:
+    """The figures of the joints, with the units of each joint."""
+    columns = [column for column in COLUMNS if joints and column[0] in joints[0]]
+    rows = [
+        [row["name"], *(_cell(row[key], form, getattr(units, what, "")) for key, _, form, what in columns)]
+        for row, units in zip(joints, joint_units(robot), strict=False)
+    ]
+    return Rows(("joint", *(heading for _, heading, _, _ in columns)), rows, title)
+
+
+def _cell(value: float | None, form: str, unit: str) -> str:
+    if value is None:
+        return "-"
+    # adding 0 removes the sign of a rounded zero
+    return f"{format(round(value, 3) + 0.0 if form == '.3f' else value, form)} {unit}".rstrip()
+
+
+_DEFLECTIONS = {
+    "largest_deflection": "largest deflection of its tip (mm)",
+    "residual_vibration": "vibration after the last move, peak to peak (mm)",
+}
+
+
+def parts_of(robot: Robot, figures: dict[str, Any]) -> Iterator[str | Rows]:
+    """The figures of one simulation as tables and sentences."""
+    yield joint_table(robot, figures["joints"], f"{robot.name}: {figures['seconds']:g} s")
+    if figures.get("links"):
+        _, *parts = figures["links"][0]
+        deflections = [[link["name"], *(f"{1e3 * link[part]:.3g}" for part in parts)] for link in figures["links"]]
+        yield Rows(("flexible link", *(_DEFLECTIONS[part] for part in parts)), deflections)
+    if "base" in figures:
+        base = figures["base"]
+        yield (
+            f"base: tilt up to {base['largest_tilt']:.3g} rad, acceleration up to "
+            f"{base['largest_acceleration']:.3g} m/s^2"
+            + {None: "", True: ", known to the controller", False: ", not known to the controller"}[base["known"]]
+        )
+    if "energy_start" in figures:
+        yield (
+            f"energy {figures['energy_start']:.6g} J -> {figures['energy_end']:.6g} J, largest change "
+            f"{figures['energy_change']:.2e} of the largest kinetic energy ({figures['largest_kinetic_energy']:.4g} J)"
+        )
+    if "constraints" in figures:
+        yield from dae.parts(figures["constraints"])

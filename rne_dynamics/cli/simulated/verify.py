@@ -1,0 +1,369 @@
+"""`rne verify`: compare all formulations in random states of one robot: disagreement, operations, times."""
+
+from __future__ import annotations
+
+import argparse
+import itertools
+import math
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from rich.text import Text
+
+from rne_dynamics.cli.answer import Answer, Rows
+from rne_dynamics.cli.arguments import MOST_SAMPLED, NO_ROTORS, ROBOT, argument, base, flag, load_robot, whole
+from rne_dynamics.cli.terminal import progress
+from rne_dynamics.errors import ArgumentError, ModelError
+from rne_dynamics.figures.output_file import figure_file
+from rne_dynamics.figures.style import INK, canvas, color_of, legend_below
+from rne_dynamics.model.flexible.arm import FlexibleArm
+from rne_dynamics.model.mechanism import RigidRobot
+from rne_dynamics.verification.agreement import Agreement, Disagreement, Progress, compare, engines_of
+from rne_dynamics.verification.counting import Driven, count_closed, count_operations, published
+from rne_dynamics.verification.engines import ENGINES, QUANTITIES, Engine
+from rne_dynamics.verification.flexible_agreement import (
+    ENERGY,
+    RECURSION,
+    SEGMENTS,
+    compare_flexible,
+    flexible_seconds_per_state,
+    flexible_states,
+    forward_seconds_per_state,
+    segment_frequencies,
+)
+from rne_dynamics.verification.flexible_counting import (
+    QUOTED_MULTIPLICATIONS,
+    QUOTED_RATIO,
+    RIGID_JOINTS,
+    WALKER_MULTIPLICATIONS,
+    CountedArm,
+    FlexibleOperations,
+    count_flexible,
+    counted_arms,
+    published_flexible,
+    rigid,
+)
+from rne_dynamics.verification.operations import Operations
+from rne_dynamics.verification.scaling import MECHANISMS, SIZES, Sample, seconds_per_state, sweep
+from rne_dynamics.verification.states import bare_states
+
+EXAMPLES = """\
+examples:
+  rne verify puma560
+  rne verify my_arm.urdf --states 1000 --seed 7
+  rne verify my_humanoid.urdf --base floating --json
+  rne verify panda --plot verify.png        also: operations and times for 2 to 200 joints
+  rne verify pantograph                     closed loops: actuated coordinates, constraint forces, free bodies
+  rne verify flexible_arm6                  flexible links: recursion, energies, chains of rigid segments
+
+exit code: 0 if every two formulations agree but for round-off (1e-9 relative, 1e-11 between O(n) recursions), 1 if not
+"""
+
+
+#: Operations are counted by running the kernels as plain Python; for more bodies, engines of O(n³) take too long.
+_COUNTED_BODIES = 120
+_TIMED_STATES = 20
+_DRIVEN: tuple[Driven, ...] = ("inverse", "forward")
+#: Numbers of joints at the axis of the figure.
+_TICKS = (2, 5, 10, 20, 50, 100, 200)
+#: Headings of `operation_cells` behind that of the multiplications.
+COSTS = ("add", "other", "µs")
+_TITLES = {RECURSION: "recursive Lagrange, Book", ENERGY: "energies of particles, Lagrange"}
+#: The document's example: joints, flexible links, modes of each.
+_EXAMPLE = (6, 2, 3)
+
+ARGUMENTS = (
+    *ROBOT, NO_ROTORS, base(),
+    argument("--states", type=whole(1, 1_000_000), default=200, help="random states of each kind (default: 200)"),
+    argument("--seed", type=whole(0, 2**63 - 1), default=0, help="seed of the random numbers (default: 0)"),
+    flag("--bare", "gravity only: no external loads, base at rest"),
+    argument("--plot", type=Path, metavar="FILE",
+             help="also count and time generated chains and trees of 2 to 200 joints and plot them: minutes"),
+    flag("--json", "print the figures as JSON"),
+)  # fmt: skip
+
+
+def run(args: argparse.Namespace) -> Answer:
+    """Compare; it succeeds if all agree."""
+    if args.plot:
+        figure_file(args.plot)
+    robot = load_robot(args, MOST_SAMPLED)
+    with progress() as update:
+        if robot.kind == "flexible":
+            return _verify_flexible(robot, args, update)
+        return _verify_rigid(robot, args, update)
+
+
+def _answer(args: argparse.Namespace, agreement: Agreement, report: dict[str, Any], parts: Iterable[str | Rows],
+            compared: Iterable[str | Rows], kinds: str) -> Answer:  # fmt: skip
+    """The answer on any robot: what is known of it, the pairs compared, remarks, and whether all agree."""
+    found = [f"largest relative disagreement in {args.states} random states {kinds}, seed {args.seed}:", *compared]
+    remarks, worst = [f"not compared: {remark}" for remark in report["remarks"]], agreement.worst()
+    verdict = "nothing to compare"
+    if worst is not None:
+        verdict = (
+            f"{'all agree' if agreement.agrees else 'DISAGREEMENT beyond round-off'}; nearest its bound: "
+            f"{worst.quantity}, {worst.first} and {worst.second}, {worst.relative:.1e} (allowed {worst.tolerance:.0e})"
+        )
+    return Answer(report, [*parts, *(found if worst else ()), *remarks, verdict], code=int(not agreement.agrees))
+
+
+def _pairs(agreement: Agreement) -> list[dict[str, Any]]:
+    """The pairs as plain values; infinity as a string, since JSON has none."""
+    return [
+        {key: "inf" if value == math.inf else value for key, value in vars(d).items()} | {"agrees": d.agrees}
+        for d in agreement.disagreements
+    ]
+
+
+def _verify_rigid(robot: RigidRobot, args: argparse.Namespace, progress: Progress) -> Answer:
+    """Compare the formulations, count operations and measure times."""
+    if args.plot and robot.loops:
+        raise ArgumentError("--plot shows open arms over their joints; benchmarks/closed_loops.py --plot has loops")
+    agreement = compare(robot, args.states, args.seed, loaded=not args.bare, progress=progress)
+    engines = engines_of(robot)
+    costs = []
+    for k, engine in enumerate(engines):
+        progress(f"operations and times: {engine.name}", k / len(engines))
+        costs.append(_cost(robot, engine))
+    samples = _sweep(progress) if args.plot else []
+    if args.plot:
+        plot_scaling(args.plot, samples)
+    report = _report(robot, args, agreement, costs, samples)
+    kinds = "bare" if args.bare else "bare, and as many with external loads" + (
+        " and a moving base" if report["base"] == "fixed" else ""
+    )
+    found = {(d.first, d.second, d.quantity): d for d in agreement.disagreements}
+    pairs = [(a, b, [found.get((a, b, q)) for q in QUANTITIES]) for a, b in itertools.combinations(
+        (engine.name for engine in engines), 2)]  # fmt: skip
+    rows: list[list[str | Text]] = [[f"{a} / {b}", *map(_cell, row)] for a, b, row in pairs if any(row)]
+    return _answer(args, agreement, report, _rigid_parts(report), [Rows(("pair", *QUANTITIES), rows)], kinds)
+
+
+def _sweep(progress: Progress) -> list[Sample]:
+    samples = []
+    for sample in sweep():
+        samples.append(sample)
+        progress(f"{sample.mechanism} of {sample.n}", SIZES.index(sample.n) / len(SIZES))
+    return samples
+
+
+def _cost(robot: RigidRobot, engine: Engine[Any]) -> dict[str, Any]:
+    """Operations and seconds of one engine for one state, inverse and forward."""
+    rows = bare_states(robot, _TIMED_STATES, 0)
+    cost: dict[str, Any] = {"engine": engine.name, "title": engine.title, "document": engine.document}
+    for quantity in _DRIVEN:
+        operations = None
+        if engine.linear or robot.open_tree.bodies <= _COUNTED_BODIES:
+            count: Any = count_closed if robot.loops else count_operations
+            operations = count(engine.name, quantity, robot)
+        cost[quantity] = {
+            "operations": None if operations is None else vars(operations),
+            "seconds": seconds_per_state(engine, quantity, robot, rows),
+        }
+    return cost
+
+
+def _report(
+    robot: RigidRobot, args: argparse.Namespace, agreement: Agreement, costs: list[dict[str, Any]],
+    samples: list[Sample],
+) -> dict[str, Any]:
+    tree, closed = robot.open_tree, bool(robot.loops)
+    paper = None if closed else {"engine": "nasser", "quantity": "forward", **vars(published(tree.bodies))}
+    return {
+        "robot": robot.name, "base": tree.base, "n": robot.n, "bodies": tree.bodies, "loops": len(robot.loops),
+        "states": args.states, "seed": args.seed, "agrees": agreement.agrees, "pairs": _pairs(agreement),
+        "remarks": list(agreement.remarks), "engines": costs, "published": paper,
+        "scaling": [vars(sample) for sample in samples],
+    }  # fmt: skip
+
+
+def _rigid_parts(report: dict[str, Any]) -> Iterator[str | Rows]:
+    loops = f", {report['loops']} loop{'s' * (report['loops'] > 1)}" if report["loops"] else ""
+    title = f"{report['robot']}: {report['n']} coordinates, {report['bodies']} bodies{loops}, {report['base']} base"
+    rows = [
+        [c["engine"], c["title"], c["document"], *(x for q in _DRIVEN for x in operation_cells(**c[q]))]
+        for c in report["engines"]
+    ]
+    headings = ("engine", "formulation", "document", *(x for q in _DRIVEN for x in (f"{q}: mul", *COSTS)))
+    yield Rows(headings, rows, title, words=range(3))
+    if report["published"] is not None:
+        paper, n = report["published"], report["bodies"]
+        yield (
+            f"document 000 gives 258 n - 119 = {paper['multiplications']} multiplications and 191 n - 83 = "
+            f"{paper['additions']} additions for nasser, n = {n}"
+        )
+    yield f"µs: one state in a batch of {_TIMED_STATES}"
+
+
+def _cell(found: Disagreement | None) -> Text:
+    return Text("") if found is None else Text(f"{found.relative:.1e}", "" if found.agrees else "bold red")
+
+
+def operation_cells(operations: Mapping[str, int] | None, seconds: float | None) -> list[str]:
+    """Table cells: multiplications, additions, all other operations, and the time in µs."""
+    time = "" if seconds is None else f"{1e6 * seconds:.3g}"
+    if operations is None:
+        return ["", "", "", time]
+    counted = Operations(**operations)
+    others = counted.divisions + counted.functions
+    return [str(counted.multiplications), str(counted.additions), str(others), time]
+
+
+def plot_scaling(path: Path, samples: Sequence[Sample]) -> None:
+    """Write a figure of operations and times over the number of joints; raises as `canvas`."""
+    with canvas(path, 12.0, 9.0) as figure:
+        grid = figure.subplots(2, 2, sharex=True, sharey="row")
+        for column, (mechanism, _) in enumerate(MECHANISMS):
+            counts, times = grid[0][column], grid[1][column]
+            for k, engine in enumerate(ENGINES):
+                for quantity, style in (("inverse", "--"), ("forward", "-")):
+                    chosen = [
+                        s for s in samples
+                        if (s.engine, s.quantity, s.mechanism) == (engine.name, quantity, mechanism)
+                    ]  # fmt: skip
+                    if not chosen:
+                        continue
+                    label = f"{engine.name}, {quantity}"
+                    line = {"color": color_of(k), "linestyle": style, "marker": ".", "label": label}
+                    n = [s.n for s in chosen]
+                    counts.loglog(n, [s.operations for s in chosen], **line)
+                    times.loglog(n, [1e6 * s.seconds for s in chosen], **line)
+            if mechanism == "chain":
+                n = sorted({s.n for s in samples})
+                quoted = [published(k).total for k in n]
+                counts.loglog(n, quoted, ":", color=INK, label="nasser in document 000: 449 n - 202")
+            counts.set_title(f"{mechanism} of revolute joints")
+            times.set_xlabel("joints n")
+            times.set_xticks(_TICKS, [str(tick) for tick in _TICKS])
+            times.minorticks_off()
+        grid[0][0].set_ylabel("operations for one state")
+        grid[1][0].set_ylabel("time for one state (µs)")
+        legend_below(figure, grid[0][0], 4)
+
+
+def _verify_flexible(arm: FlexibleArm, args: argparse.Namespace, progress: Progress) -> Answer:
+    """Compare the derivations, count operations, measure times, and compare with chains of rigid segments."""
+    agreement = compare_flexible(arm, args.states, args.seed, loaded=not args.bare, progress=progress)
+    progress("operations, times, segments", 0.0)
+    report = _flexible_report(arm, args, agreement)
+    if args.plot:
+        plot_flexible(args.plot)
+    kinds = "bare" if args.bare else "bare, and as many with external loads and a moving base"
+    pairs = [
+        f"  {d.quantity}: {d.first} / {d.second}: {d.relative:.1e} (allowed {d.tolerance:.0e})"
+        for d in agreement.disagreements
+    ]
+    return _answer(args, agreement, report, _flexible_parts(arm, report), pairs, kinds)
+
+
+def _flexible_report(arm: FlexibleArm, args: argparse.Namespace, agreement: Agreement) -> dict[str, Any]:
+    rows, counted = flexible_states(arm, _TIMED_STATES, 0), count_flexible(arm)
+    plain = count_flexible(arm, stiffening=False)
+    remarks = list(agreement.remarks)
+    try:
+        found = segment_frequencies(arm, seed=args.seed)
+        chains: dict[str, Any] | None = {"segments": list(SEGMENTS), **vars(found), "limit": found.limit}
+    except ModelError as error:
+        chains = None
+        remarks += [] if remarks else [str(error)]  # both have the same reason
+    sizes = {link.modes for link in arm.flexible_links if link.modes}
+    flexible = sum(link.modes > 0 for link in arm.flexible_links)
+    published = published_flexible(arm.n, flexible, sizes.pop()) if len(sizes) == 1 else None
+    return {
+        "robot": arm.name, "n": arm.n, "modes": arm.modes,
+        "flexible_links": {link.link: list(link.mode_names) for link in arm.flexible_links},
+        "states": args.states, "seed": args.seed, "agrees": agreement.agrees, "pairs": _pairs(agreement),
+        "remarks": remarks,
+        "formulations": [
+            {
+                "name": RECURSION, "title": _TITLES[RECURSION], "document": "003",
+                "operations": {part: vars(value) for part, value in _parts(counted).items()},
+                "operations_without_stiffening": {part: vars(value) for part, value in _parts(plain).items()},
+                "seconds": flexible_seconds_per_state(arm, RECURSION, rows),
+                "forward_seconds": forward_seconds_per_state(arm, rows),
+            },
+            {
+                "name": ENERGY, "title": _TITLES[ENERGY], "document": None, "operations": None,
+                "seconds": flexible_seconds_per_state(arm, ENERGY, rows), "forward_seconds": None,
+            },
+        ],
+        "published": None if published is None else vars(published),
+        "quoted": {"multiplications": QUOTED_MULTIPLICATIONS, "walker": WALKER_MULTIPLICATIONS, "ratio": QUOTED_RATIO},
+        "rigid": {str(n): vars(rigid(n)) for n in (arm.nz, RIGID_JOINTS)},
+        "segments": chains,
+    }  # fmt: skip
+
+
+def _parts(counted: FlexibleOperations) -> dict[str, Operations]:
+    return {**counted._asdict(), "equations": counted.equations, "forward": counted.forward}
+
+
+def _flexible_parts(arm: FlexibleArm, report: dict[str, Any]) -> Iterator[str | Rows]:
+    rows = []
+    for row in report["formulations"]:
+        cells: list[str] = []
+        for part, seconds in (("equations", "seconds"), ("forward", "forward_seconds")):
+            cells += operation_cells(row["operations"] and row["operations"][part], row[seconds])
+        rows.append([row["name"], row["title"], row["document"] or "", *cells])
+    headings = ["formulation", "what", "document", "J and R: mul", *COSTS, "with z̈: mul", *COSTS]
+    yield Rows(headings, rows, f"{arm.name}: {arm.n} joints, {arm.modes} modes", words=range(3))
+    counts = report["formulations"][0]["operations_without_stiffening"]
+    rigid_now, rigid_more = report["rigid"][str(arm.nz)], report["rigid"][str(RIGID_JOINTS)]
+    ratio = counts["forward"]["multiplications"] / rigid_now["multiplications"]
+    if report["formulations"][0]["operations"] != counts:
+        yield (
+            f"without stiffening, as in document 003: {counts['equations']['multiplications']} multiplications and "
+            f"{counts['equations']['additions']} additions for J and R, {counts['forward']['multiplications']} and "
+            f"{counts['forward']['additions']} with z̈"
+        )
+    if report["published"] is not None:
+        paper = report["published"]
+        yield (
+            f"document 003, section 6, as scanned, gives {paper['multiplications']} multiplications and "
+            f"{paper['additions']} additions for J and R of an arm of this size"
+        )
+    yield (
+        f"rigid chains by composite bodies and Cholesky take {rigid_now['multiplications']} multiplications with as "
+        f"many coordinates, {arm.nz} (ratio without stiffening {ratio:.2f}; the document: {QUOTED_RATIO} for 12), and "
+        f"{rigid_more['multiplications']} with {RIGID_JOINTS} joints"
+    )
+    if report["segments"] is not None:
+        chains = report["segments"]
+        headings = ["modes", *(f"{k} rigid segments a link" for k in chains["segments"]), "limit", "modes / limit - 1"]
+        rows = [
+            [*(f"{x:.5g}" for x in values), f"{values[0] / values[-1] - 1.0:.1e}"]
+            for values in zip(*(chains[k] for k in ("modal", "coarse", "fine", "limit")), strict=True)
+        ]
+        yield Rows(headings, rows, "natural frequencies (Hz), joints held, no gravity", words=())
+
+
+def plot_flexible(
+    path: Path, sizes: Sequence[int] = (3, 4, 6, 8, 10, 12), modes: Sequence[int] = (1, 2, 3, 4, 6, 8)
+) -> None:
+    """Write a figure of multiplications over joints and modes, with the document's formula; raises as `canvas`."""
+    n0, nf, m0 = _EXAMPLE
+    with canvas(path, 12.0, 5.0) as figure:
+        left, right = figure.subplots(1, 2, sharey=True)
+        for axes, x, each, label, at in (
+            (left, sizes, [(n, nf, m0) for n in sizes], f"joints n ({nf} flexible links, {m0} modes each)", n0),
+            (right, modes, [(n0, nf, m) for m in modes], f"modes m ({n0} joints, {nf} flexible links)", m0),
+        ):
+            _curves(axes, x, counted_arms(each))
+            for quoted, mark, what in (
+                (QUOTED_MULTIPLICATIONS, "k*", "quoted by document 003"),
+                (WALKER_MULTIPLICATIONS, "k^", "quoted for 12 rigid joints"),
+            ):
+                axes.plot([at], [quoted], mark, label=f"{what}: {quoted}")
+            axes.axhline(rigid(RIGID_JOINTS).multiplications, color="C2", ls=":", label=f"{RIGID_JOINTS} rigid joints")
+            axes.set_xlabel(label)
+        figure.axes[0].set_ylabel("multiplications for one state")
+        legend_below(figure, figure.axes[0], 3)
+
+
+def _curves(axes: Any, x: Sequence[int], counted: list[CountedArm]) -> None:
+    axes.plot(x, [c.published.multiplications for c in counted], "k--", label="document 003's formula, J and R")
+    axes.plot(x, [c.counted.equations.multiplications for c in counted], "C0.-", label="J and R, counted")
+    axes.plot(x, [c.counted.forward.multiplications for c in counted], "C1.-", label="accelerations, counted")
+    axes.plot(x, [c.rigid.multiplications for c in counted], "C2.-", label="rigid chain of n + 2m joints, counted")

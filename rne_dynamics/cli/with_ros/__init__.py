@@ -1,0 +1,1 @@
+"""Commands that run or reach nodes of ROS 2."""

@@ -1,0 +1,119 @@
+"""`rne send`: move the arm of a running controller, and wait until it is there."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from typing import TYPE_CHECKING
+
+from rne_dynamics.cli.arguments import Group, argument, flag, node_option, real
+from rne_dynamics.cli.start import noted
+from rne_dynamics.cli.with_ros.state import wanted_node
+from rne_dynamics.control.motion.limits import parse_goal
+from rne_dynamics.errors import ArgumentError, ControlError
+
+if TYPE_CHECKING:
+    from rne_dynamics.ros.sessions.running_nodes import RunningNode, RunningNodes
+
+EXAMPLES = """\
+examples:
+  rne send joint2=-0.8 joint3=30deg                  the other joints stay
+  rne send 0 -0.8 0.5 0 0.3 0 --duration 4           one value for each joint
+  rne send --home --speed 0.2
+  rne send --recover                                 hold the arm again after a stop or a fault
+  rne send joint1=0.3 --node /left/computed_torque_controller
+
+Ctrl-C brakes the arm on its path and waits until it is at rest.
+
+exit code: 0 if the arm has arrived, 1 if not, 130 after Ctrl-C
+"""
+#: States from which ~/recover leads back.
+ENDED = ("released", "fault")
+
+
+ARGUMENTS = (
+    argument("goal", nargs="*", metavar="JOINT=VALUE|VALUE",
+             help="rad or m, or with a unit (30deg, 20mm). Named joints, or all in order"),
+    flag("--home", "go to zero, or the nearest position inside the limits; a mechanism to its posture"),
+    flag("--recover", "first hold the arm again, if it is released"),
+    Group("", (
+        argument("--duration", type=real(0.01, 3600.0, "s"), metavar="S", help="time of the motion"),
+        argument("--speed", type=real(0.01, 1.0), metavar="FRACTION",
+                 help="fraction of the velocity limits (default: 0.3)"),
+    )),
+    argument("--tolerance", type=real(1e-9, 10.0), default=0.01,
+             help="error within which the arm has arrived, rad or m (default: 0.01)"),
+    argument("--timeout", type=real(0.1, 600.0, "s"), default=10.0, metavar="S",
+             help="longest wait for the controller, and for the arm to settle (default: 10)"),
+    node_option("the only one that runs"),
+)  # fmt: skip
+
+
+def run(args: argparse.Namespace) -> int:
+    """Send a motion; 0 if the arm has arrived."""
+    from rne_dynamics.ros.sessions.running_nodes import RunningNodes, read_model
+    from rne_dynamics.ros.sessions.send import send
+
+    options = _options(args)
+    with RunningNodes() as nodes:
+        controller = nodes.controller(wanted_node(args))
+        nodes.await_interfaces(controller)
+        if args.recover:
+            _recover(nodes, controller)
+            if not (args.goal or args.home):
+                return _held(nodes, controller, args.timeout)
+        if not controller.tracks:
+            raise ControlError(f"{controller.name} follows no trajectories; use computed_torque_controller")
+        if controller.mode in ENDED:
+            raise ControlError(f"{controller.name} has released the arm ({controller.mode}); give --recover to hold it")
+        if not controller.topic:
+            raise ControlError(f"it is not known where {controller.name} receives joint states; try again")
+        model = read_model(nodes, controller)
+        if args.home:
+            goal = dict(zip(model.robot.joint_names, model.home.tolist(), strict=True))
+        else:
+            words = [word.strip() for word in args.goal]
+            goal = parse_goal(words, model.robot, model.lower, model.upper)
+    if noted():  # and the exception was lost: nothing is sent
+        raise KeyboardInterrupt
+
+    def say(text: str, error: bool) -> None:
+        print(f"{controller.name}: {text}", file=sys.stderr if error else sys.stdout, flush=True)
+
+    return send(controller, model, goal, options, say)
+
+
+def _options(args: argparse.Namespace) -> dict[str, float]:
+    """Parameters of the motion, checked."""
+    if args.home and args.goal:
+        raise ArgumentError("give either --home or a goal")
+    if not (args.home or args.goal or args.recover):
+        raise ArgumentError("no goal is given; write JOINT=VALUE, a VALUE for each joint, or --home")
+    if not (args.home or args.goal):
+        for name in {"duration", "speed", "tolerance"} & args.given:
+            raise ArgumentError(f"--{name} is for a motion; give a goal, or leave it out with --recover alone")
+    given = {"tolerance": args.tolerance, "timeout": args.timeout, "duration": args.duration,
+             "velocity_scale": args.speed}  # fmt: skip
+    return {name: value for name, value in given.items() if value is not None}
+
+
+def _recover(nodes: RunningNodes, controller: RunningNode) -> None:
+    """Let a controller that has released the arm hold it again."""
+    if controller.mode not in ENDED:
+        print(f"{controller.name}: nothing to recover from, it is {controller.mode}", flush=True)
+        return
+    asked = nodes.trigger(controller, "recover")
+    nodes.spin(asked.LONGEST, asked.over)
+    if asked.response is None:
+        raise ControlError(f"{controller.name} does not answer ~/recover")
+    if not asked.response.success:
+        raise ControlError(f"{controller.name} does not recover: {asked.response.message}")
+    nodes.spin(1.0, lambda: controller.mode not in ENDED)
+    print(f"{controller.name}: recovering", flush=True)
+
+
+def _held(nodes: RunningNodes, controller: RunningNode, timeout: float) -> int:
+    """Wait until the arm is held; 0 if it is."""
+    held = nodes.spin(timeout, lambda: controller.mode in ("holding", "floating"))
+    print(f"{controller.name}: {controller.mode}", flush=True)
+    return 0 if held else 1

@@ -1,0 +1,233 @@
+"""`rne state`: what the controllers, gates and simulators that run report, and whether the arm is held."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from rich.console import Group, RenderableType
+from rich.live import Live
+from rich.table import Column, Table
+from rich.text import Text
+
+from rne_dynamics.advice import rne
+from rne_dynamics.cli.answer import finite
+from rne_dynamics.cli.arguments import flag, node_option
+from rne_dynamics.cli.terminal import console
+from rne_dynamics.errors import ArgumentError, ControlError
+
+if TYPE_CHECKING:
+    from rne_dynamics.ros.sessions.running_nodes import RunningModel, RunningNode, RunningNodes
+
+    #: The model of each node by its name, or why it cannot be had.
+    Models = dict[str, RunningModel | str]
+
+EXAMPLES = """\
+examples:
+  rne state
+  rne state --watch
+  rne state --json --node /left/computed_torque_controller
+
+exit code: 0 if every controller holds or moves its arm and receives joint states, 1 if not, or if none runs
+"""
+#: Longest wait for what nodes publish, s, and time between two pictures of --watch, s.
+REPORTS, REFRESH = 3.0, 0.5
+LEVELS = {0: "ok", 1: "warning", 2: "error", 3: "stale"}
+
+
+ARGUMENTS = (
+    node_option("all that run"), flag("--watch", "repeat until Ctrl-C"), flag("--json", "print the values as JSON"),
+)  # fmt: skip
+
+
+def run(args: argparse.Namespace) -> int:
+    """Print the state; 0 if every arm is held."""
+    from rne_dynamics.ros.sessions.running_nodes import RunningNodes
+
+    wanted = wanted_node(args)
+    with RunningNodes() as nodes:
+        nodes.find(wanted)
+        if wanted is not None and wanted not in nodes.by_name:
+            nodes.controller(wanted)  # raises
+        shown = _shown(nodes, wanted)
+        if not any(node.kind != "simulator" for node in shown) and not args.watch:
+            simulators = ", ".join(node.name for node in shown)
+            raise ControlError(
+                "no controller runs in this ROS domain"
+                + (f" (simulators: {simulators})" if simulators else "; is ROS_DOMAIN_ID that of the arm?")
+            )
+        nodes.spin(REPORTS, lambda: _complete(nodes, shown))
+        models = _models(nodes, shown)
+        controllers = [node for node in shown if node.kind == "controller"]
+        nodes.spin(2.0 * STALE, lambda: not any(map(stale, controllers)))  # the next one after a stall comes late
+        if args.watch:
+            _watch(nodes, wanted, models)
+        elif args.json:
+            print(json.dumps(reports(shown, models), indent=2))
+        else:
+            console().print(picture(reports(shown, models)))
+    controllers = [node for node in shown if node.kind == "controller"]
+    return 0 if controllers and all(trouble(node) is None for node in controllers) else 1
+
+
+def _shown(nodes: RunningNodes, wanted: str | None) -> list[RunningNode]:
+    """The nodes to show, controllers first."""
+    every = [*nodes.of("controller"), *nodes.of("gate"), *nodes.of("simulator")]
+    return [node for node in every if wanted in (None, node.name)]
+
+
+def _complete(nodes: RunningNodes, shown: list[RunningNode]) -> bool:
+    nodes.look()
+    every = all(n.status is not None and (n.kind == "simulator" or n.joints is not None) for n in shown)
+    return every and all(n.mode for n in shown if n.kind == "controller")
+
+
+def _models(nodes: RunningNodes, shown: list[RunningNode]) -> Models:
+    """The models by node, or why one cannot be had."""
+    from rne_dynamics.ros.sessions.running_nodes import read_model
+
+    models: Models = {}
+    for node in shown:
+        if node.kind == "controller":
+            try:
+                models[node.name] = read_model(nodes, node)
+            except ControlError as error:
+                models[node.name] = str(error)
+    return models
+
+
+def _watch(nodes: RunningNodes, wanted: str | None, models: Models) -> None:
+    with Live(console=console(), auto_refresh=False) as live:
+        while True:
+            nodes.look()
+            shown = _shown(nodes, wanted)
+            models.update(_models(nodes, [node for node in shown if node.name not in models]))
+            live.update(picture(reports(shown, models)) if shown else Text("no controller runs"), refresh=True)
+            nodes.spin(REFRESH)
+
+
+def reports(shown: list[RunningNode], models: Models) -> list[dict[str, Any]]:
+    """All that is known about the nodes as plain values, SI units; null for what is not known."""
+    found = []
+    for node in shown:
+        model, driving = models.get(node.name), node.kind == "controller"
+        wrong, remedy = (trouble(node) if driving else None) or (None, None)
+        found.append({
+            "node": node.name, "kind": node.kind, "state": node.mode or None, "held": driving and wrong is None,
+            "trouble": wrong, "remedy": remedy, "last_fault": node.values.get("last fault") or None,
+            "motion_locked": node.values.get("motion locked") or None, "joint_states": node.topic or None,
+            "joint_states_age": node.age, "joints": joints(node, model),
+            "limits": model if isinstance(model, str) else None, "level": LEVELS.get(level(node)),
+            "message": node.status.message if node.status else None, "diagnostics": node.values,
+        })  # fmt: skip
+    return found
+
+
+def level(node: RunningNode) -> int:
+    """Level of the last status; -1 before the first one."""
+    if node.status is None:
+        return -1
+    raw = node.status.level
+    return raw[0] if isinstance(raw, bytes) else int(raw)
+
+
+def joints(node: RunningNode, model: RunningModel | str | None) -> list[dict[str, Any]]:
+    """Position, velocity and effort of each joint, with its limits where the model is known."""
+    state = node.joints
+    if state is None:
+        return []
+    known = None if model is None or isinstance(model, str) else model
+    names = list(state.name) if known is None else [n for n in known.robot.joint_names if n in state.name]
+    rows = []
+    for name in names:
+        place = list(state.name).index(name)
+        row: dict[str, Any] = {"name": name}
+        for key, values in (("position", state.position), ("velocity", state.velocity), ("effort", state.effort)):
+            row[key] = finite(values[place]) if place < len(values) else None
+        if known is not None:
+            j = known.robot.joint_index(name)
+            row |= {key: finite(getattr(known, key)[j]) for key in ("lower", "upper")}
+            row |= {f"{key}_limit": finite(getattr(known, key)[j]) for key in ("velocity", "effort")}
+        rows.append(row)
+    return rows
+
+
+def picture(found: list[dict[str, Any]]) -> RenderableType:
+    """A block for each node."""
+    parts: list[RenderableType] = []
+    for node in found:
+        quiet = node["trouble"] or not node["message"]
+        status = "" if quiet else f", {node['level'] or 'no level'}: {node['message']}"
+        lines = [f"{node['node']} ({node['kind']}): {node['state'] or 'running'}{status}"]
+        if node["trouble"]:
+            lines += [f"  {node['trouble']}", f"  remedy: {node['remedy']}"]
+        if node["kind"] == "controller":
+            if node["last_fault"] and node["state"] != "fault":
+                lines.append(f"  last fault: {node['last_fault']}")
+            if (age := node["joint_states_age"]) is not None:
+                lines.append(f"  joint states on {node['joint_states']}, the last one {1e3 * age:.0f} ms old")
+            if node["limits"]:
+                lines.append(f"  limits are not known: {node['limits']}")
+        parts += map(Text, lines)
+        if node["kind"] == "controller" and node["joints"]:
+            parts.append(_table(node["joints"]))
+    return Group(*parts)
+
+
+def _table(rows: list[dict[str, Any]]) -> Table:
+    headings = ("position (rad, m)", "limits", "velocity", "limit", "effort (N m, N)", "limit")
+    table = Table("joint", *(Column(heading, justify="right") for heading in headings))
+    for row in rows:
+        table.add_row(
+            row["name"], _text(row["position"]), f"{_text(row.get('lower'))} … {_text(row.get('upper'))}",
+            _text(row["velocity"]), _text(row.get("velocity_limit")), _text(row["effort"]),
+            _text(row.get("effort_limit")),
+        )
+    return table
+
+
+def _text(value: float | None) -> str:
+    return "" if value is None else f"{np.round(value, 4) + 0.0:.6g}"
+
+
+#: States in which a controller drives the arm.
+HELD = ("holding", "tracking", "floating")
+#: Older joint states are stale, s.
+STALE = 0.5
+
+
+def wanted_node(args: argparse.Namespace) -> str | None:
+    """The full name of --node; `ArgumentError` if it is none."""
+    name: str | None = args.node
+    if name is None:
+        return None
+    if not all(part.isidentifier() for part in name.strip("/").split("/")):
+        raise ArgumentError(f"--node is {name!r}; write the node's full name, as in /left/computed_torque_controller")
+    return "/" + name.strip("/")
+
+
+def stale(node: RunningNode) -> bool:
+    """Whether its joint states do not come, or are too old."""
+    return node.age is None or node.age > STALE
+
+
+def trouble(node: RunningNode) -> tuple[str, str] | None:
+    """What keeps a controller from holding the arm, and what to do; None if it holds it."""
+    recover = f"remove the cause, then `{rne('send --recover')}`"
+    if not node.mode:
+        return "its state is not known", "wait, or look into its log"
+    if node.mode == "fault":
+        return f"fault: {node.values.get('last fault') or node.values.get('cause', '')}", recover
+    if node.mode == "released":
+        return f"the arm is released: {node.values.get('cause', '')}", f"`{rne('send --recover')}` holds it again"
+    if node.mode == "waiting":
+        where = node.topic or "joint_states"
+        return "no usable joint state yet", f"start the driver or the simulator; they publish {where}"
+    if node.mode not in HELD:
+        return f"it is {node.mode}: {node.values.get('cause', '')}", "wait until the stop has ended, or activate it"
+    if stale(node):
+        age = "none came" if node.age is None else f"the last one came {node.age:.2f} s ago"
+        return f"joint states on {node.topic or 'joint_states'}: {age}", "check the driver or the simulator"
+    return None
