@@ -8,7 +8,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
-from rne_dynamics.dynamics.declared.arguments import as_floats
+from rne_dynamics.dynamics.declared.arguments import vectors
 from rne_dynamics.errors import ArgumentError
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.mechanism import Mechanism
@@ -18,14 +18,9 @@ from rne_dynamics.model.mechanism import Mechanism
 Start = ArrayLike | Literal["previous"] | None
 
 
-def _vectors(name: str, value: ArrayLike, width: int, order: str) -> Array:
-    array = as_floats(name, value)
-    if array.ndim == 0 or array.shape[-1] != width:
-        raise ArgumentError(f"{name} has shape {array.shape}; it must be (..., {width}), {order}")
-    if not np.isfinite(array).all():
-        where = np.argwhere(~np.isfinite(array))[0].tolist()
-        raise ArgumentError(f"{name}{where} is {array[tuple(where)]}; every number must be finite")
-    return array
+def _postures(mechanism: Mechanism, name: str, value: ArrayLike) -> Array:
+    width = mechanism.robot.nq
+    return vectors(name, value, width, f"it must be (..., {width}), all joints of {mechanism.name!r}'s tree")
 
 
 def broadcast_rows(array: Array, lead: tuple[int, ...]) -> Array:
@@ -36,7 +31,7 @@ def broadcast_rows(array: Array, lead: tuple[int, ...]) -> Array:
 
 def posture_rows(mechanism: Mechanism, q_tree: ArrayLike, lead: tuple[int, ...] | None = None) -> Array:
     """Positions of all joints of the tree, (…, tree n), as rows; `lead` as they are to be broadcast to."""
-    array = _vectors("q_tree", q_tree, mechanism.robot.nq, f"all joints of {mechanism.name!r}'s tree")
+    array = _postures(mechanism, "q_tree", q_tree)
     return broadcast_rows(array, array.shape[:-1] if lead is None else lead)
 
 
@@ -48,8 +43,7 @@ def start_rows(mechanism: Mechanism, start: Start, lead: tuple[int, ...]) -> tup
         return mechanism.posture.reshape(1, -1).copy(), True
     if start is None:
         return mechanism.posture.reshape(1, -1).copy(), False
-    order = f"all joints of {mechanism.name!r}'s tree"
-    array = _vectors("start", start, mechanism.robot.nq, order)
+    array = _postures(mechanism, "start", start)
     if array.ndim == 1:
         return array.reshape(1, -1).copy(), False
     try:

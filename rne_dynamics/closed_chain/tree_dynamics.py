@@ -28,9 +28,9 @@ from rne_dynamics.closed_chain.tree_coordinates import DETERMINED, Tree, tree_ac
 from rne_dynamics.closed_chain.tree_motion import least_velocity, nearest_motion, no_motion, unforced
 from rne_dynamics.compiling.jit import kernel
 from rne_dynamics.dynamics.composite.mass_matrix import mass_matrix
-from rne_dynamics.dynamics.declared.arguments import Wrenches, as_floats, bodies_wrenches
+from rne_dynamics.dynamics.declared.arguments import Wrenches, bodies_wrenches, vectors
 from rne_dynamics.dynamics.declared.base_motion import BaseMotion, packed_base
-from rne_dynamics.errors import ArgumentError, no_inertia
+from rne_dynamics.errors import no_inertia
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.mechanism import Mechanism
 
@@ -55,9 +55,7 @@ def tree_forward_dynamics(
     rad/s² or m/s², shape (…, tree n). Raises SingularInertiaError: a freedom that moves no inertia; names a joint that
     it moves. ArgumentError: wrong shapes, NaN or infinity. ModelError: an unknown link in `wrenches`.
     """
-    efforts = as_floats("tau", tau)
-    if efforts.ndim == 0 or efforts.shape[-1] != mechanism.n:
-        raise ArgumentError(f"tau has shape {efforts.shape}; it must be (..., {mechanism.n}), one an actuated joint")
+    efforts = vectors("tau", tau, mechanism.n, f"it must be (..., {mechanism.n}), one an actuated joint")
     lead = np.broadcast_shapes(np.shape(q_tree)[:-1], np.shape(qd_tree)[:-1], efforts.shape[:-1])
     q, v = posture_rows(mechanism, q_tree, lead), posture_rows(mechanism, qd_tree, lead)
     rows = np.broadcast_to(efforts, (*lead, mechanism.n)).reshape(len(q), mechanism.n)

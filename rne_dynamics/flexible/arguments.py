@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 from numpy.typing import ArrayLike
 
-from rne_dynamics.dynamics.declared.arguments import as_floats
-from rne_dynamics.errors import ArgumentError, ModelError
+from rne_dynamics.dynamics.declared.arguments import as_rows, vectors
+from rne_dynamics.errors import ModelError
 from rne_dynamics.model.flexible.arm import FlexibleArm
 from rne_dynamics.model.inertia import Array
 
@@ -31,26 +33,14 @@ def coordinates(arm: FlexibleArm, **arguments: ArrayLike) -> tuple[tuple[int, ..
     without flexible links, `ArgumentError` for what are no finite numbers of such shapes.
     """
     check_flexible(arm)
-    arrays = []
+    arrays = {}
     for name, value in arguments.items():
-        names = arm.mode_names if name in _MODAL else arm.joint_names
-        array = as_floats(name, value)
-        if array.ndim == 0 or array.shape[-1] != len(names):
-            order = "arm.mode_names" if name in _MODAL else "arm.joint_names"
-            raise ArgumentError(
-                f"{name} has shape {array.shape}; arm {arm.name!r} wants (..., {len(names)}), in the order of {order}"
-            )
-        if not np.isfinite(array).all():
-            where = tuple(int(k) for k in np.argwhere(~np.isfinite(array))[0])
-            raise ArgumentError(
-                f"{name}[{', '.join(map(str, where))}] ({names[where[-1]]}) is {array[where]}; every number must "
-                "be finite"
-            )
-        arrays.append(array)
-    try:
-        lead = np.broadcast_shapes(*(a.shape[:-1] for a in arrays))
-    except ValueError:
-        shapes = ", ".join(f"{n} {a.shape}" for n, a in zip(arguments, arrays, strict=True))
-        raise ArgumentError(f"leading dimensions do not broadcast: {shapes}") from None
-    count = int(np.prod(lead, dtype=np.int64))
-    return lead, [np.array(np.broadcast_to(a, (*lead, a.shape[-1])).reshape(count, a.shape[-1])) for a in arrays]
+        kind, names = ("mode", arm.mode_names) if name in _MODAL else ("joint", arm.joint_names)
+        wanted = f"arm {arm.name!r} wants (..., {len(names)}), in the order of arm.{kind}_names"
+        arrays[name] = vectors(name, value, len(names), wanted, partial(_at_name, names))
+    lead, rows = as_rows(arrays)
+    return lead, [np.array(row) for row in rows]
+
+
+def _at_name(names: tuple[str, ...], place: str, number: float, k: int) -> str:
+    return f"{place} ({names[k]}) is {number}"

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import math
+from collections.abc import Callable, Mapping
+from functools import partial
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -67,32 +69,46 @@ def all_finite(values: Array) -> bool:
 
 
 def _broadcast_state(robot: RigidRobot, arguments: Mapping[str, ArrayLike]) -> tuple[tuple[int, ...], list[Array]]:
-    arrays = []
+    arrays = {}
     for name, value in arguments.items():
         width = robot.nq if name == "q" else robot.n
-        array = as_floats(name, value)
-        if array.ndim == 0 or array.shape[-1] != width:
-            raise ArgumentError(
-                f"{name} has shape {array.shape}; robot {robot.name!r} wants (..., {width}), "
-                f"in the order of robot.joint_names"
-            )
-        if not np.isfinite(array).all():
-            where = tuple(int(k) for k in np.argwhere(~np.isfinite(array))[0])
-            raise ArgumentError(
-                f"{name}[{', '.join(map(str, where))}] is {array[where]}"
-                f"{_joint_of(robot, name, where[-1])}; every number must be finite"
-            )
-        arrays.append(array)
-    lead = arrays[0].shape[:-1]
-    if any(a.shape[:-1] != lead for a in arrays):
+        wanted = f"robot {robot.name!r} wants (..., {width}), in the order of robot.joint_names"
+        arrays[name] = vectors(name, value, width, wanted, partial(_at_joint, robot, name))
+    return as_rows(arrays)
+
+
+def vectors(
+    name: str, value: ArrayLike, width: int, wanted: str,
+    said: Callable[[str, float, int], str] = lambda place, number, _: f"{place} is {number}",
+) -> Array:  # fmt: skip
+    """Finite vectors (…, width) of float64.
+
+    Raises ArgumentError: not numbers; another shape, with what is `wanted`; NaN or infinity, with ``said(place, number,
+    k)`` of the first one, which is the k-th of its vector.
+    """
+    array = as_floats(name, value)
+    if array.ndim == 0 or array.shape[-1] != width:
+        raise ArgumentError(f"{name} has shape {array.shape}; {wanted}")
+    if not np.isfinite(array).all():
+        where = tuple(np.argwhere(~np.isfinite(array))[0].tolist())
+        text = said(f"{name}{list(where)}", float(array[where]), where[-1])
+        raise ArgumentError(f"{text}; every number must be finite")
+    return array
+
+
+def as_rows(arrays: Mapping[str, Array]) -> tuple[tuple[int, ...], list[Array]]:
+    """One leading shape of vectors (…, width), and C-contiguous arrays (batch, width); `ArgumentError` without one."""
+    lead, *others = (array.shape[:-1] for array in arrays.values())
+    found = list(arrays.values())
+    if any(other != lead for other in others):
         try:
-            lead = np.broadcast_shapes(*(a.shape[:-1] for a in arrays))
+            lead = np.broadcast_shapes(lead, *others)
         except ValueError:
-            shapes = ", ".join(f"{n} {a.shape}" for n, a in zip(arguments, arrays, strict=True))
+            shapes = ", ".join(f"{name} {array.shape}" for name, array in arrays.items())
             raise ArgumentError(f"leading dimensions do not broadcast: {shapes}") from None
-        arrays = [np.broadcast_to(a, (*lead, a.shape[-1])) for a in arrays]
-    count = int(np.prod(lead, dtype=np.int64))
-    return lead, [np.require(a.reshape(count, a.shape[-1]), np.float64, ["C", "A"]) for a in arrays]
+        found = [np.broadcast_to(array, (*lead, array.shape[-1])) for array in found]
+    count = math.prod(lead)
+    return lead, [np.require(array.reshape(count, array.shape[-1]), np.float64, ["C", "A"]) for array in found]
 
 
 def as_floats(name: str, value: ArrayLike) -> Array:
@@ -130,7 +146,7 @@ def bodies_wrenches(robot: RobotModel, wrenches: Wrenches | None, lead: tuple[in
             ) from None
         arrays[link] = array
     batched = any(a.ndim > 1 for a in arrays.values())
-    count = int(np.prod(lead, dtype=np.int64)) if batched else 1
+    count = math.prod(lead) if batched else 1
     out = np.zeros((count, robot.bodies, 6))
     for link, array in arrays.items():
         frame = robot.link(link)
@@ -143,7 +159,6 @@ def bodies_wrenches(robot: RobotModel, wrenches: Wrenches | None, lead: tuple[in
     return out
 
 
-def _joint_of(robot: RigidRobot, name: str, k: int) -> str:
-    if name == "q" and robot.nq != robot.n:
-        return ""
-    return f" (joint {robot.joint_names[k]!r})"
+def _at_joint(robot: RigidRobot, name: str, place: str, number: float, k: int) -> str:
+    joint = "" if name == "q" and robot.nq != robot.n else f" (joint {robot.joint_names[k]!r})"
+    return f"{place} is {number}{joint}"

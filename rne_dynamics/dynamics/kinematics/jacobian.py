@@ -42,14 +42,13 @@ def add_column(J: Array, column: int, s: float, linear: Vector, angular: Vector)
         J[3 + k, column] += s * angular[k]
 
 
-@helper
-def jacobian_kernel(
-    topology: NDArray[np.int64], parameters: Array, body: int, point: Array, q: Array, J: Array
-) -> None:
+@kernel
+def jacobian_kernel(model: Arm, body: int, point: Array, q: Array, J: Array) -> None:
     """The Jacobian at a point fixed in a body for one state: point (3,) in the body's frame, q (nq,); fills J (6, n).
 
     Only the way from the body to the base counts: once for the body's axes in the world, once for the columns.
     """
+    topology, parameters, _, _ = model
     J[:, :] = 0.0
     X, R, i = per_body(topology), IDENTITY, body
     while i != BASE:
@@ -82,18 +81,13 @@ def _add_joint(topology: NDArray[np.int64], parameters: Array, i: int, R: Matrix
         add_column(J, iv, parameters[i, MULTIPLIER], cross(e, arm), e)
 
 
-@kernel
-def _jacobian(arm: Arm, body: int, point: Array, q: Array, J: Array) -> None:
-    jacobian_kernel(arm.topology, arm.parameters, body, point, q, J)
-
-
 def place_of_link(robot: RobotModel, link: str) -> tuple[int, Array]:
     """A link's body, and its origin in the body's frame."""
     frame = robot.link(link)
     return frame.body, frame.position
 
 
-JACOBIAN = Quantity("jacobian", _jacobian, ("q",), (6, N), every_mass=True, extra=place_of_link, of_link=True)
+JACOBIAN = Quantity("jacobian", jacobian_kernel, ("q",), (6, N), every_mass=True, extra=place_of_link, of_link=True)
 
 
 @JACOBIAN.public

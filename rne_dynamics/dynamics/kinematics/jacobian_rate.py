@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-from rne_dynamics.compiling.jit import helper, kernel
+from rne_dynamics.compiling.jit import kernel
 from rne_dynamics.dynamics.declared.arm import Arm
 from rne_dynamics.dynamics.declared.forms import N
 from rne_dynamics.dynamics.declared.quantity import Quantity
@@ -21,11 +20,10 @@ from rne_dynamics.spatial.rows import slice_vector
 from rne_dynamics.spatial.vector import ZERO, add, column, cross, rotate, subtract
 
 
-@helper
-def jacobian_rate_kernel(
-    topology: NDArray[np.int64], parameters: Array, body: int, point: Array, q: Array, qd: Array, J: Array
-) -> None:
+@kernel
+def jacobian_rate_kernel(model: Arm, body: int, point: Array, q: Array, qd: Array, J: Array) -> None:
     """The Jacobian's time derivative for one state; arguments as for `jacobian_kernel`, qd (n,)."""
+    topology, parameters, _, _ = model
     J[:, :] = 0.0
     X, V, _ = motions_in_world(topology, parameters, q, qd, None)
     R_body, p_body = X[body]
@@ -52,13 +50,8 @@ def jacobian_rate_kernel(
         i = topology[i, PARENT]
 
 
-@kernel
-def _jacobian_rate(arm: Arm, body: int, point: Array, q: Array, qd: Array, J: Array) -> None:
-    jacobian_rate_kernel(arm.topology, arm.parameters, body, point, q, qd, J)
-
-
 JACOBIAN_RATE = Quantity(
-    "jacobian_rate", _jacobian_rate, ("q", "qd"), (6, N), every_mass=True, extra=place_of_link, of_link=True
+    "jacobian_rate", jacobian_rate_kernel, ("q", "qd"), (6, N), every_mass=True, extra=place_of_link, of_link=True
 )
 
 

@@ -30,12 +30,10 @@ from rne_dynamics.spatial.pairs import (
 )
 from rne_dynamics.spatial.vector import IDENTITY, ZERO, Matrix, add, column, compose, cross, rotate, scale
 
-# columns, one row a body, all in world axes: the pose as in `kinematics`, (v, ω), and (v̇, ω̇) at q̈ = 0
-_, VELOCITY, DRIFT, DRIFT_COLUMNS = columns(POSE_COLUMNS, 6, 6)
-#: Columns without the accelerations.
-WORK_COLUMNS = DRIFT
+# columns, one row a body, all in world axes: the pose as in `kinematics`, and (v, ω)
+_, VELOCITY, WORK_COLUMNS = columns(POSE_COLUMNS, 6)
 #: Where the velocity of the origin and the angular velocity are.
-LINEAR, ANGULAR = slice(VELOCITY, VELOCITY + 3), slice(VELOCITY + 3, DRIFT)
+LINEAR, ANGULAR = slice(VELOCITY, VELOCITY + 3), slice(VELOCITY + 3, WORK_COLUMNS)
 
 
 @helper
@@ -72,23 +70,13 @@ def motions_in_world(
     return X, V, a
 
 
-@helper
-def world_motion(
-    topology: NDArray[np.int64], parameters: Array, q: Array, qd: Array, out: Array, drift: Any
-) -> None:
-    """Fill rows with `motions_in_world`; `out` has a row for each body, of WORK_COLUMNS or DRIFT_COLUMNS."""
-    X, V, a = motions_in_world(topology, parameters, q, qd, drift)
-    for i in range(topology.shape[0]):
-        put_pose(out, i, X[i])
-        put_pair(out, i, VELOCITY, V[i])
-        if drift is not None:
-            put_pair(out, i, DRIFT, a[i])
-
-
 @kernel
 def _body_motions(arm: Arm, q: Array, qd: Array, out: Array) -> None:
     """Pose and (v, ω) of every body, of one state; out (bodies, WORK_COLUMNS)."""
-    world_motion(arm.topology, arm.parameters, q, qd, out, None)
+    X, V, _ = motions_in_world(arm.topology, arm.parameters, q, qd, None)
+    for i in range(out.shape[0]):
+        put_pose(out, i, X[i])
+        put_pair(out, i, VELOCITY, V[i])
 
 
 BODY_MOTIONS = Quantity("body_motions", _body_motions, ("q", "qd"), (BODIES, WORK_COLUMNS), every_mass=True)
