@@ -24,7 +24,7 @@ from rne_dynamics.model.friction import joint_friction
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.layout import MASS, ROTOR
 from rne_dynamics.model.robot import RobotModel
-from rne_dynamics.simulation.plant.arrays import LOWER, NO_CODE, UPPER, ArmCode, OwnCode, PlantRows
+from rne_dynamics.simulation.plant.arrays import JOINT_COLUMNS, LOWER, NO_CODE, UPPER, ArmCode, OwnCode, PlantRows
 from rne_dynamics.simulation.plant.plant import ArmPlant
 from rne_dynamics.simulation.rollouts.closed_loop import (
     COMPUTED_TORQUE,
@@ -153,28 +153,30 @@ def _terms_rows(
 
 def joint_columns(plants: PlantRows) -> Array:
     """`Columns.joints`."""
-    columns: Array = np.moveaxis(_at_least_a_block(plants.joints), 2, 0).copy()
+    columns = np.empty((JOINT_COLUMNS, _at_least_a_block(len(plants.joints)), plants.joints.shape[1]))
+    columns[:] = np.moveaxis(plants.joints, 2, 0)
     free = plants.positions < 0
     columns[LOWER][:, free], columns[UPPER][:, free] = -np.inf, np.inf
-    return columns.reshape(len(columns), -1)
+    return columns.reshape(JOINT_COLUMNS, -1)
 
 
 def law_columns(laws: LawRows) -> Array:
     """`Columns.laws`."""
-    rows = max(len(laws.gains), len(laws.friction), len(laws.compensation))
-    parts = laws.gains, laws.friction, laws.compensation[:, :, None]
-    n = laws.gains.shape[2]
-    (p, i, d, clamp), friction, (scale, steepness) = (
-        np.moveaxis(_at_least_a_block(np.broadcast_to(x, (rows, x.shape[1], n))), 1, 0) for x in parts
-    )
+    p, i, d, clamp = np.moveaxis(laws.gains, 1, 0)
+    friction = np.moveaxis(laws.friction, 1, 0)
+    scale, steepness = laws.compensation[:, :1], laws.compensation[:, 1:]
     rate = np.vectorize(decay_rate)(p, d) if laws.kind == COMPUTED_TORQUE else np.zeros_like(p)
     with np.errstate(invalid="ignore", over="ignore"):  # samples with such numbers are refused
         answer = scale * friction[0] * rate
-    return np.array([p, d, i, *friction, scale, steepness, answer, clamp]).reshape(law.TABLE_ROWS + 1, -1)
+    columns = np.empty((law.TABLE_ROWS + 1, _at_least_a_block(max(len(p), len(scale), len(friction[0]))), p.shape[1]))
+    for row, numbers in enumerate((p, d, i, *friction, scale, steepness, answer, clamp)):
+        columns[row] = numbers
+    return columns.reshape(law.TABLE_ROWS + 1, -1)
 
 
-def _at_least_a_block(rows: Array) -> Array:
-    return rows if len(rows) > 1 else np.repeat(rows, WIDTH, axis=0)
+def _at_least_a_block(count: int) -> int:
+    """The number of rows for that of samples that differ."""
+    return count if count > 1 else WIDTH
 
 
 def _equal(a: Array, b: Array) -> bool:

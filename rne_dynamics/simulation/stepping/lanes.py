@@ -136,8 +136,8 @@ def step_lanes(block: Block, dt: float) -> None:
             for k in range(size):
                 qd_new[k] = qd[k] + (0.0 if choice[k] == _HELD else dt * qdd[k])
                 q_new[k] = q[k] + dt * qd_new[k]
-        if not explicit:
-            break
+        if stage == 3 or not explicit:
+            break  # the last one is added in `_take_over`
         ahead, weight = AHEAD[stage] * dt, WEIGHTS[stage]
         for k in range(size):
             v, a = qd_stage[k], 0.0 if choice[k] == _HELD else qdd[k]
@@ -283,12 +283,13 @@ def _pivot(block: Block, lane: int) -> bool:
 @helper
 def _take_over(block: Block, lane: int, dt: float) -> None:
     """Make the end of the step the state of an active lane, or leave the lane where an event comes before it."""
-    rows, joints, q, qd, a, b = block.rows, block.joints, block.q, block.qd, lane * block.n, lane * block.n + block.n
+    rows, joints, q, qd, first, end = block.rows, block.joints, block.q, block.qd, lane * block.n, (lane + 1) * block.n
     event, explicit = False, not implicit(block, lane, dt)
-    for k in range(a, b):
+    for k in range(first, end):
         if explicit:
-            rows[Q_NEW, k] = q[k] + dt / 6.0 * rows[Q_SUM, k]
-            rows[QD_NEW, k] = qd[k] + dt / 6.0 * rows[QD_SUM, k]
+            qdd = 0.0 if rows[CHOICE, k] == _HELD else rows[QDD, k]
+            rows[Q_NEW, k] = q[k] + dt / 6.0 * (rows[Q_SUM, k] + rows[QD_STAGE, k])
+            rows[QD_NEW, k] = qd[k] + dt / 6.0 * (rows[QD_SUM, k] + qdd)
         q_new, qd_new = rows[Q_NEW, k], rows[QD_NEW, k]
         # a joint that starts beyond a stop is let back in
         event |= q[k] <= joints[UPPER, k] < q_new or q[k] >= joints[LOWER, k] > q_new
@@ -298,5 +299,5 @@ def _take_over(block: Block, lane: int, dt: float) -> None:
         if event:
             block.lanes[lane] = LEFT
             return
-        for k in range(a, b):
+        for k in range(first, end):
             q[k], qd[k] = rows[Q_NEW, k], rows[QD_NEW, k]
