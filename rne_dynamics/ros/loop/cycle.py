@@ -102,6 +102,9 @@ class SetpointInput:
                 self._warn(str(error))
 
 
+# -- the cycle ---------------------------------------------------------------------------------------------------------
+
+
 # reading a member off its class is slow in Python 3.11
 OTHER_JOINTS, NO_VELOCITY = Reading.OTHER_JOINTS, Reading.NO_VELOCITY
 #: How often the watchdog checks the age of the state, s.

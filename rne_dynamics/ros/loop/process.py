@@ -134,6 +134,9 @@ def _end_alone(loop: ControlLoop, since: float) -> None:
     loop.stop(why, ending=True)
 
 
+# -- the loop as the controller's own node has it ----------------------------------------------------------------------
+
+
 #: Longest wait for the answer to a command, s.
 ANSWER_TIMEOUT = 5.0
 #: Niceness added to the controller's own node, so that the loop's process has precedence during storms.

@@ -68,8 +68,7 @@ def described_velocity(robot: RigidRobot) -> Array:
 
 
 def drive_limits(robot: RigidRobot, values: Values) -> Array:
-    """The smaller of the parameter's limit and the description's, N·m or N, shape (n,); see `smaller_limit`.
-    """
+    """The smaller of the parameter's limit and the description's, N·m or N, shape (n,); see `smaller_limit`."""
     return smaller_limit(per_joint(values, "limits.{joint}.effort", robot.joint_names), robot.effort_limit)
 
 
