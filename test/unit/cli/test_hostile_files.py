@@ -127,7 +127,9 @@ def check(folder: Path, command: str, name: str) -> None:
     assert ended.memory < MOST_MEMORY, ended
 
 
-@pytest.mark.parametrize(("command", "name"), [*FAST, *(pytest.param(*case, marks=pytest.mark.slow) for case in LARGEST)])
+@pytest.mark.parametrize(
+    ("command", "name"), [*FAST, *(pytest.param(*case, marks=pytest.mark.slow) for case in LARGEST)]
+)
 def test_one_file_of_each_kind(folder, command, name):
     check(folder, command, name)
 

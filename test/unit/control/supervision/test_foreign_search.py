@@ -25,8 +25,8 @@ def search(first, last):
 
 
 def test_no_healthy_arm_is_thrown_or_stopped():
-    healthy, stopped = search(30, 60)
-    assert healthy > 10
+    healthy, stopped = search(30, 50)
+    assert healthy > 6
     assert not stopped
 
 
