@@ -74,7 +74,7 @@ class Kernel:
         return self.__qualname__
 
     def _dispatch(self, *arguments: Any) -> Any:
-        """A call with kinds of arguments that no function of `_call` takes: the first one with them, or to be refused."""
+        """A call with kinds of arguments that no function in `_call` takes: new ones, or to be refused."""
         plain = tuple(map(_plain, arguments))
         kinds = tuple(map(kind_of, plain))
         entry = self._entries.get(kinds)
