@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -21,7 +22,7 @@ CAMPAIGN = "test/ros/test_faults.py"
 REAL_TIME = tuple(
     f"{NODE_TESTS}test_{name}.py"
     for name in ("control_process", "effort_gate", "flexible", "follow_action", "hardware_configs", "launching",
-                 "listeners", "locked_joints", "mujoco_plant", "scheduling", "simulator", "storms", "two_senders")
+                 "locked_joints", "mujoco_plant", "scheduling", "simulator", "storms", "two_senders")
 )
 #: One more than cores: node tests and the fault campaign wait most of the time.
 PROCESSES, CORES = 3, 2
@@ -68,12 +69,21 @@ def pytest_cmdline_main(config: pytest.Config) -> None:
     option.loadscopereorder = False  # as `pytest_collection_modifyitems` has them
 
 
+@pytest.hookimpl(hookwrapper=True)
+def pytest_make_collect_report(collector: pytest.Collector) -> Iterator[None]:
+    """Each process begins with other files of a folder: pytest's rewritten code is on disk when the others need it."""
+    report = (yield).get_result()
+    if isinstance(collector, getattr(pytest, "Dir", ())):
+        begin = int(WORKER[2:] or 0) % PROCESSES * len(report.result) // PROCESSES
+        report.result = [*report.result[begin:], *report.result[:begin]]
+
+
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """What takes longest begins, among several processes."""
+    """The same order in each of several processes; what takes longest begins."""
     first = (REAL_TIME, CAMPAIGN, NODE_TESTS, "")
     if WORKER:
-        items.sort(key=lambda item: next(k for k, start in enumerate(first) if item.nodeid.startswith(start)))
+        items.sort(key=lambda item: (next(k for k, x in enumerate(first) if item.nodeid.startswith(x)), str(item.path)))
 
 
 @pytest.hookimpl(optionalhook=True)

@@ -81,7 +81,7 @@ def commands() -> list[tuple[str, str]]:
 
 
 #: Beginnings of commands that take seconds: of the README in every run, of the other pages with the slow tests.
-SLOW = ("python ", "rne simulate", "rne verify", "rne warmup")
+SLOW = ("python ", "rne simulate", "rne verify", "rne warmup", "make bench")
 
 
 def marked(page: str, command: str) -> object:

@@ -12,7 +12,8 @@ from support.robots import CASES, robot
 
 import rne_dynamics as rne
 
-SEEDS = range(3)
+#: One state of each robot in every run, others with the slow tests.
+SEEDS = [0, *(pytest.param(seed, marks=pytest.mark.slow) for seed in (1, 2))]
 
 
 @pytest.fixture(params=CASES, ids="-".join)

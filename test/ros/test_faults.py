@@ -21,6 +21,8 @@ USUAL = tuple(case for case in tried(FAULTS) if case.name in NAMES)
 OTHERS = tuple(case for case in tried(FAULTS, ALL) if case.name not in NAMES)
 #: Kinds of faults that every run injects; in the others more of an arm's motion is simulated, or a process restarted.
 SHORT = ("joint states", "time", "trajectory", "process", "gate")
+#: Of the faults that take a process of their own, those of every run.
+STARTED = ("killed-while-held", "node-killed-in-motion", "sigterm-in-motion")
 #: For one fault behind all others, s.
 LONGEST = 900.0
 
@@ -45,9 +47,13 @@ def asked_for(request: pytest.FixtureRequest, parameter: str) -> list[Fault]:
     return [fault for fault in (*USUAL, *OTHERS) if fault.name in wanted]
 
 
-@pytest.mark.parametrize("name", [
-    pytest.param(fault.name, marks=[] if fault.kind in SHORT else [pytest.mark.slow]) for fault in USUAL
-])
+def marked(fault: Fault) -> object:
+    """The fault's name, slow or not."""
+    every = fault.kind in SHORT and (not fault.own or fault.name in STARTED)
+    return pytest.param(fault.name, marks=[] if every else [pytest.mark.slow])
+
+
+@pytest.mark.parametrize("name", [marked(fault) for fault in USUAL])
 def test_reaction_is_the_one_that_is_promised(running: Campaign, name: str) -> None:
     result = running.results[name].result(LONGEST)
     assert result.passed, result.failure

@@ -289,6 +289,13 @@ def times(a: Any, b: Any) -> Any:
     return a * b
 
 
+def test_kinds_that_came_before_are_not_looked_up_in_python(monkeypatch):
+    compiled, given = Kernel(times), (1.5, 2, True)
+    expected = [compiled(x, 3) for x in given]
+    monkeypatch.setattr("rne_dynamics.compiling.kernel.kind_of", None)
+    assert [compiled(x, 3) for x in given * 2] == expected * 2
+
+
 def test_threads_may_compile_and_call_at_once():
     compiled = Kernel(inner_sum.py_func, releases_lock=True)
     with ThreadPoolExecutor(8) as pool:

@@ -512,12 +512,12 @@ def episodes(seeds: range) -> None:
 
 
 def test_random_misbehaviour_breaks_no_promise():
-    episodes(range(40))
+    episodes(range(20))
 
 
 @pytest.mark.soak
 def test_much_random_misbehaviour_breaks_no_promise():
-    episodes(range(40, 1500))
+    episodes(range(20, 1500))
 
 
 # -- settings ---------------------------------------------------------------------------------------------------------

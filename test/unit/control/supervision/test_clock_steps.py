@@ -79,6 +79,12 @@ class Clocked(Rig):
 ARMS = ("puma560", "panda", "ur10", "four_joint_arm", "pantograph", "puma560 on a ship")
 
 
+def shared_out(*steps: float) -> list[tuple[str, float]]:
+    """All steps with the first arm, and each other arm with two of them in turn."""
+    others = [(name, steps[(2 * k + i) % len(steps)]) for k, name in enumerate(ARMS[1:]) for i in (0, 1)]
+    return [*((ARMS[0], step) for step in steps), *others]
+
+
 @pytest.mark.parametrize("name", ARMS)
 def test_each_step_in_motion_ends_it_and_the_arm_is_held_where_it_is(name):
     rig = arm(name)
@@ -107,8 +113,7 @@ def test_a_motion_goes_on_over_steps_as_small_as_jitter(name):
     rig.never_dropped()
 
 
-@pytest.mark.parametrize("name", ARMS)
-@pytest.mark.parametrize("step", [-0.3, -0.05, -0.012, -0.005, -0.0009, 0.05, 0.3])
+@pytest.mark.parametrize(("name", "step"), shared_out(-0.3, -0.05, -0.012, -0.005, -0.0009, 0.05, 0.3))
 def test_steps_in_a_row(name, step):
     """Twenty of them, 30 ms apart."""
     rig = arm(name)
@@ -121,8 +126,10 @@ def test_steps_in_a_row(name, step):
     rig.never_dropped()
 
 
-@pytest.mark.parametrize("name", ["panda", "four_joint_arm"])
-@pytest.mark.parametrize("period", [0.002, 0.004, 0.01, 0.02, 0.03])
+@pytest.mark.parametrize(("name", "period"), [
+    *(("panda", period) for period in (0.002, 0.004, 0.01, 0.02, 0.03)),
+    ("four_joint_arm", 0.004), ("four_joint_arm", 0.03),
+])
 def test_at_each_rate(name, period):
     """With a period of 10 ms the gains tolerate a delay that is shorter than the period."""
     rig = arm(name, period, bandwidth=min(20.0, 0.05 / period))
@@ -196,8 +203,7 @@ def test_with_prediction(name):
     rig.never_dropped()
 
 
-@pytest.mark.parametrize("name", ARMS)
-@pytest.mark.parametrize("step", [-3600.0, -0.3, -0.12, -0.02, 0.05, 0.3, 3600.0])
+@pytest.mark.parametrize(("name", "step"), shared_out(-3600.0, -0.3, -0.12, -0.02, 0.05, 0.3, 3600.0))
 def test_a_stream_of_setpoints_is_called_off_and_can_begin_again(name, step):
     rig = arm(name)
     plain = rig.settings.limits
@@ -232,7 +238,7 @@ def test_a_clock_that_is_slewed_disturbs_nothing(name, rate):
     """As fast as NTP does, for a minute at 200 states per second: 30 ms in all, more than the gains tolerate."""
     rig = arm(name, 0.005, bandwidth=10.0)
     rig.rate = rate
-    rig.go(60.0 if name == "four_joint_arm" else 5.0)
+    rig.go(60.0 if name == "four_joint_arm" and rate > 0.0 else 5.0)
     assert rig.mode is Mode.HOLDING
     assert rig.supervisor.counters.time_jumps == 0
     assert rig.supervisor.machine.stream.filter.late < 0.002
@@ -325,8 +331,7 @@ def test_a_reset_in_a_stop_ends_in_its_time(name):
     assert not rig.sent[-1].any()
 
 
-@pytest.mark.parametrize("name", ARMS)
-@pytest.mark.parametrize("back", [0.0, -0.2, 0.0005])
+@pytest.mark.parametrize(("name", "back"), shared_out(0.0, -0.2, 0.0005))
 def test_a_place_that_jumps_without_a_time_that_was_set_back_is_refused(name, back):
     """Nor with a time that was set ahead."""
     rig = arm(name)

@@ -225,10 +225,10 @@ def ends_in_time(seed: int) -> bool:
     return rig.mode is Mode.INACTIVE and not rig.sent[-1].any()
 
 
-def test_fifty_random_stops_end_in_time():
-    assert not [seed for seed in range(50) if not ends_in_time(seed)]
+def test_twenty_random_stops_end_in_time():
+    assert not [seed for seed in range(20) if not ends_in_time(seed)]
 
 
 @pytest.mark.soak
 def test_a_thousand_random_stops_end_in_time():
-    assert not [seed for seed in range(50, 1050) if not ends_in_time(seed)]
+    assert not [seed for seed in range(20, 1050) if not ends_in_time(seed)]

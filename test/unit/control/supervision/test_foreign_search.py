@@ -9,6 +9,11 @@ from support.foreign_episodes import THROWN, ForeignEpisode
 STOPPED = 0.005
 
 
+def few(*numbers: int) -> list[object]:
+    """Episodes: the first three in every run, further ones with the slow tests."""
+    return [pytest.param(number, marks=[pytest.mark.slow] * (k > 2)) for k, number in enumerate(numbers)]
+
+
 def search(first, last):
     """Healthy arms, and what was wrong with some."""
     healthy, stopped = 0, []
@@ -25,8 +30,8 @@ def search(first, last):
 
 
 def test_no_healthy_arm_is_thrown_or_stopped():
-    healthy, stopped = search(30, 60)
-    assert healthy > 10
+    healthy, stopped = search(30, 50)
+    assert healthy > 6
     assert not stopped
 
 
@@ -42,7 +47,7 @@ def test_swapped_motors_are_cut_for_good_though_states_come_late(number):
     assert "the motors do not brake it" in episode.rig.supervisor.cause
 
 
-@pytest.mark.parametrize("number", [1639, 4098, 2473, 2616, 7239, 6118])
+@pytest.mark.parametrize("number", few(1639, 2473, 7239, 4098, 2616, 6118))
 def test_no_arm_is_thrown_by_its_stop_by_its_damping_or_by_a_delay(number):
     """Before, in velocity limits: 1.8 in stops that held the model's weight only, 2.8 and 3.0 in hand guiding.
 
@@ -55,7 +60,7 @@ def test_no_arm_is_thrown_by_its_stop_by_its_damping_or_by_a_delay(number):
     assert not episode.stopped
 
 
-@pytest.mark.parametrize("number", [563, 894, 1611, 1735, 1937, 2172, 2406])
+@pytest.mark.parametrize("number", few(563, 894, 1611, 1735, 1937, 2172, 2406))
 def test_oscillations_are_calmed_without_a_stop(number):
     """Before: found too late, or lost with each move of the reference, or the gears had no time to come to rest."""
     episode = ForeignEpisode(number)
