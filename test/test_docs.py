@@ -71,13 +71,15 @@ def blocks(page: Path, language: str) -> list[str]:
 
 
 def commands() -> list[tuple[str, str]]:
-    found = []
+    """Every command with the first page that prints it."""
+    found: dict[str, str] = {}
     for page in PAGES:
         for language in ("console", "bash"):
             for body in blocks(page, language):
-                lines = body.replace("\\\n", " ").splitlines()
-                found += [(str(page.relative_to(ROOT)), line[2:].strip()) for line in lines if line.startswith("$ ")]
-    return found
+                for line in body.replace("\\\n", " ").splitlines():
+                    if line.startswith("$ "):
+                        found.setdefault(line[2:].strip(), str(page.relative_to(ROOT)))
+    return [(page, command) for command, page in found.items()]
 
 
 #: Beginnings of commands that take seconds: of the README in every run, of the other pages with the slow tests.
