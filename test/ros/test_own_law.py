@@ -42,20 +42,6 @@ def test_the_node_answers_with_the_law_and_its_parameters_are_live(own, in_locks
     assert "springs.joint2.damping" in refused.reason
 
 
-def test_a_law_of_the_package_brings_its_own_tolerances(in_lockstep):
-    process, peer = in_lockstep(
-        NODE, JOINTS, robot_description="planar2", law="pd_gravity", pd_gravity={"joint1": {"p": 50.0, "d": 5.0}},
-        constraints={"joint2": {"goal": 0.005}}, limits={joint: {"holding_error": 0.0} for joint in JOINTS}, **AT_ONCE,
-    )
-    np.testing.assert_allclose(peer.stream(AT, 0.2)[-1], rne.gravity_torque(ROBOT, AT), atol=1e-6)
-    away = AT + np.array([0.001, 0.0])
-    np.testing.assert_allclose(peer.stream(away, 0.3)[-1][0] - rne.gravity_torque(ROBOT, away)[0], -0.05, atol=1e-6)
-    assert [peer.get_double(NODE, f"constraints.{joint}.goal") for joint in JOINTS] == [0.02, 0.005]
-    refused = peer.set_parameters(NODE, pd_gravity__joint1__d=5000.0)
-    assert "gains of PdGravity are stable from" in refused.reason
-    assert process.exit_code is None
-
-
 def test_an_unknown_law_is_refused_at_the_start(start):
     process = start(NODE, robot_description="planar2", law="spring")
     assert process.wait(START) != 0
