@@ -30,6 +30,7 @@ def test_the_node_answers_with_the_law_and_its_parameters_are_live(own, in_locks
         NODE, JOINTS, robot_description="planar2", law="springs", springs={"joint1": {"stiffness": 300.0}}, **AT_ONCE,
         limits={joint: {"holding_error": 0.0} for joint in JOINTS},
     )
+    peer.answer(AT)
     effort = peer.stream(AT, 0.2)[-1]
     np.testing.assert_allclose(effort, rne.gravity_torque(ROBOT, AT), atol=1e-6)
     away = AT + np.array([0.001, 0.0])
