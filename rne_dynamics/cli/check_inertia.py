@@ -178,7 +178,7 @@ def _lint_gravity(robot: RobotModel, outline: Outline, q: Array) -> Iterator[Fin
 
 
 def _lint_small(robot: RobotModel, outline: Outline, q: Array) -> Iterator[Finding]:
-    """Yield joints whose largest safe damping, inertia · rate / `SAFETY`, is useless (`control.damping_limits`)."""
+    """Yield joints whose largest safe damping, inertia · rate / `SAFETY`, is useless (`control.felt_inertia`)."""
     inertia, units = _inertia(robot, q), effort_units(robot)
     for k, joint in _driven(robot, outline):
         damping, fastest = inertia[k] * _RATE / SAFETY, robot.velocity_limit[k]

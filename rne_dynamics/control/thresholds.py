@@ -28,7 +28,7 @@ RAMP = 0.3
 
 # -- damping ----------------------------------------------------------------------------------------------------------
 #: Factors between the damping that is stable and the largest that is allowed, and the one that is chosen: the model's
-#: inertia, delay and period may be off by two, and no joint oscillates; see `damping_limits`.
+#: inertia, delay and period may be off by two, and no joint oscillates; see `felt_inertia`.
 SAFETY, CALM = 2.0, 4.0
 #: Rate of the loop where nothing is known about it, 1/s: the slowest that an arm under effort control is driven at.
 ASSUMED_RATE = 250.0
