@@ -52,6 +52,7 @@ from rne_dynamics.ros.parameters.tracking import (
     SCHEMA,
     SpeedUnit,
     motion_limits,
+    of_other_laws,
     tolerances_of,
     tracking_settings,
     with_law,
@@ -80,6 +81,8 @@ class ComputedTorqueController(EffortNode):
         """As the base, and subscribe to trajectories."""
         super().build(robot)
         values = self.parameters.values
+        for beginning in of_other_laws(given_to(self), values["law"]):
+            self.get_logger().warning(f"settings without effect: {beginning}*: the law is {values['law']}")
         self._endings: Counter[Ending] = Counter()
         self._refused, self._refusal, self._failed = 0, "", ""
         self._followed: dict[int, OnEnd] = {}

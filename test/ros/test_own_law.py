@@ -25,18 +25,12 @@ def own(tmp_path_factory):
         yield folder
 
 
-@pytest.fixture(scope="module")
-def held(own, in_lockstep):
-    """The node with the law of docs/own_law.md, holding an arm."""
-    process, peer = in_lockstep(
+def test_the_node_answers_with_the_law_and_its_parameters_are_live(own, in_lockstep):
+    _, peer = in_lockstep(
         NODE, JOINTS, robot_description="planar2", law="springs", springs={"joint1": {"stiffness": 300.0}}, **AT_ONCE,
         limits={joint: {"holding_error": 0.0} for joint in JOINTS},
     )
-    return process, peer
-
-
-def test_the_node_answers_with_the_law_and_its_parameters_are_live(held):
-    _, peer = held
+    peer.answer(AT)
     effort = peer.stream(AT, 0.2)[-1]
     np.testing.assert_allclose(effort, rne.gravity_torque(ROBOT, AT), atol=1e-6)
     away = AT + np.array([0.001, 0.0])

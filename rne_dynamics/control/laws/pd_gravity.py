@@ -84,6 +84,10 @@ class PdGravity(TrackingLaw):
             for root in np.sqrt((gains.p, gains.i, gains.d))
         ))
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        """With what is searched for in many postures: a control loop that receives the law must not wait for that."""
+        return *super().__reduce__(), {"_largest": self._largest}
+
     @cached_property
     def lowest_rate(self) -> float:
         """As of `TrackingLaw`, for the least inertia that these gains meet in any posture."""

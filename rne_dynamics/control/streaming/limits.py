@@ -279,7 +279,7 @@ class StreamLimits(JointRanges):
     timeout: float = 0.1
     #: Shortest time in which a deviation from the setpoints dies out, s.
     smoothing: float = 0.02
-    #: Rows as `jerk_limited` names them; (5, n).
+    #: Rows `LOWER` to `JERK`; (5, n).
     table: Array = field(init=False, repr=False)
     #: Distance between the reference and a setpoint from which on setpoints of a stream are refused, rad or m; (n,).
     reach: Array = field(init=False, repr=False)

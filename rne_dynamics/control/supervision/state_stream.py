@@ -11,7 +11,7 @@ from rne_dynamics.control.guards.state_limits import StateLimits
 from rne_dynamics.control.motion.motion import warm_up as warm_up_motion
 from rne_dynamics.control.streaming.setpoints import warm_up as warm_up_setpoints
 from rne_dynamics.control.supervision.settings import Settings
-from rne_dynamics.control.thresholds import GAP, LONGEST_GAP, NANOSECONDS, STREAM_WINDOW, TRIAL
+from rne_dynamics.control.thresholds import GAP, NANOSECONDS, STREAM_WINDOW, TRIAL
 from rne_dynamics.errors import StateError
 from rne_dynamics.model.inertia import Array
 
@@ -47,23 +47,6 @@ class RateWatch:
         # one state of the window may lie just outside it
         self._slow = self._slow + 1 if self.rate < self.least - 1.0 / STREAM_WINDOW else 0
         return self._slow >= self._windows
-
-
-class PeriodWatch:
-    """Longest recent time between two joint states: rises at once, and falls over about `STREAM_WINDOW`.
-
-    `expected`: where it begins, s.
-    """
-
-    def __init__(self, expected: float) -> None:
-        self.longest = expected
-
-    def add(self, gap: float) -> None:
-        """Take the time between the last two states, s; 0 where there was no new one."""
-        if gap > self.longest:
-            self.longest = min(gap, LONGEST_GAP)
-        elif gap > 0.0:
-            self.longest += (gap - self.longest) * min(gap / STREAM_WINDOW, 1.0)
 
 
 class StateRates:

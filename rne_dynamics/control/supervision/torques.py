@@ -18,8 +18,7 @@ from rne_dynamics.control.model_terms import closed_terms, holding_terms
 from rne_dynamics.control.reference import CORIOLIS, FRICTION, GRAVITY, INERTIA, Reference, TorqueTerms
 from rne_dynamics.control.supervision.answer import quick_answer
 from rne_dynamics.control.supervision.settings import Settings
-from rne_dynamics.control.supervision.state_stream import PeriodWatch
-from rne_dynamics.control.thresholds import CALM, LONGEST_GAP, SAFETY
+from rne_dynamics.control.thresholds import CALM, LONGEST_GAP, SAFETY, STREAM_WINDOW
 from rne_dynamics.dispatch import bias_torque, follower, gravity_torque, inverse_dynamics, mechanism_of
 from rne_dynamics.dynamics.declared.base_motion import BaseMotion
 from rne_dynamics.errors import AssemblyError, SingularPostureError
@@ -87,6 +86,23 @@ class MissedEffort:
 BRAKING = 0.75
 #: Part of its velocity limit from which on a joint that is guided by hand is braked.
 RESISTED = 0.8
+
+
+class PeriodWatch:
+    """Longest recent time between two joint states: rises at once, and falls over about `STREAM_WINDOW`.
+
+    `expected`: where it begins, s.
+    """
+
+    def __init__(self, expected: float) -> None:
+        self.longest = expected
+
+    def add(self, gap: float) -> None:
+        """Take the time between the last two states, s; 0 where there was no new one."""
+        if gap > self.longest:
+            self.longest = min(gap, LONGEST_GAP)
+        elif gap > 0.0:
+            self.longest += (gap - self.longest) * min(gap / STREAM_WINDOW, 1.0)
 
 
 class Torques:

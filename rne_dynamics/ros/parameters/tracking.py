@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -50,8 +50,8 @@ def law_parameters(kind: LawKind) -> tuple[Parameter, ...]:
 
 SCHEMA: tuple[Parameter, ...] = (
     *CONTROLLER,
-    Parameter("law", DEFAULT_LAW, f"Control law: {', '.join(law_names())}, or the Python module of your own law.",
-              read_only=True),
+    Parameter("law", DEFAULT_LAW, f"Control law: {', '.join(law_names())}, or the Python module of your own law. "
+              "Tolerances that are not set are those that fit it.", read_only=True),
     *(parameter for name in law_names() for parameter in law_parameters(find_law(name))),
     damping_parameter("hand_guiding.{joint}.damping", "Damping in hand guiding."),
     Parameter("speed_scaling", 1.0, "Speed of trajectories, as a fraction of their own; ~/speed_scaling changes it "
@@ -124,6 +124,12 @@ def with_law(schema: Sequence[Parameter], name: str) -> tuple[Parameter, ...]:
     fits: LawTolerances = getattr(kind.make, "tolerances", LawTolerances())
     defaults = dict(zip(TOLERANCES, fits, strict=True))
     return (*(replace(p, default=defaults.get(p.name, p.default)) for p in schema), *own)
+
+
+def of_other_laws(names: Iterable[str], law: str) -> list[str]:
+    """Beginnings of those of `names` that are parameters of laws of this package other than `law`."""
+    others = {f"{find_law(other).prefix}." for other in law_names() if other != law}
+    return sorted({other for other in others for name in names if name.startswith(other)})
 
 
 def tolerances_of(robot: RigidRobot, values: Values) -> Tolerances:

@@ -17,8 +17,8 @@ from rne_dynamics.control.felt_inertia import (
     posture_inertia,
 )
 from rne_dynamics.control.supervision.settings import Settings
-from rne_dynamics.control.supervision.state_stream import PeriodWatch, RateWatch
-from rne_dynamics.control.supervision.torques import Torques
+from rne_dynamics.control.supervision.state_stream import RateWatch
+from rne_dynamics.control.supervision.torques import PeriodWatch, Torques
 from rne_dynamics.control.thresholds import CALM, LONGEST_GAP, SAFETY
 from rne_dynamics.dispatch import mass_matrix
 from rne_dynamics.errors import ControlError

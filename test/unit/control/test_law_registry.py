@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import pickle
 import re
 
 import numpy as np
@@ -54,6 +55,14 @@ def test_pd_gains_that_are_given_are_kept_and_the_others_chosen_below_what_is_un
     assert (law.gains.d > 0.0).all()
     with pytest.raises(ControlError, match=r"gains of PdGravity are stable from .* joint states per second on"):
         rate_warnings(rne.PdGravity(ROBOT, rne.Gains(1e4, 0.0, np.full(6, 1e3))), 250.0)
+
+
+def test_a_control_loop_that_receives_a_law_does_not_search_for_its_lowest_rate():
+    law = find_law("pd_gravity").law(ROBOT)
+    received = pickle.loads(pickle.dumps(law))
+    assert "_largest" in vars(received)
+    assert received.lowest_rate == law.lowest_rate
+    assert not received.gains.p.flags.writeable
 
 
 def test_a_module_of_one_s_own_is_a_law(springs, capsys):
