@@ -15,8 +15,7 @@ import numpy as np
 
 from rne_dynamics.advice import rne
 from rne_dynamics.cli.arguments import configuration, positions
-from rne_dynamics.cli.with_ros.flexible_moves import bends_little, pause, programmes, stable_bandwidth
-from rne_dynamics.cli.with_ros.moves import plan_moves
+from rne_dynamics.cli.with_ros.moves import bends_little, pause, plan_moves, programmes, stable_bandwidth
 from rne_dynamics.control.computed_torque import ComputedTorque
 from rne_dynamics.control.friction_compensation import FrictionCompensation
 from rne_dynamics.control.gains import Gains

@@ -42,16 +42,19 @@ from rne_dynamics.cli.with_ros.demo_report import (
     plot_demo,
     plot_flexible,
 )
-from rne_dynamics.cli.with_ros.flexible_moves import (
+from rne_dynamics.cli.with_ros.moves import (
+    EFFORT_RESERVE,
     PLAIN,
+    Plan,
     Programme,
     bends_little,
     lively,
     pause,
+    plan_moves,
     programmes,
+    slowed,
     stable_bandwidth,
 )
-from rne_dynamics.cli.with_ros.moves import EFFORT_RESERVE, Plan, plan_moves, slowed
 from rne_dynamics.control.gains import Gains
 from rne_dynamics.control.input_shaper import SHAPERS
 from rne_dynamics.control.tracking_verdict import SMALL_TRAVEL, Run

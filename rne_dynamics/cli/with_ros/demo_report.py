@@ -14,8 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from rne_dynamics.cli.answer import Rows, Verdict
-from rne_dynamics.cli.with_ros.flexible_moves import PLAIN, Move, Programme, vibrations
-from rne_dynamics.cli.with_ros.moves import Plan
+from rne_dynamics.cli.with_ros.moves import PLAIN, Move, Plan, Programme, vibrations
 from rne_dynamics.control.trajectory import Quintic, SampledTrajectory
 from rne_dynamics.dynamics.kinematics.kinematics import forward_kinematics
 from rne_dynamics.errors import RneDynamicsError
