@@ -162,7 +162,7 @@ def run(args: argparse.Namespace) -> Answer:
     )  # fmt: skip
     tracking, recording = trackings[0], recordings[0]
     values = demo_figures(robot, plan, tracking, recording.ready, recording.simulator, verdict)
-    parts = demo_parts(robot, plan, tracking, values["overruns"])
+    parts = demo_parts(robot, plan, tracking)
     draw: Callable[[Path], None] = partial(plot_demo, robot=robot, tracking=tracking, recording=recording)
     if machine.kind == "flexible":
         seen = [evaluate_vibration(machine, r, p.moves, settle) for r, p in zip(recordings, followed, strict=True)]
@@ -176,7 +176,10 @@ def run(args: argparse.Namespace) -> Answer:
         motion = Motion(f"{robot.name}: computed torque over ROS 2", tracking.time, tracking.q, tracking.reference)
         draw_movie(args.movie, machine, motion, quiet=args.json)
         pictures.append((args.movie, "The motion"))
-    remark = "Simulator and controller ran as two ROS 2 processes; a third one recorded their topics."
+    remark = (
+        "Simulator and controller ran as two ROS 2 processes; a third one recorded their topics. Overruns of the "
+        f"simulator: {values['overruns']}."
+    )
     return Answer(values, parts, verdict, [remark], [plotted, args.movie, args.record], title, pictures)
 
 
