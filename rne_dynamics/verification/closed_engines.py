@@ -30,8 +30,7 @@ from rne_dynamics.verification.engines import Engine, Quantity
 
 
 def _cut_inverse(mechanism: Mechanism, base: Array, q: Array, qd: Array, qdd: Array, wrenches: Array) -> Array:
-    tau: Array = run(mechanism, INVERSE, q, qd, qdd, base=base, wrenches=wrenches).tau[:, mechanism.actuated]
-    return tau
+    return np.asarray(run(mechanism, INVERSE, q, qd, qdd, base=base, wrenches=wrenches).tau[:, mechanism.actuated])
 
 
 def _columns_forward(mechanism: Mechanism, base: Array, q: Array, qd: Array, tau: Array, wrenches: Array) -> Array:
@@ -51,8 +50,7 @@ def _cut_reactions(mechanism: Mechanism, base: Array, q: Array, qd: Array, qdd: 
 
 def _projected_inverse(mechanism: Mechanism, base: Array, q: Array, qd: Array, qdd: Array, wrenches: Array) -> Array:
     terms = run(mechanism, TERMS, q, qd, base=base, wrenches=wrenches)
-    tau: Array = np.einsum("bij,bj->bi", terms.M, qdd) + terms.bias
-    return tau
+    return np.asarray(np.einsum("bij,bj->bi", terms.M, qdd) + terms.bias)
 
 
 def _projected_forward(mechanism: Mechanism, base: Array, q: Array, qd: Array, tau: Array, wrenches: Array) -> Array:
@@ -115,8 +113,7 @@ def _bordered(
         whole[drives, drives] = -1.0
     factors = lu_factor(whole)
     x = lu_solve(factors, right)
-    solved: Array = x + lu_solve(factors, right - whole @ x)
-    return solved
+    return np.asarray(x + lu_solve(factors, right - whole @ x))
 
 
 def _lagrange(
@@ -179,39 +176,37 @@ def _columns(inverse: Callable[..., Array], mechanism: Mechanism, q: Array) -> A
     n = mechanism.n
     states, units = q.repeat(n, axis=0), np.tile(np.eye(n), (len(q), 1))
     efforts = inverse(mechanism, np.zeros((1, 12)), states, np.zeros_like(states), units, np.empty((1, 0, 6)))
-    M: Array = efforts.reshape(len(q), n, n).swapaxes(-1, -2)
-    return M
+    return np.asarray(efforts.reshape(len(q), n, n).swapaxes(-1, -2))
 
 
 def _solve(M: Array, right: Array) -> Array:
-    solved: Array = np.asarray(np.linalg.solve(M, right[..., None]), dtype=np.float64)[..., 0]
-    return solved
+    return np.asarray(np.linalg.solve(M, right[..., None])[..., 0])
 
 
 def _row(rows: Array, b: int) -> Array:
-    row: Array = rows[b if rows.shape[0] > 1 else 0]
-    return row
+    return np.asarray(rows[b if rows.shape[0] > 1 else 0])
 
 
 #: Formulations of mechanisms; `ENGINES` has those of open arms.
 CLOSED_ENGINES: tuple[Engine[Mechanism], ...] = (
-    Engine("cut_loops", "loops cut, recursive Newton-Euler", "002", inverse=_cut_inverse, reactions=_cut_reactions),
-    Engine(
-        "walker_orin_columns", "columns by inverse dynamics of the cut loops", "002", forward=_columns_forward,
-        mass=partial(_columns, _cut_inverse),
-    ),
-    Engine(
-        "actuated_coordinates", "composite bodies, projected", "002", inverse=_projected_inverse,
-        forward=_projected_forward, mass=lambda mechanism, q: run(mechanism, TERMS, q).M,
-    ),
-    Engine("constraint_forces", "articulated links, forces at the cuts", "000", forward=_constraint_forces),
-    Engine(
-        "lagrange_multipliers", "Lagrange, loops by multipliers", "004", inverse=partial(_lagrange, "inverse"),
-        forward=partial(_lagrange, "forward"), mass=partial(_columns, partial(_lagrange, "inverse")),
-    ),
-    Engine(
-        "free_bodies", "free bodies, joints and loops as unknown reactions", "001",
-        inverse=partial(_free_bodies, "inverse"), forward=partial(_free_bodies, "forward"),
-        mass=partial(_columns, partial(_free_bodies, "inverse")), reactions=partial(_free_bodies, "reactions"),
-    ),
-)
+    Engine("cut_loops", "loops cut, recursive Newton-Euler", "002", {
+        "inverse": _cut_inverse, "reactions": _cut_reactions,
+    }),
+    Engine("walker_orin_columns", "columns by inverse dynamics of the cut loops", "002", {
+        "forward": _columns_forward, "mass matrix": partial(_columns, _cut_inverse),
+    }),
+    Engine("actuated_coordinates", "composite bodies, projected", "002", {
+        "inverse": _projected_inverse, "forward": _projected_forward,
+        "mass matrix": lambda mechanism, q: run(mechanism, TERMS, q).M,
+    }),
+    Engine("constraint_forces", "articulated links, forces at the cuts", "000", {"forward": _constraint_forces}),
+    Engine("lagrange_multipliers", "Lagrange, loops by multipliers", "004", {
+        "inverse": partial(_lagrange, "inverse"), "forward": partial(_lagrange, "forward"),
+        "mass matrix": partial(_columns, partial(_lagrange, "inverse")),
+    }),
+    Engine("free_bodies", "free bodies, joints and loops as unknown reactions", "001", {
+        "inverse": partial(_free_bodies, "inverse"), "forward": partial(_free_bodies, "forward"),
+        "mass matrix": partial(_columns, partial(_free_bodies, "inverse")),
+        "reactions": partial(_free_bodies, "reactions"),
+    }),
+)  # fmt: skip

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
 from typing import Generic, Literal, TypeVar
@@ -37,8 +37,6 @@ Quantity = Literal["inverse", "forward", "mass matrix", "reactions"]
 QUANTITIES: tuple[Quantity, ...] = ("inverse", "forward", "mass matrix", "reactions")
 
 _Robot = TypeVar("_Robot", bound=RigidRobot)
-#: (robot, base, q, qd, tau or qdd, wrenches) to rows.
-_OverRows = Callable[[_Robot, Array, Array, Array, Array, Array], Array]
 
 
 @dataclass(frozen=True)
@@ -51,42 +49,24 @@ class Engine(Generic[_Robot]):
     title: str
     #: Number of its document (docs/formulations.md).
     document: str
+    #: Functions of (robot, q) for the mass matrix, of (robot, base, q, qd, tau or qdd, wrenches) for the others;
+    #: reactions are (force, moment) of every joint on its body at the body frame's origin in body axes.
+    functions: Mapping[Quantity, Callable[..., Array]]
     #: Whether all of its quantities cost O(n).
     linear: bool = False
     #: Whether it takes robots with mimic joints.
     mimic: bool = True
-    #: Functions for efforts, accelerations, the mass matrix, and the (force, moment) of every joint on its body at the
-    #: body frame's origin in body axes; `None` for quantities that it does not compute.
-    inverse: _OverRows[_Robot] | None = None
-    forward: _OverRows[_Robot] | None = None
-    mass: Callable[[_Robot, Array], Array] | None = None
-    reactions: _OverRows[_Robot] | None = None
 
     def offers(self, quantity: Quantity) -> bool:
         """Whether the engine computes it."""
-        return self._function(quantity) is not None
+        return quantity in self.functions
 
     def compute(self, quantity: Quantity, robot: _Robot, rows: Rows) -> Array:
         """The quantity in every state; shape (B, …). `SingularInertiaError` for motions without inertia."""
         if quantity == "mass matrix":
-            assert self.mass is not None
-            return self.mass(robot, rows.q)
-        function: _OverRows[_Robot] | None = self._function(quantity)
-        assert function is not None
+            return self.functions[quantity](robot, rows.q)
         driven = rows.tau if quantity == "forward" else rows.qdd
-        return function(robot, rows.base, rows.q, rows.qd, driven, rows.wrenches)
-
-    def _function(self, quantity: Quantity) -> Callable[..., Array] | None:
-        found: Callable[..., Array] | None = getattr(self, quantity.removesuffix(" matrix"))
-        return found
-
-
-def _lagrange_mass(robot: RobotModel, q: Array) -> Array:
-    return lagrange_terms(robot, q, np.zeros((len(q), robot.n))).W
-
-
-def _reduced_mass(robot: RobotModel, q: Array) -> Array:
-    return reduced_equations(robot, q, np.zeros((len(q), robot.n))).mass_matrix
+        return self.functions[quantity](robot, rows.base, rows.q, rows.qd, driven, rows.wrenches)
 
 
 def _operator_mass(robot: RobotModel, q: Array) -> Array:
@@ -95,26 +75,29 @@ def _operator_mass(robot: RobotModel, q: Array) -> Array:
 
 
 ENGINES: tuple[Engine[RobotModel], ...] = (
-    Engine(
-        "newton_euler", "recursive Newton-Euler", "000, 001", linear=True, inverse=INVERSE_DYNAMICS.compute,
-        reactions=joint_reactions_bodies,
-    ),
-    Engine("nasser", "articulated links, Nasser", "000", linear=True, mimic=False, forward=FORWARD_DYNAMICS.compute),
-    Engine("walker_orin", "composite bodies, Cholesky", "000, 002", forward=WALKER_ORIN.compute, mass=mass_matrix),
-    Engine(
-        "walker_orin_columns", "columns by inverse dynamics, Cholesky", "000, 002", forward=WALKER_ORIN_COLUMNS.compute,
-        mass=partial(mass_matrix, method="columns"),
-    ),
-    Engine(
-        "lagrange", "Lagrange, Vukobratovic-Potkonjak", "004", inverse=lagrange_inverse, forward=lagrange_forward,
-        mass=_lagrange_mass,
-    ),
-    Engine(
-        "newton_euler_dae", "free bodies, joint reactions as unknowns", "001", inverse=newton_euler_dae_inverse,
-        forward=newton_euler_dae_forward, mass=_reduced_mass, reactions=newton_euler_dae_reactions,
-    ),
-    Engine(
-        "newton_euler_operator", "block operators", "001", inverse=operator_inverse, forward=operator_forward,
-        mass=_operator_mass, reactions=operator_reactions,
-    ),
-)
+    Engine("newton_euler", "recursive Newton-Euler", "000, 001", {
+        "inverse": INVERSE_DYNAMICS.compute, "reactions": joint_reactions_bodies,
+    }, linear=True),
+    Engine("nasser", "articulated links, Nasser", "000", {
+        "forward": FORWARD_DYNAMICS.compute,
+    }, linear=True, mimic=False),
+    Engine("walker_orin", "composite bodies, Cholesky", "000, 002", {
+        "forward": WALKER_ORIN.compute, "mass matrix": mass_matrix,
+    }),
+    Engine("walker_orin_columns", "columns by inverse dynamics, Cholesky", "000, 002", {
+        "forward": WALKER_ORIN_COLUMNS.compute, "mass matrix": partial(mass_matrix, method="columns"),
+    }),
+    Engine("lagrange", "Lagrange, Vukobratovic-Potkonjak", "004", {
+        "inverse": lagrange_inverse, "forward": lagrange_forward,
+        "mass matrix": lambda robot, q: lagrange_terms(robot, q, np.zeros((len(q), robot.n))).W,
+    }),
+    Engine("newton_euler_dae", "free bodies, joint reactions as unknowns", "001", {
+        "inverse": newton_euler_dae_inverse, "forward": newton_euler_dae_forward,
+        "mass matrix": lambda robot, q: reduced_equations(robot, q, np.zeros((len(q), robot.n))).mass_matrix,
+        "reactions": newton_euler_dae_reactions,
+    }),
+    Engine("newton_euler_operator", "block operators", "001", {
+        "inverse": operator_inverse, "forward": operator_forward, "mass matrix": _operator_mass,
+        "reactions": operator_reactions,
+    }),
+)  # fmt: skip

@@ -11,7 +11,7 @@ from std_srvs.srv import SetBool, Trigger
 
 import rne_dynamics as rne
 from rne_dynamics.cli.with_ros.demo_report import evaluate, evaluate_vibration
-from rne_dynamics.cli.with_ros.flexible_moves import pause, programmes, stable_bandwidth
+from rne_dynamics.cli.with_ros.moves import pause, programmes, stable_bandwidth
 from rne_dynamics.control.trajectory import Quintic
 from rne_dynamics.errors import ModelError
 from rne_dynamics.flexible.poses import tip_deflections

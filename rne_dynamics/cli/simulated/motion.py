@@ -14,8 +14,7 @@ import numpy as np
 
 from rne_dynamics.advice import rne
 from rne_dynamics.cli.arguments import configuration, positions
-from rne_dynamics.cli.with_ros.flexible_moves import bends_little, pause, programmes, stable_bandwidth
-from rne_dynamics.cli.with_ros.moves import plan_moves
+from rne_dynamics.cli.with_ros.moves import bends_little, pause, plan_moves, programmes, stable_bandwidth
 from rne_dynamics.control.control_law import ControlLaw
 from rne_dynamics.control.laws import LawKind, find_law
 from rne_dynamics.control.motion.limits import continuous, turns_off

@@ -44,7 +44,7 @@ from rne_dynamics.cli.simulated.motion import (
 from rne_dynamics.cli.simulated.report import base_figures, free_figures, parts_of, plot, tip_figures, tracking_figures
 from rne_dynamics.cli.terminal import progress
 from rne_dynamics.cli.verdict import FLEXIBLE_TOLERANCE, TOLERANCE, motion_verdict, without_effort_limit
-from rne_dynamics.cli.with_ros.flexible_moves import lively
+from rne_dynamics.cli.with_ros.moves import lively
 from rne_dynamics.control.input_shaper import SHAPERS
 from rne_dynamics.control.laws import DEFAULT_LAW, law_names
 from rne_dynamics.control.tracking_law import TrackingLaw

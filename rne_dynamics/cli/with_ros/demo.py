@@ -42,16 +42,19 @@ from rne_dynamics.cli.with_ros.demo_report import (
     plot_demo,
     plot_flexible,
 )
-from rne_dynamics.cli.with_ros.flexible_moves import (
+from rne_dynamics.cli.with_ros.moves import (
+    EFFORT_RESERVE,
     PLAIN,
+    Plan,
     Programme,
     bends_little,
     lively,
     pause,
+    plan_moves,
     programmes,
+    slowed,
     stable_bandwidth,
 )
-from rne_dynamics.cli.with_ros.moves import EFFORT_RESERVE, Plan, plan_moves, slowed
 from rne_dynamics.control.gains import Gains
 from rne_dynamics.control.input_shaper import SHAPERS
 from rne_dynamics.control.tracking_verdict import SMALL_TRAVEL, Run
@@ -159,7 +162,7 @@ def run(args: argparse.Namespace) -> Answer:
     )  # fmt: skip
     tracking, recording = trackings[0], recordings[0]
     values = demo_figures(robot, plan, tracking, recording.ready, recording.simulator, verdict)
-    parts = demo_parts(robot, plan, tracking, values["overruns"])
+    parts = demo_parts(robot, plan, tracking)
     draw: Callable[[Path], None] = partial(plot_demo, robot=robot, tracking=tracking, recording=recording)
     if machine.kind == "flexible":
         seen = [evaluate_vibration(machine, r, p.moves, settle) for r, p in zip(recordings, followed, strict=True)]
@@ -173,7 +176,10 @@ def run(args: argparse.Namespace) -> Answer:
         motion = Motion(f"{robot.name}: computed torque over ROS 2", tracking.time, tracking.q, tracking.reference)
         draw_movie(args.movie, machine, motion, quiet=args.json)
         pictures.append((args.movie, "The motion"))
-    remark = "Simulator and controller ran as two ROS 2 processes; a third one recorded their topics."
+    remark = (
+        "Simulator and controller ran as two ROS 2 processes; a third one recorded their topics. Overruns of the "
+        f"simulator: {values['overruns']}."
+    )
     return Answer(values, parts, verdict, [remark], [plotted, args.movie, args.record], title, pictures)
 
 

@@ -14,8 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from rne_dynamics.cli.answer import Rows, Verdict
-from rne_dynamics.cli.with_ros.flexible_moves import PLAIN, Move, Programme, vibrations
-from rne_dynamics.cli.with_ros.moves import Plan
+from rne_dynamics.cli.with_ros.moves import PLAIN, Move, Plan, Programme, vibrations
 from rne_dynamics.control.trajectory import Quintic, SampledTrajectory
 from rne_dynamics.dynamics.kinematics.kinematics import forward_kinematics
 from rne_dynamics.errors import RneDynamicsError
@@ -142,7 +141,7 @@ def demo_figures(
     }
 
 
-def demo_parts(robot: RigidRobot, plan: Plan, tracking: Tracking, overruns: int) -> list[str | Rows]:
+def demo_parts(robot: RigidRobot, plan: Plan, tracking: Tracking) -> list[str | Rows]:
     """Travel, errors and efforts of each joint, and figures of the communication."""
     rows = []
     for j, (name, (length, _, _, force)) in enumerate(zip(robot.joint_names, joint_units(robot), strict=True)):
@@ -157,7 +156,7 @@ def demo_parts(robot: RigidRobot, plan: Plan, tracking: Tracking, overruns: int)
         Rows(headings, rows, f"{robot.name}: three quintic moves"),
         f"{tracking.rate:.1f} joint states per second; reply latency p50 {1e3 * tracking.latency_p50:.2f} ms, "
         f"p99 {1e3 * tracking.latency_p99:.2f} ms; {tracking.missed} of {tracking.answered + tracking.missed} replies "
-        f"missed; {overruns} overruns of the simulator",
+        "missed",
     ]
 
 

@@ -20,18 +20,18 @@ from rne_dynamics.cli.with_ros.demo_report import (
     plot_flexible,
     tip_position,
 )
-from rne_dynamics.cli.with_ros.flexible_moves import (
+from rne_dynamics.cli.with_ros.moves import (
     BENT,
     SAMPLED_GAIN,
     Programme,
     bends_little,
     lively,
     pause,
+    plan_moves,
     programmes,
     stable_bandwidth,
     vibrations,
 )
-from rne_dynamics.cli.with_ros.moves import plan_moves
 from rne_dynamics.control.trajectory import Quintic
 from rne_dynamics.errors import ArgumentError
 from rne_dynamics.flexible.equations import equations_of_motion

@@ -77,7 +77,7 @@ def test_the_table_of_the_demo(width, monkeypatch, capsys):
         effort=np.full(n, 120.8), applied=values, terms={}, rate=1000.0, latency_p50=1e-3, latency_p99=2e-3, missed=0,
         answered=rows, received=rows, lost=0,
     )  # fmt: skip
-    Answer({}, demo_parts(model, plan_moves(model, 6.0), tracking, 0)).show(console())
+    Answer({}, demo_parts(model, plan_moves(model, 6.0), tracking)).show(console())
     lines = capsys.readouterr().out.splitlines()
     assert max(map(len, lines)) <= width
     assert sum("120.80 N m" in line for line in lines) == n

@@ -47,7 +47,8 @@ def test_all_formulations_agree(name: str) -> None:
 @pytest.mark.parametrize("wrong", ["constraint_forces", "free_bodies"])
 def test_an_engine_that_is_wrong_is_found(monkeypatch: pytest.MonkeyPatch, wrong: str) -> None:
     engines = tuple(
-        replace(e, forward=lambda *rows, f=e.forward: f(*rows) * (1.0 + 1e-7)) if e.name == wrong else e
+        replace(e, functions=e.functions | {"forward": lambda *rows, f=e.functions["forward"]: f(*rows) * (1.0 + 1e-7)})
+        if e.name == wrong else e
         for e in CLOSED_ENGINES
     )
     monkeypatch.setattr(agreement, "CLOSED_ENGINES", engines)
