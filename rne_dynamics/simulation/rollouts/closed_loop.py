@@ -144,7 +144,7 @@ def closed_loops(
                 if lanes[lane] == ACTIVE:
                     _command(clock, columns, course, block, lane, cycle, aim[0], terms[lane])
             for done in range(clock.substeps if cycle < clock.cycles else 0):
-                step_lanes(block, clock.dt)
+                apart(step_lanes, (block, clock.dt))
                 for lane in range(width):
                     if lanes[lane] == LEFT:
                         lanes[lane], s = ACTIVE, first + lane

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from rne_dynamics.compiling.addresses import call, call_rows
 from rne_dynamics.compiling.apart import apart
-from rne_dynamics.compiling.jit import helper, routine
+from rne_dynamics.compiling.jit import helper, kernel, routine
 from rne_dynamics.dynamics.declared.arm import Arm
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.simulation.plant.arrays import (
@@ -107,7 +107,7 @@ def evaluate(address: int, block: Block, arrays: tuple[Array, ...]) -> None:
         block.refused[0] = 0
 
 
-@helper
+@kernel
 def step_lanes(block: Block, dt: float) -> None:
     """One step of the active lanes as by `unchecked_step`, if there is nothing but smooth motion in it.
 
