@@ -6,6 +6,7 @@ full the recording ends, and nothing else.
 
 from __future__ import annotations
 
+import gc
 import os
 import sys
 import time
@@ -51,6 +52,7 @@ NICENESS = 10
 def main(argv: Sequence[str] | None = None) -> int:
     """Record until SIGINT or SIGTERM; returns the exit code, 1 if the recording has ended early."""
     read_command_line("recorder", __doc__, SCHEMA, argv)
+    gc.enable()  # off while modules are imported
     with StopSignal() as stop:
         try:
             end_with_parent()

@@ -333,6 +333,7 @@ class ArmNode(EntityNode, ABC):
                 continue
             if not self.context.ok():
                 return
+            self.collect_garbage()
             waited += WAITING_PERIOD
             if timeout is not None and waited >= timeout:
                 raise ModelError(
