@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -69,21 +68,12 @@ def pytest_cmdline_main(config: pytest.Config) -> None:
     option.loadscopereorder = False  # as `pytest_collection_modifyitems` has them
 
 
-@pytest.hookimpl(hookwrapper=True)
-def pytest_make_collect_report(collector: pytest.Collector) -> Iterator[None]:
-    """Each process begins with other files of a folder: pytest's rewritten code is on disk when the others need it."""
-    report = (yield).get_result()
-    if isinstance(collector, getattr(pytest, "Dir", ())):
-        begin = int(WORKER[2:] or 0) % PROCESSES * len(report.result) // PROCESSES
-        report.result = [*report.result[begin:], *report.result[:begin]]
-
-
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """The same order in each of several processes; what takes longest begins."""
+    """What takes longest begins, among several processes."""
     first = (REAL_TIME, CAMPAIGN, NODE_TESTS, "")
     if WORKER:
-        items.sort(key=lambda item: (next(k for k, x in enumerate(first) if item.nodeid.startswith(x)), str(item.path)))
+        items.sort(key=lambda item: next(k for k, start in enumerate(first) if item.nodeid.startswith(start)))
 
 
 @pytest.hookimpl(optionalhook=True)
