@@ -143,7 +143,7 @@ def by_own_code(parts: type[Any]) -> Callable[[F], F]:
 def of_posture(
     arm: FlexibleArm, kernel: Callable[..., Any], rows: Sequence[Array], general: Callable[..., Array]
 ) -> Array:
-    """Rows of `bodies_rows` or `moment_rows`, for checked rows of q and δ; by `general` where there is no code."""
+    """What `bodies_rows` or `moment_rows` fills, for checked rows of q and δ; by `general` where there is no code."""
     code = _code_of(arm, kernel, _STATE[:2]) if arm.specialised else None
     return rows_by(code, tuple(rows), _shape(arm, kernel), lambda chosen: general(*(row[chosen] for row in rows)))
 
@@ -196,7 +196,7 @@ def _code_of(
 def recipe_of(
     arm: FlexibleArm, kernel: Callable[..., Any], inputs: tuple[str, ...], base: Array | None = None
 ) -> Recipe:
-    """Recipe of the straight-line code; without loads, for a base at rest or of this motion (12,)."""
+    """What straight-line code is made from; without loads, for a base at rest or of this motion (12,)."""
     packed, rng = pack(arm), np.random.default_rng(1)
     sample = tuple(
         _AMPLITUDE * rng.normal(size=arm.modes) if name.startswith("delta") else rng.normal(size=arm.n)

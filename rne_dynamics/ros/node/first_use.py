@@ -1,4 +1,4 @@
-"""First use of libraries, at the time when it costs a start the least."""
+"""What libraries do at their first use, done when it costs a start the least."""
 
 from __future__ import annotations
 
