@@ -1,1 +1,1 @@
-"""Parts of every node: life cycle, entities, process, scheduling, command line, diagnostics."""
+"""What every node has: life cycle, entities, process, scheduling, command line, diagnostics."""

@@ -1,4 +1,4 @@
-"""Robot of a node's parameters: an arm from a URDF, or the robot of a model file."""
+"""What a node's parameters describe: an arm from a URDF, or whatever a model file makes of one."""
 
 from __future__ import annotations
 

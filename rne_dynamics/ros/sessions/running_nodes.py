@@ -287,7 +287,7 @@ DESCRIPTION = 3.0
 
 @dataclass(frozen=True, eq=False)
 class RunningModel:
-    """Model and limits of a running controller."""
+    """What a controller controls."""
 
     #: The model, without payload.
     robot: RigidRobot
