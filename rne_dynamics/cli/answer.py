@@ -42,7 +42,7 @@ class Verdict:
     figures: Mapping[str, Any] = field(default_factory=dict)
 
     def as_plain(self) -> dict[str, Any]:
-        """What `--json` prints of it."""
+        """Its values for `--json`."""
         return {"passed": self.passed, "text": self.text, **self.figures}
 
 
@@ -181,7 +181,7 @@ def print_table(out: Console, table: Table, *, keys: int = 1) -> None:
 
 
 def _column(place: int, column: Column) -> _Column:
-    """What a column of a table needs."""
+    """A column with its alignment, its widest and its least width."""
     cells = tuple(cell if isinstance(cell, Text) else Text(str(cell)) for cell in column.cells)
     header, number = str(column.header), column.justify == "right"
     widest = max((line.cell_len for cell in cells for line in cell.split("\n")), default=0)

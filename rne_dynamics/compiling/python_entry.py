@@ -88,7 +88,7 @@ class PythonEntry(Arrays):
         return "\n".join((*named, head, "entry:", *self.slots, *self.lines, "}"))
 
     def result(self, given: list[tuple[str, str]]) -> Any:
-        """What the function returns; the arena is not released."""
+        """Call the function and return its result; the arena is not released."""
         function = self.function
         if function.allocates:
             self._begin_arena()

@@ -13,7 +13,7 @@ from rne_dynamics.model.mechanism import RigidRobot
 
 
 def joint_name(index: int, names: Sequence[str] | None) -> str:
-    """How a message names a joint: by its name where names are known, by its number otherwise."""
+    """Name of a joint in messages: its name where names are known, its number otherwise."""
     return f"joint {names[index]!r}" if names is not None else f"joint number {index}"
 
 

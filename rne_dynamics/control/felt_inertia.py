@@ -55,7 +55,7 @@ class JointInertia(NamedTuple):
 
     @property
     def felt(self) -> Array:
-        """What each joint feels between two extremes, for `EffortLimiter.update_inertia`, kg·m² or kg; shape (n,).
+        """Inertia that each joint feels, for `EffortLimiter.update_inertia`, kg·m² or kg; shape (n,).
 
         Pushed while all others are held a joint feels M_jj, pushed while they yield 1 / (M⁻¹)_jj, on redundant arms up
         to 30 times less. Walls tuned to the first oscillate and, with a late state, throw the joint back; walls tuned
@@ -218,7 +218,7 @@ def _inverses(robot: RobotModel, postures: Array) -> Array:
 
 
 def _closed(mechanism: Mechanism, dice: np.random.Generator) -> PostureInertia:
-    """Those of the postures in which the loops close: of motors that depend on each other, some lead the others."""
+    """Postures in which the loops close: of motors that depend on each other, some lead the others."""
     leading = independent_joints(mechanism)
     if leading == ():
         raise ControlError(

@@ -104,7 +104,7 @@ class InputShaper:
 
     @property
     def duration(self) -> float:
-        """How much longer a shaped motion takes, s."""
+        """Additional duration of a shaped motion, s."""
         return float(self.times[-1])
 
     def convolved(self, other: InputShaper) -> InputShaper:

@@ -24,7 +24,7 @@ OLD_POSITION = 1.0
 
 
 class Measured(NamedTuple):
-    """Where a joint was."""
+    """Measured position of a joint."""
 
     #: rad or m.
     position: float
@@ -53,7 +53,7 @@ class LockedJoints:
 
     @property
     def at(self) -> dict[str, float]:
-        """Where the model has to have them, rad or m, by name."""
+        """Positions for the model, rad or m, by name."""
         return dict(self._at)
 
     def update(self, now: float, measured: Mapping[str, Measured]) -> dict[str, float]:
@@ -88,7 +88,7 @@ class LockedJoints:
         return ""
 
     def report(self, now: float) -> str:
-        """Where each joint is locked, and whether that was measured; empty where none is locked."""
+        """Position at which each joint is locked, and whether it was measured; empty where none is locked."""
         words = []
         for name, position in self._at.items():
             seen = self._seen.get(name)

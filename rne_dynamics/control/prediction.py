@@ -81,7 +81,7 @@ class Predictor:
 
     @property
     def ahead(self) -> int:
-        """How far ahead of a stamp its effort acts on average, ns: the delay and half a period."""
+        """Mean time from a stamp until its effort acts, ns: the delay and half a period."""
         return self.delay + round(0.5 * self._period)
 
     def note(self, stamp: int, effort: Array) -> None:

@@ -52,7 +52,7 @@ class Cause(Enum):
 
 @dataclass(frozen=True)
 class Reports:
-    """What a controller reported about the motion."""
+    """Reports of a controller about the motion."""
 
     #: Its own words on the first stop or fault, and on the first trajectory that it aborted, that it refused, or whose
     #: goal was missed; empty for none.
@@ -76,7 +76,7 @@ class Reports:
 
 @dataclass(frozen=True, eq=False)
 class Run:
-    """What a run measured, row by row."""
+    """Measured rows of a run."""
 
     #: s; shape (rows,).
     time: Array
@@ -127,7 +127,7 @@ SMALL_TRAVEL = 0.1
 
 
 class Outcome(Enum):
-    """What came of a motion."""
+    """Verdict on a motion."""
 
     TRACKED = "tracked"
     NOT_MOVED = "did not move"
@@ -137,7 +137,7 @@ class Outcome(Enum):
 
 @dataclass(frozen=True)
 class TrackingVerdict:
-    """What came of a motion; of the joint that did worst, the figures that explain it."""
+    """Verdict on a motion, with the figures of the worst joint that explain it."""
 
     #: What came of it.
     outcome: Outcome

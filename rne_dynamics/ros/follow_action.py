@@ -144,7 +144,7 @@ def read_goal(goal: Any, defaults: Tolerances) -> tuple[JointTrajectory, Toleran
 
 
 def result(ending: Ending, text: str) -> tuple[Ending, Any]:
-    """How a motion ended, and the action's result for it."""
+    """Ending of a motion, and the action's result for it."""
     kind = FollowJointTrajectory.Result
     code = {
         Ending.SUCCEEDED: kind.SUCCESSFUL, Ending.PATH: kind.PATH_TOLERANCE_VIOLATED,

@@ -60,7 +60,7 @@ def library() -> None:
 
 
 def commands(machine: str, *more: tuple[str, ...]) -> None:
-    """What commands compute of one machine."""
+    """Compile the quantities that commands compute of one robot."""
     simulations = ("simulate", "--seconds", "1"), ("simulate", "--free", "--seconds", "0.02")
     for command, *words in (("info",), *simulations, *more):
         code = rne_command([command, machine, *words])
@@ -69,7 +69,7 @@ def commands(machine: str, *more: tuple[str, ...]) -> None:
 
 
 def nodes(machine: str, parameter: str) -> None:
-    """What controllers, gate and simulator compute of one machine, where there is ROS."""
+    """Compile the quantities that controllers, gate and simulator compute of one robot, where there is ROS."""
     if find_spec("rclpy") is not None:
         from rne_dynamics.ros.node.warm_up import configure_nodes
 

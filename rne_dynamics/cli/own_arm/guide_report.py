@@ -130,7 +130,7 @@ def _coast(guidance: Guidance, time: Array, q: Array, qd: Array, last: float) ->
 
 
 def _response(guidance: Guidance, push: Push, time: Array, q: Array, qd: Array) -> Response:
-    """What a push did, and what it was to do, until some joint was to have moved by `JUDGED` or the push ended."""
+    """Motion by a push and the motion expected, until a joint was to have moved by `JUDGED` or the push ended."""
     limits = guidance.settings.limits
     at = int(np.searchsorted(time, push.begin, side="right")) - 1
     motion = FloatingMotion.of(guidance.settings, q[at], friction=guidance.friction)

@@ -295,7 +295,7 @@ class ArmSettings:
 
     @property
     def notes(self) -> list[str]:
-        """What the description lacks, and what else to know before the arm moves, a sentence each."""
+        """Missing parts of the description, and notes for the first motion, a sentence each."""
         notes = []
         if strong := self.without("effort"):
             notes.append(

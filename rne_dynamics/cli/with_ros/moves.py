@@ -131,7 +131,7 @@ def plan_moves(
 
 
 def _note(robot: RigidRobot, part: float, effort: Array, limit: Array) -> str:
-    """What the effort limits do to the moves whose full travel needs `effort`, (n,), N·m or N."""
+    """Effect of the effort limits on the moves whose full travel needs `effort`, (n,), N·m or N."""
     j = int(np.argmax(effort / limit))
     need = f"joint {robot.joint_names[j]!r} needs {effort[j]:.4g} of its effort limit of {limit[j]:.4g} for"
     if part < 1.0:

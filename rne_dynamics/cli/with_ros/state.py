@@ -214,7 +214,7 @@ def stale(node: RunningNode) -> bool:
 
 
 def trouble(node: RunningNode) -> tuple[str, str] | None:
-    """What keeps a controller from holding the arm, and what to do; None if it holds it."""
+    """Reason why a controller does not hold the arm, and the remedy; None if it holds it."""
     recover = f"remove the cause, then `{rne('send --recover')}`"
     if not node.mode:
         return "its state is not known", "wait, or look into its log"

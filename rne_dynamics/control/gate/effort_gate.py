@@ -243,7 +243,7 @@ class EffortGate:
         return self._drive(now)
 
     def _notice_loss(self, now: float) -> None:
-        """Where joint states are missing a take-over goes on without them."""
+        """Detect that joint states are missing; a take-over goes on without them."""
         if not self.states.stale(now) or self.dead_reckoning:
             return
         doubted = self.states.doubted
@@ -277,7 +277,7 @@ class EffortGate:
         return self._drive(now) if self.mode is STOPPING and due else None
 
     def deadline(self, longest: float) -> float:
-        """When `tick` is to be called next, monotonic s; `longest` where nothing is due before."""
+        """Time of the next call of `tick`, monotonic s; `longest` where nothing is due before."""
         if self.mode is PASSING:
             return min(longest, self.commands.arrival + self.settings.command_timeout)
         return min(longest, self._sent_at + DRIVE_PERIOD) if self.mode is STOPPING else longest

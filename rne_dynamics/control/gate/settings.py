@@ -18,7 +18,7 @@ from rne_dynamics.model.mechanism import RigidRobot
 
 
 class GateMode(Enum):
-    """What a gate is doing; the values are those of ``~/state``."""
+    """States of a gate; the values are those of ``~/state``."""
 
     UNCONFIGURED = "unconfigured"
     INACTIVE = "inactive"

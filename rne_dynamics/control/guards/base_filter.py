@@ -85,7 +85,7 @@ class BaseSensor(Rebuilt):
         BaseMotion(rotation=self.rotation).packed(np.zeros(3))  # refuses what is no rotation
 
     def at_rest(self, stamp: int, gravity: Array) -> BaseReading:
-        """What the sensor says at `stamp`, ns, on an upright base at rest."""
+        """Message of the sensor at `stamp`, ns, on an upright base at rest."""
         S = np.asarray(self.rotation, dtype=np.float64)
         felt = -gravity @ S if self.acceleration == "specific_force" else np.zeros(3)
         return BaseReading(stamp, rotation_quaternions(S[None])[0], np.zeros(3), felt)
@@ -147,7 +147,7 @@ class BaseFilter:
         return self.motion
 
     def still(self) -> BaseMotion:
-        """What is left to believe once readings are stale: a base at rest that is tilted as the last ones showed it.
+        """Base motion once readings are stale: at rest, tilted as the last ones showed it.
 
         By the last orientation, or where there was none by the mean of the specific force, of gravity's size.
         """

@@ -70,7 +70,7 @@ class Limited(NamedTuple):
 
     @property
     def saturated(self) -> NDArray[np.bool_]:
-        """Where the motors do not get what the law requested, as `integrate_error` takes it; shape (n,)."""
+        """Joints whose effort was limited, as `integrate_error` takes them; shape (n,)."""
         saturated: NDArray[np.bool_] = self.flags != 0
         return saturated
 

@@ -33,7 +33,7 @@ SLOWING = 0.15
 
 @dataclass(frozen=True, eq=False)
 class EffortLimits:
-    """What `EffortLimiter` keeps; docs/limits.md has it with formulas and a picture.
+    """Limits that `EffortLimiter` enforces; docs/limits.md has them with formulas and a picture.
 
     Parameters
     ----------
@@ -125,7 +125,7 @@ class EffortLimits:
 
     @property
     def n(self) -> int:
-        """How many joints."""
+        """Number of joints."""
         return len(self.effort)
 
     def fastest(self, qd: Array) -> str:

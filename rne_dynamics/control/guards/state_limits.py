@@ -1,4 +1,4 @@
-"""What joint states of a robot can be, and the memory of their checks.
+"""Plausible range of a robot's joint states, and the memory of their checks.
 
 `whole` holds integers, `clock` times in s and the figures of a refusal for its message, `table` one column a joint.
 """
@@ -19,7 +19,7 @@ from rne_dynamics.spatial.columns import columns
 
 @dataclass(frozen=True, eq=False)
 class StateLimits:
-    """What joint states can be, for `StateFilter`.
+    """Plausible range of joint states, for `StateFilter`.
 
     Raises ControlError: a value outside these ranges, NaN, or a wrong shape.
     """

@@ -176,7 +176,7 @@ def stands_still(table: Array, j: int, q: float) -> bool:
 
 @helper
 def integrate_efforts(table: Array, j: int, moved: float, dt: float, expecting: bool, learning: bool) -> None:
-    """How far the efforts must have moved a joint since the last step of its reading, which is `moved` now."""
+    """Distance by which the efforts must have moved a joint since the last step of its reading (`moved`)."""
     side = np.sign(table[m.EXPECTED, j]) if expecting else 0.0
     suspect = table[m.DISTANCE, j] > EVIDENCE or table[m.STILL_TIME, j] > SUSPECT
     resting = expecting and side == 0.0 and moved == 0.0 and suspect

@@ -50,7 +50,7 @@ class Point(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class Points:
-    """What a request asks of the joints it names."""
+    """Points of a request, for the joints that it names."""
 
     #: Which of the controller's joints they are, in the order of the request; shape (m,).
     columns: Array
@@ -62,7 +62,7 @@ class Points:
     accelerations: Array | None
 
     def after(self, t: float) -> Points:
-        """Those that are later than `t`, s."""
+        """Points later than `t`, s."""
         later = self.times > t
         velocities = None if self.velocities is None else self.velocities[later]
         accelerations = None if self.accelerations is None else self.accelerations[later]
@@ -182,7 +182,7 @@ class Accepted:
 
 
 class CurrentMotion(NamedTuple):
-    """What the arm does when a trajectory is requested."""
+    """Motion of the arm when a trajectory is requested."""
 
     #: Time of the last joint state, ns.
     stamp: int
@@ -194,7 +194,7 @@ class CurrentMotion(NamedTuple):
 
 
 class Rules(NamedTuple):
-    """What a trajectory must keep to be accepted."""
+    """Limits that a trajectory must keep to be accepted."""
 
     #: A joint that is outside them now may move, but not further out, nor faster. Its joints are the controller's.
     limits: MotionLimits

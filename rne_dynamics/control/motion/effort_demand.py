@@ -172,7 +172,7 @@ class EffortDemand:
         )
 
     def _slope(self, times: Array, effort: Array) -> Array:
-        """How fast the effort changes from each time on, per second: over the window, or to the next time.
+        """Rate of the effort from each time on, per second: over the window, or to the next time.
 
         An isolated step counts over 1.5 times the window: 3/4 of the time constant of the law.
         """

@@ -31,7 +31,7 @@ class JointTolerance(Protocol):
 
 
 class Outcome(NamedTuple):
-    """How a motion ended."""
+    """Endings of a motion."""
 
     #: "succeeded", or which tolerance was left: "path" or "goal"; "silent" where setpoints have ended.
     status: Literal["succeeded", "path", "goal", "silent"]
@@ -99,14 +99,14 @@ class Tolerances:
         )
 
     def source(self, what: Literal["path", "goal"], joint: int) -> str:
-        """Where the tolerance of a joint's position comes from, for messages; that of its velocity is a request's."""
+        """Source of a joint's position tolerance, for messages; that of its velocity is a request's."""
         if (what, joint) in self.requested:
             return f"the request's {what}_tolerance"
         return f"constraints.{self.joints[joint]}.{'trajectory' if what == 'path' else 'goal'}"
 
     @property
     def source_of_time(self) -> str:
-        """Where `goal_time` comes from, for messages."""
+        """Source of `goal_time`, for messages."""
         return "the request's goal_time_tolerance" if ("goal_time", -1) in self.requested else "constraints.goal_time"
 
     def _with(self, what: str, wanted: Iterable[JointTolerance]) -> tuple[Array, Array]:

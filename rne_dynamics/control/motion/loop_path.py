@@ -36,7 +36,7 @@ CHECK_EVERY, LEAST_CHECKS, MOST_CHECKS = 0.02, 20, 100
 
 
 def leading_path(mechanism: Mechanism, posture: Array) -> Leading | None:
-    """How a mechanism follows paths of its actuated joints; None where these are independent, so that all lead.
+    """Paths of all actuated joints from those that lead; None where these are independent, so that all lead.
 
     `posture`: where it is, all joints of the tree, (tree n,).
     """

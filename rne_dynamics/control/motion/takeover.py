@@ -92,7 +92,7 @@ class BlendedPath:
         return int(np.searchsorted(self.base.knots, self.until.max(), side="left"))
 
     def departure(self, bounds: Array, first: int, last: int) -> tuple[int, Departure] | None:
-        """Where the pieces from `first` up to `last` (not included) leave bounds, at rate 1, between the knots too.
+        """First place where pieces `first` to `last` (not included) leave bounds, at rate 1, between the knots too.
 
         `bounds`: lower and upper bound of position, velocity and acceleration; shape (3, 2, n). `first`, `last`: see
         `pieces`. Returns tuple or None: 0 for a position, 1 for a velocity, 2 for an acceleration, in this order, and

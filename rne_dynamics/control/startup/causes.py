@@ -22,7 +22,7 @@ MILLI = 1000.0
 
 @dataclass(frozen=True, eq=False)
 class Evidence:
-    """What was seen while the arm held still."""
+    """Measured and modelled efforts of an arm at rest."""
 
     #: Names and effort units.
     joints: tuple[str, ...]
@@ -49,7 +49,7 @@ class Evidence:
         return np.where(self.seen, self.effort - self.load.torque, 0.0)
 
     def beyond(self, residual: Array) -> NDArray[np.bool_]:
-        """Where a difference, shape (n,), is more than allowed."""
+        """Joints whose difference, shape (n,), is more than allowed."""
         return np.abs(residual) > self.allowed
 
     def misfit(self, residual: Array) -> float:
@@ -272,7 +272,7 @@ def payload(evidence: Evidence) -> Iterator[Cause]:
 
 
 def payload_text(evidence: Evidence, found: PayloadEstimate) -> str:
-    """What a payload is, and the parameters that would set it."""
+    """Description of a payload, and the parameters that would set it."""
     link, size = found.flange.link, float(np.linalg.norm(found.moment))
     unsure = f"± {quantity(found.plus_minus, 'kg')}"
     software = _both(evidence, "it")
@@ -297,7 +297,7 @@ def payload_text(evidence: Evidence, found: PayloadEstimate) -> str:
 
 
 def _both(evidence: Evidence, what: str) -> str:
-    """What else needs the same fix."""
+    """The same fix in the arm's own software, if that compensates gravity."""
     return f", and set {what} in the arm's own software, which compensates gravity too" if evidence.compensated else ""
 
 

@@ -35,7 +35,7 @@ _COVERS = {("sign", "scale"), ("unit", "scale"), ("signs", "factor"), ("unit", "
 
 
 class Diagnosis(NamedTuple):
-    """What explains a disagreement, likeliest first; empty where no single cause does."""
+    """Causes that explain a disagreement, likeliest first; empty where no single one does."""
 
     causes: tuple[Cause, ...]
     text: str
@@ -94,7 +94,7 @@ def diagnose_pattern(
 
 
 def _possible(others: list[Cause]) -> str:
-    """What a posture does not distinguish from the likeliest cause."""
+    """Causes that a posture does not distinguish from the likeliest one."""
     return f" This posture does not rule out: {'; or '.join(cause.text for cause in others)}." if others else ""
 
 
@@ -134,7 +134,7 @@ def _unexplained(evidence: Evidence) -> str:
 
 
 def not_seen(evidence: Evidence, missing: tuple[str, ...]) -> str:
-    """What the check could not see, in brackets; `missing` are the joints that report nothing."""
+    """Joints that the check could not test, in brackets; `missing` report nothing."""
     light = [
         name
         for name, load, allowed, seen in zip(
@@ -160,7 +160,7 @@ def not_seen(evidence: Evidence, missing: tuple[str, ...]) -> str:
 
 @dataclass(frozen=True, eq=False)
 class LoadVerdict:
-    """What the check found. Motion is safe to allow where `agrees`, and is known to be so where `checked` too."""
+    """Result of the check. Motion is allowed if `agrees`; it is known to be safe only if `checked` too."""
 
     #: Nothing contradicts the model. True as well where no effort is reported; False where the arm did not keep still.
     agrees: bool

@@ -172,7 +172,7 @@ class LoadCheck:
         self._states, self._began = 0, stamp
 
     def verdict(self) -> LoadVerdict:
-        """What was found; call it once `finished`.
+        """Result of the check; call it once `finished`.
 
         Raises ControlError: called before the check is finished; AssemblyError, SingularPostureError: of a mechanism
         whose loops do not close in its posture.

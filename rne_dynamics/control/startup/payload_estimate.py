@@ -44,7 +44,7 @@ class Flange(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class GravityLoad:
-    """What gravity asks of the motors in one posture."""
+    """Gravity torques of one posture."""
 
     #: g(q), N·m or N; shape (n,).
     torque: Array
@@ -137,7 +137,7 @@ _FLOOR = 1e-6
 
 @dataclass(frozen=True)
 class PayloadTest:
-    """How surely a payload must be seen to refuse motion."""
+    """Payload that refuses motion, and the friction and model error that the test assumes."""
 
     #: Mass below which no payload is refused, kg; 0 for no test. A first moment is refused from this mass at
     #: `FARTHEST_MASS` on.
@@ -153,7 +153,7 @@ class PayloadTest:
 
 
 class Doubt(NamedTuple):
-    """What the difference can be on an arm without unknown payload."""
+    """Range of the difference on an arm without unknown payload."""
 
     #: Of the mean's noise and of the model's error; shape (n, n).
     covariance: Array
@@ -232,7 +232,7 @@ def noise_of_mean(sums: Array, counts: Array, seen: NDArray[np.bool_]) -> Array 
 
 
 def doubt(robot: RigidRobot, load: GravityLoad, noise: Array, test: PayloadTest, tolerance: Array) -> Doubt:
-    """What an arm without unknown payload can differ by.
+    """Largest difference of an arm without unknown payload.
 
     `robot`, `load`: the model and its gravity; `noise`: covariance of the mean effort, shape (n, n); `test`: friction
     and model error; `tolerance`: what the check of each joint allows, shape (n,): the friction of joints without effort

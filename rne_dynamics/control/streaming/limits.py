@@ -202,7 +202,7 @@ def _moved(x: State, jerk: float, step: float) -> State:
 
 @helper
 def _outcome(kind: int, x: State, A: float, J: float) -> float:
-    """What a state leads to, stopping as fast as `RESERVE` allows.
+    """Velocity or position to which a state leads, stopping as fast as `RESERVE` allows.
 
     The velocity when the acceleration has ended; the highest position until the joint rests; or the position where it
     rests.

@@ -122,7 +122,7 @@ class Setpoints:
         self._sequence = sequence
 
     def _time(self, stamp: int, at: int) -> int:
-        """When a setpoint was sent, ns."""
+        """Time of sending of a setpoint, ns."""
         if not stamp:
             return self._times.arrived(at)
         age, timeout = (at - stamp) / NANOSECONDS, self.limits.timeout
@@ -143,7 +143,7 @@ class Setpoints:
         return stamp
 
     def _refusal(self, bad: int, q: Array, qd: Array, now: Array, allowed: Array) -> SetpointError:
-        """What an answer of `check_kernel` means."""
+        """Error for an answer of `check_kernel`."""
         what, j = divmod(bad, len(q))
         name = self.limits.joints[j]
         if what < 2:
@@ -213,7 +213,7 @@ class SendTimes:
         self._count, self.period = 0, 0.0
 
     def arrived(self, at: int) -> int:
-        """When the message that arrived `at`, ns, was sent; ns."""
+        """Time of sending of the message that arrived `at`; both ns."""
         self._count += 1
         if self._count == 1:
             self._last = at

@@ -257,7 +257,7 @@ class LoopWatch:
         return self.text
 
     def _judge(self) -> None:
-        """What the delay means for the gains."""
+        """Effect of the measured delay on the gains."""
         declared, delay = self._settings.command_delay, self.delay
         known = not math.isnan(delay)
         off = abs(delay - declared) if known else 0.0

@@ -20,7 +20,7 @@ from rne_dynamics.model.inertia import Array
 
 
 class Ending(Enum):
-    """How a motion ended."""
+    """Endings of a motion."""
 
     SUCCEEDED = "succeeded"
     PATH = "path tolerance violated"

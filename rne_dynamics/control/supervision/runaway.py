@@ -49,7 +49,7 @@ GUIDED = 1.5
 
 
 class Runaway:
-    """What the efforts of a stop may be after a joint was too fast.
+    """Efforts that a stop may send after a joint was too fast.
 
     `now`: time of the detection, monotonic s. `qd`: measured velocity, rad/s or m/s; shape (n,). `command`: effort sent
     last, N·m or N; shape (n,). `limits`: limits in force. `moving`: `JointInertia.moving`: what motors pull against

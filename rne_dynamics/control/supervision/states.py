@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 
 class Mode(Enum):
-    """What a controller is doing; the values are those of ``~/state``."""
+    """States of a controller; the values are those of ``~/state``."""
 
     UNCONFIGURED = "unconfigured"
     INACTIVE = "inactive"

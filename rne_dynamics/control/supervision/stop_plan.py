@@ -15,7 +15,7 @@ POLICIES: tuple[Policy, ...] = ("hold", "release", "ramp")
 
 
 class Stage(Enum):
-    """Where a stop is."""
+    """Phases of a stop."""
 
     BRAKE = "decelerating"
     HOLD = "held against gravity, damped"
@@ -25,7 +25,7 @@ class Stage(Enum):
 
 @dataclass(frozen=True)
 class StopPlan:
-    """How an arm is stopped and released.
+    """Settings of stopping and releasing an arm.
 
     Raises ControlError: a time or damping that is negative or not finite, an unknown policy.
     """
@@ -74,7 +74,7 @@ class Stop:
     ramp: float
 
     def stage(self, now: float) -> Stage:
-        """Where it is at `now`."""
+        """Phase at `now`."""
         if now < self.hold_from:
             return Stage.BRAKE
         if now < self.down_from:

@@ -145,7 +145,7 @@ def topics(kind: Kind, values: Mapping[str, str]) -> Driver:
 
 
 def config_file(arm: Arm, values: Mapping[str, str]) -> Path | None:
-    """The parameter file: the one named, else the hardware's, else the shipped one of what ships under that name."""
+    """Parameter file: the one given, else that of the hardware, else that of the shipped robot of this name."""
     if values["config"]:
         if not Path(values["config"]).is_file():
             raise ArgumentError(f"launch argument config:={values['config']} names no file")

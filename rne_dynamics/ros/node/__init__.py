@@ -1,1 +1,1 @@
-"""What every node has: life cycle, entities, process, scheduling, command line, diagnostics."""
+"""Parts of every node: life cycle, entities, process, scheduling, command line, diagnostics."""

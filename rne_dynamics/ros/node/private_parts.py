@@ -61,7 +61,7 @@ PARTS = (WAIT_SET, TAKE, OVERRIDES)
 
 @cache
 def missing_from_implementation() -> frozenset[PrivatePart]:
-    """Those parts of rclpy's implementation module that the installed release does not have."""
+    """Parts of rclpy's implementation module that the installed release does not have."""
     return frozenset(
         part for part in (WAIT_SET, TAKE)
         if not all(hasattr(getattr(_rclpy, part.name.partition(".")[2], None), member) for member in part.members)

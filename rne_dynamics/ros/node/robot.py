@@ -1,4 +1,4 @@
-"""What a node's parameters describe: an arm from a URDF, or whatever a model file makes of one."""
+"""Robot of a node's parameters: an arm from a URDF, or the robot of a model file."""
 
 from __future__ import annotations
 

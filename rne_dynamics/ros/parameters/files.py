@@ -186,7 +186,7 @@ def listed(value: object) -> object:
 def unclaimed(
     node: Node, names: Iterable[str], patterns: Iterable[str], joints: Sequence[str], left_out: Iterable[str]
 ) -> list[str]:
-    """Those of `names` that are unknown.
+    """Unknown ones of `names`.
 
     Settings without effect are not among them, but logged as a warning: those of joints that are `left_out`, and of QoS
     without a declaration. While there are no `joints`, neither are names that begin like one of `patterns` with

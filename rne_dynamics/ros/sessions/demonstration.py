@@ -105,7 +105,7 @@ class ArmConfig:
 
 @dataclass(frozen=True, eq=False)
 class ConfiguredArm:
-    """What a demo takes from a configuration: the robot, limits, (n,), gains, and how its friction is compensated.
+    """Settings of a demo from a configuration: robot, limits, (n,), gains, friction compensation.
 
     `friction` is the fraction that the law compensates; `rubs` is whether the simulated arm has any.
     """

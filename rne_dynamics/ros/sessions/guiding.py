@@ -70,7 +70,7 @@ class Guidance:
 
 @dataclass(frozen=True, eq=False)
 class GuidedRun:
-    """What happened in a session."""
+    """Events and measurements of a session."""
 
     #: The topics, its only begin the beginning of the pushes' times; None if the arm was not guided.
     recording: Recording | None

@@ -30,7 +30,7 @@ TERMS = ("inertia", "coriolis", "gravity", "friction", "feedback")
 
 
 class ControllerStatus(NamedTuple):
-    """What a controller reports."""
+    """Reports of a controller."""
 
     #: Whether it reports an error.
     failed: bool
@@ -51,7 +51,7 @@ class ControllerStatus(NamedTuple):
 
     @property
     def clamp(self) -> str:
-        """What it says of the last limited effort."""
+        """Its text on the last limited effort."""
         return self.values.get("last clamp", "")
 
     @property
@@ -64,7 +64,7 @@ class ControllerStatus(NamedTuple):
         return sum(int(self.values.get(c, 0)) - int(before.values.get(c, 0)) for c in counters)
 
     def reports(self, before: ControllerStatus, clamp: str) -> Reports:
-        """What it reported about motions since the status `before`; `clamp` is its words on an effort it limited."""
+        """Its reports about motions since the status `before`; `clamp` is its text on a limited effort."""
         stopped = ""
         if self.state not in (Mode.HOLDING.value, Mode.TRACKING.value):
             stopped = self.message

@@ -287,7 +287,7 @@ DESCRIPTION = 3.0
 
 @dataclass(frozen=True, eq=False)
 class RunningModel:
-    """What a controller controls."""
+    """Model and limits of a running controller."""
 
     #: The model, without payload.
     robot: RigidRobot
