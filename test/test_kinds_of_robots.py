@@ -23,11 +23,13 @@ OTHERS = {
     "ArmPlant", "BaseMotion", "CFunction", "ComputedTorque", "ControlLaw", "DHLink", "EffortLimiter",
     "EffortLimits", "FlexibleArm", "ForwardDynamicsDerivatives", "FreeBody", "FrictionCompensation", "Gains",
     "GravityCompensation", "Hold", "Inertia", "InputShaper", "InverseDynamicsDerivatives", "JointKind",
-    "JointReactions", "KinematicTree", "LagrangeTerms", "LinkPoses", "Log", "Mechanism", "Momentum", "MomentumRate",
-    "OperatorMatrices", "Payload", "PdGravity", "Quintic", "ReducedEquations", "Reference", "RneDynamicsError",
+    "JointReactions", "KinematicTree", "LagrangeTerms", "LawTolerances", "LinkPoses", "Log", "Mechanism", "Momentum",
+    "MomentumRate", "OperatorMatrices",
+    "Payload", "PdGravity", "Quintic", "ReducedEquations", "Reference", "RneDynamicsError",
     "RobotModel", "Rollout", "SampledBase", "SampledTrajectory", "Shaped", "Simulator", "State", "TorqueTerms",
     "Trajectory", "TreeJoint", "TreeLink", "assemble", "felt_inertia", "free_motion", "from_dh",
-    "integrate", "lint", "load_model", "load_urdf", "shipped_models", "shipped_robots", "simulate", "sweep",
+    "integrate", "joint_parameter", "law_parameter", "lint",
+    "load_model", "load_urdf", "shipped_models", "shipped_robots", "simulate", "sweep",
 }  # fmt: skip
 FLEXIBLE = [name for name in flexible.__all__ if name[0].islower()]
 

@@ -10,6 +10,7 @@ from support.wheel import wheel_urdf
 
 import rne_dynamics as rne
 from rne_dynamics.control.gains import Gains
+from rne_dynamics.control.laws.computed_torque import ComputedTorque
 from rne_dynamics.control.supervision.runaway import CUT
 from rne_dynamics.control.supervision.settings import Settings
 from rne_dynamics.control.supervision.states import DRIVING, SILENT
@@ -41,9 +42,8 @@ def file_settings(name: str) -> tuple[RobotModel, Settings, Array]:
         for p in (*COMMON, *SCHEMA) for key in (p.name.replace(JOINT, joint) for joint in named)
     }
     columns = [np.array(per_joint(values, f"gains.{{joint}}.{k}", named)) for k in ("p", "i", "d", "i_clamp")]
-    made = controller_settings(
-        robot, values, gains=Gains(*columns, tuple(named)), damping="hand_guiding.{joint}.damping"
-    )
+    law = ComputedTorque(robot, Gains(*columns, tuple(named)))
+    made = controller_settings(robot, values, law=law, damping="hand_guiding.{joint}.damping")
     return robot, made, np.array(POSTURES[urdf])
 
 

@@ -9,6 +9,7 @@ import numpy as np
 
 import rne_dynamics as rne
 from rne_dynamics.control.gains import Gains
+from rne_dynamics.control.laws.computed_torque import ComputedTorque
 from rne_dynamics.control.supervision.settings import Settings
 from rne_dynamics.control.supervision.states import Mode
 from rne_dynamics.control.supervision.supervisor import Supervisor
@@ -45,11 +46,10 @@ def node_settings(node: str, robot: RigidRobot, **changes: Value) -> Settings:
     joints = robot.joint_names
     values = defaults(node, joints, **changes)
     if node == "gravity compensation":
-        return controller_settings(robot, values, gains=None, damping="gains.{joint}.d")
+        return controller_settings(robot, values, law=None, damping="gains.{joint}.d")
     columns = [np.array(per_joint(values, f"gains.{{joint}}.{k}", joints)) for k in ("p", "i", "d", "i_clamp")]
-    return controller_settings(
-        robot, values, gains=Gains(*columns, joints), damping="hand_guiding.{joint}.damping"
-    )
+    law = ComputedTorque(robot, Gains(*columns, joints))
+    return controller_settings(robot, values, law=law, damping="hand_guiding.{joint}.damping")
 
 
 def inside(robot: RigidRobot) -> Array:
