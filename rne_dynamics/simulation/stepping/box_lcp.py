@@ -13,7 +13,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from rne_dynamics.compiling.jit import helper, kernel
+from rne_dynamics.compiling.jit import helper, kernel, rare_kernel
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.spatial.cholesky import cholesky_solve
 
@@ -25,7 +25,7 @@ _TOLERANCE = 1e-12
 _PATIENCE = 8
 
 
-@kernel
+@rare_kernel
 def box_lcp(A: Array, b: Array, lo: Array, hi: Array, r: Array, w: Array, status: NDArray[np.int64]) -> bool:
     """Solve one problem; False where round-off prevented an end of pivoting (r is then found by relaxation).
 
@@ -114,7 +114,7 @@ def _put_motion(A: Array, b: Array, r: Array, w: Array, status: NDArray[np.int64
             w[j] += 0.0 if status[j] == HELD else A[j, k] * r[k]
 
 
-@kernel
+@rare_kernel
 def _relax(A: Array, b: Array, lo: Array, hi: Array, r: Array, w: Array, status: NDArray[np.int64]) -> None:
     """Projected Gauss–Seidel, which always converges for a positive definite A."""
     n = b.shape[0]

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rne_dynamics.compiling.apart import apart
-from rne_dynamics.compiling.jit import helper, kernel
+from rne_dynamics.compiling.jit import helper, kernel, rare_kernel
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.simulation.plant.arrays import BACKWARD, FORWARD, LOWER, UPPER, VISCOUS, PlantArrays
 from rne_dynamics.simulation.stepping.box_lcp import AT_LOW, HELD, box_lcp
@@ -14,7 +14,7 @@ from rne_dynamics.simulation.stepping.motion import Piece, mass_and_bias, mass_s
 from rne_dynamics.spatial.cholesky import inverse
 
 
-@kernel
+@rare_kernel
 def response(
     plant: PlantArrays, base: Array, q: Array, qd: Array, implicit: float, M: Array, bias: Array, A: Array
 ) -> bool:
@@ -86,7 +86,7 @@ def reduced(A: Array, chosen: NDArray[np.int64]) -> Array:
     return S
 
 
-@kernel
+@rare_kernel
 def states_of_joints(plant: PlantArrays, bias: Array, A: Array, effort: Array, piece: Piece) -> None:
     """Fill `piece.locked` and `piece.direction`.
 
@@ -157,7 +157,7 @@ def impulses(A: Array, chosen: NDArray[np.int64], target: Array, lo: Array, hi: 
         qd[chosen[a]] = target[a] + w[a]
 
 
-@kernel
+@rare_kernel
 def impact(plant: PlantArrays, bias: Array, A: Array, q: Array, qd: Array, effort: Array, graze: float) -> bool:
     """Remove, in place, the velocities that lead into stops: fully inelastic. True where there were any.
 

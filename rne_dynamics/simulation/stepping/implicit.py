@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from rne_dynamics.compiling.apart import apart
-from rne_dynamics.compiling.jit import kernel
+from rne_dynamics.compiling.jit import kernel, rare_kernel
 from rne_dynamics.dynamics.kinematics.configuration import integrate_configuration_kernel
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.simulation.plant.arrays import BACKWARD, FORWARD, LOWER, UPPER, PlantArrays
@@ -14,7 +14,7 @@ from rne_dynamics.simulation.stepping.contact import impulses, kept_within_stops
 from rne_dynamics.spatial.arrays import copy_into
 
 
-@kernel
+@rare_kernel
 def semi_implicit_step(
     plant: PlantArrays, q: Array, qd: Array, effort: Array, dt: float, q_new: Array, qd_new: Array
 ) -> bool:
@@ -37,7 +37,7 @@ def semi_implicit_step(
     return True
 
 
-@kernel
+@rare_kernel
 def implicit_velocities(
     plant: PlantArrays, M: Array, bias: Array, A: Array, q: Array, qd: Array, effort: Array, dt: float, qd_new: Array
 ) -> None:
