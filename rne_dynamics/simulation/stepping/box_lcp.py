@@ -13,7 +13,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from rne_dynamics.compiling.jit import helper, kernel, rare_kernel
+from rne_dynamics.compiling.jit import helper, rare_kernel
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.spatial.cholesky import cholesky_solve
 

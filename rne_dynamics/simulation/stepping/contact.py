@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rne_dynamics.compiling.apart import apart
-from rne_dynamics.compiling.jit import helper, kernel, rare_kernel
+from rne_dynamics.compiling.jit import helper, rare_kernel
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.simulation.plant.arrays import BACKWARD, FORWARD, LOWER, UPPER, VISCOUS, PlantArrays
 from rne_dynamics.simulation.stepping.box_lcp import AT_LOW, HELD, box_lcp

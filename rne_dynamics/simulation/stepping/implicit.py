@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from rne_dynamics.compiling.apart import apart
-from rne_dynamics.compiling.jit import kernel, rare_kernel
+from rne_dynamics.compiling.jit import rare_kernel
 from rne_dynamics.dynamics.kinematics.configuration import integrate_configuration_kernel
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.simulation.plant.arrays import BACKWARD, FORWARD, LOWER, UPPER, PlantArrays
