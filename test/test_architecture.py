@@ -15,14 +15,14 @@ LAYER = {
     "bound": 3, "bound_batch": 3, "c_export": 3, "c_functions": 3, "closed_chain": 3, "flexible": 3, "dispatch": 3,
     "offers": 3,
     "control": 4, "figures": 4, "simulation": 4, "verification": 4,
-    "cli": 5, "recording": 5, "ros": 5, "viewer": 5,
+    "cli": 5, "identification": 5, "recording": 5, "ros": 5, "viewer": 5,
 }  # fmt: skip
 #: Imports within a layer that are allowed (importing, imported).
 SAME_LAYER = {
     ("compiling", "errors"), ("compiling", "advice"), ("spatial", "compiling"), ("spatial", "errors"),
     ("flexible", "closed_chain"), ("simulation", "control"), ("cli", "ros"),
     ("cli", "viewer"), ("ros", "viewer"), ("model", "errors"),
-    ("cli", "recording"), ("ros", "recording"), ("viewer", "recording"),
+    ("cli", "recording"), ("identification", "recording"), ("ros", "recording"), ("viewer", "recording"),
     ("bound", "bound_batch"), ("bound", "offers"), ("offers", "closed_chain"), ("offers", "flexible"),
     ("bound_batch", "closed_chain"), ("bound_batch", "dispatch"), ("dynamics", "straight_line"),
     ("c_functions", "offers"),

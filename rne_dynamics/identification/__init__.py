@@ -1,0 +1,1 @@
+"""Inertial parameters, friction and rotors of an arm from recorded motion."""

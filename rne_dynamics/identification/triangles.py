@@ -1,0 +1,112 @@
+"""A triangle for each joint and block of a recording: all that fits, their validation and uncertainty need of it.
+
+Columns and efforts pass the same zero-phase low pass before they are decimated: whatever a filter does to one it does
+to the other, so that it leaves no bias.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import pairwise
+
+import numpy as np
+from scipy.signal import firwin
+
+from rne_dynamics.errors import RecordingError
+from rne_dynamics.identification.columns import Friction, Layout, link_columns, own_columns
+from rne_dynamics.identification.motion import Motion
+from rne_dynamics.model.inertia import Array
+
+#: Blocks of a recording that are left out in turn.
+BLOCKS = 6
+#: Length of the low pass in periods of its edge, and samples after decimation for each of them.
+_TAPS, _RATE = 3.0, 4.0
+
+
+@dataclass(frozen=True, eq=False)
+class Triangles:
+    """Upper triangles R of [columns, effort] of every joint, block by block."""
+
+    layout: Layout
+    #: Of each block and joint; shape (at most columns + 1, columns + 1).
+    blocks: tuple[tuple[Array, ...], ...]
+    #: Number of rows of each block.
+    counts: tuple[int, ...]
+
+    @cached_property
+    def joints(self) -> tuple[Array, ...]:
+        """Of every joint, the triangle of all blocks."""
+        return tuple(_joined(parts) for parts in zip(*self.blocks, strict=True))
+
+    @property
+    def rows(self) -> int:
+        """Number of rows of each joint."""
+        return sum(self.counts)
+
+    def __add__(self, other: Triangles) -> Triangles:
+        """Those of two recordings."""
+        return Triangles(self.layout, self.blocks + other.blocks, self.counts + other.counts)
+
+    def system(self, j: int, form: Friction) -> Array:
+        """[columns of a fit, effort] of joint j, its own parameters last; shape (rows of R, links + own + 1)."""
+        R, links = self.joints[j], self.layout.links
+        return np.column_stack((R[:, :links], R[:, links + self.layout.own_columns(form)], R[:, -1]))
+
+    def squares(self, x: Array, forms: tuple[Friction, ...]) -> Array:
+        """Sum of the squares of the residuals of every joint for the parameters of a fit; shape (n,)."""
+        places, links = self.layout.places(forms), self.layout.links
+        residuals: list[Array] = [
+            self.system(j, form) @ np.r_[x[:links], x[places[j]], -1.0] for j, form in enumerate(forms)
+        ]  # fmt: skip
+        return np.array([r @ r for r in residuals])
+
+
+def triangle(rows: Array) -> Array:
+    """The upper triangle R of rows, with the same products of columns."""
+    return np.asarray(np.linalg.qr(rows, mode="r"))
+
+
+def _joined(parts: tuple[Array, ...]) -> Array:
+    return triangle(np.concatenate(parts))
+
+
+def triangles_of(layout: Layout, motion: Motion) -> Triangles:
+    """Filter, decimate and triangularise a motion; `RecordingError` if it is too short."""
+    columns, effort = filtered_rows(layout, motion)
+    rows = len(effort)
+    if rows < 2 * BLOCKS:
+        raise RecordingError(
+            f"{motion.source} lasts {len(motion.q) * motion.period:.3g} s, too short for a motion of "
+            f"{motion.band:.2g} Hz; record at least {4.0 * BLOCKS / motion.band:.2g} s"
+        )
+    edges = np.linspace(0, rows, BLOCKS + 1).astype(int)
+    blocks = [
+        tuple(triangle(np.c_[W[a:b], effort[a:b, j]]) for j, W in enumerate(columns))
+        for a, b in pairwise(edges)
+    ]
+    return Triangles(layout, tuple(blocks), tuple(np.diff(edges).tolist()))
+
+
+def filtered_rows(layout: Layout, motion: Motion) -> tuple[list[Array], Array]:
+    """Of every joint its columns, and the efforts (rows, n), after the low pass, fewer."""
+    step = max(1, int(1.0 / (_RATE * motion.band * motion.period)))
+    half = int(_TAPS / (2.0 * motion.band * motion.period))
+    if len(motion.q) <= 2 * half + step:
+        return [np.zeros((0, layout.links + layout.own))] * layout.robot.n, np.zeros((0, layout.robot.n))
+    taps = firwin(2 * half + 1, motion.band, fs=1.0 / motion.period) if step > 1 else np.ones(1)
+
+    def low(values: Array) -> Array:
+        """Every `step`-th filtered row whose window lies inside the recording."""
+        windows = np.lib.stride_tricks.sliding_window_view(values, len(taps), axis=0)[::step]
+        return np.asarray(windows @ taps)
+
+    regressor, found = link_columns(layout.robot, motion), []
+    for j in range(layout.robot.n):
+        used = regressor[:, j].any(axis=0)
+        W = np.c_[regressor[:, j, used], own_columns(motion, j)]
+        filtered = low(W)
+        whole = np.zeros((len(filtered), layout.links + layout.own))
+        whole[:, np.r_[used, np.ones(layout.own, bool)]] = filtered
+        found.append(whole)
+    return found, low(motion.effort)

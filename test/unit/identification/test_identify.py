@@ -1,0 +1,167 @@
+"""Identification against simulated arms whose parameters are known."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import cache
+
+import numpy as np
+import pytest
+from support.robots import robot as named
+
+import rne_dynamics as rne
+from rne_dynamics.errors import RecordingError
+from rne_dynamics.identification.base_parameters import base_parameters, structure
+from rne_dynamics.identification.columns import Friction, Layout, link_columns, own_columns
+from rne_dynamics.identification.consistent_fit import consistent_fit
+from rne_dynamics.identification.identify import identify
+from rne_dynamics.identification.motion import Motion, motion_of
+from rne_dynamics.identification.pseudo_inertia import corrected, parameters_of, pseudo_inertia
+from rne_dynamics.identification.triangles import triangles_of
+from rne_dynamics.recording.recording import Recording
+
+PERIOD, SECONDS = 0.004, 20.0
+
+
+def exciting(n: int, seed: int) -> tuple[np.ndarray, ...]:
+    """Fourier series of all joints, and their exact rates; shape (rows, n)."""
+    rng = np.random.default_rng(seed)
+    t = np.arange(0.0, SECONDS, PERIOD)[:, None, None]
+    rate = 2.0 * np.pi * 0.2 * np.arange(1, 6)
+    a, b = rng.normal(size=(2, n, 5)) * 0.4 / np.arange(1, 6)
+    s, c = np.sin(rate * t), np.cos(rate * t)
+    return (
+        (a * s + b * c).sum(axis=2), (rate * (a * c - b * s)).sum(axis=2), (-(rate**2) * (a * s + b * c)).sum(axis=2)
+    )  # fmt: skip
+
+
+@cache
+def arm_and_motion(name: str, seed: int = 0):
+    """A robot with other masses than its file says, and a motion with the efforts of these, friction included."""
+    robot = named(name)
+    rng = np.random.default_rng(seed + 1)
+    P, _ = corrected(rne.inertial_parameters(robot), robot.body_names)
+    L = np.linalg.cholesky(P)
+    changes = rng.uniform(-0.15, 0.15, P.shape)
+    true = L @ (np.eye(4) + changes + changes.swapaxes(1, 2)) @ L.swapaxes(1, 2)
+    parameters = parameters_of(true)
+    q, qd, qdd = exciting(robot.n, seed)
+    motion = Motion("simulated", PERIOD, q, qd, qdd, np.zeros_like(q), 1.2)
+    effort = link_columns(robot, motion) @ parameters
+    own = rng.uniform(0.5, 2.0, (robot.n, 3))  # viscous, Coulomb, offset
+    layout = Layout(robot, rotors=False)
+    for j in range(robot.n):
+        effort[:, j] += own_columns(motion, j)[:, layout.own_columns(Friction(0.05))] @ own[j]
+    return robot, motion._replace(effort=effort), parameters, own
+
+
+@pytest.mark.parametrize(("name", "links", "rotors"), [
+    ("puma560", 36, 40), ("ur5_robot.urdf", 36, 40), ("panda", 43, 48), ("scara", 8, 11),
+])  # fmt: skip
+def test_number_of_base_parameters(name, links, rotors):
+    robot = named(name)
+    assert structure(robot).count == links
+    assert structure(robot, rotors=True).count == rotors
+
+
+def test_base_parameters_are_found_without_noise():
+    robot, motion, parameters, _ = arm_and_motion("puma560")
+    base, W = structure(robot), link_columns(robot, motion)
+    rigid = (W @ parameters).ravel()
+    x = np.linalg.lstsq(W.reshape(-1, W.shape[2])[:, base.kept], rigid, rcond=None)[0]
+    expected = base.combinations @ parameters
+    assert np.abs(x - expected).max() < 1e-8 * np.abs(expected).max()
+
+
+def test_columns_that_depend_on_others_are_combined():
+    rng = np.random.default_rng(0)
+    A = rng.normal(size=(50, 3)) @ rng.normal(size=(3, 7)) * 10.0 ** np.arange(-3, 4)
+    base = base_parameters(A)
+    assert base.count == 3
+    assert np.allclose(A[:, base.kept] @ base.combinations, A, rtol=1e-9, atol=1e-9)
+
+
+def test_pseudo_inertias_are_those_of_bodies():
+    robot = named("puma560")
+    parameters = rne.inertial_parameters(robot)
+    assert np.allclose(parameters_of(pseudo_inertia(parameters)), parameters, rtol=1e-14, atol=1e-14)
+    # ∫ ρ [r; 1][r; 1]ᵀ of point masses
+    rng = np.random.default_rng(0)
+    mass, r = rng.uniform(0.1, 1.0, 9), rng.normal(size=(9, 3))
+    inertia = sum(m * (x @ x * np.eye(3) - np.outer(x, x)) for m, x in zip(mass, r, strict=True))
+    ten = np.r_[mass.sum(), mass @ r, inertia[np.triu_indices(3)]]
+    h = np.c_[r, np.ones(9)]
+    assert np.allclose(pseudo_inertia(ten)[0], (mass[:, None] * h).T @ h, rtol=1e-12)
+
+
+def test_the_fit_is_where_its_cost_is_least():
+    """Against the cost written out, at points around the solution and by its derivative there."""
+    rng = np.random.default_rng(2)
+    A, b = rng.normal(size=(40, 12)), rng.normal(size=40)
+    prior = corrected(np.r_[1.0, 0.1, 0.0, 0.2, 0.3, 0.0, 0.0, 0.25, 0.0, 0.2], ("body",))[0]
+    positive, typical = np.array([10]), np.array([0.5])
+    x = consistent_fit(A, b, prior, positive, typical, 3.0, 2.0)
+
+    def cost(x):
+        X = np.linalg.solve(prior[0], pseudo_inertia(x[:10])[0])
+        own = x[10] / 0.5 - np.log(x[10])
+        return 0.5 * np.sum((A @ x - b) ** 2) + 3.0 * (np.trace(X) - np.log(np.linalg.det(X))) + 2.0 * own
+
+    slope = [(cost(x + h) - cost(x - h)) / 2e-5 for h in 1e-5 * np.eye(12)]
+    assert np.abs(slope).max() < 1e-4 * np.abs(A.T @ b).max()
+    assert np.linalg.eigvalsh(pseudo_inertia(x[:10])[0])[0] > 0.0
+    assert x[10] > 0.0
+
+
+@pytest.mark.parametrize("name", ["puma560", "ur5_robot.urdf"])
+def test_efforts_of_another_motion_are_predicted(name):
+    robot, motion, _, own = arm_and_motion(name)
+    layout = Layout(robot, rotors=False)
+    found = identify(triangles_of(layout, motion), trust=1.0)
+    other = arm_and_motion(name, 5)[1]
+    rest = motion._replace(q=other.q, qd=other.qd, qdd=other.qdd)
+    expected = link_columns(robot, rest) @ arm_and_motion(name)[2]
+    for j in range(robot.n):
+        expected[:, j] += own_columns(rest, j)[:, layout.own_columns(Friction(0.05))] @ own[j]
+    error = found.efforts(rest) - expected
+    assert np.sqrt((error**2).mean()) < 1e-3 * np.sqrt((expected**2).mean())
+    assert all(0.02 <= form.threshold <= 0.1 for form in found.forms)  # without noise neighbours fit as well
+    assert (np.linalg.eigvalsh(pseudo_inertia(found.parameters[: layout.links]))[:, 0] > 0.0).all()
+
+
+def test_rates_are_those_of_the_positions():
+    q, qd, qdd = exciting(2, 1)
+    t = np.arange(0.0, SECONDS, PERIOD)
+    uneven = t + 1e-4 * np.random.default_rng(0).uniform(-1.0, 1.0, t.size)
+    motion = motion_of(Recording("run", ("a", "b"), uneven, q, effort=q))
+    assert 1.0 <= motion.band <= 4.0
+    inside = slice(100, -100)
+    assert np.abs(motion.qd - qd)[inside].max() < 0.02 * np.abs(qd).max()
+    assert np.abs(motion.qdd - qdd)[inside].max() < 0.05 * np.abs(qdd).max()
+
+
+def test_noise_of_encoders_does_not_widen_the_band():
+    q, *_ = exciting(2, 1)
+    t = np.arange(0.0, SECONDS, PERIOD)
+    noise = 1e-4 * np.random.default_rng(0).normal(size=q.shape)
+    bands = [motion_of(Recording("run", ("a", "b"), t, x, effort=q)).band for x in (q, q + noise)]
+    assert bands[1] < 2.0 * bands[0]
+
+
+@pytest.mark.parametrize(("change", "words"), [
+    ({"effort": None}, "has no efforts"),
+    ({"q": np.zeros((500, 2))}, "no joint moves"),
+    ({"t": np.arange(500.0)[:50], "q": np.zeros((50, 2)), "effort": np.zeros((50, 2))}, "at least 100"),
+])  # fmt: skip
+def test_recordings_that_show_nothing_are_refused(change, words):
+    t = 0.01 * np.arange(500.0)
+    good = Recording("run.csv", ("a", "b"), t, np.sin(t)[:, None] * [1.0, 2.0], effort=np.zeros((500, 2)))
+    with pytest.raises(RecordingError, match=words):
+        motion_of(replace(good, **change))
+
+
+def test_bodies_that_are_none_get_a_prior():
+    P, changed = corrected(np.concatenate((np.zeros(10), np.r_[1.0, np.zeros(9)])), ("nothing", "point"))
+    assert changed == ("nothing", "point")
+    assert (np.linalg.eigvalsh(P)[:, 0] > 0.0).all()
+    assert P[1, 3, 3] == 1.0
