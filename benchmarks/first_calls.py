@@ -39,18 +39,11 @@ def functions() -> dict[str, Callable[..., Any]]:
     }  # fmt: skip
 
 
-def posture(robot: Any, rng: np.random.Generator) -> Any:
-    """A random configuration of an open arm, or a mechanism's own posture."""
-    if isinstance(robot, rne.Mechanism):
-        return np.array(robot.posture)[robot.actuated]
-    return rne.random_configuration(robot.robot if isinstance(robot, rne.FlexibleArm) else robot, rng)
-
-
 def arguments(robot: Any, function: Callable[..., Any]) -> list[Any] | None:
     """Numbers for the function's parameters without defaults; None where one is not known."""
     rng = np.random.default_rng(0)
     known: dict[str, Callable[[], Any]] = {
-        "q": lambda: posture(robot, rng), "link": lambda: robot.body_model.tree.links[-1].name,
+        "q": lambda: np.array(robot.neutral) + 0.05, "link": lambda: robot.body_model.tree.links[-1].name,
         "quantity": lambda: "inverse_dynamics", "rng": lambda: rng, "lock": lambda: {robot.joint_names[0]: 0.0},
         "payload": lambda: rne.Payload(robot.body_model.tree.links[-1].name, 0.1),
         "delta": lambda: np.zeros(robot.modes), "deltad": lambda: np.zeros(robot.modes),
@@ -93,6 +86,7 @@ def forked(robot_name: str, function: Callable[..., Any]) -> dict[str, Any]:
 
 
 def main() -> int:
+    """Measure and print; 1 if a call takes longer than it may."""
     known = functions()
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--robots", nargs="*", default=[*shipped_robots(), *shipped_models()])

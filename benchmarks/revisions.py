@@ -96,6 +96,7 @@ def rows(ours: Side, theirs: Side, rounds: int) -> dict[str, tuple[float, float]
 
 
 def main() -> int:
+    """Compare and print; 1 if a row is below the least ratio."""
     parser = argparse.ArgumentParser(
         description=__doc__, epilog=EXAMPLES, formatter_class=argparse.RawDescriptionHelpFormatter
     )
