@@ -142,15 +142,15 @@ def grouped(nodes: dict[str, tuple[Parameter, ...]]) -> dict[str, tuple[Paramete
 
 def table(parameters: Sequence[Parameter]) -> list[str]:
     """Lines of a table with one row a parameter; when it may be changed where that is not always the start."""
-    head = ("name", "default", "allowed", "set", "what it does")
-    rows = [
+    rows: list[tuple[str, ...]] = [("name", "default", "allowed", "set", "what it does"), *(
         (f"`{p.name.replace(JOINT, '<joint>')}`", f"`{p.default_text()}` {p.unit}".strip().replace("|", "\\|"),
          allowed(p), "start" if p.read_only else "configure" if p.at_configure else "live", text(p.description))
         for p in parameters
-    ]
+    )]
     if all(p.read_only for p in parameters):
-        head, *rows = ((*row[:3], row[4]) for row in (head, *rows))
-    return [f"| {' | '.join(head)} |", "|---" * len(head) + "|", *(f"| {' | '.join(row)} |" for row in rows)]
+        rows = [(*row[:3], row[4]) for row in rows]
+    lines = [f"| {' | '.join(row)} |" for row in rows]
+    return [lines[0], "|---" * len(rows[0]) + "|", *lines[1:]]
 
 
 def allowed(parameter: Parameter) -> str:
