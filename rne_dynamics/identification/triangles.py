@@ -88,19 +88,29 @@ def triangles_of(layout: Layout, motion: Motion) -> Triangles:
     return Triangles(layout, tuple(blocks), tuple(np.diff(edges).tolist()))
 
 
+class LowPass:
+    """The zero-phase low pass of a motion, and the decimation after it: every quantity passes the same one."""
+
+    def __init__(self, motion: Motion) -> None:
+        self.step = max(1, int(1.0 / (_RATE * motion.band * motion.period)))
+        half = int(_TAPS / (2.0 * motion.band * motion.period)) if self.step > 1 else 0
+        self._taps = firwin(2 * half + 1, motion.band, fs=1.0 / motion.period) if half else np.ones(1)
+        #: Of the rows that are left, where they are among the samples.
+        self.places = np.arange(half, len(motion.q) - half, self.step)
+
+    def __call__(self, values: Array) -> Array:
+        """Every `step`-th filtered row whose window lies inside the recording; values (samples, k) to (rows, k)."""
+        if not len(self.places):
+            return np.zeros((0, values.shape[1]))
+        windows = np.lib.stride_tricks.sliding_window_view(values, len(self._taps), axis=0)[:: self.step]
+        return np.asarray(windows @ self._taps)
+
+
 def filtered_rows(layout: Layout, motion: Motion) -> tuple[list[Array], Array]:
     """Of every joint its columns, and the efforts (rows, n), after the low pass, fewer."""
-    step = max(1, int(1.0 / (_RATE * motion.band * motion.period)))
-    half = int(_TAPS / (2.0 * motion.band * motion.period))
-    if len(motion.q) <= 2 * half + step:
+    low = LowPass(motion)
+    if not len(low.places):
         return [np.zeros((0, layout.links + layout.own))] * layout.robot.n, np.zeros((0, layout.robot.n))
-    taps = firwin(2 * half + 1, motion.band, fs=1.0 / motion.period) if step > 1 else np.ones(1)
-
-    def low(values: Array) -> Array:
-        """Every `step`-th filtered row whose window lies inside the recording."""
-        windows = np.lib.stride_tricks.sliding_window_view(values, len(taps), axis=0)[::step]
-        return np.asarray(windows @ taps)
-
     regressor, found = link_columns(layout.robot, motion), []
     for j in range(layout.robot.n):
         used = regressor[:, j].any(axis=0)
