@@ -16,7 +16,7 @@ from rne_dynamics.model.robot import RobotModel
 from rne_dynamics.model.tree import JointKind, KinematicTree, TreeJoint
 
 #: Written instead of an infinite bound where URDF requires a number.
-_UNBOUNDED = 1e9
+UNBOUNDED = 1e9
 _BOUNDED = (JointKind.REVOLUTE, JointKind.PRISMATIC)
 
 
@@ -94,7 +94,7 @@ def _limits(joint: TreeJoint, *, bounded: bool) -> str:
     if not bounded and math.isinf(values["effort"]) and math.isinf(values["velocity"]):
         return ""
     names = ("lower", "upper", "effort", "velocity") if bounded else ("effort", "velocity")
-    return " ".join(f'{name}="{number(min(max(values[name], -_UNBOUNDED), _UNBOUNDED))}"' for name in names)
+    return " ".join(f'{name}="{number(min(max(values[name], -UNBOUNDED), UNBOUNDED))}"' for name in names)
 
 
 def _dynamics(joint: TreeJoint) -> Iterator[str]:
