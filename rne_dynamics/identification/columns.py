@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rne_dynamics.dynamics.derivatives.regressor import regressor
+from rne_dynamics.errors import ArgumentError
 from rne_dynamics.identification.motion import Motion
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.robot import RobotModel
@@ -47,11 +48,30 @@ class Layout:
     robot: RobotModel
     #: Whether efforts are measured on the motor's side of the gears, where rotors are felt.
     rotors: bool
+    #: The link of a payload, which is one body more, in motions that are loaded.
+    payload: str | None = None
+
+    def __post_init__(self) -> None:
+        if self.payload is not None and self.robot.link(self.payload).body < 0:
+            raise ArgumentError(f"link {self.payload!r} does not move, so its load cannot be found; name another link")
+
+    @property
+    def bodies(self) -> tuple[str, ...]:
+        """Names of the bodies: the robot's and the payload."""
+        return (*self.robot.body_names, *(["payload"] if self.payload else []))
 
     @property
     def links(self) -> int:
-        """Number of parameters of the links."""
-        return len(LINK) * self.robot.bodies
+        """Number of parameters of the bodies."""
+        return len(LINK) * len(self.bodies)
+
+    def link_columns(self, motion: Motion) -> Array:
+        """The regressor of the bodies along a motion, shape (rows, n, links)."""
+        own = link_columns(self.robot, motion)
+        if self.payload is None:
+            return own
+        place = len(LINK) * self.robot.links[self.payload].body
+        return np.concatenate((own, float(motion.loaded) * own[:, :, place : place + len(LINK)]), axis=2)
 
     @property
     def own(self) -> int:
@@ -66,7 +86,7 @@ class Layout:
 
     def names(self, forms: tuple[Friction, ...]) -> tuple[str, ...]:
         """Names of all parameters of a fit."""
-        found = [f"{body}.{name}" for body in self.robot.body_names for name in LINK]
+        found = [f"{body}.{name}" for body in self.bodies for name in LINK]
         for joint, form in zip(self.robot.joint_names, forms, strict=True):
             own = ["viscous", "coulomb", "offset"] + ["stribeck"] * form.stribeck + ["rotor"] * self.rotors
             found += [f"{joint}.{name}" for name in own]

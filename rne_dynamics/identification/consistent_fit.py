@@ -1,6 +1,6 @@
 """The physically consistent fit: least squares with the model file as prior, every body positive definite.
 
-It minimises ½ ‖A x − b‖² + λ Σ D(Pᵢ ‖ P̂ᵢ) + μ Σ (x_k / x̂_k − log x_k), over the bodies' pseudo-inertias P and
+It minimises ½ ‖A x − b‖² + Σ λᵢ D(Pᵢ ‖ P̂ᵢ) + μ Σ (x_k / x̂_k − log x_k), over the bodies' pseudo-inertias P and
 parameters that must be positive (viscous and Coulomb friction, rotors). D is the log-det divergence to the prior P̂,
 tr(P̂⁻¹ P) − log det(P̂⁻¹ P) − 4: the entropic distance of the bodies' densities. Both terms are barriers. The problem is
 convex; damped Newton steps end after 10 to 40.
@@ -22,7 +22,8 @@ _FREE = 1e-6
 
 
 def consistent_fit(
-    A: Array, b: Array, prior: Array, positive: NDArray[np.int64], typical: Array, weight: float, weight_positive: float
+    A: Array, b: Array, prior: Array, positive: NDArray[np.int64], typical: Array, weight: float | Array,
+    weight_positive: float,
 ) -> Array:
     """The parameters of the fit.
 
@@ -35,7 +36,7 @@ def consistent_fit(
     positive, typical
         Which of the others are positive, and the prior of these.
     weight, weight_positive
-        λ and μ: 1 / (relative standard deviation of the prior)².
+        λ, one or each body's, and μ: 1 / (relative standard deviation of the prior)².
     """
     links = 10 * len(prior)
     H0, inverse = A.T @ A, np.linalg.inv(prior)
@@ -43,7 +44,8 @@ def consistent_fit(
     H0[free, free] += _FREE
     x = np.zeros(A.shape[1])
     x[:links], x[positive] = parameters_of(prior), typical
-    pull = np.einsum("iab,kab->ik", inverse, BASIS).ravel()
+    weights = np.broadcast_to(weight, len(prior))
+    pull = np.einsum("i,iab,kab->ik", weights, inverse, BASIS).ravel()
 
     def cost(x: Array) -> float:
         try:
@@ -53,16 +55,16 @@ def consistent_fit(
         if (x[positive] <= 0.0).any():
             return np.inf
         own = float((x[positive] / typical - np.log(x[positive])).sum())
-        divergence = pull @ x[:links] - 2.0 * np.log(diagonal).sum()
+        divergence = pull @ x[:links] - 2.0 * weights @ np.log(diagonal).sum(axis=1)
         residual, loose = A @ x - b, x[free]
         fitted = 0.5 * (residual @ residual + _FREE * loose @ loose)
-        return float(fitted + weight * divergence + weight_positive * own)
+        return float(fitted + divergence + weight_positive * own)
 
     value = cost(x)
     for _ in range(_STEPS):
         slope = A.T @ (A @ x - b)
         slope[free] += _FREE * x[free]
-        step, decrement = _newton_step(x, H0, slope, pull, positive, typical, weight, weight_positive)
+        step, decrement = _newton_step(x, H0, slope, pull, positive, typical, weights, weight_positive)
         if decrement < _SETTLED + _ROUND_OFF * abs(value):
             return x
         size = 1.0
@@ -78,28 +80,28 @@ def consistent_fit(
 
 
 def hessian(
-    x: Array, H0: Array, links: int, positive: NDArray[np.int64], weight: float, weight_positive: float
+    x: Array, H0: Array, links: int, positive: NDArray[np.int64], weights: Array, weight_positive: float
 ) -> Array:
-    """The second derivatives of the cost at x: its inverse is the covariance of the fit."""
+    """The second derivatives of the cost at x, with those of the data H0; its inverse is the covariance of the fit."""
     H: Array = H0.copy()
     for i, QE in enumerate(np.linalg.inv(pseudo_inertia(x[:links]))[:, None] @ BASIS):
         place = slice(10 * i, 10 * i + 10)
-        H[place, place] += weight * np.einsum("kab,lba->kl", QE, QE)
+        H[place, place] += weights[i] * np.einsum("kab,lba->kl", QE, QE)
     H[positive, positive] += weight_positive / x[positive] ** 2
     return H
 
 
 def _newton_step(
-    x: Array, H0: Array, slope: Array, pull: Array, positive: NDArray[np.int64], typical: Array, weight: float,
+    x: Array, H0: Array, slope: Array, pull: Array, positive: NDArray[np.int64], typical: Array, weights: Array,
     weight_positive: float,
 ) -> tuple[Array, float]:
     """The step, and by how much it would lower the cost, twice."""
     links = len(pull)
     g = slope.copy()
     inverse = np.linalg.inv(pseudo_inertia(x[:links]))
-    g[:links] += weight * (pull - np.einsum("iab,kba->ik", inverse, BASIS).ravel())
+    g[:links] += pull - np.einsum("i,iab,kba->ik", weights, inverse, BASIS).ravel()
     g[positive] += weight_positive * (1.0 / typical - 1.0 / x[positive])
-    H = hessian(x, H0, links, positive, weight, weight_positive)
+    H = hessian(x, H0, links, positive, weights, weight_positive)
     scale = np.sqrt(np.diag(H))  # parameters differ by 1e6 in size
     step = -np.linalg.solve(H / np.outer(scale, scale), g / scale) / scale
     return step, float(-g @ step)
