@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from rne_dynamics.dynamics.derivatives.regressor import inertial_parameters
 from rne_dynamics.identification.columns import Friction, Layout, own_columns
-from rne_dynamics.identification.consistent_fit import consistent_fit, hessian
+from rne_dynamics.identification.consistent_fit import consistent_fit, divergence, hessian
 from rne_dynamics.identification.friction_choice import USUAL, chosen_friction
 from rne_dynamics.identification.motion import Motion
 from rne_dynamics.identification.pseudo_inertia import ball, corrected, moved, parameters_of
@@ -26,6 +26,12 @@ _LEAST_OWN = 0.05
 _SETTLED, _ROUNDS = 0.02, 12
 #: Least noise over the root mean square of a joint's effort.
 _LEAST_NOISE = 1e-4
+#: Most factor of the prior's variance where the recording contradicts it.
+_WIDEST = 3.0
+#: Number of parameters that the distance of all bodies from the prior counts as, in the uncertainty of one.
+_ALL = 4.0
+#: Factor of the prior's variance, since its distances are seen along few directions only.
+_CAREFUL = 1.5
 #: A payload of unknown mass as it is assumed: mass, kg, and radius, m. Part of a known mass that is its deviation.
 _PAYLOAD, _RADIUS, _KNOWN = 1.0, 0.08, 0.002
 
@@ -135,13 +141,19 @@ def identify(
         weighed = np.sqrt(0.5 * (new**2 + (new**2).mean()))
         weighed = np.maximum(weighed, _LEAST_NOISE * effort + 1e-12)
         settled = bool((np.abs(weighed / fit.noise - 1.0) < _SETTLED).all())
+        far = fit.far(x)
+        settled &= abs(far - 1.0) < _SETTLED or (far < 1.0 and fit.widened == 1.0) or fit.widened == _WIDEST
         better = fit.forms if forms else chosen_friction(triangles, x[: layout.links], stribeck=stribeck)
         rounds += 1
         if (settled and (better == fit.forms or rounds > _ROUNDS // 2)) or rounds == _ROUNDS:
             break
-        fit = replace(fit, noise=weighed, forms=better if rounds <= _ROUNDS // 2 else fit.forms)
-    before = np.sqrt(np.diag(np.linalg.inv(fit.hessian_of_prior())))
-    return Identified(layout, fit.forms, x, fit.covariance(x), before, new, prior)
+        fit = replace(
+            fit, noise=weighed, forms=better if rounds <= _ROUNDS // 2 else fit.forms,
+            widened=float(np.clip(fit.widened * far, 1.0, _WIDEST)),
+        )  # fmt: skip
+    covariance = fit.covariance(x, np.maximum(new, _LEAST_NOISE * effort))
+    before = np.sqrt(np.diag(fit.covariance_before(x)))
+    return Identified(layout, fit.forms, x, covariance, before, new, prior)
 
 
 @dataclass(frozen=True, eq=False)
@@ -153,19 +165,28 @@ class _Fit:
     forms: tuple[Friction, ...]
     #: Standard deviation of a row of each joint.
     noise: Array
+    #: Variance of the prior over that of its trust.
+    widened: float = 1.0
 
     @property
     def layout(self) -> Layout:
         return self.triangles.layout
 
-    def rows(self, parts: tuple[Array, ...]) -> Array:
-        """Rows [all parameters, effort] of the joints' triangles, as independent rows of standard deviation 1."""
+    @property
+    def weights(self) -> Array:
+        """Of the bodies' prior."""
+        return self.prior.weights / self.widened
+
+    def rows(self, parts: tuple[Array, ...], factor: Array | float = 1.0) -> Array:
+        """Rows [all parameters, effort] of the joints' triangles, of independent rows of standard deviation 1 if the
+        noise is that of the fit; times a factor of each joint."""
         size, places, found = len(self.layout.names(self.forms)), self.layout.places(self.forms), []
+        factors = np.broadcast_to(factor, len(self.forms))
         for j, form in enumerate(self.forms):
             given = self.triangles.system(parts[j], form)
             rows = np.zeros((len(given), size + 1))
             rows[:, np.r_[: self.layout.links, places[j], size]] = given
-            found.append(rows / (self.noise[j] * np.sqrt(self.triangles.alike)))
+            found.append(rows * (factors[j] / (self.noise[j] * np.sqrt(self.triangles.alike))))
         return np.concatenate(found)
 
     def solved(self) -> Array:
@@ -177,38 +198,63 @@ class _Fit:
         R = triangle(np.concatenate((rows, more)))
         positive, typical = _positive(self.layout, self.forms)
         return consistent_fit(
-            R[:, :-1], R[:, -1], self.prior.bodies, positive, typical, self.prior.weights, TRUST_OWN**-2
+            R[:, :-1], R[:, -1], self.prior.bodies, positive, typical, self.weights, TRUST_OWN**-2
         )
 
-    def covariance(self, x: Array) -> Array:
-        """The covariance of the fit: of the prior, and of noise or of the scatter between blocks, the larger one."""
+    def far(self, x: Array) -> float:
+        """How far the fit is from the prior: squared distance over that of as many parameters as the data determine."""
+        W = self.rows(self.triangles.joints)[:, :-1]
+        apart, known = self._apart(x, W.T @ W)
+        return float(apart.sum() / max(known.sum(), 1.0))
+
+    def _apart(self, x: Array, data: Array) -> tuple[Array, Array]:
+        """Of every body its squared distance from the prior, and how many of its parameters the data determine."""
+        links = self.layout.links
+        known = np.diag(np.linalg.solve(self._hessian(x, data), data))[:links].reshape(-1, 10).sum(axis=1)
+        return 2.0 * self.weights * divergence(x[:links], self.prior.bodies), known
+
+    def covariance(self, x: Array, noise: Array) -> Array:
+        """The covariance of the fit: a part of the prior, and one of the data.
+
+        That is the part of the rows' noise, or of the scatter between blocks if it is larger.
+        """
         blocks = [self.rows(parts) for parts in self.triangles.blocks]
         data = sum((W[:, :-1].T @ W[:, :-1] for W in blocks), np.zeros((len(x), len(x))))
         slopes = np.stack([W[:, :-1].T @ (W @ np.r_[x, -1.0]) for W in blocks])
         slopes -= np.array(self.triangles.counts)[:, None] / self.triangles.rows * slopes.sum(axis=0)
         scatter = slopes.T @ slopes * len(blocks) / max(len(blocks) - 1, 1)
+        true = self.rows(self.triangles.joints, noise / self.noise)[:, :-1]
         H = self._hessian(x, data)
         inverse = np.linalg.inv(H)
-        noise, between = inverse @ data @ inverse, inverse @ scatter @ inverse
-        ratio = np.sqrt(np.maximum(np.diag(between) / np.maximum(np.diag(noise), 1e-300), 1.0))
-        return np.asarray(inverse - noise + noise * np.outer(ratio, ratio))
+        own, between = (inverse @ part @ inverse for part in (true.T @ true, scatter))
+        ratio = np.sqrt(np.maximum(np.diag(between) / np.maximum(np.diag(own), 1e-300), 1.0))
+        factor = self._factors(x, data)
+        prior = inverse @ ((H - data) * np.outer(factor, factor)) @ inverse
+        return np.asarray(prior + own * np.outer(ratio, ratio))
 
-    def hessian_of_prior(self) -> Array:
-        """Second derivatives at the prior, without data."""
-        x = np.zeros(len(self.layout.names(self.forms)))
+    def covariance_before(self, x: Array) -> Array:
+        """The covariance without the data, where the fit x is as far from the prior as it is."""
+        W, start = self.rows(self.triangles.joints)[:, :-1], np.zeros(len(x))
         positive, typical = _positive(self.layout, self.forms)
-        x[: self.layout.links], x[positive] = parameters_of(self.prior.bodies), typical
-        H = self._hessian(x, np.zeros((len(x), len(x))))
-        free = np.diag(H) == 0.0
+        start[: self.layout.links], start[positive] = parameters_of(self.prior.bodies), typical
+        H = self._hessian(start, np.zeros((len(x), len(x))))
+        free, factor = np.diag(H) == 0.0, self._factors(x, W.T @ W)
         H[free, free] = 1e-12
-        return H
+        return np.asarray(np.linalg.inv(H) * np.outer(factor, factor))
+
+    def _factors(self, x: Array, data: Array) -> Array:
+        """Factors of the prior's deviations: how far bodies are from it, over what it was trusted to."""
+        apart, known = self._apart(x, data)
+        # a body's own distance says little of it where few of its parameters are known: that of all counts as some more
+        far = (apart + _ALL * apart.sum() / max(known.sum(), 1.0)) / (known + _ALL)
+        return np.sqrt(np.r_[np.repeat(_CAREFUL * far, 10), np.ones(len(x) - 10 * len(far))])
 
     def _hessian(self, x: Array, data: Array) -> Array:
         links, known = self.layout.links, self.prior.known[:, :-1]
         H0 = data.copy()
         H0[:links, :links] += known.T @ known
         positive, _ = _positive(self.layout, self.forms)
-        return hessian(x, H0, links, positive, self.prior.weights, TRUST_OWN**-2)
+        return hessian(x, H0, links, positive, self.weights, TRUST_OWN**-2)
 
 
 def _positive(layout: Layout, forms: tuple[Friction, ...]) -> tuple[NDArray[np.int64], Array]:
@@ -216,6 +262,7 @@ def _positive(layout: Layout, forms: tuple[Friction, ...]) -> tuple[NDArray[np.i
     friction, rotors = joint_friction(layout.robot), rotor_inertia(layout.robot)
     places, typical = [], []
     for j, own in enumerate(layout.places(forms)):
-        places += [own[0], own[1], *([own[-1]] if layout.rotors else [])]
-        typical += [friction.viscous[j], friction.coulomb[j], *([rotors[j]] if layout.rotors else [])]
+        places += [own[0], own[1], *own[3:]]
+        typical += [friction.viscous[j], friction.coulomb[j], *([0.0] if forms[j].stribeck else [])]
+        typical += [rotors[j]] if layout.rotors else []
     return np.array(places), np.maximum(typical, _LEAST_OWN)
