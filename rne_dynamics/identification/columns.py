@@ -1,7 +1,8 @@
 """The linear model of measured efforts: a column for each parameter of links, rotors and friction.
 
 Effort of joint j = regressor of the links · their parameters + rotor · q̈_j + offset + viscous q̇_j
-+ Coulomb tanh(q̇_j / threshold) + Stribeck tanh(q̇_j / threshold) exp(−(q̇_j / (`STRIBECK` threshold))²).
++ Coulomb s(q̇_j / threshold) + Stribeck s(q̇_j / threshold) exp(−(q̇_j / (`STRIBECK` threshold))²), with the smooth
+sign s of `rne_dynamics.model.friction`.
 
 Thresholds enter nonlinearly: all of a grid have their columns, of which a fit takes one for each joint.
 """
@@ -14,6 +15,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from rne_dynamics.dynamics import friction
 from rne_dynamics.dynamics.derivatives.regressor import regressor
 from rne_dynamics.errors import ArgumentError
 from rne_dynamics.identification.motion import Motion
@@ -106,9 +108,5 @@ def link_columns(robot: RobotModel, motion: Motion) -> Array:
 
 def own_columns(motion: Motion, j: int) -> Array:
     """The own columns of joint j along a motion, see `Layout`; shape (rows, own)."""
-    v = motion.qd[:, j]
-    found = [motion.qdd[:, j], np.ones_like(v), v]
-    for threshold in THRESHOLDS:
-        coulomb = np.tanh(v / threshold)
-        found += [coulomb, coulomb * np.exp(-((v / (STRIBECK * threshold)) ** 2))]
-    return np.stack(found, axis=1)
+    found = [friction.own_columns(motion.qd[:, j], motion.qdd[:, j], v, STRIBECK * v) for v in THRESHOLDS]
+    return np.concatenate([found[0][:, :3], *(columns[:, 3:] for columns in found)], axis=1)
