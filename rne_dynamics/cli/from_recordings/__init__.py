@@ -1,0 +1,1 @@
+"""Commands that compare recordings with a model, improve it, and make motions to record."""
