@@ -14,7 +14,7 @@ import numpy as np
 from scipy.signal import firwin
 
 from rne_dynamics.errors import RecordingError
-from rne_dynamics.identification.columns import Friction, Layout, link_columns, own_columns
+from rne_dynamics.identification.columns import Friction, Layout, own_columns
 from rne_dynamics.identification.motion import Motion
 from rne_dynamics.model.inertia import Array
 
@@ -33,6 +33,8 @@ class Triangles:
     blocks: tuple[tuple[Array, ...], ...]
     #: Number of rows of each block.
     counts: tuple[int, ...]
+    #: Variance of a mean of the rows over that of as many independent ones: the low pass makes neighbours alike.
+    alike: float = 1.0
 
     @cached_property
     def joints(self) -> tuple[Array, ...]:
@@ -46,18 +48,19 @@ class Triangles:
 
     def __add__(self, other: Triangles) -> Triangles:
         """Those of two recordings."""
-        return Triangles(self.layout, self.blocks + other.blocks, self.counts + other.counts)
+        alike = max(self.alike, other.alike)
+        return Triangles(self.layout, self.blocks + other.blocks, self.counts + other.counts, alike)
 
-    def system(self, j: int, form: Friction) -> Array:
-        """[columns of a fit, effort] of joint j, its own parameters last; shape (rows of R, links + own + 1)."""
-        R, links = self.joints[j], self.layout.links
+    def system(self, R: Array, form: Friction) -> Array:
+        """[columns of a fit, effort] of a joint's triangle, its own parameters last; (rows of R, links + own + 1)."""
+        links = self.layout.links
         return np.column_stack((R[:, :links], R[:, links + self.layout.own_columns(form)], R[:, -1]))
 
     def squares(self, x: Array, forms: tuple[Friction, ...]) -> Array:
         """Sum of the squares of the residuals of every joint for the parameters of a fit; shape (n,)."""
         places, links = self.layout.places(forms), self.layout.links
         residuals: list[Array] = [
-            self.system(j, form) @ np.r_[x[:links], x[places[j]], -1.0] for j, form in enumerate(forms)
+            self.system(self.joints[j], form) @ np.r_[x[:links], x[places[j]], -1.0] for j, form in enumerate(forms)
         ]  # fmt: skip
         return np.array([r @ r for r in residuals])
 
@@ -85,23 +88,21 @@ def triangles_of(layout: Layout, motion: Motion) -> Triangles:
         tuple(triangle(np.c_[W[a:b], effort[a:b, j]]) for j, W in enumerate(columns))
         for a, b in pairwise(edges)
     ]
-    return Triangles(layout, tuple(blocks), tuple(np.diff(edges).tolist()))
+    return Triangles(layout, tuple(blocks), tuple(np.diff(edges).tolist()), _alike(*_low_pass(motion)))
 
 
 def filtered_rows(layout: Layout, motion: Motion) -> tuple[list[Array], Array]:
     """Of every joint its columns, and the efforts (rows, n), after the low pass, fewer."""
-    step = max(1, int(1.0 / (_RATE * motion.band * motion.period)))
-    half = int(_TAPS / (2.0 * motion.band * motion.period))
-    if len(motion.q) <= 2 * half + step:
+    taps, step = _low_pass(motion)
+    if len(motion.q) < len(taps) + step:
         return [np.zeros((0, layout.links + layout.own))] * layout.robot.n, np.zeros((0, layout.robot.n))
-    taps = firwin(2 * half + 1, motion.band, fs=1.0 / motion.period) if step > 1 else np.ones(1)
 
     def low(values: Array) -> Array:
         """Every `step`-th filtered row whose window lies inside the recording."""
         windows = np.lib.stride_tricks.sliding_window_view(values, len(taps), axis=0)[::step]
         return np.asarray(windows @ taps)
 
-    regressor, found = link_columns(layout.robot, motion), []
+    regressor, found = layout.link_columns(motion), []
     for j in range(layout.robot.n):
         used = regressor[:, j].any(axis=0)
         W = np.c_[regressor[:, j, used], own_columns(motion, j)]
@@ -110,3 +111,18 @@ def filtered_rows(layout: Layout, motion: Motion) -> tuple[list[Array], Array]:
         whole[:, np.r_[used, np.ones(layout.own, bool)]] = filtered
         found.append(whole)
     return found, low(motion.effort)
+
+
+def _low_pass(motion: Motion) -> tuple[Array, int]:
+    """Taps of the filter of a motion, and how many of its samples make one row."""
+    step = max(1, int(1.0 / (_RATE * motion.band * motion.period)))
+    half = int(_TAPS / (2.0 * motion.band * motion.period))
+    taps = firwin(2 * half + 1, motion.band, fs=1.0 / motion.period) if step > 1 else np.ones(1)
+    return np.asarray(taps), step
+
+
+def _alike(taps: Array, step: int) -> float:
+    """`Triangles.alike` for white noise of the efforts."""
+    products = np.correlate(taps, taps, "full")
+    middle = len(taps) - 1
+    return float(products[middle % step :: step].sum() / products[middle])

@@ -1,0 +1,224 @@
+"""Logs as other programs write them: names of columns, shapes, separators, faults."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+import rne_dynamics as rne
+from rne_dynamics.errors import ArgumentError, RecordingError
+from rne_dynamics.identification.logs import read_log
+from rne_dynamics.recording.log_file import save_mcap
+from rne_dynamics.recording.text_table import read_text_table
+from rne_dynamics.simulation.runs.log import Log
+
+JOINTS = ("shoulder", "elbow", "wrist")
+ARM = SimpleNamespace(joint_names=JOINTS, n=3, name="arm")
+ROWS = 60
+T = 0.01 * np.arange(ROWS)
+Q, QD, TAU = (np.sin(T[:, None] + np.arange(3)) + k for k in range(3))
+
+
+def text_file(tmp_path, header, arrays, *, separator=",", comma=False, end="\n"):
+    point = "," if comma else "."
+    rows = [separator.join(f"{x:.12g}".replace(".", point) for x in row) for row in np.column_stack(arrays)]
+    file = tmp_path / "log.csv"
+    file.write_text("\n".join([*header, *rows]) + end, encoding="utf-8")
+    return file
+
+
+def check(recording, rows=ROWS):
+    assert recording.joint_names == JOINTS
+    assert np.allclose(recording.t, T[:rows], atol=1e-6)
+    assert np.allclose(recording.q, Q[:rows])
+    assert np.allclose(recording.effort, TAU[:rows])
+    assert recording.qd is None or np.allclose(recording.qd, QD[:rows])
+
+
+def numbered(pattern, first=0):
+    return [pattern.format(k) for k in range(first, first + 3)]
+
+
+@pytest.mark.parametrize(("time", "q", "qd", "tau"), [
+    ("time", numbered("q{}"), numbered("qd{}"), numbered("tau{}")),
+    ("t", numbered("joint_{}_pos", 1), numbered("joint_{}_vel", 1), numbered("joint_{}_torque", 1)),
+    ("timestamp", numbered("pos_{}"), numbered("vel_{}"), numbered("eff_{}")),
+    ("Time [s]", numbered("Position {} [rad]"), numbered("Velocity {} [rad/s]"), numbered("Torque {} [Nm]")),
+    ("__time", numbered("/joint_states/position[{}]"), numbered("/joint_states/velocity[{}]"),
+     numbered("/joint_states/effort[{}]")),
+    ("%time", numbered("field.position{}"), numbered("field.velocity{}"), numbered("field.effort{}")),
+    ("timestamp", numbered("actual_q_{}"), numbered("actual_qd_{}"), numbered("actual_current_{}")),
+    ("time", numbered("q_meas[{}]"), numbered("dq_meas[{}]"), numbered("tau_J[{}]")),
+    ("stamp", numbered("q.{}"), numbered("q_dot.{}"), numbered("motorTorque.{}")),
+])  # fmt: skip
+def test_usual_names_are_known(tmp_path, time, q, qd, tau):
+    check(read_log(text_file(tmp_path, [",".join([time, *q, *qd, *tau])], [T, Q, QD, TAU]), ARM))
+
+
+@pytest.mark.parametrize(("position", "effort", "stamp"), [
+    ("/joint_states/{}/position", "/joint_states/{}/effort", "/joint_states/header/stamp"),
+    ("q/{}", "effort/{}", "time"), ("pos_{}", "tau_{}", "t"), ("{}.q", "{}.current", "t"),
+])  # fmt: skip
+def test_joints_are_ordered_by_name(tmp_path, position, effort, stamp):
+    order = [2, 0, 1]
+    header = [stamp, *(p.format(JOINTS[k]) for p in (position, effort) for k in order), effort.format("gripper")]
+    check(read_log(text_file(tmp_path, [",".join(header)], [T, Q[:, order], TAU[:, order], T]), ARM))
+
+
+def test_what_was_commanded_is_not_taken_for_measured(tmp_path):
+    names = [*numbered("target_q_{}"), *numbered("actual_q_{}"), *numbered("target_moment_{}"), *numbered("current_{}")]
+    header = [",".join(["time", *names])]
+    check(read_log(text_file(tmp_path, header, [T, 0 * Q, Q, 0 * TAU, TAU]), ARM))
+    only = [",".join(["time", *numbered("q_{}"), *numbered("tau_cmd_{}")])]
+    file = text_file(tmp_path, only, [T, Q, TAU])
+    with pytest.raises(RecordingError, match="--columns tau=tau_cmd"):
+        read_log(file, ARM)
+    check(read_log(file, ARM, "tau=tau_cmd_*"))
+
+
+@pytest.mark.parametrize(("separator", "comma", "header"), [
+    (";", False, ["t;q1;q2;q3;tau1;tau2;tau3"]), (";", True, ["t;q1;q2;q3;tau1;tau2;tau3"]),
+    (" ", False, ["# run of Monday, arm 2", "# t q1 q2 q3 tau1 tau2 tau3"]),
+    ("\t", False, ["% t, q1, q2, q3, tau1, tau2, tau3"]),
+    (", ", False, ["Robot: arm", "", "t,q1,q2,q3,tau1,tau2,tau3"]),
+    (",", False, ['"t","q1","q2","q3","tau1","tau2","tau3"']), (",", False, ["\ufefft,q1,q2,q3,tau1,tau2,tau3"]),
+])  # fmt: skip
+def test_separators_and_titles(tmp_path, separator, comma, header):
+    check(read_log(text_file(tmp_path, header, [T, Q, TAU], separator=separator, comma=comma), ARM))
+
+
+def test_columns_by_number_without_header(tmp_path):
+    file = text_file(tmp_path, [], [T, Q, QD, TAU])
+    check(read_log(file, ARM, "t=1,q=2-4,qd=5:7,tau=8,9,10"))
+    with pytest.raises(RecordingError, match=r"no column is known to hold times.*it has 1, 2, 3"):
+        read_log(file, ARM)
+    with pytest.raises(RecordingError, match="names 2 columns"):
+        read_log(file, ARM, "t=1,q=2-3,tau=8-10")
+    with pytest.raises(ArgumentError, match="--columns is 'position=1'"):
+        read_log(file, ARM, "position=1")
+
+
+def test_arrays_of_an_npz(tmp_path):
+    file = tmp_path / "log.npz"
+    times = 1_460_000_000.0 + T
+    np.savez(file, positions=Q.T, torques=TAU.T, times=times[None], note=np.array("a run"), positions_target=0 * Q)
+    check(read_log(file, ARM))
+    np.savez(file, Pos=Q, Torques=TAU[:, [1, 2, 0]], n=np.arange(ROWS))
+    check(read_log(file, ARM, "q=Pos,tau=Torques[3,1,2],t=100Hz"))
+    names = np.array(["wrist", "shoulder", "elbow", "finger"])
+    whole = [np.column_stack((x, T))[:, [2, 0, 1, 3]] for x in (Q, TAU)]
+    np.savez(file, joint_names=names, time=T, q=whole[0], effort=whole[1])
+    check(read_log(file, ARM))
+    np.savez(file, time=T, q=whole[0], effort=whole[1])
+    with pytest.raises(RecordingError, match="groups of columns have 4 columns, the robot 3 joints"):
+        read_log(file, ARM)
+    np.savez(file, time=T[:-2], q=Q[:-1], tau=TAU)
+    found = read_log(file, ARM)
+    check(found, ROWS - 2)
+    assert any("do not end with the same row" in note for note in found.notes)
+    np.savez(file, time=T[:-30], q=Q, tau=TAU)
+    with pytest.raises(RecordingError, match="t 30, q 60, tau 60 rows"):
+        read_log(file, ARM)
+
+
+def test_logs_that_the_simulator_writes(tmp_path):
+    robot = rne.load_urdf("planar2")
+    log = Log(robot.joint_names, T, Q[:, :2], QD[:, :2], TAU[:, :2], lambda: (0.0 * T, 0.0 * T))
+    log.save_csv(tmp_path / "run.csv")
+    log.save_npz(tmp_path / "run.npz")
+    save_mcap(log, tmp_path / "run.mcap")
+    for name in ("run.csv", "run.npz", "run.mcap"):
+        found = read_log(tmp_path / name, robot)
+        assert np.allclose(found.effort, TAU[:, :2])
+        assert np.allclose(found.q, Q[:, :2])
+        assert np.allclose(found.t, T)
+
+
+def test_units_of_names_and_of_arguments(tmp_path):
+    names = ["time_ms", *numbered("pos_deg_{}"), *numbered("tau_{}")]
+    found = read_log(text_file(tmp_path, [",".join(names)], [1e3 * T, np.degrees(Q), TAU]), ARM)
+    check(found)
+    assert "t time_ms in ms, q pos_deg_* in deg" in found.notes[0]
+    header = [",".join(["t", *numbered("q{}"), *numbered("i{}")])]
+    file = text_file(tmp_path, header, [1e9 * T, np.degrees(Q), TAU / 2.0])
+    check(read_log(file, ARM, units={"t": "ns", "q": "deg"}, gains=np.full(3, 2.0)))
+    with pytest.raises(ArgumentError, match="units are q=grad; allowed are"):
+        read_log(file, ARM, units={"q": "grad"})
+
+
+def test_stamps_of_seconds_and_nanoseconds(tmp_path):
+    seconds = 1_700_000_000 + np.floor(0.7 + T)
+    names = ["header.stamp.sec", "header.stamp.nanosec", *numbered("position.{}"), *numbered("effort.{}")]
+    check(read_log(text_file(tmp_path, [",".join(names)], [seconds, 1e9 * (0.7 + T - np.floor(0.7 + T)), Q, TAU]), ARM))
+
+
+@pytest.mark.parametrize("end", ["\n0.6,0.5", "\n0.60,1,2,3,4,5", "\n0.6,1,2,3,4,5,6"])
+def test_a_last_row_that_is_cut_off_is_left_out(tmp_path, end):
+    header = ["t,q1,q2,q3,tau1,tau2,tau3"]
+    found = read_log(text_file(tmp_path, header, [T, Q, TAU], end=end), ARM)
+    check(found)
+    assert any("the last line" in note for note in found.notes)
+
+
+def test_rows_that_are_not_finite_doubled_or_out_of_order(tmp_path):
+    header = ["t,q1,q2,q3,tau1,tau2,tau3"]
+    t, q, tau = T.copy(), Q.copy(), TAU.copy()
+    q[10, 1], tau[20, 2], t[30] = np.nan, np.inf, T[29]
+    t[[40, 41]], q[[40, 41]], tau[[40, 41]] = T[[41, 40]], Q[[41, 40]], TAU[[41, 40]]
+    found = read_log(text_file(tmp_path, header, [t, q, tau]), ARM)
+    kept = np.setdiff1d(np.arange(ROWS), [10, 30])
+    assert np.allclose(found.t, T[kept])
+    assert np.allclose(found.q, Q[kept])
+    assert np.allclose(found.effort, TAU[kept], atol=1e-3)
+    text = " ".join(found.notes)
+    assert "1 of 60 rows without all positions" in text
+    assert "1 of 59 rows have the time" in text
+    assert "1 of 58 rows lack torques" in text
+    assert "out of order" in text
+    back = np.r_[T[:30], T[:30]]
+    with pytest.raises(RecordingError, match=r"times fall from 0.29 to 0 s after row 30"):
+        read_log(text_file(tmp_path, header, [back, Q, TAU]), ARM)
+    tau[:, 1] = np.nan
+    with pytest.raises(RecordingError, match="torques of some joint are missing"):
+        read_log(text_file(tmp_path, header, [T, Q, tau]), ARM)
+
+
+def test_the_longest_part_without_gaps_is_used(tmp_path):
+    late = T + np.where(np.arange(ROWS) < 20, 0.0, 3.0)
+    found = read_log(text_file(tmp_path, ["t,q1,q2,q3,tau1,tau2,tau3"], [late, Q, TAU]), ARM)
+    assert np.allclose(found.q, Q[20:])
+    assert found.t[0] == 0.0
+    assert any("1 gaps of up to 3.01 s" in note for note in found.notes)
+
+
+def test_two_arms_in_one_table_are_not_guessed(tmp_path):
+    names = [*numbered("left_q{}"), *numbered("right_q{}"), *numbered("tau{}")]
+    file = text_file(tmp_path, [",".join(["t", *names])], [T, Q, QD, TAU])
+    with pytest.raises(RecordingError, match=r"positions may be left_q\* or right_q\*; choose with --columns q="):
+        read_log(file, ARM)
+    check(read_log(file, ARM, "q=left_q"))
+
+
+@pytest.mark.parametrize(("text", "said"), [
+    ("", "no rows of numbers"), ("no numbers\nat all\n", "no rows of numbers"),
+    ("t,q\n1,2\n3,4,5\n6,7\n", "row 2 has 3 cells; the rows before have 2"),
+    ("t,q\n1,2\n3,open\n6,7\n8,9\n", "row 2, column 2 is 'open' among numbers"),
+])  # fmt: skip
+def test_text_that_is_no_table(tmp_path, text, said):
+    (tmp_path / "log.csv").write_text(text)
+    with pytest.raises(RecordingError, match=said):
+        read_text_table(tmp_path / "log.csv")
+
+
+def test_files_that_are_none(tmp_path):
+    with pytest.raises(RecordingError, match="does not exist"):
+        read_log(tmp_path / "log.csv", ARM)
+    (tmp_path / "log.npz").write_bytes(b"PK\x03\x04 cut off")
+    with pytest.raises(RecordingError, match="cannot be read"):
+        read_log(tmp_path / "log.npz", ARM)
+    with pytest.raises(RecordingError, match="has no topics"):
+        read_log(text_file(tmp_path, [], [T, Q]), ARM, topic="/joint_states")
+    with pytest.raises(ArgumentError, match="has topics, no columns"):
+        read_log(tmp_path, ARM, "q=positions")
