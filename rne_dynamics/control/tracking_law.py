@@ -101,7 +101,7 @@ class FrictionCompensation:
 # -- what tracking laws share: robot, gains, feedback, friction compensation, integral of the error with anti-windup ---
 
 
-_Law = TypeVar("_Law", bound="TrackingLaw")
+_Law = TypeVar("_Law", bound="CompensatesFriction")
 
 
 @helper
@@ -183,8 +183,44 @@ def feedback(gains: Gains, q: Array, qd: Array, reference: Reference, integral: 
     return answer
 
 
+class CompensatesFriction(Rebuilt):
+    """A law with the fields `robot` and `friction_compensation`, a dataclass."""
+
+    robot: RigidRobot
+    friction_compensation: FrictionCompensation | None
+    #: Its name in messages.
+    name: ClassVar[str]
+
+    _friction: JointFriction
+
+    def __post_init__(self) -> None:
+        every_joint_driven(self.robot, self.name)
+        object.__setattr__(self, "_friction", joint_friction(self.robot))
+
+    def friction_torque(self, aim_qd: Array, passive: Array) -> Array:
+        """Compensating torque at the desired velocity, with the viscous torque of passive joints at it; (n,)."""
+        if self.friction_compensation is None:
+            return np.zeros(self.robot.n)
+        return self.friction_compensation.torque(self._friction, aim_qd, passive)
+
+    @cached_property
+    def friction_rows(self) -> Array:
+        """Friction that it compensates: viscous, Coulomb forwards and backwards; shape (3, n)."""
+        scale = 0.0 if self.friction_compensation is None else self.friction_compensation.scale
+        return scale * np.array(self._friction)
+
+    @property
+    def steepness(self) -> float:
+        """1 / `velocity_threshold` of its friction compensation, s/rad or s/m; 0 without one."""
+        return 0.0 if self.friction_compensation is None else 1.0 / self.friction_compensation.velocity_threshold
+
+    def without_friction(self: _Law) -> _Law:
+        """The same law for an arm whose own electronics compensate friction."""
+        return replace(self, friction_compensation=None)  # type: ignore[type-var]
+
+
 @dataclass(frozen=True, eq=False)
-class TrackingLaw(Rebuilt):
+class TrackingLaw(CompensatesFriction):
     """A law with gains on the error e = q_d − q.
 
     Parameters
@@ -205,42 +241,17 @@ class TrackingLaw(Rebuilt):
     robot: RigidRobot
     gains: Gains
     friction_compensation: FrictionCompensation | None = field(default_factory=FrictionCompensation)
-    _friction: JointFriction = field(init=False, repr=False)
-    #: Its name in messages.
-    name: ClassVar[str]
     #: Whether its effort for the desired motion is that of the model, so that errors do not grow with accelerations.
     feedforward: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
-        every_joint_driven(self.robot, self.name)
+        super().__post_init__()
         self.gains.fit(self.robot.n, self.name)
-        object.__setattr__(self, "_friction", joint_friction(self.robot))
-
-    def friction_torque(self, aim_qd: Array, passive: Array) -> Array:
-        """Compensating torque at the desired velocity, with the viscous torque of passive joints at it; (n,)."""
-        if self.friction_compensation is None:
-            return np.zeros(self.robot.n)
-        return self.friction_compensation.torque(self._friction, aim_qd, passive)
-
-    @cached_property
-    def friction_rows(self) -> Array:
-        """Friction that it compensates: viscous, Coulomb forwards and backwards; shape (3, n)."""
-        scale = 0.0 if self.friction_compensation is None else self.friction_compensation.scale
-        return scale * np.array(self._friction)
-
-    @property
-    def steepness(self) -> float:
-        """1 / `velocity_threshold` of its friction compensation, s/rad or s/m; 0 without one."""
-        return 0.0 if self.friction_compensation is None else 1.0 / self.friction_compensation.velocity_threshold
 
     @property
     def integrates(self) -> bool:
         """Whether it needs ∫e dt."""
         return self.gains.integrates
-
-    def without_friction(self: _Law) -> _Law:
-        """The same law for an arm whose own electronics compensate friction."""
-        return replace(self, friction_compensation=None)
 
     @cached_property
     def lowest_rate(self) -> float:

@@ -27,6 +27,7 @@ from rne_dynamics.ros.parameters.controller import (
     controller_settings,
     damping_parameter,
     friction_compensation,
+    lowest_rate,
     velocity_limits,
 )
 from rne_dynamics.ros.parameters.schema import JOINT, Parameter, Values, filled, per_joint
@@ -99,7 +100,7 @@ def tracking_settings(robot: RigidRobot, values: Values) -> Settings:
         key: per_joint(values, name, robot.joint_names) if JOINT in name else values[name]
         for name, key in kind.node_names().items()
     }
-    law = kind.law(robot, given, friction_compensation(values))
+    law = kind.law(robot, given, friction_compensation(values), lowest_rate(values))
     tolerances = tolerances_of(robot, values)
     plain = controller_settings(robot, values, law=law, damping="hand_guiding.{joint}.damping")
     stream, why_not = stream_limits(robot, values, plain.limits.effort)
