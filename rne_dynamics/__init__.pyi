@@ -54,6 +54,8 @@ from rne_dynamics.dynamics.friction import joint_parameters as joint_parameters
 from rne_dynamics.dynamics.friction import joint_regressor as joint_regressor
 from rne_dynamics.dynamics.kinematics.configuration import integrate_configuration as integrate_configuration
 from rne_dynamics.dynamics.kinematics.random_configuration import random_configuration as random_configuration
+from rne_dynamics.dynamics.kinematics.inverse_kinematics import UnreachablePoseError as UnreachablePoseError
+from rne_dynamics.dynamics.kinematics.inverse_kinematics import inverse_kinematics as inverse_kinematics
 from rne_dynamics.dynamics.kinematics.jacobian import jacobian as jacobian
 from rne_dynamics.dynamics.kinematics.jacobian_rate import jacobian_rate as jacobian_rate
 from rne_dynamics.dynamics.kinematics.kinematics import LinkPoses as LinkPoses

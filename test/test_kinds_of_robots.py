@@ -27,7 +27,8 @@ OTHERS = {
     "Momentum", "MomentumRate", "OperatorMatrices",
     "Payload", "PdGravity", "Quintic", "ReducedEquations", "Reference", "RneDynamicsError",
     "RobotModel", "Rollout", "SampledBase", "SampledTrajectory", "Shaped", "Simulator", "State", "TorqueTerms",
-    "Trajectory", "TreeJoint", "TreeLink", "assemble", "felt_inertia", "free_motion", "from_dh",
+    "Trajectory", "TreeJoint", "TreeLink",
+    "UnreachablePoseError", "assemble", "felt_inertia", "free_motion", "from_dh",
     "integrate", "joint_parameter", "law_parameter", "lint",
     "load_model", "load_urdf", "shipped_models", "shipped_robots", "simulate", "sweep",
 }  # fmt: skip
@@ -36,12 +37,13 @@ FLEXIBLE = [name for name in flexible.__all__ if name[0].islower()]
 
 def argument(name: str, robot: Any) -> Any:
     """A value for a parameter of a public function."""
-    link = robot.link_names[1]  # has mass
+    link, tree = robot.link_names[1], robot.open_tree  # has mass
     return {
         "robot": robot, "arm": robot, "link": link, "payload": rne.Payload(link, 0.1), "name": "inverse_dynamics",
         "quantity": "inverse_dynamics", "rng": np.random.default_rng(0), "count": 2,
         "lock": {robot.joint_names[0]: 0.1}, "dt": 1e-3, "motion": lambda t: (np.zeros(robot.n),) * 3,
         "times": [0.0, 1e-3], "batch": 4,
+        "pose": rne.forward_kinematics(tree, tree.neutral)[link],
     }.get(name, np.full(getattr(robot, "modes", 1) if name.startswith("delta") else robot.n, 0.05))  # fmt: skip
 
 

@@ -24,6 +24,7 @@ from rne_dynamics.spatial.vector import (
     IDENTITY,
     ZERO,
     Matrix,
+    Placement,
     Vector,
     add,
     column,
@@ -42,9 +43,9 @@ def add_column(J: Array, column: int, s: float, linear: Vector, angular: Vector)
         J[3 + k, column] += s * angular[k]
 
 
-@kernel
-def jacobian_kernel(model: Arm, body: int, point: Array, q: Array, J: Array) -> None:
-    """The Jacobian at a point fixed in a body for one state: point (3,) in the body's frame, q (nq,); fills J (6, n).
+@helper
+def placed_jacobian(model: Arm, body: int, point: Array, q: Array, J: Array) -> Placement:
+    """Fill J (6, n) of a point fixed in a body; the body's axes and the point in the world.
 
     Only the way from the body to the base counts: once for the body's axes in the world, once for the columns.
     """
@@ -55,7 +56,7 @@ def jacobian_kernel(model: Arm, body: int, point: Array, q: Array, J: Array) -> 
         X[i] = joint_placement(topology, parameters, i, q)
         R = compose(X[i][0], R)
         i = topology[i, PARENT]
-    arm = rotate(R, slice_vector(point, 0))  # from the origin of body i to the point
+    axes, arm = R, rotate(R, slice_vector(point, 0))  # from the origin of body i to the point
     i = body
     while i != BASE:
         _add_joint(topology, parameters, i, R, arm, J)
@@ -63,6 +64,13 @@ def jacobian_kernel(model: Arm, body: int, point: Array, q: Array, J: Array) -> 
         R = compose_back(R, R_joint)
         arm = add(arm, rotate(R, p))
         i = topology[i, PARENT]
+    return axes, arm
+
+
+@kernel
+def jacobian_kernel(model: Arm, body: int, point: Array, q: Array, J: Array) -> None:
+    """Fill the Jacobian J (6, n) of a point fixed in a body for one state: point (3,) in the body's frame, q (nq,)."""
+    placed_jacobian(model, body, point, q, J)
 
 
 @helper
