@@ -49,6 +49,8 @@ from rne_dynamics.dynamics.free_bodies.free_body import momentum_rate as momentu
 from rne_dynamics.dynamics.free_bodies.reduced_equations import ReducedEquations as ReducedEquations
 from rne_dynamics.dynamics.free_bodies.reduced_equations import reduced_equations as reduced_equations
 from rne_dynamics.dynamics.friction import friction_torque as friction_torque
+from rne_dynamics.dynamics.friction import joint_parameters as joint_parameters
+from rne_dynamics.dynamics.friction import joint_regressor as joint_regressor
 from rne_dynamics.dynamics.kinematics.configuration import integrate_configuration as integrate_configuration
 from rne_dynamics.dynamics.kinematics.random_configuration import random_configuration as random_configuration
 from rne_dynamics.dynamics.kinematics.jacobian import jacobian as jacobian

@@ -32,7 +32,7 @@ class LawTolerances(NamedTuple):
 class MotionDemand(NamedTuple):
     """What a law adds to the inverse dynamics of a motion, for the check of the effort that it asks for."""
 
-    #: Friction that the law compensates: viscous, Coulomb forwards and backwards; shape (3, n).
+    #: Friction that the law compensates: viscous, largest forwards and backwards; more rows are not read; (3, n).
     friction: Array
     #: How fast it answers a step of the velocity, as a critically damped law of that bandwidth, rad/s; shape (n,).
     bandwidth: Array
@@ -107,11 +107,11 @@ class PredictableLaw(ControlLaw, Protocol):
 
     @property
     def friction_rows(self) -> Array:
-        """As of `TrackingLaw`; shape (3, n)."""
+        """As of `TrackingLaw`; shape (5, n), or (3, n) without Stribeck friction."""
 
     @property
-    def steepness(self) -> float:
-        """As of `TrackingLaw`."""
+    def steepness(self) -> Array | float:
+        """As of `TrackingLaw`; one for all joints, or (n,)."""
 
 
 def check_law(law: Any, robot: Any, what: str, *, base_moves: bool = False) -> None:

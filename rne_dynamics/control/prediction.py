@@ -30,8 +30,8 @@ LONGEST_PERIOD, AVERAGED = NANOSECONDS // 100, 0.05
 #: Longest prediction, ns: a delay and the age of the state that is answered.
 LONGEST = round(2.0 * LONGEST_DELAY * NANOSECONDS)
 
-# rows of what the kernel needs of a joint: the body behind its motor, rotor inertia, friction, 1 / threshold
-_BODY, _ROTOR, _VISCOUS, _FORWARD, _BACKWARD, _STEEPNESS, _ROWS = columns(*[1] * 6)
+# rows of what the kernel needs of a joint: body behind its motor, rotor inertia, `JointFriction.rows`, 1 / threshold
+_BODY, _ROTOR, _VISCOUS, _FORWARD, _BACKWARD, _STRIBECK, _FADING, _STEEPNESS, _ROWS = columns(*[1] * 8)
 # rows of its memory: position and velocity, which it moves on, desired velocity; the rest is work memory
 _Q, _QD, _AIM, _WORK, _MEMORY = columns(1, 1, 1, 6)
 
@@ -118,13 +118,15 @@ class Predictor:
 
 
 def _joint_rows(law: PredictableLaw, *, friction: bool) -> Array:
-    """What the kernel needs of each joint, (6, n); `friction` says whether there is any."""
+    """What the kernel needs of each joint, (_ROWS, n); `friction` says whether there is any."""
     robot = law.robot.open_tree
     moved_by = robot.topology[:, VELOCITY_INDEX]
     joints = np.empty((_ROWS, robot.n))
     bodies = np.array([int(np.argmax(moved_by == j)) for j in range(robot.n)])
     joints[_BODY], joints[_ROTOR] = bodies, robot.parameters[bodies, ROTOR]
-    joints[[_VISCOUS, _FORWARD, _BACKWARD]] = law.friction_rows if friction else 0.0
+    joints[_VISCOUS:_STEEPNESS] = 0.0
+    if friction:
+        joints[_VISCOUS : _VISCOUS + len(law.friction_rows)] = law.friction_rows
     joints[_STEEPNESS] = law.steepness
     return joints
 
@@ -141,8 +143,7 @@ def _prediction(forward_dynamics: Compiled) -> Compiled:
 
         Of the ring of `times` and `efforts` the `count` up to `newest` are known: each acts from its time until the
         next one's. Each step is the implicit trapezoidal rule for viscous friction, which may be stiff (half a step's
-        friction is added to the rotor inertia), and the midpoint rule for all else. `joints`, (6, n), as of
-        `_joint_rows`.
+        friction is added to the rotor inertia), and the midpoint rule for all else. `joints` as of `_joint_rows`.
         """
         n, size = memory.shape[1], times.shape[0]
         state, aim_qd, work = memory[:_AIM], memory[_AIM], memory[_WORK:]
@@ -169,7 +170,8 @@ def _prediction(forward_dynamics: Compiled) -> Compiled:
             for j in range(n):
                 parameters[int(joints[_BODY, j]), ROTOR] = joints[_ROTOR, j] + 0.5 * h * joints[_VISCOUS, j]
                 coulomb = joint_compensation(
-                    1.0, joints[_STEEPNESS, j], 0.0, joints[_FORWARD, j], joints[_BACKWARD, j], aim_qd[j]
+                    1.0, joints[_STEEPNESS, j], 0.0, joints[_FORWARD, j], joints[_BACKWARD, j],
+                    joints[_STRIBECK, j], joints[_FADING, j], aim_qd[j],
                 )
                 force[j] = effort[j] / (at - began) - joints[_VISCOUS, j] * state[1, j] - coulomb
                 q[j], speed[j] = state[0, j], state[1, j]

@@ -14,7 +14,7 @@ from rne_dynamics.control.checks import check_number, every_joint_driven, measur
 from rne_dynamics.control.gains import Gains, lowest_rate
 from rne_dynamics.control.reference import Reference
 from rne_dynamics.errors import ControlError
-from rne_dynamics.model.friction import JointFriction, joint_friction
+from rne_dynamics.model.friction import SCALED, JointFriction, faded, joint_friction, smooth_sign
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.mechanism import RigidRobot
 from rne_dynamics.model.rebuilt import Rebuilt
@@ -22,41 +22,39 @@ from rne_dynamics.model.rebuilt import Rebuilt
 
 @helper
 def joint_compensation(
-    scale: float, steepness: float, viscous: float, forward: float, backward: float, velocity: float
-) -> float:
-    """`FrictionCompensation.torque` of one joint, with `steepness` = 1 / threshold."""
-    x = min(max(velocity * steepness, -1.0), 1.0)
-    return scale * (viscous * velocity + (forward if x > 0.0 else backward) * x * (1.5 - 0.5 * x * x))
+    scale: float, steepness: float, viscous: float, forward: float, backward: float, stribeck: float, fading: float,
+    velocity: float,
+) -> float:  # fmt: skip
+    """`FrictionCompensation.torque` of one joint: `JointFriction.rows`, and `steepness` = 1 / threshold."""
+    level = 0.5 * (forward + backward) - faded(stribeck, fading, velocity)
+    offset = 0.5 * (forward - backward)
+    return scale * (viscous * velocity + offset + level * smooth_sign(velocity * steepness))
 
 
 @kernel
 def compensation_kernel(
-    scale: float,
-    steepness: float,
-    viscous: Array,
-    forward: Array,
-    backward: Array,
-    velocity: Array,
-    passive: Array,
-    torque: Array,
+    scale: float, steepness: Array, rows: Array, velocity: Array, passive: Array, torque: Array
 ) -> None:
-    """`FrictionCompensation.torque` into `torque`, with `steepness` = 1 / threshold; arrays of shape (n,)."""
+    """`FrictionCompensation.torque` into `torque`; `rows` (5, n) of `JointFriction`, other arrays of shape (n,)."""
     for j in range(torque.shape[0]):
-        own = joint_compensation(scale, steepness, viscous[j], forward[j], backward[j], velocity[j])
+        own = joint_compensation(
+            scale, steepness[j], rows[0, j], rows[1, j], rows[2, j], rows[3, j], rows[4, j], velocity[j]
+        )
         torque[j] = own + scale * passive[j]
 
 
 @dataclass(frozen=True)
 class FrictionCompensation:
-    """Viscous and Coulomb friction with sign(v) replaced by x (3 − x²) / 2, x = v / threshold, below the threshold.
+    """Friction by the law of `rne_dynamics.model.friction`, smooth below each joint's threshold.
 
     Parameters
     ----------
     scale
         Fraction of the modelled friction to cancel, 0 to 1. Above 1 the arm would drive itself.
     velocity_threshold
-        Speed from which on all of the Coulomb torque is given, rad/s or m/s; above 0. The small default suits tracking,
-        which takes the desired velocity; for a measured velocity (hand guiding) take twice its noise.
+        Speed from which on all of the Coulomb torque is given, rad/s or m/s; above 0: of joints for which the model has
+        none. The small default suits tracking, which takes the desired velocity; for a measured velocity (hand guiding)
+        take twice its noise.
 
     Raises
     ------
@@ -73,6 +71,10 @@ class FrictionCompensation:
                 f"friction compensation: scale is {self.scale}; it must lie in [0, 1], above 1 the arm drives itself"
             )
         check_number(self.velocity_threshold, "friction compensation: velocity_threshold")
+
+    def steepness(self, friction: JointFriction) -> Array:
+        """1 / threshold of each joint, s/rad or s/m; shape (n,)."""
+        return 1.0 / np.where(friction.threshold > 0.0, friction.threshold, self.velocity_threshold)
 
     def torque(self, friction: JointFriction, velocity: Array, passive: Array | None = None) -> Array:
         """Compensating torque, N·m or N; shape (n,).
@@ -92,7 +94,7 @@ class FrictionCompensation:
         n = len(friction.viscous)
         torque = np.empty(n)
         compensation_kernel(
-            float(self.scale), 1.0 / self.velocity_threshold, *friction, measured(velocity, n, "the velocity"),
+            float(self.scale), self.steepness(friction), friction.rows, measured(velocity, n, "the velocity"),
             np.zeros(n) if passive is None else passive, torque,
         )  # fmt: skip
         return torque
@@ -224,14 +226,16 @@ class TrackingLaw(Rebuilt):
 
     @cached_property
     def friction_rows(self) -> Array:
-        """Friction that it compensates: viscous, Coulomb forwards and backwards; shape (3, n)."""
-        scale = 0.0 if self.friction_compensation is None else self.friction_compensation.scale
-        return scale * np.array(self._friction)
+        """Friction that it compensates, as `JointFriction.rows`; shape (5, n)."""
+        rows = self._friction.rows
+        rows[:SCALED] *= 0.0 if self.friction_compensation is None else self.friction_compensation.scale
+        return rows
 
-    @property
-    def steepness(self) -> float:
-        """1 / `velocity_threshold` of its friction compensation, s/rad or s/m; 0 without one."""
-        return 0.0 if self.friction_compensation is None else 1.0 / self.friction_compensation.velocity_threshold
+    @cached_property
+    def steepness(self) -> Array:
+        """1 / threshold of the friction compensation of each joint, s/rad or s/m; 0 without one; shape (n,)."""
+        compensation = self.friction_compensation
+        return np.zeros(self.robot.n) if compensation is None else compensation.steepness(self._friction)
 
     @property
     def integrates(self) -> bool:

@@ -248,7 +248,7 @@ def judge(
         if lacking is not None:
             return because(lacking[0], effort=lacking[1])
     j, stiffness = worst, _stiffness(robot, gains, run, worst, feedforward=feedforward)
-    coulomb = float(joint_friction(robot).coulomb[j]) if friction else 0.0
+    coulomb = float(joint_friction(robot).static[j]) if friction else 0.0
     if coulomb > stiffness * allowed[j] and stuck[:, j].sum() > _STUCK_TIME * max(large[:, j].sum(), 1):
         return because(Cause.FRICTION, effort=coulomb)
     if run.missed > _MANY_MISSED:
@@ -299,7 +299,7 @@ def _resting(robot: RigidRobot, run: Run, j: int, *, friction: bool) -> float:
         gravity = np.abs(gravity_torque(robot, run.q[rows[:: -(-len(rows) // _MOST)]])[:, j]).max()
     except ModelError:  # a posture where loops do not close
         gravity = 0.0
-    return float(gravity) + (float(joint_friction(robot).coulomb[j]) if friction else 0.0)
+    return float(gravity) + (float(joint_friction(robot).static[j]) if friction else 0.0)
 
 
 def _rms(values: Array) -> float:

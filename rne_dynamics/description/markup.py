@@ -39,6 +39,9 @@ class Element:
     text: str = ""
     #: By attribute, as `read_numbers` found them.
     numbers: dict[str, tuple[float, ...]] = field(default_factory=dict)
+    #: Place of its start tag, and of its end tag or where that would be, in the bytes that were parsed.
+    start: int = 0
+    stop: int = 0
 
     def all(self, tag: str) -> Iterator[Element]:
         """The children of one tag."""
@@ -142,7 +145,7 @@ class _Reader:
         if max(map(len, attributes.values()), default=0) > LONGEST:
             message = f"has an attribute of more than {LONGEST} characters"
             raise FaultyDescriptionError(self.file, error(self.line, f"<{tag[:60]}>", message, "correct it"))
-        element = Element(tag, attributes, self.line)
+        element = Element(tag, attributes, self.line, start=self.parser.CurrentByteIndex)
         if not opened:
             self.root = element
             opened.append(element)
@@ -162,6 +165,7 @@ class _Reader:
         else:
             element = self.open.pop()
             element.text = element.text.strip()
+            element.stop = self.parser.CurrentByteIndex
 
     def _text(self, text: str) -> None:
         # only leaves have values; long text elsewhere is cut

@@ -197,14 +197,19 @@ def _frame(entry: Marked, where: str, robot: RobotModel) -> Reading[LoopFrame | 
 def _friction(name: str, given: Marked) -> Reading[Friction | None]:
     numbers: dict[str, Marked] = given.value
     one = [key for key in ("coulomb_forward", "coulomb_backward") if key in numbers]
-    if one and "coulomb" in numbers:
-        message = f"coulomb and {one[0]} are both given; one or the other"
-        yield error(numbers["coulomb"].line, f"friction {name!r}", message, "delete coulomb")
+    for key in ("coulomb", "offset"):
+        if one and key in numbers:
+            message = f"{key} and {one[0]} are both given; one or the other"
+            yield error(numbers[key].line, f"friction {name!r}", message, f"delete {key}")
+            return None
+    read = {key: number.value for key, number in numbers.items()}
+    both, offset = read.pop("coulomb", 0.0), read.pop("offset", 0.0)
+    friction = Friction(**{"coulomb_forward": both + offset, "coulomb_backward": both - offset, **read})
+    if fault := friction.fault():
+        line, message = numbers.get("stribeck", given).line, fault.removeprefix("friction ")
+        yield error(line, f"friction {name!r}", message, "add it")
         return None
-    both = numbers.get("coulomb", Marked(0.0, 0)).value
-    viscous = numbers.get("viscous", Marked(0.0, 0)).value
-    forward, backward = (numbers.get(f"coulomb_{way}", Marked(both, 0)).value for way in ("forward", "backward"))
-    return Friction(viscous, forward, backward)
+    return friction
 
 
 def _coordinate(name: str, line: int, where: str, robot: RobotModel) -> Reading[bool]:

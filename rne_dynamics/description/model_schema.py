@@ -169,8 +169,16 @@ _FRICTION = Record(
     {
         "viscous": Key(Number("N m s/rad or N s/m", 0.0), "N m s/rad, prismatic N s/m; 0 if not given"),
         "coulomb": Key(Number("N m or N", 0.0), "N m, prismatic N, in both directions; 0 if not given"),
+        "offset": Key(Number("N m or N"), "added in both directions of motion, N m, prismatic N; 0 if not given"),
         "coulomb_forward": Key(Number("N m or N", 0.0), "instead of coulomb: against motion in the positive direction"),
         "coulomb_backward": Key(Number("N m or N", 0.0), "instead of coulomb: against motion in the negative one"),
+        "stribeck": Key(Number("N m or N", 0.0), "added to coulomb at rest, N m, prismatic N; 0 if not given"),
+        "stribeck_velocity": Key(Number("rad/s or m/s", 0.0), "speed v at which a part 1/e of stribeck is left"),
+        "threshold": Key(
+            Number("rad/s or m/s", 0.0),
+            "speed below which coulomb grows, of controllers and predictions; simulated joints stick. If not given, "
+            "friction_velocity_threshold of the controller",
+        ),
     }
 )
 

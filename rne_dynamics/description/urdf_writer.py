@@ -16,7 +16,7 @@ from rne_dynamics.model.robot import RobotModel
 from rne_dynamics.model.tree import JointKind, KinematicTree, TreeJoint
 
 #: Written instead of an infinite bound where URDF requires a number.
-_UNBOUNDED = 1e9
+UNBOUNDED = 1e9
 _BOUNDED = (JointKind.REVOLUTE, JointKind.PRISMATIC)
 
 
@@ -39,7 +39,8 @@ def to_urdf(robot: RobotModel | KinematicTree) -> str:
     Raises
     ------
     ModelError
-        Coulomb friction that differs by direction: URDF has one number for both. A mechanism with closed loops or an
+        Friction that URDF cannot describe: Coulomb's that differs by direction, Stribeck's (thresholds are left out). A
+        mechanism with closed loops or an
         arm with flexible links, which URDF cannot describe.
 
     Notes
@@ -94,7 +95,7 @@ def _limits(joint: TreeJoint, *, bounded: bool) -> str:
     if not bounded and math.isinf(values["effort"]) and math.isinf(values["velocity"]):
         return ""
     names = ("lower", "upper", "effort", "velocity") if bounded else ("effort", "velocity")
-    return " ".join(f'{name}="{number(min(max(values[name], -_UNBOUNDED), _UNBOUNDED))}"' for name in names)
+    return " ".join(f'{name}="{number(min(max(values[name], -UNBOUNDED), UNBOUNDED))}"' for name in names)
 
 
 def _dynamics(joint: TreeJoint) -> Iterator[str]:
@@ -104,6 +105,11 @@ def _dynamics(joint: TreeJoint) -> Iterator[str]:
             f"joint {joint.name!r}: Coulomb friction is {friction.coulomb_forward:g} forward and "
             f"{friction.coulomb_backward:g} backward; URDF has one number for both directions; set both to one value "
             "before writing, and keep the two in a model file"
+        )
+    if friction.stribeck > 0.0:
+        raise ModelError(
+            f"joint {joint.name!r}: Stribeck friction is {friction.stribeck:g}; URDF has no place for it; set it to 0 "
+            "before writing, and keep it in a model file"
         )
     if friction.viscous > 0.0 or friction.coulomb_forward > 0.0:
         yield f'    <dynamics damping="{number(friction.viscous)}" friction="{number(friction.coulomb_forward)}"/>'

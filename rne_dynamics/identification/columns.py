@@ -1,7 +1,8 @@
 """The linear model of measured efforts: a column for each parameter of links, rotors and friction.
 
 Effort of joint j = regressor of the links · their parameters + rotor · q̈_j + offset + viscous q̇_j
-+ Coulomb tanh(q̇_j / threshold) + Stribeck tanh(q̇_j / threshold) exp(−(q̇_j / (`STRIBECK` threshold))²).
++ Coulomb s(q̇_j / threshold) + Stribeck s(q̇_j / threshold) exp(−(q̇_j / (`STRIBECK` threshold))²), with the smooth
+sign s of `rne_dynamics.model.friction`.
 
 Thresholds enter nonlinearly: all of a grid have their columns, of which a fit takes one for each joint.
 """
@@ -14,7 +15,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from rne_dynamics.dynamics import friction
 from rne_dynamics.dynamics.derivatives.regressor import regressor
+from rne_dynamics.errors import ArgumentError
 from rne_dynamics.identification.motion import Motion
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.robot import RobotModel
@@ -47,11 +50,30 @@ class Layout:
     robot: RobotModel
     #: Whether efforts are measured on the motor's side of the gears, where rotors are felt.
     rotors: bool
+    #: The link of a payload, which is one body more, in motions that are loaded.
+    payload: str | None = None
+
+    def __post_init__(self) -> None:
+        if self.payload is not None and self.robot.link(self.payload).body < 0:
+            raise ArgumentError(f"link {self.payload!r} does not move, so its load cannot be found; name another link")
+
+    @property
+    def bodies(self) -> tuple[str, ...]:
+        """Names of the bodies: the robot's and the payload."""
+        return (*self.robot.body_names, *(["payload"] if self.payload else []))
 
     @property
     def links(self) -> int:
-        """Number of parameters of the links."""
-        return len(LINK) * self.robot.bodies
+        """Number of parameters of the bodies."""
+        return len(LINK) * len(self.bodies)
+
+    def link_columns(self, motion: Motion) -> Array:
+        """The regressor of the bodies along a motion, shape (rows, n, links)."""
+        own = link_columns(self.robot, motion)
+        if self.payload is None:
+            return own
+        place = len(LINK) * self.robot.links[self.payload].body
+        return np.concatenate((own, float(motion.loaded) * own[:, :, place : place + len(LINK)]), axis=2)
 
     @property
     def own(self) -> int:
@@ -66,7 +88,7 @@ class Layout:
 
     def names(self, forms: tuple[Friction, ...]) -> tuple[str, ...]:
         """Names of all parameters of a fit."""
-        found = [f"{body}.{name}" for body in self.robot.body_names for name in LINK]
+        found = [f"{body}.{name}" for body in self.bodies for name in LINK]
         for joint, form in zip(self.robot.joint_names, forms, strict=True):
             own = ["viscous", "coulomb", "offset"] + ["stribeck"] * form.stribeck + ["rotor"] * self.rotors
             found += [f"{joint}.{name}" for name in own]
@@ -86,9 +108,5 @@ def link_columns(robot: RobotModel, motion: Motion) -> Array:
 
 def own_columns(motion: Motion, j: int) -> Array:
     """The own columns of joint j along a motion, see `Layout`; shape (rows, own)."""
-    v = motion.qd[:, j]
-    found = [motion.qdd[:, j], np.ones_like(v), v]
-    for threshold in THRESHOLDS:
-        coulomb = np.tanh(v / threshold)
-        found += [coulomb, coulomb * np.exp(-((v / (STRIBECK * threshold)) ** 2))]
-    return np.stack(found, axis=1)
+    found = [friction.own_columns(motion.qd[:, j], motion.qdd[:, j], v, STRIBECK * v) for v in THRESHOLDS]
+    return np.concatenate([found[0][:, :3], *(columns[:, 3:] for columns in found)], axis=1)

@@ -1,12 +1,14 @@
 """The physically consistent fit: least squares with the model file as prior, every body positive definite.
 
-It minimises ½ ‖A x − b‖² + λ Σ D(Pᵢ ‖ P̂ᵢ) + μ Σ (x_k / x̂_k − log x_k), over the bodies' pseudo-inertias P and
-parameters that must be positive (viscous and Coulomb friction, rotors). D is the log-det divergence to the prior P̂,
+It minimises ½ ‖A x − b‖² + Σ λᵢ D(Pᵢ ‖ P̂ᵢ) + μ Σ (x_k / x̂_k − log x_k), over the bodies' pseudo-inertias P and
+parameters that must be positive (viscous, Coulomb and Stribeck friction, rotors). D is the log-det divergence to the prior P̂,
 tr(P̂⁻¹ P) − log det(P̂⁻¹ P) − 4: the entropic distance of the bodies' densities. Both terms are barriers. The problem is
-convex; damped Newton steps end after 10 to 40.
+convex, and solved by damped Newton steps.
 """
 
 from __future__ import annotations
+
+from collections.abc import Callable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,12 +19,15 @@ from rne_dynamics.model.inertia import Array
 
 #: Newton decrement at which a fit ends, as of a log-likelihood and as a part of the cost, and most steps.
 _SETTLED, _ROUND_OFF, _STEPS = 1e-8, 1e-12, 200
-#: Pull of parameters with neither prior nor bound, offsets and Stribeck: only against a singular matrix.
+#: Pull of parameters with neither prior nor bound, offsets: only against a singular matrix.
 _FREE = 1e-6
+#: Factors of the barriers, one after the other: from the prior to the fit without coming close to their edges.
+_STAGES = (1e4, 1e3, 1e2, 10.0, 1.0)
 
 
 def consistent_fit(
-    A: Array, b: Array, prior: Array, positive: NDArray[np.int64], typical: Array, weight: float, weight_positive: float
+    A: Array, b: Array, prior: Array, positive: NDArray[np.int64], typical: Array, weight: float | Array,
+    weight_positive: float,
 ) -> Array:
     """The parameters of the fit.
 
@@ -35,7 +40,7 @@ def consistent_fit(
     positive, typical
         Which of the others are positive, and the prior of these.
     weight, weight_positive
-        λ and μ: 1 / (relative standard deviation of the prior)².
+        λ, one or each body's, and μ: 1 / (relative standard deviation of the prior)².
     """
     links = 10 * len(prior)
     H0, inverse = A.T @ A, np.linalg.inv(prior)
@@ -43,9 +48,10 @@ def consistent_fit(
     H0[free, free] += _FREE
     x = np.zeros(A.shape[1])
     x[:links], x[positive] = parameters_of(prior), typical
-    pull = np.einsum("iab,kab->ik", inverse, BASIS).ravel()
+    weights = np.broadcast_to(weight, len(prior))
+    pull = np.einsum("i,iab,kab->ik", weights, inverse, BASIS).ravel()
 
-    def cost(x: Array) -> float:
+    def cost(x: Array, stage: float) -> float:
         try:
             diagonal = np.diagonal(np.linalg.cholesky(pseudo_inertia(x[:links])), axis1=1, axis2=2)
         except np.linalg.LinAlgError:
@@ -53,53 +59,60 @@ def consistent_fit(
         if (x[positive] <= 0.0).any():
             return np.inf
         own = float((x[positive] / typical - np.log(x[positive])).sum())
-        divergence = pull @ x[:links] - 2.0 * np.log(diagonal).sum()
+        apart = pull @ x[:links] - 2.0 * weights @ np.log(diagonal).sum(axis=1)
         residual, loose = A @ x - b, x[free]
         fitted = 0.5 * (residual @ residual + _FREE * loose @ loose)
-        return float(fitted + weight * divergence + weight_positive * own)
+        return float(fitted + stage * (apart + weight_positive * own))
 
-    value = cost(x)
+    def slopes(x: Array, stage: float) -> tuple[Array, Array]:
+        g = A.T @ (A @ x - b)
+        g[free] += _FREE * x[free]
+        now = np.linalg.inv(pseudo_inertia(x[:links]))
+        g[:links] += stage * (pull - np.einsum("i,iab,kba->ik", weights, now, BASIS).ravel())
+        g[positive] += stage * weight_positive * (1.0 / typical - 1.0 / x[positive])
+        return g, hessian(x, H0, links, positive, stage * weights, stage * weight_positive)
+
+    for stage in _STAGES:
+        x = _descended(x, stage, cost, slopes)
+    return x
+
+
+def _descended(
+    x: Array, stage: float, cost: Callable[[Array, float], float], slopes: Callable[[Array, float], tuple[Array, Array]]
+) -> Array:
+    """Newton steps from x with the barriers times `stage`: to the end for 1, else to where the next stage begins."""
+    value = cost(x, stage)
     for _ in range(_STEPS):
-        slope = A.T @ (A @ x - b)
-        slope[free] += _FREE * x[free]
-        step, decrement = _newton_step(x, H0, slope, pull, positive, typical, weight, weight_positive)
-        if decrement < _SETTLED + _ROUND_OFF * abs(value):
+        g, H = slopes(x, stage)
+        scale = np.sqrt(np.diag(H))  # parameters differ by 1e6 in size
+        step = -np.linalg.solve(H / np.outer(scale, scale), g / scale) / scale
+        decrement = float(-g @ step)  # by how much the step would lower the cost, twice
+        if decrement < (_SETTLED + _ROUND_OFF * abs(value) if stage == 1.0 else 0.1 * stage):
             return x
         size = 1.0
-        while not cost(x + size * step) <= value - 1e-4 * size * decrement:
+        while not (lower := cost(x + size * step, stage)) <= value - 1e-4 * size * decrement:
             size *= 0.5
             if size < 1e-12:
                 return x  # round-off: no step improves the fit any more
-        x = x + size * step
-        value = cost(x)
+        x, value = x + size * step, lower
     raise RneDynamicsError(
-        f"the consistent fit has not converged in {_STEPS} steps; raise --trust, or record a motion that excites more"
+        f"the consistent fit has not converged in {_STEPS} steps; lower --trust, or record a motion that excites more"
     )
 
 
+def divergence(links: Array, prior: Array) -> Array:
+    """D of every body from its prior, shape (bodies,)."""
+    X = np.linalg.solve(prior, pseudo_inertia(links))
+    return np.asarray(np.trace(X, axis1=1, axis2=2) - np.log(np.linalg.det(X)) - 4.0)
+
+
 def hessian(
-    x: Array, H0: Array, links: int, positive: NDArray[np.int64], weight: float, weight_positive: float
+    x: Array, H0: Array, links: int, positive: NDArray[np.int64], weights: Array, weight_positive: float
 ) -> Array:
-    """The second derivatives of the cost at x: its inverse is the covariance of the fit."""
+    """The second derivatives of the cost at x, with those of the data H0; its inverse is the covariance of the fit."""
     H: Array = H0.copy()
     for i, QE in enumerate(np.linalg.inv(pseudo_inertia(x[:links]))[:, None] @ BASIS):
         place = slice(10 * i, 10 * i + 10)
-        H[place, place] += weight * np.einsum("kab,lba->kl", QE, QE)
+        H[place, place] += weights[i] * np.einsum("kab,lba->kl", QE, QE)
     H[positive, positive] += weight_positive / x[positive] ** 2
     return H
-
-
-def _newton_step(
-    x: Array, H0: Array, slope: Array, pull: Array, positive: NDArray[np.int64], typical: Array, weight: float,
-    weight_positive: float,
-) -> tuple[Array, float]:
-    """The step, and by how much it would lower the cost, twice."""
-    links = len(pull)
-    g = slope.copy()
-    inverse = np.linalg.inv(pseudo_inertia(x[:links]))
-    g[:links] += weight * (pull - np.einsum("iab,kba->ik", inverse, BASIS).ravel())
-    g[positive] += weight_positive * (1.0 / typical - 1.0 / x[positive])
-    H = hessian(x, H0, links, positive, weight, weight_positive)
-    scale = np.sqrt(np.diag(H))  # parameters differ by 1e6 in size
-    step = -np.linalg.solve(H / np.outer(scale, scale), g / scale) / scale
-    return step, float(-g @ step)

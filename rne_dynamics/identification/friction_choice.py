@@ -14,7 +14,7 @@ from rne_dynamics.model.inertia import Array
 #: The form that is taken unless another one predicts much better: one recording often has few speeds.
 USUAL = Friction(0.05)
 #: Error of another threshold, and with friction that is larger at low speed, over that of the usual form, to be taken.
-_OTHER, _STRIBECK = 0.85, 0.6
+_OTHER, _STRIBECK = 0.7, 0.5
 #: Least part of the largest singular value of a joint's own columns.
 _SINGULAR = 1e-9
 

@@ -37,6 +37,8 @@ class Motion(NamedTuple):
     effort: Array
     #: Hz: what the motion holds above it is noise.
     band: float
+    #: Whether the arm carries the payload that is to be found.
+    loaded: bool = False
 
 
 def motion_of(recording: Recording, band: float | None = None) -> Motion:

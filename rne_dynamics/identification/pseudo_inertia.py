@@ -64,3 +64,15 @@ def corrected(parameters: Array, names: tuple[str, ...]) -> tuple[Array, tuple[s
         second = (axes * np.maximum(values, least)) @ axes.T + mass * np.outer(centre, centre)
         P[i] = np.block([[second, mass * centre[:, None]], [mass * centre[None], np.full((1, 1), mass)]])
     return P, tuple(changed)
+
+
+def ball(mass: float, radius: float) -> Array:
+    """P of a ball of even density about its centre, shape (4, 4)."""
+    return mass * np.diag([0.2 * radius**2] * 3 + [1.0])
+
+
+def moved(P: Array, rotation: Array, position: Array) -> Array:
+    """P in a frame in which its own has this placement; shape (4, 4)."""
+    T = np.eye(4)
+    T[:3, :3], T[:3, 3] = rotation, position
+    return np.asarray(T @ P @ T.T)

@@ -14,7 +14,7 @@ import numpy as np
 from scipy.signal import firwin
 
 from rne_dynamics.errors import RecordingError
-from rne_dynamics.identification.columns import Friction, Layout, link_columns, own_columns
+from rne_dynamics.identification.columns import Friction, Layout, own_columns
 from rne_dynamics.identification.motion import Motion
 from rne_dynamics.model.inertia import Array
 
@@ -33,6 +33,8 @@ class Triangles:
     blocks: tuple[tuple[Array, ...], ...]
     #: Number of rows of each block.
     counts: tuple[int, ...]
+    #: Variance of a mean of the rows over that of as many independent ones: the low pass makes neighbours alike.
+    alike: float = 1.0
 
     @cached_property
     def joints(self) -> tuple[Array, ...]:
@@ -46,18 +48,19 @@ class Triangles:
 
     def __add__(self, other: Triangles) -> Triangles:
         """Those of two recordings."""
-        return Triangles(self.layout, self.blocks + other.blocks, self.counts + other.counts)
+        alike = max(self.alike, other.alike)
+        return Triangles(self.layout, self.blocks + other.blocks, self.counts + other.counts, alike)
 
-    def system(self, j: int, form: Friction) -> Array:
-        """[columns of a fit, effort] of joint j, its own parameters last; shape (rows of R, links + own + 1)."""
-        R, links = self.joints[j], self.layout.links
+    def system(self, R: Array, form: Friction) -> Array:
+        """[columns of a fit, effort] of a joint's triangle, its own parameters last; (rows of R, links + own + 1)."""
+        links = self.layout.links
         return np.column_stack((R[:, :links], R[:, links + self.layout.own_columns(form)], R[:, -1]))
 
     def squares(self, x: Array, forms: tuple[Friction, ...]) -> Array:
         """Sum of the squares of the residuals of every joint for the parameters of a fit; shape (n,)."""
         places, links = self.layout.places(forms), self.layout.links
         residuals: list[Array] = [
-            self.system(j, form) @ np.r_[x[:links], x[places[j]], -1.0] for j, form in enumerate(forms)
+            self.system(self.joints[j], form) @ np.r_[x[:links], x[places[j]], -1.0] for j, form in enumerate(forms)
         ]  # fmt: skip
         return np.array([r @ r for r in residuals])
 
@@ -85,7 +88,7 @@ def triangles_of(layout: Layout, motion: Motion) -> Triangles:
         tuple(triangle(np.c_[W[a:b], effort[a:b, j]]) for j, W in enumerate(columns))
         for a, b in pairwise(edges)
     ]
-    return Triangles(layout, tuple(blocks), tuple(np.diff(edges).tolist()))
+    return Triangles(layout, tuple(blocks), tuple(np.diff(edges).tolist()), LowPass(motion).alike)
 
 
 class LowPass:
@@ -105,13 +108,20 @@ class LowPass:
         windows = np.lib.stride_tricks.sliding_window_view(values, len(self._taps), axis=0)[:: self.step]
         return np.asarray(windows @ self._taps)
 
+    @property
+    def alike(self) -> float:
+        """Variance of a mean of the rows over that of as many independent ones, for white noise."""
+        products = np.correlate(self._taps, self._taps, "full")
+        middle = len(self._taps) - 1
+        return float(products[middle % self.step :: self.step].sum() / products[middle])
+
 
 def filtered_rows(layout: Layout, motion: Motion) -> tuple[list[Array], Array]:
     """Of every joint its columns, and the efforts (rows, n), after the low pass, fewer."""
     low = LowPass(motion)
     if not len(low.places):
         return [np.zeros((0, layout.links + layout.own))] * layout.robot.n, np.zeros((0, layout.robot.n))
-    regressor, found = link_columns(layout.robot, motion), []
+    regressor, found = layout.link_columns(motion), []
     for j in range(layout.robot.n):
         used = regressor[:, j].any(axis=0)
         W = np.c_[regressor[:, j, used], own_columns(motion, j)]

@@ -230,6 +230,9 @@ def _in_arrays(tree: KinematicTree, bodies: list[_Body], frames: Mapping[str, Li
         row[layout.VISCOUS] = body.friction.viscous
         row[layout.COULOMB_FORWARD] = body.friction.coulomb_forward
         row[layout.COULOMB_BACKWARD] = body.friction.coulomb_backward
+        row[layout.STRIBECK] = body.friction.stribeck
+        row[layout.STRIBECK_VELOCITY] = body.friction.stribeck_velocity
+        row[layout.THRESHOLD] = body.friction.threshold
 
     return Bodies(
         n=len(names),

@@ -39,8 +39,11 @@ FLOATING = 2
     VISCOUS,  # N·m·s/rad or N·s/m
     COULOMB_FORWARD,  # N·m or N
     COULOMB_BACKWARD,
+    STRIBECK,  # N·m or N
+    STRIBECK_VELOCITY,  # rad/s or m/s, 0 for none
+    THRESHOLD,  # rad/s or m/s, 0 for none
     COLUMNS,
-) = columns(9, 3, 1, 3, 6, 1, 1, 1, 1, 1, 1)
+) = columns(9, 3, 1, 3, 6, 1, 1, 1, 1, 1, 1, 1, 1, 1)
 
 
 def has_mimic(topology: NDArray[np.int64]) -> bool:

@@ -47,11 +47,42 @@ class Limits:
 
 @dataclass(frozen=True)
 class Friction:
-    """Joint friction: viscous (N·m·s/rad or N·s/m) and Coulomb by direction of motion (N·m or N, not negative)."""
+    """Joint friction, for the law in `rne_dynamics.model.friction`.
 
+    Coulomb friction that differs by direction is Coulomb friction with an offset, half of the difference. One of the
+    two is negative where the offset is larger than Coulomb friction; their sum never is.
+    """
+
+    #: N·m·s/rad or N·s/m.
     viscous: float = 0.0
+    #: Against motion in the positive and in the negative direction, N·m or N.
     coulomb_forward: float = 0.0
     coulomb_backward: float = 0.0
+    #: What is added at rest, N·m or N, and the speed at which a part 1/e of it is left, rad/s or m/s.
+    stribeck: float = 0.0
+    stribeck_velocity: float = 0.0
+    #: Speed below which Coulomb friction grows, rad/s or m/s: of the controller and of identification; 0 for theirs.
+    threshold: float = 0.0
+
+    @property
+    def coulomb(self) -> float:
+        """Coulomb friction without the offset, N·m or N."""
+        return 0.5 * (self.coulomb_forward + self.coulomb_backward)
+
+    @property
+    def offset(self) -> float:
+        """Friction besides that which changes its sign with the motion, N·m or N."""
+        return 0.5 * (self.coulomb_forward - self.coulomb_backward)
+
+    def fault(self) -> str:
+        """What is wrong with the numbers; empty where nothing is."""
+        for label, value in vars(self).items():
+            signed = label in ("coulomb_forward", "coulomb_backward") and self.coulomb >= 0.0
+            if not (math.isfinite(value) and (value >= 0.0 or signed)):
+                return f"friction {label} is {value}; it must be finite and not negative"
+        if self.stribeck > 0.0 and not self.stribeck_velocity > 0.0:
+            return f"friction stribeck is {self.stribeck:g} without a stribeck_velocity; give one above 0, rad/s or m/s"
+        return ""
 
 
 @dataclass(frozen=True)
@@ -109,9 +140,8 @@ class TreeJoint(Rebuilt):
         object.__setattr__(self, "axis", frozen_array(axis / length, (3,), f"{where}: axis"))
         if not (math.isfinite(self.rotor_inertia) and self.rotor_inertia >= 0.0):
             raise ModelError(f"{where}: rotor inertia is {self.rotor_inertia}; it must be finite and not negative")
-        for label, value in vars(self.friction).items():
-            if not (math.isfinite(value) and value >= 0.0):
-                raise ModelError(f"{where}: friction {label} is {value}; it must be finite and not negative")
+        if fault := self.friction.fault():
+            raise ModelError(f"{where}: {fault}")
         if self.limits.lower > self.limits.upper:
             raise ModelError(
                 f"{where}: lower limit {self.limits.lower} is above the upper limit {self.limits.upper}; swap them"

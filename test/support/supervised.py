@@ -52,7 +52,7 @@ def settings(robot: RobotModel, *, tracking: bool = True, bandwidth: float = 20.
         states=StateLimits(
             robot.velocity_limit, np.zeros(n, dtype=bool), 0.1, 50.0, joints,
             lateness=tolerated_delay(gains.p, gains.i, gains.d) if tracking else np.inf,
-            coulomb=joint_friction(robot).coulomb,
+            coulomb=joint_friction(robot).static,
         ),
         tracking=ComputedTorque(robot, gains, friction) if tracking else None,
         floating=GravityCompensation(robot, np.full(n, 0.5)),

@@ -90,7 +90,7 @@ def describe(whole: AnyRobot, at: Sequence[str] = ()) -> dict[str, Any]:
             "viscous": 0.0, "coulomb": 0.0, "rotor_inertia": 0.0,
         } if joint is None else {
             "kind": joint.kind.value, "parent": joint.parent, "child": joint.child, **_limits(robot, i),
-            "viscous": joint.friction.viscous, "coulomb": joint.friction.coulomb_forward,
+            "viscous": joint.friction.viscous, "coulomb": joint.friction.coulomb,
             "rotor_inertia": joint.rotor_inertia,
         }  # fmt: skip
         posed = {"position": there.get(name), "inertia": inertia.get(name)} if at else {}

@@ -26,7 +26,7 @@ from rne_dynamics.dispatch import closed, gravity_torque
 from rne_dynamics.errors import ArgumentError, ModelError
 from rne_dynamics.figures.output_file import output_file
 from rne_dynamics.model.flexible.arm import AnyRobot
-from rne_dynamics.model.friction import joint_friction
+from rne_dynamics.model.friction import SCALED, joint_friction
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.mechanism import RigidRobot
 from rne_dynamics.model.tree import JointKind
@@ -286,7 +286,7 @@ class ArmSettings:
     @property
     def friction(self) -> bool:
         """Whether the description gives any."""
-        return any(column.any() for column in joint_friction(self.robot))
+        return bool(joint_friction(self.robot).rows[:SCALED].any())
 
     def without(self, limit: str) -> list[str]:
         """Joints whose ``effort`` or ``velocity`` limit the description does not give."""

@@ -30,9 +30,11 @@ from rne_dynamics.dynamics.declared.base_motion import BaseMotion
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.mechanism import RigidRobot
 
-#: Rows of `ComputedTorque.table`: gains; viscous friction, Coulomb friction forwards and backwards; scale and
-#: 1 / threshold of `FrictionCompensation`; effort of the viscous friction for an error of 1, `viscous_gain`.
-GAIN_P, GAIN_D, GAIN_I, VISCOUS, FORWARD, BACKWARD, SCALE, STEEPNESS, VISCOUS_GAIN, TABLE_ROWS = range(10)
+#: Rows of `ComputedTorque.table`: gains; `JointFriction.rows`; scale and 1 / threshold of `FrictionCompensation`;
+#: effort of the viscous friction for an error of 1, `viscous_gain`.
+(
+    GAIN_P, GAIN_D, GAIN_I, VISCOUS, FORWARD, BACKWARD, STRIBECK, FADING, SCALE, STEEPNESS, VISCOUS_GAIN, TABLE_ROWS,
+) = range(12)  # fmt: skip
 
 
 def decay_rate(p: float, d: float) -> float:
@@ -50,7 +52,7 @@ def put_friction(table: Array, q: Array, reference: Reference, terms: Array) -> 
         terms[4, j] = terms[3, j] + table[VISCOUS_GAIN, j] * (reference.q[j] - q[j])
         terms[3, j] = joint_compensation(
             table[SCALE, j], table[STEEPNESS, j], table[VISCOUS, j], table[FORWARD, j], table[BACKWARD, j],
-            reference.qd[j],
+            table[STRIBECK, j], table[FADING, j], reference.qd[j],
         )
 
 
@@ -108,7 +110,7 @@ class ComputedTorque(TrackingLaw):
         super().__post_init__()
         gains, compensation = self.gains, self.friction_compensation
         table = np.zeros((TABLE_ROWS, self.robot.n))
-        table[:SCALE] = gains.p, gains.d, gains.i, *self._friction
+        table[:SCALE] = gains.p, gains.d, gains.i, *self._friction.rows
         if compensation is not None:
             table[SCALE], table[STEEPNESS] = compensation.scale, self.steepness
             table[VISCOUS_GAIN] = compensation.scale * self._friction.viscous * self._decay_rates

@@ -105,7 +105,7 @@ class LoadCheck:
         check_number(duration, "startup_check.duration", unit=" s")
         self._robot, self._duration, self._compensated = robot, round(duration * 1e9), compensated
         self._posture = None if posture is None else np.array(posture)
-        self._friction = joint_friction(robot).coulomb
+        self._friction = joint_friction(robot).static
         self._payload = payload
         self._record, self._blocks = np.zeros((_ROWS, robot.n)), np.zeros((2, BLOCKS, robot.n))
         self._states, self._starts, self._began, self._last = 0, 0, 0, 0

@@ -207,7 +207,7 @@ def friction_bound(robot: RigidRobot, share: float, otherwise: Array) -> Array:
     limit = robot.effort_limit
     known = np.isfinite(limit) & (limit > 0.0)
     rest = np.where(known, share * np.where(known, limit, 0.0), otherwise)
-    return np.asarray(joint_friction(robot).coulomb + rest)
+    return np.asarray(joint_friction(robot).static + rest)
 
 
 def noise_of_mean(sums: Array, counts: Array, seen: NDArray[np.bool_]) -> Array | None:

@@ -160,7 +160,7 @@ def controller_settings(robot: RigidRobot, values: Values, *, law: ControlLaw | 
             velocity=described_velocity(robot), continuous=continuous(robot),
             timeout=values["state_timeout"], lateness=values["state_lateness"] or np.inf,
             filter_frequency=values["velocity_filter"],
-            joints=robot.joint_names, coulomb=joint_friction(robot).coulomb,
+            joints=robot.joint_names, coulomb=joint_friction(robot).static,
         ),
         tracking=law,
         floating=GravityCompensation(robot, guiding.value, friction_compensation(values) if law is None else None),

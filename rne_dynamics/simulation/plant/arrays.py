@@ -14,9 +14,9 @@ from rne_dynamics.simulation.plant.loops import Loops
 #: Loads at the bodies where there are none.
 NO_WRENCH = np.zeros((0, 6))
 
-# columns of `PlantArrays.joints`
-VISCOUS, FORWARD, BACKWARD, LOWER, UPPER, EFFORT = range(6)
-JOINT_COLUMNS = 6
+# columns of `PlantArrays.joints`: `JointFriction.rows`, then limits
+VISCOUS, FORWARD, BACKWARD, STRIBECK, FADING, LOWER, UPPER, EFFORT = range(8)
+JOINT_COLUMNS = 8
 
 
 class PlantRows(NamedTuple):

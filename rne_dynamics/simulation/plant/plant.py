@@ -14,15 +14,12 @@ from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.rebuilt import Rebuilt
 from rne_dynamics.model.robot import RobotModel
 from rne_dynamics.simulation.plant.arrays import (
-    BACKWARD,
     EFFORT,
-    FORWARD,
     JOINT_COLUMNS,
     LOWER,
     NO_CODE,
     NO_WRENCH,
     UPPER,
-    VISCOUS,
     PlantArrays,
 )
 from rne_dynamics.simulation.plant.base_course import base_course
@@ -43,8 +40,9 @@ class ArmPlant(Rebuilt):
         the others follow from the loops, which stay closed in simulations of any length. Of an arm with flexible links
         joints and deflections are simulated; friction, stops and drives are those of its joints.
     friction
-        Whether joints have their viscous and Coulomb friction. A mechanism's passive joints have viscous friction only:
-        the force of a closed loop on a joint's bearing, which decides where it sticks, is not in the model.
+        Whether joints have their friction; at rest they stick, whatever their threshold. A mechanism's passive joints
+        have viscous friction only: the force of a closed loop on a joint's bearing, which decides where it sticks, is
+        not in the model.
     stops
         Whether the position limits are hard, inelastic stops; not those of passive joints.
     limit_effort
@@ -81,7 +79,7 @@ class ArmPlant(Rebuilt):
             )
         joints = free_joints(len(positions))
         if self.friction:
-            joints[:n, VISCOUS], joints[:n, FORWARD], joints[:n, BACKWARD] = joint_friction(robot)
+            joints[:n, :LOWER] = joint_friction(robot).rows.T
         if self.stops:
             joints[:n, LOWER], joints[:n, UPPER] = robot.lower, robot.upper
         if self.limit_effort:

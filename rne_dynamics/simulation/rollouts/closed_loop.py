@@ -62,10 +62,12 @@ class LawRows(NamedTuple):
     base: Array
     #: Those of p, i, d and i_clamp; shape (S, 4, n).
     gains: Array
-    #: The model's viscous and Coulomb friction, forward and backward; shape (S, 3, n).
+    #: `JointFriction.rows` of the model; shape (S, 5, n).
     friction: Array
-    #: Scale (0: none) and 1 / velocity threshold; shape (S, 2).
-    compensation: Array
+    #: Part of it that is compensated, 0: none; shape (S, 1).
+    scale: Array
+    #: 1 / threshold; shape (S, n).
+    steepness: Array
 
 
 class Columns(NamedTuple):

@@ -163,8 +163,7 @@ def joint_columns(plants: PlantRows) -> Array:
 def law_columns(laws: LawRows) -> Array:
     """`Columns.laws`."""
     p, i, d, clamp = np.moveaxis(laws.gains, 1, 0)
-    friction = np.moveaxis(laws.friction, 1, 0)
-    scale, steepness = laws.compensation[:, :1], laws.compensation[:, 1:]
+    friction, scale, steepness = np.moveaxis(laws.friction, 1, 0), laws.scale, laws.steepness
     rate = np.vectorize(decay_rate)(p, d) if laws.kind == COMPUTED_TORQUE else np.zeros_like(p)
     with np.errstate(invalid="ignore", over="ignore"):  # samples with such numbers are refused
         answer = scale * friction[0] * rate
@@ -185,17 +184,17 @@ def _equal(a: Array, b: Array) -> bool:
 
 def law_rows(controller: ComputedTorque | PdGravity, robot: RobotModel) -> LawRows:
     """One law; `robot` is its own."""
-    compensation, smooth, gains = controller.friction_compensation, np.zeros(2), controller.gains
-    if compensation is not None:
-        smooth[:] = compensation.scale, 1.0 / compensation.velocity_threshold
+    compensation, gains = controller.friction_compensation, controller.gains
+    scale = 0.0 if compensation is None else compensation.scale
     return LawRows(
         COMPUTED_TORQUE if isinstance(controller, ComputedTorque) else PD_GRAVITY,
         robot.topology,
         robot.parameters[None],
         robot.base_at_rest[None],
         np.array([gains.p, gains.i, gains.d, gains.i_clamp])[None],
-        np.array(joint_friction(robot))[None],
-        smooth[None],
+        joint_friction(robot).rows[None],
+        np.array([[scale]]),
+        controller.steepness[None],
     )
 
 

@@ -10,10 +10,11 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from rne_dynamics.errors import ArgumentError
+from rne_dynamics.model.friction import SCALED
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.layout import INERTIA, MASS, MOMENT, ROTOR
 from rne_dynamics.model.robot import RobotModel
-from rne_dynamics.simulation.plant.arrays import BACKWARD, EFFORT, FORWARD, VISCOUS, PlantRows
+from rne_dynamics.simulation.plant.arrays import BACKWARD, EFFORT, FORWARD, LOWER, PlantRows
 from rne_dynamics.simulation.rollouts.closed_loop import LawRows
 
 #: The model that is changed: the simulated arm, the controller's, or both.
@@ -114,7 +115,7 @@ class Samples:
         return self._changed(of, "parameters", scale)
 
     def with_friction_scaled(self, factors: ArrayLike, *, of: Of = "plant") -> Samples:
-        """Viscous and Coulomb friction times a factor: of all joints, (S,), or of each, (S, n).
+        """All friction times a factor: of all joints, (S,), or of each, (S, n).
 
         The model's friction is what the controller compensates.
         """
@@ -122,10 +123,12 @@ class Samples:
         samples, owners = self, dict(self._owners(of))
         if "plants" in owners:
             joints = self._all(self.plants.joints)
-            joints[:, :, [VISCOUS, FORWARD, BACKWARD]] *= rows[:, :, None]
+            joints[:, :, :SCALED] *= rows[:, :, None]
             samples = samples._with("plants", joints=joints)
         if "laws" in owners:
-            samples = samples._with("laws", friction=self._all(self.laws.friction) * rows[:, None, :])
+            friction = self._all(self.laws.friction)
+            friction[:, :SCALED] *= rows[:, None, :]
+            samples = samples._with("laws", friction=friction)
         return samples
 
     def with_effort_limit(self, limit: ArrayLike) -> Samples:
@@ -215,6 +218,12 @@ def _add(rows: Array, mass: Array, moment: Array, inertia: Array) -> None:
     rows[:, INERTIA : INERTIA + 6] += inertia[:, _UPPER[0], _UPPER[1]]
 
 
+def _sizes(friction: Array) -> Array:
+    """Of rows of friction, (S, 5, n), what must not be negative: of both directions one may be."""
+    both = friction[:, [FORWARD]] + friction[:, [BACKWARD]]
+    return np.concatenate((both, np.delete(friction, [FORWARD, BACKWARD], axis=1)), axis=1)
+
+
 def faults(samples: Samples, positions: NDArray[np.int64], stops: bool) -> dict[int, str]:
     """Samples that cannot be run, with the reason."""
     found: dict[int, str] = {}
@@ -228,7 +237,7 @@ def faults(samples: Samples, positions: NDArray[np.int64], stops: bool) -> dict[
             found.setdefault(s, why)
 
     limits = plants.joints[:, :, EFFORT:]
-    friction = plants.joints[:, :, [VISCOUS, FORWARD, BACKWARD]]
+    friction = np.moveaxis(plants.joints[:, :, :LOWER], 2, 1)
     for what, array in (
         ("q", samples.q), ("qd", samples.qd), ("the plant's inertia", plants.parameters),
         ("the plant's gravity", plants.base), ("the plant's friction", friction),
@@ -240,7 +249,8 @@ def faults(samples: Samples, positions: NDArray[np.int64], stops: bool) -> dict[
         refuse(~(parameters[:, :, MASS] >= 0.0), f"a mass of the {whose} is negative")
         refuse(~(parameters[:, :, ROTOR] >= 0.0), f"a rotor inertia of the {whose} is negative")
     for what, array in (
-        ("friction of the plant", friction), ("friction of the model", laws.friction), ("gain", laws.gains),
+        ("friction of the plant", _sizes(friction)), ("friction of the model", _sizes(laws.friction)),
+        ("gain", laws.gains),
         ("effort limit", limits),
     ):  # fmt: skip
         refuse(~(array >= 0.0), f"a {what} is negative or not a number")

@@ -24,8 +24,8 @@ _SHARED = 1e-9
 class FloatingMotion:
     """M q̈ + D q̇ + friction = load, in implicit steps; gravity is compensated.
 
-    v⁺ = `decay` v + `gain` (load − f), in which the Coulomb friction f of each joint holds it or opposes its motion.
-    The law compensates a fraction of it while the joint moves, and none at rest.
+    v⁺ = `decay` v + `gain` (load − f), in which the friction f of each joint holds it or opposes its motion. The law
+    compensates a fraction of it while the joint moves, and only its offset at rest.
     """
 
     #: h, s.
@@ -34,12 +34,12 @@ class FloatingMotion:
     decay: Array
     #: decay h M⁻¹, (n, n).
     gain: Array
-    #: Coulomb friction against motion in the positive and the negative direction, N·m or N; (n,).
-    forward: Array
-    backward: Array
-    #: Fraction of it that the law compensates, and the speed from which on it does so, rad/s or m/s.
+    #: Friction at rest in both directions, what of the offset is not compensated, Stribeck friction, N·m or N, and
+    #: 1 / v_s²; (4, n).
+    friction: Array
+    #: Fraction of it that the law compensates, and 1 / the speed from which on it does so, s/rad or s/m; (n,).
     compensated: float
-    threshold: float
+    steepness: Array
 
     @classmethod
     def of(cls, settings: Settings, q: Array, *, friction: bool = True, step: float = FINE) -> FloatingMotion:
@@ -52,9 +52,12 @@ class FloatingMotion:
         viscous = of_joints.viscous - lowered(inverse, compensated * of_joints.viscous, settings.assumed_rate / SAFETY)
         damping = law.damping + (viscous if friction else 0.0)
         decay = np.asarray(np.linalg.inv(np.eye(robot.n) + step * inverse * damping), dtype=np.float64)
-        part = 1.0 if friction else 0.0
-        forward, backward = part * of_joints.coulomb_forward, part * of_joints.coulomb_backward
-        return cls(step, decay, step * decay @ inverse, forward, backward, compensated, compensation.velocity_threshold)
+        *_, stribeck, fading = of_joints.rows
+        rubs = np.array([of_joints.coulomb + stribeck, (1.0 - compensated) * of_joints.offset, stribeck, fading])
+        return cls(
+            step, decay, step * decay @ inverse, rubs if friction else 0.0 * rubs, compensated,
+            compensation.steepness(of_joints),
+        )  # fmt: skip
 
     def run(self, qd: Array, loads: Array) -> tuple[Array, Array]:
         """Displacements and velocities after each step; (steps, n) both.
@@ -63,18 +66,20 @@ class FloatingMotion:
         N·m or N; (steps, n).
         """
         speeds = np.zeros_like(loads)
-        if not qd.any() and ((-self.backward <= loads) & (loads <= self.forward)).all():
+        level, offset, stribeck, fading = self.friction
+        if not qd.any() and (np.abs(loads - offset) <= level).all():
             return speeds, speeds.copy()  # friction holds every joint
         for k, load in enumerate(loads):
-            left = 1.0 - self.compensated * np.minimum(np.abs(qd) / self.threshold, 1.0)
-            qd = self._with_friction(self.decay @ qd + self.gain @ load, left)
+            left = 1.0 - self.compensated * np.minimum(np.abs(qd) * self.steepness, 1.0)
+            left = left * (level + stribeck * np.expm1(-fading * qd * qd))
+            qd = self._with_friction(self.decay @ qd + self.gain @ load, offset - left, offset + left)
             speeds[k] = qd
         return self.step * np.cumsum(speeds, axis=0), speeds
 
-    def _with_friction(self, free: Array, left: Array) -> Array:
-        """Velocities of an arm that would move at `free` without Coulomb friction, of which `left` is left; (n,)."""
+    def _with_friction(self, free: Array, least: Array, most: Array) -> Array:
+        """Velocities of an arm that would move at `free` without friction between these bounds; (n,)."""
         n, motion, friction = len(free), np.empty_like(free), np.empty_like(free)
         # motors that work against each other share what is left undetermined
         gain = self.gain + _SHARED * np.abs(self.gain).max() * np.eye(n)
-        box_lcp(gain, free, -left * self.forward, left * self.backward, friction, motion, np.empty(n, dtype=np.int64))
+        box_lcp(gain, free, -most, -least, friction, motion, np.empty(n, dtype=np.int64))
         return motion

@@ -80,9 +80,9 @@ def load(robot: RigidRobot, q: Array, push: Push) -> Array:
 
 
 def static_friction(robot: RigidRobot, direction: Array) -> Array:
-    """Coulomb friction of each joint against motion with these signs, N·m or N; shape (n,)."""
-    friction = joint_friction(robot)
-    still: Array = np.where(direction < 0.0, friction.coulomb_backward, friction.coulomb_forward)
+    """Largest friction of each joint at rest against motion with these signs, N·m or N; shape (n,)."""
+    _, ahead, back, *_ = joint_friction(robot).rows
+    still: Array = np.where(direction < 0.0, back, ahead)
     return still
 
 

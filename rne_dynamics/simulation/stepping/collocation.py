@@ -24,7 +24,7 @@ from rne_dynamics.simulation.plant.bending import (
     Flex,
     flexible_mass_and_bias,
 )
-from rne_dynamics.simulation.stepping.motion import Piece
+from rne_dynamics.simulation.stepping.motion import Piece, speed_friction
 from rne_dynamics.spatial.arrays import copy_into
 from rne_dynamics.spatial.cholesky import SINGULAR
 
@@ -108,7 +108,7 @@ def _stages(
                 given = (flex.packed, here, z_stage, zd_stage, a, wrenches, r)
                 apart(flexible_forces_kernel, given)
                 for k in range(nz):
-                    r[k] = 0.0 if locked[k] else r[k] + joints[k, VISCOUS] * zd_stage[k] - drive[k]
+                    r[k] = 0.0 if locked[k] else r[k] + speed_friction(joints, k, zd_stage[k]) - drive[k]
         for k in range(nz):
             w[k, 0], w[k, 1] = -r1[k], -_IN * r2[k]
         _solve(inverse, w)
@@ -141,7 +141,7 @@ def _start_residuals(
     """The residuals of a₁ = a₂ = 0 but for changes of J and of the other forces than the elastic ones."""
     n = flex.packed.joints
     for k in range(zd.shape[0]):
-        r1[k] = 0.0 if piece.locked[k] else bias[k] + joints[k, VISCOUS] * zd[k] - piece.drive[k]
+        r1[k] = 0.0 if piece.locked[k] else bias[k] + speed_friction(joints, k, zd[k]) - piece.drive[k]
         r2[k] = r1[k]
         if k >= n:
             for m in range(flex.stiffness.shape[0]):

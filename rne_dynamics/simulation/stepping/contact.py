@@ -10,7 +10,7 @@ from rne_dynamics.compiling.jit import helper, rare_kernel
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.simulation.plant.arrays import BACKWARD, FORWARD, LOWER, UPPER, VISCOUS, PlantArrays
 from rne_dynamics.simulation.stepping.box_lcp import AT_LOW, HELD, box_lcp
-from rne_dynamics.simulation.stepping.motion import Piece, mass_and_bias, mass_scale
+from rne_dynamics.simulation.stepping.motion import Piece, mass_and_bias, mass_scale, speed_friction
 from rne_dynamics.spatial.cholesky import inverse
 
 
@@ -129,8 +129,8 @@ def states_of_joints(plant: PlantArrays, bias: Array, A: Array, effort: Array, p
 
 @helper
 def sliding_torque(joints: Array, qd: Array, j: int) -> float:
-    """Friction against the motion of joint j, viscous and Coulomb."""
-    torque = joints[j, VISCOUS] * qd[j]
+    """Friction against the motion of joint j."""
+    torque = speed_friction(joints, j, qd[j])
     if qd[j] > 0.0:
         torque += joints[j, FORWARD]
     elif qd[j] < 0.0:

@@ -7,8 +7,9 @@ import numpy as np
 from rne_dynamics.compiling.apart import apart
 from rne_dynamics.compiling.jit import rare_kernel
 from rne_dynamics.dynamics.kinematics.configuration import integrate_configuration_kernel
+from rne_dynamics.model.friction import faded
 from rne_dynamics.model.inertia import Array
-from rne_dynamics.simulation.plant.arrays import BACKWARD, FORWARD, LOWER, UPPER, PlantArrays
+from rne_dynamics.simulation.plant.arrays import BACKWARD, FADING, FORWARD, LOWER, STRIBECK, UPPER, PlantArrays
 from rne_dynamics.simulation.plant.base_course import BASE, base_at
 from rne_dynamics.simulation.stepping.contact import impulses, kept_within_stops, response, rubs, stop_side
 from rne_dynamics.spatial.arrays import copy_into
@@ -44,9 +45,9 @@ def implicit_velocities(
     """The velocities after one step; the positions then move with them for `dt`.
 
     Viscous friction is implicit, (M + dt D) q̇⁺ = M q̇ + dt (τ − bias), which is stable however stiff it is. So are
-    stiffness and damping of flexible links, (M + dt D + dt² K). Coulomb friction and stops are impulses found together
-    (Moreau's time stepping): at a stop no velocity leads out, and a joint that would pass a stop within the step is
-    slowed so that it arrives there at the step's end.
+    stiffness and damping of flexible links, (M + dt D + dt² K). Coulomb friction, with Stribeck's at the speed before,
+    and stops are impulses found together (Moreau's time stepping): at a stop no velocity leads out, and a joint that
+    would pass a stop within the step is slowed so that it arrives there at the step's end.
 
     `M`, `bias`, `A`: as `response` gives them for `implicit` = dt.
     """
@@ -68,8 +69,9 @@ def implicit_velocities(
         side = stop_side(plant, q, j)
         if side != 0 or rubs(plant, j):
             chosen[m] = j
-            lo[m] = -np.inf if side > 0 else -dt * joints[j, FORWARD]
-            hi[m] = np.inf if side == -1 or side == 2 else dt * joints[j, BACKWARD]
+            less = faded(joints[j, STRIBECK], joints[j, FADING], qd[j])
+            lo[m] = -np.inf if side > 0 else -dt * (joints[j, FORWARD] - less)
+            hi[m] = np.inf if side == -1 or side == 2 else dt * (joints[j, BACKWARD] - less)
             m += 1
     before = qd_new.copy()
     inside = np.zeros(n, dtype=np.bool_)

@@ -20,13 +20,16 @@ from rne_dynamics.compiling.addresses import call, call_rows
 from rne_dynamics.compiling.apart import apart
 from rne_dynamics.compiling.jit import helper, kernel, routine
 from rne_dynamics.dynamics.declared.arm import Arm
+from rne_dynamics.model.friction import faded
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.simulation.plant.arrays import (
     BACKWARD,
+    FADING,
     FORWARD,
     LOCK,
     LOWER,
     NO_WRENCH,
+    STRIBECK,
     UPPER,
     VISCOUS,
     OwnCode,
@@ -114,20 +117,19 @@ def step_lanes(block: Block, dt: float) -> None:
     Lanes become LEFT, with their states unchanged, where a moving joint touches a stop, a joint reaches one or
     reverses, or the motion is not determined.
     """
-    rows, joints, q, qd, size = block.rows, block.joints, block.q, block.qd, block.q.shape[0]
+    rows, q, qd, size = block.rows, block.q, block.qd, block.q.shape[0]
     explicit, locked, rests = False, False, False
     for lane in range(block.width):
         stiff = _choose_method(block, lane, dt)
         explicit = explicit or not stiff
         held = _classify(block, lane)
         rests, locked = rests or held, locked or held or stiff
-    drive, choice, tau, qdd = rows[DRIVE], rows[CHOICE], rows[TAU], rows[QDD]
-    viscous = joints[VISCOUS]
+    choice, qdd = rows[CHOICE], rows[QDD]
     q_stage, qd_stage, q_sum, qd_sum = rows[Q_STAGE], rows[QD_STAGE], rows[Q_SUM], rows[QD_SUM]
     q_new, qd_new = rows[Q_NEW], rows[QD_NEW]
     for k in range(size):
         q_stage[k], qd_stage[k], q_sum[k], qd_sum[k] = q[k], qd[k], 0.0, 0.0
-        tau[k] = drive[k] - viscous[k] * qd[k]
+    _put_torque(block, qd)
     for stage in range(4):
         _forward(block, locked)
         if stage == 0:
@@ -145,9 +147,21 @@ def step_lanes(block: Block, dt: float) -> None:
             qd_sum[k] += weight * a
             q_stage[k] = q[k] + ahead * v
             qd_stage[k] = qd[k] + ahead * a
-            tau[k] = drive[k] - viscous[k] * qd_stage[k]
+        _put_torque(block, qd_stage)
     for lane in range(block.width):
         _take_over(block, lane, dt)
+
+
+@helper
+def _put_torque(block: Block, speed: Array) -> None:
+    """Fill TAU: the drive less friction that the speed adds, see `speed_friction`."""
+    tau, drive, joints = block.rows[TAU], block.rows[DRIVE], block.joints
+    for k in range(speed.shape[0]):
+        tau[k] = drive[k] - joints[VISCOUS, k] * speed[k]
+    for k in range(speed.shape[0]):  # apart, so that the other loop is done in vectors
+        if joints[STRIBECK, k] > 0.0:
+            less = faded(joints[STRIBECK, k], joints[FADING, k], speed[k])
+            tau[k] += less if speed[k] > 0.0 else -less
 
 
 @routine
@@ -238,7 +252,6 @@ def _slide(rows: Array, joints: Array, k: int, choice: float, direction: float) 
 @helper
 def _settle(block: Block) -> None:
     """Decide how joints at rest go on, by pivoting from all held, and leave the accelerations of that in QDD."""
-    rows = block.rows
     for attempt in range(_ROUNDS):
         changed = False
         for lane in range(block.width):
@@ -248,8 +261,7 @@ def _settle(block: Block) -> None:
                     block.lanes[lane] = LEFT
         if not changed or attempt == _ROUNDS - 1:
             break
-        for k in range(block.q.shape[0]):
-            rows[TAU, k] = rows[DRIVE, k] - block.joints[VISCOUS, k] * block.qd[k]
+        _put_torque(block, block.qd)
         _forward(block, True)
 
 

@@ -15,9 +15,10 @@ from rne_dynamics.dynamics.composite.inertia_scale import inertia_scale_kernel
 from rne_dynamics.dynamics.composite.mass_matrix import mass_matrix_kernel
 from rne_dynamics.dynamics.declared.arm import Arm
 from rne_dynamics.dynamics.newton_euler.newton_euler import inverse_dynamics_kernel
+from rne_dynamics.model.friction import faded
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.layout import ROTOR, VELOCITY_INDEX
-from rne_dynamics.simulation.plant.arrays import LOCK, NO_CODE, VISCOUS, ArmCode, PlantArrays
+from rne_dynamics.simulation.plant.arrays import FADING, LOCK, NO_CODE, STRIBECK, VISCOUS, ArmCode, PlantArrays
 from rne_dynamics.simulation.plant.bending import flexible_mass_and_bias
 from rne_dynamics.simulation.plant.configuration_rate import configuration_rate
 from rne_dynamics.simulation.plant.loops import closed_mass_and_bias
@@ -27,7 +28,7 @@ from rne_dynamics.straight_line.status import REFUSED
 
 
 class Piece(NamedTuple):
-    """A smooth piece of a step: each joint slides one way under constant Coulomb torque, is locked, or is free."""
+    """A smooth piece of a step: each joint slides one way under Coulomb friction, is locked, or is free."""
 
     #: State at its start; shapes (nq,), (n,).
     q: Array
@@ -36,8 +37,15 @@ class Piece(NamedTuple):
     locked: NDArray[np.bool_]
     #: In which the others slide: +1, −1, or 0 without a direction; shape (n,).
     direction: Array
-    #: Efforts and Coulomb friction, constant in the piece; shape (n,).
+    #: Efforts and friction as at rest, constant in the piece; shape (n,).
     drive: Array
+
+
+@helper
+def speed_friction(joints: Array, j: int, v: float) -> float:
+    """Friction of joint j that its speed adds: viscous, less what Stribeck friction has faded."""
+    less = faded(joints[j, STRIBECK], joints[j, FADING], v)
+    return float(joints[j, VISCOUS] * v - (less if v > 0.0 else -less))
 
 
 @helper
@@ -127,14 +135,14 @@ def locked_forward(arm: Arm, mimic: bool, q: Array, qd: Array, tau: Array, lock:
 def accelerations(
     plant: PlantArrays, base: Array, q: Array, qd: Array, drive: Array, locked: NDArray[np.bool_], qdd: Array
 ) -> bool:
-    """Fill `qdd` under the torque `drive` less viscous friction, on a base that moves so, (12,).
+    """Fill `qdd` under the torque `drive` less `speed_friction`, on a base that moves so, (12,).
 
     Locked joints do not accelerate. False where the motion is not determined.
     """
     n = qd.shape[0]
     tau, lock = np.empty(n), np.zeros(n)
     for j in range(n):
-        tau[j] = drive[j] - plant.joints[j, VISCOUS] * qd[j]
+        tau[j] = drive[j] - speed_friction(plant.joints, j, qd[j])
         if locked[j]:
             lock[j] = LOCK
     if plant.loops is None and plant.flex is None:

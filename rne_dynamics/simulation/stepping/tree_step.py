@@ -41,6 +41,7 @@ from rne_dynamics.simulation.plant.plant import ArmPlant, free_joints
 from rne_dynamics.simulation.plant.state import State
 from rne_dynamics.simulation.stepping.contact import held, kept_within_stops, rubs
 from rne_dynamics.simulation.stepping.implicit import implicit_velocities
+from rne_dynamics.simulation.stepping.motion import speed_friction
 from rne_dynamics.simulation.stepping.runge_kutta import TIMES, add_stage, end_of_step, first_stage
 from rne_dynamics.simulation.stepping.stiffness import STIFF, damped
 
@@ -83,12 +84,14 @@ def _runge_kutta(
 ) -> int:  # fmt: skip
     n = q.shape[0]
     q_stage, v_stage, a, q_sum, v_sum = np.empty(n), np.empty(n), np.zeros(n), np.empty(n), np.empty(n)
-    viscous, here = plant.joints[:, VISCOUS].copy(), np.empty(BASE)
+    viscous, here, push = plant.joints[:, VISCOUS].copy(), np.empty(BASE), np.empty(n)
     first_stage(q, q_stage, q_sum)
     first_stage(v, v_stage, v_sum)
     for stage in range(4):
         base_at(plant.base, TIMES[stage] * h, here)
-        given = (tree, here, plant.wrenches, viscous, crossing and stage > 0, q_stage, v_stage, drive, a)
+        for j in range(n):
+            push[j] = drive[j] + viscous[j] * v_stage[j] - speed_friction(plant.joints, j, v_stage[j])
+        given = (tree, here, plant.wrenches, viscous, crossing and stage > 0, q_stage, v_stage, push, a)
         status = apart(tree_accelerations, given)
         if status != DETERMINED:
             return status

@@ -153,7 +153,7 @@ def test_friction_compensation_approaches_the_friction_of_the_model_and_is_smoot
         np.testing.assert_allclose(torque, friction_torque(robot, qd), rtol=1e-12)
         np.testing.assert_allclose(FrictionCompensation(0.5, 0.01).torque(friction, qd), 0.5 * torque, rtol=1e-14)
     small = np.full(2, 1e-9)
-    np.testing.assert_allclose(FrictionCompensation(1.0, 0.01).torque(friction, small), 0.0, atol=1e-8)
+    np.testing.assert_allclose(FrictionCompensation(1.0, 0.01).torque(friction, small), friction.offset, atol=1e-8)
 
 
 def test_friction_compensation_never_gives_more_than_friction_takes():
@@ -162,7 +162,8 @@ def test_friction_compensation_never_gives_more_than_friction_takes():
         qd = np.array([v])
         given = FrictionCompensation(1.0, 0.02).torque(friction, qd)[0]
         taken = 0.3 * abs(v) + (1.0 if v > 0.0 else 2.0 if v < 0.0 else 0.0)
-        assert 0.0 <= given * np.sign(v) <= taken + 1e-15
+        assert given * np.sign(v) <= taken + 1e-15
+        assert (given - friction.offset[0]) * np.sign(v) >= 0.0
 
 
 def test_laws_do_not_change_what_they_are_given_nor_keep_it():
