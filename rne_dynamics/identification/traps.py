@@ -105,15 +105,8 @@ class _Evidence(NamedTuple):
 
     def explained(self, i: int, k: int, sign: float = 1.0, *, whole: bool = False) -> tuple[float, Array]:
         """Part of the variance of torque i that joint k of the model explains, and the coefficients."""
-        rows = np.c_[self.columns(k, whole=whole), sign * self.measured[:, i]]
-        R = np.linalg.qr(rows - rows.mean(axis=0), mode="r")
-        length = np.linalg.norm(R, axis=0)
-        length[length < 1e-12 * length.max(initial=1e-300)] = np.inf
-        if not np.isfinite(length[-1]):
-            return 0.0, np.zeros(len(length) - 1)
-        R = R / length
-        x, rest = nnls(R[:, :-1], R[:, -1])
-        return 1.0 - rest**2, length[-1] * x / length[:-1]
+        rest, coefficients = _fit(self.columns(k, whole=whole), sign * self.measured[:, i])
+        return 1.0 - rest, coefficients
 
     def own(self, signs: Array) -> Array:
         """Part of each torque's variance that its own joint explains, shape (n,)."""
@@ -335,27 +328,27 @@ def _size_traps(evidence: _Evidence, moving: Sequence[int]) -> Iterator[Trap]:
 
 def _delay(evidence: _Evidence, moving: Sequence[int]) -> tuple[float, float]:
     """Delay of the torques that explains them best, s, and by which part it lowers the sum of the squared errors."""
-    columns, y = [evidence.columns(j) for j in range(evidence.robot.n)], evidence.measured
+    t = evidence.period * np.arange(len(evidence.qd))
+    columns = [CubicSpline(t, evidence.columns(j)) for j in moving]
 
     def error(delay: float) -> float:
-        t = evidence.period * np.arange(len(y))
-        inside = slice(2, -2)
-        found = 0.0
-        for j in moving:
-            if y[:, j].std() == 0.0:
-                continue
-            shifted = CubicSpline(t, columns[j])(t - delay)[inside]
-            rows = np.c_[shifted, y[inside, j]]
-            R = np.linalg.qr(rows - rows.mean(axis=0), mode="r")
-            size = np.linalg.norm(R, axis=0)
-            size[size == 0.0] = 1.0
-            found += nnls((R / size)[:, :-1], (R / size)[:, -1])[1] ** 2
-        return found
+        y = evidence.measured[2:-2, moving].T
+        return sum(_fit(late(t - delay)[2:-2], own)[0] for late, own in zip(columns, y, strict=True))
 
-    at = np.linspace(-_LATEST, _LATEST, 21)
-    errors = [error(delay) for delay in at] if moving else [0.0]
-    k = int(np.argmin(errors))
-    return float(at[k]), 1.0 - errors[k] / max(error(0.0), 1e-12)
+    errors = {delay: error(delay) for delay in np.linspace(-_LATEST, _LATEST, 11).tolist()}
+    best = min(errors, key=errors.__getitem__, default=0.0)
+    return best, 1.0 - errors[best] / max(errors[0.0], 1e-12)
+
+
+def _fit(columns: Array, y: Array) -> tuple[float, Array]:
+    """The part of the variance of y that no sum of columns, with coefficients of at least 0, explains; coefficients."""
+    R = np.linalg.qr((rows := np.c_[columns, y]) - rows.mean(axis=0), mode="r")
+    length = np.linalg.norm(R, axis=0)
+    length[length < 1e-12 * length.max(initial=1e-300)] = np.inf
+    if not np.isfinite(length[-1]):
+        return 1.0, np.zeros(len(length) - 1)
+    x, rest = nnls((R / length)[:, :-1], (R / length)[:, -1])
+    return float(rest**2), length[-1] * x / length[:-1]
 
 
 def _list(names: Sequence[str], joints: Sequence[int]) -> str:
