@@ -131,7 +131,7 @@ def identify(
     layout = triangles.layout
     prior = Prior.of(layout, trust, payload_mass)
     effort = np.array([np.linalg.norm(R[:, -1]) for R in triangles.joints]) / np.sqrt(triangles.rows)
-    fit = _Fit(triangles, prior, forms or (USUAL,) * layout.robot.n, np.maximum(0.1 * effort, 1e-9))
+    fit = WeightedFit(triangles, prior, forms or (USUAL,) * layout.robot.n, np.maximum(0.1 * effort, 1e-9))
     rounds = 0
     while True:
         x = fit.solved()
@@ -157,7 +157,7 @@ def identify(
 
 
 @dataclass(frozen=True, eq=False)
-class _Fit:
+class WeightedFit:
     """Triangles, weighted, and a prior."""
 
     triangles: Triangles
@@ -200,6 +200,20 @@ class _Fit:
         return consistent_fit(
             R[:, :-1], R[:, -1], self.prior.bodies, positive, typical, self.weights, TRUST_OWN**-2
         )
+
+    def slopes_of_gains(self, x: Array) -> tuple[Array, Array]:
+        """First and second derivatives of the least cost over the logarithms of factors of efforts and noise.
+
+        At the parameters x of that least cost; shapes (n,), (n, n).
+        """
+        W = self.rows(self.triangles.joints)
+        lengths = [len(R) for R in self.triangles.joints]
+        predicted = W[:, :-1] @ x
+        per_joint = np.repeat(np.eye(len(lengths)), lengths, axis=0) * predicted[:, None]
+        mixed = W[:, :-1].T @ per_joint
+        H = self._hessian(x, W[:, :-1].T @ W[:, :-1])
+        curvature = per_joint.T @ per_joint - mixed.T @ np.linalg.solve(H, mixed)
+        return per_joint.T @ (W[:, -1] - predicted), 0.5 * (curvature + curvature.T)
 
     def far(self, x: Array) -> float:
         """How far the fit is from the prior: squared distance over that of as many parameters as the data determine."""
