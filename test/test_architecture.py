@@ -22,7 +22,7 @@ SAME_LAYER = {
     ("compiling", "errors"), ("compiling", "advice"), ("spatial", "compiling"), ("spatial", "errors"),
     ("flexible", "closed_chain"), ("simulation", "control"), ("cli", "ros"),
     ("cli", "viewer"), ("ros", "viewer"), ("model", "errors"),
-    ("cli", "recording"), ("identification", "recording"), ("ros", "recording"), ("viewer", "recording"),
+    ("cli", "identification"), ("cli", "recording"), ("identification", "recording"), ("ros", "recording"), ("viewer", "recording"),
     ("bound", "bound_batch"), ("bound", "offers"), ("offers", "closed_chain"), ("offers", "flexible"),
     ("bound_batch", "closed_chain"), ("bound_batch", "dispatch"), ("dynamics", "straight_line"),
     ("c_functions", "offers"),

@@ -33,7 +33,8 @@ class Command(NamedTuple):
 
 #: Titles of the folders, in the order of `rne --help`.
 GROUPS = {
-    "own_arm": "your own arm", "simulated": "simulate and compare", "with_ros": "with ROS 2", "experts": "for experts",
+    "own_arm": "your own arm", "simulated": "simulate and compare", "from_recordings": "identify an arm",
+    "with_ros": "with ROS 2", "experts": "for experts",
 }  # fmt: skip
 
 
