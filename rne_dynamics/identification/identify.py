@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
 from rne_dynamics.dynamics.derivatives.regressor import inertial_parameters
+from rne_dynamics.identification.base_parameters import BaseParameters, base_parameters
 from rne_dynamics.identification.columns import Friction, Layout, own_columns
 from rne_dynamics.identification.consistent_fit import consistent_fit, divergence, hessian
 from rne_dynamics.identification.friction_choice import USUAL, chosen_friction
@@ -79,11 +81,30 @@ class Identified:
     #: Standard deviation of the efforts' residuals, N·m or N; shape (n,).
     noise: Array
     prior: Prior
+    #: Triangle [columns of all parameters, effort], of rows with the standard deviation 1.
+    system: Array
 
     @property
     def deviations(self) -> Array:
         """Standard deviations of the parameters."""
         return np.sqrt(np.diag(self.covariance))
+
+    @cached_property
+    def base(self) -> BaseParameters:
+        """Combinations of all parameters that the recording determines."""
+        return base_parameters(self.system[:, :-1])
+
+    def without_payload(self) -> Identified:
+        """The parameters of the robot alone."""
+        if self.layout.payload is None:
+            return self
+        links = self.layout.links
+        kept = np.r_[: links - 10, links : len(self.parameters)]
+        return replace(
+            self, layout=replace(self.layout, payload=None), parameters=self.parameters[kept],
+            covariance=self.covariance[np.ix_(kept, kept)], before=self.before[kept],
+            system=self.system[:, np.r_[kept, -1]],
+        )  # fmt: skip
 
     @property
     def from_data(self) -> NDArray[np.bool_]:
@@ -153,7 +174,7 @@ def identify(
         )  # fmt: skip
     covariance = fit.covariance(x, np.maximum(new, _LEAST_NOISE * effort))
     before = np.sqrt(np.diag(fit.covariance_before(x)))
-    return Identified(layout, fit.forms, x, covariance, before, new, prior)
+    return Identified(layout, fit.forms, x, covariance, before, new, prior, triangle(fit.rows(triangles.joints)))
 
 
 @dataclass(frozen=True, eq=False)
