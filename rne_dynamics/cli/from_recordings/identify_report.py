@@ -10,7 +10,7 @@ import numpy as np
 
 from rne_dynamics.cli.answer import Rows
 from rne_dynamics.figures.style import COLORS, DASHED, INK
-from rne_dynamics.figures.tracking import Curve, curves, draw_stack, joint_cells, joint_units
+from rne_dynamics.figures.tracking import Curve, draw_stack, joint_cells, joint_units, units_of
 from rne_dynamics.identification.base_parameters import structure
 from rne_dynamics.identification.drive_gains import Gains
 from rne_dynamics.identification.identify import Identified
@@ -164,10 +164,11 @@ def _tables(findings: Findings) -> Iterator[Rows]:
         com = "  ".join(f"{x:.4f}" for x in load["com"])
         row = [load["link"], f"{load['mass']:.4g}", f"{load['mass_deviation']:.2g}", com]
         yield Rows(("payload on", "mass (kg)", "deviation", "mass centre (m)"), [row])
-    yield from _parameter_tables(found, units)
+    if load is None or findings.gains is not None:
+        yield from _parameter_tables(found)
 
 
-def _parameter_tables(found: Identified, units: Sequence[str]) -> Iterator[Rows]:
+def _parameter_tables(found: Identified) -> Iterator[Rows]:
     """Masses and first moments of bodies, friction and rotors of joints; * for those from the given model."""
     names = found.layout.names(found.forms)
     before = dict(zip(names, _given(found), strict=True))
@@ -176,9 +177,7 @@ def _parameter_tables(found: Identified, units: Sequence[str]) -> Iterator[Rows]
         for name, x, deviation, known in zip(names, found.parameters, found.deviations, found.from_data, strict=True)
     }
     bodies = [
-        [body, "-" if before[f"{body}.m"] is None else f"{before[f'{body}.m']:.3g}",
-         *(value[f"{body}.{part}"] for part in ("m", "mx", "my", "mz"))]
-        for body in found.layout.bodies
+        [body, f"{before[f'{body}.m']:.3g}", *(value[f"{body}.{part}"] for part in ("m", "mx", "my", "mz"))] for body in found.layout.robot.body_names
     ]  # fmt: skip
     title = "bodies, named by their joints; *: rather from the given model than from data"
     yield Rows(("body", "mass before (kg)", "mass", "m cx (kg m)", "m cy", "m cz"), bodies, title)
@@ -192,14 +191,16 @@ def _parameter_tables(found: Identified, units: Sequence[str]) -> Iterator[Rows]
 def draw_efforts(path: Path, *, robot: RobotModel, before: Residual, after: Residual) -> None:
     """Write the plot of a motion: norm of the residual, and each joint's efforts; raises as `canvas`."""
     t, measured = after.t, after.measured
-    norms = {
-        label: np.linalg.norm(side.residual, axis=1) for label, side in (("before", before), ("after", after))
-    }
-    shown = [
-        Curve("measured", t, measured, {"color": INK}),
-        Curve("given model", t, before.predicted, {**DASHED, "color": COLORS[3]}),
-        Curve("identified model", t, after.predicted, {"color": COLORS[0]}),
-    ]
+    looks = {"given model": {**DASHED, "color": COLORS[3]}, "identified model": {"color": COLORS[0]}}
+    sides = dict(zip(looks, (before, after), strict=True))
+
+    def norms(axes: Any) -> None:
+        for label, side in sides.items():
+            axes.plot(t, np.linalg.norm(side.residual, axis=1), label=label, **looks[label])
+        axes.set_ylabel(f"norm of residual ({units_of(robot).effort})")
+
+    shown = [Curve("measured", t, measured, {"color": INK})]
+    shown += [Curve(label, t, side.predicted, looks[label]) for label, side in sides.items()]
     cells = joint_cells(robot.joint_names, joint_units(robot), range(robot.n), shown, float(np.abs(measured).max()))
-    title = f"{robot.name}, {Path(after.source).name}: residual of the given and of the identified model"
-    draw_stack(path, title, (t[0], t[-1]), [curves("norm of the residual", t, norms)], cells)
+    title = f"{robot.name}, {Path(after.source).name}: efforts of the given and of the identified model"
+    draw_stack(path, title, (t[0], t[-1]), [norms], cells)
