@@ -36,7 +36,7 @@ from rne_dynamics.identification.columns import Friction, Layout
 from rne_dynamics.identification.drive_gains import estimated_gains, with_gains
 from rne_dynamics.identification.friction_choice import USUAL
 from rne_dynamics.identification.identify import TRUST, Identified, identify
-from rne_dynamics.identification.links import check_kind, identified_robot
+from rne_dynamics.identification.links import identified_robot, open_arm
 from rne_dynamics.identification.logs import read_log
 from rne_dynamics.identification.model_files import write_model
 from rne_dynamics.identification.motion import Motion, motion_of
@@ -83,7 +83,7 @@ ARGUMENTS = (
     argument("--method", choices=("consistent", "least-squares"), default="consistent",
              help="least-squares leaves ROBOT's inertias out of account, as far as bodies stay possible; only for "
              f"motions with a scaled condition number up to {LARGEST_CONDITION:g}"),
-    several("--gains", "JOINT=N", "effort over logged current, N m/A or N/A, of every joint"),
+    several("--gains", "JOINT=N", "effort over logged current, N m/A or N/A, of every joint; or all as N,N,…"),
     argument("--load", metavar="LINK=KG", help="logs have currents, and a load of this mass: find the gains"),
     argument("--payload", metavar="LINK", help="find only a load on this link; the rest of ROBOT stays"),
     argument("--columns", metavar="t=NAME,q=NAME,tau=NAME", help="names or numbers of columns, as of `rne residual`"),
@@ -110,8 +110,7 @@ class _Models(NamedTuple):
 def run(args: argparse.Namespace) -> Answer:
     """The identified model."""
     source, path = _expanded(args), _path(args)
-    robot = load_robot(args)
-    check_kind(robot)
+    robot = open_arm(load_robot(args))
     load = payload("--load", args.load)
     if load is not None and (args.payload or args.gains):
         raise ArgumentError("--load finds gains of currents; leave out --payload and --gains, or --load")
@@ -184,13 +183,16 @@ def _gains(args: argparse.Namespace, robot: RobotModel) -> Array | None:
     """Values of --gains, shape (n,)."""
     if not args.gains:
         return None
+    names = robot.joint_names
+    if len(args.gains) == 1 and args.gains[0].count(",") == len(names) - 1 and "=" not in args.gains[0]:
+        args.gains = [f"{name}={number}" for name, number in zip(names, args.gains[0].split(","), strict=True)]
     given = assignments("--gains", args.gains)
     for name in given:
         robot.joint_index(name)
-    missing = [name for name in robot.joint_names if name not in given]
+    missing = [name for name in names if name not in given]
     if missing or any(value == 0.0 for value in given.values()):
         raise ArgumentError(f"--gains: every joint needs one other than 0; missing are {', '.join(missing) or 'none'}")
-    return np.array([given[name] for name in robot.joint_names])
+    return np.array([given[name] for name in names])
 
 
 def _identified(args: argparse.Namespace, triangles: Triangles, load: Payload | None) -> Identified:
@@ -216,7 +218,7 @@ def _identified(args: argparse.Namespace, triangles: Triangles, load: Payload | 
 
 def _answer(args: argparse.Namespace, findings: Findings, path: Path) -> Answer:
     """Numbers, tables, plots and verdict."""
-    found, robot = findings.found, findings.found.layout.robot
+    robot = findings.found.layout.robot
     name = "validation" if "validation" in findings.pairs else "training"
     before, after = (summary(side).mean_norm for side in findings.pairs[name])
     unit = units_of(robot).effort
