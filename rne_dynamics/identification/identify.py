@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
 from rne_dynamics.dynamics.derivatives.regressor import inertial_parameters
+from rne_dynamics.identification.base_parameters import BaseParameters, base_parameters
 from rne_dynamics.identification.columns import Friction, Layout, own_columns
 from rne_dynamics.identification.consistent_fit import consistent_fit, divergence, hessian
 from rne_dynamics.identification.friction_choice import USUAL, chosen_friction
@@ -79,11 +81,30 @@ class Identified:
     #: Standard deviation of the efforts' residuals, N·m or N; shape (n,).
     noise: Array
     prior: Prior
+    #: Triangle [columns of all parameters, effort], of rows with the standard deviation 1.
+    system: Array
 
     @property
     def deviations(self) -> Array:
         """Standard deviations of the parameters."""
         return np.sqrt(np.diag(self.covariance))
+
+    @cached_property
+    def base(self) -> BaseParameters:
+        """Combinations of all parameters that the recording determines."""
+        return base_parameters(self.system[:, :-1])
+
+    def without_payload(self) -> Identified:
+        """The parameters of the robot alone."""
+        if self.layout.payload is None:
+            return self
+        links = self.layout.links
+        kept = np.r_[: links - 10, links : len(self.parameters)]
+        return replace(
+            self, layout=replace(self.layout, payload=None), parameters=self.parameters[kept],
+            covariance=self.covariance[np.ix_(kept, kept)], before=self.before[kept],
+            system=self.system[:, np.r_[kept, -1]],
+        )  # fmt: skip
 
     @property
     def from_data(self) -> NDArray[np.bool_]:
@@ -131,7 +152,7 @@ def identify(
     layout = triangles.layout
     prior = Prior.of(layout, trust, payload_mass)
     effort = np.array([np.linalg.norm(R[:, -1]) for R in triangles.joints]) / np.sqrt(triangles.rows)
-    fit = _Fit(triangles, prior, forms or (USUAL,) * layout.robot.n, np.maximum(0.1 * effort, 1e-9))
+    fit = WeightedFit(triangles, prior, forms or (USUAL,) * layout.robot.n, np.maximum(0.1 * effort, 1e-9))
     rounds = 0
     while True:
         x = fit.solved()
@@ -153,11 +174,11 @@ def identify(
         )  # fmt: skip
     covariance = fit.covariance(x, np.maximum(new, _LEAST_NOISE * effort))
     before = np.sqrt(np.diag(fit.covariance_before(x)))
-    return Identified(layout, fit.forms, x, covariance, before, new, prior)
+    return Identified(layout, fit.forms, x, covariance, before, new, prior, triangle(fit.rows(triangles.joints)))
 
 
 @dataclass(frozen=True, eq=False)
-class _Fit:
+class WeightedFit:
     """Triangles, weighted, and a prior."""
 
     triangles: Triangles
@@ -200,6 +221,20 @@ class _Fit:
         return consistent_fit(
             R[:, :-1], R[:, -1], self.prior.bodies, positive, typical, self.weights, TRUST_OWN**-2
         )
+
+    def slopes_of_gains(self, x: Array) -> tuple[Array, Array]:
+        """First and second derivatives of the least cost over the logarithms of factors of efforts and noise.
+
+        At the parameters x of that least cost; shapes (n,), (n, n).
+        """
+        W = self.rows(self.triangles.joints)
+        lengths = [len(R) for R in self.triangles.joints]
+        predicted = W[:, :-1] @ x
+        per_joint = np.repeat(np.eye(len(lengths)), lengths, axis=0) * predicted[:, None]
+        mixed = W[:, :-1].T @ per_joint
+        H = self._hessian(x, W[:, :-1].T @ W[:, :-1])
+        curvature = per_joint.T @ per_joint - mixed.T @ np.linalg.solve(H, mixed)
+        return per_joint.T @ (W[:, -1] - predicted), 0.5 * (curvature + curvature.T)
 
     def far(self, x: Array) -> float:
         """How far the fit is from the prior: squared distance over that of as many parameters as the data determine."""

@@ -24,8 +24,8 @@ _WORDS = {
 }
 #: Words of what was not measured, and of what was.
 _OTHER = (
-    "ref reference desired des target targets cmd command commands commanded d setpoint goal error err gravity friction "
-    "inertia coriolis feedforward ext external model std limit cartesian predicted"
+    "ref reference desired des target targets cmd command commands commanded d setpoint goal error err gravity "
+    "friction inertia coriolis feedforward ext external model std limit cartesian predicted"
 )
 _MEASURED = "meas measured actual act joint joints link raw filtered state states"
 _TOKEN = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])")

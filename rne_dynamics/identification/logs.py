@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.ndimage import median_filter
 
 from rne_dynamics.errors import ArgumentError, RecordingError
 from rne_dynamics.identification.log_columns import QUANTITIES, Group, chosen, groups, named, ordered, parsed
@@ -26,6 +27,8 @@ UNITS = {
 }  # fmt: skip
 #: A gap that is bridged, s: a light filter then hides it. Longer ones split a log.
 _BRIDGED = 0.05
+#: Numbers that no sensor reports; part of the usual span by which one position or time is off, and the least such.
+_ABSURD, _SPIKE, _LEAST_SPIKE = 1e15, 0.5, 0.05
 #: Part of the rows that may be out of order, or lack numbers.
 _FEW = 0.02
 #: Most rows by which arrays of one log differ in length.
@@ -136,8 +139,8 @@ def _from_table(
         notes.append("columns do not end with the same row: the last ones are left out")
     t = parts.pop("t")[:rows]
     finite = np.flatnonzero(np.isfinite(t))
-    first = t[finite[0]] if len(finite) else 0
-    return np.asarray(t - first, np.float64), {k: np.asarray(v[:rows], np.float64) for k, v in parts.items()}, notes
+    usual = t[finite[len(finite) // 2]] if len(finite) else 0  # of integers, too, and no number cut off
+    return np.asarray(t - usual, np.float64), {k: np.asarray(v[:rows], np.float64) for k, v in parts.items()}, notes
 
 
 def _columns(path: Path, joints: Sequence[str]) -> tuple[dict[str, NDArray[Any]], list[str]]:
@@ -188,9 +191,11 @@ def _missing(path: Path, what: str, columns: Mapping[str, NDArray[Any]], found: 
 
 def _tidy(path: Path, joints: tuple[str, ...], t: Array, parts: dict[str, Array], notes: list[str]) -> Recording:
     """Rows that are finite, on rising times, without long gaps; notes say what was left out."""
+    parts = {key: np.where(np.abs(values) < _ABSURD, values, np.nan) for key, values in parts.items()}
     whole = np.isfinite(t) & np.isfinite(parts["q"]).all(axis=1)
+    whole[whole] = ~_spikes(np.c_[t, parts["q"]][whole])
     if (lost := int((~whole).sum())) > 0:
-        notes.append(f"{lost} of {len(t)} rows without all positions are left out")
+        notes.append(f"{lost} of {len(t)} rows without time and all positions, or far from the others, are left out")
     if not whole.any():
         raise RecordingError(f"{path}: no row has a time and the positions of all joints")
     t, parts = t[whole], {key: values[whole] for key, values in parts.items()}
@@ -220,6 +225,15 @@ def _tidy(path: Path, joints: tuple[str, ...], t: Array, parts: dict[str, Array]
         source=str(path), joint_names=joints, t=t - t[0], q=parts["q"], qd=velocities, effort=filled,
         notes=tuple(notes),
     )
+
+
+def _spikes(rows: Array) -> NDArray[np.bool_]:
+    """Rows with a number that is far from those before and after, as after an error of transmission."""
+    if len(rows) < 5:
+        return np.zeros(len(rows), np.bool_)
+    low, high = np.percentile(rows, (1.0, 99.0), axis=0)
+    apart = np.abs(rows - median_filter(rows, (5, 1), mode="nearest"))
+    return np.asarray((apart > np.maximum(_SPIKE * (high - low), _LEAST_SPIKE)).any(axis=1))
 
 
 def _without_gaps(t: Array, notes: list[str]) -> tuple[int, int]:

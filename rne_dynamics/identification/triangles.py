@@ -88,20 +88,39 @@ def triangles_of(layout: Layout, motion: Motion) -> Triangles:
         tuple(triangle(np.c_[W[a:b], effort[a:b, j]]) for j, W in enumerate(columns))
         for a, b in pairwise(edges)
     ]
-    return Triangles(layout, tuple(blocks), tuple(np.diff(edges).tolist()), _alike(*_low_pass(motion)))
+    return Triangles(layout, tuple(blocks), tuple(np.diff(edges).tolist()), LowPass(motion).alike)
+
+
+class LowPass:
+    """The zero-phase low pass of a motion, and the decimation after it: every quantity passes the same one."""
+
+    def __init__(self, motion: Motion) -> None:
+        self.step = max(1, int(1.0 / (_RATE * motion.band * motion.period)))
+        half = int(_TAPS / (2.0 * motion.band * motion.period)) if self.step > 1 else 0
+        self._taps = firwin(2 * half + 1, motion.band, fs=1.0 / motion.period) if half else np.ones(1)
+        #: Of the rows that are left, where they are among the samples.
+        self.places = np.arange(half, len(motion.q) - half, self.step)
+
+    def __call__(self, values: Array) -> Array:
+        """Every `step`-th filtered row whose window lies inside the recording; values (samples, k) to (rows, k)."""
+        if not len(self.places):
+            return np.zeros((0, values.shape[1]))
+        windows = np.lib.stride_tricks.sliding_window_view(values, len(self._taps), axis=0)[:: self.step]
+        return np.asarray(windows @ self._taps)
+
+    @property
+    def alike(self) -> float:
+        """Variance of a mean of the rows over that of as many independent ones, for white noise."""
+        products = np.correlate(self._taps, self._taps, "full")
+        middle = len(self._taps) - 1
+        return float(products[middle % self.step :: self.step].sum() / products[middle])
 
 
 def filtered_rows(layout: Layout, motion: Motion) -> tuple[list[Array], Array]:
     """Of every joint its columns, and the efforts (rows, n), after the low pass, fewer."""
-    taps, step = _low_pass(motion)
-    if len(motion.q) < len(taps) + step:
+    low = LowPass(motion)
+    if not len(low.places):
         return [np.zeros((0, layout.links + layout.own))] * layout.robot.n, np.zeros((0, layout.robot.n))
-
-    def low(values: Array) -> Array:
-        """Every `step`-th filtered row whose window lies inside the recording."""
-        windows = np.lib.stride_tricks.sliding_window_view(values, len(taps), axis=0)[::step]
-        return np.asarray(windows @ taps)
-
     regressor, found = layout.link_columns(motion), []
     for j in range(layout.robot.n):
         used = regressor[:, j].any(axis=0)
@@ -111,18 +130,3 @@ def filtered_rows(layout: Layout, motion: Motion) -> tuple[list[Array], Array]:
         whole[:, np.r_[used, np.ones(layout.own, bool)]] = filtered
         found.append(whole)
     return found, low(motion.effort)
-
-
-def _low_pass(motion: Motion) -> tuple[Array, int]:
-    """Taps of the filter of a motion, and how many of its samples make one row."""
-    step = max(1, int(1.0 / (_RATE * motion.band * motion.period)))
-    half = int(_TAPS / (2.0 * motion.band * motion.period))
-    taps = firwin(2 * half + 1, motion.band, fs=1.0 / motion.period) if step > 1 else np.ones(1)
-    return np.asarray(taps), step
-
-
-def _alike(taps: Array, step: int) -> float:
-    """`Triangles.alike` for white noise of the efforts."""
-    products = np.correlate(taps, taps, "full")
-    middle = len(taps) - 1
-    return float(products[middle % step :: step].sum() / products[middle])

@@ -173,7 +173,7 @@ def test_rows_that_are_not_finite_doubled_or_out_of_order(tmp_path):
     assert np.allclose(found.q, Q[kept])
     assert np.allclose(found.effort, TAU[kept], atol=1e-3)
     text = " ".join(found.notes)
-    assert "1 of 60 rows without all positions" in text
+    assert "1 of 60 rows without time and all positions" in text
     assert "1 of 59 rows have the time" in text
     assert "1 of 58 rows lack torques" in text
     assert "out of order" in text

@@ -1,0 +1,355 @@
+"""Faults of a log that would make any comparison with a model wrong: units, signs, order, gravity, gears, delay.
+
+Evidence is structural, since masses of a model are often wrong by half: velocities against slopes of positions, spans
+against limits, and of each joint how much of its torque a sum of inertia, gravity and friction, none of them negative,
+explains. Of a torque with the wrong sign, or of another joint, it explains little whatever the masses.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from itertools import combinations
+from typing import NamedTuple
+
+import numpy as np
+from scipy.interpolate import CubicSpline
+from scipy.optimize import linear_sum_assignment, nnls
+
+from rne_dynamics.dispatch import gravity_torque, inverse_dynamics
+from rne_dynamics.errors import RecordingError
+from rne_dynamics.identification.friction_choice import USUAL
+from rne_dynamics.identification.motion import Motion, motion_of
+from rne_dynamics.identification.triangles import LowPass
+from rne_dynamics.model.generalized_inertia import rotor_inertia
+from rne_dynamics.model.inertia import Array
+from rne_dynamics.model.robot import RobotModel
+from rne_dynamics.model.table import is_length
+from rne_dynamics.recording.recording import Recording
+
+DEGREE = np.pi / 180.0
+#: Slopes of positions over velocities that name a fault: what it is, options that fix it, and the factors of time,
+#: positions and velocities that do.
+_SLOPES = (
+    (-1.0, "velocities have the sign opposite to the slope of the positions",
+     "find out which one is wrong: the residual needs positions only", (1.0, 1.0, -1.0)),
+    (1.0 / DEGREE, "positions are in degrees, velocities in rad/s", "--units q=deg", (1.0, DEGREE, 1.0)),
+    (DEGREE, "velocities are in degrees/s, positions in rad", "--units qd=deg", (1.0, 1.0, DEGREE)),
+    *((k, f"times are in {unit}", f"--units t={unit}", (k, 1.0, 1.0)) for unit, k in
+      (("ms", 1e-3), ("us", 1e-6), ("ns", 1e-9))),
+    (1e-3 * DEGREE, "times are in ms and velocities in degrees/s", "--units t=ms,qd=deg", (1e-3, 1.0, DEGREE)),
+)  # fmt: skip
+#: Longest period of joint states in s; a longer one up to 500 times this is in ms, up to 500,000 times in us.
+_PERIOD = 0.2
+#: Span of positions over that between the limits, or in turns of an endless joint, from which they are in degrees.
+_BEYOND, _TURNS = 1.2, 2.0
+#: Part of a torque's variance that must be explained to name a fault, and that may be while one is named.
+_EXPLAINED, _LITTLE = 0.75, 0.35
+#: Torque over the model's from which, and below which, it has another unit.
+_LARGE, _SMALL = 2.8, 0.35
+#: The same between one joint and the others.
+_APART = 8.0
+#: Span of a joint that hardly moves, rad and m.
+_STILL, _STILL_LENGTH = 0.03, 0.003
+#: Gravity's coefficient over inertia's below which gravity was removed.
+_WEIGHTLESS = 0.35
+#: Delays of torques that are tried, and the least that is reported, s; by which part it must lower the squared errors.
+_LATEST, _LATE, _LATE_BETTER = 0.1, 0.015, 0.3
+#: Most joints whose order is checked.
+_MOST_ARRANGED = 10
+
+
+class Trap(NamedTuple):
+    """A fault of a log."""
+
+    #: ``time``, ``velocity``, ``degrees``, ``sign``, ``order``, ``gravity``, ``scale``, ``joint``, ``delay`` or ``still``.
+    kind: str
+    text: str
+    fix: str
+    #: Numbers of the joints that it is about; empty for all.
+    joints: tuple[int, ...] = ()
+
+    @property
+    def fatal(self) -> bool:
+        """Whether no figure of the log can be believed."""
+        return self.kind != "still"
+
+
+class _Evidence(NamedTuple):
+    """Filtered states and torques, shape (rows, n) each."""
+
+    robot: RobotModel
+    q: Array
+    qd: Array
+    qdd: Array
+    measured: Array
+    #: Of the model along them; inertia without rotors, which sensors behind the gears do not feel.
+    gravity: Array
+    inertia: Array
+    period: float
+
+    @classmethod
+    def of(cls, robot: RobotModel, q: Array, qd: Array, qdd: Array, measured: Array, period: float) -> _Evidence:
+        """With the model's torques."""
+        gravity = gravity_torque(robot, q)
+        links = inverse_dynamics(robot, q, qd, qdd) - gravity - rotor_inertia(robot) * qdd
+        return cls(robot, q, qd, qdd, measured, gravity, links, period)
+
+    def columns(self, k: int, *, whole: bool = False) -> Array:
+        """What explains the torque of joint k: inertia, gravity, or their sum if `whole`; rotor, viscous, Coulomb."""
+        rigid = [self.inertia[:, k] + self.gravity[:, k]] if whole else [self.inertia[:, k], self.gravity[:, k]]
+        return np.stack([*rigid, self.qdd[:, k], self.qd[:, k], np.tanh(self.qd[:, k] / USUAL.threshold)], axis=1)
+
+    def explained(self, i: int, k: int, sign: float = 1.0, *, whole: bool = False) -> tuple[float, Array]:
+        """Part of the variance of torque i that joint k of the model explains, and the coefficients."""
+        rows = np.c_[self.columns(k, whole=whole), sign * self.measured[:, i]]
+        R = np.linalg.qr(rows - rows.mean(axis=0), mode="r")
+        length = np.linalg.norm(R, axis=0)
+        length[length < 1e-12 * length.max(initial=1e-300)] = np.inf
+        if not np.isfinite(length[-1]):
+            return 0.0, np.zeros(len(length) - 1)
+        R = R / length
+        x, rest = nnls(R[:, :-1], R[:, -1])
+        return 1.0 - rest**2, length[-1] * x / length[:-1]
+
+    def own(self, signs: Array) -> Array:
+        """Part of each torque's variance that its own joint explains, shape (n,)."""
+        return np.array([self.explained(j, j, sign)[0] for j, sign in enumerate(signs)])
+
+
+def traps(robot: RobotModel, recording: Recording) -> list[Trap]:
+    """The faults of a log, the most basic ones first; `RecordingError` as `motion_of`."""
+    found: list[Trap] = []
+    turning = _turning(robot)
+    still = np.ptp(recording.q, axis=0) < np.where(turning, _STILL, _STILL_LENGTH)
+    for trap, (time, position, velocity) in _units(robot, recording, turning, still):
+        found.append(trap)
+        qd = None if recording.qd is None else recording.qd * np.where(turning | (velocity < 0.0), velocity, 1.0)
+        recording = replace(
+            recording, t=recording.t * time, q=recording.q * np.where(turning, position, 1.0), qd=qd
+        )
+    evidence = _evidence(robot, motion_of(recording))
+    moving = [j for j in range(robot.n) if not still[j]]
+    found += _torque_traps(evidence, moving)
+    found += [
+        Trap("still", f"joint {robot.joint_names[j]!r} hardly moves, by {np.ptp(recording.q[:, j]):.2g}",
+             "its figures say little; record a motion of it", (j,)) for j in np.flatnonzero(still).tolist()
+    ]  # fmt: skip
+    return found
+
+
+def _turning(robot: RobotModel) -> Array:
+    kinds = {joint.name: joint.kind.value for joint in robot.open_tree.tree.joints}
+    return np.array([not is_length(name, kinds.get(name)) for name in robot.joint_names])
+
+
+def _units(
+    robot: RobotModel, recording: Recording, turning: Array, still: Array
+) -> Iterator[tuple[Trap, tuple[float, float, float]]]:
+    """Faults of times, positions and velocities, with the factors that fix them."""
+    t, q, qd = recording.t, recording.q, recording.qd
+    slope = np.nan
+    if qd is not None and len(t) > 2:
+        rate = np.gradient(q, t, axis=0)
+        both = (rate * qd).sum(axis=0)
+        sizes = np.sqrt((rate**2).sum(axis=0) * (qd**2).sum(axis=0))
+        sure = ~still & (np.abs(both) > 0.5 * sizes)
+        sure = sure & turning if (sure & turning).any() else sure
+        if sure.any():
+            slope = float(np.median(both[sure] / (qd[:, sure] ** 2).sum(axis=0)))
+    period = float(np.median(np.diff(t))) if len(t) > 1 else 0.0
+    for value, text, fix, factors in _SLOPES:
+        if np.isfinite(slope) and abs(slope / value - 1.0) < 0.1:
+            kind = "time" if factors[0] != 1.0 else "degrees" if DEGREE in factors else "velocity"
+            yield Trap(kind, f"{text}: slopes of positions are {slope:.3g} times the velocities", fix), factors
+            q = q * factors[1]
+            break
+    else:
+        if np.isfinite(slope) and abs(slope - 1.0) > 0.3:
+            text = f"velocities are not the slopes of positions, which are {slope:.3g} times as large"
+            yield Trap("velocity", text, "check times, and which columns these are"), (1.0, 1.0, 1.0)
+        if period > _PERIOD:
+            unit, factor = next((u, k) for u, k, most in (("ms", 1e-3, 500.0), ("us", 1e-6, 5e5), ("ns", 1e-9, np.inf))
+                                if period <= most * _PERIOD)  # fmt: skip
+            yield Trap("time", f"times are in {unit}: {period:.4g} s between rows", f"--units t={unit}"), (factor, 1.0, 1.0)
+    span, room = np.ptp(q, axis=0), robot.upper - robot.lower
+    limited = turning & np.isfinite(room) & (room > 0.0)
+    beyond = (span > _BEYOND * room)[limited].any() if limited.any() else bool(
+        (span > 2.0 * np.pi * _TURNS)[turning].any()
+    )  # fmt: skip
+    if beyond:
+        j = int((np.where(limited, span / np.where(room > 0.0, room, np.inf), 0.0) if limited.any() else span).argmax())
+        text = f"positions are in degrees: joint {robot.joint_names[j]!r} moves by {span[j]:.4g}"
+        if limited.any():
+            text += f", between limits {room[j]:.4g} rad apart"
+        yield Trap("degrees", text, "--units q=deg" + (",qd=deg" if qd is not None else "")), (1.0, DEGREE, DEGREE)
+
+
+def _evidence(robot: RobotModel, motion: Motion) -> _Evidence:
+    low = LowPass(motion)
+    if len(low.places) < 12:
+        raise RecordingError(f"{motion.source} is too short for a motion of {motion.band:.2g} Hz; record longer")
+    states = (low(values) for values in (motion.q, motion.qd, motion.qdd, motion.effort))
+    return _Evidence.of(robot, *states, period=low.step * motion.period)
+
+
+def _torque_traps(evidence: _Evidence, moving: Sequence[int]) -> Iterator[Trap]:
+    """Faults of torques."""
+    n, names = evidence.robot.n, evidence.robot.joint_names
+    right, wrong = (evidence.own(np.full(n, sign)) for sign in (1.0, -1.0))
+    flipped = [j for j in moving if wrong[j] > _EXPLAINED and right[j] < _LITTLE]
+    known = [j for j in moving if max(right[j], wrong[j]) > _EXPLAINED]
+    every = bool(flipped) and set(flipped) >= set(known) and (len(flipped) > 1 or n == 1)
+    signs = np.where([every or j in flipped for j in range(n)], -1.0, 1.0)
+    if every:
+        evidence, signs = evidence._replace(measured=-evidence.measured), np.ones(n)
+        yield Trap("sign", "all torques have the opposite sign", "--gains=-1")
+    better, trap = _arranged(evidence, float(evidence.own(signs).sum()), 0.3 if flipped and not every else 0.5)
+    weightless = _weightless(better, moving)
+    if weightless:
+        yield Trap("gravity", f"gravity is missing in the torques of {_list(names, weightless)}",
+                   "log the whole torque: drivers that compensate gravity often publish the rest", tuple(weightless))
+    elif trap is not None:
+        yield trap
+        evidence, signs = better, np.ones(n)
+    elif flipped and not every:
+        gains = ",".join(f"{sign:g}" for sign in signs)
+        yield Trap("sign", f"the torque of {_list(names, flipped)} has the opposite sign", f"--gains={gains}",
+                   tuple(flipped))  # fmt: skip
+    if not weightless:
+        yield from _size_traps(evidence._replace(measured=evidence.measured * signs), moving)
+
+
+class _Arrangement(NamedTuple):
+    """Numbers of the columns of torques and of positions that each joint gets, and the directions of the joints."""
+
+    torques: tuple[int, ...]
+    states: tuple[int, ...]
+    turned: tuple[float, ...]
+
+    def of(self, evidence: _Evidence) -> _Evidence:
+        """The evidence as arranged."""
+        states, turned = list(self.states), np.array(self.turned)
+        q, qd, qdd = (values[:, states] * turned for values in (evidence.q, evidence.qd, evidence.qdd))
+        measured = evidence.measured[:, list(self.torques)] * turned
+        if self.states == tuple(range(len(states))) and (turned > 0.0).all():
+            return evidence._replace(measured=measured)
+        return _Evidence.of(evidence.robot, q, qd, qdd, measured, evidence.period)
+
+    def neighbours(self) -> Iterator[_Arrangement]:
+        """With two joints swapped, all reversed, or one turned."""
+        n = len(self.turned)
+        exchanged = [(*range(a), b, *range(a + 1, b), a, *range(b + 1, n)) for a, b in combinations(range(n), 2)]
+        for places in dict.fromkeys([*exchanged, tuple(range(n))[::-1]]):
+            torques, states = tuple(self.torques[k] for k in places), tuple(self.states[k] for k in places)
+            yield self._replace(torques=torques)
+            yield self._replace(states=states)
+            yield self._replace(torques=torques, states=states)
+        for j in range(n):
+            yield self._replace(turned=tuple(-s if k == j else s for k, s in enumerate(self.turned)))
+
+
+def _arranged(evidence: _Evidence, value: float, gain: float) -> tuple[_Evidence, Trap | None]:
+    """Evidence with the joints in another order or direction, if that explains more than `value` by `gain`."""
+    robot, n = evidence.robot, evidence.robot.n
+    none = np.ones(n)
+    if n == 1 or n > _MOST_ARRANGED or evidence.own(none).min() > _EXPLAINED:
+        return evidence, None
+    start = best = _Arrangement(tuple(range(n)), tuple(range(n)), tuple(none))
+    part = np.array([[evidence.explained(i, k)[0] for i in range(n)] for k in range(n)])
+    candidates = [start._replace(torques=tuple(linear_sum_assignment(-part)[1].tolist())), *start.neighbours()]
+    reached = float(evidence.own(none).sum())
+    for _ in range(n):
+        values = [float(found.of(evidence).own(none).sum()) for found in candidates]
+        k = int(np.argmax(values))
+        if values[k] < reached + 0.4:
+            break
+        best, reached = candidates[k], values[k]
+        candidates = list(best.neighbours())
+    moved = [j for j in range(n) if (best.torques[j], best.states[j], best.turned[j]) != (j, j, 1.0)]
+    found = best.of(evidence)
+    if not moved or reached < value + max(gain, 0.15 * len(moved)) or np.median(found.own(none)[moved]) < _EXPLAINED:
+        return evidence, None
+    parts = [(what, key, [k + 1 for k in places]) for what, key, places in
+             (("torques", "tau", best.torques), ("positions", "q", best.states)) if places != start.states]  # fmt: skip
+    text = f"{' and '.join(what for what, _, _ in parts)} are in another order than the model's joints" if parts else ""
+    fix = ",".join(f"{key}=NAME[{','.join(map(str, numbers))}]" for _, key, numbers in parts)
+    fix = f"--columns {fix}" if fix else ""
+    turned = [j for j in range(n) if best.turned[j] < 0.0]
+    if turned:
+        text += f"{' and ' * bool(text)}{_list(robot.joint_names, turned)} turns the other way than in the model"
+        fix += f"{'; ' * bool(fix)}turn the <axis> around in the description"
+    return found, Trap("order" if parts else "direction", text, fix, tuple(moved))
+
+
+def _weightless(evidence: _Evidence, moving: Sequence[int]) -> list[int]:
+    """The joints that gravity loads most, if their torques lack it; else none."""
+    inertia, gravity, measured = evidence.inertia, evidence.gravity, evidence.measured
+    weight, total, joints = gravity.std(axis=0), measured.std(axis=0), range(evidence.robot.n)
+    heavy = [j for j in moving if weight[j] > 0.3 * weight.max(initial=0.0) > 1e-9]
+    fits = [evidence.explained(j, j) for j in joints]
+    c_inertia, c_gravity = (np.array([x[k] for _, x in fits]) for k in (0, 1))
+    known = [j for j in heavy if c_inertia[j] * min(inertia[:, j].std(), weight[j]) > 0.15 * total[j]
+             and fits[j][0] > _EXPLAINED]  # fmt: skip
+    if known and c_gravity[known].sum() < _WEIGHTLESS * c_inertia[known].sum():
+        return heavy
+    if heavy and all(c_gravity[j] * weight[j] < 0.1 * total[j] and total[j] < 0.4 * weight[j] for j in heavy):
+        return heavy
+    mean, load = measured.mean(axis=0), gravity.mean(axis=0)
+    steady = [j for j in moving if weight[j] < 0.02 * abs(load[j]) and abs(load[j]) > 2.0 * inertia[:, j].std()]
+    usual = np.median([scale for scale in c_inertia if scale > 0.0] or [1.0])
+    missing = not heavy and bool(steady) and all(abs(mean[j]) < _WEIGHTLESS * usual * abs(load[j]) for j in steady)
+    return steady if missing else []
+
+
+def _size_traps(evidence: _Evidence, moving: Sequence[int]) -> Iterator[Trap]:
+    """Torques of another unit or on the other side of the gears, or late."""
+    n, names, total = evidence.robot.n, evidence.robot.joint_names, evidence.measured.std(axis=0)
+    whole = [evidence.explained(j, j, whole=True) for j in range(n)]
+    rigid = (evidence.inertia + evidence.gravity).std(axis=0)
+    scale = np.array([x[0] for _, x in whole])
+    strong = [j for j in moving if whole[j][0] > _EXPLAINED and scale[j] * rigid[j] > 0.3 * total[j] > 0.0
+              and rigid[j] > 0.05 * rigid.max()]  # fmt: skip
+    usual = float(np.median(scale[strong])) if strong else 1.0
+    if not _SMALL < usual < _LARGE:
+        gains = ",".join(f"{1.0 / scale[j]:.3g}" if j in strong else "?" for j in range(n))
+        yield Trap("scale", f"torques are {usual:.3g} times the model's: motor currents, torques of motors before their "
+                   "gears, or another unit", f"--gains of the data sheet, N m for each; by the model {gains}")  # fmt: skip
+    apart = [j for j in strong if not 1.0 / _APART < scale[j] / usual < _APART]
+    if apart:
+        yield Trap("scale", f"the torque of {_list(names, apart)} is {scale[apart[0]] / usual:.3g} times as large against "
+                   "the model as those of other joints: another unit, or the other side of the gears",
+                   "--gains=G1,G2,…", tuple(apart))  # fmt: skip
+    late, better = _delay(evidence, moving)
+    if better > _LATE_BETTER and abs(late) > _LATE:
+        yield Trap("delay", f"torques are {abs(late) * 1e3:.0f} ms {'later' if late > 0.0 else 'earlier'} than positions",
+                   "log both with stamps of one clock")  # fmt: skip
+
+
+def _delay(evidence: _Evidence, moving: Sequence[int]) -> tuple[float, float]:
+    """Delay of the torques that explains them best, s, and by which part it lowers the sum of the squared errors."""
+    columns, y = [evidence.columns(j) for j in range(evidence.robot.n)], evidence.measured
+
+    def error(delay: float) -> float:
+        t = evidence.period * np.arange(len(y))
+        inside = slice(2, -2)
+        found = 0.0
+        for j in moving:
+            if y[:, j].std() == 0.0:
+                continue
+            shifted = CubicSpline(t, columns[j])(t - delay)[inside]
+            rows = np.c_[shifted, y[inside, j]]
+            R = np.linalg.qr(rows - rows.mean(axis=0), mode="r")
+            size = np.linalg.norm(R, axis=0)
+            size[size == 0.0] = 1.0
+            found += nnls((R / size)[:, :-1], (R / size)[:, -1])[1] ** 2
+        return found
+
+    at = np.linspace(-_LATEST, _LATEST, 21)
+    errors = [error(delay) for delay in at] if moving else [0.0]
+    k = int(np.argmin(errors))
+    return float(at[k]), 1.0 - errors[k] / max(error(0.0), 1e-12)
+
+
+def _list(names: Sequence[str], joints: Sequence[int]) -> str:
+    return "joints " * (len(joints) > 1) + "joint " * (len(joints) == 1) + ", ".join(repr(names[j]) for j in joints)
