@@ -30,6 +30,8 @@ _SAMPLES = 20
 _POWER = 20.0
 #: Part of a limit from which a motion costs, and weight of what is above.
 _FREE, _WEIGHT = 0.97, 3.0
+#: Part of a limit that times may use at which it is checked: what is between them uses slightly more.
+_INSIDE = 0.999
 #: Differences of positions, velocities and accelerations: columns are linear in the last and quadratic in the second.
 _STEPS = (1e-6, 1e-5, 1.0)
 #: Speed below which Coulomb friction grows, rad/s or m/s.
@@ -113,13 +115,13 @@ class Design:
         way, reach = q - self.reach.start, self.reach
         found = (way.max(axis=0), -way.min(axis=0), np.abs(qd).max(axis=0))
         free = (reach.upper - reach.start, reach.start - reach.lower, reach.velocity)
-        factor = np.min([a / np.maximum(b, 1e-9) for a, b in zip(free, found, strict=True)], axis=0)
+        factor = _INSIDE * np.min([a / np.maximum(b, 1e-9) for a, b in zip(free, found, strict=True)], axis=0)
         return np.asarray((x.reshape(self.robot.n, -1) * np.minimum(factor, most)[:, None]).ravel())
 
     def narrowed(self, x: Array, times: Array) -> Array:
         """The motion, amplitudes reduced until it is inside every bound at given times, s."""
         x = self.widened(x, times, 1.0)
-        while (np.abs(self.used(self.states(x, times))[2]) > 1.0).any():
+        while (np.abs(self.used(self.states(x, times))[2]) > _INSIDE).any():
             x = 0.97 * x
         return x
 
