@@ -22,9 +22,9 @@ ROBOTS = {"open arm": rne.load_urdf("puma560"), "mechanism": rne.load_model("fou
 OTHERS = {
     "ArmPlant", "BaseMotion", "CFunction", "ComputedTorque", "ControlLaw", "DHLink", "EffortLimiter",
     "EffortLimits", "FlexibleArm", "ForwardDynamicsDerivatives", "FreeBody", "FrictionCompensation", "Gains",
-    "GravityCompensation", "Hold", "Inertia", "InputShaper", "InverseDynamicsDerivatives", "JointKind",
-    "JointReactions", "KinematicTree", "LagrangeTerms", "LawTolerances", "LinkPoses", "Log", "Mechanism", "Momentum",
-    "MomentumRate", "OperatorMatrices",
+    "GravityCompensation", "Hold", "Inertia", "InputShaper", "InverseDynamicsDerivatives", "JointImpedance",
+    "JointKind", "JointReactions", "KinematicTree", "LagrangeTerms", "LawTolerances", "LinkPoses", "Log", "Mechanism",
+    "Momentum", "MomentumRate", "OperatorMatrices",
     "Payload", "PdGravity", "Quintic", "ReducedEquations", "Reference", "RneDynamicsError",
     "RobotModel", "Rollout", "SampledBase", "SampledTrajectory", "Shaped", "Simulator", "State", "TorqueTerms",
     "Trajectory", "TreeJoint", "TreeLink", "assemble", "felt_inertia", "free_motion", "from_dh",

@@ -38,6 +38,19 @@ class MotionDemand(NamedTuple):
     bandwidth: Array
 
 
+class CompiledLaw(NamedTuple):
+    """A law as a kernel.
+
+    ``kernel(model, table, q, qd, reference, integral, terms)`` fills the first rows of `terms`, (5 or more, n).
+    """
+
+    kernel: Callable[..., None]
+    #: A tuple; an `Arm` or machine code with a field `base`, or one that begins with such a tuple.
+    model: Any
+    #: Numbers of each joint, (`TABLE_ROWS` of computed torque, n).
+    table: Array
+
+
 class ControlLaw(Protocol):
     """A control law that follows references, as `simulate`, `Rollout` and the `Supervisor` take it.
 
@@ -59,7 +72,8 @@ class ControlLaw(Protocol):
     - ``compensates_delay``: whether it can answer for a predicted state; it then has `friction_rows` and `steepness` as
       `TrackingLaw` has.
     - ``without_friction()``: the law for an arm whose own electronics compensates friction.
-    - ``compiled``: model and table for `computed_torque_kernel`, which then computes it together with the limits.
+    - ``compiled``: a `CompiledLaw`, which is then computed together with the limits.
+    - ``fade_time``: time over which other parameters of it come into force, s.
 
     Its parameters are declared as the package `laws` says.
     """

@@ -103,7 +103,7 @@ class FrictionCompensation:
 # -- what tracking laws share: robot, gains, feedback, friction compensation, integral of the error with anti-windup ---
 
 
-_Law = TypeVar("_Law", bound="TrackingLaw")
+_Law = TypeVar("_Law", bound="CompensatesFriction")
 
 
 @helper
@@ -185,37 +185,18 @@ def feedback(gains: Gains, q: Array, qd: Array, reference: Reference, integral: 
     return answer
 
 
-@dataclass(frozen=True, eq=False)
-class TrackingLaw(Rebuilt):
-    """A law with gains on the error e = q_d − q.
-
-    Parameters
-    ----------
-    robot
-        The model; every joint must be driven. Of a mechanism all vectors here hold its actuated joints.
-    gains
-        Their units are those of the law.
-    friction_compensation
-        All of the modelled friction by default, at the desired velocity; None leaves it to the feedback.
-
-    Raises
-    ------
-    ControlError
-        A robot with a floating joint, or gains for another number of joints.
-    """
+class CompensatesFriction(Rebuilt):
+    """A law with the fields `robot` and `friction_compensation`, a dataclass."""
 
     robot: RigidRobot
-    gains: Gains
-    friction_compensation: FrictionCompensation | None = field(default_factory=FrictionCompensation)
-    _friction: JointFriction = field(init=False, repr=False)
+    friction_compensation: FrictionCompensation | None
     #: Its name in messages.
     name: ClassVar[str]
-    #: Whether its effort for the desired motion is that of the model, so that errors do not grow with accelerations.
-    feedforward: ClassVar[bool] = True
+
+    _friction: JointFriction
 
     def __post_init__(self) -> None:
         every_joint_driven(self.robot, self.name)
-        self.gains.fit(self.robot.n, self.name)
         object.__setattr__(self, "_friction", joint_friction(self.robot))
 
     def friction_torque(self, aim_qd: Array, passive: Array) -> Array:
@@ -237,14 +218,44 @@ class TrackingLaw(Rebuilt):
         compensation = self.friction_compensation
         return np.zeros(self.robot.n) if compensation is None else compensation.steepness(self._friction)
 
+    def without_friction(self: _Law) -> _Law:
+        """The same law for an arm whose own electronics compensate friction."""
+        return replace(self, friction_compensation=None)  # type: ignore[type-var]
+
+
+@dataclass(frozen=True, eq=False)
+class TrackingLaw(CompensatesFriction):
+    """A law with gains on the error e = q_d − q.
+
+    Parameters
+    ----------
+    robot
+        The model; every joint must be driven. Of a mechanism all vectors here hold its actuated joints.
+    gains
+        Their units are those of the law.
+    friction_compensation
+        All of the modelled friction by default, at the desired velocity; None leaves it to the feedback.
+
+    Raises
+    ------
+    ControlError
+        A robot with a floating joint, or gains for another number of joints.
+    """
+
+    robot: RigidRobot
+    gains: Gains
+    friction_compensation: FrictionCompensation | None = field(default_factory=FrictionCompensation)
+    #: Whether its effort for the desired motion is that of the model, so that errors do not grow with accelerations.
+    feedforward: ClassVar[bool] = True
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self.gains.fit(self.robot.n, self.name)
+
     @property
     def integrates(self) -> bool:
         """Whether it needs ∫e dt."""
         return self.gains.integrates
-
-    def without_friction(self: _Law) -> _Law:
-        """The same law for an arm whose own electronics compensate friction."""
-        return replace(self, friction_compensation=None)
 
     @cached_property
     def lowest_rate(self) -> float:

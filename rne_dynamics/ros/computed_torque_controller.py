@@ -7,15 +7,17 @@ import time
 from collections import Counter
 from collections.abc import Sequence
 from contextlib import suppress
+from functools import partial
 from typing import cast
 
 import numpy as np
+from rclpy.parameter import Parameter as RosParameter
 from rclpy.serialization import serialize_message
 from std_msgs.msg import Float64
 from std_srvs.srv import SetBool, Trigger
 from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 
-from rne_dynamics.control.control_law import DemandingLaw
+from rne_dynamics.control.control_law import ControlLaw, DemandingLaw
 from rne_dynamics.control.laws import DEFAULT_LAW
 from rne_dynamics.control.motion.acceptance import CurrentMotion, Rules, nanoseconds
 from rne_dynamics.control.motion.effort_demand import EffortDemand
@@ -26,7 +28,7 @@ from rne_dynamics.control.supervision.motion_queue import Ending, OnEnd
 from rne_dynamics.control.supervision.settings import Settings
 from rne_dynamics.control.thresholds import NANOSECONDS
 from rne_dynamics.dispatch import mechanism_of
-from rne_dynamics.errors import ControlError, RneDynamicsError
+from rne_dynamics.errors import ControlError, ParameterError, RneDynamicsError
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.mechanism import RigidRobot
 from rne_dynamics.ros.effort_node import EffortNode
@@ -51,12 +53,18 @@ from rne_dynamics.ros.parameters.schema import Parameter, Values
 from rne_dynamics.ros.parameters.tracking import (
     SCHEMA,
     SpeedUnit,
+    fitting,
+    law_of,
     motion_limits,
     of_other_laws,
     tolerances_of,
     tracking_settings,
     with_law,
 )
+
+
+#: Laws that have a service which changes to them.
+SERVED = ("computed_torque", "joint_impedance", "cartesian_impedance")
 
 
 class ComputedTorqueController(EffortNode):
@@ -75,13 +83,15 @@ class ComputedTorqueController(EffortNode):
 
     def adapted(self, schema: Sequence[Parameter]) -> Sequence[Parameter]:
         """With the parameters and defaults of the law that the node is given."""
-        return with_law(schema, given_to(self).get("law", DEFAULT_LAW))
+        self._own_law = given_to(self).get("law", DEFAULT_LAW)
+        return with_law(schema, self._own_law)
 
     def build(self, robot: RigidRobot) -> None:
         """As the base, and subscribe to trajectories."""
+        self._started = self.parameters["law"]
         super().build(robot)
         values = self.parameters.values
-        for beginning in of_other_laws(given_to(self), values["law"]):
+        for beginning in of_other_laws(given_to(self), (values["law"], *values["prepared_laws"])):
             self.get_logger().warning(f"settings without effect: {beginning}*: the law is {values['law']}")
         self._endings: Counter[Ending] = Counter()
         self._refused, self._refusal, self._failed = 0, "", ""
@@ -93,6 +103,8 @@ class ComputedTorqueController(EffortNode):
         self.keep(self.create_subscription(JointTrajectory, "~/joint_trajectory", self._on_trajectory, 1, raw=True))
         self.keep(self.create_subscription(Float64, "~/speed_scaling", self._on_speed, NEWEST))
         self.serve(Trigger, "~/cancel", lambda request: self.cancel_motion("~/cancel was called"))
+        for name in SERVED:
+            self.serve(Trigger, f"~/{name}", partial(self._change_law, name))
         self.serve(SetBool, "~/hand_guide", lambda request: self.control.call("hand_guide", bool(request.data)))
         if self._action is not None:
             self._action.server.destroy()
@@ -102,13 +114,33 @@ class ComputedTorqueController(EffortNode):
 
     def settings(self, robot: RigidRobot, values: Values) -> Settings:
         """Law, limits and stops."""
-        return tracking_settings(robot, values)
+        law, prepared = values["law"], (self._started, *values["prepared_laws"])
+        if law not in prepared:
+            raise ParameterError(
+                f"law {law!r} was not prepared when the node was configured: clean it up, add the law to parameter "
+                f"prepared_laws, and configure it again. Prepared are {', '.join(prepared)}"
+            )
+        return tracking_settings(robot, self.fitting(robot, values))
+
+    def alternatives(self, robot: RigidRobot, values: Values) -> tuple[ControlLaw, ...]:
+        """Those that are to be prepared."""
+        return tuple(law_of(robot, values, name) for name in values["prepared_laws"] if name != values["law"])
+
+    def fitting(self, robot: RigidRobot, values: Values) -> Values:
+        """The values with the tolerances that fit the present law."""
+        return fitting(values, self._own_law, robot.joint_names)
+
+    def _change_law(self, name: str, request: object) -> None:
+        """Change the parameter `law`; ControlError where that is refused."""
+        result = self.set_parameters_atomically([RosParameter("law", value=name)])
+        if not result.successful:
+            raise ControlError(result.reason)
 
     def adopted(self, robot: RigidRobot, values: Values, before: Values) -> None:
         """Tolerances, motion limits, and the speed if it has changed: other changes must not resume a paused arm."""
         self._robot = robot
         #: Tolerances of trajectories without their own.
-        self.tolerances = tolerances_of(robot, values)
+        self.tolerances = tolerances_of(robot, self.fitting(robot, values))
         self._limits = motion_limits(robot, values)
         self._blend_time = values["constraints.blend_time"]
         self._moving_end = values["allow_nonzero_velocity_at_trajectory_end"]
@@ -248,6 +280,7 @@ class ComputedTorqueController(EffortNode):
             "replaced trajectories": self._endings[Ending.REPLACED],
             "goals reached": self._endings[Ending.SUCCEEDED],
             "goals missed": self._endings[Ending.GOAL],
+            "law": self.parameters["law"],
         }
 
 

@@ -10,12 +10,14 @@ import math
 import time
 from abc import abstractmethod
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any
 
 from rclpy.clock import ClockType
 from rclpy.time import Time
 from std_srvs.srv import Trigger
 
+from rne_dynamics.control.control_law import ControlLaw
 from rne_dynamics.control.locked_joints import LockedJoints
 from rne_dynamics.control.motion.limits import endless
 from rne_dynamics.control.supervision.settings import Settings
@@ -65,6 +67,10 @@ class EffortNode(ArmNode):
     def settings(self, robot: RigidRobot, values: Values) -> Settings:
         """Settings of the controller for a robot; raises `RneDynamicsError` to refuse."""
 
+    def alternatives(self, robot: RigidRobot, values: Values) -> tuple[ControlLaw, ...]:
+        """Laws to which the settings may change while the arm is driven."""
+        return ()
+
     def warm_up(self, robot: RigidRobot) -> None:
         """Compile or load what this process will need with the settings in force."""
 
@@ -83,8 +89,9 @@ class EffortNode(ArmNode):
         if self._simulated:
             end_time_source(self)  # the loop receives the time and reports it
         self._others, self._obstacle = LockedJoints(self.locked, endless(self.found.free)), ""
-        setup = loop_setup(self, robot, settings, self._simulated)
-        self.control.send("prepare", settings)
+        others = self.alternatives(robot, values.values)
+        setup = loop_setup(self, robot, replace(settings, others=others), self._simulated)
+        self.control.send("prepare", setup.settings)
         self.warm_up(robot)  # in this process, meanwhile
         self.control.call("build", setup, seconds=math.inf)
         self.mode, self._locked = Mode.INACTIVE, False

@@ -85,7 +85,7 @@ def controller(args: argparse.Namespace, robot: RigidRobot) -> ControlLaw:
         return tuned
     for option in {"bandwidth", "integral"} & set(getattr(args, "given", ())):
         raise ArgumentError(f"--{option} is not for law {args.law!r} with parameters of its own; leave it out")
-    return kind.law(robot, law_values(kind, args.law_parameter, robot), friction)
+    return kind.law(robot, law_values(kind, args.law_parameter, robot), friction, args.control_rate)
 
 
 def law_values(kind: LawKind, given: list[str], robot: RigidRobot) -> dict[str, object]:

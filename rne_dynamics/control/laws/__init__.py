@@ -22,6 +22,7 @@ import numpy as np
 
 from rne_dynamics.control.control_law import ControlLaw
 from rne_dynamics.control.gains import Gains
+from rne_dynamics.control.thresholds import ASSUMED_RATE
 from rne_dynamics.control.tracking_law import FrictionCompensation
 from rne_dynamics.errors import ControlError, unknown
 from rne_dynamics.model.mechanism import RigidRobot
@@ -131,12 +132,13 @@ class LawKind(NamedTuple):
 
     def law(
         self, robot: RigidRobot, given: Mapping[str, Any] = MappingProxyType({}),
-        friction: FrictionCompensation | None = None,
+        friction: FrictionCompensation | None = None, rate: float = ASSUMED_RATE,
     ) -> ControlLaw:
         """The law for a robot.
 
-        `given`: values of parameters, one or (n,); the others have their defaults. `friction`: for laws that have a
-        field `friction_compensation`. Raises ControlError: the law refuses a value.
+        `given`: values of parameters, one or (n,); the others have their defaults. `friction`, `rate`: for laws that
+        have a field `friction_compensation`, or `rate`: efforts per second. Raises ControlError: the law refuses a
+        value.
         """
         make, values = self.make, {key: given.get(key, p.default) for key, p in self.parameters.items()}
         for key in (key for key, parameter in self.parameters.items() if parameter.per_joint):
@@ -152,6 +154,8 @@ class LawKind(NamedTuple):
                 arguments[one.name] = Gains(**{key: values[key] for key in declared}, joint_names=robot.joint_names)
             elif one.name == "friction_compensation":
                 arguments[one.name] = friction
+            elif one.name == "rate":
+                arguments[one.name] = rate
         made: ControlLaw = make(robot, **arguments)
         return made
 

@@ -12,7 +12,7 @@ import numpy as np
 from rne_dynamics.compiling.addresses import in_python
 from rne_dynamics.compiling.jit import helper, kernel
 from rne_dynamics.control.checks import measured, set_fields
-from rne_dynamics.control.control_law import MotionDemand
+from rne_dynamics.control.control_law import CompiledLaw, MotionDemand
 from rne_dynamics.control.gains import Gains, check_gains
 from rne_dynamics.control.laws import gain_parameters, joint_number
 from rne_dynamics.control.model_terms import OwnTerms, closed_terms, own_terms, rigid_terms
@@ -149,9 +149,10 @@ class ComputedTorque(TrackingLaw):
         return cls(robot, replace(gains, i=np.full(robot.n, integral * bandwidth**3)), friction)
 
     @property
-    def compiled(self) -> tuple[Arm | OwnTerms, Array] | None:
-        """Model and table for `computed_torque_kernel`; None of mechanisms, and of subclasses, whose law may differ."""
-        return None if type(self) is not ComputedTorque or self.robot.loops else (self.model, self.table)
+    def compiled(self) -> CompiledLaw | None:
+        """As of `ControlLaw`; None of mechanisms, and of subclasses, whose law may differ."""
+        own = type(self) is ComputedTorque and not self.robot.loops
+        return CompiledLaw(computed_torque_kernel, self.model, self.table) if own else None
 
     def law(
         self, q: Array, qd: Array, reference: Reference, integral: Array | None = None, *,

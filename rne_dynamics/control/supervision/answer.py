@@ -6,20 +6,21 @@ numbers, each quick in a tight loop, then take four times the time of this one; 
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from collections.abc import Callable
+from functools import cache
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from rne_dynamics.compiling.jit import kernel
+from rne_dynamics.compiling.jit import helper, kernel
+from rne_dynamics.control.control_law import CompiledLaw
 from rne_dynamics.control.guards import effort_limiter, effort_limits
 from rne_dynamics.control.guards.effort_limiter import EffortLimiter, Limited, limit_kernel
-from rne_dynamics.control.laws.computed_torque import TABLE_ROWS, computed_torque_kernel
-from rne_dynamics.control.model_terms import OwnTerms
+from rne_dynamics.control.laws.computed_torque import TABLE_ROWS
 from rne_dynamics.control.reference import Reference, TorqueTerms
 from rne_dynamics.control.supervision.settings import Settings
 from rne_dynamics.control.thresholds import OVERSPEED
-from rne_dynamics.dynamics.declared.arm import Arm
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.spatial.columns import columns
 
@@ -38,17 +39,31 @@ _ROWS = _COMMAND + 1
 _TABLE, _INTEGRAL, _WEIGHTS, _STEP, _LAW_ROWS = columns(TABLE_ROWS, 1, len(_TERMS), 1)
 
 
-@kernel
-def answer_kernel(
-    model: Arm | OwnTerms, law: Array, aim: Reference, q: Array, qd: Array, place: Array, speed: Array, memory: Array,
-    answer: Array, flags: NDArray[np.uint8],
-) -> int:
-    """Into the rows of `answer`, (6, n): the terms, each times its weight, and the command; all flags together.
+@cache
+def answer_kernel(law_kernel: Callable[..., None]) -> Callable[..., int]:
+    """The kernel of a law, then ramps and limits."""
 
-    The law answers for `q` and `qd`; `place` and `speed` are measured, and limits hold for them. `law` has the rows
-    named above, `memory` is the limiter's; `flags` as for `limit_kernel`.
+    @kernel
+    def answer_in_one_call(
+        model: Any, law: Array, aim: Reference, q: Array, qd: Array, place: Array, speed: Array, memory: Array,
+        answer: Array, flags: NDArray[np.uint8],
+    ) -> int:
+        """The law answers for `q` and `qd`; otherwise as `_limited`."""
+        law_kernel(model, law[:_INTEGRAL], q, qd, aim, law[_INTEGRAL], answer)
+        return _limited(law, place, speed, memory, answer, flags)
+
+    return answer_in_one_call
+
+
+@helper
+def _limited(
+    law: Array, place: Array, speed: Array, memory: Array, answer: Array, flags: NDArray[np.uint8]
+) -> int:
+    """Rows of `answer`, (6, n): the terms, each times its weight, and the command; all flags together.
+
+    `law` has the rows named above; `place` and `speed` are measured, `memory` is the limiter's; `flags` as for
+    `limit_kernel`.
     """
-    computed_torque_kernel(model, law[:_INTEGRAL], q, qd, aim, law[_INTEGRAL], answer)
     fast = False
     for j in range(speed.shape[0]):
         for row in range(_COMMAND):
@@ -79,13 +94,17 @@ class Answer(NamedTuple):
 class QuickAnswer:
     """`Torques.tracking` and `EffortLimiter.limit` of an open arm in one call.
 
-    `compiled`: as of `ComputedTorque`; `compensated`: terms that the hardware adds itself.
+    `compiled`: the law; `compensated`: terms that the hardware adds itself.
     """
 
-    def __init__(self, compiled: tuple[Arm | OwnTerms, Array], compensated: frozenset[str]) -> None:
-        model, table = compiled
+    def __init__(self, compiled: CompiledLaw, compensated: frozenset[str]) -> None:
+        law, model, table = compiled
         n = table.shape[1]
-        self._model = model._replace(base=model.base.copy())
+        self._kernel = answer_kernel(law)
+        arm = model if hasattr(model, "base") else model[0]
+        self._base = arm.base.copy()
+        arm = arm._replace(base=self._base)
+        self._model = arm if hasattr(model, "base") else (arm, *model[1:])
         self._law = np.zeros((_LAW_ROWS, n))
         self._law[:_INTEGRAL] = table
         for row, name in enumerate(_TERMS, _WEIGHTS):
@@ -96,7 +115,7 @@ class QuickAnswer:
 
     def move_base(self, base: Array) -> None:
         """How the base moves from now on, as `BaseMotion.packed` gives it; shape (12,)."""
-        self._model.base[:] = base
+        self._base[:] = base
 
     def answer(
         self, q: Array, qd: Array, reference: Reference, feedback: float, integral: Array, limiter: EffortLimiter,
@@ -117,7 +136,7 @@ class QuickAnswer:
             law[_WEIGHTS + _FEEDBACK] = self._feedback = feedback
         place, speed = measured or (q, qd)
         answer, flags = np.empty((_ROWS, len(q))), self._flags
-        together = answer_kernel(self._model, law, reference, q, qd, place, speed, limiter.memory, answer, flags)
+        together = self._kernel(self._model, law, reference, q, qd, place, speed, limiter.memory, answer, flags)
         command, changed = answer[_COMMAND], together & ~RUNAWAY
         if together < 0:
             limiter.judge(together, dt, command, flags)  # raises
@@ -127,6 +146,6 @@ class QuickAnswer:
 
 
 def quick_answer(settings: Settings) -> QuickAnswer | None:
-    """Where there is one: for a law that promises what `computed_torque_kernel` takes."""
-    compiled = getattr(settings.tracking, "compiled", None)
+    """Where there is one: for a law that is a kernel."""
+    compiled: CompiledLaw | None = getattr(settings.tracking, "compiled", None)
     return None if compiled is None else QuickAnswer(compiled, settings.compensated)

@@ -73,7 +73,7 @@ class Efforts:
         if torques.predictor is not None:
             expected = torques.predictor.predict(q, qd, stream.stamp, stamp, reference.qd)
             reference = queue.ahead(stamp + torques.predictor.ahead)
-        if torques.quick is None:
+        if torques.quick is None or torques.change.under_way:
             at = expected or (q, qd)
             terms = torques.tracking(at[0], at[1], reference, feedback)
             stream.filter.expect(now, reference, terms.friction, terms.feedback, torques.held)

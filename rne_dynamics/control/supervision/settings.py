@@ -88,6 +88,8 @@ class Settings:
     no_stream: str = "this controller follows no setpoints"
     #: Efforts per second for which damping is limited until the rate has been measured.
     assumed_rate: float = ASSUMED_RATE
+    #: Laws to which `tracking` may change while the arm is driven, to be made ready beforehand.
+    others: tuple[ControlLaw, ...] = ()
     #: Warnings about the parameters.
     warnings: tuple[str, ...] = ()
 

@@ -86,7 +86,10 @@ class StateMachine:
     def adopt(self, settings: Settings) -> None:
         """Other settings; a start-up check that is under way or has failed begins anew for another robot."""
         old, self.settings = self.settings, settings
-        self.torques.adopt(settings)
+        driven = self.mode in (HOLDING, TRACKING) or (self.mode is STOPPING and not self.dead_reckoning)
+        self.torques.adopt(settings, at_once=not driven)
+        if driven and type(settings.tracking) is not type(old.tracking):
+            self._take_along()
         if self.base is not None and settings.base is not None:
             self.base.sensor = settings.base
         self.stream.adopt(settings)
@@ -99,6 +102,19 @@ class StateMachine:
             queue.lower, queue.upper, queue.velocity = limits
             queue.limit(MotionLimits(settings.robot.joint_names, *limits, np.inf))
         queue.brake_time = settings.stop.brake_time
+
+    def _take_along(self) -> None:
+        """With another law, hold an arm where it is that is farther from its reference than the law allows.
+
+        The effort of the law before fades from what it is: an arm that carries something must not fall.
+        """
+        bound, reference, stream, torques = self.settings.holding_error, self.queue.reference, self.stream, self.torques
+        if bound is None or (np.abs(reference.q - stream.q) <= bound).all() or self.mode is STOPPING:
+            return
+        torques.change.keep_effort(stream.q, stream.qd, reference, torques.posture, torques.base)
+        self.cause = "the law has changed, and the arm was away from its reference: it is held where it is"
+        self.counters.held_anew += 1
+        self.anchor(self.cause, soft=False)
 
     # -- modes --------------------------------------------------------------------------------------------------------
 

@@ -10,15 +10,16 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from rne_dynamics.closed_chain.following import Follower
-from rne_dynamics.control.control_law import next_integral, restart_law, resume_law, terms_of
+from rne_dynamics.control.control_law import next_integral, restart_law, resume_law
 from rne_dynamics.control.felt_inertia import joint_inertia, lowered
 from rne_dynamics.control.gravity_compensation import GravityCompensation
 from rne_dynamics.control.guards.effort_limiter import Limited
 from rne_dynamics.control.model_terms import closed_terms, holding_terms
 from rne_dynamics.control.reference import CORIOLIS, FRICTION, GRAVITY, INERTIA, Reference, TorqueTerms
 from rne_dynamics.control.supervision.answer import quick_answer
+from rne_dynamics.control.supervision.law_change import LawChange
 from rne_dynamics.control.supervision.settings import Settings
-from rne_dynamics.control.thresholds import CALM, LONGEST_GAP, SAFETY, STREAM_WINDOW
+from rne_dynamics.control.thresholds import CALM, LONGEST_GAP, LONGEST_STEP, SAFETY, STREAM_WINDOW
 from rne_dynamics.dispatch import bias_torque, follower, gravity_torque, inverse_dynamics, mechanism_of
 from rne_dynamics.dynamics.declared.base_motion import BaseMotion
 from rne_dynamics.errors import AssemblyError, SingularPostureError
@@ -123,18 +124,27 @@ class Torques:
         self._zero = np.zeros(n)
         self._zero.flags.writeable = False
         self.held, self.moving, self.inverse = np.ones(n), np.eye(n), np.eye(n)
-        self._base: BaseMotion | None = None
+        self.base: BaseMotion | None = None
         self.predictor: Predictor | None = None
+        #: The law in force, and what is left of the one before.
+        self.change = LawChange(None)
         #: When `update_inertia` is due, monotonic s, and the stamp up to which the error is integrated, ns.
         self.inertia_at, self.integrated = -math.inf, 0
         self.period = PeriodWatch(1.0 / settings.assumed_rate)
         self.adopt(settings)
 
-    def adopt(self, settings: Settings) -> None:
-        """Other laws or another payload; the loops go on where they are."""
+    def adopt(self, settings: Settings, *, at_once: bool = True) -> None:
+        """Other laws or another payload; the loops go on where they are. Not `at_once` a law fades into the next."""
         robot, posture = settings.robot, self.posture
         law: Any = settings.tracking
-        resume_law(law, self._settings.tracking)
+        former = self._settings.tracking
+        resume_law(law, former)
+        if at_once or law is None:
+            self.change.finish(law)
+        elif law is not former:
+            self.change.begin(law, self.integral)
+        if type(law) is not type(former):
+            self.integral = np.zeros(robot.n)
         self._settings = settings
         #: Whether the law needs the integral of the error.
         self.integrates: bool = getattr(law, "integrates", hasattr(law, "next_integral"))
@@ -142,7 +152,7 @@ class Torques:
         self._damped = self._braked = GravityCompensation(robot, np.zeros(robot.n))
         self._floating, self._inertia_period = settings.floating, self.period.longest
         self.quick, self.missed = quick_answer(settings), MissedEffort(settings.limits.effort)
-        self.move_base(self._base)
+        self.move_base(self.base)
         self.inertia_at = -math.inf
         before, self.predictor = self.predictor, None
         if law is not None and settings.command_delay > 0.0:  # which only some laws take, see `check_delay`
@@ -152,13 +162,13 @@ class Torques:
 
     def move_base(self, motion: BaseMotion | None) -> None:
         """How the base moves from now on; None for a base at rest."""
-        self._base = motion
+        self.base = motion
         if self.quick is not None and motion is not None:
             self.quick.move_base(motion.packed(self._settings.robot.open_tree.gravity))
 
     def upright(self, q: Array, effort: Array) -> Array:
         """What an effort, (n,), that holds the arm on the moving base would be on a base at rest."""
-        if self._base is None:
+        if self.base is None:
             return effort
         still = self._damped.law(q, self._zero, posture=self.posture).gravity
         return effort - (self.gravity(q) - still)
@@ -234,7 +244,7 @@ class Torques:
         """
         try:
             self.follow(q, self._zero)
-            return self._damped.law(q, self._zero, posture=self.posture, base_motion=self._base).gravity
+            return self._damped.law(q, self._zero, posture=self.posture, base_motion=self.base).gravity
         except (AssemblyError, SingularPostureError):
             return self._zero
 
@@ -245,14 +255,14 @@ class Torques:
             return self.damped(q, qd)
         if self.integrates:
             self.tracked = reference, q
-        terms = terms_of(law, q, qd, reference, self.integral, self.posture, self._base)
+        terms = self.change.terms(q, qd, reference, self.integral, self.posture, self.base)
         if feedback < 1.0:
             terms = terms._replace(feedback=feedback * terms.feedback)
         return self._own(terms)
 
     def floating(self, q: Array, qd: Array, damped: float) -> TorqueTerms:
         """Hand guiding with a part of its damping, which the motors resist as a joint comes near its velocity limit."""
-        terms = self._floating.law(q, qd, posture=self.posture, base_motion=self._base)
+        terms = self._floating.law(q, qd, posture=self.posture, base_motion=self.base)
         fast = np.maximum(np.abs(qd) - RESISTED * self._settings.limits.velocity, 0.0)
         if fast.any():
             terms = terms._replace(feedback=terms.feedback - self._braked.damping * np.copysign(fast, qd))
@@ -263,7 +273,7 @@ class Torques:
     def damped(self, q: Array, qd: Array, support: float = 1.0, *, hard: bool = False) -> TorqueTerms:
         """A fraction of gravity and damping: how an arm is held and released in a stop; `hard` where it is too fast."""
         law = self._braked if hard else self._damped
-        terms = self._slowed(law.law(q, qd, posture=self.posture, base_motion=self._base))
+        terms = self._slowed(law.law(q, qd, posture=self.posture, base_motion=self.base))
         if support < 1.0:
             terms = terms._replace(gravity=support * terms.gravity, feedback=support * terms.feedback)
         return self._own(terms)
@@ -272,13 +282,13 @@ class Torques:
         """Efforts that explain an acceleration, (n,), without what the hardware adds and without friction."""
         robot, compensated = self._settings.robot, self._settings.compensated
         if (mechanism := mechanism_of(robot)) is not None:  # the loops do not allow measured rates exactly
-            inertia, coriolis, gravity, *_ = closed_terms(mechanism, q, qd, qdd, self._zero, self.posture, self._base)
+            inertia, coriolis, gravity, *_ = closed_terms(mechanism, q, qd, qdd, self._zero, self.posture, self.base)
             effort: Array = inertia
             for name, part in (("coriolis", coriolis), ("gravity", gravity)):
                 effort = effort if name in compensated else effort + part
             return effort
         gravity = gravity_torque(robot, q)
-        effort = inverse_dynamics(robot, q, qd, qdd, base_motion=self._base)
+        effort = inverse_dynamics(robot, q, qd, qdd, base_motion=self.base)
         if "coriolis" in compensated:
             effort = effort - (bias_torque(robot, q, qd) - gravity)
         return effort - gravity if "gravity" in compensated else effort
@@ -309,6 +319,7 @@ class Torques:
         A state that came `late`, s, is a delay that counts for damping like a longer period.
         """
         self.period.add(dt + late if dt > 0.0 else dt)
+        self.change.advance(min(max(dt, 0.0), LONGEST_STEP))
         law = self._settings.tracking
         if law is not None and self.integrates and self.tracked is not None:
             reference, q = self.tracked

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from rne_dynamics.control.control_law import LawTolerances
+from rne_dynamics.control.control_law import ControlLaw, LawTolerances
 from rne_dynamics.control.laws import DEFAULT_LAW, LawKind, find_law, law_names
 from rne_dynamics.control.motion.limits import MotionLimits, Tolerances, continuous
 from rne_dynamics.control.streaming.limits import (
@@ -27,6 +27,7 @@ from rne_dynamics.ros.parameters.controller import (
     controller_settings,
     damping_parameter,
     friction_compensation,
+    lowest_rate,
     velocity_limits,
 )
 from rne_dynamics.ros.parameters.schema import JOINT, Parameter, Values, filled, per_joint
@@ -51,7 +52,9 @@ def law_parameters(kind: LawKind) -> tuple[Parameter, ...]:
 SCHEMA: tuple[Parameter, ...] = (
     *CONTROLLER,
     Parameter("law", DEFAULT_LAW, f"Control law: {', '.join(law_names())}, or the Python module of your own law. "
-              "Tolerances that are not set are those that fit it.", read_only=True),
+              "Tolerances that are not set are those that fit it."),
+    Parameter("prepared_laws", (), "Laws to which the node may change while it drives the arm, by parameter law or "
+              "service; each takes up to 2 s of the first start.", choices=law_names(), kind=str, at_configure=True),
     *(parameter for name in law_names() for parameter in law_parameters(find_law(name))),
     damping_parameter("hand_guiding.{joint}.damping", "Damping in hand guiding."),
     Parameter("speed_scaling", 1.0, "Speed of trajectories, as a fraction of their own; ~/speed_scaling changes it "
@@ -94,12 +97,7 @@ def tracking_settings(robot: RigidRobot, values: Values) -> Settings:
 
     Raises ParameterError, ControlError: as `controller_settings`, and tolerances that do not fit.
     """
-    kind = find_law(values["law"])
-    given = {
-        key: per_joint(values, name, robot.joint_names) if JOINT in name else values[name]
-        for name, key in kind.node_names().items()
-    }
-    law = kind.law(robot, given, friction_compensation(values))
+    law = law_of(robot, values, values["law"])
     tolerances = tolerances_of(robot, values)
     plain = controller_settings(robot, values, law=law, damping="hand_guiding.{joint}.damping")
     stream, why_not = stream_limits(robot, values, plain.limits.effort)
@@ -107,6 +105,29 @@ def tracking_settings(robot: RigidRobot, values: Values) -> Settings:
         plain, command_delay=values["command_delay"], stream=stream, no_stream=why_not,
         stream_tolerances=tolerances,
     )
+
+
+def law_of(robot: RigidRobot, values: Values, name: str) -> ControlLaw:
+    """The law of that name by the parameters. Raises ParameterError, ControlError: no such law, or not for the robot."""
+    kind = find_law(name)
+    if missing := [p.name for p in law_parameters(kind) if p.name.replace(JOINT, robot.joint_names[0]) not in values]:
+        raise ParameterError(f"law {name!r} has parameters of its own ({missing[0]}, …): start the node with it")
+    given = {
+        key: per_joint(values, name, robot.joint_names) if JOINT in name else values[name]
+        for name, key in kind.node_names().items()
+    }
+    return kind.law(robot, given, friction_compensation(values), lowest_rate(values))
+
+
+def fitting(values: Values, started: str, joints: Sequence[str]) -> Values:
+    """The values with the tolerances of the present law, where they are those of the law that the node started with."""
+    before, now = (_tolerances(find_law(name)) for name in (started, values["law"]))
+    names = [(name.replace(JOINT, joint), k) for k, name in enumerate(TOLERANCES) for joint in joints]
+    return {**values, **{name: now[k] for name, k in names if values[name] == before[k]}}
+
+
+def _tolerances(kind: LawKind) -> LawTolerances:
+    return getattr(kind.make, "tolerances", LawTolerances())
 
 
 def with_law(schema: Sequence[Parameter], name: str) -> tuple[Parameter, ...]:
@@ -121,14 +142,13 @@ def with_law(schema: Sequence[Parameter], name: str) -> tuple[Parameter, ...]:
         raise ParameterError(
             f"law {name!r}: its parameters would begin with {kind.prefix!r}, as others do; give the class a `prefix`"
         )
-    fits: LawTolerances = getattr(kind.make, "tolerances", LawTolerances())
-    defaults = dict(zip(TOLERANCES, fits, strict=True))
+    defaults = dict(zip(TOLERANCES, _tolerances(kind), strict=True))
     return (*(replace(p, default=defaults.get(p.name, p.default)) for p in schema), *own)
 
 
-def of_other_laws(names: Iterable[str], law: str) -> list[str]:
-    """Beginnings of those of `names` that are parameters of laws of this package other than `law`."""
-    others = {f"{find_law(other).prefix}." for other in law_names() if other != law}
+def of_other_laws(names: Iterable[str], laws: Sequence[str]) -> list[str]:
+    """Beginnings of those of `names` that are parameters of laws of this package other than `laws`."""
+    others = {f"{find_law(other).prefix}." for other in law_names() if other not in laws}
     return sorted({other for other in others for name in names if name.startswith(other)})
 
 

@@ -1,0 +1,153 @@
+"""Springs and dampers of impedance laws by modes: double diagonalisation, and modes that the rate cannot damp.
+
+Inertia M = Q Qᵀ and stiffness K = Q diag(ω²) Qᵀ have common modes, the columns of Q⁻ᵀ (Albu-Schäffer and others 2003).
+The damping D = Q diag(2 ζ ω) Qᵀ gives each the ratio ζ in any posture. A loop of `rate` efforts per second cannot damp
+modes faster than `fastest`: of those, spring and damper are those of the fastest mode that it can damp.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rne_dynamics.compiling.jit import helper, kernel
+from rne_dynamics.control.felt_inertia import PostureInertia
+from rne_dynamics.control.gains import Gains, lowest_rate
+from rne_dynamics.model.inertia import Array
+from rne_dynamics.spatial.arrays import product
+from rne_dynamics.spatial.modes import backward, factor, forward, jacobi, reduced
+
+#: Damping of a mode over the rate, and mode over the rate for a damping ratio of 1, at which it counts as too fast:
+#: damping of more is felt as noise and late, a mode with less of it gains energy from a delay of one period.
+DAMPED, UNDAMPED = 0.25, 0.5
+#: Damping ratios: the least that is allowed, and the one that is chosen.
+LEAST_RATIO, RATIO = 0.05, 1.0
+#: Part of a stiffness that may be missing before anything is said.
+NOTICED = 0.01
+#: Square of a mode that counts as none, 1/s².
+TINY = 1e-9
+
+
+@helper
+def fastest_mode(ratio: float, rate: float) -> float:
+    """ω of the fastest mode that `rate`, 1/s, can give the damping ratio, rad/s."""
+    return rate * min(0.5 * DAMPED / ratio, UNDAMPED * ratio)
+
+
+@kernel
+def put_impedance(
+    M: Array, K: Array, Z: Array, spring: Array, velocity: Array, rate: float, torque: Array
+) -> float:
+    """Torque of springs and dampers, softened where their mode is too fast; NaN where M is not positive definite.
+
+    M, K (n, n): inertia and stiffness, not negative definite. Z (n, n): K with each of its springs times its damping
+    ratio: that of a mode is the mean by its elastic energy. `spring` (n,): torque of the springs. `velocity` (n,):
+    desired less measured. Fills `torque` (n,) and returns the square of the fastest mode, 1/s².
+    """
+    n = M.shape[0]
+    L, A, V, x = np.empty((n, n)), np.empty((n, n)), np.empty((n, n)), np.empty(n)
+    if not factor(M, L):
+        torque[:] = math.nan
+        return math.nan
+    reduced(L, K, A)
+    jacobi(A, V)
+    largest = 0.0
+    forward(L, spring)
+    for i in range(n):
+        torque[i] = 0.0
+        entry = 0.0
+        for k in range(i, n):
+            entry += L[k, i] * velocity[k]
+        velocity[i] = entry  # Lᵀ velocity
+    for m in range(n):
+        square = A[m, m]
+        largest = max(largest, square)
+        force = product(V[m], spring)
+        if square > 0.0:
+            for k in range(n):
+                x[k] = V[m, k]
+            backward(L, x)
+            share = 0.0
+            for i in range(n):
+                share += x[i] * product(Z[i], x)
+            ratio = max(share / square, LEAST_RATIO)
+            omega, fastest = math.sqrt(square), fastest_mode(ratio, rate)
+            if omega > fastest:
+                force *= fastest * fastest / square
+                omega = fastest
+            force += 2.0 * ratio * omega * product(V[m], velocity)
+        for k in range(n):
+            torque[k] += V[m, k] * force
+    for back in range(n):
+        i = n - 1 - back
+        entry = 0.0
+        for k in range(i + 1):
+            entry += L[i, k] * torque[k]
+        torque[i] = entry
+    return largest
+
+
+# -- what a rate leaves of springs, in all postures --------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Softening:
+    """The fastest mode of springs over many postures, and what a rate leaves of them."""
+
+    #: rad/s, and the posture in which it is met, (n,).
+    fastest: float
+    posture: Array
+    #: Lowest damping ratio, and the highest.
+    ratios: tuple[float, float]
+    #: Squares of the modes, (B, n), and torques of unit efforts along springs in their coordinates, (B, n, springs).
+    squares: Array
+    efforts: Array
+
+    @classmethod
+    def of(
+        cls, study: PostureInertia, stiffness: Array, ratios: tuple[float, float], along: Array | None = None
+    ) -> Softening:
+        """Of springs with this stiffness, (n, n) or (B, n, n), over postures.
+
+        `along`: torques of unit efforts along the springs, (B, n, springs); by default of each joint.
+        """
+        L = np.linalg.cholesky(study.inverse)
+        turned = np.swapaxes(L, 1, 2)
+        squares, V = np.linalg.eigh(turned @ stiffness @ L)
+        efforts = np.swapaxes(V, 1, 2) @ (turned if along is None else turned @ along)
+        worst = int(squares[:, -1].argmax())
+        fastest = math.sqrt(max(float(squares[worst, -1]), 0.0))
+        return cls(fastest, study.postures[worst], ratios, np.maximum(squares, TINY), efforts)
+
+    def left(self, rate: float) -> Array:
+        """Part of each spring's stiffness that is left in the posture in which that is least; (springs,)."""
+        limit = min(fastest_mode(ratio, rate) for ratio in self.ratios) ** 2
+        given, soft = (
+            (self.efforts**2 / squares[..., None]).sum(axis=1)
+            for squares in (self.squares, np.minimum(self.squares, limit))
+        )
+        least: Array = np.divide(given, soft, np.ones_like(given), where=soft > 0.0).min(axis=0)
+        return least
+
+    def lowest_rate(self, rate: float) -> float:
+        """Efforts per second below which modes that were softened for `rate` are not stable, Hz."""
+        omegas = [min(self.fastest, fastest_mode(ratio, rate)) for ratio in self.ratios]
+        return lowest_rate(Gains(np.square(omegas), np.zeros(2), 2.0 * np.multiply(self.ratios, omegas)))
+
+    def check(self, rate: float, law: str, springs: Sequence[str], given: NDArray[np.bool_]) -> tuple[str, ...]:
+        """As of `ControlLaw.check_rate`: which of the `given` springs are softened at a rate, and to what."""
+        left = self.left(rate) if given.any() else np.ones(len(given))
+        soft = [f"{name} to {left[k]:.0%}" for k, name in enumerate(springs) if given[k] and left[k] < 1.0 - NOTICED]
+        if not soft:
+            return ()
+        near = ", ".join(f"{x:.2f}" for x in self.posture)
+        limit = min(fastest_mode(ratio, rate) for ratio in self.ratios)
+        return (
+            f"{law}: {rate:g} joint states per second damp modes up to {limit:.3g} rad/s, and the fastest one is "
+            f"{self.fastest:.3g} rad/s (near q = [{near}]). In such postures stiffness is softened: {', '.join(soft)}. "
+            "Set it lower, or set min_rate to the rate at which joint states always come",
+        )

@@ -1,0 +1,219 @@
+"""Joint impedance: a spring and a damper at each joint about a moving reference, with the model's terms."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import cache, cached_property
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rne_dynamics.closed_chain.mass_matrix import closed_mass_matrix
+from rne_dynamics.compiling.addresses import in_python
+from rne_dynamics.compiling.jit import kernel
+from rne_dynamics.control.checks import frozen_vector, measured, set_fields
+from rne_dynamics.control.control_law import CompiledLaw, LawTolerances, MotionDemand
+from rne_dynamics.control.felt_inertia import joint_inertia, posture_inertia
+from rne_dynamics.control.impedance import LEAST_RATIO, RATIO, Softening, put_impedance
+from rne_dynamics.control.inertia_terms import InertiaCode, inertia_model, inertia_terms
+from rne_dynamics.control.laws import joint_parameter
+from rne_dynamics.control.laws.computed_torque import (
+    GAIN_D,
+    GAIN_P,
+    SCALE,
+    STEEPNESS,
+    TABLE_ROWS,
+    VISCOUS,
+    put_friction,
+)
+from rne_dynamics.control.model_terms import closed_terms
+from rne_dynamics.control.reference import Reference, TorqueTerms
+from rne_dynamics.control.thresholds import ASSUMED_RATE
+from rne_dynamics.control.tracking_law import CompensatesFriction, FrictionCompensation
+from rne_dynamics.dispatch import mechanism_of
+from rne_dynamics.dynamics.declared.arm import Arm
+from rne_dynamics.dynamics.declared.base_motion import BaseMotion
+from rne_dynamics.model.inertia import Array
+from rne_dynamics.model.mechanism import RigidRobot
+from rne_dynamics.spatial.arrays import product
+
+#: Chosen stiffness: deflection at which a joint gives its effort limit, rad or m; natural frequency of a joint alone
+#: where it has no limit, rad/s.
+YIELDING, CHOSEN = 1.0, 10.0
+
+
+@kernel
+def spring_torque(
+    M: Array, table: Array, rate: float, q: Array, qd: Array, aim: Array, aim_qd: Array, torque: Array
+) -> float:
+    """Torque of the joints' springs and dampers into `torque`, (n,); `table` as in `JointImpedance`."""
+    n = q.shape[0]
+    K, Z, spring, velocity = np.zeros((n, n)), np.zeros((n, n)), np.empty(n), np.empty(n)
+    for j in range(n):
+        K[j, j] = table[GAIN_P, j]
+        Z[j, j] = table[GAIN_P, j] * table[GAIN_D, j]
+        spring[j] = table[GAIN_P, j] * (aim[j] - q[j])
+        velocity[j] = aim_qd[j] - qd[j]
+    return put_impedance(M, K, Z, spring, velocity, rate, torque)
+
+
+@kernel
+def joint_impedance_kernel(
+    model: tuple[Any, Any], table: Array, q: Array, qd: Array, reference: Reference, integral: Array, terms: Array
+) -> None:
+    """`JointImpedance.law` of an open arm: `TorqueTerms` into the first rows of `terms`; `model`: `(arm, rate)`."""
+    n = q.shape[0]
+    arm, rate = model
+    found = np.empty((n + 2, n))
+    inertia_terms(arm, q, qd, found)
+    for j in range(n):
+        terms[0, j] = product(found[j], reference.qdd)
+        terms[1, j], terms[2, j] = found[n, j], found[n + 1, j]
+    spring_torque(found[:n], table, rate, q, qd, reference.q, reference.qd, terms[3])
+    put_friction(table, q, reference, terms)
+
+
+@cache
+def _in_python() -> Callable[..., None]:
+    return in_python(joint_impedance_kernel)
+
+
+@dataclass(frozen=True, eq=False)
+class JointImpedance(CompensatesFriction):
+    """τ = K e + D ė + M(q) q̈_d + c(q, q̇) + g(q) + friction(q̇_d), e = q_d − q.
+
+    On an arm equal to the model an effort F from outside deflects it by K⁻¹ F at rest, and errors follow
+    M ë + D ė + K e = F. D gives each mode of M and K the damping ratio, in every posture. Modes too fast for `rate`
+    are softened: `check_rate` says which.
+
+    Parameters
+    ----------
+    robot
+        The model; every joint must be driven. Of a mechanism all vectors here hold its actuated joints.
+    stiffness
+        K of each joint, N·m/rad or N/m; a negative one is chosen: the effort limit at a deflection of 1 rad or m.
+    damping_ratio
+        ζ, 1 for no overshoot; of a mode the mean of the joints', by their part in its elastic energy.
+    friction_compensation
+        At the desired velocity; None leaves friction to the springs.
+    rate
+        Efforts per second, Hz.
+
+    Raises
+    ------
+    ControlError
+        A robot with a floating joint, or a number outside its range.
+    """
+
+    robot: RigidRobot
+    stiffness: Array = joint_parameter(
+        -1.0, "Stiffness. If negative, the effort limit at a deflection of 1 rad or m, as far as the rate can damp "
+        "it.", "N m/rad or N/m", lower=-1.0, upper=1e6,
+    )
+    damping_ratio: Array = joint_parameter(RATIO, "Damping ratio; 1 does not overshoot.", lower=LEAST_RATIO, upper=3.0)
+    friction_compensation: FrictionCompensation | None = field(default_factory=FrictionCompensation)
+    rate: float = ASSUMED_RATE
+    name: ClassVar[str] = "joint impedance"
+    #: A held arm keeps its place, whoever pushes it; friction leaves it off its goal.
+    tolerances: ClassVar[LawTolerances] = LawTolerances(holding_error=0.0, goal=0.05)
+    #: Other parameters come into force over this time, s.
+    fade_time: ClassVar[float] = 0.5
+    #: Rows as of `ComputedTorque`, stiffness and damping ratio as gains; shape (TABLE_ROWS, n).
+    table: Array = field(init=False, repr=False)
+    #: Whose stiffness was not chosen, bool (n,).
+    given: NDArray[np.bool_] = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        n, names, compensation = self.robot.n, self.robot.joint_names, self.friction_compensation
+        ratio = frozen_vector(self.damping_ratio, n, "damping ratio", lowest=LEAST_RATIO, highest=3.0, names=names)
+        stiffness = frozen_vector(self.stiffness, n, "stiffness", names=names)
+        given = stiffness >= 0.0
+        if not given.all():
+            stiffness = frozen_vector(np.where(given, stiffness, chosen_stiffness(self.robot)), n, "stiffness")
+        table = np.zeros((TABLE_ROWS, n))
+        table[GAIN_P], table[GAIN_D], table[VISCOUS:SCALE] = stiffness, ratio, self._friction.rows
+        if compensation is not None:
+            table[SCALE], table[STEEPNESS] = compensation.scale, self.steepness
+        set_fields(self, stiffness=stiffness, damping_ratio=ratio, table=table, rate=float(self.rate), given=given)
+
+    @cached_property
+    def model(self) -> tuple[Arm | InertiaCode, float]:
+        """What `joint_impedance_kernel` takes of an open arm with its base at rest."""
+        return inertia_model(self.robot.open_tree), self.rate
+
+    @property
+    def compiled(self) -> CompiledLaw | None:
+        """As of `ControlLaw`."""
+        own = type(self) is JointImpedance and not self.robot.loops
+        return CompiledLaw(joint_impedance_kernel, self.model, self.table) if own else None
+
+    @cached_property
+    def softening(self) -> Softening:
+        """Of its modes, in all postures."""
+        ratios = float(self.damping_ratio.min()), float(self.damping_ratio.max())
+        return Softening.of(posture_inertia(self.robot), np.diag(self.stiffness), ratios)
+
+    @cached_property
+    def lowest_rate(self) -> float:
+        """As of `ControlLaw`."""
+        return self.softening.lowest_rate(self.rate)
+
+    def check_rate(self, rate: float) -> tuple[str, ...]:
+        """As of `ControlLaw`: joints whose stiffness was given and is softened, or less than friction hides."""
+        names, band = self.robot.joint_names, self.dead_band
+        hidden = [f"{names[j]} up to {band[j]:.2g}" for j in np.flatnonzero(self.given & (band > self.tolerances.goal))]
+        text = f"{self.name}: at rest friction holds joints away from the reference, rad or m: {', '.join(hidden)}"
+        softened = self.softening.check(min(rate, self.rate), self.name, names, self.given)
+        return (*softened, f"{text}. Set their stiffness higher") if hidden else softened
+
+    @property
+    def dead_band(self) -> Array:
+        """How far from the reference friction of the model may hold each joint, rad or m; (n,)."""
+        dry = self._friction.static
+        return np.divide(dry, self.stiffness, np.where(dry > 0.0, np.inf, 0.0), where=self.stiffness > 0.0)
+
+    @property
+    def motion_demand(self) -> MotionDemand:
+        """As of `ControlLaw`: each joint answers like the fastest mode, slowed to what the rate can damp."""
+        return MotionDemand(self.friction_rows, np.full(self.robot.n, min(self.softening.fastest, 0.125 * self.rate)))
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """With what is searched for in many postures: a control loop that receives the law must not wait for that."""
+        return *super().__reduce__(), {"lowest_rate": self.lowest_rate}
+
+    def law(
+        self, q: Array, qd: Array, reference: Reference, integral: Array | None = None, *,
+        posture: Array | None = None, base_motion: BaseMotion | None = None,
+    ) -> TorqueTerms:
+        """The torque for one control cycle; arguments and errors as for `ComputedTorque.law`."""
+        n, robot = self.robot.n, self.robot
+        q, qd = measured(q, n, "q"), measured(qd, n, "qd")
+        aim, aim_qd = measured(reference.q, n, "reference.q"), measured(reference.qd, n, "reference.qd")
+        desired = measured(reference.qdd, n, "reference.qdd")
+        if (mechanism := mechanism_of(robot)) is not None:
+            speeds = np.array([aim_qd, np.zeros(n)])
+            inertia, coriolis, gravity, answer, passive, _ = closed_terms(
+                mechanism, q, qd, desired, np.zeros(n), posture, base_motion, speeds
+            )
+            M = closed_mass_matrix(mechanism, q, start=posture)
+            spring_torque(np.array(M), self.table, self.rate, q, qd, aim, aim_qd, answer)
+            return TorqueTerms(inertia, coriolis, gravity, self.friction_torque(aim_qd, passive), answer)
+        terms, (arm, rate) = np.empty((5, n)), self.model
+        if base_motion is not None:
+            arm = arm._replace(base=base_motion.packed(robot.gravity))
+        run = _in_python() if isinstance(arm, InertiaCode) else joint_impedance_kernel
+        run((arm, rate), self.table, q, qd, Reference(aim, aim_qd, desired), np.zeros(n), terms)
+        return TorqueTerms(*terms)
+
+
+def chosen_stiffness(robot: RigidRobot) -> Array:
+    """Stiffness by the effort limits, by the inertia where there is none; (n,)."""
+    limit = robot.effort_limit
+    felt = joint_inertia(robot, np.array(robot.neutral)).held
+    return np.asarray(np.where(np.isfinite(limit) & (limit > 0.0), limit / YIELDING, CHOSEN**2 * felt))
+
+
+LAW = JointImpedance

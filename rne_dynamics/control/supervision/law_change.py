@@ -1,0 +1,85 @@
+"""The change from one law to another while the arm is driven: the share of the new one grows from nothing."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from rne_dynamics.control.control_law import ControlLaw, terms_of
+from rne_dynamics.control.reference import Reference, TorqueTerms
+from rne_dynamics.dynamics.declared.base_motion import BaseMotion
+from rne_dynamics.model.inertia import Array
+
+#: Least time of a change to another law, s, and fastest change of an effort by it, N·m/s or N/s.
+FADE_TIME, FASTEST = 0.3, 500.0
+
+
+class LawChange:
+    """The law in force, with what is left of the one before; without a change that is `law` alone.
+
+    Of changes that come before one is over only the newest is made, after it.
+    """
+
+    def __init__(self, law: ControlLaw | None) -> None:
+        self.law = law
+        self._former: ControlLaw | None = None
+        self._next: ControlLaw | None = None
+        #: Its ∫e at the beginning of the change, and its feedback where that stays, (n,).
+        self._integral: Array | None = None
+        self._feedback: Array | None = None
+        self._share, self._time, self._difference = 1.0, 0.0, 0.0
+
+    @property
+    def under_way(self) -> bool:
+        """Whether the effort is not that of `law` alone."""
+        return self._former is not None
+
+    def finish(self, law: ControlLaw | None) -> None:
+        """Let a law be in force at once."""
+        self.__init__(law)  # type: ignore[misc]
+
+    def begin(self, law: ControlLaw, integral: Array) -> None:
+        """Let a law come into force, as fast as it says where the one before is of its class."""
+        same = type(law) is type(self.law)
+        time = getattr(law, "fade_time", 0.0) if same else FADE_TIME
+        if self.under_way and (time > 0.0 or self._next is not None):
+            self._next = law
+        elif self.law is None or not time > 0.0:
+            self.law = law
+        else:
+            self._former, self.law, self._integral, self._feedback = self.law, law, integral, None
+            self._share, self._time, self._difference = 0.0, time, 0.0
+
+    def keep_effort(self, q: Array, qd: Array, reference: Reference, posture: Array | None, base: BaseMotion | None) -> None:
+        """Let the effort of the former law at a state fade, not its answer to another reference."""
+        if self._former is not None and self.law is not None and self._feedback is None:
+            before = terms_of(self._former, q, qd, reference, self._integral, posture, base)
+            self._feedback = before.feedback
+
+    def terms(
+        self, q: Array, qd: Array, reference: Reference, integral: Array, posture: Array | None,
+        base: BaseMotion | None,
+    ) -> TorqueTerms:
+        """The efforts for one cycle; see `terms_of`."""
+        law: Any = self.law
+        after = terms_of(law, q, qd, reference, integral, posture, base)
+        if self._former is None:
+            return after
+        before = terms_of(self._former, q, qd, reference, self._integral, posture, base)
+        if self._feedback is not None:
+            before = before._replace(feedback=self._feedback)
+        self._difference = float(np.abs(after.total - before.total).max())
+        s = self._share
+        return TorqueTerms(*((1.0 - s) * x + s * y for x, y in zip(before, after, strict=True)))
+
+    def advance(self, dt: float) -> None:
+        """Let the share of the new law grow over `dt`, s."""
+        if self._former is None or self.law is None:
+            return
+        self._share += dt * min(1.0 / self._time, FASTEST / max(self._difference, 1e-9))
+        if self._share >= 1.0:
+            law, self._next = self._next, None
+            self._former, self._share = None, 1.0
+            if law is not None:
+                self.begin(law, np.zeros_like(self._integral))

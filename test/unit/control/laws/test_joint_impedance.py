@@ -1,0 +1,140 @@
+"""Joint impedance against closed forms and against MuJoCo's arm."""
+
+from __future__ import annotations
+
+import pickle
+import re
+
+import numpy as np
+import pytest
+import scipy.linalg
+from support.compliant import START, Loop, ratio_of, text_of
+from support.mechanisms import five_bar
+
+import rne_dynamics as rne
+from rne_dynamics.control.control_law import rate_warnings
+from rne_dynamics.control.laws import find_law
+from rne_dynamics.errors import ControlError
+from rne_dynamics.model.friction import joint_friction
+
+ARMS = ("panda", "ur10", "puma560", "four_joint_arm")
+PANDA = rne.load_urdf("panda")
+PANDA_COULOMB = joint_friction(PANDA).coulomb_forward
+
+
+def state(robot, seed=0):
+    rng = np.random.default_rng(seed)
+    q = np.clip(robot.neutral + 0.3 * rng.normal(size=robot.n), robot.lower, robot.upper)
+    qd, qdd = rng.normal(size=(2, robot.n))
+    return q, qd, rne.Reference(q + 0.05 * rng.normal(size=robot.n), 0.5 * rng.normal(size=robot.n), qdd)
+
+
+def damping_of(M, K, ratio, fastest=np.inf):
+    """Stiffness and damping by SciPy's generalised eigenvectors."""
+    squares, X = scipy.linalg.eigh(K, M)  # Xᵀ M X = 1, Xᵀ K X = ω²
+    omega = np.minimum(np.sqrt(np.maximum(squares, 0.0)), fastest)
+    Q = M @ X
+    return Q * omega**2 @ Q.T, Q * (2.0 * ratio * omega) @ Q.T
+
+
+@pytest.mark.parametrize("robot", [PANDA, PANDA.with_shared_code(), five_bar()], ids=["general", "own code", "loops"])
+@pytest.mark.parametrize("ratio", [0.3, 1.0])
+def test_the_torque_is_that_of_double_diagonalisation(robot, ratio):
+    stiffness = np.linspace(300.0, 40.0, robot.n)
+    law = rne.JointImpedance(robot, stiffness, ratio, None, 1000.0)
+    q, qd, aim = state(robot)
+    if robot.loops:
+        q = np.array(robot.posture[robot.actuated]) + 0.02
+        aim = rne.Reference(q + 0.01, aim.qd, aim.qdd)
+    terms = law.law(q, qd, aim, posture=robot.posture if robot.loops else None)
+    M = rne.mass_matrix(robot, q)
+    fastest = 1000.0 * min(0.125 / ratio, 0.5 * ratio)
+    K, D = damping_of(M, np.diag(stiffness), ratio, fastest)
+    np.testing.assert_allclose(terms.feedback, K @ (aim.q - q) + D @ (aim.qd - qd), rtol=1e-4, atol=1e-4)
+    model = rne.inverse_dynamics(robot, q, qd, aim.qdd)
+    np.testing.assert_allclose((terms.inertia + terms.coriolis + terms.gravity), model, rtol=1e-9, atol=1e-8)
+
+
+def soft(name, frequency):
+    """Stiffness that gives each joint alone this frequency at the start."""
+    robot = rne.load_urdf(text_of(name))
+    return frequency**2 * np.diag(rne.mass_matrix(robot, START[name]))
+
+
+@pytest.mark.parametrize("name", ARMS)
+def test_an_effort_from_outside_deflects_each_joint_by_effort_over_stiffness(name):
+    loop = Loop(name, "joint_impedance", {"stiffness": soft(name, 10.0), "damping_ratio": 0.7})
+    deflection = 0.02 * np.where(np.arange(loop.robot.n) % 2, -1.0, 1.0)
+    loop.push = loop.law.stiffness * deflection
+    np.testing.assert_allclose(loop.run(3.0) - loop.start, deflection, rtol=0.01)
+
+
+@pytest.mark.parametrize("name", ARMS)
+@pytest.mark.parametrize("ratio", [0.3, 0.7])
+def test_every_mode_below_30_rad_per_s_has_the_damping_ratio(name, ratio):
+    given = {"stiffness": soft(name, 8.0), "damping_ratio": ratio}
+    M = rne.mass_matrix(rne.load_urdf(text_of(name)), START[name])
+    squares, X = scipy.linalg.eigh(np.diag(given["stiffness"]), M)
+    assert squares.max() < 30.0**2
+    for k, square in enumerate(squares):
+        loop = Loop(name, "joint_impedance", given)
+        loop.arm.data.qpos[:] = loop.start + X[:, k] * 0.01 / np.abs(X[:, k]).max()
+        loop.run(4.0 / np.sqrt(square))
+        mode = X[:, k] @ M
+        found, omega = ratio_of((np.array(loop.q) - loop.start) @ mode, np.array(loop.qd) @ mode)
+        assert found == pytest.approx(ratio, rel=0.05)
+        assert omega == pytest.approx(np.sqrt(square), rel=0.05)
+
+
+def test_modes_that_the_rate_cannot_damp_are_softened_and_reported_with_the_figure():
+    law = rne.JointImpedance(PANDA, 600.0, 1.0, None, 250.0)
+    (text,) = rate_warnings(law, 250.0)
+    assert re.search(r"250 joint states per second damp modes up to 31\.2 rad/s, and the fastest one is \d+ rad", text)
+    left = law.softening.left(250.0)
+    assert f"'panda_joint7' to {left[6]:.0%}" not in text
+    assert f"panda_joint7 to {left[6]:.0%}" in text
+    # the figure is what the tip of that joint feels, in the posture in which that is least
+    q = law.softening.posture
+    M = rne.mass_matrix(PANDA, q)
+    K, _ = damping_of(M, np.diag(law.stiffness), 1.0, 31.25)
+    assert 1.0 / np.linalg.inv(K)[6, 6] / 600.0 >= left[6] * (1.0 - 1e-9)
+    torque = law.law(q, np.zeros(7), rne.Reference(q + 0.01, np.zeros(7), np.zeros(7))).feedback
+    np.testing.assert_allclose(torque, K @ np.full(7, 0.01), rtol=1e-4)
+    assert rate_warnings(rne.JointImpedance(PANDA), 250.0) == ()
+
+
+def test_a_softened_law_is_stable_at_its_rate_and_not_driven_far_below():
+    law = rne.JointImpedance(PANDA, 5000.0, 0.2, None, 1000.0)
+    assert 100.0 < law.lowest_rate < 1000.0
+    loop = Loop("panda", "joint_impedance", {"stiffness": 5000.0, "damping_ratio": 0.2})
+    loop.arm.data.qpos[:] += 0.01
+    loop.run(3.0)
+    assert np.abs(loop.run(0.1) - loop.start).max() < 1e-4
+
+
+def test_what_a_control_loop_receives_is_the_same_law():
+    law = find_law("joint_impedance").law(PANDA, {"stiffness": np.array([-1.0, 50.0, -1.0, -1.0, -1.0, 5.0, -1.0])})
+    assert law.stiffness[1] == 50.0
+    assert (law.stiffness > 0.0).all()
+    received = pickle.loads(pickle.dumps(law))
+    assert "lowest_rate" in vars(received)
+    np.testing.assert_array_equal(received.stiffness, law.stiffness)
+
+
+@pytest.mark.parametrize(
+    ("values", "message"),
+    [
+        ((np.nan,), "stiffness of joint 'panda_joint1' is nan"), ((10.0, 0.01), "damping ratio .* at least 0.05"),
+        (([1.0, 2.0],), r"stiffness has shape \(2,\)"),
+    ],
+)
+def test_numbers_that_make_no_spring_are_refused(values, message):
+    with pytest.raises(ControlError, match=message):
+        rne.JointImpedance(PANDA, *values)
+
+
+def test_the_dead_band_of_friction_is_reported_for_a_given_stiffness():
+    law = rne.JointImpedance(PANDA, np.where(np.arange(7) == 4, 2.0, 100.0), 1.0, None, 1000.0)
+    np.testing.assert_allclose(law.dead_band[4], PANDA_COULOMB[4] / 2.0)
+    texts = rate_warnings(law, 1000.0)
+    assert any(re.search(r"friction holds joints .*panda_joint5 up to 0\.21", text) for text in texts)

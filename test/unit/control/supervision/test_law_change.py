@@ -1,0 +1,137 @@
+"""Another law while the arm is driven: no bump, no fall, and a place that is kept or held anew."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from support.supervised import Rig, settings
+
+import rne_dynamics as rne
+from rne_dynamics.control.laws import find_law
+from rne_dynamics.control.supervision.law_change import FADE_TIME, LawChange
+from rne_dynamics.control.supervision.motion_queue import Ending
+from rne_dynamics.control.supervision.states import HOLDING, TRACKING
+
+PANDA = rne.load_urdf("panda")
+START = np.array([0.2, -0.4, 0.1, -2.0, 0.15, 1.7, 0.6])
+LAWS = ("joint_impedance",)
+#: Largest change of an effort by a change of the law, N·m a ms.
+BUMP = 1.0
+
+
+def with_law(name, robot=PANDA, **given):
+    """Settings with a law, and how far it lets a held arm yield."""
+    law = find_law(name).law(robot, given, rne.FrictionCompensation(), 1000.0)
+    bound = getattr(type(law), "tolerances", rne.LawTolerances()).holding_error
+    return replace(settings(robot), tracking=law, holding_error=np.full(robot.n, bound or np.inf))
+
+
+def rig(name, real=None, **given):
+    found = Rig(PANDA, START, with_law(name, **given), real=real)
+    found.run(0.3)
+    return found
+
+
+@pytest.mark.parametrize("name", LAWS)
+def test_a_law_that_changes_in_a_motion_makes_no_bump(name):
+    efforts = []
+    for changes in (False, True):
+        moving = rig("computed_torque")
+        moving.move(START + 0.4, 1.5)
+        moving.run(0.4)
+        for law in (name, "computed_torque"):
+            if changes:
+                moving.supervisor.adopt(with_law(law))
+            moving.run(0.5)
+        moving.run(0.6)
+        assert [ending for ending, _ in moving.endings] == [Ending.SUCCEEDED]
+        assert moving.mode is HOLDING
+        efforts.append(moving.check())
+    plain, changed = (np.diff(sent[:1400], axis=0) for sent in efforts)
+    assert np.abs(changed - plain).max() < BUMP
+
+
+@pytest.mark.parametrize("name", LAWS)
+def test_a_pushed_compliant_arm_keeps_its_place(name):
+    held = rig(name)
+    q, link = START, "panda_link8"
+    held.run(1.5, wrenches={link: np.array([25.0, 15.0, -10.0, 0.0, 0.0, 0.0])})
+    assert np.abs(held.supervisor.q - q).max() > 0.1
+    held.run(3.0)
+    np.testing.assert_allclose(held.supervisor.q, q, atol=0.05)
+    assert held.supervisor.counters.held_anew == 0
+    held.check()
+
+
+@pytest.mark.parametrize("name", LAWS)
+def test_an_arm_that_is_away_when_the_law_changes_is_held_there_and_does_not_fall(name):
+    loaded = rne.load_urdf("panda", payload=rne.Payload("panda_link8", 2.0))
+    held = rig(name, real=loaded)
+    held.run(2.0)
+    away, sent = held.supervisor.q.copy(), len(held.sent)
+    assert np.abs(away - START).max() > 0.05
+    held.supervisor.adopt(with_law("computed_torque"))
+    held.run(1.0)
+    assert held.mode is HOLDING
+    assert "held where it is" in held.supervisor.cause
+    np.testing.assert_allclose(held.supervisor.q, away, atol=0.06)
+    assert np.abs(np.diff(held.check()[sent - 1:], axis=0)).max() < BUMP
+    held.move(START, 1.0)
+    held.run(1.5)
+    assert held.endings[-1][0] is Ending.SUCCEEDED or held.endings[-1][0] is Ending.GOAL
+
+
+def test_the_stiffness_changes_over_half_a_second():
+    held = rig("joint_impedance", stiffness=50.0)
+    push = {"panda_link8": np.array([8.0, 0.0, 0.0, 0.0, 0.0, 0.0])}
+    held.run(2.0, wrenches=push)
+    before = held.last.terms.feedback
+    held.supervisor.adopt(with_law("joint_impedance", stiffness=100.0))
+    held.run(0.001, wrenches=push)
+    np.testing.assert_allclose(held.last.terms.feedback, before, rtol=0.01, atol=0.05)
+    change = held.supervisor.machine.torques.change
+    held.run(0.25, wrenches=push)
+    assert change.under_way
+    assert change._share == pytest.approx(0.5, abs=0.01)
+    held.run(0.3, wrenches=push)
+    assert not change.under_way
+
+
+def test_of_changes_that_come_fast_the_newest_is_made():
+    laws = [find_law("joint_impedance").law(PANDA, {"stiffness": k}) for k in (50.0, 80.0, 90.0, 100.0)]
+    change = LawChange(laws[0])
+    for law in laws[1:]:
+        change.begin(law, np.zeros(7))
+    assert change.law is laws[1]
+    for _ in range(2):
+        for _ in range(600):
+            change.advance(1e-3)
+    assert change.law is laws[3]
+    assert not change.under_way
+
+
+def test_a_law_of_the_same_class_without_a_time_is_in_force_at_once():
+    gains = [rne.ComputedTorque(PANDA, rne.Gains.critically_damped(7, w)) for w in (10.0, 20.0)]
+    change = LawChange(gains[0])
+    change.begin(gains[1], np.zeros(7))
+    assert change.law is gains[1]
+    assert not change.under_way
+    change.begin(find_law("joint_impedance").law(PANDA), np.zeros(7))
+    assert change.under_way
+    assert FADE_TIME == pytest.approx(0.3)
+
+
+@pytest.mark.parametrize("name", LAWS)
+def test_a_stop_in_a_change_ends(name):
+    moving = rig("computed_torque")
+    moving.move(START + 0.3, 1.0)
+    moving.run(0.4)
+    assert moving.mode is TRACKING
+    moving.supervisor.adopt(with_law(name))
+    moving.run(0.05)
+    moving.supervisor.stop(moving.now, "test")
+    moving.run(1.5)
+    assert moving.mode.value == "released"
+    moving.check()
