@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from pathlib import Path
 
 import numpy as np
 
+from rne_dynamics.description.based_on import path_from, read_entries, with_base_named
 from rne_dynamics.description.dh_table import dh_source
 from rne_dynamics.description.findings import (
     FaultyDescriptionError,
@@ -34,10 +33,9 @@ from rne_dynamics.description.model_parts import (
 from rne_dynamics.description.model_schema import SCHEMA
 from rne_dynamics.description.schema import WHOLE
 from rne_dynamics.description.schema_scalars import Marked
-from rne_dynamics.description.share import share_file, shipped_models, shipped_robots
+from rne_dynamics.description.share import share_file, shipped_models
 from rne_dynamics.description.sources import Source, SourceLike, is_model_file, names_model_file, read_source
 from rne_dynamics.description.urdf import accepted, load_urdf, refusal
-from rne_dynamics.description.yaml_nodes import line_of, read_yaml
 from rne_dynamics.errors import DescriptionError, MissingDependencyError
 from rne_dynamics.model.assembly import assemble
 from rne_dynamics.model.flexible.arm import AnyRobot, FlexibleArm
@@ -158,10 +156,9 @@ def examine_model(source: Source, mappings: Mapping[str, str] | None = None) -> 
     """Read and check a model file and the URDF it names; `mappings` are xacro arguments by name, for the URDF."""
     found: list[Finding] = []
     try:
-        root = read_yaml(source.data, source.name)
+        read = read_entries(source, found)
     except FaultyDescriptionError as fault:
         return ModelExamination(Report(source.name, (fault.finding,)), None, {}, None, None)
-    read = collect(SCHEMA.read(root, WHOLE), found)
     values: Values = {} if read is None else read.value
     urdf = None if read is None else _read_urdf(read, source, mappings, found)
     tree, mechanism, arm = None, None, None
@@ -169,8 +166,8 @@ def examine_model(source: Source, mappings: Mapping[str, str] | None = None) -> 
     if urdf is not None and urdf.tree is not None and not any(f.severity is Severity.ERROR for f in found):
         if "flexible" in values:
             flexible = collect(read_flexible(values, urdf.tree, source.name), found)
-        tree, mechanism, arm = _build(values, urdf.tree, flexible, line_of(root), found)
-    report = Report(source.name, tuple(sorted(found, key=lambda f: f.line)))
+        tree, mechanism, arm = _build(values, urdf.tree, flexible, 1 if read is None else read.line, found)
+    report = Report(source.name, tuple(sorted(with_base_named(values, found), key=lambda f: f.line)))
     return ModelExamination(report, urdf, values, tree if report.ok else None, mechanism, flexible, arm)
 
 
@@ -183,7 +180,7 @@ def urdf_source(source: SourceLike) -> Source:
     if not is_model_file(read):
         return read
     found: list[Finding] = []
-    values = collect(SCHEMA.read(read_yaml(read.data, read.name), WHOLE), found)
+    values = read_entries(read, found)
     described = None if values is None else collect(_described(values, read.name, None), found)
     if described is None:
         raise refusal(Report(read.name, tuple(found)))
@@ -266,11 +263,7 @@ def _described(
 
 def _urdf_source(name: str, file: str, mappings: Mapping[str, str] | None) -> Source:
     """The URDF that a model file names, its path taken from the file's folder."""
-    source: str | os.PathLike[str] = name
-    if name in shipped_models():
-        source = share_file(f"urdf/{name}.urdf")  # the open tree
-    elif "://" not in name and name not in shipped_robots():
-        source = Path(name) if file.startswith("<") else Path(file).parent / name
+    source = share_file(f"urdf/{name}.urdf") if name in shipped_models() else path_from(name, file)  # the open tree
     if names_model_file(source):
-        raise DescriptionError(f"{name!r} is a model file, which cannot build on another; name a URDF")
+        raise DescriptionError(f"{name!r} is a model file, which cannot be the URDF; name it as based_on")
     return read_source(source, mappings)

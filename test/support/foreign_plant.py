@@ -179,7 +179,7 @@ def _model(urdf: str) -> RobotModel:
 
 def friction_of(robot: RobotModel, deviation: Deviation) -> tuple[Array, Array]:
     """Viscous and Coulomb friction of the joints, N·m·s/rad or N·s/m, N·m or N; shape (n,) each."""
-    viscous, forward, backward = (np.asarray(part) for part in joint_friction(robot))
+    viscous, forward, backward, *_ = (np.asarray(part) for part in joint_friction(robot))
     dry = deviation.friction * 0.5 * (forward + backward) + deviation.dry * robot.effort_limit
     return deviation.friction * viscous, dry
 

@@ -70,8 +70,8 @@ CONTROLLER: tuple[Parameter, ...] = (
     COMMAND_MESSAGE,
     Parameter("friction_compensation", 1.0, "Fraction of the modelled joint friction that is compensated.", "",
               0.0, 1.0),
-    Parameter("friction_velocity_threshold", 0.0001, "Speed below which the compensation of Coulomb friction fades.",
-              "rad/s or m/s", 1e-6, 10.0),
+    Parameter("friction_velocity_threshold", 0.0001, "Speed below which the compensation of Coulomb friction fades, of "
+              "joints without a threshold in the model.", "rad/s or m/s", 1e-6, 10.0),
     Parameter("stop.policy", "ramp", "How a stopped arm is released: after stop.hold_time over stop.ramp_time (ramp), "
               "after stop.hold_time at once (release), or only when the controller ends (hold).",
               choices=POLICIES),
