@@ -224,13 +224,11 @@ def limits_that_bind(robot: RobotModel, held: Array) -> dict[str, str]:
     }
 
 
-def nearness(robot: RobotModel, position_error: float, rotation_error: float, limits: dict[str, str]) -> str:
-    """How near a link came to a pose, and what held it back, for messages."""
+def binding_text(robot: RobotModel, limits: dict[str, str]) -> str:
+    """The limits that bind and their values, for messages; empty for none."""
     values = {"lower": robot.lower, "upper": robot.upper}
     bound = [f"{name} ({side} limit {values[side][robot.joint_index(name)]:.4g})" for name, side in limits.items()]
-    return f"{round(position_error, 9):.3g} m and {round(rotation_error, 9):.3g} rad away; " + (
-        f"limits that bind: {', '.join(bound)}" if bound else "no limit binds, so it is out of reach"
-    )
+    return f"limits that bind: {', '.join(bound)}" if bound else ""
 
 
 def _unreachable(
@@ -239,6 +237,7 @@ def _unreachable(
     limits, off, angle = limits_that_bind(robot, held), float(report[0]), float(report[1])
     return UnreachablePoseError(
         f"link {link!r} of robot {robot.name!r} does not reach the pose: the nearest posture found from {restarts + 1} "
-        f"starts is {nearness(robot, off, angle, limits)}. Ask for a pose within reach, or for a position alone",
+        f"starts is {round(off, 9):.3g} m and {round(angle, 9):.3g} rad away; "
+        f"{binding_text(robot, limits) or 'no limit binds'}. Ask for a pose within reach, or for a position alone",
         q.copy(), off, angle, limits,
     )
