@@ -10,6 +10,7 @@
 from __future__ import annotations
 
 import math
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,7 +18,13 @@ import numpy as np
 
 from rne_dynamics.compiling.jit import helper, kernel
 from rne_dynamics.control.checks import check_number
-from rne_dynamics.dynamics.kinematics.inverse_kinematics import binding_text, limits_that_bind, pose_task
+from rne_dynamics.dynamics.kinematics.inverse_kinematics import (
+    UnreachablePoseError,
+    binding_text,
+    found_posture,
+    limits_that_bind,
+    pose_task,
+)
 from rne_dynamics.dynamics.kinematics.pose_steps import (
     FRAME_COLUMNS,
     PLACE,
@@ -59,6 +66,9 @@ PROGRESS, LEAST = 0.02, 1e-5
 
 #: Distance of the joints from the posture of a detour below which the pose leads again, rad or m.
 ARRIVED = 1e-3
+
+#: Step and longest time of a trial, s.
+TRIAL_STEP, LONGEST_WAY = 0.02, 30.0
 
 # rows of a twist
 LINEAR, ANGULAR = 0, 1
@@ -211,6 +221,25 @@ class PoseFollower:
         qd: Array = self._joints[1]
         return qd
 
+    def posture_for(self, target: Array) -> Array | None:
+        """A posture through which the joints reach a pose that does not lie on the straight way from where they are.
+
+        The straight way is tried beforehand; None where it leads to the pose, or where no posture is found.
+        """
+        ahead = PoseFollower(self.robot, self.limits, np.concatenate([self._bounds, self._rates / SHARE]))
+        ahead.place(self.q, self.qd)
+        ahead.aim(target)
+        for _ in range(round(LONGEST_WAY / TRIAL_STEP)):
+            ahead.step(TRIAL_STEP)
+            if ahead.resting:
+                break
+        if ahead.reached:
+            return None
+        with suppress(UnreachablePoseError):
+            task = self._task._replace(target=target, bounds=self._bounds)
+            return found_posture(self.robot, self.limits.link, task, self.q)
+        return None
+
     def limit(self, bounds: Array) -> None:
         """Keep other bounds from now on; a joint that is outside them may move, but not further out."""
         self._bounds, self._rates = bounds[:2], SHARE * bounds[2:4]
@@ -267,13 +296,18 @@ class PoseFollower:
         step: Array = min(speed * fastest, math.sqrt(2.0 * BRAKE * most), 0.5 * POSE_FREQUENCY) * d
         return step
 
+    @property
+    def reached(self) -> bool:
+        """Whether the joints' pose is the target."""
+        return bool(self._report[0] <= POSE_NEAR and self._report[1] <= POSE_NEAR_TURN)
+
     def outcome(self, q: Array) -> tuple[bool, str]:
         """Whether the target is reached, and how far the link is from it with the joints at `q`, measured, (n,)."""
         here = np.empty((1, FRAME_COLUMNS))
         placement_kernel(self._task, q, self._work.J, here)
         way, turn = pose_error(self._task.target, (matrix_at(here, 0, TURN), vector_at(here, 0, PLACE)))
         off, angle = math.hypot(*way), math.hypot(*turn)
-        if self._report[0] <= POSE_NEAR and self._report[1] <= POSE_NEAR_TURN:
+        if self.reached:
             return True, f"link {self.limits.link!r} is at the pose, {off:.2g} m and {angle:.2g} rad off"
         held = limits_that_bind(self.robot, self._work.held)
         why = binding_text(self.robot, held) or "out of reach, or not on the straight way"

@@ -14,7 +14,7 @@ from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.robot import RobotModel
 
 #: Distance of the reference from the follower's joints at the end, rad or m.
-SETTLED = 1e-5
+AT_AIM = 1e-5
 
 
 class PoseStream(Stream):
@@ -69,4 +69,4 @@ class PoseStream(Stream):
         if not follower.resting or follower.qd.any():
             return False
         slow = (np.abs(now.qd) <= limits[VELOCITY]) & (np.abs(now.qdd) <= limits[ACCELERATION])
-        return bool((slow & (np.abs(now.q - follower.q) <= SETTLED)).all())
+        return bool((slow & (np.abs(now.q - follower.q) <= AT_AIM)).all())
