@@ -57,6 +57,7 @@ from rne_dynamics.ros.parameters.tracking import (
     tracking_settings,
     with_law,
 )
+from rne_dynamics.ros.target_pose import PoseTargets
 
 
 class ComputedTorqueController(EffortNode):
@@ -97,6 +98,7 @@ class ComputedTorqueController(EffortNode):
         if self._action is not None:
             self._action.server.destroy()
         self._action = follow_action(self, robot.joint_names)
+        self._poses = PoseTargets(self, robot)
 
     # -- parameters ---------------------------------------------------------------------------------------------------
 
@@ -164,6 +166,10 @@ class ComputedTorqueController(EffortNode):
         self.log("info" if good else "warning", f"trajectory {said}")
         self._failed = self._failed if good else said
         self._followed.pop(following)(ending, text)
+
+    def aimed(self, ending: Ending, text: str) -> None:
+        """The motion to a pose target has ended."""
+        self._poses.ended(ending, text)
 
     def warm_up(self, robot: RigidRobot) -> None:
         """Check one trajectory, which compiles the kernels of the check."""
@@ -248,6 +254,7 @@ class ComputedTorqueController(EffortNode):
             "replaced trajectories": self._endings[Ending.REPLACED],
             "goals reached": self._endings[Ending.SUCCEEDED],
             "goals missed": self._endings[Ending.GOAL],
+            **self._poses.status(),
         }
 
 

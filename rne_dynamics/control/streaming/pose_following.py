@@ -266,7 +266,7 @@ class PoseFollower:
         if dt <= 0.0:
             return
         if self.resting or self.detour is not None:
-            move_kernel(self.q, self.qd, self._along(speed), self._task.bounds, self._rates, dt)
+            move_kernel(self.q, self.qd, self._along(speed, dt), self._task.bounds, self._rates, dt)
             return
         follow_pose_kernel(
             self._task, self._pose, self._twist, self._joints, self._rates, self._limits, speed, dt, self._work,
@@ -282,10 +282,11 @@ class PoseFollower:
             self._since > self.limits.patience
         )
 
-    def _along(self, speed: float) -> Array:
-        """Velocities of the joints at rest, or straight to the posture of a detour, all of them together."""
+    def _along(self, speed: float, dt: float) -> Array:
+        """Velocities of the joints coming to rest, or straight to the posture of a detour, all of them together."""
         if self.detour is None or self.resting:
-            return np.zeros(self.robot.n)
+            slower = dt / max((np.abs(self.qd) / self._rates[1]).max(), dt)
+            return (1.0 - slower) * self.qd
         d = self.detour - self.q
         left = np.abs(d)
         if left.max() < ARRIVED:
