@@ -61,6 +61,7 @@ from rne_dynamics.ros.parameters.tracking import (
     tracking_settings,
     with_law,
 )
+from rne_dynamics.ros.target_pose import PoseTargets
 
 
 #: Laws that have a service which changes to them.
@@ -109,6 +110,7 @@ class ComputedTorqueController(EffortNode):
         if self._action is not None:
             self._action.server.destroy()
         self._action = follow_action(self, robot.joint_names)
+        self._poses = PoseTargets(self, robot)
 
     # -- parameters ---------------------------------------------------------------------------------------------------
 
@@ -197,6 +199,10 @@ class ComputedTorqueController(EffortNode):
         self._failed = self._failed if good else said
         self._followed.pop(following)(ending, text)
 
+    def aimed(self, ending: Ending, text: str) -> None:
+        """The motion to a pose target has ended."""
+        self._poses.ended(ending, text)
+
     def warm_up(self, robot: RigidRobot) -> None:
         """Check one trajectory, which compiles the kernels of the check."""
         zero, values = np.zeros(robot.n), self.parameters.values
@@ -281,6 +287,7 @@ class ComputedTorqueController(EffortNode):
             "goals reached": self._endings[Ending.SUCCEEDED],
             "goals missed": self._endings[Ending.GOAL],
             "law": self.parameters["law"],
+            **self._poses.status(),
         }
 
 

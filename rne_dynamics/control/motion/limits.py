@@ -33,8 +33,9 @@ class JointTolerance(Protocol):
 class Outcome(NamedTuple):
     """Endings of a motion."""
 
-    #: "succeeded", or which tolerance was left: "path" or "goal"; "silent" where setpoints have ended.
-    status: Literal["succeeded", "path", "goal", "silent"]
+    #: "succeeded"; which tolerance was left: "path" or "goal"; "silent" where setpoints have ended; "unreached" where
+    #: the arm rests away from a pose.
+    status: Literal["succeeded", "path", "goal", "silent", "unreached"]
     #: Says which joint, how far off it was, what is allowed, and by which parameter.
     text: str
 

@@ -29,12 +29,14 @@ class Ending(Enum):
     REPLACED = "replaced"
     STOPPED = "stopped"
     SILENT = "no more setpoints"
+    UNREACHED = "pose not reached"
 
 
 #: Called once for each motion: how it ended, and a text for people.
 OnEnd = Callable[[Ending, str], None]
 _ENDINGS = {
     "succeeded": Ending.SUCCEEDED, "path": Ending.PATH, "goal": Ending.GOAL, "silent": Ending.SILENT,
+    "unreached": Ending.UNREACHED,
 }  # fmt: skip
 #: What can be under way.
 Followed = Motion | Stream

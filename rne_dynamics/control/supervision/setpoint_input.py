@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import math
 
-from rne_dynamics.control.motion.limits import Tolerances
 from rne_dynamics.control.reference import Reference
 from rne_dynamics.control.streaming.limits import SetpointError, SetpointProblem
 from rne_dynamics.control.streaming.setpoints import Setpoints
 from rne_dynamics.control.supervision.motion_queue import Ending
+from rne_dynamics.control.supervision.pose_input import PoseInput
 from rne_dynamics.control.supervision.settings import Settings
 from rne_dynamics.control.supervision.state_machine import StateMachine
 from rne_dynamics.control.thresholds import NANOSECONDS
@@ -21,21 +21,24 @@ class SetpointInput:
 
     def __init__(self, machine: StateMachine) -> None:
         self._machine = machine
+        self.poses = PoseInput(machine)
         self._received = 0.0  # when the last one was, on the clock that is never set
         self.restart()
 
     def restart(self) -> None:
         """No setpoint is known any more."""
         settings = self._machine.settings
+        self.poses.restart()
         #: None where none are followed.
-        self.setpoints = None if settings.stream is None else Setpoints(settings.stream, _tolerances(settings))
+        self.setpoints = None if settings.stream is None else Setpoints(settings.stream, settings.path_tolerances)
 
     def adopt(self, settings: Settings) -> None:
         """Other settings; a stream that is under way goes on."""
+        self.poses.adopt(settings)
         if self.setpoints is None:
             self.restart()
         elif settings.stream is not None:
-            self.setpoints.adopt(settings.stream, _tolerances(settings))
+            self.setpoints.adopt(settings.stream, settings.path_tolerances)
 
     def take(
         self, source: int, q: Array, qd: Array, now: float, *, stamp: int, ahead: int, sequence: int | None
@@ -72,7 +75,3 @@ class SetpointInput:
     def _ended(self, ending: Ending, text: str) -> None:
         assert self.setpoints is not None
         self.setpoints.ended("" if ending is Ending.SILENT else f"the stream was {ending.value} ({text})")
-
-
-def _tolerances(settings: Settings) -> Tolerances:
-    return settings.stream_tolerances or Tolerances(settings.robot.joint_names)

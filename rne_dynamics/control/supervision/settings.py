@@ -14,6 +14,7 @@ from rne_dynamics.control.guards.state_limits import StateLimits
 from rne_dynamics.control.motion.limits import Tolerances
 from rne_dynamics.control.startup.payload_estimate import PayloadTest
 from rne_dynamics.control.streaming.limits import StreamLimits
+from rne_dynamics.control.streaming.pose_following import PoseLimits
 from rne_dynamics.control.supervision.stop_plan import StopPlan
 from rne_dynamics.control.thresholds import ASSUMED_RATE
 from rne_dynamics.errors import ControlError
@@ -86,6 +87,9 @@ class Settings:
     stream_tolerances: Tolerances | None = None
     #: Why none are followed.
     no_stream: str = "this controller follows no setpoints"
+    #: How a link moves to a pose, with `stream`; None where no poses are followed, and the reason.
+    pose: PoseLimits | None = None
+    no_pose: str = ""
     #: Efforts per second for which damping is limited until the rate has been measured.
     assumed_rate: float = ASSUMED_RATE
     #: Laws to which `tracking` may change while the arm is driven, to be made ready beforehand.
@@ -113,6 +117,11 @@ class Settings:
             raise ControlError(
                 f"min_rate is {self.min_rate:g} Hz, but state_timeout is {timeout:g} s, shorter than one of its periods"
             )
+
+    @property
+    def path_tolerances(self) -> Tolerances:
+        """Of the path of a stream."""
+        return self.stream_tolerances or Tolerances(self.robot.joint_names)
 
     def _check_laws(self) -> None:
         if not isinstance(self.floating, GravityCompensation):

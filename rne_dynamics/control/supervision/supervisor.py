@@ -63,6 +63,7 @@ class Supervisor:
         #: What is published of positions is less by that, as the driver reports them, (n,).
         self.unwrapped = self._stream.filter.unwrapped
         self._input = SetpointInput(self.machine)
+        self.poses = self._input.poses
 
     # -- joint states in, efforts out ---------------------------------------------------------------------------------
 
@@ -186,6 +187,7 @@ class Supervisor:
         StartGate(settings, machine.torques.posture).check.warm_up()
         warm_up_motion(n)
         warm_up_setpoints(n)
+        other.poses.warm_up(q)
         load_all()
         for law in settings.others:
             Supervisor(replace(settings, tracking=law, others=(), command_delay=0.0)).warm_up()

@@ -103,15 +103,22 @@ def inverse_kinematics(
     Transactions on Robotics 27(5).
     """
     task = pose_task(robot, link, pose, tool=tool, posture=posture, tolerance=tolerance)
-    first = np.clip(robot.neutral if start is None else _joints(robot, "start", start), *task.bounds)
+    first = robot.neutral if start is None else _joints(robot, "start", start)
+    return found_posture(robot, link, task, first, slide=posture is not None, restarts=restarts, seed=seed)
+
+
+def found_posture(
+    robot: RobotModel, link: str, task: Task, start: Array, *, slide: bool = False, restarts: int = 100, seed: int = 0
+) -> Array:
+    """As `inverse_kinematics`, of a `task`, within its bounds; `slide`: whether to go on to its posture."""
+    first = np.clip(start, *task.bounds)
     starts, held, report = first.reshape(1, -1).copy(), np.zeros(robot.n), np.zeros(3)
-    found = search_kernel(task, posture is not None, starts, held, report)
+    found = search_kernel(task, slide, starts, held, report)
     if found < 0 and restarts > 0:
-        others = np.where(
-            _movers(robot, task.body), random_configuration(robot, seed, restarts + 1), first
-        )
+        others = np.where(_movers(robot, task.body), random_configuration(robot, seed, restarts + 1), first)
+        others = np.clip(others, *task.bounds)
         others[0] = starts[0]  # at its end, which may be the nearest
-        found, starts = search_kernel(task, posture is not None, others, held, report), others
+        found, starts = search_kernel(task, slide, others, held, report), others
     if found < 0:
         raise _unreachable(robot, link, starts[int(report[2])], held, report, restarts)
     return _nearest_turns(robot, starts[found].copy(), first)
@@ -133,9 +140,9 @@ def pose_task(
         raise ModelError(f"no joint moves link {link!r} of robot {robot.name!r}; name a link behind a joint")
     R, p = (np.eye(3), np.zeros(3)) if tool is None else frame_of(tool, "tool")
     turn = np.eye(3) if R is None else R
-    tip = _row(frame.rotation @ turn, frame.position + frame.rotation @ p)
+    tip = frame_row(frame.rotation @ turn, frame.position + frame.rotation @ p)
     return Task(
-        arm_of(robot), frame.body, tip, _row(np.eye(3) if target[0] is None else target[0], target[1]),
+        arm_of(robot), frame.body, tip, frame_row(np.eye(3) if target[0] is None else target[0], target[1]),
         np.stack([robot.lower, robot.upper]), np.zeros(robot.n) if posture is None else
         np.clip(_joints(robot, "posture", posture), robot.lower, robot.upper),
         0.0 if target[0] is None else RADIAN, float(tolerance), STEPS,
@@ -185,7 +192,8 @@ def _finite(name: str, value: Any) -> Array:
     return numbers
 
 
-def _row(R: Array, p: Array) -> Array:
+def frame_row(R: Array, p: Array) -> Array:
+    """A pose as kernels have it, (1, FRAME_COLUMNS)."""
     row = np.empty((1, FRAME_COLUMNS))
     row[0, TURN:PLACE], row[0, PLACE:] = R.ravel(), p
     return row
@@ -224,13 +232,11 @@ def limits_that_bind(robot: RobotModel, held: Array) -> dict[str, str]:
     }
 
 
-def nearness(robot: RobotModel, position_error: float, rotation_error: float, limits: dict[str, str]) -> str:
-    """How near a link came to a pose, and what held it back, for messages."""
+def binding_text(robot: RobotModel, limits: dict[str, str]) -> str:
+    """The limits that bind and their values, for messages; empty for none."""
     values = {"lower": robot.lower, "upper": robot.upper}
     bound = [f"{name} ({side} limit {values[side][robot.joint_index(name)]:.4g})" for name, side in limits.items()]
-    return f"{round(position_error, 9):.3g} m and {round(rotation_error, 9):.3g} rad away; " + (
-        f"limits that bind: {', '.join(bound)}" if bound else "no limit binds, so it is out of reach"
-    )
+    return f"limits that bind: {', '.join(bound)}" if bound else ""
 
 
 def _unreachable(
@@ -239,6 +245,7 @@ def _unreachable(
     limits, off, angle = limits_that_bind(robot, held), float(report[0]), float(report[1])
     return UnreachablePoseError(
         f"link {link!r} of robot {robot.name!r} does not reach the pose: the nearest posture found from {restarts + 1} "
-        f"starts is {nearness(robot, off, angle, limits)}. Ask for a pose within reach, or for a position alone",
+        f"starts is {round(off, 9):.3g} m and {round(angle, 9):.3g} rad away; "
+        f"{binding_text(robot, limits) or 'no limit binds'}. Ask for a pose within reach, or for a position alone",
         q.copy(), off, angle, limits,
     )

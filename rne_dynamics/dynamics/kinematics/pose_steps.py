@@ -19,7 +19,7 @@ from rne_dynamics.dynamics.kinematics.jacobian import placed_jacobian
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.spatial.cholesky import cholesky_solve
 from rne_dynamics.spatial.columns import columns
-from rne_dynamics.spatial.rows import matrix_at, vector_at
+from rne_dynamics.spatial.rows import matrix_at, put, put_matrix, vector_at
 from rne_dynamics.spatial.turns import rotation_vector
 from rne_dynamics.spatial.vector import Placement, Vector, compose, compose_back, dot, subtract
 
@@ -64,11 +64,24 @@ class Work(NamedTuple):
     held: Array
 
 
+def work_for(n: int) -> Work:
+    """Memory for n joints."""
+    return Work(np.zeros((6, n)), np.zeros((n, n)), np.zeros(6), np.zeros(n), np.zeros(n), np.zeros(n))
+
+
 @helper
 def link_placement(arm: Arm, body: int, frame: Array, q: Array, J: Array) -> Placement:
     """Fill J (6, n) of a frame (1, FRAME_COLUMNS) fixed in a body, at its origin; the frame in the world."""
     R, p = placed_jacobian(arm, body, frame[0, PLACE:], q, J)
     return compose(R, matrix_at(frame, 0, TURN)), p
+
+
+@kernel
+def placement_kernel(task: Task, q: Array, J: Array, pose: Array) -> None:
+    """Fill the frame's pose (1, FRAME_COLUMNS) in the world and its Jacobian (6, n)."""
+    R, p = link_placement(task.arm, task.body, task.frame, q, J)
+    put_matrix(pose, 0, TURN, R)
+    put(pose, 0, PLACE, p)
 
 
 @helper

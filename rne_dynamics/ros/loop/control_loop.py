@@ -20,6 +20,7 @@ from rne_dynamics.control.supervision.settings import Settings
 from rne_dynamics.control.supervision.states import INACTIVE, SILENT, STOPPING, Mode
 from rne_dynamics.control.supervision.supervisor import Supervisor
 from rne_dynamics.errors import ControlError, RneDynamicsError
+from rne_dynamics.model.inertia import Array
 from rne_dynamics.ros.loop.clock import LoopClock
 from rne_dynamics.ros.loop.cycle import DEAD_RECKONING_PERIOD, LoopCycle, ReceiveLossy, Report
 from rne_dynamics.ros.loop.messages import Answer, Command, LoopNode, Present, Setup
@@ -40,9 +41,9 @@ SUPERVISOR_COMMANDS = (*TIMED_COMMANDS, "cancel", "hand_guide", "scale_speed", "
 class ControlLoop:
     """One controller's loop. Its public methods are the commands that it takes, with `SUPERVISOR_COMMANDS`.
 
-    `report`: calls `entered`, `ended`, `log` and `snapshot` of the node; `settled`: called once the loop is built,
-    before the first state: settings of the process for real time; `receive`: as `Link.receive_lossy`: setpoints of the
-    trajectory topic, each with its number before it.
+    `report`: calls `entered`, `ended`, `aimed`, `log` and `snapshot` of the node; `settled`: called once the loop is
+    built, before the first state: settings of the process for real time; `receive`: as `Link.receive_lossy`: setpoints
+    of the trajectory topic, each with its number before it.
     """
 
     def __init__(
@@ -135,6 +136,10 @@ class ControlLoop:
         if at_once:
             motion.start = self.supervisor.stamp
         self.supervisor.follow(motion, partial(self._report, "ended", number))
+
+    def aim(self, target: Array, detour: Array | None) -> None:
+        """As `PoseInput.aim`; `aimed` reports how the motion ended."""
+        self.supervisor.poses.aim(target, detour, partial(self._report, "aimed"))
 
     # -- commands: what is reported -----------------------------------------------------------------------------------
 

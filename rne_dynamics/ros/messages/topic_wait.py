@@ -22,6 +22,8 @@ from rne_dynamics.ros.node.private_parts import handle_of, missing_from_implemen
 
 #: The description is latched: whoever comes late still receives it.
 LATCHED = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL, reliability=ReliabilityPolicy.RELIABLE)
+#: The same for a topic with several publishers, such as /tf_static.
+LATCHED_MANY = QoSProfile(depth=100, durability=LATCHED.durability, reliability=LATCHED.reliability)
 #: Only the newest message matters, and waiting for a lost one would only make it older. Matches any publisher.
 NEWEST = QoSProfile(depth=1, reliability=ReliabilityPolicy.BEST_EFFORT)
 #: Reliable, so that best-effort and reliable subscribers can both listen.

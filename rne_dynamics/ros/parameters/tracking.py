@@ -17,8 +17,10 @@ from rne_dynamics.control.streaming.limits import (
     StreamLimits,
     default_acceleration,
 )
+from rne_dynamics.control.streaming.pose_following import PoseLimits
 from rne_dynamics.control.supervision.settings import Settings
 from rne_dynamics.control.thresholds import LONGEST_DELAY
+from rne_dynamics.dynamics.kinematics.inverse_kinematics import pose_task
 from rne_dynamics.errors import ControlError, ParameterError
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.mechanism import RigidRobot
@@ -85,6 +87,15 @@ SCHEMA: tuple[Parameter, ...] = (
               f"{EFFORT_SHARE:.0%} of the effort limit.", "rad/s^2 or m/s^2", 0.0, 1e5),
     Parameter("limits.{joint}.jerk", 0.0, "Largest jerk while setpoints are followed; 0 takes what reaches the "
               f"acceleration limit in {JERK_TIME:g} s.", "rad/s^3 or m/s^3", 0.0, 1e7),
+    Parameter("target_pose.link", "", "Link that ~/target_pose moves; empty for no such topic.", at_configure=True),
+    Parameter("target_pose.tool", (0.0, 0.0, 0.0), "Point of that link which is brought to the pose, in its frame.",
+              "m", -10.0, 10.0, length=(3,)),
+    Parameter("target_pose.speed", 0.5, "Speed of this point.", "m/s", 1e-3, 10.0),
+    Parameter("target_pose.acceleration", 2.0, "Its acceleration.", "m/s^2", 1e-2, 100.0),
+    Parameter("target_pose.turn_speed", 1.5, "Speed at which the link turns.", "rad/s", 1e-3, 20.0),
+    Parameter("target_pose.turn_acceleration", 6.0, "Its acceleration.", "rad/s^2", 1e-2, 200.0),
+    Parameter("target_pose.detour", True, "Whether a single target that is not reached on the straight way is "
+              "approached joint by joint; targets that follow within 1 s never are."),
     Parameter("constraints.{joint}.trajectory", 0.0, "Tracking error at which a trajectory is aborted; 0 never.",
               "rad or m", 0.0, 10.0),
     Parameter("constraints.{joint}.goal", 0.01, "Error within which the goal counts as reached; 0 any.", "rad or m",
@@ -103,7 +114,8 @@ def tracking_settings(robot: RigidRobot, values: Values) -> Settings:
     stream, why_not = stream_limits(robot, values, plain.limits.effort)
     return replace(
         plain, command_delay=values["command_delay"], stream=stream, no_stream=why_not,
-        stream_tolerances=tolerances,
+        stream_tolerances=tolerances, pose=pose_limits(robot, values),
+        no_pose="" if values["target_pose.link"] else "no pose is followed: set target_pose.link",
     )
 
 
@@ -184,6 +196,15 @@ def stream_limits(robot: RigidRobot, values: Values, effort: Array) -> tuple[Str
         velocity=velocity, acceleration=acceleration, jerk=jerk, start=values["constraints.start"] or SMALLEST_START,
         continuous=limits.continuous,
     ), ""
+
+
+def pose_limits(robot: RigidRobot, values: Values) -> PoseLimits | None:
+    """How a link moves to poses; None if none are followed. Raises ModelError: no such link, or none that moves."""
+    if not values["target_pose.link"]:
+        return None
+    limits = filled(PoseLimits, values, "target_pose.")
+    pose_task(robot.open_tree, limits.link, np.eye(4), tool=limits.tool)
+    return limits
 
 
 class SpeedUnit:

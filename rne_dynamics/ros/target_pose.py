@@ -1,0 +1,93 @@
+"""The topic ``~/target_pose`` of a controller: poses in any static frame become targets of its control loop."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from geometry_msgs.msg import PoseStamped
+
+from rne_dynamics.control.streaming.pose_following import PoseFollower
+from rne_dynamics.control.supervision.motion_queue import Ending
+from rne_dynamics.dynamics.kinematics.inverse_kinematics import frame_of, frame_row
+from rne_dynamics.errors import RneDynamicsError
+from rne_dynamics.model.inertia import Array
+from rne_dynamics.model.mechanism import RigidRobot
+from rne_dynamics.ros.messages.static_frames import StaticFrames
+from rne_dynamics.ros.messages.topic_wait import LATCHED_MANY
+
+if TYPE_CHECKING:
+    from rne_dynamics.ros.computed_torque_controller import ComputedTorqueController
+
+try:  # not among the wheels on PyPI; part of every ROS 2 installation
+    from tf2_msgs.msg import TFMessage
+except ImportError:
+    TFMessage = None
+
+#: Time without a target after which the next one is no part of a stream, s.
+ALONE = 1.0
+#: Time between two warnings, s.
+QUIET = 2.0
+
+
+class PoseTargets:
+    """Takes pose targets for the control loop of `node`, a controller of `robot`."""
+
+    def __init__(self, node: ComputedTorqueController, robot: RigidRobot) -> None:
+        self._node, self._robot, self._frames = node, robot, StaticFrames(robot)
+        self._arrived, self._warned, self._refused, self._said = -np.inf, -np.inf, 0, ""
+        if node.in_force.pose is None:
+            return
+        node.keep(node.create_subscription(PoseStamped, "~/target_pose", self._on_pose, 1))
+        if TFMessage is not None:
+            node.keep(node.create_subscription(TFMessage, "/tf_static", self.on_static, LATCHED_MANY))
+
+    def on_static(self, message: Any) -> None:
+        """Note static transforms, a tf2_msgs/TFMessage."""
+        for x in message.transforms:
+            p, r = x.transform.translation, x.transform.rotation
+            try:
+                self._frames.add(x.header.frame_id, x.child_frame_id, (p.x, p.y, p.z), (r.x, r.y, r.z, r.w))
+            except RneDynamicsError as error:
+                self._node.get_logger().warning(f"/tf_static: {error}")
+
+    def _on_pose(self, message: PoseStamped) -> None:
+        now = time.monotonic()
+        alone, self._arrived = now - self._arrived > ALONE, now
+        p, r = message.pose.position, message.pose.orientation
+        try:
+            R, position = frame_of(((p.x, p.y, p.z), (r.x, r.y, r.z, r.w)), "the target pose")
+            assert R is not None
+            frame = self._frames.pose(message.header.frame_id)
+            target = frame_row(frame[:3, :3] @ R, frame[:3, :3] @ position + frame[:3, 3])
+            detour = self._detour(target) if alone and self._node.parameters.values["target_pose.detour"] else None
+            self._node.control.call("aim", target, detour)
+        except RneDynamicsError as error:
+            self._refused, self._said = self._refused + 1, f"refused: {error}"
+            if now - self._warned > QUIET:
+                self._warned = now
+                self._node.get_logger().warning(f"pose target {self._said}")
+            return
+        if alone:
+            way = "straight" if detour is None else "joint by joint, since the straight way does not lead there"
+            self._node.get_logger().info(f"moving to a pose target, {way}")
+
+    def _detour(self, target: Array) -> Array | None:
+        """As `PoseFollower.posture_for`, from the present reference."""
+        settings, reference = self._node.in_force, self._node.control.call("present", 0).followed
+        if settings.pose is None or settings.stream is None:
+            return None
+        follower = PoseFollower(self._robot.open_tree, settings.pose, settings.stream.table)
+        follower.place(reference.q, reference.qd)
+        return follower.posture_for(target)
+
+    def ended(self, ending: Ending, text: str) -> None:
+        """The motion to the last target has ended."""
+        self._said = f"{ending.value}: {text}"
+        level = "info" if ending in (Ending.SUCCEEDED, Ending.CANCELLED, Ending.REPLACED) else "warning"
+        self._node.log(level, f"pose target {self._said}")
+
+    def status(self) -> dict[str, object]:
+        """For the diagnostics."""
+        return {"last pose target": self._said, "refused pose targets": self._refused}
