@@ -6,7 +6,7 @@ import time
 
 import numpy as np
 import pytest
-from support.logged_arms import secret
+from support.secret_arms import secret
 from support.robots import robot as named
 
 from rne_dynamics.identification.base_parameters import structure
