@@ -18,8 +18,8 @@ from rne_dynamics.errors import RneDynamicsError
 from rne_dynamics.identification.identify import Identified
 from rne_dynamics.identification.links import identified_payload, identified_robot, identified_tree
 from rne_dynamics.identification.pseudo_inertia import pseudo_inertia
-from rne_dynamics.model.inertia import Array, Inertia
 from rne_dynamics.model.assembly import with_payload
+from rne_dynamics.model.inertia import Array, Inertia
 from rne_dynamics.model.robot import RobotModel
 from rne_dynamics.model.tree import KinematicTree, Payload
 

@@ -80,8 +80,10 @@ ARGUMENTS = (
     argument("--load", metavar="LINK=KG", help="logs have currents, and a load of this mass: find the gains"),
     argument("--payload", metavar="LINK", help="find only a load on this link; the rest of ROBOT stays"),
     flag("--force", "go on where a log has a fault that makes the result worthless"),
-    argument("--out", metavar="PATH", type=Path, help="path of the files, without ending (default: NAME_identified, NAME_payload)"),
-    flag("--no-report", "write no report"), flag("--json", "print everything as JSON"), REPORT,
+    argument("--out", metavar="PATH", type=Path,
+             help="path of the files, without ending (default: NAME_identified, with --payload NAME_payload)"),
+    flag("--no-report", "write no report"), flag("--json", "print everything as JSON"),
+    REPORT,
 )  # fmt: skip
 
 

