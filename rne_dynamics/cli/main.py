@@ -34,6 +34,8 @@ COMMANDS = {
     "plot": Command("simulated", "plot a recording: positions, errors, efforts and their terms"),
     "verify": Command("simulated", "compare all formulations: disagreement, operations, times"),
     "residual": Command("from_recordings", "measured torque of logs against the model's, by parts"),
+    "identify": Command("from_recordings", "a model that predicts the torque, from recorded motion"),
+    "excite": Command("from_recordings", "a motion that excites all parameters, to identify them"),
     "demo": Command("with_ros", "simulator and controller as ROS 2 processes: move the arm", ros=True),
     "send": Command("with_ros", "move the arm of a running controller, and wait for it", ros=True),
     "stop": Command("with_ros", "stop the arms of running controllers, and wait for rest", ros=True),

@@ -1,9 +1,9 @@
 """The physically consistent fit: least squares with the model file as prior, every body positive definite.
 
 It minimises ½ ‖A x − b‖² + Σ λᵢ D(Pᵢ ‖ P̂ᵢ) + μ Σ (x_k / x̂_k − log x_k), over the bodies' pseudo-inertias P and
-parameters that must be positive (viscous, Coulomb and Stribeck friction, rotors). D is the log-det divergence to the prior P̂,
-tr(P̂⁻¹ P) − log det(P̂⁻¹ P) − 4: the entropic distance of the bodies' densities. Both terms are barriers. The problem is
-convex, and solved by damped Newton steps.
+parameters that must be positive (viscous, Coulomb and Stribeck friction, rotors). D is the log-det divergence to the
+prior P̂, tr(P̂⁻¹ P) − log det(P̂⁻¹ P) − 4: the entropic distance of the bodies' densities. Both terms are barriers. The
+problem is convex, and solved by damped Newton steps.
 """
 
 from __future__ import annotations
@@ -21,6 +21,8 @@ from rne_dynamics.model.inertia import Array
 _SETTLED, _ROUND_OFF, _STEPS = 1e-8, 1e-12, 200
 #: Pull of parameters with neither prior nor bound, offsets: only against a singular matrix.
 _FREE = 1e-6
+#: Part of the way to the edge of a barrier that one step may go: near it later steps are short.
+_CENTRAL = 0.5
 #: Factors of the barriers, one after the other: from the prior to the fit without coming close to their edges.
 _STAGES = (1e4, 1e3, 1e2, 10.0, 1.0)
 
@@ -72,24 +74,34 @@ def consistent_fit(
         g[positive] += stage * weight_positive * (1.0 / typical - 1.0 / x[positive])
         return g, hessian(x, H0, links, positive, stage * weights, stage * weight_positive)
 
+    def reach(x: Array, step: Array) -> float:
+        """How many steps lead to the edge of a barrier."""
+        change = np.linalg.solve(pseudo_inertia(x[:links]), pseudo_inertia(step[:links]))
+        own = -step[positive] / x[positive]
+        return 1.0 / max(-float(np.linalg.eigvals(change).real.min()), float(own.max(initial=0.0)), 1e-12)
+
     for stage in _STAGES:
-        x = _descended(x, stage, cost, slopes)
+        x = _descended(x, stage, (cost, slopes, reach), 0.1 * stage * float(np.min([*weights, weight_positive])))
     return x
 
 
 def _descended(
-    x: Array, stage: float, cost: Callable[[Array, float], float], slopes: Callable[[Array, float], tuple[Array, Array]]
-) -> Array:
-    """Newton steps from x with the barriers times `stage`: to the end for 1, else to where the next stage begins."""
+    x: Array, stage: float,
+    problem: tuple[Callable[[Array, float], float], Callable[[Array, float], tuple[Array, Array]],
+                   Callable[[Array, Array], float]],
+    enough: float,
+) -> Array:  # fmt: skip
+    """Newton steps from x with the barriers times `stage`: to the end for 1, else to a decrement of `enough`."""
+    cost, slopes, reach = problem
     value = cost(x, stage)
     for _ in range(_STEPS):
         g, H = slopes(x, stage)
         scale = np.sqrt(np.diag(H))  # parameters differ by 1e6 in size
         step = -np.linalg.solve(H / np.outer(scale, scale), g / scale) / scale
         decrement = float(-g @ step)  # by how much the step would lower the cost, twice
-        if decrement < (_SETTLED + _ROUND_OFF * abs(value) if stage == 1.0 else 0.1 * stage):
+        if decrement < (_SETTLED + _ROUND_OFF * abs(value) if stage == 1.0 else enough):
             return x
-        size = 1.0
+        size = min(1.0, _CENTRAL * reach(x, step))
         while not (lower := cost(x + size * step, stage)) <= value - 1e-4 * size * decrement:
             size *= 0.5
             if size < 1e-12:

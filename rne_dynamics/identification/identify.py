@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
 from rne_dynamics.dynamics.derivatives.regressor import inertial_parameters
+from rne_dynamics.identification.base_parameters import BaseParameters, base_parameters
 from rne_dynamics.identification.columns import Friction, Layout, own_columns
 from rne_dynamics.identification.consistent_fit import consistent_fit, divergence, hessian
 from rne_dynamics.identification.friction_choice import USUAL, chosen_friction
 from rne_dynamics.identification.motion import Motion
 from rne_dynamics.identification.pseudo_inertia import ball, corrected, moved, parameters_of
-from rne_dynamics.identification.triangles import Triangles, filtered_rows, triangle
+from rne_dynamics.identification.triangles import Triangles, triangle
 from rne_dynamics.model.friction import joint_friction
 from rne_dynamics.model.generalized_inertia import rotor_inertia
 from rne_dynamics.model.inertia import Array
@@ -79,11 +81,30 @@ class Identified:
     #: Standard deviation of the efforts' residuals, N·m or N; shape (n,).
     noise: Array
     prior: Prior
+    #: Triangle [columns of all parameters, effort], of rows with the standard deviation 1.
+    system: Array
 
     @property
     def deviations(self) -> Array:
         """Standard deviations of the parameters."""
-        return np.sqrt(np.diag(self.covariance))
+        return np.asarray(np.sqrt(np.diag(self.covariance)))
+
+    @cached_property
+    def base(self) -> BaseParameters:
+        """Combinations of all parameters that the recording determines."""
+        return base_parameters(self.system[:, :-1])
+
+    def without_payload(self) -> Identified:
+        """The parameters of the robot alone."""
+        if self.layout.payload is None:
+            return self
+        links = self.layout.links
+        kept = np.r_[: links - 10, links : len(self.parameters)]
+        return replace(
+            self, layout=replace(self.layout, payload=None), parameters=self.parameters[kept],
+            covariance=self.covariance[np.ix_(kept, kept)], before=self.before[kept],
+            system=self.system[:, np.r_[kept, -1]],
+        )  # fmt: skip
 
     @property
     def from_data(self) -> NDArray[np.bool_]:
@@ -97,18 +118,6 @@ class Identified:
         for j, form in enumerate(self.forms):
             tau[:, j] += own_columns(motion, j)[:, self.layout.own_columns(form)] @ self.parameters[places[j]]
         return np.asarray(tau)
-
-    def residuals(self, motion: Motion) -> Array:
-        """Measured less predicted efforts in the motion's band, N·m or N; shape (rows, n), fewer than the motion's."""
-        columns, effort = filtered_rows(self.layout, motion)
-        places = self.layout.places(self.forms)
-        x = [np.r_[self.parameters[: self.layout.links], self.parameters[place]] for place in places]
-        return effort - np.stack([self._of_joint(W, form) @ x[j] for j, (W, form) in
-                                  enumerate(zip(columns, self.forms, strict=True))], axis=1)  # fmt: skip
-
-    def _of_joint(self, columns: Array, form: Friction) -> Array:
-        links = self.layout.links
-        return np.concatenate((columns[:, :links], columns[:, links + self.layout.own_columns(form)]), axis=1)
 
 
 def identify(
@@ -131,7 +140,7 @@ def identify(
     layout = triangles.layout
     prior = Prior.of(layout, trust, payload_mass)
     effort = np.array([np.linalg.norm(R[:, -1]) for R in triangles.joints]) / np.sqrt(triangles.rows)
-    fit = _Fit(triangles, prior, forms or (USUAL,) * layout.robot.n, np.maximum(0.1 * effort, 1e-9))
+    fit = WeightedFit(triangles, prior, forms or (USUAL,) * layout.robot.n, np.maximum(0.1 * effort, 1e-9))
     rounds = 0
     while True:
         x = fit.solved()
@@ -153,11 +162,11 @@ def identify(
         )  # fmt: skip
     covariance = fit.covariance(x, np.maximum(new, _LEAST_NOISE * effort))
     before = np.sqrt(np.diag(fit.covariance_before(x)))
-    return Identified(layout, fit.forms, x, covariance, before, new, prior)
+    return Identified(layout, fit.forms, x, covariance, before, new, prior, triangle(fit.rows(triangles.joints)))
 
 
 @dataclass(frozen=True, eq=False)
-class _Fit:
+class WeightedFit:
     """Triangles, weighted, and a prior."""
 
     triangles: Triangles
@@ -170,6 +179,7 @@ class _Fit:
 
     @property
     def layout(self) -> Layout:
+        """That of the triangles."""
         return self.triangles.layout
 
     @property
@@ -200,6 +210,20 @@ class _Fit:
         return consistent_fit(
             R[:, :-1], R[:, -1], self.prior.bodies, positive, typical, self.weights, TRUST_OWN**-2
         )
+
+    def slopes_of_gains(self, x: Array) -> tuple[Array, Array]:
+        """First and second derivatives of the least cost over the logarithms of factors of efforts and noise.
+
+        At the parameters x of that least cost; shapes (n,), (n, n).
+        """
+        W = self.rows(self.triangles.joints)
+        lengths = [len(R) for R in self.triangles.joints]
+        predicted = W[:, :-1] @ x
+        per_joint = np.repeat(np.eye(len(lengths)), lengths, axis=0) * predicted[:, None]
+        mixed = W[:, :-1].T @ per_joint
+        H = self._hessian(x, W[:, :-1].T @ W[:, :-1])
+        curvature = per_joint.T @ per_joint - mixed.T @ np.linalg.solve(H, mixed)
+        return per_joint.T @ (W[:, -1] - predicted), 0.5 * (curvature + curvature.T)
 
     def far(self, x: Array) -> float:
         """How far the fit is from the prior: squared distance over that of as many parameters as the data determine."""
@@ -247,7 +271,7 @@ class _Fit:
         apart, known = self._apart(x, data)
         # a body's own distance says little of it where few of its parameters are known: that of all counts as some more
         far = (apart + _ALL * apart.sum() / max(known.sum(), 1.0)) / (known + _ALL)
-        return np.sqrt(np.r_[np.repeat(_CAREFUL * far, 10), np.ones(len(x) - 10 * len(far))])
+        return np.asarray(np.sqrt(np.r_[np.repeat(_CAREFUL * far, 10), np.ones(len(x) - 10 * len(far))]))
 
     def _hessian(self, x: Array, data: Array) -> Array:
         links, known = self.layout.links, self.prior.known[:, :-1]

@@ -17,7 +17,7 @@ from rne_dynamics import __version__
 from rne_dynamics.control.motion.limits import continuous, turns_off
 from rne_dynamics.control.motion.loop_path import leading_joints
 from rne_dynamics.control.supervision.states import Mode
-from rne_dynamics.control.trajectory import quintic_duration
+from rne_dynamics.control.trajectory import SampledTrajectory, quintic_duration
 from rne_dynamics.dispatch import mechanism_of
 from rne_dynamics.errors import ArgumentError, RneDynamicsError, StateError
 from rne_dynamics.model.inertia import Array
@@ -25,7 +25,7 @@ from rne_dynamics.model.mechanism import RigidRobot
 from rne_dynamics.ros.messages.joint_states import JointMap, Reading
 from rne_dynamics.ros.messages.publishers import stamp_of
 from rne_dynamics.ros.messages.topic_wait import NEWEST, OFFERED
-from rne_dynamics.ros.messages.trajectory_message import duration_message
+from rne_dynamics.ros.messages.trajectory_message import duration_message, trajectory_message
 from rne_dynamics.ros.node.command_line import own_words, refuse_remappings
 from rne_dynamics.ros.node.lifecycle import ArmNode
 from rne_dynamics.ros.node.process import run
@@ -72,18 +72,20 @@ class MoveNode(ArmNode):
     """The node `move`: one point-to-point motion, then the process ends, with 0 if the arm has arrived.
 
     `overrides`: parameters. `say`: reports to the user; by default in the log. `velocity`: speed of which
-    `velocity_scale` is a fraction, (n,), infinite for none; by default the description's limit.
+    `velocity_scale` is a fraction, (n,), infinite for none; by default the description's limit. `path`: a trajectory to
+    follow after a move to its start; the goal is its end.
     """
 
     live = False
 
     def __init__(
-        self, overrides: Sequence[RosParameter] = (), say: Say | None = None, velocity: Array | None = None
+        self, overrides: Sequence[RosParameter] = (), say: Say | None = None, velocity: Array | None = None,
+        path: SampledTrajectory | None = None,
     ) -> None:
         super().__init__("move", SCHEMA, overrides)
         self.exit_code = 1  # until the arm has arrived
         self._say: Say = say or (lambda text, error: self.log("error" if error else "info", text))
-        self._velocity = velocity
+        self._velocity, self._path = velocity, path
 
     def build(self, robot: RigidRobot) -> None:
         """Check the goal; find states and controller."""
@@ -186,17 +188,26 @@ class MoveNode(ArmNode):
 
     def _send(self) -> None:
         target = self._q + np.where(np.isnan(self._wanted), 0.0, self._way(self._q, self._wanted))
-        listed = self._listed()
+        listed, end = self._listed(), target
+        if self._path is not None:
+            listed, end = tuple(self._path.joint_names or ()), self._q.copy()
+            places = [self.robot.joint_index(name) for name in listed]
+            end[places] = self._path.positions[0]
+            end = self._q + self._way(self._q, end)
         self._judged = np.array([name in listed for name in self.robot.joint_names])
         try:
             T = self.parameters["duration"] or quintic_duration(
-                self._q, target, described_velocity(self.robot) if self._velocity is None else self._velocity,
+                self._q, end, described_velocity(self.robot) if self._velocity is None else self._velocity,
                 scale=self.parameters["velocity_scale"],
             )
         except RneDynamicsError as error:
             self._finish(f"{error} (parameter duration)", 1)
             return
-        self._trajectories.publish(quintic_message(listed, target[self._judged], T))
+        if self._path is None:
+            self._trajectories.publish(quintic_message(listed, target[self._judged], T))
+        else:
+            self._trajectories.publish(trajectory_message(self._path, T))
+            T += self._path.duration
         self._say(f"moving for {T:.3f} s{self._turned(target)}", False)
         self._goal, self._counted = target, self._counts if self._allowed else None
         self._arrival = self._time.passed + T

@@ -124,6 +124,21 @@ def test_a_node_that_does_not_run_is_no_success(left, capsys):
 
 
 @pytest.mark.slow
+def test_a_trajectory_file_is_followed_within_a_path_tolerance(left, tmp_path, capsys):
+    file = tmp_path / "excite.yaml"
+    assert main(["excite", "planar2", "--seconds", "2", "--scale", "0.2", "--budget", "0.1", "--out", str(file)]) == 0
+    words = ["send", "--trajectory", str(file), "--node", LEFT, "--path-tolerance"]
+    done = rne(*words, "1e-12", "--recover")
+    assert done.returncode == 1
+    assert "the arm left its path" in done.stderr
+    before = int(state(capsys)[1]["diagnostics"]["goals reached"])
+    done = rne(*words, "0.2")
+    assert done.returncode == 0, done.stderr
+    assert f"{LEFT}: arrived" in done.stdout
+    assert int(state(capsys)[1]["diagnostics"]["goals reached"]) == before + 1
+
+
+@pytest.mark.slow
 def test_motions_are_sent_judged_and_cancelled(left, capsys):
     assert rne("send", "--recover", "joint1=0.1", "--duration", "1").returncode == 0
     done = rne("send", "joint1=10deg", "--speed", "0.05")

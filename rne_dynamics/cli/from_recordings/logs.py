@@ -6,7 +6,7 @@ import argparse
 
 import numpy as np
 
-from rne_dynamics.cli.arguments import MOST_SAMPLED, argument, load_robot, positive
+from rne_dynamics.cli.arguments import MOST_SAMPLED, argument, assignments, load_robot, positive
 from rne_dynamics.errors import ArgumentError
 from rne_dynamics.identification.logs import read_log
 from rne_dynamics.model.inertia import Array
@@ -50,11 +50,16 @@ def read_logs(args: argparse.Namespace, robot: RobotModel) -> list[Recording]:
 
 def _gains(text: str, robot: RobotModel) -> Array:
     try:
-        found = np.array([float(part) for part in text.split(",")])
+        parts = text.split(",")
+        if all("=" in part for part in parts):
+            given = assignments("--gains", parts)
+            parts = [str(given.pop(name, "")) for name in robot.joint_names] + [""] * len(given)
+        found = np.array([float(part) for part in parts])
     except ValueError:
         found = np.zeros(0)
     if len(found) not in (1, robot.n) or not np.isfinite(found).all() or not found.all():
         raise ArgumentError(
-            f"--gains is {text!r}; write one number, or {robot.n} with commas, of {', '.join(robot.joint_names)}"
+            f"--gains is {text!r}; write one number, or {robot.n} with commas, as numbers or JOINT=NUMBER, of "
+            f"{', '.join(robot.joint_names)}"
         )
     return np.broadcast_to(found, robot.n)

@@ -31,6 +31,7 @@ from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.mechanism import RigidRobot
 from rne_dynamics.recording.log_file import save_mcap
 from rne_dynamics.recording.mcap_file import SUFFIX as MCAP
+from rne_dynamics.recording.trajectory_file import read_trajectory
 from rne_dynamics.simulation.plant.plant import ArmPlant
 from rne_dynamics.simulation.plant.sampled_base import SampledBase
 from rne_dynamics.simulation.rollouts.rollout import Rollout
@@ -57,7 +58,7 @@ def rollout(args: argparse.Namespace, robot: AnyRobot, plant: ArmPlant) -> tuple
             f"--seconds is {args.seconds:g}, less than a control cycle of {period:g} s; give more, or a higher "
             "--control-rate"
         )
-    if robot.kind == "flexible":
+    if robot.kind == "flexible" and not args.trajectory:
         points = _points(args, robot)
         moves = tuple(Quintic(a, b, args.seconds / (len(points) - 1)) for a, b in pairwise(points))
         if args.bandwidth is None:
@@ -66,6 +67,7 @@ def rollout(args: argparse.Namespace, robot: AnyRobot, plant: ArmPlant) -> tuple
         after = pause(robot, moves[-1:])
     else:
         path, after = _trajectory(args, robot), 0.0
+        args.seconds = path.duration
     made = Rollout(
         plant, controller(args, robot.rigid), path, seconds=path.duration + after,
         dt=args.dt or min(DT, period), control_dt=period, method=args.method, base_known=not args.base_unknown,
@@ -106,8 +108,11 @@ def law_values(kind: LawKind, given: list[str], robot: RigidRobot) -> dict[str, 
     return values
 
 
-def _trajectory(args: argparse.Namespace, robot: RigidRobot) -> Trajectory:
-    """Quintics from rest to rest through `_points`; those of a mechanism lead its passive joints."""
+def _trajectory(args: argparse.Namespace, robot: AnyRobot) -> Trajectory:
+    """That of --trajectory, or quintics from rest to rest through `_points`, which lead passive joints."""
+    if args.trajectory:
+        return _given_trajectory(args, robot)
+    robot = robot.rigid
     mechanism, points = mechanism_of(robot), _points(args, robot)
     rest = np.zeros_like(points)
     # between points at rest, quintic interpolation gives quintics from rest to rest
@@ -115,6 +120,20 @@ def _trajectory(args: argparse.Namespace, robot: RigidRobot) -> Trajectory:
     leading = None if mechanism is None else leading_path(mechanism, mechanism.posture)
     named = [robot.joint_index(name) for name in positions("--to", args.to, robot)]
     return moves if leading is None else leading(moves.path, np.array(named), 0.0)
+
+
+def _given_trajectory(args: argparse.Namespace, robot: AnyRobot) -> SampledTrajectory:
+    """The trajectory of --trajectory for the robot's joints in their order."""
+    given = read_trajectory(args.trajectory)
+    names = given.joint_names or ()
+    if set(names) != set(robot.joint_names) or robot.kind != "arm":
+        raise ArgumentError(
+            f"--trajectory {args.trajectory} has joints {', '.join(names)}; it must have those of the open arm "
+            f"{robot.name!r}: {', '.join(robot.joint_names)}"
+        )
+    places = [names.index(name) for name in robot.joint_names]
+    qd, qdd = (None if part is None else part[:, places] for part in (given.velocities, given.accelerations))
+    return SampledTrajectory(given.times, given.positions[:, places], qd, qdd, robot.joint_names)
 
 
 def _points(args: argparse.Namespace, robot: AnyRobot) -> Array:
@@ -177,6 +196,9 @@ MOST_NUMBERS = MOST_ARRAYS // 8 * 99 // 100
 
 def refuse_unused(args: argparse.Namespace) -> None:
     """`ArgumentError` for options that the others leave without effect."""
+    for name in ("to", "start", "preset", "seconds", "free", "dae", "shaper"):
+        if args.trajectory and name in args.given:
+            raise ArgumentError(f"--{name} is for another motion than that of --trajectory; leave it out")
     controlled = ("law", "law_parameter", "bandwidth", "integral", "control_rate", "no_friction_compensation",
                   "base_unknown", "no_effort_limits", "tolerance")  # fmt: skip
     for without, names, why in (

@@ -97,6 +97,8 @@ ARGUMENTS = (
                 "start at zero or the nearest position inside their limits"),
         several("--to", "JOINT=VALUE",
                 "one quintic to this position instead of three moves that return; may be given several times"),
+        argument("--trajectory", metavar="FILE",
+                 help="follow a trajectory_msgs/JointTrajectory in YAML, as of `rne excite`"),
         argument("--shaper", choices=sorted(SHAPERS), help="flexible links: input shaper against vibration"),
         argument("--modes", type=whole(1, 1000), default=1,
                  help="number of vibration modes to shape for, slowest first (default 1)"),

@@ -6,11 +6,12 @@ import argparse
 import sys
 from typing import TYPE_CHECKING
 
-from rne_dynamics.cli.arguments import Group, argument, flag, node_option, real
+from rne_dynamics.cli.arguments import Group, argument, flag, node_option, positive, real
 from rne_dynamics.cli.start import noted
 from rne_dynamics.cli.with_ros.state import wanted_node
 from rne_dynamics.control.motion.limits import parse_goal
 from rne_dynamics.errors import ArgumentError, ControlError
+from rne_dynamics.recording.trajectory_file import read_trajectory
 
 if TYPE_CHECKING:
     from rne_dynamics.ros.sessions.running_nodes import RunningNode, RunningNodes
@@ -20,6 +21,7 @@ examples:
   rne send joint2=-0.8 joint3=30deg                  the other joints stay
   rne send 0 -0.8 0.5 0 0.3 0 --duration 4           one value for each joint
   rne send --home --speed 0.2
+  rne send --trajectory panda_excite.yaml --path-tolerance 0.1
   rne send --recover                                 hold the arm again after a stop or a fault
   rne send joint1=0.3 --node /left/computed_torque_controller
 
@@ -35,14 +37,19 @@ ARGUMENTS = (
     argument("goal", nargs="*", metavar="JOINT=VALUE|VALUE",
              help="rad or m, or with a unit (30deg, 20mm). Named joints, or all in order"),
     flag("--home", "go to zero, or the nearest position inside the limits; a mechanism to its posture"),
+    argument("--trajectory", metavar="FILE",
+             help="follow a trajectory_msgs/JointTrajectory in YAML, as of `rne excite`, after a move to its start"),
     flag("--recover", "first hold the arm again, if it is released"),
     Group("", (
-        argument("--duration", type=real(0.01, 3600.0, "s"), metavar="S", help="time of the motion"),
+        argument("--duration", type=real(0.01, 3600.0, "s"), metavar="S",
+                 help="time of the motion, or of the move to the start of --trajectory"),
         argument("--speed", type=real(0.01, 1.0), metavar="FRACTION",
                  help="fraction of the velocity limits (default: 0.3)"),
     )),
     argument("--tolerance", type=real(1e-9, 10.0), default=0.01,
              help="error within which the arm has arrived, rad or m (default: 0.01)"),
+    argument("--path-tolerance", type=positive(10.0, "rad or m"), metavar="ERROR",
+             help="set constraints.<joint>.trajectory of the controller: it aborts a motion that errs more"),
     argument("--timeout", type=real(0.1, 600.0, "s"), default=10.0, metavar="S",
              help="longest wait for the controller, and for the arm to settle (default: 10)"),
     node_option("the only one that runs"),
@@ -51,16 +58,17 @@ ARGUMENTS = (
 
 def run(args: argparse.Namespace) -> int:
     """Send a motion; 0 if the arm has arrived."""
-    from rne_dynamics.ros.sessions.running_nodes import RunningNodes, read_model
+    from rne_dynamics.ros.sessions.running_nodes import RunningNodes, bound_path, read_model
     from rne_dynamics.ros.sessions.send import send
 
     options = _options(args)
+    path = None if args.trajectory is None else read_trajectory(args.trajectory)
     with RunningNodes() as nodes:
         controller = nodes.controller(wanted_node(args))
         nodes.await_interfaces(controller)
         if args.recover:
             _recover(nodes, controller)
-            if not (args.goal or args.home):
+            if not (args.goal or args.home or args.trajectory):
                 return _held(nodes, controller, args.timeout)
         if not controller.tracks:
             raise ControlError(f"{controller.name} follows no trajectories; use computed_torque_controller")
@@ -69,7 +77,11 @@ def run(args: argparse.Namespace) -> int:
         if not controller.topic:
             raise ControlError(f"it is not known where {controller.name} receives joint states; try again")
         model = read_model(nodes, controller)
-        if args.home:
+        if args.path_tolerance is not None:
+            bound_path(nodes, controller, model.robot.joint_names, args.path_tolerance)
+        if path is not None:
+            goal = dict(zip(path.joint_names or (), path.positions[-1].tolist(), strict=True))
+        elif args.home:
             goal = dict(zip(model.robot.joint_names, model.home.tolist(), strict=True))
         else:
             words = [word.strip() for word in args.goal]
@@ -80,18 +92,20 @@ def run(args: argparse.Namespace) -> int:
     def say(text: str, error: bool) -> None:
         print(f"{controller.name}: {text}", file=sys.stderr if error else sys.stdout, flush=True)
 
-    return send(controller, model, goal, options, say)
+    return send(controller, model, goal, options, say, path)
 
 
 def _options(args: argparse.Namespace) -> dict[str, float]:
     """Parameters of the motion, checked."""
-    if args.home and args.goal:
-        raise ArgumentError("give either --home or a goal")
-    if not (args.home or args.goal or args.recover):
-        raise ArgumentError("no goal is given; write JOINT=VALUE, a VALUE for each joint, or --home")
-    if not (args.home or args.goal):
-        for name in {"duration", "speed", "tolerance"} & args.given:
-            raise ArgumentError(f"--{name} is for a motion; give a goal, or leave it out with --recover alone")
+    motions = bool(args.goal) + args.home + (args.trajectory is not None)
+    if motions > 1:
+        raise ArgumentError("give one of --home, --trajectory and a goal")
+    if not (motions or args.recover):
+        raise ArgumentError("no goal is given; write JOINT=VALUE, a VALUE for each joint, --home or --trajectory")
+    if not motions:
+        for name in {"duration", "speed", "tolerance", "path_tolerance"} & args.given:
+            option = name.replace("_", "-")
+            raise ArgumentError(f"--{option} is for a motion; give a goal, or leave it out with --recover alone")
     given = {"tolerance": args.tolerance, "timeout": args.timeout, "duration": args.duration,
              "velocity_scale": args.speed}  # fmt: skip
     return {name: value for name, value in given.items() if value is not None}

@@ -13,7 +13,7 @@ from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 from rne_dynamics.control.motion.acceptance import MOST_POINTS, Accepted, CurrentMotion, Rules, accept_points
 from rne_dynamics.control.streaming.limits import SetpointError, SetpointProblem
 from rne_dynamics.control.thresholds import NANOSECONDS
-from rne_dynamics.control.trajectory import Trajectory
+from rne_dynamics.control.trajectory import SampledTrajectory, Trajectory
 from rne_dynamics.errors import TrajectoryError
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.ros.messages.cdr import (
@@ -44,6 +44,19 @@ def sampled_message(joints: Iterable[str], motion: Trajectory, times: Iterable[f
         for t, there in ((t, motion.sample(t)) for t in times)
     ]
     return JointTrajectory(joint_names=list(joints), points=points)
+
+
+def trajectory_message(trajectory: SampledTrajectory, lead: float) -> JointTrajectory:
+    """The points of a trajectory, all later by `lead`, s: the controller plans the way to the first one."""
+    parts = {name: rows for name in ("positions", "velocities", "accelerations")
+             if (rows := getattr(trajectory, name)) is not None}  # fmt: skip
+    points = [
+        JointTrajectoryPoint(
+            time_from_start=duration_message(lead + t), **{name: rows[k].tolist() for name, rows in parts.items()}
+        )
+        for k, t in enumerate(trajectory.times.tolist())
+    ]
+    return JointTrajectory(joint_names=list(trajectory.joint_names or ()), points=points)
 
 
 def read_trajectory(data: bytes) -> JointTrajectory:

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import rclpy
 from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus
-from rcl_interfaces.srv import GetParameters
+from rcl_interfaces.srv import GetParameters, SetParametersAtomically
 from rclpy.executors import SingleThreadedExecutor
 from rclpy.node import Node, NodeNameNonExistentError
+from rclpy.parameter import Parameter as RosParameter
 from rclpy.parameter import parameter_value_to_python
 from sensor_msgs.msg import JointState
 from std_msgs.msg import String
@@ -336,6 +337,16 @@ def read_model(nodes: RunningNodes, controller: RunningNode) -> RunningModel:
         robot, {**named, "joints": list(robot.joint_names)}, robot.lower + margin, robot.upper - margin,
         smaller_limit(velocity, robot.velocity_limit), smaller_limit(effort, robot.effort_limit),
     )
+
+
+def bound_path(nodes: RunningNodes, controller: RunningNode, joints: Iterable[str], tolerance: float) -> None:
+    """Set a controller's path tolerance, rad or m, of all joints; raises ControlError if it refuses."""
+    values = [RosParameter(f"constraints.{name}.trajectory", value=tolerance).to_parameter_msg() for name in joints]
+    request = SetParametersAtomically.Request(parameters=values)
+    response = nodes.call(SetParametersAtomically, f"{controller.name}/set_parameters_atomically", request)
+    if response is None or not response.result.successful:
+        why = "it does not answer" if response is None else response.result.reason
+        raise ControlError(f"{controller.name} does not take a path tolerance of {tolerance:g}: {why}")
 
 
 def _parameters(nodes: RunningNodes, controller: RunningNode, *names: str) -> list[Any]:

@@ -7,18 +7,20 @@ from typing import Any
 
 from rclpy.parameter import Parameter as RosParameter
 
+from rne_dynamics.control.trajectory import SampledTrajectory
 from rne_dynamics.ros.move import MoveNode, Say
 from rne_dynamics.ros.node.process import StopSignal, run
 from rne_dynamics.ros.sessions.running_nodes import RunningModel, RunningNode
 
 
 def send(
-    controller: RunningNode, model: RunningModel, goal: Mapping[str, float], options: Mapping[str, Any], say: Say
+    controller: RunningNode, model: RunningModel, goal: Mapping[str, float], options: Mapping[str, Any], say: Say,
+    path: SampledTrajectory | None = None,
 ) -> int:
     """Move the arm; 0 if it has arrived. After SIGINT or SIGTERM, KeyboardInterrupt once the arm is at rest.
 
     `controller`, `model`: who moves it. `goal`: positions by joint, rad or m; other joints stay. `options`: parameters
-    of the node `move`: duration, velocity_scale, tolerance, timeout. `say`: reports.
+    of the node `move`: duration, velocity_scale, tolerance, timeout. `say`: reports. `path`: as for `MoveNode`.
     """
     values = {
         **model.parameters, **options, "controller": controller.name, "goal": [float(x) for x in goal.values()],
@@ -28,7 +30,7 @@ def send(
     arguments = ["--ros-args", "-r", f"__ns:={controller.namespace}", "-r", f"joint_states:={controller.topic}",
                  "--log-level", "warn"]
     signals = StopSignal(restored=True)
-    code = run(lambda: MoveNode(overrides, say, model.velocity), arguments, signals)
+    code = run(lambda: MoveNode(overrides, say, model.velocity, path), arguments, signals)
     if signals.requested:
         raise KeyboardInterrupt
     return code

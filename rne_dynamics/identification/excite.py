@@ -1,0 +1,201 @@
+"""The search for a motion that excites all parameters of an arm within its limits."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import partial
+
+import numpy as np
+from scipy.optimize import minimize
+
+from rne_dynamics.control.trajectory import SampledTrajectory
+from rne_dynamics.dispatch import gravity_torque
+from rne_dynamics.errors import ArgumentError, ModelError
+from rne_dynamics.identification.base_parameters import structure
+from rne_dynamics.identification.excitation import Design, Reach
+from rne_dynamics.model.friction import joint_friction
+from rne_dynamics.model.inertia import Array
+from rne_dynamics.model.protocol import Robot
+from rne_dynamics.model.robot import RobotModel
+
+#: Random motions that the search begins with, and how many descents share the budget at least.
+STARTS, RUNS = 50, 3
+#: Part of the limits that a motion uses, and of the effort limits, whatever the scale: gravity has no scale.
+SCALE, EFFORT = 0.8, 0.8
+#: Largest way from the start, rad or m, and velocity of joints without limit, rad/s or m/s.
+_WAY, _VELOCITY = np.pi, 1.0
+#: Least part of a joint's range that is free on either side of a given start, and of one that is chosen.
+_LEAST_FREE, _FREE = 0.05, 0.25
+#: Points of the trajectory for a period of the highest harmonic: quintics between them deviate by less than 1 µrad.
+_POINTS = 20
+#: Times for one point at which the limits are checked.
+_FINE = 5
+
+
+@dataclass(frozen=True, eq=False)
+class Excitation:
+    """A motion that excites the parameters of an arm."""
+
+    #: From rest to rest at the same posture, with velocities and accelerations.
+    trajectory: SampledTrajectory
+    #: Bounds that it keeps.
+    reach: Reach
+    #: Scaled condition number of its columns, and of the best random motion.
+    condition: float
+    random: float
+    #: Number of parameters that a fit has.
+    parameters: int
+    #: Largest part of the bounds of position, velocity and effort that each joint uses; shape (3, n).
+    used: Array
+
+
+def excite(
+    robot: Robot, *, seconds: float = 10.0, harmonics: int = 5, scale: float = SCALE,
+    start: Mapping[str, float] | None = None, box: Mapping[str, tuple[float, float]] | None = None,
+    rotors: bool = False, budget: float = 30.0, seed: int = 0,
+    progress: Callable[[str, float], object] = lambda what, share: None,
+) -> Excitation:
+    """Search for a motion with the least scaled condition number of the columns of a fit.
+
+    Random motions are followed by a descent (L-BFGS-B) from each of the best ones, until the budget is used.
+
+    Parameters
+    ----------
+    robot
+        An open arm on a fixed base.
+    seconds, harmonics
+        Period of the series, s, and its number of harmonics, at least 2.
+    scale
+        Part of the ways from the start to the position limits, and of the velocity limits, that is used.
+    start
+        Positions of joints at the start and the end, rad or m; by default neutral, or as near as the middle half of the
+        joint's range allows.
+    box
+        Ranges of joints instead of their limits, rad or m. Collisions are not known here.
+    rotors
+        Whether the fit has rotors: efforts are measured on the motor's side of the gears.
+    budget
+        CPU time of this thread, s; on an idle computer the same as time.
+    seed
+        Of the random motions. How far a descent comes within the budget depends on the computer.
+    progress
+        Called with what is done and the share of the budget that is used.
+
+    Returns
+    -------
+    Excitation
+
+    Raises
+    ------
+    ArgumentError
+        A box beyond the limits, a start near or outside its range.
+    ModelError
+        Not an open arm on a fixed base, or one whose efforts cannot hold it at the start.
+    """
+    if not isinstance(robot, RobotModel) or robot.nq != robot.n or robot.base != "fixed" or robot.n == 0:
+        raise ModelError(f"robot {robot.name!r} is no open arm on a fixed base, whose parameters are identified")
+    reach = _reach(robot, scale, start or {}, box or {})
+    design = Design(robot, reach, structure(robot, rotors=rotors).kept, seconds, harmonics)
+    points = np.linspace(0.0, seconds, _POINTS * harmonics + 1)
+    fine = np.linspace(0.0, seconds, _FINE * _POINTS * harmonics + 1)
+    random, best = _search(design, fine, budget, np.random.default_rng(seed), progress)
+    q, qd, qdd = design.states(best, points)
+    q[-1], qd[[0, -1]], qdd[[0, -1]] = q[0], 0.0, 0.0  # round-off
+    return Excitation(
+        SampledTrajectory(points, q, qd, qdd, robot.joint_names), reach, design.condition(best, points),
+        design.condition(random, points), len(design.kept) + 3 * robot.n,
+        np.array([np.abs(part).max(axis=0) for part in design.used(design.states(best, fine))]),
+    )
+
+
+def _search(
+    design: Design, fine: Array, budget: float, rng: np.random.Generator, progress: Callable[[str, float], object]
+) -> tuple[Array, Array]:
+    """The best random motion and the best of all, inside their bounds at the times `fine`."""
+    begun, found = time.thread_time(), []
+
+    def report(what: str) -> None:
+        progress(what, (time.thread_time() - begun) / budget)
+
+    for k in range(STARTS):
+        x = design.widened(rng.normal(size=design.size))
+        found.append((design.cost(x)[0], k, x))
+        report(f"random motion {k + 1} of {STARTS}")
+    found.sort()
+    random = best = design.narrowed(found[0][2], fine)
+    least = design.condition(random)
+    for _, k, start in found:
+        end = min(begun + budget, time.thread_time() + budget / RUNS)
+        said = f"condition {least:.1f}, descent from motion {k + 1}"
+        x = design.narrowed(_descended(design.cost, start, end, partial(report, said)), fine)
+        if design.condition(x) < least:
+            best, least = x, design.condition(x)
+        if time.thread_time() >= begun + budget:
+            break
+    return random, best
+
+
+def _descended(
+    cost: Callable[[Array], tuple[float, Array]], x: Array, end: float, report: Callable[[], None]
+) -> Array:
+    """The best motion of a descent, which ends at a time of this thread at the latest."""
+    best = [(np.inf, x)]
+
+    def noted(x: Array) -> tuple[float, Array]:
+        value, slope = cost(x)
+        if value < best[0][0]:
+            best[0] = (value, x.copy())
+        report()
+        if time.thread_time() >= end:
+            raise StopIteration
+        return value, slope
+
+    with suppress(StopIteration):
+        minimize(noted, x, jac=True, method="L-BFGS-B", options={"maxiter": 10_000, "maxfun": 10_000, "maxcor": 30})
+    return best[0][1]
+
+
+def _reach(
+    robot: RobotModel, scale: float, start: Mapping[str, float], box: Mapping[str, tuple[float, float]]
+) -> Reach:
+    """What a motion may use, checked."""
+    lower, upper = robot.lower.copy(), robot.upper.copy()
+    for name, (low, high) in box.items():
+        j = robot.joint_index(name)
+        if not robot.lower[j] <= low < high <= robot.upper[j]:
+            raise ArgumentError(
+                f"box of joint {name!r} is {low:.6g} to {high:.6g}; it must be a range inside the limits, "
+                f"{robot.lower[j]:.6g} to {robot.upper[j]:.6g}"
+            )
+        lower[j], upper[j] = low, high
+    q = np.clip(robot.neutral, lower, upper)
+    for name, value in start.items():
+        q[robot.joint_index(name)] = value
+    lower, upper = np.maximum(lower, q - _WAY), np.minimum(upper, q + _WAY)
+    span = upper - lower
+    for name, value in start.items():
+        j = robot.joint_index(name)
+        low, high = lower[j] + _LEAST_FREE * span[j], upper[j] - _LEAST_FREE * span[j]
+        if not low <= value <= high:
+            raise ArgumentError(
+                f"start of joint {name!r} is {value:.6g}; it must be {low:.6g} to {high:.6g}, which leaves "
+                f"{_LEAST_FREE:.0%} of the range on either side"
+            )
+    chosen = ~np.isin(robot.joint_names, list(start))
+    q = np.where(chosen, np.clip(q, lower + _FREE * span, upper - _FREE * span), q)
+    known = (robot.velocity_limit > 0.0) & np.isfinite(robot.velocity_limit)
+    velocity = scale * np.where(known, robot.velocity_limit, _VELOCITY)
+    friction = joint_friction(robot)
+    limit = np.where(robot.effort_limit > 0.0, robot.effort_limit, np.inf)
+    effort = EFFORT * limit - friction.coulomb - friction.viscous * velocity
+    short = effort <= np.abs(gravity_torque(robot, q))
+    if short.any():
+        j = int(np.argmax(short))
+        raise ModelError(
+            f"joint {robot.joint_names[j]!r} needs {abs(gravity_torque(robot, q)[j]):.4g} at the start; of its effort "
+            f"limit {max(effort[j], 0.0):.4g} may be used besides friction. Choose another start"
+        )
+    return Reach(q, q + scale * (lower - q), q + scale * (upper - q), velocity, effort)
