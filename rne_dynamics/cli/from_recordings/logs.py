@@ -33,12 +33,12 @@ def load_arm(args: argparse.Namespace) -> RobotModel:
     """The arm of ROBOT, without rotors for --sensors joint; `ArgumentError` for another kind of robot."""
     args.no_rotors = args.sensors == "joint"
     robot = load_robot(args, MOST_SAMPLED)
-    if not isinstance(robot, RobotModel) or robot.nq != robot.n:
+    if robot.kind != "arm" or robot.nq != robot.n:
         raise ArgumentError(
             f"robot {robot.name!r} has closed loops, flexible links or a floating joint; logs are compared with open "
             "rigid arms"
         )
-    return robot
+    return robot.open_tree
 
 
 def read_logs(args: argparse.Namespace, robot: RobotModel) -> list[Recording]:
