@@ -319,8 +319,8 @@ def _size_traps(evidence: _Evidence, moving: Sequence[int]) -> Iterator[Trap]:
             "those of other joints: another unit, or the other side of the gears"
         )
         yield Trap("scale", text, "--gains with a number for each joint", tuple(apart))
-    late, better = _delay(evidence, moving)
-    if better > _LATE_BETTER and abs(late) > _LATE:
+    late, better = _delay(evidence, moving) if moving else (0.0, 0.0)
+    if better > _LATE_BETTER and _LATE < abs(late) < 0.99 * _LATEST:
         when = "later" if late > 0.0 else "earlier"
         text = f"torques come {abs(late) * 1e3:.0f} ms {when} than positions"
         yield Trap("delay", text, "log both with stamps of one clock, and without filters")
@@ -336,8 +336,8 @@ def _delay(evidence: _Evidence, moving: Sequence[int]) -> tuple[float, float]:
         return sum(_fit(late(t - delay)[2:-2], own)[0] for late, own in zip(columns, y, strict=True))
 
     errors = {delay: error(delay) for delay in np.linspace(-_LATEST, _LATEST, 11).tolist()}
-    best = min(errors, key=errors.__getitem__, default=0.0)
-    return best, 1.0 - errors[best] / max(errors[0.0], 1e-12)
+    best = min(errors, key=errors.__getitem__)
+    return best, 1.0 - errors[best] / max(error(0.0), 1e-12)
 
 
 def _fit(columns: Array, y: Array) -> tuple[float, Array]:
