@@ -33,6 +33,7 @@ COMMANDS = {
     "simulate": Command("simulated", "simulate free motion or a controlled move without ROS"),
     "plot": Command("simulated", "plot a recording: positions, errors, efforts and their terms"),
     "verify": Command("simulated", "compare all formulations: disagreement, operations, times"),
+    "residual": Command("from_recordings", "measured torque of logs against the model's, by parts"),
     "identify": Command("from_recordings", "a model that predicts the torque, from recorded motion"),
     "excite": Command("from_recordings", "a motion that excites all parameters, to identify them"),
     "demo": Command("with_ros", "simulator and controller as ROS 2 processes: move the arm", ros=True),

@@ -33,8 +33,8 @@ class Command(NamedTuple):
 
 #: Titles of the folders, in the order of `rne --help`.
 GROUPS = {
-    "own_arm": "your own arm", "simulated": "simulate and compare", "from_recordings": "identify an arm",
-    "with_ros": "with ROS 2", "experts": "for experts",
+    "own_arm": "your own arm", "simulated": "simulate and compare",
+    "from_recordings": "from recordings to a better model", "with_ros": "with ROS 2", "experts": "for experts",
 }  # fmt: skip
 
 

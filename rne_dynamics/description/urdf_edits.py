@@ -9,6 +9,7 @@ from xml.sax.saxutils import quoteattr
 
 from rne_dynamics.description.findings import Finding, collect
 from rne_dynamics.description.markup import Element, read_markup
+from rne_dynamics.description.outline import POSITION
 from rne_dynamics.description.repairs import repaired
 from rne_dynamics.description.sources import Source
 from rne_dynamics.description.urdf_writer import UNBOUNDED, inertial_xml, number
@@ -50,9 +51,9 @@ def with_inertias(source: Source, inertias: Mapping[str, Inertia]) -> str:
     edits = [_inertial(link, data, inertias[link.attributes["name"]]) for link in root.all("link")
              if link.attributes.get("name") in inertias]  # fmt: skip
     for joint in root.all("joint"):
-        limit, absent = joint.first("limit"), unbounded.get(joint.attributes.get("name", ""), ())
-        for name in absent if limit is not None else ():
-            bounds = ("lower", "upper") if name not in ("effort", "velocity") else (name,)
+        limit, absent = joint.first("limit"), unbounded.get(joint.attributes.get("name", ""), frozenset())
+        if limit is not None and absent:
+            bounds = [key for name in absent for key in (("lower", "upper") if name == POSITION else (name,))]
             limit.attributes.update({key: number(-UNBOUNDED if key == "lower" else UNBOUNDED) for key in bounds})
     kept = {id(x) for x in _all(root)}
     for key, (element, attributes) in before.items():

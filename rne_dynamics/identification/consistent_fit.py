@@ -1,9 +1,9 @@
 """The physically consistent fit: least squares with the model file as prior, every body positive definite.
 
 It minimises ½ ‖A x − b‖² + Σ λᵢ D(Pᵢ ‖ P̂ᵢ) + μ Σ (x_k / x̂_k − log x_k), over the bodies' pseudo-inertias P and
-parameters that must be positive (viscous, Coulomb and Stribeck friction, rotors). D is the log-det divergence to the prior P̂,
-tr(P̂⁻¹ P) − log det(P̂⁻¹ P) − 4: the entropic distance of the bodies' densities. Both terms are barriers. The problem is
-convex, and solved by damped Newton steps.
+parameters that must be positive (viscous, Coulomb and Stribeck friction, rotors). D is the log-det divergence to the
+prior P̂, tr(P̂⁻¹ P) − log det(P̂⁻¹ P) − 4: the entropic distance of the bodies' densities. Both terms are barriers. The
+problem is convex, and solved by damped Newton steps.
 """
 
 from __future__ import annotations
@@ -77,8 +77,8 @@ def consistent_fit(
     def reach(x: Array, step: Array) -> float:
         """How many steps lead to the edge of a barrier."""
         change = np.linalg.solve(pseudo_inertia(x[:links]), pseudo_inertia(step[:links]))
-        shrink = max(-float(np.linalg.eigvals(change).real.min()), float((-step[positive] / x[positive]).max(initial=0)))
-        return 1.0 / max(shrink, 1e-12)
+        own = -step[positive] / x[positive]
+        return 1.0 / max(-float(np.linalg.eigvals(change).real.min()), float(own.max(initial=0.0)), 1e-12)
 
     for stage in _STAGES:
         x = _descended(x, stage, (cost, slopes, reach), 0.1 * stage * float(np.min([*weights, weight_positive])))

@@ -48,10 +48,10 @@ def estimated_gains(triangles: Triangles, mass: float, trust: float = TRUST) -> 
     Parameters
     ----------
     triangles
-        Of currents; their layout has the payload. Recordings without it make the gains of joints that carry the
+        Of currents; their layout has the payload. Recordings without it make the gains of joints under its
         weight independent of the model's masses.
     trust
-        As for `identify`; it is what gains of joints that carry no weight are known from.
+        As for `identify`; it is what gains of other joints are known from.
     """
     layout = triangles.layout
     prior, forms = Prior.of(layout, trust, mass), (USUAL,) * layout.robot.n

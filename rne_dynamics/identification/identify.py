@@ -15,7 +15,7 @@ from rne_dynamics.identification.consistent_fit import consistent_fit, divergenc
 from rne_dynamics.identification.friction_choice import USUAL, chosen_friction
 from rne_dynamics.identification.motion import Motion
 from rne_dynamics.identification.pseudo_inertia import ball, corrected, moved, parameters_of
-from rne_dynamics.identification.triangles import Triangles, filtered_rows, triangle
+from rne_dynamics.identification.triangles import Triangles, triangle
 from rne_dynamics.model.friction import joint_friction
 from rne_dynamics.model.generalized_inertia import rotor_inertia
 from rne_dynamics.model.inertia import Array
@@ -87,7 +87,7 @@ class Identified:
     @property
     def deviations(self) -> Array:
         """Standard deviations of the parameters."""
-        return np.sqrt(np.diag(self.covariance))
+        return np.asarray(np.sqrt(np.diag(self.covariance)))
 
     @cached_property
     def base(self) -> BaseParameters:
@@ -118,18 +118,6 @@ class Identified:
         for j, form in enumerate(self.forms):
             tau[:, j] += own_columns(motion, j)[:, self.layout.own_columns(form)] @ self.parameters[places[j]]
         return np.asarray(tau)
-
-    def residuals(self, motion: Motion) -> Array:
-        """Measured less predicted efforts in the motion's band, N·m or N; shape (rows, n), fewer than the motion's."""
-        columns, effort = filtered_rows(self.layout, motion)
-        places = self.layout.places(self.forms)
-        x = [np.r_[self.parameters[: self.layout.links], self.parameters[place]] for place in places]
-        return effort - np.stack([self._of_joint(W, form) @ x[j] for j, (W, form) in
-                                  enumerate(zip(columns, self.forms, strict=True))], axis=1)  # fmt: skip
-
-    def _of_joint(self, columns: Array, form: Friction) -> Array:
-        links = self.layout.links
-        return np.concatenate((columns[:, :links], columns[:, links + self.layout.own_columns(form)]), axis=1)
 
 
 def identify(
@@ -191,6 +179,7 @@ class WeightedFit:
 
     @property
     def layout(self) -> Layout:
+        """That of the triangles."""
         return self.triangles.layout
 
     @property
@@ -282,7 +271,7 @@ class WeightedFit:
         apart, known = self._apart(x, data)
         # a body's own distance says little of it where few of its parameters are known: that of all counts as some more
         far = (apart + _ALL * apart.sum() / max(known.sum(), 1.0)) / (known + _ALL)
-        return np.sqrt(np.r_[np.repeat(_CAREFUL * far, 10), np.ones(len(x) - 10 * len(far))])
+        return np.asarray(np.sqrt(np.r_[np.repeat(_CAREFUL * far, 10), np.ones(len(x) - 10 * len(far))]))
 
     def _hessian(self, x: Array, data: Array) -> Array:
         links, known = self.layout.links, self.prior.known[:, :-1]

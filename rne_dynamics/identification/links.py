@@ -12,6 +12,7 @@ from rne_dynamics.identification.columns import STRIBECK
 from rne_dynamics.identification.identify import Identified
 from rne_dynamics.identification.pseudo_inertia import moved, parameters_of, pseudo_inertia
 from rne_dynamics.model.assembly import assemble
+from rne_dynamics.model.flexible.arm import AnyRobot
 from rne_dynamics.model.inertia import Array, Inertia, symmetric
 from rne_dynamics.model.robot import RobotModel
 from rne_dynamics.model.tree import Friction, KinematicTree, Payload, TreeJoint, TreeLink
@@ -119,11 +120,12 @@ def _joint(tree: KinematicTree, joint: TreeJoint, own: dict[str, tuple[Friction,
     return joint
 
 
-def check_kind(robot: RobotModel) -> None:
-    """Refuse robots whose parameters cannot be identified: `ModelError`."""
-    if robot.kind != "arm" or robot.nq != robot.n or any(name not in {j.name for j in robot.tree.joints}
-                                                         for name in robot.joint_names):  # fmt: skip
+def open_arm(robot: AnyRobot) -> RobotModel:
+    """The robot; `ModelError` if its parameters cannot be identified."""
+    joints = {joint.name for joint in robot.rigid.open_tree.tree.joints}
+    if robot.kind != "arm" or robot.nq != robot.n or not joints.issuperset(robot.joint_names):
         raise ModelError(
             f"robot {robot.name!r} is no open arm on a fixed base with joints of one freedom; parameters of other "
             "robots are not identified: name the URDF of its arm"
         )
+    return robot

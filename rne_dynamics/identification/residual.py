@@ -12,6 +12,7 @@ from rne_dynamics.dynamics.friction import friction_torque
 from rne_dynamics.errors import RecordingError
 from rne_dynamics.identification.motion import Motion
 from rne_dynamics.identification.triangles import LowPass
+from rne_dynamics.model.friction import joint_friction
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.robot import RobotModel
 
@@ -61,7 +62,8 @@ class Summary:
     @property
     def share(self) -> Array:
         """The residual's part of the measured torque; NaN for none."""
-        return np.divide(self.rms, self.measured, out=np.full(len(self.rms), np.nan), where=self.measured > 0.0)
+        none = np.full(len(self.rms), np.nan)
+        return np.asarray(np.divide(self.rms, self.measured, out=none, where=self.measured > 0.0))
 
 
 def residual(robot: RobotModel, motion: Motion) -> Residual:
@@ -74,13 +76,12 @@ def residual(robot: RobotModel, motion: Motion) -> Residual:
     low = LowPass(motion)
     if not len(low.places):
         raise RecordingError(f"{motion.source} is too short for a motion of {motion.band:.2g} Hz; record longer")
-    gravity, rest = gravity_torque(robot, motion.q), np.zeros(robot.n)
-    offset = friction_torque(robot, rest)
-    parts = {
+    gravity, offset = gravity_torque(robot, motion.q), joint_friction(robot).offset
+    parts: dict[str, Array] = {
         "gravity": gravity, "inertia": inverse_dynamics(robot, motion.q, motion.qd, motion.qdd) - gravity,
-        "friction": friction_torque(robot, motion.qd) - offset, "offset": np.broadcast_to(offset, motion.q.shape),
+        "friction": friction_torque(robot, motion.qd) - offset, "offset": np.tile(offset, (len(motion.q), 1)),
     }  # fmt: skip
-    filtered = {name: low(part) for name, part in parts.items()}
+    filtered = {name: low(np.asarray(part)) for name, part in parts.items()}
     return Residual(motion.source, motion.period * low.places, low(motion.effort), filtered, motion.band)
 
 

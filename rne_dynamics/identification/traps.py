@@ -13,6 +13,7 @@ from itertools import combinations
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.interpolate import CubicSpline
 from scipy.optimize import linear_sum_assignment, nnls
 
@@ -37,6 +38,7 @@ _SLOPES = (
     (DEGREE, "velocities are in degrees/s, positions in rad", "--units qd=deg", (1.0, 1.0, DEGREE)),
     *((k, f"times are in {unit}", f"--units t={unit}", (k, 1.0, 1.0)) for unit, k in
       (("ms", 1e-3), ("us", 1e-6), ("ns", 1e-9))),
+    *((k, f"times are {k:g} times too short", "another --units t", (k, 1.0, 1.0)) for k in (1e3, 1e6, 1e9)),
     (1e-3 * DEGREE, "times are in ms and velocities in degrees/s", "--units t=ms,qd=deg", (1e-3, 1.0, DEGREE)),
 )  # fmt: skip
 #: Longest period of joint states in s; a longer one up to 500 times this is in ms, up to 500,000 times in us.
@@ -62,7 +64,8 @@ _MOST_ARRANGED = 10
 class Trap(NamedTuple):
     """A fault of a log."""
 
-    #: ``time``, ``velocity``, ``degrees``, ``sign``, ``order``, ``gravity``, ``scale``, ``joint``, ``delay`` or ``still``.
+    #: ``time``, ``velocity``, ``degrees``, ``sign``, ``order``, ``direction``, ``gravity``, ``scale``, ``delay``,
+    #: or ``still``, which only says that a joint's figures mean little.
     kind: str
     text: str
     fix: str
@@ -102,15 +105,8 @@ class _Evidence(NamedTuple):
 
     def explained(self, i: int, k: int, sign: float = 1.0, *, whole: bool = False) -> tuple[float, Array]:
         """Part of the variance of torque i that joint k of the model explains, and the coefficients."""
-        rows = np.c_[self.columns(k, whole=whole), sign * self.measured[:, i]]
-        R = np.linalg.qr(rows - rows.mean(axis=0), mode="r")
-        length = np.linalg.norm(R, axis=0)
-        length[length < 1e-12 * length.max(initial=1e-300)] = np.inf
-        if not np.isfinite(length[-1]):
-            return 0.0, np.zeros(len(length) - 1)
-        R = R / length
-        x, rest = nnls(R[:, :-1], R[:, -1])
-        return 1.0 - rest**2, length[-1] * x / length[:-1]
+        rest, coefficients = _fit(self.columns(k, whole=whole), sign * self.measured[:, i])
+        return 1.0 - rest, coefficients
 
     def own(self, signs: Array) -> Array:
         """Part of each torque's variance that its own joint explains, shape (n,)."""
@@ -121,7 +117,7 @@ def traps(robot: RobotModel, recording: Recording) -> list[Trap]:
     """The faults of a log, the most basic ones first; `RecordingError` as `motion_of`."""
     found: list[Trap] = []
     turning = _turning(robot)
-    still = np.ptp(recording.q, axis=0) < np.where(turning, _STILL, _STILL_LENGTH)
+    still: NDArray[np.bool_] = np.ptp(recording.q, axis=0) < np.where(turning, _STILL, _STILL_LENGTH)
     for trap, (time, position, velocity) in _units(robot, recording, turning, still):
         found.append(trap)
         qd = None if recording.qd is None else recording.qd * np.where(turning | (velocity < 0.0), velocity, 1.0)
@@ -138,13 +134,13 @@ def traps(robot: RobotModel, recording: Recording) -> list[Trap]:
     return found
 
 
-def _turning(robot: RobotModel) -> Array:
+def _turning(robot: RobotModel) -> NDArray[np.bool_]:
     kinds = {joint.name: joint.kind.value for joint in robot.open_tree.tree.joints}
     return np.array([not is_length(name, kinds.get(name)) for name in robot.joint_names])
 
 
 def _units(
-    robot: RobotModel, recording: Recording, turning: Array, still: Array
+    robot: RobotModel, recording: Recording, turning: NDArray[np.bool_], still: NDArray[np.bool_]
 ) -> Iterator[tuple[Trap, tuple[float, float, float]]]:
     """Faults of times, positions and velocities, with the factors that fix them."""
     t, q, qd = recording.t, recording.q, recording.qd
@@ -169,9 +165,10 @@ def _units(
             text = f"velocities are not the slopes of positions, which are {slope:.3g} times as large"
             yield Trap("velocity", text, "check times, and which columns these are"), (1.0, 1.0, 1.0)
         if period > _PERIOD:
-            unit, factor = next((u, k) for u, k, most in (("ms", 1e-3, 500.0), ("us", 1e-6, 5e5), ("ns", 1e-9, np.inf))
-                                if period <= most * _PERIOD)  # fmt: skip
-            yield Trap("time", f"times are in {unit}: {period:.4g} s between rows", f"--units t={unit}"), (factor, 1.0, 1.0)
+            limits = (("ms", 1e-3, 500.0), ("us", 1e-6, 5e5), ("ns", 1e-9, np.inf))
+            unit, factor = next((unit, k) for unit, k, most in limits if period <= most * _PERIOD)
+            text = f"times are in {unit}: {period:.4g} s between rows"
+            yield Trap("time", text, f"--units t={unit}"), (factor, 1.0, 1.0)
     span, room = np.ptp(q, axis=0), robot.upper - robot.lower
     limited = turning & np.isfinite(room) & (room > 0.0)
     beyond = (span > _BEYOND * room)[limited].any() if limited.any() else bool(
@@ -189,8 +186,8 @@ def _evidence(robot: RobotModel, motion: Motion) -> _Evidence:
     low = LowPass(motion)
     if len(low.places) < 12:
         raise RecordingError(f"{motion.source} is too short for a motion of {motion.band:.2g} Hz; record longer")
-    states = (low(values) for values in (motion.q, motion.qd, motion.qdd, motion.effort))
-    return _Evidence.of(robot, *states, period=low.step * motion.period)
+    q, qd, qdd, measured = (low(values) for values in (motion.q, motion.qd, motion.qdd, motion.effort))
+    return _Evidence.of(robot, q, qd, qdd, measured, low.step * motion.period)
 
 
 def _torque_traps(evidence: _Evidence, moving: Sequence[int]) -> Iterator[Trap]:
@@ -199,7 +196,7 @@ def _torque_traps(evidence: _Evidence, moving: Sequence[int]) -> Iterator[Trap]:
     right, wrong = (evidence.own(np.full(n, sign)) for sign in (1.0, -1.0))
     flipped = [j for j in moving if wrong[j] > _EXPLAINED and right[j] < _LITTLE]
     known = [j for j in moving if max(right[j], wrong[j]) > _EXPLAINED]
-    every = bool(flipped) and set(flipped) >= set(known) and (len(flipped) > 1 or n == 1)
+    every = bool(flipped) and all(wrong[j] > right[j] for j in known) and (len(known) > 1 or n == 1)
     signs = np.where([every or j in flipped for j in range(n)], -1.0, 1.0)
     if every:
         evidence, signs = evidence._replace(measured=-evidence.measured), np.ones(n)
@@ -313,42 +310,45 @@ def _size_traps(evidence: _Evidence, moving: Sequence[int]) -> Iterator[Trap]:
     usual = float(np.median(scale[strong])) if strong else 1.0
     if not _SMALL < usual < _LARGE:
         gains = ",".join(f"{1.0 / scale[j]:.3g}" if j in strong else "?" for j in range(n))
-        yield Trap("scale", f"torques are {usual:.3g} times the model's: motor currents, torques of motors before their "
-                   "gears, or another unit", f"--gains of the data sheet, N m for each; by the model {gains}")  # fmt: skip
+        text = f"torques are {usual:.3g} times the model's: currents, torques before the gears, or another unit"
+        yield Trap("scale", text, f"--gains of the data sheet, N m for each of these; by the model {gains}")
     apart = [j for j in strong if not 1.0 / _APART < scale[j] / usual < _APART]
     if apart:
-        yield Trap("scale", f"the torque of {_list(names, apart)} is {scale[apart[0]] / usual:.3g} times as large against "
-                   "the model as those of other joints: another unit, or the other side of the gears",
-                   "--gains=G1,G2,…", tuple(apart))  # fmt: skip
-    late, better = _delay(evidence, moving)
-    if better > _LATE_BETTER and abs(late) > _LATE:
-        yield Trap("delay", f"torques are {abs(late) * 1e3:.0f} ms {'later' if late > 0.0 else 'earlier'} than positions",
-                   "log both with stamps of one clock")  # fmt: skip
+        text = (
+            f"against the model the torque of {_list(names, apart)} is {scale[apart[0]] / usual:.3g} times as large as "
+            "those of other joints: another unit, or the other side of the gears"
+        )
+        yield Trap("scale", text, "--gains with a number for each joint", tuple(apart))
+    late, better = _delay(evidence, moving) if moving else (0.0, 0.0)
+    if better > _LATE_BETTER and _LATE < abs(late) < 0.99 * _LATEST:
+        when = "later" if late > 0.0 else "earlier"
+        text = f"torques come {abs(late) * 1e3:.0f} ms {when} than positions"
+        yield Trap("delay", text, "log both with stamps of one clock, and without filters")
 
 
 def _delay(evidence: _Evidence, moving: Sequence[int]) -> tuple[float, float]:
     """Delay of the torques that explains them best, s, and by which part it lowers the sum of the squared errors."""
-    columns, y = [evidence.columns(j) for j in range(evidence.robot.n)], evidence.measured
+    t = evidence.period * np.arange(len(evidence.qd))
+    columns = [CubicSpline(t, evidence.columns(j)) for j in moving]
 
     def error(delay: float) -> float:
-        t = evidence.period * np.arange(len(y))
-        inside = slice(2, -2)
-        found = 0.0
-        for j in moving:
-            if y[:, j].std() == 0.0:
-                continue
-            shifted = CubicSpline(t, columns[j])(t - delay)[inside]
-            rows = np.c_[shifted, y[inside, j]]
-            R = np.linalg.qr(rows - rows.mean(axis=0), mode="r")
-            size = np.linalg.norm(R, axis=0)
-            size[size == 0.0] = 1.0
-            found += nnls((R / size)[:, :-1], (R / size)[:, -1])[1] ** 2
-        return found
+        y = evidence.measured[2:-2, moving].T
+        return sum(_fit(late(t - delay)[2:-2], own)[0] for late, own in zip(columns, y, strict=True))
 
-    at = np.linspace(-_LATEST, _LATEST, 21)
-    errors = [error(delay) for delay in at] if moving else [0.0]
-    k = int(np.argmin(errors))
-    return float(at[k]), 1.0 - errors[k] / max(error(0.0), 1e-12)
+    errors = {delay: error(delay) for delay in np.linspace(-_LATEST, _LATEST, 11).tolist()}
+    best = min(errors, key=errors.__getitem__)
+    return best, 1.0 - errors[best] / max(error(0.0), 1e-12)
+
+
+def _fit(columns: Array, y: Array) -> tuple[float, Array]:
+    """The part of the variance of y that no sum of columns, with coefficients of at least 0, explains; coefficients."""
+    R = np.linalg.qr((rows := np.c_[columns, y]) - rows.mean(axis=0), mode="r")
+    length = np.linalg.norm(R, axis=0)
+    length[length < 1e-12 * length.max(initial=1e-300)] = np.inf
+    if not np.isfinite(length[-1]):
+        return 1.0, np.zeros(len(length) - 1)
+    x, rest = nnls((R / length)[:, :-1], (R / length)[:, -1])
+    return float(rest**2), length[-1] * x / length[:-1]
 
 
 def _list(names: Sequence[str], joints: Sequence[int]) -> str:

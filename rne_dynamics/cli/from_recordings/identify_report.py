@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from rne_dynamics.cli.answer import Rows
+from rne_dynamics.dynamics.derivatives.regressor import inertial_parameters
 from rne_dynamics.figures.style import COLORS, DASHED, INK
 from rne_dynamics.figures.tracking import Curve, draw_stack, joint_cells, joint_units, units_of
 from rne_dynamics.identification.base_parameters import structure
@@ -16,10 +17,8 @@ from rne_dynamics.identification.drive_gains import Gains
 from rne_dynamics.identification.identify import Identified
 from rne_dynamics.identification.links import identified_payload
 from rne_dynamics.identification.residual import Residual, summary
-from rne_dynamics.dynamics.derivatives.regressor import inertial_parameters
 from rne_dynamics.model.friction import joint_friction
 from rne_dynamics.model.generalized_inertia import rotor_inertia
-from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.robot import RobotModel
 
 Pairs = Mapping[str, tuple[Sequence[Residual], Sequence[Residual]]]
@@ -69,12 +68,14 @@ def as_json(findings: Findings) -> dict[str, Any]:
     }  # fmt: skip
     values["corrected"] = list(found.prior.corrected)
     values["payload"] = _payload(found)
-    values["gains"] = None if findings.gains is None else {
+    gains = findings.gains
+    values["gains"] = None if gains is None else {
         joint: {"value": value, "relative_deviation": deviation}
-        for joint, value, deviation in zip(robot.joint_names, findings.gains.values, findings.gains.deviations, strict=True)
+        for joint, value, deviation in zip(robot.joint_names, gains.values, gains.deviations, strict=True)
     }  # fmt: skip
     values["notes"] = list(findings.notes)
-    return _plain(values)
+    plain: dict[str, Any] = _plain(values)
+    return plain
 
 
 def _plain(value: Any) -> Any:
@@ -177,7 +178,8 @@ def _parameter_tables(found: Identified) -> Iterator[Rows]:
         for name, x, deviation, known in zip(names, found.parameters, found.deviations, found.from_data, strict=True)
     }
     bodies = [
-        [body, f"{before[f'{body}.m']:.3g}", *(value[f"{body}.{part}"] for part in ("m", "mx", "my", "mz"))] for body in found.layout.robot.body_names
+        [body, f"{before[f'{body}.m']:.3g}", *(value[f"{body}.{part}"] for part in ("m", "mx", "my", "mz"))]
+        for body in found.layout.robot.body_names
     ]  # fmt: skip
     title = "bodies, named by their joints; *: rather from the given model than from data"
     yield Rows(("body", "mass before (kg)", "mass", "m cx (kg m)", "m cy", "m cz"), bodies, title)

@@ -1,0 +1,65 @@
+"""LOG and its options, as the commands that read logs have them."""
+
+from __future__ import annotations
+
+import argparse
+
+import numpy as np
+
+from rne_dynamics.cli.arguments import MOST_SAMPLED, argument, assignments, load_robot, positive
+from rne_dynamics.errors import ArgumentError
+from rne_dynamics.identification.logs import read_log
+from rne_dynamics.model.inertia import Array
+from rne_dynamics.model.robot import RobotModel
+from rne_dynamics.recording.recording import Recording
+
+LOG = (
+    argument("log", metavar="LOG", nargs="+",
+             help="logs of motions: .npz, .mcap, .db3, the folder of a ROS 2 bag, or a table as text (CSV)"),
+    argument("--columns", metavar="t=T,q=Q,tau=TAU", help="names of columns or arrays, or numbers of columns from 1 "
+             "(t=1,q=2-7,tau=14-19); t=200Hz for logs without times (default: usual names)"),
+    argument("--topic", help="topic of the joint states of a bag, if there are several"),
+    argument("--units", metavar="q=deg,t=ms", help="units of the log: q and qd in rad or deg, t in s, ms, us or ns"),
+    argument("--gains", metavar="G1,G2,...", help="N m for each unit of what was logged as torque, for all joints or "
+             "one by one: of motors' currents N m/A times the gear ratio, -1 for another sign"),
+    argument("--band", type=positive(200.0, "Hz"), metavar="HZ",
+             help="frequency up to which the motion is used (default: that below which it accelerates)"),
+    argument("--sensors", choices=("motor", "joint"), default="motor", help="where torques are measured: at motors, "
+             "which feel their rotors, or behind the gears (default: %(default)s)"),
+)  # fmt: skip
+
+
+def load_arm(args: argparse.Namespace) -> RobotModel:
+    """The arm of ROBOT, without rotors for --sensors joint; `ArgumentError` for another kind of robot."""
+    args.no_rotors = args.sensors == "joint"
+    robot = load_robot(args, MOST_SAMPLED)
+    if not isinstance(robot, RobotModel) or robot.nq != robot.n:
+        raise ArgumentError(
+            f"robot {robot.name!r} has closed loops, flexible links or a floating joint; logs are compared with open "
+            "rigid arms"
+        )
+    return robot
+
+
+def read_logs(args: argparse.Namespace, robot: RobotModel) -> list[Recording]:
+    """The logs of LOG; raises as `read_log`."""
+    units = {key: unit for key, _, unit in (part.partition("=") for part in (args.units or "").split(",") if part)}
+    gains = None if args.gains is None else _gains(args.gains, robot)
+    return [read_log(path, robot, args.columns, topic=args.topic, units=units, gains=gains) for path in args.log]
+
+
+def _gains(text: str, robot: RobotModel) -> Array:
+    try:
+        parts = text.split(",")
+        if all("=" in part for part in parts):
+            given = assignments("--gains", parts)
+            parts = [str(given.pop(name, "")) for name in robot.joint_names] + [""] * len(given)
+        found = np.array([float(part) for part in parts])
+    except ValueError:
+        found = np.zeros(0)
+    if len(found) not in (1, robot.n) or not np.isfinite(found).all() or not found.all():
+        raise ArgumentError(
+            f"--gains is {text!r}; write one number, or {robot.n} with commas, as numbers or JOINT=NUMBER, of "
+            f"{', '.join(robot.joint_names)}"
+        )
+    return np.broadcast_to(found, robot.n)

@@ -1,0 +1,103 @@
+"""`rne residual` of logs that the simulator writes, and of tables as other programs write them."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+from support.logged_arms import faults, logged
+
+from rne_dynamics.cli.main import main
+
+
+@pytest.fixture(scope="module")
+def table(tmp_path_factory):
+    """A log of the PUMA 560 as a table with other names and units."""
+    robot, log, links = logged("puma560", points=True)
+    folder = tmp_path_factory.mktemp("log")
+
+    def written(name, log):
+        names = ["stamp", *(f"{what}_{k + 1}" for what in ("pos", "vel", "torque") for k in range(robot.n))]
+        path = folder / name
+        np.savetxt(path, np.c_[log.t, log.q, log.qd, log.effort], delimiter=";", header=";".join(names), comments="")
+        return path
+
+    wrong = {fault: one for fault, (_, one) in faults(robot, log, links).items()}
+    kinds = ("sign of all", "milliseconds", "amperes")
+    return {"log": written("log.csv", log)} | {name: written(f"{name}.csv", wrong[name]) for name in kinds}
+
+
+def answer(capsys, *words, code=0):
+    assert main(["residual", *map(str, words)]) == code
+    return capsys.readouterr().out
+
+
+@pytest.mark.parametrize("ending", [".mcap", ".npz", ".csv"])
+def test_a_simulated_arm_leaves_little_of_its_own_model(ending, tmp_path, capsys):
+    log = tmp_path / f"run{ending}"
+    words = ["simulate", "puma560", "--seconds", "2", "--record" if ending == ".mcap" else "--out", str(log)]
+    assert main(words) == 0
+    capsys.readouterr()
+    report = json.loads(answer(capsys, "puma560", log, "--json"))
+    assert report["mean_norm"] < 0.1 * report["measured_norm"]
+    assert report["verdict"]["passed"]
+    assert [joint["name"] for joint in report["joints"]] == [f"joint{k}" for k in range(1, 7)]
+
+
+def test_tables_fit_a_terminal_and_files_are_written(table, capsys, tmp_path, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "80")
+    plot, page = tmp_path / "torques.png", tmp_path / "page.html"
+    said = answer(capsys, "puma560", table["log"], table["log"], "--plot", plot, "--report", page)
+    assert max(len(line) for line in said.splitlines() if not line.startswith(("wrote", "/"))) <= 80
+    assert "columns: t stamp, q pos_*, qd vel_*, tau torque_*" in said
+    assert "N m (" in said.splitlines()[-1] + said.splitlines()[-2]
+    assert plot.stat().st_size > 20_000
+    assert "measured torque and residual" in page.read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize(("fault", "said", "fixed"), [
+    ("sign of all", "all torques have the opposite sign. Fix: --gains=-1", "--gains=-1"),
+    ("milliseconds", "times are in ms", "--units=t=ms"),
+    ("amperes", "--gains of the data sheet", "--gains=9,10.2,11.4,12.6,13.8,15"),
+])  # fmt: skip
+def test_faults_are_said_and_their_fix_works(table, fault, said, fixed, capsys):
+    answered = " ".join(answer(capsys, "puma560", table[fault], code=1).split())
+    assert said in answered
+    assert "fix this before any number counts" in answered
+    right = json.loads(answer(capsys, "puma560", table["log"], "--json"))
+    again = json.loads(answer(capsys, "puma560", table[fault], fixed, "--json"))
+    assert again["mean_norm"] == pytest.approx(right["mean_norm"], rel=1e-6)
+
+
+def test_the_verdict_has_a_limit(table, capsys):
+    assert "allowed are 1000 %" in " ".join(answer(capsys, "puma560", table["log"], "--allowed", "1000").split())
+    report = json.loads(answer(capsys, "puma560", table["log"], "--allowed", "0.1", "--json", code=1))
+    assert not report["verdict"]["passed"]
+    assert report["verdict"]["share"] == pytest.approx(report["mean_norm"] / report["measured_norm"])
+
+
+def test_columns_by_number_and_band(table, capsys):
+    words = ["puma560", table["log"], "--json", "--band", "3"]
+    named = json.loads(answer(capsys, *words))
+    numbers = json.loads(answer(capsys, *words, "--columns", "t=1,q=2-7,tau=14-19"))
+    assert numbers["joints"] == named["joints"]
+    assert numbers["logs"][0]["band"] == 3.0
+
+
+@pytest.mark.parametrize(("words", "said"), [
+    (["--columns", "positions"], "--columns is 'positions'"), (["--gains", "1,2"], "6 with commas"),
+    (["--gains", "0"], "write one number"), (["--units", "deg"], "units are deg="),
+    (["--columns", "q=nothing"], "no column named 'nothing'"), (["--topic", "/joint_states"], "has no topics"),
+    (["--plot", "torques.gif"], "its ending must be"),
+])  # fmt: skip
+def test_arguments_that_make_no_sense(table, words, said, capsys):
+    assert main(["residual", "puma560", str(table["log"]), *words]) == 1
+    assert said in capsys.readouterr().err
+
+
+def test_robots_that_are_no_open_arm(table, capsys):
+    assert main(["residual", "pantograph", str(table["log"])]) == 1
+    assert "open rigid arms" in capsys.readouterr().err
+    assert main(["residual", "planar2", str(table["log"])]) == 1
+    assert "the robot 2 joints" in capsys.readouterr().err

@@ -1,0 +1,89 @@
+"""Faults of logs are named, and none in logs without faults, of arms whose masses are wrong by half."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from support.logged_arms import ARMS, faults, logged
+
+from rne_dynamics.identification.traps import traps
+
+#: Two arms in every run: one without gravity but on a sliding joint.
+CASES = [pytest.param(name, marks=[] if name in ("puma560", "scara") else pytest.mark.slow) for name in ARMS]
+
+
+def fatal(robot, log):
+    return {trap.kind for trap in traps(robot, log) if trap.fatal}
+
+
+@pytest.mark.parametrize("points", [False, True])
+@pytest.mark.parametrize("name", ARMS)
+def test_no_fault_is_named_without_one(name, points):
+    for seed in (1, 2):
+        robot, log, _ = logged(name, seed, points=points)
+        assert traps(robot, log) == []
+    assert traps(robot, replace(log, qd=None)) == []
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_each_fault_is_named(name):
+    robot, log, links = logged(name)
+    found = {fault: (kind, fatal(robot, wrong)) for fault, (kind, wrong) in faults(robot, log, links).items()}
+    assert all(found.values())
+    assert {fault: named for fault, (kind, named) in found.items() if named != {kind}} == {}
+
+
+def test_fixes_name_options_and_values():
+    robot, log, links = logged("puma560")
+    wrong = {name: log for name, (_, log) in faults(robot, log, links).items()}
+    (trap,) = traps(robot, wrong["sign of one"])
+    assert trap.fix == "--gains=1,-1,1,1,1,1"
+    assert trap.joints == (1,)
+    (trap,) = traps(robot, wrong["sign of all"])
+    assert trap.fix == "--gains=-1"
+    (trap,) = traps(robot, wrong["torques reversed"])
+    assert trap.fix == "--columns tau=NAME[6,5,4,3,2,1]"
+    (trap,) = traps(robot, wrong["milliseconds"])
+    assert trap.fix == "--units t=ms"
+    (trap,) = traps(robot, wrong["degrees"])
+    assert trap.fix == "--units q=deg,qd=deg"
+    (trap,) = traps(robot, wrong["amperes"])
+    by_model = [float(x) for x in trap.fix.split()[-1].split(",") if x != "?"]
+    assert 4.0 < min(by_model) <= max(by_model) < 30.0
+
+
+def test_sign_and_unit_at_once():
+    robot, log, _ = logged("panda")
+    found = traps(robot, replace(log, t=1e3 * log.t, effort=-0.01 * log.effort))
+    assert [trap.kind for trap in found] == ["time", "sign", "scale"]
+
+
+def test_one_torque_on_the_other_side_of_its_gears():
+    robot, log, _ = logged("panda")
+    (trap,) = traps(robot, replace(log, effort=log.effort * np.where(np.arange(7) == 1, 0.01, 1.0)))
+    assert (trap.kind, trap.joints) == ("scale", (1,))
+
+
+def test_torques_that_come_late():
+    robot, log, _ = logged("panda", points=True)
+    late = [np.interp(log.t - 0.06, log.t, column) for column in log.effort.T]
+    (trap,) = traps(robot, replace(log, effort=np.stack(late, axis=1)))
+    assert trap.kind == "delay"
+    assert "60 ms later" in trap.text
+
+
+def test_a_joint_that_turns_the_other_way():
+    robot, log, _ = logged("puma560")
+    turned = np.where(np.arange(6) == 1, -1.0, 1.0)
+    (trap,) = traps(robot, replace(log, q=turned * log.q, qd=turned * log.qd, effort=turned * log.effort))
+    assert (trap.kind, trap.joints) == ("direction", (1,))
+
+
+def test_a_joint_that_hardly_moves_is_said():
+    robot, log, _ = logged("puma560")
+    q, qd = log.q.copy(), log.qd.copy()
+    q[:, 5], qd[:, 5] = q[0, 5], 0.0
+    (trap,) = traps(robot, replace(log, q=q, qd=qd))
+    assert (trap.kind, trap.joints, trap.fatal) == ("still", (5,), False)
