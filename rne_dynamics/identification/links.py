@@ -83,7 +83,7 @@ def links_with(robot: RobotModel, bodies: Array) -> dict[str, TreeLink]:
 def _parameters(inertia: Inertia | None) -> Array:
     """The ten of a link, in its own frame."""
     assert inertia is not None
-    return np.r_[inertia.mass, inertia.first_moment, inertia.about_origin[np.triu_indices(3)]]
+    return np.asarray(np.r_[inertia.mass, inertia.first_moment, inertia.about_origin[np.triu_indices(3)]])
 
 
 def _inertia(P: Array) -> Inertia:
