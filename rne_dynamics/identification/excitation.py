@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 
 from rne_dynamics.dynamics.derivatives.regressor import inertial_parameters, regressor
 from rne_dynamics.identification.friction_choice import USUAL
+from rne_dynamics.model.friction import smooth_signs
 from rne_dynamics.model.generalized_inertia import rotor_inertia
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.robot import RobotModel
@@ -29,6 +30,8 @@ _SAMPLES = 20
 _POWER = 20.0
 #: Part of a limit from which a motion costs, and weight of what is above.
 _FREE, _WEIGHT = 0.97, 3.0
+#: Part of a limit that times may use at which it is checked: what is between them uses slightly more.
+_INSIDE = 0.999
 #: Differences of positions, velocities and accelerations: columns are linear in the last and quadratic in the second.
 _STEPS = (1e-6, 1e-5, 1.0)
 #: Speed below which Coulomb friction grows, rad/s or m/s.
@@ -112,13 +115,13 @@ class Design:
         way, reach = q - self.reach.start, self.reach
         found = (way.max(axis=0), -way.min(axis=0), np.abs(qd).max(axis=0))
         free = (reach.upper - reach.start, reach.start - reach.lower, reach.velocity)
-        factor = np.min([a / np.maximum(b, 1e-9) for a, b in zip(free, found, strict=True)], axis=0)
+        factor = _INSIDE * np.min([a / np.maximum(b, 1e-9) for a, b in zip(free, found, strict=True)], axis=0)
         return np.asarray((x.reshape(self.robot.n, -1) * np.minimum(factor, most)[:, None]).ravel())
 
     def narrowed(self, x: Array, times: Array) -> Array:
         """The motion, amplitudes reduced until it is inside every bound at given times, s."""
         x = self.widened(x, times, 1.0)
-        while (np.abs(self.used(self.states(x, times))[2]) > 1.0).any():
+        while (np.abs(self.used(self.states(x, times))[2]) > _INSIDE).any():
             x = 0.97 * x
         return x
 
@@ -141,7 +144,7 @@ class Design:
 
     def _products(self, columns: Array, qd: Array) -> tuple[Array, Array, Array]:
         """All columns of a fit, (rows, columns), their lengths, and the products of the scaled ones."""
-        own = [column[:, :, None] * np.eye(self.robot.n) for column in (qd, np.tanh(qd / _COULOMB), np.ones_like(qd))]
+        own = [column[:, :, None] * np.eye(self.robot.n) for column in (qd, _sign(qd), np.ones_like(qd))]
         rows = np.concatenate((columns[:, :, self.kept], *own), axis=2).reshape(qd.size, -1)
         products = rows.T @ rows
         length = np.sqrt(np.maximum(np.diag(products), np.finfo(float).tiny))
@@ -169,13 +172,18 @@ class Design:
         by_columns = by_effort[:, :, None] * self._parameters
         by_columns[:, :, self.kept] += weights[:, :, : len(self.kept)]
         own = np.einsum("sjkj->ksj", weights[:, :, len(self.kept) :].reshape(len(columns), n, 3, n))
-        by_qd += own[0] + own[1] * (1.0 - np.tanh(states.qd / _COULOMB) ** 2) / _COULOMB
+        by_qd += own[0] + own[1] * np.maximum(1.5 - 1.5 * (states.qd / _COULOMB) ** 2, 0.0) / _COULOMB
         by_state = np.array((by_q, by_qd, np.zeros_like(by_q)))
         for (part, step), k in product(enumerate(_STEPS), range(n)):
             change = self._columns(_moved(states, part, k, step)) - columns
             by_state[part, :, k] += np.einsum("sjc,sjc->s", change, by_columns) / step
         by_coefficients = np.einsum("psc,psk->ck", self._basis, by_state)
         return value, np.asarray((by_coefficients * self.reach.velocity).T.ravel())
+
+
+def _sign(qd: Array) -> Array:
+    """The column of Coulomb friction."""
+    return smooth_signs(qd, np.full(qd.shape[1], _COULOMB))
 
 
 def _moved(states: States, part: int, k: int, step: float) -> States:

@@ -1,0 +1,74 @@
+"""`rne excite`, and `rne simulate` with its trajectory."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from rne_dynamics.cli.main import main
+from rne_dynamics.recording.trajectory_file import read_trajectory
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def test_a_motion_is_written_drawn_and_simulated(folder, capsys):
+    words = ["--box", "joint1=-30deg,60deg", "--start", "joint2=0.5", "--plot", "e.png"]
+    assert main(["excite", "scara", "--budget", "0.2", "--seconds", "4", *words]) == 0
+    out = capsys.readouterr().out
+    assert "scaled condition number" in out
+    assert "send --trajectory scara_excite.yaml --path-tolerance 0.0" in out, "0.1 m is half of the prismatic joint"
+    assert "Collisions are not checked" in out
+    found = read_trajectory("scara_excite.yaml")
+    assert found.duration == 4.0
+    assert found.positions[0, 1] == found.positions[-1, 1] == 0.5
+    assert (np.abs(found.positions[:, 0] - np.radians(15.0)) < np.radians(45.0)).all()
+    assert (folder / "e.png").stat().st_size > 10_000
+
+    assert main(["simulate", "scara", "--trajectory", "scara_excite.yaml", "--out", "run.npz", "--json"]) == 0
+    with np.load("run.npz") as run:
+        assert run["time"][-1] == pytest.approx(4.0)
+        assert np.abs(run["q"][-1] - found.positions[-1]).max() < 1e-3
+        assert np.ptp(run["q"], axis=0) == pytest.approx(np.ptp(found.positions, axis=0), rel=0.05)
+
+
+def test_figures_as_json(capsys):
+    assert main(["excite", "scara", "--budget", "0.05", "--json", "--out", "e.yaml", "--sensors", "motor"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert found["file"] == "e.yaml"
+    assert found["parameters"] == 11 + 3 * 4
+    assert found["condition"] <= found["random"]
+    assert all(0.0 < part <= 1.0 for used in found["used"].values() for part in used)
+    assert len(found["way"]) == 4
+
+
+@pytest.mark.parametrize(("words", "said"), [
+    ("excite scara --box joint1", "write JOINT=LOW,HIGH"),
+    ("excite scara --box joint1=0.5", "write JOINT=LOW,HIGH"),
+    ("excite scara --box joint1=a,b", "is no position"),
+    ("excite scara --box joint1=10mm,20mm", "its unit is rad or deg"),
+    ("excite scara --box elbow=0,1", "elbow"),
+    ("excite scara --box joint1=1,0", "inside the limits"),
+    ("excite scara --start joint1=9", "start of joint 'joint1'"),
+    ("excite scara --harmonics 1", "between 2 and 20"),
+    ("excite scara --out e.txt", "its ending must be .yaml or .yml"),
+    ("excite four_bar", "no open arm"),
+    ("simulate scara --trajectory nothing.yaml", "nothing.yaml"),
+    ("simulate four_bar --trajectory t.yaml", "has joints joint1"),
+    ("simulate scara --trajectory t.yaml --to joint1=0", "--to is for another motion"),
+    ("simulate scara --trajectory t.yaml --free", "--free is for another motion"),
+])  # fmt: skip
+def test_what_is_refused(words, said, folder, capsys):
+    point = "{positions: [0], time_from_start: {sec: 1}}"
+    (folder / "t.yaml").write_text(f"joint_names: [joint1]\npoints: [{point}]")
+    assert main(words.split()) == 1
+    error = capsys.readouterr().err
+    assert said in error
+    assert "Traceback" not in error
+    assert not list(folder.glob("*_excite.yaml"))
