@@ -48,15 +48,16 @@ _APART = 8.0
 _STILL, _STILL_LENGTH = 0.03, 0.003
 #: Gravity's coefficient over inertia's below which gravity was removed.
 _WEIGHTLESS = 0.35
-#: Delays of torques that are tried, and the least that is reported, s; by which part it must lower the squared errors.
-_LATEST, _LATE, _LATE_BETTER = 0.1, 0.015, 0.3
+#: Delays of torques that are tried, and the least that is reported, s; by which part it must lower the
+#: squared errors, and of how many rows at least.
+_LATEST, _LATE, _LATE_BETTER, _LATE_ROWS = 0.1, 0.015, 0.5, 60
 
 
 class Trap(NamedTuple):
     """A fault of a log."""
 
-    #: ``time``, ``velocity``, ``degrees``, ``sign``, ``order``, ``direction``, ``gravity``, ``scale``, ``delay``,
-    #: or ``still``, which only says that a joint's figures mean little.
+    #: ``time``, ``velocity``, ``degrees``, ``sign``, ``order``, ``direction``, ``gravity``, ``torque``,
+    #: ``scale``, ``delay``, or ``still``, which only says that a joint's figures mean little.
     kind: str
     text: str
     fix: str
@@ -156,6 +157,9 @@ def _torque_traps(evidence: Evidence, moving: Sequence[int]) -> Iterator[Trap]:
         gains = ",".join(f"{sign:g}" for sign in signs)
         yield Trap("sign", f"the torque of {_list(names, flipped)} has the opposite sign", f"--gains={gains}",
                    tuple(flipped))  # fmt: skip
+    elif moving and np.median(np.maximum(right, wrong)[moving]) < _LITTLE:
+        text = f"the model explains less than {_LITTLE:.0%} of the variation of most torques"
+        yield Trap("torque", text, "check --columns and ROBOT")
     if not weightless:
         yield from _size_traps(evidence._replace(measured=evidence.measured * signs), moving)
 
@@ -216,7 +220,8 @@ def _size_traps(evidence: Evidence, moving: Sequence[int]) -> Iterator[Trap]:
             "those of other joints: another unit, or the other side of the gears"
         )
         yield Trap("scale", text, "--gains with a number for each joint", tuple(apart))
-    late, better = _delay(evidence, moving) if moving else (0.0, 0.0)
+    enough = bool(moving) and len(evidence.q) >= _LATE_ROWS
+    late, better = _delay(evidence, moving) if enough else (0.0, 0.0)
     if better > _LATE_BETTER and _LATE < abs(late) < 0.99 * _LATEST:
         when = "later" if late > 0.0 else "earlier"
         text = f"torques come {abs(late) * 1e3:.0f} ms {when} than positions"
