@@ -52,12 +52,14 @@ FOREIGN = (
     "rosdep install ", "pip install ", "colcon build", "source install/setup.bash", "git clone ", "sudo apt ",
     "cmake -S panda_c ", "cmake --build panda_c/", "ctest --test-dir panda_c/",  # test_c_export.py
 )  # fmt: skip
-PARSED_ONLY = ("demo", "guide", "send", "stop", "state", "view")
+PARSED_ONLY = ("demo", "guide", "identify", "send", "stop", "state", "view")
 #: Moves of pages that show an arm that does not track.
 UNTRACKED = tuple(map(shlex.split, (
     "simulate examples/four_joint_arm.urdf --to shoulder=60deg --seconds 2 --unknown-payload tool=0.5",
     "simulate puma560 --base-motion examples/ship_motion.csv --seconds 3 --base-unknown",
 )))
+#: Commands that read a recording of the PUMA 560, and which of their words names it.
+RECORDED = {"plot": 1, "residual": 2}
 #: The robot of the pages that send motions to running nodes.
 SENT_TO = "puma560"
 #: Nodes that examples/mujoco_plant.py starts.
@@ -122,8 +124,8 @@ def test_command_works_or_names_what_exists(
 
 
 def check_rne(words: list[str]) -> None:
-    if words[0] == "plot":
-        assert main(["simulate", "puma560", "--seconds", "2", "--record", words[1]]) == 0
+    if words[0] in RECORDED:
+        assert main(["simulate", "puma560", "--seconds", "2", "--record", words[RECORDED[words[0]]]]) == 0
     if words[0] not in PARSED_ONLY:
         assert main(words) == (1 if words in UNTRACKED else 0)
         return

@@ -27,6 +27,8 @@ STARTS, RUNS = 50, 3
 SCALE, EFFORT = 0.8, 0.8
 #: Largest way from the start, rad or m, and velocity of joints without limit, rad/s or m/s.
 _WAY, _VELOCITY = np.pi, 1.0
+#: Part of the effort that a start may need to hold the arm; random postures that are compared where neutral needs more.
+_HELD, _POSTURES = 0.5, 500
 #: Least part of a joint's range that is free on either side of a given start, and of one that is chosen.
 _LEAST_FREE, _FREE = 0.05, 0.25
 #: Points of the trajectory for a period of the highest harmonic: quintics between them deviate by less than 1 µrad.
@@ -72,7 +74,7 @@ def excite(
         Part of the ways from the start to the position limits, and of the velocity limits, that is used.
     start
         Positions of joints at the start and the end, rad or m; by default neutral, or as near as the middle half of the
-        joint's range allows.
+        joint's range allows, or where gravity needs less effort.
     box
         Ranges of joints instead of their limits, rad or m. Collisions are not known here.
     rotors
@@ -184,16 +186,19 @@ def _reach(
                 f"start of joint {name!r} is {value:.6g}; it must be {low:.6g} to {high:.6g}, which leaves "
                 f"{_LEAST_FREE:.0%} of the range on either side"
             )
-    chosen = ~np.isin(robot.joint_names, list(start))
-    q = np.where(chosen, np.clip(q, lower + _FREE * span, upper - _FREE * span), q)
     known = (robot.velocity_limit > 0.0) & np.isfinite(robot.velocity_limit)
     velocity = scale * np.where(known, robot.velocity_limit, _VELOCITY)
     friction = joint_friction(robot)
     limit = np.where(robot.effort_limit > 0.0, robot.effort_limit, np.inf)
-    effort = EFFORT * limit - friction.coulomb - friction.viscous * velocity
-    short = effort <= np.abs(gravity_torque(robot, q))
-    if short.any():
-        j = int(np.argmax(short))
+    effort = EFFORT * limit - friction.static - friction.viscous * velocity
+    chosen = ~np.isin(robot.joint_names, list(start))
+    inner = lower + _FREE * span, upper - _FREE * span
+    others = np.random.default_rng(0).uniform(*inner, (_POSTURES, robot.n))
+    postures = np.where(chosen, np.vstack((np.clip(q, *inner), others)), q)
+    used = np.abs(gravity_torque(robot, postures)) / np.maximum(effort, 1e-9)
+    best = 0 if used[0].max() < _HELD else int(used.max(axis=1).argmin())
+    q, j = postures[best], int(used[best].argmax())
+    if used[best, j] >= 1.0:
         raise ModelError(
             f"joint {robot.joint_names[j]!r} needs {abs(gravity_torque(robot, q)[j]):.4g} at the start; of its effort "
             f"limit {max(effort[j], 0.0):.4g} may be used besides friction. Choose another start"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -181,11 +182,15 @@ def _whole_stamps(columns: dict[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
 
 def _missing(path: Path, what: str, columns: Mapping[str, NDArray[Any]], found: Mapping[str, Group], n: int) -> str:
     """The message for a quantity that no column holds."""
+    if all(name.isdigit() for name in columns):
+        example = f"t=1,q=2-{n + 1},tau={n + 2}-{2 * n + 1}"
+        return f"{path} has {len(columns)} columns without names; say what they are by number, as --columns {example}"
     shapes = [f"{name} {values.shape}" if values.ndim == 2 else name for name, values in columns.items()]
     listed = ", ".join(shapes[:16]) + (", ..." if len(shapes) > 16 else "")
     example = "t=NAME or, for even times, t=200Hz" if what == "t" else f"{what}=NAME or numbers, as {what}=2-{n + 1}"
     sizes = sorted({len(group.columns) for group in found.values() if len(group.columns) > 1} - {n})
     other = f"; groups of columns have {', '.join(map(str, sizes))} columns, the robot {n} joints" if sizes else ""
+    other += "; --lock holds joints that were not logged" if sizes and sizes[0] < n else ""
     return f"{path}: no column is known to hold {QUANTITIES[what]}; give --columns {example}; it has {listed}{other}"
 
 
@@ -199,16 +204,8 @@ def _tidy(path: Path, joints: tuple[str, ...], t: Array, parts: dict[str, Array]
     if not whole.any():
         raise RecordingError(f"{path}: no row has a time and the positions of all joints")
     t, parts = t[whole], {key: values[whole] for key, values in parts.items()}
-    steps = np.diff(t)
-    falls = np.flatnonzero(steps < 0.0)
-    if len(falls):
-        k = int(steps.argmin())
-        if len(falls) > max(_FEW * len(t), 1) or -steps[k] > GAP * np.median(np.abs(steps)):
-            raise RecordingError(f"{path}: times fall from {t[k]:.6g} to {t[k + 1]:.6g} s after row {k + 1}; give a "
-                                 "log of one motion, with times that rise")  # fmt: skip
-        order = np.argsort(t, kind="stable")
-        notes.append(f"{len(falls)} rows are out of order: sorted by time")
-        t, parts = t[order], {key: values[order] for key, values in parts.items()}
+    order = _rising(path, t, notes)
+    t, parts = t[order], {key: values[order] for key, values in parts.items()}
     rising = np.r_[True, np.diff(t) > 0.0]
     if (doubled := int((~rising).sum())) > 0:
         notes.append(f"{doubled} of {len(t)} rows have the time of the row before: left out")
@@ -227,11 +224,29 @@ def _tidy(path: Path, joints: tuple[str, ...], t: Array, parts: dict[str, Array]
     )
 
 
+def _rising(path: Path, t: Array, notes: list[str]) -> NDArray[np.int64]:
+    """Rows in the order of their times; without those before or after nearly all others, which rise."""
+    steps = np.diff(t)
+    falls = np.flatnonzero(steps < 0.0)
+    if not len(falls):
+        return np.arange(len(t))
+    k = int(steps.argmin())
+    if len(falls) <= max(_FEW * len(t), 1) and -steps[k] <= GAP * np.median(np.abs(steps)):
+        notes.append(f"{len(falls)} rows are out of order: sorted by time")
+        return np.argsort(t, kind="stable")
+    first, last = max(pairwise([0, *(falls + 1).tolist(), len(t)]), key=lambda part: part[1] - part[0])
+    if last - first < (1.0 - 5.0 * _FEW) * len(t):
+        raise RecordingError(f"{path}: times fall from {t[k]:.6g} to {t[k + 1]:.6g} s after row {k + 1}; give a log of "
+                             "one motion, with times that rise")  # fmt: skip
+    notes.append(f"times fall: {len(t) - last + first} rows before or after are left out")
+    return np.arange(first, last)
+
+
 def _spikes(rows: Array) -> NDArray[np.bool_]:
     """Rows with a number that is far from those before and after, as after an error of transmission."""
     if len(rows) < 5:
         return np.zeros(len(rows), np.bool_)
-    low, high = np.percentile(rows, (1.0, 99.0), axis=0)
+    low, high = np.percentile(rows, (10.0, 90.0), axis=0)
     apart = np.abs(rows - median_filter(rows, (5, 1), mode="nearest"))
     return np.asarray((apart > np.maximum(_SPIKE * (high - low), _LEAST_SPIKE)).any(axis=1))
 

@@ -8,20 +8,23 @@ from pathlib import Path
 
 import numpy as np
 
+from rne_dynamics.description.lint import examine
 from rne_dynamics.description.model_file import load_model
 from rne_dynamics.description.sources import Source
+from rne_dynamics.description.urdf import accepted
 from rne_dynamics.description.urdf_edits import with_inertias
 from rne_dynamics.dynamics.derivatives.regressor import inertial_parameters
 from rne_dynamics.errors import RneDynamicsError
 from rne_dynamics.identification.identify import Identified
 from rne_dynamics.identification.links import identified_payload, identified_robot, identified_tree
 from rne_dynamics.identification.pseudo_inertia import pseudo_inertia
-from rne_dynamics.model.inertia import Array
+from rne_dynamics.model.assembly import with_payload
+from rne_dynamics.model.inertia import Array, Inertia
 from rne_dynamics.model.robot import RobotModel
 from rne_dynamics.model.tree import KinematicTree, Payload
 
 #: Largest difference of the model that is loaded again, as a part of each body's size.
-_SAME = 1e-6
+_CLOSE = 1e-6
 
 
 def write_model(found: Identified, source: Source, path: Path, command: str) -> RobotModel:
@@ -45,18 +48,16 @@ def write_model(found: Identified, source: Source, path: Path, command: str) -> 
     """
     robot, payload = found.layout.robot, identified_payload(found)
     tree = identified_tree(found) if payload is None else robot.tree
-    links = [] if payload is not None else tree.links
-    old = {link.name: link.inertia for link in robot.tree.links}
-    changed = {x.name: x.inertia for x in links if x.inertia is not None and x.inertia is not old[x.name]}
+    old = {link.name: link.inertia for link in accepted(examine(source)).links}  # without the model file's payload
+    changed = {x.name: x.inertia for x in tree.links if x.inertia is not None and not _same(x.inertia, old[x.name])}
     urdf, model = path.with_name(f"{path.name}.urdf"), path.with_name(f"{path.name}.yaml")
     urdf.write_text(with_inertias(source, changed), encoding="utf-8")
     lines = _model_lines(tree, robot, payload, rotors=found.layout.rotors)
     model.write_text("\n".join([f"# {command}", f"urdf: {json.dumps(urdf.name)}", *lines, ""]), encoding="utf-8")
     written = load_model(model)
     assert isinstance(written, RobotModel)
-    expected = identified_robot(found) if payload is None else robot.tree.with_payload(payload)
-    if isinstance(expected, RobotModel):
-        _check(written, inertial_parameters(expected), str(model))
+    expected = identified_robot(found) if payload is None else with_payload(robot, payload)
+    _check(written, inertial_parameters(expected), str(model), proper=payload is None)
     return written
 
 
@@ -92,11 +93,15 @@ def _numbers(values: Array) -> str:
     return f"[{', '.join(f'{value:.10g}' for value in values)}]"
 
 
-def _check(written: RobotModel, expected: Array, name: str) -> None:
-    """Refuse a model that is not the expected one, or has a body that cannot be."""
+def _same(a: Inertia, b: Inertia | None) -> bool:
+    return b is not None and a.mass == b.mass and bool((a.second_moments == b.second_moments).all())
+
+
+def _check(written: RobotModel, expected: Array, name: str, *, proper: bool) -> None:
+    """Refuse a model that is not the expected one, or is not `proper`: has a body that cannot be."""
     P, Q = pseudo_inertia(inertial_parameters(written)), pseudo_inertia(expected)
     apart = np.abs(P - Q).max(axis=(1, 2)) / np.abs(Q).max(axis=(1, 2))
-    if apart.max() > _SAME or np.linalg.eigvalsh(P)[:, 0].min() <= 0.0:
+    if apart.max() > _CLOSE or (proper and np.linalg.eigvalsh(P)[:, 0].min() <= 0.0):
         body = written.body_names[int(apart.argmax())]
         raise RneDynamicsError(
             f"{name} does not describe what was identified: body {body!r} differs by {apart.max():.2g}; "

@@ -47,6 +47,8 @@ exit code: 0 if the file is written, 1 if not
 """
 #: Largest path tolerance that is advised, rad or m, and as part of the motion's way.
 _TOLERANCE, _PART = 0.1, 0.2
+#: Condition number above which one motion is not enough.
+_LARGE = 30.0
 
 ARGUMENTS = (
     *ROBOT,
@@ -86,7 +88,7 @@ def run(args: argparse.Namespace) -> Answer:
     if args.plot:
         draw(Path(args.plot), robot, found)
     way: list[float] = np.ptp(found.trajectory.positions, axis=0).tolist()
-    tolerance = min(_TOLERANCE, round(_PART * min(way), 3))
+    tolerance = min(_TOLERANCE, float(f"{_PART * min(way):.2g}"))
     start = dict(zip(robot.joint_names, found.reach.start.tolist(), strict=True))
     step = rne(f"send --trajectory {out} --path-tolerance {tolerance:g}")
     values = {
@@ -105,6 +107,8 @@ def run(args: argparse.Namespace) -> Answer:
                  f"{robot.name}: motion of {args.seconds:g} s, percent of the bounds for --scale {args.scale:g}")
     said = (f"scaled condition number {found.condition:.2f} of {found.parameters} parameters; best random motion "
             f"{found.random:.1f}")
+    if found.condition > _LARGE:
+        said += f". Above {_LARGE:g} little is found of some: later, with more range, --scale or --seconds, of all"
     return Answer(
         values, [table, said, "Collisions are not checked. Next, with the controller running and a recorder:",
                  Line(f"  {step}")],

@@ -11,22 +11,19 @@ from operator import add
 from pathlib import Path
 from typing import NamedTuple
 
-import numpy as np
-
 from rne_dynamics.cli.answer import Answer, Verdict, check_files
 from rne_dynamics.cli.arguments import (
     REPORT,
     ROBOT,
     argument,
-    assignments,
     flag,
-    load_robot,
     payload,
     positive,
     robot_source,
     several,
 )
 from rne_dynamics.cli.from_recordings.identify_report import Findings, as_json, draw_efforts, remarks, tables
+from rne_dynamics.cli.from_recordings.logs import LOG, load_arm, read_logs
 from rne_dynamics.description.model_file import urdf_source
 from rne_dynamics.description.sources import Source
 from rne_dynamics.errors import ArgumentError
@@ -37,27 +34,27 @@ from rne_dynamics.identification.drive_gains import estimated_gains, with_gains
 from rne_dynamics.identification.friction_choice import USUAL
 from rne_dynamics.identification.identify import TRUST, Identified, identify
 from rne_dynamics.identification.links import identified_robot, open_arm
-from rne_dynamics.identification.logs import read_log
 from rne_dynamics.identification.model_files import write_model
 from rne_dynamics.identification.motion import Motion, motion_of
 from rne_dynamics.identification.residual import Residual, residual, summary
 from rne_dynamics.identification.traps import traps
 from rne_dynamics.identification.triangles import Triangles, triangles_of
-from rne_dynamics.model.assembly import assemble, with_payload
-from rne_dynamics.model.inertia import Array
+from rne_dynamics.model.assembly import with_payload
 from rne_dynamics.model.robot import RobotModel
 from rne_dynamics.model.tree import Payload
+from rne_dynamics.recording.recording import Recording
 
 EXAMPLES = """\
 examples:
   rne identify my_arm.urdf run1.npz run2.npz --validate run3.npz
   rne identify my_arm.urdf bag_folder --sensors joint         torque sensors behind the gears
-  rne identify my_arm.urdf log.csv --columns t=time,q=q_*,tau=i_* --gains joint1=12.1 --gains joint2=11.8
+  rne identify my_arm.urdf log.csv --columns t=time,q=q_*,tau=i_* --gains 12.1,11.8,9.2
   rne identify my_arm.urdf loaded.csv --reference empty.csv --load tool0=2.5      gains of currents, from a known load
   rne identify my_arm_identified.yaml loaded.npz --payload tool0
 
-It writes NAME_identified.urdf (the text of ROBOT with other inertias), NAME_identified.yaml (friction, rotors, payload;
-all commands and nodes load it) and, with matplotlib, a report with plots.
+It writes NAME_identified.urdf (the text of ROBOT with other inertias), NAME_identified.yaml (friction and rotors; all
+commands and nodes load it) and, with matplotlib, a report with plots. With --payload they are NAME_payload.*, and only
+the payload is new.
 
 exit code: 0 if the new model predicts better than ROBOT, 1 otherwise.
 """
@@ -70,28 +67,22 @@ LARGEST_CONDITION = 30.0
 _NO_PRIOR, _GOOD_MODEL = 100.0, 0.05
 
 ARGUMENTS = (
-    *ROBOT,
-    argument("logs", metavar="LOG", nargs="+", help=".csv, .npz, .mcap, or a ROS 2 bag, with positions and efforts"),
+    *ROBOT, *LOG,
     several("--validate", "LOG", "another motion, on which the new model is compared with ROBOT"),
     several("--reference", "LOG", "with --payload and --load: a log without that load"),
     argument("--trust", type=positive(10.0), help=f"relative standard deviation of ROBOT's inertias (default: {TRUST}; "
              f"with --payload and no --reference {_GOOD_MODEL})"),
     argument("--friction", choices=("auto", "coulomb", "stribeck"), default="auto",
              help="form of every joint's friction; auto: the one that predicts left-out parts best (default)"),
-    argument("--sensors", choices=("joint", "motor"), default="motor",
-             help="where efforts are measured: motor, which feels rotors (default), or joint, behind the gears"),
     argument("--method", choices=("consistent", "least-squares"), default="consistent",
              help="least-squares leaves ROBOT's inertias out of account, as far as bodies stay possible; only for "
              f"motions with a scaled condition number up to {LARGEST_CONDITION:g}"),
-    several("--gains", "JOINT=N", "effort over logged current, N m/A or N/A, of every joint; or all as N,N,…"),
     argument("--load", metavar="LINK=KG", help="logs have currents, and a load of this mass: find the gains"),
     argument("--payload", metavar="LINK", help="find only a load on this link; the rest of ROBOT stays"),
-    argument("--columns", metavar="t=NAME,q=NAME,tau=NAME", help="names or numbers of columns, as of `rne residual`"),
-    argument("--units", metavar="q=deg,t=ms", help="units other than rad and s"),
-    argument("--topic", help="of the joint states of a bag"),
     flag("--force", "go on where a log has a fault that makes the result worthless"),
-    argument("--out", metavar="PATH", type=Path, help="path of the files, without ending (default: NAME_identified)"),
-    flag("--json", "print everything as JSON"),
+    argument("--out", metavar="PATH", type=Path,
+             help="path of the files, without ending (default: NAME_identified, with --payload NAME_payload)"),
+    flag("--no-report", "write no report"), flag("--json", "print everything as JSON"),
     REPORT,
 )  # fmt: skip
 
@@ -110,7 +101,7 @@ class _Models(NamedTuple):
 def run(args: argparse.Namespace) -> Answer:
     """The identified model."""
     source, path = _expanded(args), _path(args)
-    robot = open_arm(load_robot(args))
+    robot = open_arm(load_arm(args))
     load = payload("--load", args.load)
     if load is not None and (args.payload or args.gains):
         raise ArgumentError("--load finds gains of currents; leave out --payload and --gains, or --load")
@@ -124,13 +115,12 @@ def run(args: argparse.Namespace) -> Answer:
         triangles = with_gains(triangles, gains.values)
         motions, checked = ([m._replace(effort=m.effort * gains.values) for m in part] for part in (motions, checked))
     found = _identified(args, triangles, load)
-    given = robot if layout.rotors else assemble(robot.tree.without_rotors(), gravity=robot.gravity)
     if load is not None:
         written = write_model(found.without_payload(), source, path, args.command_line)
-        before, after = _Models(given, with_payload(given, load)), _Models(written, identified_robot(found))
+        before, after = _Models(robot, with_payload(robot, load)), _Models(written, identified_robot(found))
     else:
         written = write_model(found, source, path, args.command_line)
-        before, after = _Models(given, given), _Models(given if args.payload else written, written)
+        before, after = _Models(robot, robot), _Models(robot if args.payload else written, written)
     pairs = {"training": (before.residuals(motions), after.residuals(motions))}
     if checked:
         pairs["validation"] = before.residuals(checked), after.residuals(checked)
@@ -145,12 +135,12 @@ def _expanded(args: argparse.Namespace) -> Source:
 def _path(args: argparse.Namespace) -> Path:
     """Where files are written, without ending; --report is set where it is not given."""
     name = Path(args.robot).name if args.robot != "-" else "arm"
-    for ending in (".xacro", ".urdf", ".yaml", ".yml", "_identified"):
+    for ending in (".xacro", ".urdf", ".yaml", ".yml"):
         name = name.removesuffix(ending)
-    path: Path = args.out or Path(f"{name}_identified")
+    path: Path = args.out or Path(f"{name}_{'payload' if args.payload else 'identified'}")
     for ending in (".urdf", ".yaml"):
         output_file(path.with_name(path.name + ending), (), "--out")
-    if args.report is None and find_spec("matplotlib") is not None:
+    if args.report is None and not args.no_report and find_spec("matplotlib") is not None:
         args.report = path.with_name(f"{path.name}.html")
     check_files(args)
     return path
@@ -160,14 +150,10 @@ def _motions(
     args: argparse.Namespace, robot: RobotModel, notes: list[str], *, loaded: bool, validation: bool = False
 ) -> list[Motion]:
     """Motions of the logs, or those for validation; what is said of them is added to `notes`."""
-    gains = _gains(args, robot)
-    units = dict(text.split("=", 1) for text in (args.units or "").split(",") if "=" in text)
-    files = [(log, loaded) for log in (args.validate if validation else args.logs)]
-    if not validation:
-        files += [(log, False) for log in args.reference]
+    files = [args.validate] if validation else [args.log, args.reference]
     found = []
-    for file, carries in files:
-        log = read_log(file, robot, args.columns, topic=args.topic, units=units, gains=gains)
+    for log, carries in [(log, loaded and k == 0) for k, part in enumerate(files) for log in _logs(args, part, robot)]:
+        file = log.source
         notes += [f"{file}: {note}" for note in log.notes]
         for trap in traps(robot, log):
             text = f"{file}: {trap.text}; {trap.fix}"
@@ -175,24 +161,13 @@ def _motions(
                 raise ArgumentError(f"{text} (--force goes on with the log as it is)")
             if not (args.load and trap.kind in ("scale", "joint")):
                 notes.append(text)
-        found.append(motion_of(log)._replace(loaded=carries))
+        found.append(motion_of(log, args.band)._replace(loaded=carries))
     return found
 
 
-def _gains(args: argparse.Namespace, robot: RobotModel) -> Array | None:
-    """Values of --gains, shape (n,)."""
-    if not args.gains:
-        return None
-    names = robot.joint_names
-    if len(args.gains) == 1 and args.gains[0].count(",") == len(names) - 1 and "=" not in args.gains[0]:
-        args.gains = [f"{name}={number}" for name, number in zip(names, args.gains[0].split(","), strict=True)]
-    given = assignments("--gains", args.gains)
-    for name in given:
-        robot.joint_index(name)
-    missing = [name for name in names if name not in given]
-    if missing or any(value == 0.0 for value in given.values()):
-        raise ArgumentError(f"--gains: every joint needs one other than 0; missing are {', '.join(missing) or 'none'}")
-    return np.array([given[name] for name in names])
+def _logs(args: argparse.Namespace, files: Sequence[str], robot: RobotModel) -> list[Recording]:
+    """Logs, read as those of LOG."""
+    return read_logs(argparse.Namespace(**{**vars(args), "log": files}), robot)
 
 
 def _identified(args: argparse.Namespace, triangles: Triangles, load: Payload | None) -> Identified:
@@ -235,5 +210,5 @@ def _answer(args: argparse.Namespace, findings: Findings, path: Path) -> Answer:
     ]  # fmt: skip
     return Answer(
         values, tables(findings), Verdict(better, text, {"before": before, "after": after}), remarks(findings),
-        written, f"{robot.name}: identified from {', '.join(args.logs)}", pictures,
+        written, f"{robot.name}: identified from {', '.join(args.log)}", pictures,
     )  # fmt: skip

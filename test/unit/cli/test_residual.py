@@ -24,9 +24,8 @@ def table(tmp_path_factory):
         return path
 
     wrong = {fault: one for fault, (_, one) in faults(robot, log, links).items()}
-    return {"log": written("log.csv", log)} | {
-        name: written(f"{name}.csv".replace(" ", "_"), wrong[name]) for name in ("sign of all", "milliseconds", "amperes")
-    }
+    kinds = ("sign of all", "milliseconds", "amperes")
+    return {"log": written("log.csv", log)} | {name: written(f"{name}.csv", wrong[name]) for name in kinds}
 
 
 def answer(capsys, *words, code=0):
@@ -63,9 +62,9 @@ def test_tables_fit_a_terminal_and_files_are_written(table, capsys, tmp_path, mo
     ("amperes", "--gains of the data sheet", "--gains=9,10.2,11.4,12.6,13.8,15"),
 ])  # fmt: skip
 def test_faults_are_said_and_their_fix_works(table, fault, said, fixed, capsys):
-    told = " ".join(answer(capsys, "puma560", table[fault], code=1).split())
-    assert said in told
-    assert "fix this before any number counts" in told
+    answered = " ".join(answer(capsys, "puma560", table[fault], code=1).split())
+    assert said in answered
+    assert "fix this before any number counts" in answered
     right = json.loads(answer(capsys, "puma560", table["log"], "--json"))
     again = json.loads(answer(capsys, "puma560", table[fault], fixed, "--json"))
     assert again["mean_norm"] == pytest.approx(right["mean_norm"], rel=1e-6)
@@ -79,8 +78,9 @@ def test_the_verdict_has_a_limit(table, capsys):
 
 
 def test_columns_by_number_and_band(table, capsys):
-    named = json.loads(answer(capsys, "puma560", table["log"], "--json", "--band", "3"))
-    numbers = json.loads(answer(capsys, "puma560", table["log"], "--columns", "t=1,q=2-7,tau=14-19", "--json", "--band", "3"))
+    words = ["puma560", table["log"], "--json", "--band", "3"]
+    named = json.loads(answer(capsys, *words))
+    numbers = json.loads(answer(capsys, *words, "--columns", "t=1,q=2-7,tau=14-19"))
     assert numbers["joints"] == named["joints"]
     assert numbers["logs"][0]["band"] == 3.0
 
@@ -94,6 +94,19 @@ def test_columns_by_number_and_band(table, capsys):
 def test_arguments_that_make_no_sense(table, words, said, capsys):
     assert main(["residual", "puma560", str(table["log"]), *words]) == 1
     assert said in capsys.readouterr().err
+
+
+def test_joints_that_were_not_logged_are_locked(tmp_path, capsys):
+    log = tmp_path / "run.npz"
+    assert main(["simulate", "puma560", "--seconds", "2", "--out", str(log)]) == 0
+    arrays = dict(np.load(log))
+    few = {name: arrays[name][:, :5] for name in ("q", "effort")}
+    np.savez(log, time=arrays["time"], **few)
+    assert main(["residual", "puma560", str(log)]) == 1
+    assert "--lock holds joints that were not logged" in capsys.readouterr().err
+    report = json.loads(answer(capsys, "puma560", log, "--lock", "joint6=0", "--json"))
+    assert len(report["joints"]) == 5
+    assert report["mean_norm"] < 0.1 * report["measured_norm"]
 
 
 def test_robots_that_are_no_open_arm(table, capsys):

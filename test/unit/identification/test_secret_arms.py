@@ -6,8 +6,8 @@ import time
 
 import numpy as np
 import pytest
-from support.mistaken_arms import secret
 from support.robots import robot as named
+from support.secret_arms import secret
 
 from rne_dynamics.identification.base_parameters import structure
 from rne_dynamics.identification.columns import Friction, Layout

@@ -1,0 +1,126 @@
+"""`rne identify` as its users type it, on logs of arms that are not what their file says."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+from support.robots import robot as named
+from support.secret_arms import secret
+
+import rne_dynamics as rne
+from rne_dynamics.cli.main import main
+from rne_dynamics.description.share import share_file
+from rne_dynamics.identification.pseudo_inertia import pseudo_inertia
+
+
+@pytest.fixture
+def answer(tmp_path, monkeypatch, capsys):
+    """Runs the command in an empty folder; its exit code, and figures or errors."""
+    monkeypatch.chdir(tmp_path)
+
+    def run(*words: str):
+        code = main(["identify", *words, "--json"])
+        out, err = capsys.readouterr()
+        return code, json.loads(out) if out else err
+
+    return run
+
+
+def test_the_model_predicts_another_motion_and_loads(answer, tmp_path):
+    arm = secret(named("puma560"), 5)
+    logs = [arm.log(tmp_path / f"{k}.npz", k) for k in (1, 2)]
+    code, found = answer("puma560", logs[0], "--validate", logs[1])
+    assert code == 0
+    assert found["validation"]["mean_norm"] < 0.1 * found["validation"]["mean_norm_before"]
+    assert found["base_parameters"]["count"] == 40
+    assert found["base_parameters"]["scaled_condition"] > 1.0
+    assert {p["source"] for p in found["parameters"]} == {"data", "URDF"}
+    assert all(p["deviation"] > 0.0 for p in found["parameters"])
+    robot = rne.load_model(tmp_path / "puma560_identified.yaml")
+    assert (np.linalg.eigvalsh(pseudo_inertia(rne.inertial_parameters(robot)))[:, 0] > 0.0).all()
+    assert rne.rotor_inertia(robot) == pytest.approx(arm.rotors, abs=0.05)
+    before, after = (
+        re.sub(r"\s*<inertial>.*?</inertial>", "", path.read_text(encoding="utf-8"), flags=re.DOTALL)
+        for path in (share_file("urdf/puma560.urdf"), tmp_path / "puma560_identified.urdf")
+    )
+    assert after == before
+    page = (tmp_path / "puma560_identified.html").read_text(encoding="utf-8")
+    assert "<img" in page
+    assert "other data" in page
+
+
+def test_a_payload_alone_leaves_the_arm_as_it_is(answer, tmp_path):
+    arm = secret(named("puma560"), 5)
+    loaded = arm.with_load("link6", 2.8, (0.0, 0.01, 0.1))
+    reference, log = arm.log(tmp_path / "empty.npz", 1), loaded.log(tmp_path / "loaded.npz", 2)
+    code, found = answer("--no-report", "puma560", log, "--reference", reference, "--payload", "link6")
+    assert code == 0
+    assert found["payload"]["mass"] == pytest.approx(2.8, rel=0.05)
+    assert found["payload"]["com"] == pytest.approx([0.0, 0.01, 0.1], abs=0.01)
+    robot = rne.load_model(tmp_path / "puma560_payload.yaml")
+    assert robot.mass == pytest.approx(named("puma560").mass + found["payload"]["mass"], rel=1e-6)
+
+
+def test_currents_and_a_known_load_give_gains(answer, tmp_path):
+    arm, gains = secret(named("puma560"), 5), np.array([20.0, 30.0, 15.0, 5.0, 6.0, 4.0])
+    loaded = arm.with_load("link6", 2.8, (0.0, 0.0, 0.05))
+    logs = [
+        loaded.log(tmp_path / "loaded.npz", 1, scale=gains), arm.log(tmp_path / "empty.npz", 2, scale=gains)
+    ]  # fmt: skip
+    code, found = answer("--no-report", "puma560", logs[0], "--reference", logs[1], "--load", "link6=2.8")
+    assert code == 0
+    values = np.array([gain["value"] for gain in found["gains"].values()])
+    assert (np.abs(values / gains - 1.0) < [0.02] * 5 + [0.15]).all()  # the load says little of the last joint
+    text = ",".join(f"{name}={gain['value']}" for name, gain in found["gains"].items())
+    again, other = answer("--no-report", "puma560", logs[1], "--gains", text, "--sensors", "motor")
+    assert again == 0
+    assert other["training"]["mean_norm"] < 0.1 * other["training"]["mean_norm_before"]
+
+
+def test_what_would_be_worthless_is_refused(answer, tmp_path):
+    arm = secret(named("puma560"), 5)
+    good = arm.log(tmp_path / "good.npz", 1)
+    log = dict(np.load(good))
+    np.savez(tmp_path / "sign.npz", **{**log, "torques": -log["torques"]})
+    np.savez(tmp_path / "degrees.npz", **{**log, "positions": np.degrees(log["positions"])})
+    for name in ("sign", "degrees"):
+        code, error = answer("puma560", str(tmp_path / f"{name}.npz"))
+        assert code == 1
+        assert name in error
+        assert "--force" in error
+    code, error = answer("puma560", good, "--method", "least-squares")
+    assert code == 1
+    assert "scaled condition number is" in error
+    for words, said in [
+        (("puma560", good, "--payload", "link9"), "no link named 'link9'"),
+        (("pantograph", good), "closed loops"),
+        (("puma560", good, "--out", "nowhere/model"), "no folder"),
+        (("puma560", good, "--load", "link6=1", "--gains", "1"), "leave out"),
+    ]:
+        code, error = answer(*words)
+        assert code == 1, words
+        assert said in error
+    assert not list(Path(tmp_path).glob("*.urdf"))
+
+
+def test_a_model_file_of_the_arm_is_taken_with_what_it_says(answer, tmp_path):
+    """Gravity stays, and its own payload becomes a part of the link."""
+    (tmp_path / "tilted.yaml").write_text(
+        "urdf: puma560\ngravity: [0, 4.905, -8.496]\npayload: {link: link6, mass: 1.5, com: [0, 0, 0.1], "
+        "inertia: [0.01, 0, 0, 0.01, 0, 0.01]}\n", encoding="utf-8",
+    )  # fmt: skip
+    tilted = rne.load_model(tmp_path / "tilted.yaml")
+    arm = secret(tilted, 6, 0.1)
+    log = arm.with_load("link5", 0.7, (0.0, 0.0, 0.0)).log(tmp_path / "log.npz", 1)
+    for words in ([], ["--payload", "link5"]):
+        code, found = answer("--no-report", "tilted.yaml", log, "--friction", "coulomb", *words)
+        assert code == 0
+        written = rne.load_model(tmp_path / f"tilted_{'payload' if words else 'identified'}.yaml")
+        assert written.gravity == pytest.approx(tilted.gravity)
+        assert words or found["training"]["mean_norm"] < 0.2 * found["training"]["mean_norm_before"]
+    link6 = [robot.tree.link("link6").inertia.mass for robot in (written, tilted)]
+    assert link6[0] == pytest.approx(link6[1])
