@@ -100,7 +100,7 @@ class _Models(NamedTuple):
 
 def run(args: argparse.Namespace) -> Answer:
     """The identified model."""
-    source, path = _expanded(args), _path(args)
+    path, source = _path(args), _expanded(args)
     robot = open_arm(load_arm(args))
     load = payload("--load", args.load)
     if load is not None and (args.payload or args.gains):
@@ -128,8 +128,11 @@ def run(args: argparse.Namespace) -> Answer:
 
 
 def _expanded(args: argparse.Namespace) -> Source:
-    """The URDF of ROBOT, as text that is changed."""
-    return replace(urdf_source(robot_source(args)), lenient=args.lenient)
+    """The URDF of ROBOT, as text that is changed; standard input is read once, and its text is ROBOT then."""
+    source = robot_source(args)
+    if args.robot == "-":
+        args.robot = source.data.decode()
+    return replace(urdf_source(source), lenient=args.lenient)
 
 
 def _path(args: argparse.Namespace) -> Path:
@@ -201,7 +204,7 @@ def _answer(args: argparse.Namespace, findings: Findings, path: Path) -> Answer:
     better = after < before
     text = f"mean norm of the residual {before:.3g} -> {after:.3g} {unit} {where}"
     if not better:
-        text += f"; the model of {args.robot} is better: keep it, and record a motion that excites more (`rne excite`)"
+        text += f"; the given model of {robot.name!r} is better: keep it, and record a motion that excites more (`rne excite`)"
     written = [path.with_name(path.name + ending) for ending in (".urdf", ".yaml")]
     values = as_json(findings) | {"files": [str(file) for file in written], "report": args.report and str(args.report)}
     pictures = [
