@@ -52,7 +52,7 @@ FOREIGN = (
     "rosdep install ", "pip install ", "colcon build", "source install/setup.bash", "git clone ", "sudo apt ",
     "cmake -S panda_c ", "cmake --build panda_c/", "ctest --test-dir panda_c/",  # test_c_export.py
 )  # fmt: skip
-PARSED_ONLY = ("demo", "guide", "send", "stop", "state", "view")
+PARSED_ONLY = ("demo", "guide", "identify", "send", "stop", "state", "view")
 #: Moves of pages that show an arm that does not track.
 UNTRACKED = tuple(map(shlex.split, (
     "simulate examples/four_joint_arm.urdf --to shoulder=60deg --seconds 2 --unknown-payload tool=0.5",

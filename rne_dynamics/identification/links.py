@@ -6,11 +6,10 @@ from dataclasses import replace
 
 import numpy as np
 
-from rne_dynamics.dynamics.derivatives.regressor import inertial_parameters
 from rne_dynamics.errors import ModelError
 from rne_dynamics.identification.columns import STRIBECK
 from rne_dynamics.identification.identify import Identified
-from rne_dynamics.identification.pseudo_inertia import moved, parameters_of, pseudo_inertia
+from rne_dynamics.identification.pseudo_inertia import corrected, moved, parameters_of, pseudo_inertia
 from rne_dynamics.model.assembly import assemble
 from rne_dynamics.model.flexible.arm import AnyRobot
 from rne_dynamics.model.inertia import Array, Inertia, symmetric
@@ -60,18 +59,20 @@ def links_with(robot: RobotModel, bodies: Array) -> dict[str, TreeLink]:
     """Links by name, changed until the bodies that they make have given pseudo-inertias, shape (bodies, 4, 4).
 
     A body's first link with mass takes the change. Where it would not be a body any more, all links of the body share
-    the change: one congruence, after which each still is one.
+    the change: one congruence, after which each still is one. Links that were none are corrected first.
     """
-    old, found = pseudo_inertia(inertial_parameters(robot)), dict[str, TreeLink]()
+    found: dict[str, TreeLink] = {}
     for i in range(robot.bodies):
         parts = {x: robot.links[x.name] for x in robot.tree.links if robot.links[x.name].body == i}
-        heavy = [x for x in parts if x.inertia is not None and x.inertia.mass > 0.0] or [next(iter(parts))]
-        in_body = {x: moved(_pseudo(x.inertia), parts[x].rotation, parts[x].position) for x in heavy}
+        heavy = [x for x in parts if x.inertia is not None and x.inertia.mass > 0.0]
+        own, _ = corrected(np.concatenate([_parameters(x.inertia) for x in heavy] or [np.zeros(0)]), robot.link_names)
+        heavy = heavy or [next(iter(parts))]
+        in_body = {x: moved(P, parts[x].rotation, parts[x].position) for x, P in zip(heavy, own, strict=False)}
         first = bodies[i] - sum((in_body[x] for x in heavy[1:]), np.zeros((4, 4)))
         if len(heavy) == 1 or np.linalg.eigvalsh(first)[0] > _MARGIN * np.linalg.eigvalsh(bodies[i])[0]:
-            in_body = {heavy[0]: first}
+            in_body[heavy[0]] = first
         else:
-            A = _congruence(old[i], bodies[i])
+            A = _congruence(sum(in_body.values(), np.zeros((4, 4))), bodies[i])
             in_body = {x: A @ P @ A.T for x, P in in_body.items()}
         for x, P in in_body.items():
             R, p = parts[x].rotation, parts[x].position
@@ -79,11 +80,10 @@ def links_with(robot: RobotModel, bodies: Array) -> dict[str, TreeLink]:
     return found
 
 
-def _pseudo(inertia: Inertia | None) -> Array:
-    if inertia is None:
-        return np.zeros((4, 4))
-    C = inertia.second_moments
-    return np.block([[C[1:, 1:], C[1:, :1]], [C[:1, 1:], C[:1, :1]]])
+def _parameters(inertia: Inertia | None) -> Array:
+    """The ten of a link, in its own frame."""
+    assert inertia is not None
+    return np.asarray(np.r_[inertia.mass, inertia.first_moment, inertia.about_origin[np.triu_indices(3)]])
 
 
 def _inertia(P: Array) -> Inertia:

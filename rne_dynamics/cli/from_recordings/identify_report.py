@@ -10,7 +10,7 @@ import numpy as np
 
 from rne_dynamics.cli.answer import Rows
 from rne_dynamics.dynamics.derivatives.regressor import inertial_parameters
-from rne_dynamics.figures.style import COLORS, DASHED, INK
+from rne_dynamics.figures.style import COLORS, DASHED, GUIDE, WIDE
 from rne_dynamics.figures.tracking import Curve, draw_stack, joint_cells, joint_units, units_of
 from rne_dynamics.identification.base_parameters import structure
 from rne_dynamics.identification.drive_gains import Gains
@@ -201,7 +201,7 @@ def draw_efforts(path: Path, *, robot: RobotModel, before: Residual, after: Resi
             axes.plot(t, np.linalg.norm(side.residual, axis=1), label=label, **looks[label])
         axes.set_ylabel(f"norm of residual ({units_of(robot).effort})")
 
-    shown = [Curve("measured", t, measured, {"color": INK})]
+    shown = [Curve("measured", t, measured, {"color": GUIDE, "linewidth": 2.0 * WIDE})]
     shown += [Curve(label, t, side.predicted, looks[label]) for label, side in sides.items()]
     cells = joint_cells(robot.joint_names, joint_units(robot), range(robot.n), shown, float(np.abs(measured).max()))
     title = f"{robot.name}, {Path(after.source).name}: efforts of the given and of the identified model"
