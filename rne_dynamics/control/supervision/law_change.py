@@ -8,11 +8,12 @@ import numpy as np
 
 from rne_dynamics.control.control_law import ControlLaw, terms_of
 from rne_dynamics.control.reference import Reference, TorqueTerms
+from rne_dynamics.control.supervision.load_change import FASTEST, LOAD_TIME, other_load
 from rne_dynamics.dynamics.declared.base_motion import BaseMotion
 from rne_dynamics.model.inertia import Array
 
-#: Least time of a change to another law, s, and fastest change of an effort by it, N·m/s or N/s.
-FADE_TIME, FASTEST = 0.3, 500.0
+#: Least time of a change to another law, s.
+FADE_TIME = 0.3
 
 
 class LawChange:
@@ -40,9 +41,11 @@ class LawChange:
         self.__init__(law)  # type: ignore[misc]
 
     def begin(self, law: ControlLaw, integral: Array) -> None:
-        """Let a law come into force, as fast as it says where the one before is of its class."""
+        """Let a law come into force, as fast as it says where the one before is of its class, and has its load."""
         same = type(law) is type(self.law)
         time = getattr(law, "fade_time", 0.0) if same else FADE_TIME
+        if self.law is not None and other_load(law.robot, self.law.robot):
+            time = max(time, LOAD_TIME)
         if self.under_way and (time > 0.0 or self._next is not None):
             self._next = law
         elif self.law is None or not time > 0.0:
