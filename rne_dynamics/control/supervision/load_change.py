@@ -48,6 +48,17 @@ class LoadChange:
         self._difference = float(np.abs(more).max())
         return terms._replace(gravity=terms.gravity + self._left * more)
 
+    @property
+    def under_way(self) -> bool:
+        """Whether something of the models before is left."""
+        return bool(self._former)
+
+    def inertia(self, robot: RigidRobot) -> Array:
+        """Mass, first moment and inertia of the bodies with what is left of those before; columns of `parameters`."""
+        now: Array = robot.open_tree.parameters[:, MASS:ROTOR]
+        before = sum(share * (former.open_tree.parameters[:, MASS:ROTOR] - now) for share, former in self._former)
+        return np.asarray(now + self._left * before)
+
     def advance(self, dt: float) -> None:
         """Let them fade over `dt`, s."""
         if self._former:

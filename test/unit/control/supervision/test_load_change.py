@@ -45,15 +45,17 @@ def carries(rig, robot):
     rig.simulator.plant = ArmPlant(robot)
 
 
-@pytest.mark.parametrize(("name", "law", "there"), [
-    ("panda", "computed_torque", True), ("ur10", "computed_torque", True), ("panda", "computed_torque", False),
-    ("ur10", "computed_torque", False), ("ur10", "pd_gravity", True), ("panda", "joint_impedance", True),
+@pytest.mark.parametrize(("name", "law", "there", "delay"), [
+    ("panda", "computed_torque", True, 0.0), ("ur10", "computed_torque", True, 0.0),
+    ("panda", "computed_torque", False, 0.0), ("ur10", "computed_torque", False, 0.0),
+    ("ur10", "computed_torque", True, 0.004), ("ur10", "pd_gravity", True, 0.0),
+    ("panda", "joint_impedance", True, 0.0),
 ])  # fmt: skip
-def test_three_kg_told_and_cleared_in_a_motion_make_no_bump(name, law, there):
-    """Whether the load comes within 0.2 s, as from a table, or not at all."""
+def test_three_kg_told_and_cleared_in_a_motion_make_no_bump(name, law, there, delay):
+    """Whether the load comes within 0.2 s, as from a table, or not at all; and with a predicted state."""
     start, link, way = ARMS[name]
     robot = arm(name)
-    bare, loaded = (told(robot, link, mass, law) for mass in (0.0, 3.0))
+    bare, loaded = (told(robot, link, mass, law, command_delay=delay) for mass in (0.0, 3.0))
     rig = Rig(robot, start, bare)
     rig.run(0.3)
     rig.move(start + way, 2.0, tolerances=Tolerances(robot.joint_names, goal=0.1, goal_time=0.2))
