@@ -62,7 +62,6 @@ from rne_dynamics.ros.parameters.tracking import (
     with_law,
 )
 
-
 #: Laws that have a service which changes to them.
 SERVED = ("computed_torque", "joint_impedance", "cartesian_impedance")
 

@@ -99,7 +99,7 @@ def law_values(kind: LawKind, given: list[str], robot: RigidRobot) -> dict[str, 
         declared = kind.parameters[key]
         parsed = declared.parse(f"--law-parameter {name}", value)
         if declared.per_joint:
-            row = values.setdefault(key, np.full(robot.n, float(declared.default)))
+            row = values.setdefault(key, np.full(robot.n, declared.default, np.float64))
             row[robot.joint_index(joint) if joint else slice(None)] = parsed
         else:
             values[key] = parsed

@@ -147,7 +147,7 @@ class Measured(NamedTuple):
 
 
 class LoopWatch:
-    """Watches the loop of laws whose gains make accelerations; others get all of their feedback."""
+    """Watches the loop of laws whose gains make accelerations, and of those that receive its delay."""
 
     def __init__(self, settings: Settings, before: float = 0.0) -> None:
         """`before`: what was known of the delay before this start, s."""
@@ -168,10 +168,12 @@ class LoopWatch:
     def adopt(self, settings: Settings) -> None:
         """Other settings; with other gains an oscillation is forgotten."""
         gains: Gains | None = getattr(settings.tracking, "acceleration_gains", None)
-        if gains is not self._gains:
+        if gains is not self._gains or (gains is None and settings.tracking is not self._settings.tracking):
             self._lowered, self.text = 1.0, ""
         self._settings, self._gains, self._tolerated = settings, gains, math.inf
         self._places[LIMIT], self._longest = settings.limits.velocity, np.zeros((2, settings.robot.n))
+        if gains is None and hasattr(settings.tracking, "act_after"):
+            self._longest[:] = QUICK
         if gains is not None:
             self._tolerated = tolerated_delay(gains.p, gains.i, gains.d)
             longest = SLOWEST / np.maximum(np.maximum(np.sqrt(gains.p), 0.5 * gains.d), SLOWEST)
@@ -191,7 +193,7 @@ class LoopWatch:
     def part(self, late: float) -> float:
         """Fraction of the feedback for a state that came `late`, s, compared with others."""
         if self._tolerated == math.inf:
-            return 1.0
+            return self._lowered
         total = self._known + late
         part = self._lowered * min(self._tolerated / max(total, 1e-9), 1.0)
         return part if self._measured or self._settings.command_delay > 0.0 else min(part, UNKNOWN)
@@ -252,7 +254,7 @@ class LoopWatch:
         self.spent = self._lowered < LEAST_PART
         self.text = (
             f"joint {name!r} oscillates: the feedback is lowered to {self._lowered:.0%} until ~/recover or other "
-            f"gains. Lower gains.{name}.p and d, or look for a delay, a wrong inertia or elastic gears"
+            f"gains. Lower the gains of the law, or look for a delay, a wrong inertia or elastic gears"
         )
         return self.text
 
