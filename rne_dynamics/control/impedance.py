@@ -35,7 +35,9 @@ ALMOST = 1e-9
 #: Part of a stiffness that may be missing before anything is said.
 NOTICED = 0.01
 #: Growth of the rate for which modes are softened, from one call of `act_after` to the next.
-REGAINED = 1.02
+REGAINED = 1.05
+#: Delay from which on all of the feedback is lowered, over the one that modes are softened for.
+TOLERATED = 2.0
 #: Square of a mode that counts as none, 1/s².
 TINY = 1e-9
 
@@ -128,6 +130,11 @@ class Springs(CompensatesFriction):
         """Soften modes for a delay from a state until its effort acts and for a time between states, s: less slowly."""
         rate, wanted = self.damped_rate, PERIODS_OF_DELAY / (delay + 0.5 * period)
         rate[0] = min(self.rate, wanted, REGAINED * rate[0])
+
+    @property
+    def tolerated_delay(self) -> float:
+        """As of `ControlLaw`: about 50 % of the critical one of a mode as fast as is damped now."""
+        return TOLERATED * PERIODS_OF_DELAY / float(self.damped_rate[0])
 
     @cached_property
     def lowest_rate(self) -> float:

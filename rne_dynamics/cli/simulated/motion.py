@@ -57,6 +57,7 @@ def rollout(args: argparse.Namespace, robot: AnyRobot, plant: ArmPlant) -> tuple
             f"--seconds is {args.seconds:g}, less than a control cycle of {period:g} s; give more, or a higher "
             "--control-rate"
         )
+    find_law(args.law).check_kind(robot.kind)
     if robot.kind == "flexible":
         points = _points(args, robot)
         moves = tuple(Quintic(a, b, args.seconds / (len(points) - 1)) for a, b in pairwise(points))

@@ -142,6 +142,12 @@ class LawKind(NamedTuple):
             for key, parameter in self.parameters.items()
         }
 
+    def check_kind(self, kind: str) -> None:
+        """`ControlError` with the reason where the law is not for robots of a kind, as their `kind` says."""
+        reason = getattr(self.make, "refused_kinds", {}).get(kind)
+        if reason is not None:
+            raise ControlError(f"law {self.name!r} is not for {kind} robots: {reason}")
+
     def law(
         self, robot: RigidRobot, given: Mapping[str, Any] = MappingProxyType({}),
         friction: FrictionCompensation | None = None, rate: float = ASSUMED_RATE,

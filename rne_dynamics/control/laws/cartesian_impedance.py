@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cache, cached_property
+from types import MappingProxyType
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
@@ -235,6 +236,10 @@ class CartesianImpedance(Springs):
     name: ClassVar[str] = "Cartesian impedance"
     #: A joint may be off where the tool is not.
     tolerances: ClassVar[LawTolerances] = Springs.tolerances._replace(goal=0.1)
+    #: Kinds of robots that it does not drive, with the reason; of closed loops the constructor says it.
+    refused_kinds: ClassVar[Mapping[str, str]] = MappingProxyType({
+        "flexible": "links bend, so that the joints do not say where the tool is; use computed_torque",
+    })
     #: Friction, and K₀ as a gain, rows as of `ComputedTorque`, (TABLE_ROWS, n); numbers of the tool.
     table: Array = field(init=False, repr=False)
     numbers: Array = field(init=False, repr=False)

@@ -27,6 +27,8 @@ from rne_dynamics.model.inertia import Array
 COMPENSATED = 0.5
 #: Fraction of the feedback until the delay is measured, where none is declared.
 UNKNOWN = 0.5
+#: Delay that springs are softened for until it is measured, s.
+UNKNOWN_DELAY = 0.01
 #: Factor of the feedback after each oscillation; an arm that oscillates with less than the least fraction is stopped.
 LOWERED, LEAST_PART = 0.25, 0.05
 #: Time in which the damping of hand guiding grows e-fold again, s: a push may look like an oscillation.
@@ -192,8 +194,9 @@ class LoopWatch:
 
     def part(self, late: float) -> float:
         """Fraction of the feedback for a state that came `late`, s, compared with others."""
-        if self._tolerated == math.inf:
-            return self._lowered
+        if self._gains is None:
+            tolerated = getattr(self._settings.tracking, "tolerated_delay", math.inf)
+            return self._lowered * min(tolerated / max(self._known + late, 1e-9), 1.0)
         total = self._known + late
         part = self._lowered * min(self._tolerated / max(total, 1e-9), 1.0)
         return part if self._measured or self._settings.command_delay > 0.0 else min(part, UNKNOWN)
@@ -207,6 +210,12 @@ class LoopWatch:
     def known_delay(self) -> float:
         """As measured since this start, else as declared, s: states that came late before it may come in time now."""
         return self._settings.command_delay if math.isnan(self.delay) else self.delay
+
+    @property
+    def assumed_delay(self) -> float:
+        """As `known_delay`, and `UNKNOWN_DELAY` until it is measured where none is declared, s."""
+        known = self.known_delay
+        return known if self._measured or known > 0.0 else UNKNOWN_DELAY
 
     def measure(self, stamp: int, sent: Array, reported: Array) -> str:
         """Take an effort sent and those reported with the state of `stamp`, ns; why motion is locked from now on.

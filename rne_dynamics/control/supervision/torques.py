@@ -208,7 +208,6 @@ class Torques:
         felt, inverse = inertia.felt, inertia.inverse
         self.held, self.moving, self.inverse = inertia.held, inertia.moving, inertia.inverse
         self._inertia_period = self.period.longest
-        self.change.act_after(acts_after, self._inertia_period)
         safe = 1.0 / (SAFETY * max(self._inertia_period, acts_after))
         calm = min(1.0 / (CALM * self._inertia_period), safe)
         self._damped = GravityCompensation(robot, lowered(inverse, settings.stop.damping * felt, safe))
