@@ -20,8 +20,9 @@ ROBOTS = {"open arm": rne.load_urdf("puma560"), "mechanism": rne.load_model("fou
           "flexible arm": rne.load_model("flexible_arm")}  # fmt: skip
 #: What is no function of a robot.
 OTHERS = {
-    "ArmPlant", "BaseMotion", "CFunction", "ComputedTorque", "ControlLaw", "DHLink", "EffortLimiter",
-    "EffortLimits", "FlexibleArm", "ForwardDynamicsDerivatives", "FoundPayload", "FreeBody", "FrictionCompensation",
+    "ArmPlant", "BaseMotion", "CFunction", "CartesianImpedance", "ComputedTorque", "ControlLaw", "DHLink",
+    "EffortLimiter", "EffortLimits", "FlexibleArm", "ForwardDynamicsDerivatives", "FoundPayload", "FreeBody",
+    "FrictionCompensation",
     "Gains", "GravityCompensation", "Hold", "Inertia", "InputShaper", "InverseDynamicsDerivatives", "JointImpedance",
     "JointKind", "JointReactions", "KinematicTree", "LagrangeTerms", "LawTolerances", "LinkPoses", "Log", "Mechanism",
     "Momentum", "MomentumRate", "OperatorMatrices",

@@ -207,8 +207,8 @@ def _check_shown(whole: Array, robot: RobotModel, link: str) -> None:
     seen = np.linalg.svd(whole * size, compute_uv=False) if len(whole) >= 4 else np.zeros(4)
     if not seen[-1] * UNSEEN > seen[0]:
         raise ArgumentError(
-            f"the postures do not show the mass and mass centre of a payload at {link!r} of {robot.name!r}: add some in "
-            "which the link is turned about horizontal axes, as payload_postures gives them"
+            f"the postures do not show the mass and mass centre of a payload at {link!r} of {robot.name!r}: add some "
+            "in which the link is turned about horizontal axes, as payload_postures gives them"
         )
 
 

@@ -18,7 +18,7 @@ from std_srvs.srv import SetBool, Trigger
 from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 
 from rne_dynamics.control.control_law import ControlLaw, DemandingLaw
-from rne_dynamics.control.laws import DEFAULT_LAW
+from rne_dynamics.control.laws import DEFAULT_LAW, find_law
 from rne_dynamics.control.motion.acceptance import CurrentMotion, Rules, nanoseconds
 from rne_dynamics.control.motion.effort_demand import EffortDemand
 from rne_dynamics.control.motion.limits import Tolerances
@@ -61,7 +61,6 @@ from rne_dynamics.ros.parameters.tracking import (
     tracking_settings,
     with_law,
 )
-
 
 #: Laws that have a service which changes to them.
 SERVED = ("computed_torque", "joint_impedance", "cartesian_impedance")
@@ -115,6 +114,8 @@ class ComputedTorqueController(EffortNode):
     def settings(self, robot: RigidRobot, values: Values) -> Settings:
         """Law, limits and stops."""
         law, prepared = values["law"], (self._started, *values["prepared_laws"])
+        for name in {law, *values["prepared_laws"]}:
+            find_law(name).check_kind(self.described.kind)
         if law not in prepared:
             raise ParameterError(
                 f"law {law!r} was not prepared when the node was configured: clean it up, add the law to parameter "
