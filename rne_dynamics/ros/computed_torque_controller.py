@@ -61,6 +61,7 @@ from rne_dynamics.ros.parameters.tracking import (
     tracking_settings,
     with_law,
 )
+from rne_dynamics.ros.payload_measurement import PayloadMeasurement
 
 #: Laws that have a service which changes to them.
 SERVED = ("computed_torque", "joint_impedance", "cartesian_impedance")
@@ -104,6 +105,12 @@ class ComputedTorqueController(EffortNode):
         self.serve(Trigger, "~/cancel", lambda request: self.cancel_motion("~/cancel was called"))
         for name in SERVED:
             self.serve(Trigger, f"~/{name}", partial(self._change_law, name))
+        payload = self._payload = PayloadMeasurement()
+        for name, action in (
+            ("tare", lambda request: payload.tare()), ("measure", lambda request: payload.measure()),
+            ("estimate", lambda request: payload.estimate(self.bare_robot, self.parameters["payload.link"])),
+        ):
+            self.offer(Trigger, f"~/payload/{name}", action, lambda: payload.said)
         self.serve(SetBool, "~/hand_guide", lambda request: self.control.call("hand_guide", bool(request.data)))
         if self._action is not None:
             self._action.server.destroy()
@@ -187,6 +194,7 @@ class ComputedTorqueController(EffortNode):
     def snapshot(self, snapshot: Snapshot) -> None:
         """Take the present motion, for feedback to the clients of goals."""
         self._snapshot = snapshot
+        self._payload.take(snapshot)
         if self._action is not None:
             self._action.report(snapshot.stamp, time.monotonic())
 
