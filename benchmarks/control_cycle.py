@@ -2,11 +2,13 @@
 
     python benchmarks/control_cycle.py
     python benchmarks/control_cycle.py --robot puma560 --json
+    python benchmarks/control_cycle.py --laws
 
 The controller is the real one, in this process; states are passed to its loop as bytes, 1 ms apart by their stamps and
 by the loop's clock, and its effort is taken where it would be published. An arm that is held, and one that follows a
-trajectory. Times are the smallest of all rounds: this process may share its core. In a loop that sleeps between two
-messages everything is colder, see benchmarks/reply_parts.py.
+trajectory. With ``--laws`` law, limits and guards of all laws take turns. Times are the smallest of all rounds: this
+process may share its core. In a loop that sleeps between two messages everything is colder, see
+benchmarks/reply_parts.py.
 """
 
 from __future__ import annotations
@@ -16,6 +18,7 @@ import os
 import sys
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 os.environ["ROS_AUTOMATIC_DISCOVERY_RANGE"] = "OFF"
@@ -28,11 +31,13 @@ from script import options, print_table
 from sensor_msgs.msg import JointState
 from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 
+from rne_dynamics.control.supervision.supervisor import Supervisor
 from rne_dynamics.ros.computed_torque_controller import ComputedTorqueController
 from rne_dynamics.ros.loop.interface import LocalLoop
 from rne_dynamics.ros.messages.publishers import write_stamp
 from rne_dynamics.ros.messages.trajectory_message import duration_message
 from rne_dynamics.ros.node.process import settle
+from rne_dynamics.ros.parameters.tracking import law_of
 
 PERIOD = 1_000_000
 #: States before the first that counts: start-up check and growth of the feedback.
@@ -154,14 +159,55 @@ def measure(robot: str, count: int) -> dict[str, dict[str, float]]:
     return found
 
 
+def by_law(robot: str, count: int) -> dict[str, dict[str, float]]:
+    """Time of law, limits and guards in one call, µs, smallest and median: laws take turns at the same states."""
+    bench = Bench(robot)
+    settings, values = bench.loop.supervisor.settings, bench.node.parameters.values
+    supervisors = {}
+    for name in ("computed_torque", "joint_impedance", "cartesian_impedance"):
+        law = law_of(settings.robot, values, name)
+        supervisors[name] = Supervisor(replace(settings, tracking=law))
+        supervisors[name].warm_up()
+        supervisors[name].activate(0.0)
+    settle()
+    rng, n = np.random.default_rng(0), settings.robot.n
+    q, spent = np.clip(np.array(settings.robot.neutral) + 0.2, settings.robot.lower, settings.robot.upper), {}
+    times: dict[str, list[int]] = {name: [] for name in supervisors}
+    for k in range(1, count + WARM_UP):
+        noise = 1e-5 * rng.normal(size=(2, n))
+        for name, supervisor in supervisors.items():
+            supervisor.observe(k * PERIOD, 1e-3 * k, q + noise[0], noise[1], np.full(n, np.nan))
+            began = time.perf_counter_ns()
+            effort = supervisor.effort(k * PERIOD, 1e-3 * k)
+            times[name].append(time.perf_counter_ns() - began)
+            if effort is None:
+                raise SystemExit(f"no effort under {name}: {supervisor.cause}")
+            supervisor.settle()
+    for name, each in times.items():
+        late = np.array(each[WARM_UP:]) / 1e3
+        spent[name] = {"smallest": float(late.min()), "median": float(np.median(late))}
+    bench.node.destroy_node()
+    rclpy.try_shutdown()
+    return spent
+
+
 def main() -> int:
     """Measure and print the table."""
     parser = options(__doc__, robot="panda")
     parser.add_argument("--count", type=int, default=10_000, help="states of each case (default: 10000)")
+    parser.add_argument("--laws", action="store_true", help="compare the laws")
     args = parser.parse_args()
-    found = measure(args.robot, args.count)
+    found = by_law(args.robot, args.count) if args.laws else measure(args.robot, args.count)
     if args.json:
         print(json.dumps(found, indent=2))
+        return 0
+    if args.laws:
+        first = found["computed_torque"]
+        table = (
+            (name, *(f"{x:.1f}" for x in times.values()), f"{times['median'] / first['median']:.2f}")
+            for name, times in found.items()
+        )
+        print_table(args.robot, ("law", "smallest (µs)", "median (µs)", "to computed torque"), table)
         return 0
     rows = ((label, *(f"{times[label]:.1f}" for times in found.values())) for label in found["held"])
     print_table(args.robot, ("part", *(f"{case} (µs)" for case in found)), rows)

@@ -4,6 +4,9 @@ from rne_dynamics.c_functions import c_function as c_function
 from rne_dynamics.control.laws.computed_torque import ComputedTorque as ComputedTorque
 from rne_dynamics.control.control_law import ControlLaw as ControlLaw
 from rne_dynamics.control.control_law import LawTolerances as LawTolerances
+from rne_dynamics.control.static_payload import FoundPayload as FoundPayload
+from rne_dynamics.control.static_payload import estimate_payload as estimate_payload
+from rne_dynamics.control.static_payload import payload_postures as payload_postures
 from rne_dynamics.control.tracking_law import FrictionCompensation as FrictionCompensation
 from rne_dynamics.control.laws import joint_parameter as joint_parameter
 from rne_dynamics.control.laws import law_parameter as law_parameter
@@ -13,6 +16,7 @@ from rne_dynamics.control.guards.effort_limiter import EffortLimiter as EffortLi
 from rne_dynamics.control.guards.effort_limits import EffortLimits as EffortLimits
 from rne_dynamics.control.felt_inertia import felt_inertia as felt_inertia
 from rne_dynamics.control.input_shaper import InputShaper as InputShaper
+from rne_dynamics.control.laws.cartesian_impedance import CartesianImpedance as CartesianImpedance
 from rne_dynamics.control.laws.joint_impedance import JointImpedance as JointImpedance
 from rne_dynamics.control.laws.pd_gravity import PdGravity as PdGravity
 from rne_dynamics.control.reference import Reference as Reference

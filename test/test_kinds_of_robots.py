@@ -20,15 +20,16 @@ ROBOTS = {"open arm": rne.load_urdf("puma560"), "mechanism": rne.load_model("fou
           "flexible arm": rne.load_model("flexible_arm")}  # fmt: skip
 #: What is no function of a robot.
 OTHERS = {
-    "ArmPlant", "BaseMotion", "CFunction", "ComputedTorque", "ControlLaw", "DHLink", "EffortLimiter",
-    "EffortLimits", "FlexibleArm", "ForwardDynamicsDerivatives", "FreeBody", "FrictionCompensation", "Gains",
-    "GravityCompensation", "Hold", "Inertia", "InputShaper", "InverseDynamicsDerivatives", "JointImpedance",
+    "ArmPlant", "BaseMotion", "CFunction", "CartesianImpedance", "ComputedTorque", "ControlLaw", "DHLink",
+    "EffortLimiter", "EffortLimits", "FlexibleArm", "ForwardDynamicsDerivatives", "FoundPayload", "FreeBody",
+    "FrictionCompensation",
+    "Gains", "GravityCompensation", "Hold", "Inertia", "InputShaper", "InverseDynamicsDerivatives", "JointImpedance",
     "JointKind", "JointReactions", "KinematicTree", "LagrangeTerms", "LawTolerances", "LinkPoses", "Log", "Mechanism",
     "Momentum", "MomentumRate", "OperatorMatrices",
     "Payload", "PdGravity", "Quintic", "ReducedEquations", "Reference", "RneDynamicsError",
     "RobotModel", "Rollout", "SampledBase", "SampledTrajectory", "Shaped", "Simulator", "State", "TorqueTerms",
-    "Trajectory", "TreeJoint", "TreeLink",
-    "UnreachablePoseError", "assemble", "felt_inertia", "free_motion", "from_dh",
+    "Trajectory", "TreeJoint", "TreeLink", "UnreachablePoseError", "assemble", "estimate_payload", "felt_inertia",
+    "free_motion", "from_dh",
     "integrate", "joint_parameter", "law_parameter", "lint",
     "load_model", "load_urdf", "shipped_models", "shipped_robots", "simulate", "sweep",
 }  # fmt: skip

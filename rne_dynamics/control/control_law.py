@@ -73,6 +73,9 @@ class ControlLaw(Protocol):
       `TrackingLaw` has.
     - ``without_friction()``: the law for an arm whose own electronics compensates friction.
     - ``compiled``: a `CompiledLaw`, which is then computed together with the limits.
+    - ``act_after(delay, period)``: receives every 0.05 s how long an effort takes to act after its state, and the time
+      between states, s; joints are then watched for fast swings.
+    - ``tolerated_delay``: delay of efforts, s, beyond which the feedback is lowered in proportion.
     - ``fade_time``: time over which other parameters of it come into force, s.
 
     Its parameters are declared as the package `laws` says.

@@ -10,24 +10,34 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from rne_dynamics.compiling.jit import helper, kernel
+from rne_dynamics.control.control_law import LawTolerances, MotionDemand
 from rne_dynamics.control.felt_inertia import PostureInertia
-from rne_dynamics.control.gains import Gains, lowest_rate
+from rne_dynamics.control.gains import PERIODS_OF_DELAY, Gains, lowest_rate
+from rne_dynamics.control.tracking_law import CompensatesFriction
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.spatial.arrays import product
-from rne_dynamics.spatial.modes import backward, factor, forward, jacobi, reduced
+from rne_dynamics.spatial.modes import backward, forward, jacobi, reduced
 
 #: Damping of a mode over the rate, and mode over the rate for a damping ratio of 1, at which it counts as too fast:
 #: damping of more is felt as noise and late, a mode with less of it gains energy from a delay of one period.
 DAMPED, UNDAMPED = 0.25, 0.5
 #: Damping ratios: the least that is allowed, and the one that is chosen.
 LEAST_RATIO, RATIO = 0.05, 1.0
+#: Exactness of modes: damping may be off by 1e-4 of itself, the springs' torque is not.
+ALMOST = 1e-9
 #: Part of a stiffness that may be missing before anything is said.
 NOTICED = 0.01
+#: Growth of the rate for which modes are softened, from one call of `act_after` to the next.
+REGAINED = 1.05
+#: Delay from which on all of the feedback is lowered, over the one that modes are softened for.
+TOLERATED = 2.0
 #: Square of a mode that counts as none, 1/s².
 TINY = 1e-9
 
@@ -38,24 +48,30 @@ def fastest_mode(ratio: float, rate: float) -> float:
     return rate * min(0.5 * DAMPED / ratio, UNDAMPED * ratio)
 
 
+@helper
+def uniform_ratio(ratios: Array) -> float:
+    """The damping ratio that all springs have, 0 where they differ."""
+    for k in range(1, ratios.shape[0]):
+        if ratios[k] != ratios[0]:
+            return 0.0
+    return float(ratios[0])
+
+
 @kernel
 def put_impedance(
-    M: Array, K: Array, Z: Array, spring: Array, velocity: Array, rate: float, torque: Array
-) -> float:
-    """Torque of springs and dampers, softened where their mode is too fast; NaN where M is not positive definite.
+    L: Array, K: Array, Z: Array, uniform: float, spring: Array, velocity: Array, rate: float, torque: Array
+) -> None:
+    """Torque of springs and dampers, softened where their mode is too fast, into `torque`, (n,).
 
-    M, K (n, n): inertia and stiffness, not negative definite. Z (n, n): K with each of its springs times its damping
-    ratio: that of a mode is the mean by its elastic energy. `spring` (n,): torque of the springs. `velocity` (n,):
-    desired less measured. Fills `torque` (n,) and returns the square of the fastest mode, 1/s².
+    L (n, n): Cholesky factor of the inertia, M = L Lᵀ. K (n, n): stiffness, not negative definite. `uniform`: damping
+    ratio of all springs; if it is 0 Z (n, n) counts: K with each of its springs times its damping ratio, and a mode has
+    the mean by its elastic energy. `spring` (n,): torque of the springs. `velocity` (n,): desired less measured; both
+    are overwritten.
     """
-    n = M.shape[0]
-    L, A, V, x = np.empty((n, n)), np.empty((n, n)), np.empty((n, n)), np.empty(n)
-    if not factor(M, L):
-        torque[:] = math.nan
-        return math.nan
+    n = L.shape[0]
+    A, V, x = np.empty((n, n)), np.empty((n, n)), np.empty(n)
     reduced(L, K, A)
-    jacobi(A, V)
-    largest = 0.0
+    jacobi(A, V, ALMOST)
     forward(L, spring)
     for i in range(n):
         torque[i] = 0.0
@@ -65,16 +81,17 @@ def put_impedance(
         velocity[i] = entry  # Lᵀ velocity
     for m in range(n):
         square = A[m, m]
-        largest = max(largest, square)
         force = product(V[m], spring)
         if square > 0.0:
-            for k in range(n):
-                x[k] = V[m, k]
-            backward(L, x)
-            share = 0.0
-            for i in range(n):
-                share += x[i] * product(Z[i], x)
-            ratio = max(share / square, LEAST_RATIO)
+            ratio = uniform
+            if uniform == 0.0:
+                for k in range(n):
+                    x[k] = V[m, k]
+                backward(L, x)
+                share = 0.0
+                for i in range(n):
+                    share += x[i] * product(Z[i], x)
+                ratio = max(share / square, LEAST_RATIO)
             omega, fastest = math.sqrt(square), fastest_mode(ratio, rate)
             if omega > fastest:
                 force *= fastest * fastest / square
@@ -88,7 +105,51 @@ def put_impedance(
         for k in range(i + 1):
             entry += L[i, k] * torque[k]
         torque[i] = entry
-    return largest
+
+
+class Springs(CompensatesFriction):
+    """What impedance laws share: dataclasses with the field `rate`, efforts per second, and `softening`."""
+
+    rate: float
+    #: A held arm keeps its place, whoever pushes it; friction leaves it off its goal.
+    tolerances: ClassVar[LawTolerances] = LawTolerances(holding_error=0.0, goal=0.05)
+    #: Other parameters come into force over this time, s.
+    fade_time: ClassVar[float] = 0.5
+
+    @property
+    def softening(self) -> Softening:
+        """Of its modes, in all postures."""
+        raise NotImplementedError
+
+    @cached_property
+    def damped_rate(self) -> Array:
+        """The rate for which modes are softened now, 1/s, (1,); see `act_after`."""
+        return np.array([self.rate])
+
+    def act_after(self, delay: float, period: float) -> None:
+        """Soften modes for a delay from a state until its effort acts and for a time between states, s: less slowly."""
+        rate, wanted = self.damped_rate, PERIODS_OF_DELAY / (delay + 0.5 * period)
+        rate[0] = min(self.rate, wanted, REGAINED * rate[0])
+
+    @property
+    def tolerated_delay(self) -> float:
+        """As of `ControlLaw`: about 50 % of the critical one of a mode as fast as is damped now."""
+        return TOLERATED * PERIODS_OF_DELAY / float(self.damped_rate[0])
+
+    @cached_property
+    def lowest_rate(self) -> float:
+        """As of `ControlLaw`."""
+        return self.softening.lowest_rate(self.rate)
+
+    @property
+    def motion_demand(self) -> MotionDemand:
+        """As of `ControlLaw`: each joint answers like the fastest mode, slowed to what the rate can damp."""
+        fastest = min(self.softening.fastest, 0.5 * DAMPED * self.rate)
+        return MotionDemand(self.friction_rows, np.full(self.robot.n, fastest))
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """With what is searched for in many postures: a control loop that receives the law must not wait for that."""
+        return *super().__reduce__(), {"lowest_rate": self.lowest_rate}
 
 
 # -- what a rate leaves of springs, in all postures --------------------------------------------------------------------

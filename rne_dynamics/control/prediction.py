@@ -18,7 +18,7 @@ from rne_dynamics.dynamics.declared.base_motion import BaseMotion, packed_base
 from rne_dynamics.dynamics.declared.forms import Compiled
 from rne_dynamics.errors import ControlError
 from rne_dynamics.model.inertia import Array
-from rne_dynamics.model.layout import ROTOR, VELOCITY_INDEX
+from rne_dynamics.model.layout import MASS, ROTOR, VELOCITY_INDEX
 from rne_dynamics.spatial.columns import columns
 
 #: Efforts that are remembered: those of 50 ms at 2.5 kHz.
@@ -74,6 +74,10 @@ class Predictor:
             self._newest, self._count = before._newest, before._count
             self._stamp, self._period = before._stamp, before._period
         self._memory = np.zeros((_MEMORY, n))
+
+    def weigh(self, inertia: Array) -> None:
+        """With bodies of other inertia, columns `MASS` to `ROTOR` of `parameters`."""
+        self._arm.parameters[:, MASS:ROTOR] = inertia
 
     def forget(self) -> None:
         """No effort is known any more: after a start, a gap, a jump of the stamps."""

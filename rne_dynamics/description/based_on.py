@@ -7,6 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from rne_dynamics.description.example_robots import example_robots
 from rne_dynamics.description.findings import FaultyDescriptionError, Finding, Reading, Severity, collect, error
 from rne_dynamics.description.model_schema import SCHEMA
 from rne_dynamics.description.schema import WHOLE, Table
@@ -48,9 +49,9 @@ def with_base_named(values: Mapping[str, Marked], found: list[Finding]) -> list[
 
 def path_from(name: str, file: str) -> str | Path:
     """Path of what a model file names, taken from the file's folder; URIs and names of robots that ship stay."""
-    if "://" in name or name in shipped_robots() or name in shipped_models():
-        return name
-    return Path(name) if file.startswith("<") else Path(file).parent / name
+    path = Path(name) if file.startswith("<") else Path(file).parent / name
+    known = name in shipped_robots() or name in shipped_models() or (name in example_robots() and not path.exists())
+    return name if "://" in name or known else path
 
 
 def _base(given: Marked, file: str, before: tuple[str, ...]) -> Reading[dict[str, Marked] | None]:

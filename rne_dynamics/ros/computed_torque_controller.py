@@ -18,7 +18,7 @@ from std_srvs.srv import SetBool, Trigger
 from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 
 from rne_dynamics.control.control_law import ControlLaw, DemandingLaw
-from rne_dynamics.control.laws import DEFAULT_LAW
+from rne_dynamics.control.laws import DEFAULT_LAW, find_law
 from rne_dynamics.control.motion.acceptance import CurrentMotion, Rules, nanoseconds
 from rne_dynamics.control.motion.effort_demand import EffortDemand
 from rne_dynamics.control.motion.limits import Tolerances
@@ -61,6 +61,7 @@ from rne_dynamics.ros.parameters.tracking import (
     tracking_settings,
     with_law,
 )
+from rne_dynamics.ros.payload_measurement import PayloadMeasurement
 from rne_dynamics.ros.target_pose import PoseTargets
 
 
@@ -106,6 +107,12 @@ class ComputedTorqueController(EffortNode):
         self.serve(Trigger, "~/cancel", lambda request: self.cancel_motion("~/cancel was called"))
         for name in SERVED:
             self.serve(Trigger, f"~/{name}", partial(self._change_law, name))
+        payload = self._payload = PayloadMeasurement()
+        for name, action in (
+            ("tare", lambda request: payload.tare()), ("measure", lambda request: payload.measure()),
+            ("estimate", lambda request: payload.estimate(self.bare_robot, self.parameters["payload.link"])),
+        ):
+            self.offer(Trigger, f"~/payload/{name}", action, lambda: payload.said)
         self.serve(SetBool, "~/hand_guide", lambda request: self.control.call("hand_guide", bool(request.data)))
         if self._action is not None:
             self._action.server.destroy()
@@ -117,6 +124,8 @@ class ComputedTorqueController(EffortNode):
     def settings(self, robot: RigidRobot, values: Values) -> Settings:
         """Law, limits and stops."""
         law, prepared = values["law"], (self._started, *values["prepared_laws"])
+        for name in {law, *values["prepared_laws"]}:
+            find_law(name).check_kind(self.described.kind)
         if law not in prepared:
             raise ParameterError(
                 f"law {law!r} was not prepared when the node was configured: clean it up, add the law to parameter "
@@ -188,6 +197,7 @@ class ComputedTorqueController(EffortNode):
     def snapshot(self, snapshot: Snapshot) -> None:
         """Take the present motion, for feedback to the clients of goals."""
         self._snapshot = snapshot
+        self._payload.take(snapshot)
         if self._action is not None:
             self._action.report(snapshot.stamp, time.monotonic())
 

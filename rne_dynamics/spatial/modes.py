@@ -13,26 +13,29 @@ Array = NDArray[np.float64]
 
 #: Most sweeps: four or five are usual.
 SWEEPS = 12
-#: An entry counts as 0 at this part of the root of its diagonal entries' product, squared, or of the largest, squared.
-RELATIVE, ABSOLUTE = 1e-9, 1e-24
+#: Of the square of an entry: at this part of the largest diagonal entry's it counts as 0.
+ROUND_OFF = 1e-26
 
 
 @routine
-def jacobi(A: Array, V: Array) -> None:
-    """Diagonalise a symmetric A (n, n) in place, by its upper half; fills V with the eigenvectors as rows."""
+def jacobi(A: Array, V: Array, exact: float) -> None:
+    """Diagonalise a symmetric A (n, n) in place, by its upper half; fills V with the eigenvectors as rows.
+
+    The square of an entry counts as 0 at `exact` times the product of its diagonal entries; V is always orthogonal.
+    """
     n = A.shape[0]
     largest = 0.0
     for i in range(n):
         largest = max(largest, abs(A[i, i]))
         for j in range(n):
             V[i, j] = 1.0 if i == j else 0.0
-    floor = ABSOLUTE * largest * largest
+    floor = ROUND_OFF * largest * largest
     for _ in range(SWEEPS):
         turned = 0
         for p in range(n - 1):
             for r in range(p + 1, n):
                 entry = A[p, r]
-                if entry * entry > RELATIVE * abs(A[p, p] * A[r, r]) + floor:
+                if entry * entry > exact * abs(A[p, p] * A[r, r]) + floor:
                     turned += 1
                     _rotate(A, V, p, r)
         if turned == 0:

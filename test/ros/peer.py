@@ -53,6 +53,9 @@ class Peer:
     Commands are taken by hand, so no executor may spin `node`; services go through `caller`.
     """
 
+    #: Efforts in the states that are published; none by default.
+    reported: Sequence[float] = ()
+
     def __init__(self, namespace: str, joints: Sequence[str]) -> None:
         self.joints = list(joints)
         number = next(NUMBERS)
@@ -85,7 +88,7 @@ class Peer:
         """Publish one joint state."""
         message = JointState(
             name=list(self.joints if names is None else names), position=list(map(float, q)),
-            velocity=[0.0] * len(q) if qd is None else list(map(float, qd)),
+            velocity=[0.0] * len(q) if qd is None else list(map(float, qd)), effort=list(map(float, self.reported)),
         )
         now = self.now() if stamp is None else stamp
         message.header.stamp.sec, message.header.stamp.nanosec = divmod(now, 1_000_000_000)

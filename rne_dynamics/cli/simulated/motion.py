@@ -58,6 +58,7 @@ def rollout(args: argparse.Namespace, robot: AnyRobot, plant: ArmPlant) -> tuple
             f"--seconds is {args.seconds:g}, less than a control cycle of {period:g} s; give more, or a higher "
             "--control-rate"
         )
+    find_law(args.law).check_kind(robot.kind)
     if robot.kind == "flexible" and not args.trajectory:
         points = _points(args, robot)
         moves = tuple(Quintic(a, b, args.seconds / (len(points) - 1)) for a, b in pairwise(points))
@@ -101,7 +102,7 @@ def law_values(kind: LawKind, given: list[str], robot: RigidRobot) -> dict[str, 
         declared = kind.parameters[key]
         parsed = declared.parse(f"--law-parameter {name}", value)
         if declared.per_joint:
-            row = values.setdefault(key, np.full(robot.n, float(declared.default)))
+            row = values.setdefault(key, np.full(robot.n, declared.default, np.float64))
             row[robot.joint_index(joint) if joint else slice(None)] = parsed
         else:
             values[key] = parsed

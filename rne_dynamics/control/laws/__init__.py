@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields, is_dataclass
+from dataclasses import dataclass, field, fields, is_dataclass, replace
 from functools import cache
 from importlib import import_module
 from importlib.util import find_spec
@@ -29,6 +29,8 @@ from rne_dynamics.model.mechanism import RigidRobot
 
 #: The law of a node or command that is given no other.
 DEFAULT_LAW = "computed_torque"
+#: Values of parameters.
+Value = bool | float | str | tuple[float, ...]
 #: Key of a field's metadata: its `LawParameter`, or those of a set of gains by name.
 _DECLARED = "law parameter"
 
@@ -37,7 +39,7 @@ _DECLARED = "law parameter"
 class LawParameter:
     """One parameter of a law; bounds are both allowed."""
 
-    default: bool | float | str
+    default: Value
     #: Its meaning, one sentence.
     text: str
     unit: str = ""
@@ -47,9 +49,17 @@ class LawParameter:
     choices: tuple[str, ...] = ()
     #: Whether each joint has its own value.
     per_joint: bool = False
+    #: Whether it stays what it is while a node is configured.
+    at_configure: bool = False
 
-    def parse(self, name: str, text: str) -> bool | float | str:
-        """The value of a text; ControlError: it is not allowed."""
+    def parse(self, name: str, text: str) -> Value:
+        """The value of a text, of a list with commas; ControlError: it is not allowed."""
+        if isinstance(self.default, tuple):
+            parts = text.split(",")
+            if len(parts) != len(self.default):
+                raise ControlError(f"{name} is {text!r}; it must be {len(self.default)} numbers, with commas between")
+            number = replace(self, default=0.0)
+            return tuple(number.parse(f"{name}[{k}]", part) for k, part in enumerate(parts))  # type: ignore[misc]
         if isinstance(self.default, str):
             if self.choices and text not in self.choices:
                 raise ControlError(f"{name} is {text!r}; it must be one of {', '.join(self.choices)}")
@@ -70,15 +80,15 @@ class LawParameter:
 
 
 def law_parameter(
-    default: bool | float | str, text: str, unit: str = "", *, lower: float = -math.inf, upper: float = math.inf,
-    choices: tuple[str, ...] = (),
+    default: Value, text: str, unit: str = "", *, lower: float = -math.inf, upper: float = math.inf,
+    choices: tuple[str, ...] = (), at_configure: bool = False,
 ) -> Any:
     """A field of a law that is a parameter: one value for the whole arm.
 
     Parameters
     ----------
     default
-        Its type is the parameter's: bool, float or str.
+        Its type is the parameter's: bool, float, str, or a tuple of as many floats.
     text
         Its meaning, one sentence.
     unit
@@ -87,8 +97,10 @@ def law_parameter(
         Bounds of a number, both allowed.
     choices
         The strings allowed, any if empty.
+    at_configure
+        Whether it stays what it is while a node is configured.
     """
-    declared = LawParameter(default, text, unit, lower, upper, choices)
+    declared = LawParameter(default, text, unit, lower, upper, choices, at_configure=at_configure)
     return field(default=default, metadata={_DECLARED: declared})
 
 
@@ -129,6 +141,12 @@ class LawKind(NamedTuple):
             f"{self.prefix}.{'{joint}.' if parameter.per_joint else ''}{key}": key
             for key, parameter in self.parameters.items()
         }
+
+    def check_kind(self, kind: str) -> None:
+        """`ControlError` with the reason where the law is not for robots of a kind, as their `kind` says."""
+        reason = getattr(self.make, "refused_kinds", {}).get(kind)
+        if reason is not None:
+            raise ControlError(f"law {self.name!r} is not for {kind} robots: {reason}")
 
     def law(
         self, robot: RigidRobot, given: Mapping[str, Any] = MappingProxyType({}),

@@ -14,9 +14,9 @@ from rne_dynamics.closed_chain.mass_matrix import closed_mass_matrix
 from rne_dynamics.compiling.addresses import in_python
 from rne_dynamics.compiling.jit import kernel
 from rne_dynamics.control.checks import frozen_vector, measured, set_fields
-from rne_dynamics.control.control_law import CompiledLaw, LawTolerances, MotionDemand
+from rne_dynamics.control.control_law import CompiledLaw
 from rne_dynamics.control.felt_inertia import joint_inertia, posture_inertia
-from rne_dynamics.control.impedance import LEAST_RATIO, RATIO, Softening, put_impedance
+from rne_dynamics.control.impedance import LEAST_RATIO, RATIO, Softening, Springs, put_impedance, uniform_ratio
 from rne_dynamics.control.inertia_terms import InertiaCode, inertia_model, inertia_terms
 from rne_dynamics.control.laws import joint_parameter
 from rne_dynamics.control.laws.computed_torque import (
@@ -31,13 +31,14 @@ from rne_dynamics.control.laws.computed_torque import (
 from rne_dynamics.control.model_terms import closed_terms
 from rne_dynamics.control.reference import Reference, TorqueTerms
 from rne_dynamics.control.thresholds import ASSUMED_RATE
-from rne_dynamics.control.tracking_law import CompensatesFriction, FrictionCompensation
+from rne_dynamics.control.tracking_law import FrictionCompensation
 from rne_dynamics.dispatch import mechanism_of
 from rne_dynamics.dynamics.declared.arm import Arm
 from rne_dynamics.dynamics.declared.base_motion import BaseMotion
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.mechanism import RigidRobot
 from rne_dynamics.spatial.arrays import product
+from rne_dynamics.spatial.modes import factor
 
 #: Chosen stiffness: deflection at which a joint gives its effort limit, rad or m; natural frequency of a joint alone
 #: where it has no limit, rad/s.
@@ -47,16 +48,19 @@ YIELDING, CHOSEN = 1.0, 10.0
 @kernel
 def spring_torque(
     M: Array, table: Array, rate: float, q: Array, qd: Array, aim: Array, aim_qd: Array, torque: Array
-) -> float:
+) -> None:
     """Torque of the joints' springs and dampers into `torque`, (n,); `table` as in `JointImpedance`."""
     n = q.shape[0]
-    K, Z, spring, velocity = np.zeros((n, n)), np.zeros((n, n)), np.empty(n), np.empty(n)
+    K, Z, L, spring, velocity = np.zeros((n, n)), np.zeros((n, n)), np.empty((n, n)), np.empty(n), np.empty(n)
+    if not factor(M, L):
+        torque[:] = np.nan
+        return
     for j in range(n):
         K[j, j] = table[GAIN_P, j]
         Z[j, j] = table[GAIN_P, j] * table[GAIN_D, j]
         spring[j] = table[GAIN_P, j] * (aim[j] - q[j])
         velocity[j] = aim_qd[j] - qd[j]
-    return put_impedance(M, K, Z, spring, velocity, rate, torque)
+    put_impedance(L, K, Z, uniform_ratio(table[GAIN_D]), spring, velocity, rate, torque)
 
 
 @kernel
@@ -71,7 +75,7 @@ def joint_impedance_kernel(
     for j in range(n):
         terms[0, j] = product(found[j], reference.qdd)
         terms[1, j], terms[2, j] = found[n, j], found[n + 1, j]
-    spring_torque(found[:n], table, rate, q, qd, reference.q, reference.qd, terms[3])
+    spring_torque(found[:n], table, rate[0], q, qd, reference.q, reference.qd, terms[3])
     put_friction(table, q, reference, terms)
 
 
@@ -81,7 +85,7 @@ def _in_python() -> Callable[..., None]:
 
 
 @dataclass(frozen=True, eq=False)
-class JointImpedance(CompensatesFriction):
+class JointImpedance(Springs):
     """τ = K e + D ė + M(q) q̈_d + c(q, q̇) + g(q) + friction(q̇_d), e = q_d − q.
 
     On an arm equal to the model an effort F from outside deflects it by K⁻¹ F at rest, and errors follow
@@ -116,10 +120,6 @@ class JointImpedance(CompensatesFriction):
     friction_compensation: FrictionCompensation | None = field(default_factory=FrictionCompensation)
     rate: float = ASSUMED_RATE
     name: ClassVar[str] = "joint impedance"
-    #: A held arm keeps its place, whoever pushes it; friction leaves it off its goal.
-    tolerances: ClassVar[LawTolerances] = LawTolerances(holding_error=0.0, goal=0.05)
-    #: Other parameters come into force over this time, s.
-    fade_time: ClassVar[float] = 0.5
     #: Rows as of `ComputedTorque`, stiffness and damping ratio as gains; shape (TABLE_ROWS, n).
     table: Array = field(init=False, repr=False)
     #: Whose stiffness was not chosen, bool (n,).
@@ -140,9 +140,9 @@ class JointImpedance(CompensatesFriction):
         set_fields(self, stiffness=stiffness, damping_ratio=ratio, table=table, rate=float(self.rate), given=given)
 
     @cached_property
-    def model(self) -> tuple[Arm | InertiaCode, float]:
+    def model(self) -> tuple[Arm | InertiaCode, Array]:
         """What `joint_impedance_kernel` takes of an open arm with its base at rest."""
-        return inertia_model(self.robot.open_tree), self.rate
+        return inertia_model(self.robot.open_tree), self.damped_rate
 
     @property
     def compiled(self) -> CompiledLaw | None:
@@ -155,11 +155,6 @@ class JointImpedance(CompensatesFriction):
         """Of its modes, in all postures."""
         ratios = float(self.damping_ratio.min()), float(self.damping_ratio.max())
         return Softening.of(posture_inertia(self.robot), np.diag(self.stiffness), ratios)
-
-    @cached_property
-    def lowest_rate(self) -> float:
-        """As of `ControlLaw`."""
-        return self.softening.lowest_rate(self.rate)
 
     def check_rate(self, rate: float) -> tuple[str, ...]:
         """As of `ControlLaw`: joints whose stiffness was given and is softened, or less than friction hides."""
@@ -174,15 +169,6 @@ class JointImpedance(CompensatesFriction):
         """How far from the reference friction of the model may hold each joint, rad or m; (n,)."""
         dry = self._friction.static
         return np.divide(dry, self.stiffness, np.where(dry > 0.0, np.inf, 0.0), where=self.stiffness > 0.0)
-
-    @property
-    def motion_demand(self) -> MotionDemand:
-        """As of `ControlLaw`: each joint answers like the fastest mode, slowed to what the rate can damp."""
-        return MotionDemand(self.friction_rows, np.full(self.robot.n, min(self.softening.fastest, 0.125 * self.rate)))
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        """With what is searched for in many postures: a control loop that receives the law must not wait for that."""
-        return *super().__reduce__(), {"lowest_rate": self.lowest_rate}
 
     def law(
         self, q: Array, qd: Array, reference: Reference, integral: Array | None = None, *,
@@ -199,7 +185,7 @@ class JointImpedance(CompensatesFriction):
                 mechanism, q, qd, desired, np.zeros(n), posture, base_motion, speeds
             )
             M = closed_mass_matrix(mechanism, q, start=posture)
-            spring_torque(np.array(M), self.table, self.rate, q, qd, aim, aim_qd, answer)
+            spring_torque(np.array(M), self.table, float(self.damped_rate[0]), q, qd, aim, aim_qd, answer)
             return TorqueTerms(inertia, coriolis, gravity, self.friction_torque(aim_qd, passive), answer)
         terms, (arm, rate) = np.empty((5, n)), self.model
         if base_motion is not None:

@@ -39,6 +39,7 @@ class Efforts:
         """Bring loops and inertia to the measured state; AssemblyError, SingularPostureError where that cannot be."""
         stream, torques, machine = self._stream, self._torques, self._machine
         if now >= torques.inertia_at:
+            torques.change.act_after(machine.loop.assumed_delay, torques.period.longest)
             self._output.limiter.update_inertia(torques.update_inertia(stream.q, machine.loop.known_delay))
             torques.inertia_at = now + INERTIA_PERIOD
         if torques.loops is not None:

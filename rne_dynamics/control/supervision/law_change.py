@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from rne_dynamics.control.control_law import ControlLaw, terms_of
 from rne_dynamics.control.reference import Reference, TorqueTerms
+from rne_dynamics.control.supervision.load_change import FASTEST, LOAD_TIME, other_load
 from rne_dynamics.dynamics.declared.base_motion import BaseMotion
 from rne_dynamics.model.inertia import Array
 
-#: Least time of a change to another law, s, and fastest change of an effort by it, N·m/s or N/s.
-FADE_TIME, FASTEST = 0.3, 500.0
+#: Least time of a change to another law, s.
+FADE_TIME = 0.3
 
 
 class LawChange:
@@ -39,10 +41,19 @@ class LawChange:
         """Let a law be in force at once."""
         self.__init__(law)  # type: ignore[misc]
 
+    def act_after(self, delay: float, period: float) -> None:
+        """Pass on the delay from a state until its effort acts, and the time between states, s."""
+        for law in (self.law, self._former):
+            own: Callable[[float, float], None] | None = getattr(law, "act_after", None)
+            if own is not None:
+                own(delay, period)
+
     def begin(self, law: ControlLaw, integral: Array) -> None:
-        """Let a law come into force, as fast as it says where the one before is of its class."""
+        """Let a law come into force, as fast as it says where the one before is of its class, and has its load."""
         same = type(law) is type(self.law)
         time = getattr(law, "fade_time", 0.0) if same else FADE_TIME
+        if self.law is not None and other_load(law.robot, self.law.robot):
+            time = max(time, LOAD_TIME)
         if self.under_way and (time > 0.0 or self._next is not None):
             self._next = law
         elif self.law is None or not time > 0.0:
@@ -51,7 +62,9 @@ class LawChange:
             self._former, self.law, self._integral, self._feedback = self.law, law, integral, None
             self._share, self._time, self._difference = 0.0, time, 0.0
 
-    def keep_effort(self, q: Array, qd: Array, reference: Reference, posture: Array | None, base: BaseMotion | None) -> None:
+    def keep_effort(
+        self, q: Array, qd: Array, reference: Reference, posture: Array | None, base: BaseMotion | None
+    ) -> None:
         """Let the effort of the former law at a state fade, not its answer to another reference."""
         if self._former is not None and self.law is not None and self._feedback is None:
             before = terms_of(self._former, q, qd, reference, self._integral, posture, base)

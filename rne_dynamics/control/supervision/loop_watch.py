@@ -27,6 +27,8 @@ from rne_dynamics.model.inertia import Array
 COMPENSATED = 0.5
 #: Fraction of the feedback until the delay is measured, where none is declared.
 UNKNOWN = 0.5
+#: Delay that springs are softened for until it is measured, s.
+UNKNOWN_DELAY = 0.01
 #: Factor of the feedback after each oscillation; an arm that oscillates with less than the least fraction is stopped.
 LOWERED, LEAST_PART = 0.25, 0.05
 #: Time in which the damping of hand guiding grows e-fold again, s: a push may look like an oscillation.
@@ -147,7 +149,7 @@ class Measured(NamedTuple):
 
 
 class LoopWatch:
-    """Watches the loop of laws whose gains make accelerations; others get all of their feedback."""
+    """Watches the loop of laws whose gains make accelerations, and of those that receive its delay."""
 
     def __init__(self, settings: Settings, before: float = 0.0) -> None:
         """`before`: what was known of the delay before this start, s."""
@@ -168,10 +170,12 @@ class LoopWatch:
     def adopt(self, settings: Settings) -> None:
         """Other settings; with other gains an oscillation is forgotten."""
         gains: Gains | None = getattr(settings.tracking, "acceleration_gains", None)
-        if gains is not self._gains:
+        if gains is not self._gains or (gains is None and settings.tracking is not self._settings.tracking):
             self._lowered, self.text = 1.0, ""
         self._settings, self._gains, self._tolerated = settings, gains, math.inf
         self._places[LIMIT], self._longest = settings.limits.velocity, np.zeros((2, settings.robot.n))
+        if gains is None and hasattr(settings.tracking, "act_after"):
+            self._longest[:] = QUICK
         if gains is not None:
             self._tolerated = tolerated_delay(gains.p, gains.i, gains.d)
             longest = SLOWEST / np.maximum(np.maximum(np.sqrt(gains.p), 0.5 * gains.d), SLOWEST)
@@ -190,8 +194,9 @@ class LoopWatch:
 
     def part(self, late: float) -> float:
         """Fraction of the feedback for a state that came `late`, s, compared with others."""
-        if self._tolerated == math.inf:
-            return 1.0
+        if self._gains is None:
+            tolerated = getattr(self._settings.tracking, "tolerated_delay", math.inf)
+            return self._lowered * min(tolerated / max(self._known + late, 1e-9), 1.0)
         total = self._known + late
         part = self._lowered * min(self._tolerated / max(total, 1e-9), 1.0)
         return part if self._measured or self._settings.command_delay > 0.0 else min(part, UNKNOWN)
@@ -205,6 +210,12 @@ class LoopWatch:
     def known_delay(self) -> float:
         """As measured since this start, else as declared, s: states that came late before it may come in time now."""
         return self._settings.command_delay if math.isnan(self.delay) else self.delay
+
+    @property
+    def assumed_delay(self) -> float:
+        """As `known_delay`, and `UNKNOWN_DELAY` until it is measured where none is declared, s."""
+        known = self.known_delay
+        return known if self._measured or known > 0.0 else UNKNOWN_DELAY
 
     def measure(self, stamp: int, sent: Array, reported: Array) -> str:
         """Take an effort sent and those reported with the state of `stamp`, ns; why motion is locked from now on.
@@ -252,7 +263,7 @@ class LoopWatch:
         self.spent = self._lowered < LEAST_PART
         self.text = (
             f"joint {name!r} oscillates: the feedback is lowered to {self._lowered:.0%} until ~/recover or other "
-            f"gains. Lower gains.{name}.p and d, or look for a delay, a wrong inertia or elastic gears"
+            f"gains. Lower the gains of the law, or look for a delay, a wrong inertia or elastic gears"
         )
         return self.text
 

@@ -86,7 +86,7 @@ class StateMachine:
     def adopt(self, settings: Settings) -> None:
         """Other settings; a start-up check that is under way or has failed begins anew for another robot."""
         old, self.settings = self.settings, settings
-        driven = self.mode in (HOLDING, TRACKING) or (self.mode is STOPPING and not self.dead_reckoning)
+        driven = self.mode in DRIVING or (self.mode is STOPPING and not self.dead_reckoning)
         self.torques.adopt(settings, at_once=not driven)
         if driven and type(settings.tracking) is not type(old.tracking):
             self._take_along()
@@ -109,7 +109,7 @@ class StateMachine:
         The effort of the law before fades from what it is: an arm that carries something must not fall.
         """
         bound, reference, stream, torques = self.settings.holding_error, self.queue.reference, self.stream, self.torques
-        if bound is None or (np.abs(reference.q - stream.q) <= bound).all() or self.mode is STOPPING:
+        if bound is None or (np.abs(reference.q - stream.q) <= bound).all() or self.mode in (STOPPING, FLOATING):
             return
         torques.change.keep_effort(stream.q, stream.qd, reference, torques.posture, torques.base)
         self.cause = "the law has changed, and the arm was away from its reference: it is held where it is"

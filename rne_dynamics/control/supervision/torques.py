@@ -18,6 +18,7 @@ from rne_dynamics.control.model_terms import closed_terms, holding_terms
 from rne_dynamics.control.reference import CORIOLIS, FRICTION, GRAVITY, INERTIA, Reference, TorqueTerms
 from rne_dynamics.control.supervision.answer import quick_answer
 from rne_dynamics.control.supervision.law_change import LawChange
+from rne_dynamics.control.supervision.load_change import LoadChange, other_load
 from rne_dynamics.control.supervision.settings import Settings
 from rne_dynamics.control.thresholds import CALM, LONGEST_GAP, LONGEST_STEP, SAFETY, STREAM_WINDOW
 from rne_dynamics.dispatch import bias_torque, follower, gravity_torque, inverse_dynamics, mechanism_of
@@ -127,7 +128,7 @@ class Torques:
         self.base: BaseMotion | None = None
         self.predictor: Predictor | None = None
         #: The law in force, and what is left of the one before.
-        self.change = LawChange(None)
+        self.change, self._load = LawChange(None), LoadChange()
         #: When `update_inertia` is due, monotonic s, and the stamp up to which the error is integrated, ns.
         self.inertia_at, self.integrated = -math.inf, 0
         self.period = PeriodWatch(1.0 / settings.assumed_rate)
@@ -145,6 +146,8 @@ class Torques:
             self.change.begin(law, self.integral)
         if type(law) is not type(former):
             self.integral = np.zeros(robot.n)
+        if not at_once and other_load(robot, self._settings.robot):
+            self._load.begin(self._settings.robot)
         self._settings = settings
         #: Whether the law needs the integral of the error.
         self.integrates: bool = getattr(law, "integrates", hasattr(law, "next_integral"))
@@ -159,6 +162,7 @@ class Torques:
             from rne_dynamics.control.prediction import Predictor  # with forward dynamics, which few arms need
 
             self.predictor = Predictor(law, settings.command_delay, settings.compensated, before)
+            self.predictor.weigh(self._load.inertia(robot))
 
     def move_base(self, motion: BaseMotion | None) -> None:
         """How the base moves from now on; None for a base at rest."""
@@ -181,7 +185,7 @@ class Torques:
 
     def forget(self) -> None:
         """Nothing integrated, no effort under way."""
-        self.integral = np.zeros(len(self.integral))
+        self.integral, self._load = np.zeros(len(self.integral)), LoadChange()
         restart_law(self._settings.tracking)
         if self.predictor is not None:
             self.predictor.forget()
@@ -262,7 +266,7 @@ class Torques:
 
     def floating(self, q: Array, qd: Array, damped: float) -> TorqueTerms:
         """Hand guiding with a part of its damping, which the motors resist as a joint comes near its velocity limit."""
-        terms = self._floating.law(q, qd, posture=self.posture, base_motion=self.base)
+        terms = self._loaded(self._floating, q, qd)
         fast = np.maximum(np.abs(qd) - RESISTED * self._settings.limits.velocity, 0.0)
         if fast.any():
             terms = terms._replace(feedback=terms.feedback - self._braked.damping * np.copysign(fast, qd))
@@ -273,7 +277,7 @@ class Torques:
     def damped(self, q: Array, qd: Array, support: float = 1.0, *, hard: bool = False) -> TorqueTerms:
         """A fraction of gravity and damping: how an arm is held and released in a stop; `hard` where it is too fast."""
         law = self._braked if hard else self._damped
-        terms = self._slowed(law.law(q, qd, posture=self.posture, base_motion=self.base))
+        terms = self._slowed(self._loaded(law, q, qd))
         if support < 1.0:
             terms = terms._replace(gravity=support * terms.gravity, feedback=support * terms.feedback)
         return self._own(terms)
@@ -320,6 +324,10 @@ class Torques:
         """
         self.period.add(dt + late if dt > 0.0 else dt)
         self.change.advance(min(max(dt, 0.0), LONGEST_STEP))
+        if self._load.under_way:
+            self._load.advance(min(max(dt, 0.0), LONGEST_STEP))
+            if self.predictor is not None:
+                self.predictor.weigh(self._load.inertia(self._settings.robot))
         law = self._settings.tracking
         if law is not None and self.integrates and self.tracked is not None:
             reference, q = self.tracked
@@ -330,6 +338,10 @@ class Torques:
         """A fraction of a gravity torque known from before, (n,), and of what the model has missed at rest."""
         zero = self._zero
         return TorqueTerms(zero, zero, support * gravity, zero, support * self.missed.fit()[0])
+
+    def _loaded(self, law: GravityCompensation, q: Array, qd: Array) -> TorqueTerms:
+        terms = law.law(q, qd, posture=self.posture, base_motion=self.base)
+        return self._load.apply(terms, q, qd, self.posture, self.base)
 
     def _slowed(self, terms: TorqueTerms) -> TorqueTerms:
         """Less damping and compensated friction where states have become rarer since inertia was updated."""

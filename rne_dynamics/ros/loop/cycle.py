@@ -263,7 +263,8 @@ class LoopCycle:
         if arrived >= self._snapshot_at or supervisor.stamp - self._snapshot_stamp >= SNAPSHOT_PERIOD * NANOSECONDS:
             self._snapshot_at, self._snapshot_stamp = arrived + SNAPSHOT_PERIOD, supervisor.stamp
             shown = reference._replace(q=reference.q - unwrapped)
-            self._report("snapshot", Snapshot(supervisor.stamp, shown, q - unwrapped, supervisor.qd), droppable=True)
+            state = q - unwrapped, supervisor.qd, supervisor.machine.stream.reported
+            self._report("snapshot", Snapshot(supervisor.stamp, shown, *state), droppable=True)
         if arrived >= self._garbage_at:
             self._garbage_at = arrived + GARBAGE_PERIOD
             gc.collect()

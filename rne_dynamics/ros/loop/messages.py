@@ -93,6 +93,8 @@ class Snapshot(NamedTuple):
     reference: Reference
     q: Array
     qd: Array
+    #: Reported efforts, N·m or N, NaN where there are none; (n,).
+    reported: Array
 
 
 # -- the loop's node ---------------------------------------------------------------------------------------------------

@@ -48,7 +48,12 @@ FULL_SPEED = {"fraction": 1.0, "percent": 100.0}
 def law_parameters(kind: LawKind) -> tuple[Parameter, ...]:
     """The parameters of a law."""
     declared = ((name, kind.parameters[key]) for name, key in kind.node_names().items())
-    return tuple(Parameter(name, p.default, p.text, p.unit, p.lower, p.upper, p.choices) for name, p in declared)
+    return tuple(
+        Parameter(
+            name, p.default, p.text, p.unit, p.lower, p.upper, p.choices, at_configure=p.at_configure,
+            length=(len(p.default),) if isinstance(p.default, tuple) else (),
+        ) for name, p in declared
+    )
 
 
 SCHEMA: tuple[Parameter, ...] = (
@@ -120,7 +125,11 @@ def tracking_settings(robot: RigidRobot, values: Values) -> Settings:
 
 
 def law_of(robot: RigidRobot, values: Values, name: str) -> ControlLaw:
-    """The law of that name by the parameters. Raises ParameterError, ControlError: no such law, or not for the robot."""
+    """The law of that name by the parameters.
+
+    Raises ParameterError, ControlError: there is no such law, it is not for this robot, or its parameters are not
+    declared.
+    """
     kind = find_law(name)
     if missing := [p.name for p in law_parameters(kind) if p.name.replace(JOINT, robot.joint_names[0]) not in values]:
         raise ParameterError(f"law {name!r} has parameters of its own ({missing[0]}, …): start the node with it")

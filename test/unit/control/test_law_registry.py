@@ -28,7 +28,7 @@ def springs(tmp_path, monkeypatch):
 
 
 def test_every_law_of_the_package_is_found_by_the_name_of_its_module():
-    assert law_names() == ("computed_torque", "joint_impedance", "pd_gravity")
+    assert law_names() == ("cartesian_impedance", "computed_torque", "joint_impedance", "pd_gravity")
     assert find_law("computed_torque").make is rne.ComputedTorque
     assert find_law("pd_gravity").make is rne.PdGravity
     names = [f"gains.{{joint}}.{key}" for key in ("p", "i", "d", "i_clamp")]
@@ -84,6 +84,7 @@ def test_a_module_of_one_s_own_is_a_law(springs, capsys):
         (["--law", "no.such.module"], "a law of your own is named by its module"),
         (["--law", "json"], "the module lacks `LAW = ` the class of the law, with a method `law`"),
         (["--law", "pd_gravity", "--law-parameter", "stiffness=3"], "no parameter named 'stiffness'; known: p, i, d"),
+        (["--law", "cartesian_impedance", "--law-parameter", "tool=1,2"], "must be 3 numbers, with commas between"),
         (["--law", "pd_gravity", "--law-parameter", "p=-3"], "it must be a number from -1 to 1e.06 N m/rad or N/m"),
         (["--law", "pd_gravity", "--law-parameter", "p=nan"], "it must be a number from"),
         (["--law", "pd_gravity", "--law-parameter", "p=3", "--bandwidth", "3"], "--bandwidth is not for law 'pd_"),
@@ -115,3 +116,16 @@ def test_a_law_s_own_state_begins_anew_with_a_run():
     law = Counting()
     rne.simulate(rne.ArmPlant(ROBOT), law, rne.Hold(np.zeros(6)), seconds=0.01)
     assert law.begun == 1
+
+
+def test_a_cartesian_law_is_refused_of_flexible_links_and_closed_loops(capsys):
+    for robot, reason in (("flexible_arm", "links bend, so that"), ("five_bar", "closed loops, whose passive joints")):
+        assert main(["simulate", robot, "--law", "cartesian_impedance"]) == 1
+        assert reason in capsys.readouterr().err
+
+
+def test_a_list_of_numbers_is_a_parameter(capsys):
+    assert main(["simulate", "panda", "--law", "cartesian_impedance", "--law-parameter", "tool=0,0,0.1", "--seconds",
+                 "0.5", "--law-parameter", "stiffness=300,300,300,20,20,20", "--json"]) == 0  # fmt: skip
+    report = json.loads(capsys.readouterr().out)
+    assert max(abs(joint["final_error"]) for joint in report["joints"]) < 0.02

@@ -156,6 +156,26 @@ def test_friction_compensation_approaches_the_friction_of_the_model_and_is_smoot
     np.testing.assert_allclose(FrictionCompensation(1.0, 0.01).torque(friction, small), friction.offset, atol=1e-8)
 
 
+def test_friction_compensation_takes_the_models_thresholds_and_stribeck_friction():
+    one, other = Friction(0.3, 2.5, 1.5, 0.8, 0.1, 0.05), Friction(0.3, 1.0, 1.0)
+    tree = chain(2).tree
+    joints = tuple(replace(j, friction=f) for j, f in zip(tree.joints, (one, other), strict=True))
+    robot = assemble(replace(tree, joints=joints))
+    law = ComputedTorque(robot, Gains.critically_damped(2, 5.0), FrictionCompensation(0.5, 0.002))
+    np.testing.assert_allclose(law.steepness, [20.0, 500.0])
+    v = np.array([0.02, 0.001])
+    s = np.array([0.4, 0.5])
+    s = 0.5 * s * (3.0 - s**2)
+    level = np.array([2.0 + 0.8 * np.exp(-0.04), 1.0])
+    expected = 0.5 * (0.3 * v + [0.5, 0.0] + level * s)
+    friction = law.law(np.zeros(2), np.zeros(2), Reference(np.zeros(2), v, np.zeros(2))).friction
+    np.testing.assert_allclose(friction, expected, rtol=1e-13)
+    np.testing.assert_allclose(FrictionCompensation(0.5, 0.002).torque(joint_friction(robot), v), expected, rtol=1e-13)
+    smooth = friction_torque(robot, v)
+    assert smooth[0] == pytest.approx(2.0 * expected[0], rel=1e-13)
+    assert smooth[1] == pytest.approx(1.0 + 0.3 * v[1])  # without a threshold: by its sign
+
+
 def test_friction_compensation_never_gives_more_than_friction_takes():
     friction = joint_friction(chain(1, Friction(0.3, 1.0, 2.0)))
     for v in np.linspace(-1.0, 1.0, 201):

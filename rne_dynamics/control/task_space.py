@@ -1,0 +1,96 @@
+"""Effective inertia of a tool near singular postures, null space, and the error of a pose: parts of Cartesian laws.
+
+Directions are in 1/kg by measuring rotations at a length ℓ. One with the mobility a of (S J M⁻¹ Jᵀ S), below a₀, is
+near a singularity: the tool feels heavier than 1/a₀ there. Its inertia is 1/a₀ for damping and stiffness in proportion,
+and fades to 0 for feedforward and null space: the direction becomes a part of the null space. Nothing is inverted that
+has no inverse, whatever the posture, and with fewer than six joints.
+"""
+
+from __future__ import annotations
+
+import math
+
+from rne_dynamics.compiling.jit import helper
+from rne_dynamics.control.task_terms import PLACE, matrix_of
+from rne_dynamics.model.inertia import Array
+from rne_dynamics.spatial.arrays import product
+from rne_dynamics.spatial.modes import jacobi
+from rne_dynamics.spatial.vector import Vector, column, compose_back, rotate_back
+
+#: Exactness of `jacobi`: a posture's torque must not reach the tool.
+EXACT = 1e-18
+#: Sine of a turn below which it is its own rotation vector.
+SMALL = 1e-9
+
+
+@helper
+def effective_inertia(A: Array, length: float, least: float, work: Array, light: Array, heavy: Array) -> None:
+    """The two inertias, (6, 6), from J M⁻¹ Jᵀ, overwritten: `light` fades to 0 near singularities, `heavy` does not.
+
+    `length`, `least`: ℓ and a₀; `work`, (6, 6): memory.
+    """
+    for i in range(6):
+        for j in range(6):
+            A[i, j] *= (length if i > 2 else 1.0) * (length if j > 2 else 1.0)
+            light[i, j] = heavy[i, j] = 0.0
+    jacobi(A, work, EXACT)
+    for m in range(6):
+        a = max(A[m, m], 0.0)
+        x = a / least
+        fading = 1.0 / a if x >= 1.0 else x * x * x * (4.0 - 3.0 * x) / least  # value and slope of 1/a at a₀
+        lasting = 1.0 / max(a, least)
+        for i in range(6):
+            u = work[m, i] * (length if i > 2 else 1.0)
+            for j in range(6):
+                both = u * work[m, j] * (length if j > 2 else 1.0)
+                light[i, j] += fading * both
+                heavy[i, j] += lasting * both
+
+
+@helper
+def rotation_vector(wanted: Array, found: Array) -> Vector:
+    """The rotation vector of R_d Rᵀ, rad, from two turns, the first nine numbers of arrays."""
+    E = compose_back(matrix_of(wanted), matrix_of(found))
+    x, y, z = 0.5 * (E[7] - E[5]), 0.5 * (E[2] - E[6]), 0.5 * (E[3] - E[1])
+    sine, cosine = math.sqrt(x * x + y * y + z * z), 0.5 * (E[0] + E[4] + E[8] - 1.0)
+    factor = 1.0
+    if sine > SMALL:
+        factor = math.atan2(sine, cosine) / sine
+    elif cosine < 0.0:  # half a turn: about the axis that E + 1 maps on itself
+        best = 0 if E[0] >= E[4] and E[0] >= E[8] else (1 if E[4] >= E[8] else 2)
+        along = column(E, best)
+        x, y, z = along
+        x, y, z = x + (1.0 if best == 0 else 0.0), y + (1.0 if best == 1 else 0.0), z + (1.0 if best == 2 else 0.0)
+        factor = math.pi / math.sqrt(x * x + y * y + z * z)
+    return factor * x, factor * y, factor * z
+
+
+@helper
+def put_pose_error(wanted: Array, found: Array, e: Array) -> None:
+    """(p_d − p, rotation vector) into `e`, (6,), from two motions as in `task_terms`, in axes of the base."""
+    turn = rotation_vector(wanted, found)
+    for k in range(3):
+        e[k], e[3 + k] = wanted[PLACE + k] - found[PLACE + k], turn[k]
+
+
+@helper
+def turn_rows(motion: Array, J: Array, rows: Array) -> None:
+    """Turn the Jacobian and vectors of six, the rows of `rows`, from axes of the base to those of the tool."""
+    R = matrix_of(motion)
+    for half in range(2):
+        at = 3 * half
+        for j in range(J.shape[1]):
+            v = rotate_back(R, (J[at, j], J[at + 1, j], J[at + 2, j]))
+            J[at, j], J[at + 1, j], J[at + 2, j] = v
+        for i in range(rows.shape[0]):
+            v = rotate_back(R, (rows[i, at], rows[i, at + 1], rows[i, at + 2]))
+            rows[i, at], rows[i, at + 1], rows[i, at + 2] = v
+
+
+@helper
+def limit_part(wrench: Array, first: int, limit: float) -> None:
+    """Scale the force or the moment of a wrench, (6,), down to a limit; 0 for none."""
+    size = math.sqrt(product(wrench[first : first + 3], wrench[first : first + 3]))
+    if size > limit > 0.0:
+        for k in range(first, first + 3):
+            wrench[k] *= limit / size
