@@ -45,6 +45,8 @@ TOOL, POSTURE = 2.0, 0.2
 #: The length is this part of the tool's usual distance from the base; a direction counts as singular where the tool is
 #: so much heavier than usual.
 LENGTH, HEAVIER = 1.0 / 3.0, 3.0
+#: Part of the postures that are heavier than a good one: many of those of `posture_inertia` are singular.
+GOOD = 0.75
 #: Bounds of what is chosen: length, m; compliance of a tool, m/N or rad/(N·m); mobility, 1/kg.
 SHORTEST, SOFTEST, MOST_HEAVY = 0.01, 1e-5, 1e-4
 
@@ -350,7 +352,7 @@ def _motions(robot: RigidRobot, postures: Array, link: str, tool: Array) -> tupl
 
 
 class _Usual(NamedTuple):
-    """Medians over postures, from which numbers that are not given are chosen."""
+    """What is usual over postures: numbers that are not given are chosen from it."""
 
     length: float
     heaviest: float
@@ -366,7 +368,7 @@ class _Usual(NamedTuple):
         mobility = np.linalg.eigvalsh(S @ J @ study.inverse @ JT @ S)[:, max(6 - robot.n, 0)]
         yielding = np.median(np.diagonal(J @ np.diag(1.0 / chosen_stiffness(robot)) @ JT, axis1=1, axis2=2), axis=0)
         means = np.repeat(np.maximum([yielding[:3].mean(), yielding[3:].mean()], SOFTEST), 3)
-        return cls(length, HEAVIER / max(float(np.median(mobility)), MOST_HEAVY), TOOL / means)
+        return cls(length, HEAVIER / max(float(np.quantile(mobility, GOOD)), MOST_HEAVY), TOOL / means)
 
 
 LAW = CartesianImpedance
