@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from functools import cache, cached_property
+from functools import cached_property
 from types import MappingProxyType
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from rne_dynamics.compiling.addresses import in_python
 from rne_dynamics.compiling.jit import helper, kernel
 from rne_dynamics.control.checks import check_number, frozen_vector, measured, set_fields
 from rne_dynamics.control.control_law import CompiledLaw, LawTolerances
@@ -154,11 +153,6 @@ def cartesian_impedance_kernel(
     tool, state = (J, Y, light, heavy), (q, qd, reference)
     put_tool(square, tool, numbers[_RATIO], rows, wrench, table, state, L, rate[0], terms)
     put_friction(table, q, reference, terms)
-
-
-@cache
-def _in_python() -> Callable[..., None]:
-    return in_python(cartesian_impedance_kernel)
 
 
 @dataclass(frozen=True, eq=False)
@@ -330,9 +324,9 @@ class CartesianImpedance(Springs):
         terms, (arm, rate, numbers) = np.empty((5, n)), self.model
         if base_motion is not None:
             arm = arm._replace(base=base_motion.packed(self.robot.gravity))
-        run = _in_python() if arm.address[0] else cartesian_impedance_kernel
         aim = Reference(*(measured(x, n, f"reference.{k}") for k, x in zip(Reference._fields, reference, strict=True)))
-        run((arm, rate, numbers), self.table, measured(q, n, "q"), measured(qd, n, "qd"), aim, np.zeros(n), terms)
+        q, qd = measured(q, n, "q"), measured(qd, n, "qd")
+        cartesian_impedance_kernel((arm, rate, numbers), self.table, q, qd, aim, np.zeros(n), terms)
         return TorqueTerms(*terms)
 
 
