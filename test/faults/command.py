@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import sys
 import time
 from collections import Counter
@@ -12,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from faults import campaign, table
+from faults.arm import LAW
 from faults.campaign import Result
 from faults.fault import Fault
 from rich.markup import escape
@@ -59,6 +61,7 @@ ARGUMENTS = (
     argument("--arm", default="", metavar="NAME|all",
              help="two-links, small, puma560, panda, ur10, or all (default: the first arm of each fault)"),
     flag("--foreign", "on arms that are not the model: other masses and friction, elastic gears, late efforts"),
+    argument("--law", default="", metavar="NAME", help="the law of the controllers; compliant arms yield farther"),
     flag("--list", "list the faults and exit"),
     flag("--json", "print the results as JSON"),
     argument("--workers", type=whole(1, 16), metavar="N", help="number of controllers in parallel (default: 3)"),
@@ -70,6 +73,8 @@ ARGUMENTS = (
 
 def run(args: argparse.Namespace) -> int:
     """Run the campaign; 0 if every reaction was safe."""
+    if args.law:
+        os.environ[LAW] = args.law
     if args.table is not None and args.only:
         raise ArgumentError("--table is for the whole campaign; leave --only out")
     if args.table is not None and args.arm not in ("", "all"):

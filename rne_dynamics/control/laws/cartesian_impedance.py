@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from functools import cache, cached_property
+from functools import cached_property
 from types import MappingProxyType
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from rne_dynamics.compiling.addresses import in_python
 from rne_dynamics.compiling.jit import helper, kernel
 from rne_dynamics.control.checks import check_number, frozen_vector, measured, set_fields
 from rne_dynamics.control.control_law import CompiledLaw, LawTolerances
@@ -45,6 +44,8 @@ TOOL, POSTURE = 2.0, 0.2
 #: The length is this part of the tool's usual distance from the base; a direction counts as singular where the tool is
 #: so much heavier than usual.
 LENGTH, HEAVIER = 1.0 / 3.0, 3.0
+#: Part of the postures that are heavier than a good one: many of those of `posture_inertia` are singular.
+GOOD = 0.75
 #: Bounds of what is chosen: length, m; compliance of a tool, m/N or rad/(N·m); mobility, 1/kg.
 SHORTEST, SOFTEST, MOST_HEAVY = 0.01, 1e-5, 1e-4
 
@@ -152,11 +153,6 @@ def cartesian_impedance_kernel(
     tool, state = (J, Y, light, heavy), (q, qd, reference)
     put_tool(square, tool, numbers[_RATIO], rows, wrench, table, state, L, rate[0], terms)
     put_friction(table, q, reference, terms)
-
-
-@cache
-def _in_python() -> Callable[..., None]:
-    return in_python(cartesian_impedance_kernel)
 
 
 @dataclass(frozen=True, eq=False)
@@ -328,9 +324,9 @@ class CartesianImpedance(Springs):
         terms, (arm, rate, numbers) = np.empty((5, n)), self.model
         if base_motion is not None:
             arm = arm._replace(base=base_motion.packed(self.robot.gravity))
-        run = _in_python() if arm.address[0] else cartesian_impedance_kernel
         aim = Reference(*(measured(x, n, f"reference.{k}") for k, x in zip(Reference._fields, reference, strict=True)))
-        run((arm, rate, numbers), self.table, measured(q, n, "q"), measured(qd, n, "qd"), aim, np.zeros(n), terms)
+        q, qd = measured(q, n, "q"), measured(qd, n, "qd")
+        cartesian_impedance_kernel((arm, rate, numbers), self.table, q, qd, aim, np.zeros(n), terms)
         return TorqueTerms(*terms)
 
 
@@ -350,7 +346,7 @@ def _motions(robot: RigidRobot, postures: Array, link: str, tool: Array) -> tupl
 
 
 class _Usual(NamedTuple):
-    """Medians over postures, from which numbers that are not given are chosen."""
+    """What is usual over postures: numbers that are not given are chosen from it."""
 
     length: float
     heaviest: float
@@ -366,7 +362,7 @@ class _Usual(NamedTuple):
         mobility = np.linalg.eigvalsh(S @ J @ study.inverse @ JT @ S)[:, max(6 - robot.n, 0)]
         yielding = np.median(np.diagonal(J @ np.diag(1.0 / chosen_stiffness(robot)) @ JT, axis1=1, axis2=2), axis=0)
         means = np.repeat(np.maximum([yielding[:3].mean(), yielding[3:].mean()], SOFTEST), 3)
-        return cls(length, HEAVIER / max(float(np.median(mobility)), MOST_HEAVY), TOOL / means)
+        return cls(length, HEAVIER / max(float(np.quantile(mobility, GOOD)), MOST_HEAVY), TOOL / means)
 
 
 LAW = CartesianImpedance

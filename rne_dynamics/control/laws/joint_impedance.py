@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, field
-from functools import cache, cached_property
+from functools import cached_property
 from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from rne_dynamics.closed_chain.mass_matrix import closed_mass_matrix
-from rne_dynamics.compiling.addresses import in_python
 from rne_dynamics.compiling.jit import kernel
 from rne_dynamics.control.checks import frozen_vector, measured, set_fields
 from rne_dynamics.control.control_law import CompiledLaw
@@ -77,11 +75,6 @@ def joint_impedance_kernel(
         terms[1, j], terms[2, j] = found[n, j], found[n + 1, j]
     spring_torque(found[:n], table, rate[0], q, qd, reference.q, reference.qd, terms[3])
     put_friction(table, q, reference, terms)
-
-
-@cache
-def _in_python() -> Callable[..., None]:
-    return in_python(joint_impedance_kernel)
 
 
 @dataclass(frozen=True, eq=False)
@@ -190,8 +183,7 @@ class JointImpedance(Springs):
         terms, (arm, rate) = np.empty((5, n)), self.model
         if base_motion is not None:
             arm = arm._replace(base=base_motion.packed(robot.gravity))
-        run = _in_python() if isinstance(arm, InertiaCode) else joint_impedance_kernel
-        run((arm, rate), self.table, q, qd, Reference(aim, aim_qd, desired), np.zeros(n), terms)
+        joint_impedance_kernel((arm, rate), self.table, q, qd, Reference(aim, aim_qd, desired), np.zeros(n), terms)
         return TorqueTerms(*terms)
 
 
