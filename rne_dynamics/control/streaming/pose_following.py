@@ -286,7 +286,8 @@ class PoseFollower:
         """Velocities of the joints coming to rest, or straight to the posture of a detour, all of them together."""
         if self.detour is None or self.resting:
             slower = dt / max((np.abs(self.qd) / self._rates[1]).max(), dt)
-            return (1.0 - slower) * self.qd
+            braked: Array = (1.0 - slower) * self.qd
+            return braked
         d = self.detour - self.q
         left = np.abs(d)
         if left.max() < ARRIVED:
