@@ -299,7 +299,7 @@ class PoseFollower:
             slower = dt / max((np.abs(self.qd) / self._rates[1]).max(), dt)
             braked: Array = (1.0 - slower) * self.qd
             return braked
-        d = self.detour - self.q
+        d = np.clip(self.detour, *self._task.bounds) - self.q
         left = np.abs(d)
         if left.max() < ARRIVED:
             self.detour = None
