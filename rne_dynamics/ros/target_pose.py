@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from geometry_msgs.msg import PoseStamped
@@ -14,11 +14,10 @@ from rne_dynamics.dynamics.kinematics.inverse_kinematics import frame_of, frame_
 from rne_dynamics.errors import RneDynamicsError
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.mechanism import RigidRobot
+from rne_dynamics.ros.effort_node import EffortNode
+from rne_dynamics.ros.loop.cycle import REFUSALS
 from rne_dynamics.ros.messages.static_frames import StaticFrames
 from rne_dynamics.ros.messages.topic_wait import LATCHED_MANY
-
-if TYPE_CHECKING:
-    from rne_dynamics.ros.computed_torque_controller import ComputedTorqueController
 
 try:  # not among the wheels on PyPI; part of every ROS 2 installation
     from tf2_msgs.msg import TFMessage
@@ -26,15 +25,13 @@ except ImportError:
     TFMessage = None
 
 #: Time without a target after which the next one is no part of a stream, s.
-ALONE = 1.0
-#: Time between two warnings, s.
-QUIET = 2.0
+TARGET_PAUSE = 1.0
 
 
 class PoseTargets:
     """Takes pose targets for the control loop of `node`, a controller of `robot`."""
 
-    def __init__(self, node: ComputedTorqueController, robot: RigidRobot) -> None:
+    def __init__(self, node: EffortNode, robot: RigidRobot) -> None:
         self._node, self._robot, self._frames = node, robot, StaticFrames(robot)
         self._arrived, self._warned, self._refused, self._said = -np.inf, -np.inf, 0, ""
         if node.in_force.pose is None:
@@ -54,7 +51,7 @@ class PoseTargets:
 
     def _on_pose(self, message: PoseStamped) -> None:
         now = time.monotonic()
-        alone, self._arrived = now - self._arrived > ALONE, now
+        alone, self._arrived = now - self._arrived > TARGET_PAUSE, now
         p, r = message.pose.position, message.pose.orientation
         try:
             R, position = frame_of(((p.x, p.y, p.z), (r.x, r.y, r.z, r.w)), "the target pose")
@@ -65,7 +62,7 @@ class PoseTargets:
             self._node.control.call("aim", target, detour)
         except RneDynamicsError as error:
             self._refused, self._said = self._refused + 1, f"refused: {error}"
-            if now - self._warned > QUIET:
+            if now - self._warned > REFUSALS:
                 self._warned = now
                 self._node.get_logger().warning(f"pose target {self._said}")
             return

@@ -38,7 +38,7 @@ class Arm:
         self.process, self.peer = process, peer
         self.simulator = Simulator(ArmPlant(ROBOT), HOME, dt=1.0 / RATE, command_timeout=1.0, hold_until_command=True)
         self.targets = peer.node.create_publisher(PoseStamped, f"{NODE}/target_pose", OFFERED)
-        wait_until(lambda: self.targets.get_subscription_count(), START, "the topic of targets", [process])
+        wait_until(self.targets.get_subscription_count, START, "the topic of targets", [process])
 
     @property
     def q(self) -> np.ndarray:

@@ -246,10 +246,12 @@ class Episode(Happenings):
             self._fail(f"limits: {str(error)[:300]}")
 
 
-def broken_episodes(first: int, last: int) -> Iterator[tuple[int, str]]:
+def broken_episodes(
+    first: int, last: int, kind: Callable[[int], Episode] = Episode
+) -> Iterator[tuple[int, str]]:
     """Numbers and causes of the episodes from `first` to before `last` in which something did not hold."""
     for number in range(first, last):
-        episode = Episode(number)
+        episode = kind(number)
         try:
             episode.run()
         except BrokenError as error:

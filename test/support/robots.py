@@ -8,6 +8,7 @@ from support.wheel import wheel_urdf
 
 import rne_dynamics as rne
 from rne_dynamics.description.share import shipped_robots
+from rne_dynamics.model.layout import BASE, PARENT
 
 #: Trees, hands, mimic grippers, legs and arms from the wheel; a spread rather than a census.
 WHEEL = (
@@ -35,3 +36,15 @@ def robot(name: str, base: str = "fixed") -> rne.RobotModel:
 def with_own_code(name: str, base: str = "fixed") -> rne.RobotModel:
     """The same robot as `load_urdf` gives it, with machine code of its own."""
     return rne.load_urdf(wheel_urdf(name) if name.endswith(".urdf") else name, base=base)
+
+
+def deepest(arm: rne.RobotModel) -> str:
+    """The link behind the most joints."""
+
+    def depth(link: str) -> int:
+        body, joints = arm.links[link].body, 0
+        while body != BASE:
+            body, joints = int(arm.topology[body, PARENT]), joints + 1
+        return joints
+
+    return max(arm.link_names, key=depth)

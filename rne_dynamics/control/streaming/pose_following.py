@@ -59,7 +59,7 @@ BRAKE, SHARE = 0.7, 0.9
 POSE_SUBSTEP = 0.004
 #: Distance at which the motion ends, m and rad, and at which a target counts as reached if it does not shrink further.
 POSE_END, POSE_END_TURN, POSE_NEAR, POSE_NEAR_TURN = 2e-5, 2e-4, 2e-4, 1e-3
-#: Speed below which joints are at rest, as a part of the limits.
+#: Speed below which the pose is at rest, as a part of its limits.
 SLOW = 1e-3
 #: Part by which the distance to the target must shrink in the patience, and least distance that counts, m.
 PROGRESS, LEAST = 0.02, 1e-5
@@ -107,13 +107,25 @@ def _towards(left: Vector, v: Vector, top: float, most: float, dt: float) -> Vec
 
 
 @helper
-def _leashed(e: Vector, v: Vector, length: float) -> tuple[Vector, Vector]:
-    """The lead e of the filtered pose, shortened to a length, and its velocity without what would lengthen it."""
+def _leashed(e: Vector, v: Vector, behind: Vector, length: float) -> tuple[Vector, Vector]:
+    """The lead e of the filtered pose, shortened to a length, and its velocity, which then lengthens it no more.
+
+    `behind`: the velocity of what it leads.
+    """
     d = math.sqrt(dot(e, e))
     if d <= length:
         return e, v
-    outwards = max(dot(e, v), 0.0) / (d * d)
+    outwards = max(dot(e, subtract(v, behind)), 0.0) / (d * d)
     return scale(length / d, e), subtract(v, scale(outwards, e))
+
+
+@helper
+def _velocity(J: Array, qd: Array, row: int) -> Vector:
+    """Three rows of J q̇."""
+    x, y, z = 0.0, 0.0, 0.0
+    for j in range(qd.shape[0]):
+        x, y, z = x + J[row, j] * qd[j], y + J[row + 1, j] * qd[j], z + J[row + 2, j] * qd[j]
+    return x, y, z
 
 
 @helper
@@ -169,8 +181,8 @@ def follow_pose_kernel(
         put_matrix(pose, 0, TURN, compose(rotation_of(scale(h, w)), matrix_at(pose, 0, TURN)))
         here = link_placement(task.arm, task.body, task.frame, q, work.J)
         way, turn = pose_error(pose, here)
-        way, v = _leashed(way, v, POSE_LEASH)
-        turn, w = _leashed(turn, w, POSE_TWIST)
+        way, v = _leashed(way, v, _velocity(work.J, qd, 0), POSE_LEASH)
+        turn, w = _leashed(turn, w, _velocity(work.J, qd, 3), POSE_TWIST)
         put(pose, 0, PLACE, add(here[1], way))
         put_matrix(pose, 0, TURN, compose(rotation_of(turn), here[0]))
         put(twist, LINEAR, 0, v)
@@ -277,17 +289,17 @@ class PoseFollower:
             self._best, self._since = left, 0.0
         else:
             self._since += speed * dt
-        at_end = self._report[0] <= POSE_END and self._report[1] <= POSE_END_TURN
-        self.resting = (at_end and (np.abs(self.qd) <= SLOW * self._rates[0]).all()) or (
-            self._since > self.limits.patience
-        )
+        there = self._report[0] <= POSE_END and self._report[1] <= POSE_END_TURN
+        slow = np.abs(self._twist).max(axis=1) <= SLOW * self._limits[::2]
+        self.resting = (there and bool(slow.all())) or self._since > self.limits.patience
 
     def _along(self, speed: float, dt: float) -> Array:
         """Velocities of the joints coming to rest, or straight to the posture of a detour, all of them together."""
         if self.detour is None or self.resting:
             slower = dt / max((np.abs(self.qd) / self._rates[1]).max(), dt)
-            return (1.0 - slower) * self.qd
-        d = self.detour - self.q
+            braked: Array = (1.0 - slower) * self.qd
+            return braked
+        d = np.clip(self.detour, *self._task.bounds) - self.q
         left = np.abs(d)
         if left.max() < ARRIVED:
             self.detour = None

@@ -42,6 +42,8 @@ class PoseInput:
         settings, queue = self._machine.settings, self._machine.queue
         if settings.stream is None or settings.pose is None:
             raise ControlError(settings.no_pose or settings.no_stream)
+        if not np.isfinite(target).all():
+            raise ControlError(f"a pose target is ignored: it has numbers that are not finite: {target.tolist()}")
         self._machine.ready()
         if self._stream is None or self._stream.braking:
             if queue.moving or queue.awaited:

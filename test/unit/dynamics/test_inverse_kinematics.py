@@ -11,27 +11,14 @@ import numpy as np
 import pinocchio as pin
 import pytest
 from scipy.spatial.transform import Rotation
-from support.robots import robot
+from support.robots import deepest, robot
 from support.urdf_text import arm as arm_text
 from support.wheel import wheel_urdf, wheel_urdfs
 
 import rne_dynamics as rne
 from rne_dynamics.errors import ArgumentError, ModelError
-from rne_dynamics.model.layout import BASE, PARENT
 
 PANDA = "panda.urdf"
-
-
-def deepest(arm: rne.RobotModel) -> str:
-    """The link behind the most joints."""
-
-    def depth(link: str) -> int:
-        body, joints = arm.links[link].body, 0
-        while body != BASE:
-            body, joints = int(arm.topology[body, PARENT]), joints + 1
-        return joints
-
-    return max(arm.link_names, key=depth)
 
 
 def reach(arm: rne.RobotModel, link: str, count: int, **options) -> float:
