@@ -64,7 +64,6 @@ from rne_dynamics.ros.parameters.tracking import (
 from rne_dynamics.ros.payload_measurement import PayloadMeasurement
 from rne_dynamics.ros.target_pose import PoseTargets
 
-
 #: Laws that have a service which changes to them.
 SERVED = ("computed_torque", "joint_impedance", "cartesian_impedance")
 
