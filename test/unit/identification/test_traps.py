@@ -83,7 +83,7 @@ def test_a_joint_that_turns_the_other_way():
 
 @pytest.mark.parametrize("kind", ["noise", "constant", "zero"])
 def test_torques_that_have_nothing_to_do_with_the_motion(kind):
-    robot, log, _ = logged("panda")
+    robot, log, _ = logged("panda", points=True)
     noise = np.random.default_rng(0).normal(size=log.effort.shape)
     wrong = {"noise": noise, "constant": 0.0 * noise + 5.0, "zero": 0.0 * noise}[kind]
     (trap,) = traps(robot, replace(log, effort=wrong))
