@@ -97,10 +97,11 @@ def excite(
     ModelError
         Not an open arm on a fixed base, or one whose efforts cannot hold it at the start.
     """
-    if not isinstance(robot, RobotModel) or robot.nq != robot.n or robot.base != "fixed" or robot.n == 0:
+    arm = robot.open_tree  # itself, if it is one
+    if robot.kind != "arm" or robot.nq != robot.n or robot.base != "fixed" or robot.n == 0:
         raise ModelError(f"robot {robot.name!r} is no open arm on a fixed base, whose parameters are identified")
-    reach = _reach(robot, scale, start or {}, box or {})
-    design = Design(robot, reach, structure(robot, rotors=rotors).kept, seconds, harmonics)
+    reach = _reach(arm, scale, start or {}, box or {})
+    design = Design(arm, reach, structure(arm, rotors=rotors).kept, seconds, harmonics)
     points = np.linspace(0.0, seconds, _POINTS * harmonics + 1)
     fine = np.linspace(0.0, seconds, _FINE * _POINTS * harmonics + 1)
     random, best = _search(design, fine, budget, np.random.default_rng(seed), progress)
