@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from fnmatch import fnmatchcase
 from typing import NamedTuple
 
 from rne_dynamics.errors import ArgumentError, RecordingError, unknown
@@ -27,11 +26,15 @@ _OTHER = (
     "ref reference desired des target targets cmd command commands commanded d setpoint goal error err gravity "
     "friction inertia coriolis feedforward ext external model std limit cartesian predicted"
 )
-_MEASURED = "meas measured actual act joint joints link raw filtered state states"
+_MEASURED = "meas measured actual act joint joints link state states"
 _TOKEN = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])")
-#: Units in names, and what they are in SI units.
-_SCALES = {"ms": 1e-3, "us": 1e-6, "ns": 1e-9, "nanosec": 1e-9, "nsec": 1e-9, "nsecs": 1e-9, "msec": 1e-3}
-_DEGREES = {"deg", "degree", "degrees", "degs"}
+#: Score of a name without a fitting word.
+_NONE = -100
+#: Words for units in names.
+_UNITS = {
+    "deg": "deg", "degs": "deg", "degree": "deg", "degrees": "deg", "ms": "ms", "msec": "ms", "us": "us", "ns": "ns",
+    "nsec": "ns", "nsecs": "ns", "nanosec": "ns",
+}  # fmt: skip
 
 
 class Group(NamedTuple):
@@ -50,9 +53,7 @@ class Group(NamedTuple):
     @property
     def unit(self) -> str:
         """The unit that its name says: deg, ms, us, ns; empty for none."""
-        found = set(self.words)
-        small = next((word for word in _SCALES if word in found), "")
-        return "deg" if found & _DEGREES else {1e-3: "ms", 1e-6: "us", 1e-9: "ns"}.get(_SCALES.get(small, 0.0), "")
+        return next((_UNITS[word] for word in self.words if word in _UNITS), "")
 
 
 def groups(columns: Mapping[str, Array], joints: Sequence[str]) -> dict[str, Group]:
@@ -91,9 +92,6 @@ def chosen(found: Mapping[str, Group], what: str, joints: Sequence[str]) -> Grou
         raise RecordingError(f"{QUANTITIES[what]} were not measured, by the names; {near[0]} may be commands: to take "
                              f"it for measured, give --columns {what}={near[0]}")  # fmt: skip
     return None
-
-
-_NONE = -100
 
 
 def _score(group: Group, what: str) -> tuple[int, int, int]:
@@ -135,43 +133,27 @@ def parsed(text: str | None) -> dict[str, str]:
 
 def named(columns: Mapping[str, Array], found: Mapping[str, Group], text: str, joints: Sequence[str]) -> list[Array]:
     """The columns that a text names: names, numbers from 1, ranges, * for numbers, NAME[2,1,3] for some of an array."""
+    every = [own for values in columns.values() for own in (values.T if values.ndim == 2 else [values])]
+    stems = {re.sub(r"\W*\*\W*|_?\*_?", "*", stem).strip("*"): stem for stem in found if "*" in stem}
     result: list[Array] = []
-    for item in re.split(r",(?![^\[]*\])", text):
-        name, _, picks = item.strip().partition("[")
-        numbers = _numbers(picks.rstrip("]")) if picks and item.strip() not in columns else None
-        name = item.strip() if numbers is None else name
-        own = _one(columns, found, name, joints)
-        if numbers is not None:
-            if max(numbers, default=0) > len(own):
-                raise RecordingError(f"{item} names column {max(numbers)}; {name} has {len(own)}")
-            own = [own[k - 1] for k in numbers]
-        result += own
+    for item in map(str.strip, re.split(r",(?![^\[]*\])", text)):
+        picked = None if item in columns else re.fullmatch(r"(.+)\[([\d,:\s-]+)\]", item)
+        name = picked[1] if picked else item
+        group = found.get(name) or found.get(stems.get(name, ""))
+        own = every if group is None else ordered(group, joints) or list(group.columns.values())
+        numbers = _numbers(picked[2] if picked else name) if picked or group is None else range(1, len(own) + 1)
+        if not numbers or max(numbers) > len(own) or (picked and group is None):
+            raise RecordingError(unknown("column", item, columns, "the log"))
+        result += [own[k - 1] for k in numbers]
     return result
 
 
-def _one(columns: Mapping[str, Array], found: Mapping[str, Group], name: str, joints: Sequence[str]) -> list[Array]:
-    flat = [own for values in columns.values() for own in (values.T if values.ndim == 2 else [values])]
-    stems = {re.sub(r"\W*\*\W*|_?\*_?", "*", stem).strip("*"): stem for stem in found if "*" in stem}
-    if name in columns:
-        values = columns[name]
-        return [values] if values.ndim == 1 else list(values.T)
-    group = found.get(name) or found.get(stems.get(name, ""))
-    if group is not None:
-        return ordered(group, joints) or list(group.columns.values())
-    if "*" in name:
-        return [own for key, own in columns.items() if own.ndim == 1 and fnmatchcase(key, name)]
-    numbers = _numbers(name)
-    if numbers is not None and max(numbers) <= len(flat):
-        return [flat[k - 1] for k in numbers]
-    raise RecordingError(unknown("column", name, columns, "the log"))
-
-
-def _numbers(text: str) -> list[int] | None:
-    """Those of ``2-7`` and ``2,1,3``; None for another text."""
+def _numbers(text: str) -> Sequence[int]:
+    """Those of ``2-7`` and ``2,1,3``; none for another text."""
     found: list[int] = []
     for part in text.split(","):
         match = re.fullmatch(r"\s*(\d+)\s*(?:[-:]\s*(\d+)\s*)?", part)
         if match is None or int(match[1]) < 1:
-            return None
+            return []
         found += range(int(match[1]), int(match[2] or match[1]) + 1)
-    return found or None
+    return found

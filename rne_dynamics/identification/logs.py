@@ -182,11 +182,15 @@ def _whole_stamps(columns: dict[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
 
 def _missing(path: Path, what: str, columns: Mapping[str, NDArray[Any]], found: Mapping[str, Group], n: int) -> str:
     """The message for a quantity that no column holds."""
+    if all(name.isdigit() for name in columns):
+        example = f"t=1,q=2-{n + 1},tau={n + 2}-{2 * n + 1}"
+        return f"{path} has {len(columns)} columns without names; say what they are by number, as --columns {example}"
     shapes = [f"{name} {values.shape}" if values.ndim == 2 else name for name, values in columns.items()]
     listed = ", ".join(shapes[:16]) + (", ..." if len(shapes) > 16 else "")
     example = "t=NAME or, for even times, t=200Hz" if what == "t" else f"{what}=NAME or numbers, as {what}=2-{n + 1}"
     sizes = sorted({len(group.columns) for group in found.values() if len(group.columns) > 1} - {n})
     other = f"; groups of columns have {', '.join(map(str, sizes))} columns, the robot {n} joints" if sizes else ""
+    other += "; --lock holds joints that were not logged" if sizes and sizes[0] < n else ""
     return f"{path}: no column is known to hold {QUANTITIES[what]}; give --columns {example}; it has {listed}{other}"
 
 

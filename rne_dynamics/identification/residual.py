@@ -82,7 +82,8 @@ def residual(robot: RobotModel, motion: Motion) -> Residual:
         "friction": friction_torque(robot, motion.qd) - offset, "offset": np.tile(offset, (len(motion.q), 1)),
     }  # fmt: skip
     filtered = {name: low(np.asarray(part)) for name, part in parts.items()}
-    return Residual(motion.source, motion.period * low.places, low(motion.effort), filtered, motion.band)
+    t = np.asarray(motion.period * low.places, np.float64)
+    return Residual(motion.source, t, low(motion.effort), filtered, motion.band)
 
 
 def summary(found: Sequence[Residual]) -> Summary:

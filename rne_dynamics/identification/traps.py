@@ -1,31 +1,24 @@
 """Faults of a log that would make any comparison with a model wrong: units, signs, order, gravity, gears, delay.
 
 Evidence is structural, since masses of a model are often wrong by half: velocities against slopes of positions, spans
-against limits, and of each joint how much of its torque a sum of inertia, gravity and friction, none of them negative,
-explains. Of a torque with the wrong sign, or of another joint, it explains little whatever the masses.
+against limits, and how much of each torque its joint explains (`Evidence`).
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from itertools import combinations
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.interpolate import CubicSpline
-from scipy.optimize import linear_sum_assignment, nnls
 
-from rne_dynamics.dispatch import gravity_torque, inverse_dynamics
-from rne_dynamics.errors import RecordingError
-from rne_dynamics.identification.friction_choice import USUAL
-from rne_dynamics.identification.motion import Motion, motion_of
-from rne_dynamics.identification.triangles import LowPass
-from rne_dynamics.model.generalized_inertia import rotor_inertia
-from rne_dynamics.model.inertia import Array
+from rne_dynamics.figures.tracking import REVOLUTE, joint_units
+from rne_dynamics.identification.arrangement import Arrangement, arranged
+from rne_dynamics.identification.evidence import EXPLAINED, Evidence, fit
+from rne_dynamics.identification.motion import motion_of
 from rne_dynamics.model.robot import RobotModel
-from rne_dynamics.model.table import is_length
 from rne_dynamics.recording.recording import Recording
 
 DEGREE = np.pi / 180.0
@@ -45,8 +38,8 @@ _SLOPES = (
 _PERIOD = 0.2
 #: Span of positions over that between the limits, or in turns of an endless joint, from which they are in degrees.
 _BEYOND, _TURNS = 1.2, 2.0
-#: Part of a torque's variance that must be explained to name a fault, and that may be while one is named.
-_EXPLAINED, _LITTLE = 0.75, 0.35
+#: Part of a torque's variance that may be explained while its sign is named wrong.
+_LITTLE = 0.35
 #: Torque over the model's from which, and below which, it has another unit.
 _LARGE, _SMALL = 2.8, 0.35
 #: The same between one joint and the others.
@@ -55,17 +48,16 @@ _APART = 8.0
 _STILL, _STILL_LENGTH = 0.03, 0.003
 #: Gravity's coefficient over inertia's below which gravity was removed.
 _WEIGHTLESS = 0.35
-#: Delays of torques that are tried, and the least that is reported, s; by which part it must lower the squared errors.
-_LATEST, _LATE, _LATE_BETTER = 0.1, 0.015, 0.3
-#: Most joints whose order is checked.
-_MOST_ARRANGED = 10
+#: Delays of torques that are tried, and the least that is reported, s; by which part it must lower the
+#: squared errors, and of how many rows at least.
+_LATEST, _LATE, _LATE_BETTER, _LATE_ROWS = 0.1, 0.015, 0.5, 60
 
 
 class Trap(NamedTuple):
     """A fault of a log."""
 
-    #: ``time``, ``velocity``, ``degrees``, ``sign``, ``order``, ``direction``, ``gravity``, ``scale``, ``delay``,
-    #: or ``still``, which only says that a joint's figures mean little.
+    #: ``time``, ``velocity``, ``degrees``, ``sign``, ``order``, ``direction``, ``gravity``, ``torque``,
+    #: ``scale``, ``delay``, or ``still``, which only says that a joint's figures mean little.
     kind: str
     text: str
     fix: str
@@ -78,45 +70,10 @@ class Trap(NamedTuple):
         return self.kind != "still"
 
 
-class _Evidence(NamedTuple):
-    """Filtered states and torques, shape (rows, n) each."""
-
-    robot: RobotModel
-    q: Array
-    qd: Array
-    qdd: Array
-    measured: Array
-    #: Of the model along them; inertia without rotors, which sensors behind the gears do not feel.
-    gravity: Array
-    inertia: Array
-    period: float
-
-    @classmethod
-    def of(cls, robot: RobotModel, q: Array, qd: Array, qdd: Array, measured: Array, period: float) -> _Evidence:
-        """With the model's torques."""
-        gravity = gravity_torque(robot, q)
-        links = inverse_dynamics(robot, q, qd, qdd) - gravity - rotor_inertia(robot) * qdd
-        return cls(robot, q, qd, qdd, measured, gravity, links, period)
-
-    def columns(self, k: int, *, whole: bool = False) -> Array:
-        """What explains the torque of joint k: inertia, gravity, or their sum if `whole`; rotor, viscous, Coulomb."""
-        rigid = [self.inertia[:, k] + self.gravity[:, k]] if whole else [self.inertia[:, k], self.gravity[:, k]]
-        return np.stack([*rigid, self.qdd[:, k], self.qd[:, k], np.tanh(self.qd[:, k] / USUAL.threshold)], axis=1)
-
-    def explained(self, i: int, k: int, sign: float = 1.0, *, whole: bool = False) -> tuple[float, Array]:
-        """Part of the variance of torque i that joint k of the model explains, and the coefficients."""
-        rest, coefficients = _fit(self.columns(k, whole=whole), sign * self.measured[:, i])
-        return 1.0 - rest, coefficients
-
-    def own(self, signs: Array) -> Array:
-        """Part of each torque's variance that its own joint explains, shape (n,)."""
-        return np.array([self.explained(j, j, sign)[0] for j, sign in enumerate(signs)])
-
-
 def traps(robot: RobotModel, recording: Recording) -> list[Trap]:
     """The faults of a log, the most basic ones first; `RecordingError` as `motion_of`."""
     found: list[Trap] = []
-    turning = _turning(robot)
+    turning = np.array([units is REVOLUTE for units in joint_units(robot)])
     still: NDArray[np.bool_] = np.ptp(recording.q, axis=0) < np.where(turning, _STILL, _STILL_LENGTH)
     for trap, (time, position, velocity) in _units(robot, recording, turning, still):
         found.append(trap)
@@ -124,7 +81,7 @@ def traps(robot: RobotModel, recording: Recording) -> list[Trap]:
         recording = replace(
             recording, t=recording.t * time, q=recording.q * np.where(turning, position, 1.0), qd=qd
         )
-    evidence = _evidence(robot, motion_of(recording))
+    evidence = Evidence.along(robot, motion_of(recording))
     moving = [j for j in range(robot.n) if not still[j]]
     found += _torque_traps(evidence, moving)
     found += [
@@ -132,11 +89,6 @@ def traps(robot: RobotModel, recording: Recording) -> list[Trap]:
              "its figures say little; record a motion of it", (j,)) for j in np.flatnonzero(still).tolist()
     ]  # fmt: skip
     return found
-
-
-def _turning(robot: RobotModel) -> NDArray[np.bool_]:
-    kinds = {joint.name: joint.kind.value for joint in robot.open_tree.tree.joints}
-    return np.array([not is_length(name, kinds.get(name)) for name in robot.joint_names])
 
 
 def _units(
@@ -182,104 +134,53 @@ def _units(
         yield Trap("degrees", text, "--units q=deg" + (",qd=deg" if qd is not None else "")), (1.0, DEGREE, DEGREE)
 
 
-def _evidence(robot: RobotModel, motion: Motion) -> _Evidence:
-    low = LowPass(motion)
-    if len(low.places) < 12:
-        raise RecordingError(f"{motion.source} is too short for a motion of {motion.band:.2g} Hz; record longer")
-    q, qd, qdd, measured = (low(values) for values in (motion.q, motion.qd, motion.qdd, motion.effort))
-    return _Evidence.of(robot, q, qd, qdd, measured, low.step * motion.period)
-
-
-def _torque_traps(evidence: _Evidence, moving: Sequence[int]) -> Iterator[Trap]:
+def _torque_traps(evidence: Evidence, moving: Sequence[int]) -> Iterator[Trap]:
     """Faults of torques."""
     n, names = evidence.robot.n, evidence.robot.joint_names
     right, wrong = (evidence.own(np.full(n, sign)) for sign in (1.0, -1.0))
-    flipped = [j for j in moving if wrong[j] > _EXPLAINED and right[j] < _LITTLE]
-    known = [j for j in moving if max(right[j], wrong[j]) > _EXPLAINED]
+    flipped = [j for j in moving if wrong[j] > EXPLAINED and right[j] < _LITTLE]
+    known = [j for j in moving if max(right[j], wrong[j]) > EXPLAINED]
     every = bool(flipped) and all(wrong[j] > right[j] for j in known) and (len(known) > 1 or n == 1)
     signs = np.where([every or j in flipped for j in range(n)], -1.0, 1.0)
     if every:
         evidence, signs = evidence._replace(measured=-evidence.measured), np.ones(n)
         yield Trap("sign", "all torques have the opposite sign", "--gains=-1")
-    better, trap = _arranged(evidence, float(evidence.own(signs).sum()), 0.3 if flipped and not every else 0.5)
-    weightless = _weightless(better, moving)
+    order = arranged(evidence, float(evidence.own(signs).sum()), 0.3 if flipped and not every else 0.5)
+    weightless = _weightless(order.of(evidence) if order else evidence, moving)
     if weightless:
         yield Trap("gravity", f"gravity is missing in the torques of {_list(names, weightless)}",
                    "log the whole torque: drivers that compensate gravity often publish the rest", tuple(weightless))
-    elif trap is not None:
-        yield trap
-        evidence, signs = better, np.ones(n)
+    elif order:
+        yield _arrangement(evidence, order)
+        evidence, signs = order.of(evidence), np.ones(n)
     elif flipped and not every:
         gains = ",".join(f"{sign:g}" for sign in signs)
         yield Trap("sign", f"the torque of {_list(names, flipped)} has the opposite sign", f"--gains={gains}",
                    tuple(flipped))  # fmt: skip
+    elif moving and np.median(np.maximum(right, wrong)[moving]) < _LITTLE:
+        text = f"the model explains less than {_LITTLE:.0%} of the variation of most torques"
+        yield Trap("torque", text, "check --columns and ROBOT")
     if not weightless:
         yield from _size_traps(evidence._replace(measured=evidence.measured * signs), moving)
 
 
-class _Arrangement(NamedTuple):
-    """Numbers of the columns of torques and of positions that each joint gets, and the directions of the joints."""
-
-    torques: tuple[int, ...]
-    states: tuple[int, ...]
-    turned: tuple[float, ...]
-
-    def of(self, evidence: _Evidence) -> _Evidence:
-        """The evidence as arranged."""
-        states, turned = list(self.states), np.array(self.turned)
-        q, qd, qdd = (values[:, states] * turned for values in (evidence.q, evidence.qd, evidence.qdd))
-        measured = evidence.measured[:, list(self.torques)] * turned
-        if self.states == tuple(range(len(states))) and (turned > 0.0).all():
-            return evidence._replace(measured=measured)
-        return _Evidence.of(evidence.robot, q, qd, qdd, measured, evidence.period)
-
-    def neighbours(self) -> Iterator[_Arrangement]:
-        """With two joints swapped, all reversed, or one turned."""
-        n = len(self.turned)
-        exchanged = [(*range(a), b, *range(a + 1, b), a, *range(b + 1, n)) for a, b in combinations(range(n), 2)]
-        for places in dict.fromkeys([*exchanged, tuple(range(n))[::-1]]):
-            torques, states = tuple(self.torques[k] for k in places), tuple(self.states[k] for k in places)
-            yield self._replace(torques=torques)
-            yield self._replace(states=states)
-            yield self._replace(torques=torques, states=states)
-        for j in range(n):
-            yield self._replace(turned=tuple(-s if k == j else s for k, s in enumerate(self.turned)))
+def _arrangement(evidence: Evidence, found: Arrangement) -> Trap:
+    """The trap of another arrangement."""
+    names, inorder = evidence.robot.joint_names, tuple(range(evidence.robot.n))
+    parts = [(what, key, places) for what, key, places in
+             (("torques", "tau", found.torques), ("positions", "q", found.states)) if places != inorder]  # fmt: skip
+    texts, fixes = [], []
+    if parts:
+        texts.append(f"{' and '.join(what for what, _, _ in parts)} are in another order than the model's joints")
+        numbers = [f"{key}=NAME[{','.join(str(k + 1) for k in places)}]" for _, key, places in parts]
+        fixes.append(f"--columns {','.join(numbers)}")
+    if turned := [j for j in inorder if found.turned[j] < 0.0]:
+        texts.append(f"{_list(names, turned)} turns the other way than in the model")
+        fixes.append("turn the <axis> around in the description")
+    return Trap("order" if parts else "direction", " and ".join(texts), "; ".join(fixes), found.moved)
 
 
-def _arranged(evidence: _Evidence, value: float, gain: float) -> tuple[_Evidence, Trap | None]:
-    """Evidence with the joints in another order or direction, if that explains more than `value` by `gain`."""
-    robot, n = evidence.robot, evidence.robot.n
-    none = np.ones(n)
-    if n == 1 or n > _MOST_ARRANGED or evidence.own(none).min() > _EXPLAINED:
-        return evidence, None
-    start = best = _Arrangement(tuple(range(n)), tuple(range(n)), tuple(none))
-    part = np.array([[evidence.explained(i, k)[0] for i in range(n)] for k in range(n)])
-    candidates = [start._replace(torques=tuple(linear_sum_assignment(-part)[1].tolist())), *start.neighbours()]
-    reached = float(evidence.own(none).sum())
-    for _ in range(n):
-        values = [float(found.of(evidence).own(none).sum()) for found in candidates]
-        k = int(np.argmax(values))
-        if values[k] < reached + 0.4:
-            break
-        best, reached = candidates[k], values[k]
-        candidates = list(best.neighbours())
-    moved = [j for j in range(n) if (best.torques[j], best.states[j], best.turned[j]) != (j, j, 1.0)]
-    found = best.of(evidence)
-    if not moved or reached < value + max(gain, 0.15 * len(moved)) or np.median(found.own(none)[moved]) < _EXPLAINED:
-        return evidence, None
-    parts = [(what, key, [k + 1 for k in places]) for what, key, places in
-             (("torques", "tau", best.torques), ("positions", "q", best.states)) if places != start.states]  # fmt: skip
-    text = f"{' and '.join(what for what, _, _ in parts)} are in another order than the model's joints" if parts else ""
-    fix = ",".join(f"{key}=NAME[{','.join(map(str, numbers))}]" for _, key, numbers in parts)
-    fix = f"--columns {fix}" if fix else ""
-    turned = [j for j in range(n) if best.turned[j] < 0.0]
-    if turned:
-        text += f"{' and ' * bool(text)}{_list(robot.joint_names, turned)} turns the other way than in the model"
-        fix += f"{'; ' * bool(fix)}turn the <axis> around in the description"
-    return found, Trap("order" if parts else "direction", text, fix, tuple(moved))
-
-
-def _weightless(evidence: _Evidence, moving: Sequence[int]) -> list[int]:
+def _weightless(evidence: Evidence, moving: Sequence[int]) -> list[int]:
     """The joints that gravity loads most, if their torques lack it; else none."""
     inertia, gravity, measured = evidence.inertia, evidence.gravity, evidence.measured
     weight, total, joints = gravity.std(axis=0), measured.std(axis=0), range(evidence.robot.n)
@@ -287,7 +188,7 @@ def _weightless(evidence: _Evidence, moving: Sequence[int]) -> list[int]:
     fits = [evidence.explained(j, j) for j in joints]
     c_inertia, c_gravity = (np.array([x[k] for _, x in fits]) for k in (0, 1))
     known = [j for j in heavy if c_inertia[j] * min(inertia[:, j].std(), weight[j]) > 0.15 * total[j]
-             and fits[j][0] > _EXPLAINED]  # fmt: skip
+             and fits[j][0] > EXPLAINED]  # fmt: skip
     if known and c_gravity[known].sum() < _WEIGHTLESS * c_inertia[known].sum():
         return heavy
     if heavy and all(c_gravity[j] * weight[j] < 0.1 * total[j] and total[j] < 0.4 * weight[j] for j in heavy):
@@ -299,13 +200,13 @@ def _weightless(evidence: _Evidence, moving: Sequence[int]) -> list[int]:
     return steady if missing else []
 
 
-def _size_traps(evidence: _Evidence, moving: Sequence[int]) -> Iterator[Trap]:
+def _size_traps(evidence: Evidence, moving: Sequence[int]) -> Iterator[Trap]:
     """Torques of another unit or on the other side of the gears, or late."""
     n, names, total = evidence.robot.n, evidence.robot.joint_names, evidence.measured.std(axis=0)
     whole = [evidence.explained(j, j, whole=True) for j in range(n)]
     rigid = (evidence.inertia + evidence.gravity).std(axis=0)
     scale = np.array([x[0] for _, x in whole])
-    strong = [j for j in moving if whole[j][0] > _EXPLAINED and scale[j] * rigid[j] > 0.3 * total[j] > 0.0
+    strong = [j for j in moving if whole[j][0] > EXPLAINED and scale[j] * rigid[j] > 0.3 * total[j] > 0.0
               and rigid[j] > 0.05 * rigid.max()]  # fmt: skip
     usual = float(np.median(scale[strong])) if strong else 1.0
     if not _SMALL < usual < _LARGE:
@@ -319,36 +220,26 @@ def _size_traps(evidence: _Evidence, moving: Sequence[int]) -> Iterator[Trap]:
             "those of other joints: another unit, or the other side of the gears"
         )
         yield Trap("scale", text, "--gains with a number for each joint", tuple(apart))
-    late, better = _delay(evidence, moving) if moving else (0.0, 0.0)
+    enough = bool(moving) and len(evidence.q) >= _LATE_ROWS
+    late, better = _delay(evidence, moving) if enough else (0.0, 0.0)
     if better > _LATE_BETTER and _LATE < abs(late) < 0.99 * _LATEST:
         when = "later" if late > 0.0 else "earlier"
         text = f"torques come {abs(late) * 1e3:.0f} ms {when} than positions"
         yield Trap("delay", text, "log both with stamps of one clock, and without filters")
 
 
-def _delay(evidence: _Evidence, moving: Sequence[int]) -> tuple[float, float]:
+def _delay(evidence: Evidence, moving: Sequence[int]) -> tuple[float, float]:
     """Delay of the torques that explains them best, s, and by which part it lowers the sum of the squared errors."""
     t = evidence.period * np.arange(len(evidence.qd))
     columns = [CubicSpline(t, evidence.columns(j)) for j in moving]
 
     def error(delay: float) -> float:
         y = evidence.measured[2:-2, moving].T
-        return sum(_fit(late(t - delay)[2:-2], own)[0] for late, own in zip(columns, y, strict=True))
+        return sum(fit(late(t - delay)[2:-2], own)[0] for late, own in zip(columns, y, strict=True))
 
     errors = {delay: error(delay) for delay in np.linspace(-_LATEST, _LATEST, 11).tolist()}
     best = min(errors, key=errors.__getitem__)
     return best, 1.0 - errors[best] / max(error(0.0), 1e-12)
-
-
-def _fit(columns: Array, y: Array) -> tuple[float, Array]:
-    """The part of the variance of y that no sum of columns, with coefficients of at least 0, explains; coefficients."""
-    R = np.linalg.qr((rows := np.c_[columns, y]) - rows.mean(axis=0), mode="r")
-    length = np.linalg.norm(R, axis=0)
-    length[length < 1e-12 * length.max(initial=1e-300)] = np.inf
-    if not np.isfinite(length[-1]):
-        return 1.0, np.zeros(len(length) - 1)
-    x, rest = nnls((R / length)[:, :-1], (R / length)[:, -1])
-    return float(rest**2), length[-1] * x / length[:-1]
 
 
 def _list(names: Sequence[str], joints: Sequence[int]) -> str:

@@ -101,6 +101,7 @@ def _names(head: Sequence[str], separator: str | None, width: int) -> tuple[str,
         plain = _COMMENT.sub("", line)
         for used in (separator, *_SEPARATORS):
             names = _cells(plain, used)
+            names += [""] * (len(names) == width - 1)  # rows that end with a separator
             if len(names) == width and any(names):
                 return tuple(name or str(k) for k, name in enumerate(names, 1))
     return tuple(map(str, range(1, width + 1)))
@@ -110,8 +111,6 @@ def _cells(line: str, separator: str | None) -> list[str]:
     whole = line.rstrip("\r\n")
     found = whole.split() if separator is None else next(csv.reader([whole], delimiter=separator), [])
     cells = [cell.strip(" \t\"'") for cell in found]
-    if separator is not None and len(cells) > 2 and not cells[-1]:
-        cells.pop()  # a separator at the end
     return [cell.replace(",", ".") for cell in cells] if separator in (";", "\t") else cells
 
 

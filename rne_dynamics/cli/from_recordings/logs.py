@@ -6,9 +6,10 @@ import argparse
 
 import numpy as np
 
-from rne_dynamics.cli.arguments import MOST_SAMPLED, argument, assignments, load_robot, positive
+from rne_dynamics.cli.arguments import MOST_SAMPLED, argument, assignments, load_robot, positions, positive, several
 from rne_dynamics.errors import ArgumentError
 from rne_dynamics.identification.logs import read_log
+from rne_dynamics.model.assembly import assemble
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.robot import RobotModel
 from rne_dynamics.recording.recording import Recording
@@ -28,20 +29,24 @@ LOG = (
              "one by one: of motors' currents N m/A times the gear ratio, -1 for another sign"),
     argument("--band", type=positive(200.0, "Hz"), metavar="HZ",
              help="frequency up to which the motion is used (default: that below which it accelerates)"),
+    several("--lock", "JOINT=VALUE", "a joint that was not logged, at its position there, as of a gripper"),
     SENSORS,
 )  # fmt: skip
 
 
 def load_arm(args: argparse.Namespace) -> RobotModel:
-    """The arm of ROBOT, without rotors for --sensors joint; `ArgumentError` for another kind of robot."""
+    """The arm of ROBOT, without rotors for --sensors joint and with joints locked; `ArgumentError` for another kind."""
     args.no_rotors = args.sensors == "joint"
     robot = load_robot(args, MOST_SAMPLED)
-    if not isinstance(robot, RobotModel) or robot.nq != robot.n:
+    if robot.kind != "arm" or robot.nq != robot.n:
         raise ArgumentError(
             f"robot {robot.name!r} has closed loops, flexible links or a floating joint; logs are compared with open "
             "rigid arms"
         )
-    return robot
+    if not args.lock:
+        return robot.open_tree
+    tree = robot.tree.with_locked(positions("--lock", args.lock, robot.open_tree))
+    return assemble(tree, gravity=robot.gravity).with_own_code()
 
 
 def read_logs(args: argparse.Namespace, robot: RobotModel) -> list[Recording]:

@@ -18,9 +18,9 @@ URDF = str(share_file("urdf/planar2.urdf"))
 #: What a command needs besides the option that is tried.
 NEEDED = {
     "check": [URDF], "export": [URDF], "guide": ["planar2"], "info": ["planar2"],
-    "identify": ["planar2", "none.csv"], "new": [URDF], "plot": ["none.csv"], "residual": ["planar2", "none.csv"],
-    "send": ["--home"], "simulate": ["planar2"], "verify": ["planar2"],
-    "view": ["planar2"],
+    "new": [URDF], "plot": ["none.csv"], "send": ["--home"], "simulate": ["planar2"], "verify": ["planar2"],
+    "view": ["planar2"], "excite": ["planar2"],
+    "residual": ["planar2", "none.csv"], "identify": ["planar2", "none.csv"],
 }  # fmt: skip
 #: Solids and the other kinds of bodies of `rne inertia`, one of each kind of options.
 BODIES = {"box": ["0.1", "0.2", "0.3", "--mass", "1"], "mesh": ["part.stl", "--mass", "1"], "robot": ["planar2"]}

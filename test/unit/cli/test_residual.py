@@ -96,6 +96,19 @@ def test_arguments_that_make_no_sense(table, words, said, capsys):
     assert said in capsys.readouterr().err
 
 
+def test_joints_that_were_not_logged_are_locked(tmp_path, capsys):
+    log = tmp_path / "run.npz"
+    assert main(["simulate", "puma560", "--seconds", "2", "--out", str(log)]) == 0
+    arrays = dict(np.load(log))
+    few = {name: arrays[name][:, :5] for name in ("q", "effort")}
+    np.savez(log, time=arrays["time"], **few)
+    assert main(["residual", "puma560", str(log)]) == 1
+    assert "--lock holds joints that were not logged" in capsys.readouterr().err
+    report = json.loads(answer(capsys, "puma560", log, "--lock", "joint6=0", "--json"))
+    assert len(report["joints"]) == 5
+    assert report["mean_norm"] < 0.1 * report["measured_norm"]
+
+
 def test_robots_that_are_no_open_arm(table, capsys):
     assert main(["residual", "pantograph", str(table["log"])]) == 1
     assert "open rigid arms" in capsys.readouterr().err

@@ -92,7 +92,7 @@ def test_separators_and_titles(tmp_path, separator, comma, header):
 def test_columns_by_number_without_header(tmp_path):
     file = text_file(tmp_path, [], [T, Q, QD, TAU])
     check(read_log(file, ARM, "t=1,q=2-4,qd=5:7,tau=8,9,10"))
-    with pytest.raises(RecordingError, match=r"no column is known to hold times.*it has 1, 2, 3"):
+    with pytest.raises(RecordingError, match=r"has 10 columns without names.*--columns t=1,q=2-4,tau=5-7"):
         read_log(file, ARM)
     with pytest.raises(RecordingError, match="names 2 columns"):
         read_log(file, ARM, "t=1,q=2-3,tau=8-10")
@@ -191,6 +191,16 @@ def test_the_longest_part_without_gaps_is_used(tmp_path):
     assert np.allclose(found.q, Q[20:])
     assert found.t[0] == 0.0
     assert any("1 gaps of up to 3.01 s" in note for note in found.notes)
+
+
+def test_rows_of_other_topics_are_left_out(tmp_path):
+    other, empty = np.full((ROWS, 1), np.nan), np.full(Q.shape, np.nan)
+    rows = np.empty((2 * ROWS, 8))
+    rows[::2], rows[1::2] = np.c_[T, Q, TAU, other], np.c_[T + 0.004, empty, empty, T]
+    names = [*numbered("/joint_states/position[{}]"), *numbered("/joint_states/effort[{}]"), "/rosout/level"]
+    file = text_file(tmp_path, [",".join(["__time", *names])], [rows])
+    file.write_text(file.read_text(encoding="utf-8").replace("nan", ""), encoding="utf-8")
+    check(read_log(file, ARM))
 
 
 def test_two_arms_in_one_table_are_not_guessed(tmp_path):

@@ -81,6 +81,15 @@ def test_a_joint_that_turns_the_other_way():
     assert (trap.kind, trap.joints) == ("direction", (1,))
 
 
+@pytest.mark.parametrize("kind", ["noise", "constant", "zero"])
+def test_torques_that_have_nothing_to_do_with_the_motion(kind):
+    robot, log, _ = logged("panda", points=True)
+    noise = np.random.default_rng(0).normal(size=log.effort.shape)
+    wrong = {"noise": noise, "constant": 0.0 * noise + 5.0, "zero": 0.0 * noise}[kind]
+    (trap,) = traps(robot, replace(log, effort=wrong))
+    assert trap.kind == "torque"
+
+
 def test_a_joint_that_hardly_moves_is_said():
     robot, log, _ = logged("puma560")
     q, qd = log.q.copy(), log.qd.copy()
