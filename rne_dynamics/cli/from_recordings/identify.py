@@ -204,14 +204,18 @@ def _answer(args: argparse.Namespace, findings: Findings, path: Path) -> Answer:
     better = after < before
     text = f"mean norm of the residual {before:.3g} -> {after:.3g} {unit} {where}"
     if not better:
-        text += f"; the given model of {robot.name!r} is better: keep it, and record a motion that excites more (`rne excite`)"
+        text += f"; the given model of {robot.name!r} is better: keep it, and record a motion of `rne excite`"
+    verdict = Verdict(better, text, {"before": before, "after": after})
     written = [path.with_name(path.name + ending) for ending in (".urdf", ".yaml")]
-    values = as_json(findings) | {"files": [str(file) for file in written], "report": args.report and str(args.report)}
+    values = as_json(findings) | {
+        "files": [str(file) for file in written], "report": args.report and str(args.report),
+        "verdict": verdict.as_plain(),
+    }  # fmt: skip
     pictures = [
         (partial(draw_efforts, robot=robot, before=a, after=b), f"{a.source}: measured and predicted efforts")
         for a, b in zip(*findings.pairs[name], strict=True)
     ]  # fmt: skip
     return Answer(
-        values, tables(findings), Verdict(better, text, {"before": before, "after": after}), remarks(findings),
+        values, tables(findings), verdict, remarks(findings),
         written, f"{robot.name}: identified from {', '.join(args.log)}", pictures,
     )  # fmt: skip
