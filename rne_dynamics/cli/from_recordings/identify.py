@@ -52,15 +52,17 @@ examples:
   rne identify my_arm.urdf loaded.csv --reference empty.csv --load tool0=2.5      gains of currents, from a known load
   rne identify my_arm_identified.yaml loaded.npz --payload tool0
 
-It writes NAME_identified.urdf (the text of ROBOT with other inertias), NAME_identified.yaml (friction and rotors; all
-commands and nodes load it) and, with matplotlib, a report with plots. With --payload they are NAME_payload.*, and only
-the payload is new.
+It writes:
+  NAME_identified.urdf   the text of ROBOT with other inertias
+  NAME_identified.yaml   names it, with friction and rotors; all commands and nodes load it
+  NAME_identified.html   a report with plots, with matplotlib
+With --payload they are NAME_payload.*, and only the payload is new.
 
 exit code: 0 if the new model predicts better than ROBOT, 1 otherwise.
 """
 
-#: Faults of a log after which nothing that is identified can be right.
-_FATAL = ("time", "degrees", "sign", "order")
+#: Faults of a log with which the command ends; others are notes.
+_FATAL = ("time", "degrees", "sign")
 #: Largest scaled condition number for least squares.
 LARGEST_CONDITION = 30.0
 #: Trust for least squares, and for the model when a payload is found from loaded logs only.
