@@ -125,8 +125,10 @@ def _search(
 
     for k in range(STARTS):
         x = design.widened(rng.normal(size=design.size))
-        found.append((design.cost(x)[0], k, x))
+        found.append((design.cost(x, slopes=False)[0], k, x))
         report(f"random motion {k + 1} of {STARTS}")
+        if time.thread_time() >= begun + budget:
+            break
     found.sort()
     random = best = design.narrowed(found[0][2], fine)
     least = design.condition(random)
