@@ -49,7 +49,7 @@ def carries(rig, robot):
     ("panda", "computed_torque", True, 0.0), ("ur10", "computed_torque", True, 0.0),
     ("panda", "computed_torque", False, 0.0), ("ur10", "computed_torque", False, 0.0),
     ("ur10", "computed_torque", True, 0.004), ("ur10", "pd_gravity", True, 0.0),
-    ("panda", "joint_impedance", True, 0.0),
+    pytest.param("panda", "joint_impedance", True, 0.0, marks=pytest.mark.slow),
 ])  # fmt: skip
 def test_three_kg_set_and_cleared_in_a_motion_make_no_bump(name, law, there, delay):
     """Whether the load comes within 0.2 s, as from a table, or not at all; and with a predicted state."""
