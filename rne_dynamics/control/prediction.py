@@ -75,7 +75,7 @@ class Predictor:
             self._stamp, self._period = before._stamp, before._period
         self._memory = np.zeros((_MEMORY, n))
 
-    def weigh(self, inertia: Array) -> None:
+    def set_inertia(self, inertia: Array) -> None:
         """With bodies of other inertia, columns `MASS` to `ROTOR` of `parameters`."""
         self._arm.parameters[:, MASS:ROTOR] = inertia
 

@@ -1,4 +1,4 @@
-"""A payload is measured through the services of the controller node, told to it by parameters, and compensated."""
+"""A payload is measured through the services of the controller node, set by parameters, and compensated."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def rest(peer, arm, q, seconds=1.2):
     peer.stream(q, seconds)
 
 
-def test_a_payload_is_measured_and_told(peer):
+def test_a_payload_is_measured_and_set(peer):
     peer.stream(POSTURES[0], 1.2)
     answer = call(peer, "tare")
     assert not answer.success

@@ -162,7 +162,7 @@ class Torques:
             from rne_dynamics.control.prediction import Predictor  # with forward dynamics, which few arms need
 
             self.predictor = Predictor(law, settings.command_delay, settings.compensated, before)
-            self.predictor.weigh(self._load.inertia(robot))
+            self.predictor.set_inertia(self._load.inertia(robot))
 
     def move_base(self, motion: BaseMotion | None) -> None:
         """How the base moves from now on; None for a base at rest."""
@@ -327,7 +327,7 @@ class Torques:
         if self._load.under_way:
             self._load.advance(min(max(dt, 0.0), LONGEST_STEP))
             if self.predictor is not None:
-                self.predictor.weigh(self._load.inertia(self._settings.robot))
+                self.predictor.set_inertia(self._load.inertia(self._settings.robot))
         law = self._settings.tracking
         if law is not None and self.integrates and self.tracked is not None:
             reference, q = self.tracked
