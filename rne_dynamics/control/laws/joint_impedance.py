@@ -9,6 +9,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from rne_dynamics.closed_chain.generic_rank import generic_rank
 from rne_dynamics.closed_chain.mass_matrix import closed_mass_matrix
 from rne_dynamics.compiling.jit import kernel
 from rne_dynamics.control.checks import frozen_vector, measured, set_fields
@@ -33,6 +34,7 @@ from rne_dynamics.control.tracking_law import FrictionCompensation
 from rne_dynamics.dispatch import mechanism_of
 from rne_dynamics.dynamics.declared.arm import Arm
 from rne_dynamics.dynamics.declared.base_motion import BaseMotion
+from rne_dynamics.errors import ControlError
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.mechanism import RigidRobot
 from rne_dynamics.spatial.arrays import product
@@ -101,7 +103,7 @@ class JointImpedance(Springs):
     Raises
     ------
     ControlError
-        A robot with a floating joint, or a number outside its range.
+        A robot with a floating joint, motors that depend on each other, or a number outside its range.
     """
 
     robot: RigidRobot
@@ -120,6 +122,12 @@ class JointImpedance(Springs):
 
     def __post_init__(self) -> None:
         super().__post_init__()
+        mechanism = mechanism_of(self.robot)
+        if mechanism is not None and not generic_rank(mechanism).coordinates:
+            raise ControlError(
+                f"joint impedance: the motors of {self.robot.name!r} depend on each other, so that their springs would "
+                "pull against each other; leave motors out of `actuated`, or use computed_torque"
+            )
         n, names, compensation = self.robot.n, self.robot.joint_names, self.friction_compensation
         ratio = frozen_vector(self.damping_ratio, n, "damping ratio", lowest=LEAST_RATIO, highest=3.0, names=names)
         stiffness = frozen_vector(self.stiffness, n, "stiffness", names=names)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pickle
 import re
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -17,6 +18,7 @@ from rne_dynamics.control.laws import find_law
 from rne_dynamics.errors import ControlError
 from rne_dynamics.model.friction import joint_friction
 
+EXAMPLES = Path(__file__).resolve().parents[4] / "examples"
 ARMS = ("panda", "ur10", "puma560", "four_joint_arm")
 PANDA = rne.load_urdf("panda")
 PANDA_COULOMB = joint_friction(PANDA).coulomb_forward
@@ -119,6 +121,29 @@ def test_what_a_control_loop_receives_is_the_same_law():
     received = pickle.loads(pickle.dumps(law))
     assert "lowest_rate" in vars(received)
     np.testing.assert_array_equal(received.stiffness, law.stiffness)
+
+
+def test_a_late_loop_softens_more_and_regains_the_stiffness_slowly():
+    law = rne.JointImpedance(PANDA, 87.0, 1.0, None, 1000.0)
+    q, still = START["panda"], np.zeros(7)
+    aim = rne.Reference(q + 0.01, still, still)
+    stiff = law.law(q, still, aim).feedback
+    law.act_after(0.01, 0.001)
+    assert law.damped_rate[0] == pytest.approx(1.5 / 0.0105)
+    assert law.tolerated_delay == pytest.approx(0.021)
+    K, _ = damping_of(rne.mass_matrix(PANDA, q), np.diag(law.stiffness), 1.0, 0.125 * law.damped_rate[0])
+    np.testing.assert_allclose(law.law(q, still, aim).feedback, K @ np.full(7, 0.01), rtol=1e-3)
+    before = law.damped_rate[0]
+    law.act_after(0.0, 0.001)
+    assert before < law.damped_rate[0] < 1.06 * before
+    for _ in range(100):
+        law.act_after(0.001, 0.001)
+    np.testing.assert_allclose(law.law(q, still, aim).feedback, stiff)
+
+
+def test_motors_that_depend_on_each_other_are_refused():
+    with pytest.raises(ControlError, match=r"depend on each other.*use computed_torque"):
+        rne.JointImpedance(rne.load_model(EXAMPLES / "five_bar_redundant.yaml"))
 
 
 @pytest.mark.parametrize(
