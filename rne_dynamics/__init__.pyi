@@ -14,6 +14,7 @@ from rne_dynamics.control.guards.effort_limits import EffortLimits as EffortLimi
 from rne_dynamics.control.felt_inertia import felt_inertia as felt_inertia
 from rne_dynamics.control.input_shaper import InputShaper as InputShaper
 from rne_dynamics.control.laws.pd_gravity import PdGravity as PdGravity
+from rne_dynamics.control.motion.retiming import retimed as retimed
 from rne_dynamics.control.reference import Reference as Reference
 from rne_dynamics.control.input_shaper import Shaped as Shaped
 from rne_dynamics.control.reference import TorqueTerms as TorqueTerms
