@@ -58,6 +58,7 @@ def wheels(distribution: str) -> list[str]:
 PLOT = ["matplotlib>=3.5"]
 XACRO = ["xacro>=2.0"]
 PEERS = ["pin>=2.7", "mujoco>=3", "casadi>=3.6", "example-robot-data>=4"]  # of `make bench`, and its robots
+RETIME = ["toppra>=0.6"]
 RECORD = ["mcap>=1.6", "rosbags>=0.10"]
 SWEEP = ["dask>=2024.1", "distributed>=2024.1"]
 DOCS = ["mkdocs>=1.6", "mkdocs-material>=9.5", "mkdocstrings[python]>=0.28", "jupytext>=1.16", *PLOT]  # `make docs`
@@ -99,11 +100,12 @@ setup(
         "view": VIEW,
         "sweep": SWEEP,
         "record": RECORD,
+        "retime": RETIME,
         "docs": DOCS,
         "test": [
             "pytest>=7", "pytest-xdist>=3", "hypothesis>=6", "catkin-pkg", "ruff", "mypy", "ruckig",
             "types-PyYAML", "setuptools", "wheel", "build", "twine", *PEERS, *DOCS, *XACRO, *MESH, *SWEEP, *VIEW,
-            *RECORD, "mcap-ros2-support", "numba",
+            *RECORD, *RETIME, "mcap-ros2-support", "numba",
         ],
     },
     entry_points={

@@ -19,6 +19,7 @@ from rne_dynamics.control.input_shaper import InputShaper as InputShaper
 from rne_dynamics.control.laws.cartesian_impedance import CartesianImpedance as CartesianImpedance
 from rne_dynamics.control.laws.joint_impedance import JointImpedance as JointImpedance
 from rne_dynamics.control.laws.pd_gravity import PdGravity as PdGravity
+from rne_dynamics.control.motion.retiming import retimed as retimed
 from rne_dynamics.control.reference import Reference as Reference
 from rne_dynamics.control.input_shaper import Shaped as Shaped
 from rne_dynamics.control.reference import TorqueTerms as TorqueTerms

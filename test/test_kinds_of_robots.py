@@ -31,7 +31,7 @@ OTHERS = {
     "Trajectory", "TreeJoint", "TreeLink", "UnreachablePoseError", "assemble", "estimate_payload", "felt_inertia",
     "free_motion", "from_dh",
     "integrate", "joint_parameter", "law_parameter", "lint",
-    "load_model", "load_urdf", "shipped_models", "shipped_robots", "simulate", "sweep",
+    "load_model", "load_urdf", "retimed", "shipped_models", "shipped_robots", "simulate", "sweep",
 }  # fmt: skip
 FLEXIBLE = [name for name in flexible.__all__ if name[0].islower()]
 
