@@ -86,7 +86,7 @@ def recorded(log: rne.Log, rng: np.random.Generator) -> Recording:
     return Recording("the simulated arm", log.joint_names, log.time[:end], log.q[:end], log.qd[:end], effort)
 
 
-def rounds(robot: rne.RobotModel, seed: int = 0, budget: float = 5.0, seconds: float = 10.0) -> Outcome:
+def rounds(robot: rne.RobotModel, seed: int = 0, budget: float = 3.0, seconds: float = 10.0) -> Outcome:
     """Two rounds; `budget`: CPU time of the search for each motion, `seconds`: their duration, s."""
     rng = np.random.default_rng(seed)
     arm, model = other_arm(robot, rng), robot
@@ -125,7 +125,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("robot", nargs="?", default="panda", help="an open arm (default: panda)")
     parser.add_argument("--seed", type=int, default=0, help="of the arm's secrets (default: 0)")
-    parser.add_argument("--budget", type=float, default=5.0, help="seconds of search for each motion (default: 5)")
+    parser.add_argument("--budget", type=float, default=3.0, help="seconds of search for each motion (default: 3)")
     parser.add_argument("--plot", type=Path, help="write a picture")
     given = parser.parse_args()
     robot = rne.load_urdf(given.robot)

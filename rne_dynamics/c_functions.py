@@ -119,7 +119,7 @@ def c_function(
 
 def _reason(robot: Robot) -> str:
     """Why there is no machine code, and what to do."""
-    from rne_dynamics.compiling.native import processor
+    from rne_dynamics.compiling.processor import processor
 
     if processor() is None:
         return (

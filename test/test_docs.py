@@ -85,7 +85,7 @@ def commands() -> list[tuple[str, str]]:
 
 
 #: Beginnings of commands that take seconds: of the README in every run, of the other pages with the slow tests.
-SLOW = ("python ", "rne simulate", "rne verify", "rne warmup", "make bench")
+SLOW = ("python ", "rne simulate", "rne verify", "rne warmup", "rne excite", "make bench")
 
 
 def marked(page: str, command: str) -> object:
@@ -126,6 +126,9 @@ def test_command_works_or_names_what_exists(
 def check_rne(words: list[str]) -> None:
     if words[0] in RECORDED:
         assert main(["simulate", "puma560", "--seconds", "2", "--record", words[RECORDED[words[0]]]]) == 0
+    if words[0] == "simulate" and "--trajectory" in words:
+        file = words[words.index("--trajectory") + 1]
+        assert main(["excite", words[1], "--scale", "0.1", "--budget", "0.1", "--out", file]) == 0
     if words[0] not in PARSED_ONLY:
         assert main(words) == (1 if words in UNTRACKED else 0)
         return

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import builtins
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from types import FunctionType
 from typing import Any, Protocol
 
@@ -47,7 +47,7 @@ class Expressions(Variables):
     `module`: where the functions that it calls are; `assigned`: how often each name is assigned to.
     """
 
-    def __init__(self, module: Callees, function: FunctionType, assigned: dict[str, int]) -> None:
+    def __init__(self, module: Callees, function: FunctionType, assigned: Mapping[str, int]) -> None:
         super().__init__(assigned)
         self.module, self._globals = module, function.__globals__
         cells = function.__closure__ or ()

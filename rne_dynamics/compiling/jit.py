@@ -8,8 +8,8 @@ from collections.abc import Callable
 from typing import Any, TypeVar, cast
 
 from rne_dynamics.advice import install
-from rne_dynamics.compiling.native import processor
 from rne_dynamics.compiling.objects import lie_as_expected
+from rne_dynamics.compiling.processor import processor
 
 F = TypeVar("F", bound=Callable[..., Any])
 UNCOMPILED_TEXT = "{}: the dynamics kernels run as plain Python, about 200 times slower. To compile them: {}"

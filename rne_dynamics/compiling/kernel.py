@@ -13,10 +13,12 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from rne_dynamics.compiling import apart, native, objects, store
+from rne_dynamics.compiling import apart, objects, store
 from rne_dynamics.compiling.arrays import CHECKS
 from rne_dynamics.compiling.fingerprint import Known, fingerprint
 from rne_dynamics.compiling.kinds import Compiled, Kind, kind_of, made
+from rne_dynamics.compiling.linking import linked, load
+from rne_dynamics.compiling.processor import llvmlite_version, processor
 from rne_dynamics.errors import RneDynamicsError
 
 
@@ -29,7 +31,7 @@ class Content(NamedTuple):
     objects: Mapping[str, Any]
     #: Kernels that it calls apart, by the symbols of their cells: module, name and kinds.
     imported: Mapping[str, tuple[str, str, tuple[Kind, ...]]]
-    #: Object code.
+    #: Code as `load` takes it.
     code: bytes
 
 
@@ -118,17 +120,17 @@ class Kernel:
         for symbol, (module, function, others) in content.imported.items():
             symbols[symbol] = apart.cell_address(kernel_of(module, function), others)
         symbols |= {"PyArray_New": objects.new_array(), apart.SYMBOL: apart.callback_address()}
-        defined = ("entry", "direct") if first is None else ("entry",)
-        found, keep = native.load(content.code, f"{name} {id(self)}", defined, symbols)
+        found, keep = load(content.code, symbols)
         return Loaded(content.compiled, found, keep)
 
     def _compiled(self, kinds: tuple[Kind, ...], first: int | None) -> Content:
         # here: a process whose machine code is on disk needs no compiler
         from rne_dynamics.compiling.filling_entry import FillingEntry
         from rne_dynamics.compiling.module import Module
+        from rne_dynamics.compiling.native import object_code
         from rne_dynamics.compiling.python_entry import PythonEntry
 
-        target = native.processor()
+        target = processor()
         assert target is not None
         module = Module()
         if first is None:
@@ -137,19 +139,19 @@ class Kernel:
             entry = FillingEntry(module.function(self, kinds), first)
         text = entry.text()
         module.declarations |= entry.declarations
-        code = native.object_code(f"{module.text()}\n{text}", target, optimised=True, rare=self._rare)
+        code = linked(object_code(f"{module.text()}\n{text}", target, optimised=True, rare=self._rare))
         kept = {x: ("dtype", y.str) if isinstance(y, np.dtype) else y for x, y in entry.objects.items()}
         return Content(entry.function, kept, module.imported, code)
 
     def name(self, kinds: tuple[Kind, ...], first: int | None = None) -> str:
         """Name of the file: the function, and a hash of all that its machine code depends on."""
-        parts = (self._made_of, kinds, first, self._releases_lock, self._rare, CHECKS, native.processor())
+        parts = (self._made_of, kinds, first, self._releases_lock, self._rare, CHECKS, processor())
         stem = f"{self.__module__.removeprefix('rne_dynamics.')}.{self.__qualname__.replace('<locals>.', '')}"
         return f"{stem}-{hashlib.sha256(repr(parts).encode()).hexdigest()[:32]}"
 
     @cached_property
     def _made_of(self) -> tuple[str, ...]:
-        return fingerprint(self.py_func, self._known), _writers(), native.llvmlite_version()
+        return fingerprint(self.py_func, self._known), _writers(), llvmlite_version()
 
 
 def kernel_of(module: str, name: str) -> Kernel:

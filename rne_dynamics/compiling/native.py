@@ -1,24 +1,16 @@
-"""LLVM: the processor, assembly to object code, object code to addresses."""
+"""LLVM: assembly to object code. Only what compiles imports this file, since LLVM takes 100 MB of memory."""
 
 from __future__ import annotations
 
-import ctypes
-import platform
-import sys
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cache
-from itertools import count
 from typing import Any
 
-try:
-    import llvmlite
-    import llvmlite.binding as llvm
-except ImportError:
-    llvm = None
+import llvmlite.binding as llvm
 
-#: First LLVM whose assembly has the type `ptr` by itself, and first one whose linker lets nothing lie too far away.
-_POINTERS, _LINKS_FAR = 15, 20
+from rne_dynamics.compiling.processor import Processor
+
+#: First LLVM whose assembly has the type `ptr` by itself.
+_POINTERS = 15
 
 #: LLVM's passes where it has no other choice than a few lists of them, which read the types of pointers.
 _INLINING, _PASSES = 275, """
@@ -26,37 +18,6 @@ sroa cfg_simplification instruction_combining reassociate_expressions loop_rotat
 instruction_combining loop_deletion loop_unroll sroa gvn memcpy_optimization sccp instruction_combining
 dead_store_elimination licm aggressive_dead_code_elimination cfg_simplification instruction_combining
 """
-
-
-#: Libraries of one linker need different names.
-_NUMBERS = count()
-
-
-@dataclass(frozen=True)
-class Processor:
-    """Target of compilation: LLVM's name and features, and doubles per vector register."""
-
-    name: str
-    features: str
-    width: int
-    #: Whether it rounds a product and a sum once, in one instruction.
-    fused: bool = True
-
-
-@cache
-def processor() -> Processor | None:
-    """The processor of this computer; None without LLVM or on an unknown system."""
-    if sys.platform != "linux" or llvm is None:
-        return None
-    has = llvm.get_host_cpu_features()
-    machine = platform.machine().lower()
-    if machine in ("x86_64", "amd64"):
-        wide = all(has.get(name) for name in ("avx512f", "avx512dq", "avx512vl"))
-        fused = bool(has.get("avx2") and has.get("fma"))
-        return Processor(llvm.get_host_cpu_name(), has.flatten(), 8 if wide else 4 if fused else 2, fused)
-    if machine in ("aarch64", "arm64"):
-        return Processor(llvm.get_host_cpu_name(), has.flatten(), 2)
-    return None
 
 
 @cache
@@ -74,11 +35,9 @@ def _context() -> Any:
 
 @cache
 def _machine(target: Processor, level: int = 3) -> Any:
-    near = llvm.llvm_version_info[0] >= _LINKS_FAR
     return llvm.Target.from_default_triple().create_target_machine(
-        cpu=target.name, features=target.features, opt=level, jit=True,
-        reloc="pic" if near else "static", codemodel="small" if near else "large",
-    )  # fmt: skip
+        cpu=target.name, features=target.features, opt=level, reloc="pic", codemodel="small"
+    )
 
 
 def object_code(text: str, target: Processor, *, optimised: bool, rare: bool = False) -> bytes:
@@ -123,38 +82,3 @@ def _builder(machine: Any, level: int) -> Any:
     # loops over joints are short: copies of them take LLVM a third of its time and save none
     options.loop_vectorization = options.slp_vectorization = options.loop_unrolling = False
     return llvm.create_pass_builder(machine, options)
-
-
-@cache
-def _linker() -> Any:
-    target = processor()
-    assert target is not None
-    _context()
-    return llvm.create_lljit_compiler(_machine(target))
-
-
-def load(
-    content: bytes, name: str, symbols: Sequence[str], imports: Mapping[str, int]
-) -> tuple[Mapping[str, int], Any]:
-    """Load object code: addresses of its symbols, and what its memory belongs to. The name is for debugging.
-
-    One linker for all takes 0.2 ms for each; one for each takes 0.6 ms.
-    """
-    builder = llvm.JITLibraryBuilder().add_object_img(content).add_current_process()
-    for symbol, address in imports.items():
-        builder.import_symbol(symbol, address)
-    for symbol in symbols:
-        builder.export_symbol(symbol)
-    library = builder.link(_linker(), f"{name} {next(_NUMBERS)}")
-    return {symbol: library[symbol] for symbol in symbols}, library
-
-
-def c_function(address: int, *arguments: Any, result: Any = None) -> Callable[..., Any]:
-    """A function of these C types at an address. It does not hold Python's lock."""
-    made: Callable[..., Any] = ctypes.CFUNCTYPE(result, *arguments)(address)
-    return made
-
-
-def llvmlite_version() -> str:
-    """The version of the package llvmlite, which is installed."""
-    return str(llvmlite.__version__)

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import ast
 import linecache
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 from types import FunctionType
 
 from rne_dynamics.compiling.instructions import UntranslatableError
 
 
-def assignments(tree: ast.FunctionDef) -> dict[str, int]:
+@cache
+def assignments(tree: ast.FunctionDef) -> Mapping[str, int]:
     """Number of assignments to each name."""
     found: dict[str, int] = {}
     nodes = list(ast.walk(tree))
@@ -26,10 +27,14 @@ def _functions(path: str) -> dict[int, ast.FunctionDef]:
     """The functions of a file by the line of their definition, or of their first decorator."""
     linecache.checkcache(path)
     tree = ast.parse("".join(linecache.getlines(path)))
-    return {
-        min([node.lineno, *(x.lineno for x in node.decorator_list)]): node
-        for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)
-    }  # fmt: skip
+    return {min([node.lineno, *(x.lineno for x in node.decorator_list)]): node for node in _defined(tree.body)}
+
+
+def _defined(body: Sequence[ast.stmt]) -> Iterator[ast.FunctionDef]:
+    for statement in body:
+        if isinstance(statement, ast.FunctionDef):
+            yield statement
+        yield from _defined(getattr(statement, "body", ()))
 
 
 def source_of(function: FunctionType) -> ast.FunctionDef:

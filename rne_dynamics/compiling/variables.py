@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from rne_dynamics.compiling.arrays import Arrays
@@ -27,7 +28,7 @@ class Variables(Arrays):
     change.
     """
 
-    def __init__(self, assigned: dict[str, int]) -> None:
+    def __init__(self, assigned: Mapping[str, int]) -> None:
         super().__init__()
         self._assigned = assigned
         self._wider: dict[str, Kind] = {}

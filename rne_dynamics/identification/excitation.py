@@ -156,8 +156,8 @@ class Design:
         squares = np.linalg.eigvalsh(self._products(self._columns(states), states.qd)[2])
         return float(np.sqrt(squares[-1] / max(squares[0], _LEAST**2)))
 
-    def cost(self, x: Array) -> tuple[float, Array]:
-        """The cost of the motion x and its derivatives."""
+    def cost(self, x: Array, *, slopes: bool = True) -> tuple[float, Array]:
+        """The cost of the motion x and its derivatives, zeros without `slopes`."""
         states, n = self.states(x), self.robot.n
         columns = self._columns(states)
         rows, length, products = self._products(columns, states.qd)
@@ -167,6 +167,8 @@ class Design:
         used = np.array(self._used(states, columns))
         above = np.sign(used) * np.maximum(np.abs(used) - _FREE, 0.0)
         value += _WEIGHT * float((above**2).sum())
+        if not slopes:
+            return value, np.zeros(self.size)
         bounds = np.array((0.5 * (self.reach.upper - self.reach.lower), self.reach.velocity, self.reach.effort))
         by_q, by_qd, by_effort = 2.0 * _WEIGHT * above / bounds[:, None]
         by_columns = by_effort[:, :, None] * self._parameters

@@ -97,10 +97,11 @@ def excite(
     ModelError
         Not an open arm on a fixed base, or one whose efforts cannot hold it at the start.
     """
-    if not isinstance(robot, RobotModel) or robot.nq != robot.n or robot.base != "fixed" or robot.n == 0:
+    arm = robot.open_tree  # itself, if it is one
+    if robot.kind != "arm" or robot.nq != robot.n or robot.base != "fixed" or robot.n == 0:
         raise ModelError(f"robot {robot.name!r} is no open arm on a fixed base, whose parameters are identified")
-    reach = _reach(robot, scale, start or {}, box or {})
-    design = Design(robot, reach, structure(robot, rotors=rotors).kept, seconds, harmonics)
+    reach = _reach(arm, scale, start or {}, box or {}, 2.0 * np.pi * harmonics / seconds)
+    design = Design(arm, reach, structure(arm, rotors=rotors).kept, seconds, harmonics)
     points = np.linspace(0.0, seconds, _POINTS * harmonics + 1)
     fine = np.linspace(0.0, seconds, _FINE * _POINTS * harmonics + 1)
     random, best = _search(design, fine, budget, np.random.default_rng(seed), progress)
@@ -124,8 +125,10 @@ def _search(
 
     for k in range(STARTS):
         x = design.widened(rng.normal(size=design.size))
-        found.append((design.cost(x)[0], k, x))
+        found.append((design.cost(x, slopes=False)[0], k, x))
         report(f"random motion {k + 1} of {STARTS}")
+        if time.thread_time() >= begun + budget:
+            break
     found.sort()
     random = best = design.narrowed(found[0][2], fine)
     least = design.condition(random)
@@ -161,9 +164,9 @@ def _descended(
 
 
 def _reach(
-    robot: RobotModel, scale: float, start: Mapping[str, float], box: Mapping[str, tuple[float, float]]
+    robot: RobotModel, scale: float, start: Mapping[str, float], box: Mapping[str, tuple[float, float]], highest: float
 ) -> Reach:
-    """What a motion may use, checked."""
+    """What a motion of harmonics up to a `highest` frequency, rad/s, may use, checked."""
     lower, upper = robot.lower.copy(), robot.upper.copy()
     for name, (low, high) in box.items():
         j = robot.joint_index(name)
@@ -190,7 +193,9 @@ def _reach(
     velocity = scale * np.where(known, robot.velocity_limit, _VELOCITY)
     friction = joint_friction(robot)
     limit = np.where(robot.effort_limit > 0.0, robot.effort_limit, np.inf)
-    effort = EFFORT * limit - friction.static - friction.viscous * velocity
+    # no such series is faster (Bernstein): some descriptions have limits of 100 rad/s
+    fastest = np.minimum(velocity, 0.5 * scale * span * highest)
+    effort = EFFORT * limit - friction.static - friction.viscous * fastest
     chosen = ~np.isin(robot.joint_names, list(start))
     inner = lower + _FREE * span, upper - _FREE * span
     others = np.random.default_rng(0).uniform(*inner, (_POSTURES, robot.n))
@@ -201,6 +206,6 @@ def _reach(
     if used[best, j] >= 1.0:
         raise ModelError(
             f"joint {robot.joint_names[j]!r} needs {abs(gravity_torque(robot, q)[j]):.4g} at the start; of its effort "
-            f"limit {max(effort[j], 0.0):.4g} may be used besides friction. Choose another start"
+            f"limit {max(effort[j], 0.0):.4g} may be used besides friction. Choose another start, or correct them"
         )
     return Reach(q, q + scale * (lower - q), q + scale * (upper - q), velocity, effort)

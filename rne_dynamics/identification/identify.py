@@ -31,9 +31,9 @@ _LEAST_NOISE = 1e-4
 #: Most factor of the prior's variance where the recording contradicts it.
 _WIDEST = 3.0
 #: Number of parameters that the distance of all bodies from the prior counts as, in the uncertainty of one.
-_ALL = 4.0
+_ALL = 8.0
 #: Factor of the prior's variance, since its distances are seen along few directions only.
-_CAREFUL = 1.5
+_CAREFUL = 3.0
 #: A payload of unknown mass as it is assumed: mass, kg, and radius, m. Part of a known mass that is its deviation.
 _PAYLOAD, _RADIUS, _KNOWN = 1.0, 0.08, 0.002
 

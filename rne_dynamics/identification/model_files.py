@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -18,10 +19,10 @@ from rne_dynamics.errors import RneDynamicsError
 from rne_dynamics.identification.identify import Identified
 from rne_dynamics.identification.links import identified_payload, identified_robot, identified_tree
 from rne_dynamics.identification.pseudo_inertia import pseudo_inertia
-from rne_dynamics.model.assembly import with_payload
+from rne_dynamics.model.assembly import assemble, with_payload
 from rne_dynamics.model.inertia import Array, Inertia
 from rne_dynamics.model.robot import RobotModel
-from rne_dynamics.model.tree import KinematicTree, Payload
+from rne_dynamics.model.tree import JointKind, KinematicTree, Payload
 
 #: Largest difference of the model that is loaded again, as a part of each body's size.
 _CLOSE = 1e-6
@@ -44,7 +45,8 @@ def write_model(found: Identified, source: Source, path: Path, command: str) -> 
     Returns
     -------
     RobotModel
-        The model of the files, whose links are all positive definite and as they were identified.
+        The model of the files, whose links are all positive definite and as they were identified; joints that are
+        locked in the robot are locked in it.
     """
     robot, payload = found.layout.robot, identified_payload(found)
     tree = identified_tree(found) if payload is None else robot.tree
@@ -54,11 +56,19 @@ def write_model(found: Identified, source: Source, path: Path, command: str) -> 
     urdf.write_text(with_inertias(source, changed), encoding="utf-8")
     lines = _model_lines(tree, robot, payload, rotors=found.layout.rotors)
     model.write_text("\n".join([f"# {command}", f"urdf: {json.dumps(urdf.name)}", *lines, ""]), encoding="utf-8")
-    written = load_model(model)
-    assert isinstance(written, RobotModel)
+    written = _locked(load_model(model).open_tree, robot)
     expected = identified_robot(found) if payload is None else with_payload(robot, payload)
     _check(written, inertial_parameters(expected), str(model), proper=payload is None)
     return written
+
+
+def _locked(written: RobotModel, robot: RobotModel) -> RobotModel:
+    """The written model with the joints locked that are in the given one: those that were not logged."""
+    fixed = {joint.name: joint for joint in robot.tree.joints if joint.kind is JointKind.FIXED}
+    joints = tuple(fixed.get(joint.name, joint) for joint in written.tree.joints)
+    if not any(joint.name in fixed and joint.kind is not JointKind.FIXED for joint in written.tree.joints):
+        return written
+    return assemble(replace(written.tree, joints=joints), gravity=written.gravity).with_own_code()
 
 
 def _model_lines(

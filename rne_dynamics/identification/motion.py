@@ -40,6 +40,10 @@ class Motion(NamedTuple):
     #: Whether the arm carries the payload that is to be found.
     loaded: bool = False
 
+    def between(self, part: slice) -> Motion:
+        """A part of it."""
+        return self._replace(q=self.q[part], qd=self.qd[part], qdd=self.qdd[part], effort=self.effort[part])
+
 
 def motion_of(recording: Recording, band: float | None = None) -> Motion:
     """The motion of a recording.

@@ -22,6 +22,8 @@ from rne_dynamics.model.inertia import Array
 BLOCKS = 6
 #: Length of the low pass in periods of its edge, and samples after decimation for each of them.
 _TAPS, _RATE = 3.0, 4.0
+#: Samples whose columns are in memory at a time.
+_SAMPLES = 20_000
 
 
 @dataclass(frozen=True, eq=False)
@@ -109,6 +111,11 @@ class LowPass:
         return np.asarray(windows @ self._taps)
 
     @property
+    def length(self) -> int:
+        """Number of samples that a row is made of."""
+        return len(self._taps)
+
+    @property
     def alike(self) -> float:
         """Variance of a mean of the rows over that of as many independent ones, for white noise."""
         products = np.correlate(self._taps, self._taps, "full")
@@ -121,12 +128,21 @@ def filtered_rows(layout: Layout, motion: Motion) -> tuple[list[Array], Array]:
     low = LowPass(motion)
     if not len(low.places):
         return [np.zeros((0, layout.links + layout.own))] * layout.robot.n, np.zeros((0, layout.robot.n))
-    regressor, found = layout.link_columns(motion), []
-    for j in range(layout.robot.n):
+    # part by part: columns of a long log at 1 kHz would take gigabytes
+    taken, found = max(1, _SAMPLES // low.step), [list[Array]() for _ in range(layout.robot.n)]
+    for first in range(0, len(low.places), taken):
+        last = min(first + taken, len(low.places)) - 1
+        part = slice(first * low.step, last * low.step + low.length)
+        _add_filtered(layout, motion.between(part), low, found)
+    return [np.concatenate(parts) for parts in found], low(motion.effort)
+
+
+def _add_filtered(layout: Layout, motion: Motion, low: LowPass, found: list[list[Array]]) -> None:
+    """Append the filtered columns along a part of a motion to those of every joint."""
+    regressor = layout.link_columns(motion)
+    for j, parts in enumerate(found):
         used = regressor[:, j].any(axis=0)
-        W = np.c_[regressor[:, j, used], own_columns(motion, j)]
-        filtered = low(W)
+        filtered = low(np.c_[regressor[:, j, used], own_columns(motion, j)])
         whole = np.zeros((len(filtered), layout.links + layout.own))
         whole[:, np.r_[used, np.ones(layout.own, bool)]] = filtered
-        found.append(whole)
-    return found, low(motion.effort)
+        parts.append(whole)

@@ -9,7 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from rne_dynamics.compiling.native import Processor, c_function, processor
+from rne_dynamics.compiling.linking import c_function
+from rne_dynamics.compiling.processor import Processor, processor
 from rne_dynamics.straight_line.batch_ir import module_text
 from rne_dynamics.straight_line.machine_code import (
     Form,
@@ -27,7 +28,7 @@ def _text(program: Program, recipe: Recipe, target: Processor) -> str:
     return module_text(program, target, recipe.iteration, reads_strips=amd and 8 * sum(recipe.widths) >= WIDE)
 
 
-BATCH = Form("batch", _text, ("run",))
+BATCH = Form("batch", _text)
 
 
 @dataclass(frozen=True, eq=False)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import accumulate
 
-from rne_dynamics.compiling.native import Processor
+from rne_dynamics.compiling.processor import Processor
 from rne_dynamics.straight_line.batch_repetition import repeated_block
 from rne_dynamics.straight_line.lines import Lines
 from rne_dynamics.straight_line.node_writer import NodeWriter

@@ -5,7 +5,7 @@ The first stage is scalar; the last one computes as many columns at once as a re
 
 from __future__ import annotations
 
-from rne_dynamics.compiling.native import Processor
+from rne_dynamics.compiling.processor import Processor
 from rne_dynamics.straight_line.lines import Lines
 from rne_dynamics.straight_line.node_writer import NodeWriter
 from rne_dynamics.straight_line.state_ir import function_text, state_declarations

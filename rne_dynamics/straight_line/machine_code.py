@@ -13,16 +13,17 @@ from typing import Any
 
 import numpy as np
 
-from rne_dynamics.compiling import native, store
+from rne_dynamics.compiling import store
 from rne_dynamics.compiling.fingerprint import fingerprint
-from rne_dynamics.compiling.native import Processor, load, object_code, processor
+from rne_dynamics.compiling.linking import linked, load
+from rne_dynamics.compiling.processor import Processor, llvmlite_version, processor
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.straight_line.graph import LARGEST, Graph, TooLargeError
 from rne_dynamics.straight_line.recipe import Recipe
 from rne_dynamics.straight_line.trace import Program, trace
 
 #: What all machine code depends on besides the kernels: how they are traced and written.
-_WRITERS = ("straight_line/*.py", "compiling/native.py", "compiling/plain.py")
+_WRITERS = ("straight_line/*.py", "compiling/native.py", "compiling/linking.py", "compiling/plain.py")
 #: Number of operations that are traced and compiled in about half a second.
 QUICK = 10_000
 #: Largest relative error of the check: far above round-off, far below the error of damaged code.
@@ -37,8 +38,6 @@ class Form:
     name: str
     #: LLVM assembly of a program for a processor.
     text: Callable[[Program, Recipe, Processor], str]
-    #: What it defines.
-    symbols: tuple[str, ...]
     #: Number of operations of a program, with those that no result needs, for which it is not made.
     largest: int = LARGEST
 
@@ -76,15 +75,18 @@ def machine_code(recipe: Recipe, form: Form, *, quick: bool = False) -> Loaded |
         return None
     inputs = sum(recipe.widths)
     numbers = np.frombuffer(content, count=inputs + math.prod(recipe.shape))
-    addresses, keep = load(content[numbers.nbytes :], name, form.symbols, {})
+    addresses, keep = load(content[numbers.nbytes :], {})
     return Loaded(addresses, numbers[:inputs], numbers[inputs:], keep)
 
 
 def _compiled(recipe: Recipe, form: Form, target: Processor, name: str, largest: int) -> tuple[bytes, str]:
-    """The sample state and its results in Python, followed by object code, and its name on disk.
+    """The sample state and its results in Python, followed by `linked` code, and its name on disk.
 
     It is empty if there is no program. The name says so where there is one of more than `largest` operations.
     """
+    # here: a process whose machine code is on disk needs no LLVM
+    from rne_dynamics.compiling.native import object_code
+
     try:
         program = trace(recipe, lambda: Graph(largest))
     except TooLargeError:
@@ -92,7 +94,7 @@ def _compiled(recipe: Recipe, form: Form, target: Processor, name: str, largest:
     if not program.regular:
         return b"", name
     sample = np.concatenate(recipe.sample)
-    code = object_code(form.text(program, recipe, target), target, optimised=False)
+    code = linked(object_code(form.text(program, recipe, target), target, optimised=False))
     return sample.tobytes() + program.answer().tobytes() + code, name
 
 
@@ -117,7 +119,7 @@ def key(recipe: Recipe, form: Form, target: Processor) -> str:
     """Hash of everything that the machine code depends on."""
     digest = hashlib.sha256()
     kernel = f"{recipe.kernel.__module__}.{recipe.kernel.__qualname__}"
-    named = (recipe.quantity, kernel, form.name, recipe.shape, target, native.llvmlite_version())
+    named = (recipe.quantity, kernel, form.name, recipe.shape, target, llvmlite_version())
     for part in (_sources(), repr(named), *map(fingerprint, _kernels(recipe))):
         digest.update(part.encode())
     _add((*recipe.model, *recipe.loads, *recipe.sample), digest.update)

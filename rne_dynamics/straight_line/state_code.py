@@ -14,7 +14,8 @@ from numpy.typing import NDArray
 from rne_dynamics.compiling.addresses import call
 from rne_dynamics.compiling.filling import filling
 from rne_dynamics.compiling.jit import kernel, threaded_kernel
-from rne_dynamics.compiling.native import Processor, c_function
+from rne_dynamics.compiling.linking import c_function
+from rne_dynamics.compiling.processor import Processor
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.straight_line.columns_ir import columns_text
 from rne_dynamics.straight_line.graph import LARGEST
@@ -80,7 +81,7 @@ def _text(program: Program, recipe: Recipe, target: Processor) -> str:
 
 
 #: Twice the operations of other forms still take half of the time of the general kernels: derivatives of humanoids.
-STATE = Form("state", _text, ("state",), 2 * LARGEST)
+STATE = Form("state", _text, 2 * LARGEST)
 
 
 def state_code(recipe: Recipe, *, quick: bool = False) -> StateCode | None:

@@ -20,13 +20,13 @@ import rne_dynamics as rne
 from rne_dynamics import flexible
 from rne_dynamics.closed_chain import assembly
 from rne_dynamics.closed_chain.specialised import WITH_CODE as CLOSED
-from rne_dynamics.compiling import native
+from rne_dynamics.compiling import processor as processors
 from rne_dynamics.dynamics.quantities import QUANTITIES
 from rne_dynamics.errors import ArgumentError, ModelError, RneDynamicsError
 from rne_dynamics.flexible.specialised import WITH_CODE as FLEXIBLE
 from rne_dynamics.straight_line import machine_code
 
-with_code = pytest.mark.skipif(native.processor() is None, reason="no machine code on this computer")
+with_code = pytest.mark.skipif(processors.processor() is None, reason="no machine code on this computer")
 
 LINKS = {"puma560": "tool0", "panda": "panda_hand", "floating panda": "panda_link5"}
 CASES = [
@@ -262,7 +262,7 @@ def test_a_robot_without_machine_code_is_refused_with_the_reason() -> None:
 
 
 def test_a_computer_without_machine_code_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    for module in (native, machine_code):
+    for module in (processors, machine_code):
         monkeypatch.setattr(module, "processor", lambda: None)
     with pytest.raises(RneDynamicsError, match=r"this computer makes none\. It needs Linux"):
         rne.c_function(rne.load_urdf("puma560"), "inverse_dynamics")

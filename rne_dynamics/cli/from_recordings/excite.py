@@ -22,6 +22,7 @@ from rne_dynamics.cli.arguments import (
     several,
     whole,
 )
+from rne_dynamics.cli.from_recordings.logs import SENSORS
 from rne_dynamics.cli.terminal import progress
 from rne_dynamics.control.motion.limits import joint_position, sliding_joints
 from rne_dynamics.dispatch import inverse_dynamics
@@ -37,7 +38,7 @@ EXAMPLES = """\
 examples:
   rne excite panda --scale 0.3 --budget 2 --out first.yaml   a small first motion
   rne excite panda --box panda_joint2=-30deg,60deg --start panda_joint4=-1.5 --plot excite.png
-  rne excite my_arm.urdf --seconds 20 --harmonics 7 --sensors motor
+  rne excite my_arm.urdf --seconds 20 --harmonics 7 --sensors joint
 
 Collisions of the arm with itself and its surroundings are not known: bound the joints with --box, simulate and watch
 the motion, and run it at low speed first. Identify with the recording of the first motion, and repeat with the new
@@ -60,8 +61,7 @@ ARGUMENTS = (
     argument("--harmonics", type=whole(2, 20), default=5, metavar="N", help="of the Fourier series (default: 5)"),
     argument("--scale", type=real(0.01, 1.0), default=SCALE, metavar="FRACTION",
              help=f"part of the ranges of position and velocity that is used (default: {SCALE:g})"),
-    argument("--sensors", choices=("joint", "motor"), default="joint", help="where efforts are measured: behind the "
-             "gears, or in the motors, which feel their rotors (default: joint)"),
+    SENSORS,
     argument("--budget", type=positive(3600.0, "s"), default=30.0, metavar="S",
              help="time of the search (default: 30)"),
     argument("--seed", type=whole(0, 2**31), default=0, help="of the random motions (default: 0)"),

@@ -52,15 +52,17 @@ examples:
   rne identify my_arm.urdf loaded.csv --reference empty.csv --load tool0=2.5      gains of currents, from a known load
   rne identify my_arm_identified.yaml loaded.npz --payload tool0
 
-It writes NAME_identified.urdf (the text of ROBOT with other inertias), NAME_identified.yaml (friction and rotors; all
-commands and nodes load it) and, with matplotlib, a report with plots. With --payload they are NAME_payload.*, and only
-the payload is new.
+It writes:
+  NAME_identified.urdf   the text of ROBOT with other inertias
+  NAME_identified.yaml   names it, with friction and rotors; all commands and nodes load it
+  NAME_identified.html   a report with plots, with matplotlib
+With --payload they are NAME_payload.*, and only the payload is new.
 
 exit code: 0 if the new model predicts better than ROBOT, 1 otherwise.
 """
 
-#: Faults of a log after which nothing that is identified can be right.
-_FATAL = ("time", "degrees", "sign", "order")
+#: Faults of a log with which the command ends; others are notes.
+_FATAL = ("time", "degrees", "sign")
 #: Largest scaled condition number for least squares.
 LARGEST_CONDITION = 30.0
 #: Trust for least squares, and for the model when a payload is found from loaded logs only.
@@ -100,7 +102,7 @@ class _Models(NamedTuple):
 
 def run(args: argparse.Namespace) -> Answer:
     """The identified model."""
-    source, path = _expanded(args), _path(args)
+    path, source = _path(args), _expanded(args)
     robot = open_arm(load_arm(args))
     load = payload("--load", args.load)
     if load is not None and (args.payload or args.gains):
@@ -128,8 +130,11 @@ def run(args: argparse.Namespace) -> Answer:
 
 
 def _expanded(args: argparse.Namespace) -> Source:
-    """The URDF of ROBOT, as text that is changed."""
-    return replace(urdf_source(robot_source(args)), lenient=args.lenient)
+    """The URDF of ROBOT, as text that is changed; standard input is read once, and its text is ROBOT then."""
+    source = robot_source(args)
+    if args.robot == "-":
+        args.robot = source.data.decode()
+    return replace(urdf_source(source), lenient=args.lenient)
 
 
 def _path(args: argparse.Namespace) -> Path:
@@ -201,14 +206,18 @@ def _answer(args: argparse.Namespace, findings: Findings, path: Path) -> Answer:
     better = after < before
     text = f"mean norm of the residual {before:.3g} -> {after:.3g} {unit} {where}"
     if not better:
-        text += f"; the model of {args.robot} is better: keep it, and record a motion that excites more (`rne excite`)"
+        text += f"; the given model of {robot.name!r} is better: keep it, and record a motion of `rne excite`"
+    verdict = Verdict(better, text, {"before": before, "after": after})
     written = [path.with_name(path.name + ending) for ending in (".urdf", ".yaml")]
-    values = as_json(findings) | {"files": [str(file) for file in written], "report": args.report and str(args.report)}
+    values = as_json(findings) | {
+        "files": [str(file) for file in written], "report": args.report and str(args.report),
+        "verdict": verdict.as_plain(),
+    }  # fmt: skip
     pictures = [
         (partial(draw_efforts, robot=robot, before=a, after=b), f"{a.source}: measured and predicted efforts")
         for a, b in zip(*findings.pairs[name], strict=True)
     ]  # fmt: skip
     return Answer(
-        values, tables(findings), Verdict(better, text, {"before": before, "after": after}), remarks(findings),
+        values, tables(findings), verdict, remarks(findings),
         written, f"{robot.name}: identified from {', '.join(args.log)}", pictures,
     )  # fmt: skip

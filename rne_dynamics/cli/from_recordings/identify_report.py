@@ -150,7 +150,7 @@ def _tables(findings: Findings) -> Iterator[Rows]:
         old, new = summary(before), summary(after)
         rows = [
             [f"{joint} ({units[j]})", f"{new.measured[j]:.3g}", f"{old.rms[j]:.3g}", f"{new.rms[j]:.3g}",
-             f"{100.0 * new.share[j]:.3g} %", f"{new.bias[j]:.2g}"]
+             f"{100.0 * new.share[j]:.3g} %", f"{round(new.bias[j], 6) + 0.0:.2g}"]
             for j, joint in enumerate(robot.joint_names)
         ]  # fmt: skip
         rows.append(["mean norm", f"{new.measured_norm:.3g}", f"{old.mean_norm:.3g}", f"{new.mean_norm:.3g}", "", ""])

@@ -14,6 +14,10 @@ from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.robot import RobotModel
 from rne_dynamics.recording.recording import Recording
 
+SENSORS = argument(
+    "--sensors", choices=("motor", "joint"), default="motor",
+    help="where torques are measured: at motors, which feel their rotors, or behind the gears (default: %(default)s)",
+)  # fmt: skip
 LOG = (
     argument("log", metavar="LOG", nargs="+",
              help="logs of motions: .npz, .mcap, .db3, the folder of a ROS 2 bag, or a table as text (CSV)"),
@@ -26,8 +30,7 @@ LOG = (
     argument("--band", type=positive(200.0, "Hz"), metavar="HZ",
              help="frequency up to which the motion is used (default: that below which it accelerates)"),
     several("--lock", "JOINT=VALUE", "a joint that was not logged, at its position there, as of a gripper"),
-    argument("--sensors", choices=("motor", "joint"), default="motor", help="where torques are measured: at motors, "
-             "which feel their rotors, or behind the gears (default: %(default)s)"),
+    SENSORS,
 )  # fmt: skip
 
 

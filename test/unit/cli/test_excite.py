@@ -39,7 +39,7 @@ def test_a_motion_is_written_drawn_and_simulated(folder, capsys):
 
 
 def test_figures_as_json(capsys):
-    assert main(["excite", "scara", "--budget", "0.05", "--json", "--out", "e.yaml", "--sensors", "motor"]) == 0
+    assert main(["excite", "scara", "--budget", "0.05", "--json", "--out", "e.yaml"]) == 0
     found = json.loads(capsys.readouterr().out)
     assert found["file"] == "e.yaml"
     assert found["parameters"] == 11 + 3 * 4

@@ -124,3 +124,13 @@ def test_a_model_file_of_the_arm_is_taken_with_what_it_says(answer, tmp_path):
         assert words or found["training"]["mean_norm"] < 0.2 * found["training"]["mean_norm_before"]
     link6 = [robot.tree.link("link6").inertia.mass for robot in (written, tilted)]
     assert link6[0] == pytest.approx(link6[1])
+
+
+def test_joints_that_were_not_logged_are_locked_and_stay_joints(answer, tmp_path):
+    whole = named("puma560")
+    arm = secret(rne.load_urdf("puma560", lock={"joint6": 0.3}), 5)
+    assert arm.robot.n == 5
+    code, found = answer("--no-report", "puma560", arm.log(tmp_path / "log.npz", 1), "--lock", "joint6=0.3")
+    assert code == 0
+    assert found["training"]["mean_norm"] < 0.1 * found["training"]["mean_norm_before"]
+    assert rne.load_model(tmp_path / "puma560_identified.yaml").joint_names == whole.joint_names

@@ -1,9 +1,11 @@
-"""LLVM's pages are dropped from memory, and come back when it compiles again."""
+"""LLVM's pages are dropped from memory, and come back when it compiles again; what is on disk needs none of them."""
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -31,8 +33,32 @@ assert np.isfinite(rne.bind(other, "gravity_torque")(np.ones(6))).all()  # compi
 assert resident() > after
 """
 
+#: A robot's own code, its batches, and general kernels.
+USE = """
+import numpy as np
+import rne_dynamics as rne
+robot = rne.load_urdf("puma560")
+rne.inverse_dynamics(robot, *np.zeros((3, 6)))
+rne.forward_dynamics(robot, *np.zeros((3, 4, 6)))
+law = rne.ComputedTorque(robot, rne.Gains.critically_damped(robot.n, 20.0))
+rne.simulate(rne.ArmPlant(robot), law, rne.Quintic(np.zeros(6), np.full(6, 0.1), 0.5))
+"""
+
 
 @pytest.mark.skipif(sys.platform != "linux", reason="memory is advised on Linux alone")
-def test_pages_go_and_come_back():
-    done = subprocess.run([sys.executable, "-c", PROGRAM], capture_output=True, text=True, timeout=120, check=False)
+def test_pages_go_and_come_back(tmp_path: Path):
+    run(PROGRAM, tmp_path)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="machine code is made on Linux alone")
+def test_machine_code_on_disk_is_loaded_without_the_compiler(tmp_path: Path):
+    for first in (True, False):
+        run(f"{USE}\nassert ('libllvmlite' in open('/proc/self/maps').read()) is {first}", tmp_path)
+
+
+def run(program: str, folder: Path) -> None:
+    environment = os.environ | {"RNE_DYNAMICS_CACHE_DIR": str(folder), "XDG_CACHE_HOME": str(folder)}
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, timeout=120, check=False, env=environment
+    )
     assert done.returncode == 0, done.stderr

@@ -12,7 +12,7 @@ from support.robots import CASES, robot
 from support.wheel import wheel_urdf
 
 import rne_dynamics as rne
-from rne_dynamics.compiling.native import processor
+from rne_dynamics.compiling.processor import processor
 from rne_dynamics.description.share import share_file
 from rne_dynamics.dynamics.derivatives.forward_derivatives import FORWARD_DYNAMICS_DERIVATIVES
 from rne_dynamics.errors import ArgumentError, SingularInertiaError

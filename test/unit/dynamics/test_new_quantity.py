@@ -10,7 +10,7 @@ from support.errors import relative_error
 import rne_dynamics as rne
 from rne_dynamics import offers
 from rne_dynamics.compiling.jit import kernel
-from rne_dynamics.compiling.native import processor
+from rne_dynamics.compiling.processor import processor
 from rne_dynamics.dynamics import quantities
 from rne_dynamics.dynamics.composite.mass_matrix import mass_matrix_kernel
 from rne_dynamics.dynamics.declared.arm import Arm, arm_of

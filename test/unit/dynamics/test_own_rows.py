@@ -7,7 +7,7 @@ from support.errors import relative_error
 from support.robots import with_own_code
 
 import rne_dynamics as rne
-from rne_dynamics.compiling.native import processor
+from rne_dynamics.compiling.processor import processor
 from rne_dynamics.straight_line import machine_code
 from rne_dynamics.straight_line.graph import LARGEST
 

@@ -11,7 +11,7 @@ from support.errors import relative_error
 
 import rne_dynamics as rne
 from rne_dynamics import flexible
-from rne_dynamics.compiling.native import processor
+from rne_dynamics.compiling.processor import processor
 from rne_dynamics.errors import ArgumentError, ModelError
 from rne_dynamics.flexible import specialised
 from rne_dynamics.model.flexible.arm import FlexibleArm

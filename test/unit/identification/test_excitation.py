@@ -121,7 +121,7 @@ def test_robots_without_parameters_to_identify_and_weak_ones_are_refused():
         with pytest.raises(ModelError, match="no open arm on a fixed base"):
             excite(robot, budget=1e-6)
     with pytest.raises(ModelError, match="at the start"):
-        excite(with_own_code("panda").with_effort_limit(np.full(7, 10.0)), budget=1e-6)
+        excite(with_own_code("panda").with_effort_limit(np.full(7, 0.5)), budget=1e-6)
 
 
 @pytest.mark.parametrize(("name", "scale"), [("panda", 0.3), ("panda", 0.8), (UR5, 0.8)])

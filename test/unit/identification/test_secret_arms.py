@@ -9,6 +9,7 @@ import pytest
 from support.robots import robot as named
 from support.secret_arms import secret
 
+from rne_dynamics.identification import triangles
 from rne_dynamics.identification.base_parameters import structure
 from rne_dynamics.identification.columns import Friction, Layout
 from rne_dynamics.identification.drive_gains import estimated_gains, with_gains
@@ -16,7 +17,7 @@ from rne_dynamics.identification.identify import identify
 from rne_dynamics.identification.links import identified_robot
 from rne_dynamics.identification.motion import motion_of
 from rne_dynamics.identification.residual import residual, summary
-from rne_dynamics.identification.triangles import triangles_of
+from rne_dynamics.identification.triangles import filtered_rows, triangles_of
 
 
 def norm(robot, *motions) -> float:
@@ -127,3 +128,14 @@ def test_a_log_is_identified_in_little_time():
         identify(triangles_of(Layout(arm.robot, rotors=True), motion_of(recording)))
         times.append(time.process_time() - start)
     assert min(times) < 0.6
+
+
+def test_long_logs_are_filtered_part_by_part(monkeypatch):
+    arm = secret(named("scara"), 1)
+    layout, motion = Layout(arm.robot, rotors=True, payload=None), arm.motion(1)
+    whole, effort = filtered_rows(layout, motion)
+    monkeypatch.setattr(triangles, "_SAMPLES", 300)
+    parts, _ = filtered_rows(layout, motion)
+    assert len(effort) > 40
+    for a, b in zip(whole, parts, strict=True):
+        assert np.allclose(a, b, rtol=1e-12, atol=1e-12 * np.abs(a).max())

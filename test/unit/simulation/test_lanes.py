@@ -9,7 +9,7 @@ import pytest
 from support.arms import chain, gripper
 
 from rne_dynamics.compiling.addresses import call
-from rne_dynamics.compiling.native import processor
+from rne_dynamics.compiling.processor import processor
 from rne_dynamics.control.gains import Gains
 from rne_dynamics.control.laws.computed_torque import ComputedTorque
 from rne_dynamics.control.trajectory import Quintic

@@ -11,7 +11,9 @@ from support.errors import relative_error
 from support.robots import robot as named
 
 import rne_dynamics as rne
-from rne_dynamics.compiling.native import load, object_code, processor
+from rne_dynamics.compiling.linking import linked, load
+from rne_dynamics.compiling.native import object_code
+from rne_dynamics.compiling.processor import processor
 from rne_dynamics.description.share import shipped_robots
 from rne_dynamics.dynamics.quantities import QUANTITIES, batched
 from rne_dynamics.errors import ArgumentError, SingularInertiaError
@@ -188,7 +190,7 @@ def test_every_width_of_vectors(width, reads_strips):
     program = trace(QUANTITIES["inverse_dynamics"].recipe(robot))
     text = module_text(program, replace(target, width=width), reads_strips=reads_strips)
     assert ("@read_strip" in text) is reads_strips
-    addresses, _keep = load(object_code(text, target, optimised=False), "test", ("run",), {})
+    addresses, _keep = load(linked(object_code(text, target, optimised=False)), {})
     rows = states(robot, "inverse_dynamics", count)
     out, refused = np.empty((count, robot.n)), np.full(count, 7, np.uint8)
     runner(addresses["run"], 3)(count, *(array.ctypes.data for array in (*rows, out, refused)))

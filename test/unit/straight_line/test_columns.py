@@ -11,7 +11,9 @@ from support.arms import chain
 from support.errors import relative_error
 
 import rne_dynamics as rne
-from rne_dynamics.compiling.native import c_function, processor
+from rne_dynamics.compiling.linking import c_function, linked, load
+from rne_dynamics.compiling.native import object_code
+from rne_dynamics.compiling.processor import processor
 from rne_dynamics.dynamics.derivatives.forward_derivatives import FORWARD_DYNAMICS_DERIVATIVES
 from rne_dynamics.straight_line import machine_code
 from rne_dynamics.straight_line.columns_ir import columns_text
@@ -26,8 +28,7 @@ def test_columns_in_every_width_of_vectors(width):
     robot = chain(7)
     program = machine_code.trace(FORWARD_DYNAMICS_DERIVATIVES.recipe(robot))
     text = columns_text(program, replace(target, width=width))
-    code = machine_code.object_code(text, target, optimised=False)
-    addresses, _keep = machine_code.load(code, "test", ("state",), {})
+    addresses, _keep = load(linked(object_code(text, target, optimised=False)), {})
     state = np.random.default_rng(1).normal(size=(3, 7))
     out = np.full(3 * 49 + 1, 5.0)
     run = c_function(addresses["state"], *[ctypes.c_void_p] * 4, result=ctypes.c_int32)

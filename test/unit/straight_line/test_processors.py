@@ -6,7 +6,6 @@ import ctypes
 import math
 import shutil
 from functools import cache
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -16,10 +15,11 @@ from support.robots import robot as named
 import rne_dynamics as rne
 from rne_dynamics.closed_chain.specialised import recipe_of as mechanism_recipe
 from rne_dynamics.compiling import native
-from rne_dynamics.compiling.native import Processor, c_function, processor
+from rne_dynamics.compiling.linking import Image, c_function, image, linked, load
+from rne_dynamics.compiling.native import object_code
+from rne_dynamics.compiling.processor import Processor, processor
 from rne_dynamics.dynamics.quantities import QUANTITIES
 from rne_dynamics.straight_line.batch_code import BATCH, runner
-from rne_dynamics.straight_line.machine_code import load, object_code
 from rne_dynamics.straight_line.state_code import STATE
 from rne_dynamics.straight_line.status import VALID
 from rne_dynamics.straight_line.trace import trace
@@ -69,7 +69,7 @@ def test_x86(feature, case):
     recipe, program, target = recipe_of(case), program_of(case), X86[feature]
     for form in forms(case):
         code = object_code(form.text(program, recipe, target), target, optimised=False)
-        addresses, _memory = load(code, "test", form.symbols, {})
+        addresses, _memory = load(linked(code), {})
         if form is STATE:
             out = np.empty(recipe.shape)
             state = c_function(addresses["state"], *[ctypes.c_void_p] * (len(recipe.sample) + 1), result=ctypes.c_int32)
@@ -87,47 +87,52 @@ def test_x86(feature, case):
 @pytest.fixture
 def arm_machine(monkeypatch):
     """LLVM's code for ARM instead of this computer's."""
-    native.processor()
     native.llvm.initialize_all_targets()
     native.llvm.initialize_all_asmprinters()
     machine = native.llvm.Target.from_triple("aarch64-unknown-linux-gnu").create_target_machine(
-        cpu=ARM.name, features=ARM.features, opt=3, reloc="static", codemodel="large"
+        cpu=ARM.name, features=ARM.features, opt=3, reloc="pic", codemodel="small"
     )
     monkeypatch.setattr(native, "_machine", lambda target, level=3: machine)
 
 
-def arm_objects(case: str, folder: Path) -> list[Path]:
-    recipe, program, paths = recipe_of(case), program_of(case), []
-    for form in forms(case):
-        paths.append(folder / f"{form.name}.o")
-        paths[-1].write_bytes(object_code(form.text(program, recipe, ARM), ARM, optimised=False))
-    return paths
+def arm_objects(case: str) -> list[bytes]:
+    recipe, program = recipe_of(case), program_of(case)
+    return [object_code(form.text(program, recipe, ARM), ARM, optimised=False) for form in forms(case)]
 
 
 @pytest.mark.parametrize("case", CASES)
-def test_arm_is_assembled(case, tmp_path, arm_machine):
-    for path in arm_objects(case, tmp_path):
-        head = path.read_bytes()[:20]
-        assert head[:4] == b"\x7fELF"
-        assert int.from_bytes(head[18:20], "little") == 183  # EM_AARCH64
+def test_arm_is_assembled(case, arm_machine):
+    for code in arm_objects(case):
+        assert code[:4] == b"\x7fELF"
+        assert int.from_bytes(code[18:20], "little") == 183  # EM_AARCH64
+        assert image(code).symbols.keys() & {"state", "run"}
 
 
 @pytest.mark.skipif(not (QEMU and ARM_CC), reason="needs Debian's qemu-user and gcc-aarch64-linux-gnu")
 @pytest.mark.parametrize("case", CASES)
 def test_arm_runs(case, tmp_path, arm_machine):
-    recipe, objects = recipe_of(case), arm_objects(case, tmp_path)
-    (tmp_path / "main.c").write_text(main_text(recipe, math.prod(recipe.shape), len(objects) > 1))
-    run_command([ARM_CC, "-O1", "-static", tmp_path / "main.c", *objects, "-lm", "-o", tmp_path / "main"])
+    recipe, images = recipe_of(case), [image(code) for code in arm_objects(case)]
+    (tmp_path / "main.c").write_text(main_text(recipe, math.prod(recipe.shape), images))
+    run_command([ARM_CC, "-O1", "-static", tmp_path / "main.c", "-lm", "-o", tmp_path / "main"])
     status, *lines = run_command([QEMU, tmp_path / "main"]).splitlines()
     assert int(status) == VALID
     found = np.array([float.fromhex(line) for line in lines]).reshape(-1, math.prod(recipe.shape))
-    assert len(found) == 1 + ROWS * (len(objects) > 1)
+    assert len(found) == 1 + ROWS * (len(images) > 1)
     for row in found:
         assert_right(row, case)
 
 
-def main_text(recipe, results: int, batch: bool) -> str:
-    """C that calls both forms with the sample, and prints the status and all numbers."""
+def main_text(recipe, results: int, images: list[Image]) -> str:
+    """C that loads the images, calls both forms with the sample, and prints the status and all numbers."""
+    loads, batch = [], len(images) > 1
+    for k, (content, _, table) in enumerate(images):
+        loads.append(f"  static const unsigned char c{k}[] = {{{', '.join(map(str, content))}}};")
+        loads.append(f"  char *p{k} = mmap(0, sizeof c{k}, 7, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);")
+        loads.append(f"  memcpy(p{k}, c{k}, sizeof c{k});")
+        loads += [f"  *(void **)(p{k} + {place}) = (void *){name};" for name, place in table.items()]
+        loads.append(f"  __builtin___clear_cache(p{k}, p{k} + sizeof c{k});")
+    state = f"  int (*state)({{}}) = (void *)(p0 + {images[0].symbols['state']});"
+    run = f"  void (*run)(long, {{}}, unsigned char *) = (void *)(p1 + {images[1].symbols['run']});" if batch else ""
     arguments = [f"a{k}" for k in range(len(recipe.sample))]
     arrays = []
     for k, x in enumerate(recipe.sample):
@@ -139,12 +144,15 @@ def main_text(recipe, results: int, batch: bool) -> str:
   run({ROWS}, {', '.join(arguments)}, out, refused);
   for (int i = 0; i < {ROWS}; i++) if (refused[i]) return 1;
   for (int i = 0; i < {ROWS * results}; i++) printf("%a\\n", out[i]);"""
-    return f"""#include <stdio.h>
-int state({pointers});
-void run(long, {pointers}, unsigned char *);
+    begin = "\n".join((*loads, state.format(pointers), run.format(pointers)))
+    return f"""#include <math.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
 {chr(10).join(arrays)}
 static double out[{ROWS * results}];
 int main(void) {{
+{begin}
   printf("%d\\n", state({', '.join(arguments)}, out));
   for (int i = 0; i < {results}; i++) printf("%a\\n", out[i]);{rows if batch else ""}
   return 0;

@@ -5,7 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from rne_dynamics.compiling.native import load, object_code, processor
+from rne_dynamics.compiling.linking import linked, load
+from rne_dynamics.compiling.native import object_code
+from rne_dynamics.compiling.processor import processor
 from rne_dynamics.straight_line.batch_code import runner
 from rne_dynamics.straight_line.batch_ir import module_text
 from rne_dynamics.straight_line.graph import Graph
@@ -23,7 +25,7 @@ def sin_cos():
     x = Symbol(graph, graph.input(0, 1.0))
     results = tuple(x.of(name).node for name in ("sin", "cos"))
     text = module_text(Program(graph, (1,), results, True), TARGET)
-    addresses, memory = load(object_code(text, TARGET, optimised=False), "test", ("run",), {})
+    addresses, memory = load(linked(object_code(text, TARGET, optimised=False)), {})
     run = runner(addresses["run"], 1)
 
     def call(angles):

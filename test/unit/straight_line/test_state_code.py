@@ -18,7 +18,8 @@ from support.robots import with_own_code as named
 from support.wheel import wheel_robots
 
 import rne_dynamics as rne
-from rne_dynamics.compiling.native import processor
+from rne_dynamics.compiling import native
+from rne_dynamics.compiling.processor import processor
 from rne_dynamics.dynamics.quantities import QUANTITIES
 from rne_dynamics.errors import ArgumentError, SingularInertiaError
 from rne_dynamics.straight_line import machine_code, state_code
@@ -314,8 +315,8 @@ def test_code_that_computes_something_else_is_not_used(monkeypatch):
     monkeypatch.setattr(machine_code.store, "load", lambda _: None)
     monkeypatch.setattr(machine_code.store, "save", lambda *_: None)
     text = state_code.STATE.text(machine_code.trace(wrong), wrong, processor())
-    made = machine_code.object_code(text, processor(), optimised=False)
-    monkeypatch.setattr(machine_code, "object_code", lambda *_, **__: made)
+    made = native.object_code(text, processor(), optimised=False)
+    monkeypatch.setattr(native, "object_code", lambda *_, **__: made)
     with pytest.warns(RuntimeWarning, match="of robot 'chain2' differs from its kernel"):
         assert state_code.state_code(right) is None
 
@@ -339,7 +340,7 @@ def test_a_first_answer_needs_no_general_kernel(tmp_path):
         [sys.executable, "-c", program], check=True, timeout=120,
         env={**os.environ, "RNE_DYNAMICS_CACHE_DIR": str(tmp_path), "XDG_CACHE_HOME": str(tmp_path)},
     )  # fmt: skip
-    kernels = {path.name.partition("-")[0] for path in tmp_path.iterdir()} - {"straight_line"}
+    kernels = {path.name.partition("-")[0] for path in tmp_path.iterdir()} - {"straight_line", "processor"}
     entries = {f"straight_line.state_code.{name}" for name in ("_refusal", "_rows")}
     assert kernels <= {"dynamics.declared.arguments.all_finite", *entries}
 

@@ -15,6 +15,7 @@ from support.errors import relative_error
 
 import rne_dynamics as rne
 from rne_dynamics.compiling import native, store
+from rne_dynamics.compiling.processor import processor
 from rne_dynamics.dynamics.quantities import QUANTITIES
 from rne_dynamics.straight_line import machine_code
 from rne_dynamics.straight_line.batch_code import BATCH
@@ -23,7 +24,7 @@ from rne_dynamics.straight_line.recipe import Recipe
 from rne_dynamics.straight_line.state_code import STATE
 from rne_dynamics.straight_line.trace import trace
 
-pytestmark = pytest.mark.skipif(native.processor() is None, reason="nothing is compiled here")
+pytestmark = pytest.mark.skipif(processor() is None, reason="nothing is compiled here")
 
 
 @pytest.fixture
@@ -51,7 +52,7 @@ def check(robot) -> None:
 def test_compiled_once_and_then_read(folder, monkeypatch):
     check(chain(2))
     assert len(list(folder.glob("straight_line-*"))) == 1
-    monkeypatch.setattr(machine_code, "object_code", lambda *_, **__: pytest.fail("compiled again"))
+    monkeypatch.setattr(native, "object_code", lambda *_, **__: pytest.fail("compiled again"))
     check(chain(2))
 
 
@@ -75,10 +76,10 @@ def test_a_file_that_is_not_what_was_written_is_compiled_again(folder, harm):
 
 
 def test_code_that_computes_something_else_is_not_used(folder, monkeypatch):
-    target = native.processor()
+    target = processor()
     text = module_text(trace(recipe(chain(2, rotor=1.0))), target)
-    other = machine_code.object_code(text, target, optimised=False)
-    monkeypatch.setattr(machine_code, "object_code", lambda *_, **__: other)
+    other = native.object_code(text, target, optimised=False)
+    monkeypatch.setattr(native, "object_code", lambda *_, **__: other)
     with pytest.warns(RuntimeWarning, match="of robot 'chain2' differs from its kernel"):
         f = rne.bind_batch(chain(2), "inverse_dynamics")
     assert f.engine == "general"
@@ -118,7 +119,7 @@ def test_what_nobody_used_for_long_is_deleted(folder):
 
 
 def test_another_processor_or_other_numbers_are_another_file(folder):
-    target = native.processor()
+    target = processor()
     robot = chain(2)
     payload = rne.with_payload(robot, rne.Payload("link2", 1.0))
     keys = {
@@ -150,7 +151,7 @@ def scaled(factor):
 def test_an_edit_of_a_helper_is_another_file():
     def of(kernel):
         made = Recipe("scaled", "robot", kernel, (), (), (np.ones(2),), (2,))
-        return machine_code.key(made, STATE, native.processor())
+        return machine_code.key(made, STATE, processor())
 
     assert of(scaled(2.0)) == of(scaled(2.0))
     assert of(scaled(2.0)) != of(scaled(3.0))
