@@ -24,6 +24,8 @@ from rne_dynamics.model.robot import RobotModel
 EXPLAINED = 0.75
 #: Least number of rows.
 _LEAST = 12
+#: Part of a column's length below which its variation is none.
+_ROUND_OFF = 1e-9
 
 
 class Evidence(NamedTuple):
@@ -72,9 +74,10 @@ class Evidence(NamedTuple):
 
 def fit(columns: Array, y: Array) -> tuple[float, Array]:
     """The part of the variance of y that no sum of columns, with coefficients of at least 0, explains; coefficients."""
-    R = np.linalg.qr((rows := np.c_[columns, y]) - rows.mean(axis=0), mode="r")
+    rows = np.c_[columns, y]
+    R = np.linalg.qr(rows - rows.mean(axis=0), mode="r")
     length = np.linalg.norm(R, axis=0)
-    length[length < 1e-12 * length.max(initial=1e-300)] = np.inf
+    length[length <= _ROUND_OFF * np.linalg.norm(rows, axis=0)] = np.inf
     if not np.isfinite(length[-1]):
         return 1.0, np.zeros(len(length) - 1)
     x, rest = nnls((R / length)[:, :-1], (R / length)[:, -1])

@@ -191,7 +191,8 @@ def _weightless(evidence: Evidence, moving: Sequence[int]) -> list[int]:
              and fits[j][0] > EXPLAINED]  # fmt: skip
     if known and c_gravity[known].sum() < _WEIGHTLESS * c_inertia[known].sum():
         return heavy
-    if heavy and all(c_gravity[j] * weight[j] < 0.1 * total[j] and total[j] < 0.4 * weight[j] for j in heavy):
+    little = [1e-6 * weight[j] < total[j] < 0.4 * weight[j] for j in heavy]  # a torque that never changes is none
+    if heavy and all(little) and all(c_gravity[j] * weight[j] < 0.1 * total[j] for j in heavy):
         return heavy
     mean, load = measured.mean(axis=0), gravity.mean(axis=0)
     steady = [j for j in moving if weight[j] < 0.02 * abs(load[j]) and abs(load[j]) > 2.0 * inertia[:, j].std()]
