@@ -24,13 +24,11 @@ class LawChange:
     """
 
     def __init__(self, law: ControlLaw | None) -> None:
-        self.law = law
-        self._former: ControlLaw | None = None
-        self._next: ControlLaw | None = None
-        #: Its ∫e at the beginning of the change, and its feedback where that stays, (n,).
+        #: ∫e of the law before at the beginning of the change, and its feedback where that stays, (n,).
         self._integral: Array | None = None
         self._feedback: Array | None = None
-        self._share, self._time, self._difference = 1.0, 0.0, 0.0
+        self._time, self._difference = 0.0, 0.0
+        self.finish(law)
 
     @property
     def under_way(self) -> bool:
@@ -39,7 +37,10 @@ class LawChange:
 
     def finish(self, law: ControlLaw | None) -> None:
         """Let a law be in force at once."""
-        self.__init__(law)  # type: ignore[misc]
+        self.law = law
+        self._former: ControlLaw | None = None
+        self._next: ControlLaw | None = None
+        self._share = 1.0
 
     def act_after(self, delay: float, period: float) -> None:
         """Pass on the delay from a state until its effort acts, and the time between states, s."""
@@ -86,8 +87,8 @@ class LawChange:
         s = self._share
         return TorqueTerms(*((1.0 - s) * x + s * y for x, y in zip(before, after, strict=True)))
 
-    def advance(self, dt: float) -> None:
-        """Let the share of the new law grow over `dt`, s."""
+    def advance(self, dt: float, integral: Array) -> None:
+        """Let the share of the new law grow over `dt`, s; `integral`: ∫e now, (n,)."""
         if self._former is None or self.law is None:
             return
         self._share += dt * min(1.0 / self._time, FASTEST / max(self._difference, 1e-9))
@@ -95,4 +96,4 @@ class LawChange:
             law, self._next = self._next, None
             self._former, self._share = None, 1.0
             if law is not None:
-                self.begin(law, np.zeros_like(self._integral))
+                self.begin(law, integral)

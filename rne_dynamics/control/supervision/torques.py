@@ -323,7 +323,7 @@ class Torques:
         A state that came `late`, s, is a delay that counts for damping like a longer period.
         """
         self.period.add(dt + late if dt > 0.0 else dt)
-        self.change.advance(min(max(dt, 0.0), LONGEST_STEP))
+        self.change.advance(min(max(dt, 0.0), LONGEST_STEP), self.integral)
         if self._load.under_way:
             self._load.advance(min(max(dt, 0.0), LONGEST_STEP))
             if self.predictor is not None:

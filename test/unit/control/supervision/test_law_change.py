@@ -108,9 +108,27 @@ def test_of_changes_that_come_fast_the_newest_is_made():
     assert change.law is laws[1]
     for _ in range(2):
         for _ in range(600):
-            change.advance(1e-3)
+            change.advance(1e-3, np.zeros(7))
     assert change.law is laws[3]
     assert not change.under_way
+
+
+def test_the_integral_stays_when_a_change_follows_another():
+    gains = replace(rne.Gains.critically_damped(7, 10.0), i=np.full(7, 200.0))
+    zero, integral = np.zeros(7), np.full(7, 0.05)
+    loaded = [rne.with_payload(PANDA, rne.Payload("panda_link8", mass)) if mass else PANDA for mass in (0.0, 0.1, 0.2)]
+    laws = [rne.ComputedTorque(robot, gains) for robot in loaded]
+    change, efforts = LawChange(laws[0]), []
+    for law in laws[1:]:
+        change.begin(law, integral)
+    for _ in range(600):
+        reference = rne.Reference(PANDA.neutral, zero, zero)
+        efforts.append(change.terms(PANDA.neutral, zero, reference, integral, None, None).total)
+        change.advance(1e-3, integral)
+    assert change.law is laws[2]
+    assert not change.under_way
+    assert np.abs(np.diff(efforts, axis=0)).max() < 0.02
+    assert np.abs(efforts[-1] - efforts[0]).max() > 0.1
 
 
 def test_a_law_of_the_same_class_without_a_time_is_in_force_at_once():
