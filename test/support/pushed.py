@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import xml.etree.ElementTree as ET
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 from support.foreign_plant import Deviation, ForeignArm
+from support.wheel import wheel_urdf
 
 import rne_dynamics as rne
 from rne_dynamics.control.contact.contact_watch import ContactSettings, ContactWatch
 
 DT = 1e-3
+ROOT = Path(__file__).resolve().parents[2]
 
 
 @dataclass
@@ -25,9 +28,16 @@ class Outcome:
     delays: list[float]
 
 
-def watched(text: str, link: str, seed: int, seconds: float, *, pushes: bool, error: float = 0.05) -> Outcome:
+def described(name: str) -> tuple[str, str]:
+    """URDF of an arm, and the link that is pushed."""
+    if name == "ur10":
+        return wheel_urdf("ur10_robot.urdf").read_text(encoding="utf-8"), "wrist_3_link"
+    return (ROOT / "urdf" / f"{name}.urdf").read_text(encoding="utf-8"), "panda_hand"
+
+
+def watched(name: str, seed: int, seconds: float, *, pushes: bool, error: float = 0.05) -> Outcome:
     """Let an arm move for a time with relative errors of the masses; with `pushes` of 20 N in random directions."""
-    rng = np.random.default_rng(seed)
+    rng, (text, link) = np.random.default_rng(seed), described(name)
     robot = rne.load_urdf(text)
     n = robot.n
     count = len(list(ET.fromstring(text).iter("link")))
@@ -38,7 +48,7 @@ def watched(text: str, link: str, seed: int, seconds: float, *, pushes: bool, er
     watch = ContactWatch(ContactSettings(rne.MomentumObserver(robot), 0.02 * robot.effort_limit))
     outcome, t, goal, effort = Outcome(0, 0, []), 0.0, middle, np.zeros(n)
     move, ends = rne.Quintic(middle, middle, 0.1), 0.1
-    push_at, pushed, wrench = (1.0 if pushes else np.inf), 0.0, {}
+    push_at, pushed, wrench = (0.7 if pushes else np.inf), 0.0, {}
     for k in range(round(seconds / DT)):
         t, state = k * DT, arm.state
         if t >= ends:
@@ -53,7 +63,6 @@ def watched(text: str, link: str, seed: int, seconds: float, *, pushes: bool, er
         if began and wrench and t - pushed < 0.1:
             outcome.delays.append(t - pushed)
         elif began:
-            print(round(t,3), round(t-pushed,3), watch.text(), state.qd.round(3), robot.velocity_limit)
             outcome.alarms += 1
         if wrench and t - pushed >= 0.1:
             wrench, push_at = {}, t + 0.7
