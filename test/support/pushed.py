@@ -32,7 +32,7 @@ def described(name: str) -> tuple[str, str]:
     """URDF of an arm, and the link that is pushed."""
     if name == "ur10":
         return wheel_urdf("ur10_robot.urdf").read_text(encoding="utf-8"), "wrist_3_link"
-    return (ROOT / "urdf" / f"{name}.urdf").read_text(encoding="utf-8"), "panda_hand"
+    return (ROOT / "urdf" / f"{name}.urdf").read_text(encoding="utf-8"), "panda_link7"
 
 
 def watched(name: str, seed: int, seconds: float, *, pushes: bool, error: float = 0.05) -> Outcome:

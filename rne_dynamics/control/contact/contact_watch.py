@@ -55,10 +55,6 @@ class ContactWatch:
         self._offset = np.zeros(n)
         self._start = np.zeros(n)
         self.settings = settings
-        self.restart()
-
-    def restart(self) -> None:
-        """Begin anew: the arm was not observed, or not driven."""
         self._state: Observed | None = None
         self._stamp, self._calm = 0, 0.0
         #: Index of the joint that feels a contact most, -1 for none.
@@ -96,7 +92,7 @@ class ContactWatch:
         dt, self._stamp = (stamp - self._stamp) / NANOSECONDS, stamp
         observer = self.settings.observer
         if self._state is None or not 0.0 < dt <= LONGEST:
-            self._state, self._calm = observer.start(q, qd), 0.0
+            self._state, self._calm, self.joint = observer.start(q, qd), 0.0, -1
             return False
         memory = self._state.memory
         observer.update_in_place(memory, q, qd, qdd, effort, dt)
