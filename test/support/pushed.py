@@ -45,7 +45,7 @@ def watched(name: str, seed: int, seconds: float, *, pushes: bool, error: float 
     span = 0.35 * (np.minimum(robot.upper, 2.5) - np.maximum(robot.lower, -2.5))
     arm = ForeignArm(text, middle, DT, Deviation(mass=tuple(rng.uniform(1.0 - error, 1.0 + error, count))))
     law: Any = rne.ComputedTorque(robot, rne.Gains(np.full(n, 400.0), np.zeros(n), np.full(n, 40.0)))
-    watch = ContactWatch(ContactSettings(rne.MomentumObserver(robot), 0.02 * robot.effort_limit))
+    watch = ContactWatch(ContactSettings(rne.MomentumObserver(robot), 0.01 * robot.effort_limit))
     outcome, t, goal, effort = Outcome(0, 0, []), 0.0, middle, np.zeros(n)
     move, ends = rne.Quintic(middle, middle, 0.1), 0.1
     push_at, pushed, wrench = (0.7 if pushes else np.inf), 0.0, {}

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -16,8 +15,8 @@ from rne_dynamics.model.inertia import Array
 
 Reaction = Literal["none", "stop", "float", "comply", "retract"]
 REACTIONS: tuple[Reaction, ...] = ("none", "stop", "float", "comply", "retract")
-#: Part of threshold and allowance below which a contact may have ended, and for how long, s.
-RELEASE, CLEAR = 0.5, 0.1
+#: Part of the threshold below which a contact may have ended, and for how long, s; least threshold, N·m or N.
+RELEASE, CLEAR, LEAST = 0.5, 0.1, 1e-9
 #: Longest time between two states over which efforts are observed, s.
 LONGEST = 0.05
 
@@ -54,7 +53,7 @@ class ContactWatch:
         n = settings.observer.robot.n
         self._offset = np.zeros(n)
         self._start = np.zeros(n)
-        self.settings = settings
+        self.settings, self._anew = settings, False
         self._state: Observed | None = None
         self._stamp, self._calm = 0, 0.0
         #: Index of the joint that feels a contact most, -1 for none.
@@ -62,8 +61,8 @@ class ContactWatch:
 
     def adopt(self, settings: ContactSettings) -> None:
         """Other settings; another model makes the observer begin anew."""
-        if settings.observer is not self.settings.observer:
-            self._state = None
+        if settings.observer is not self.settings.observer:  # momentum by another model; r goes on
+            self._anew = True
         self.settings = settings
 
     @property
@@ -95,8 +94,15 @@ class ContactWatch:
             self._state, self._calm, self.joint = observer.start(q, qd), 0.0, -1
             return False
         memory = self._state.memory
+        if self._anew:
+            self._anew = False
+            fresh = observer.start(q, qd)
+            fresh.memory[EXTERNAL:] = memory[EXTERNAL:]
+            self._state = fresh
+            return False
         observer.update_in_place(memory, q, qd, qdd, effort, dt)
-        part = np.abs(memory[EXTERNAL] - self._offset) / (self.settings.threshold + memory[ALLOWANCE] + math.ulp(0.0))
+        beyond = np.abs(memory[EXTERNAL] - self._offset) - memory[ALLOWANCE]
+        part = beyond / np.maximum(self.settings.threshold, LEAST)
         most = int(part.argmax())
         if part[most] >= 1.0:
             began, self._calm = self.joint < 0, 0.0

@@ -138,7 +138,7 @@ class MomentumObserver:
     """
 
     robot: RobotModel
-    bandwidth: float = 150.0
+    bandwidth: float = 200.0
     ratio: float = 0.8
     friction: FrictionCompensation | None = field(default_factory=FrictionCompensation)
     model_error: float = 0.05

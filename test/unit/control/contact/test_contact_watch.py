@@ -63,7 +63,7 @@ def test_tare_threshold_end_of_contact_and_text() -> None:
     np.testing.assert_allclose(watch.external, 0.0, atol=1e-12)
     assert watch.text() == ""
     assert len(still(watch, load + 40.0 * np.eye(6)[2], 50, 200)) == 1
-    assert watch.text().startswith(f"joint {robot.joint_names[2]!r}: external effort 40.2, more than 3 ")
+    assert watch.text().startswith(f"joint {robot.joint_names[2]!r}: external effort 40, more than 3 ")
     with pytest.raises(ControlError, match="a contact is felt"):
         watch.tare()
     still(watch, load, 99, 250)
