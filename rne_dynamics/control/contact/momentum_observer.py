@@ -37,7 +37,7 @@ from rne_dynamics.model.robot import RobotModel
 #: Rows of the memory after those of `momentum_terms_kernel`: r, ṙ, the allowance.
 EXTERNAL, RATE, ALLOWANCE, ROWS = range(MOMENTUM_ROWS, MOMENTUM_ROWS + 4)
 #: Least speed above which the direction of friction is taken as known, rad/s or m/s: stuck joints creep.
-SLOW = 0.03
+SLOW = 0.05
 #: Rate at which an allowance that is not needed any more decays, of the bandwidth: slower than r.
 DECAY = 0.25
 #: Singular value of a link's Jacobian, of the largest, at which half of a direction is seen; and the length, m, that
