@@ -16,9 +16,9 @@ from rne_dynamics.model.inertia import Array
 Reaction = Literal["none", "stop", "float", "comply", "retract"]
 REACTIONS: tuple[Reaction, ...] = ("none", "stop", "float", "comply", "retract")
 #: Part of the threshold below which a contact may have ended, and for how long, s; least threshold, N·m or N.
-RELEASE, CLEAR, LEAST = 0.5, 0.1, 1e-9
+RELEASE, CLEAR, LEAST_THRESHOLD = 0.5, 0.1, 1e-9
 #: Longest time between two states over which efforts are observed, s.
-LONGEST = 0.05
+OBSERVED_GAP = 0.05
 
 
 @dataclass(frozen=True, eq=False)
@@ -90,7 +90,7 @@ class ContactWatch:
         """
         dt, self._stamp = (stamp - self._stamp) / NANOSECONDS, stamp
         observer = self.settings.observer
-        if self._state is None or not 0.0 < dt <= LONGEST:
+        if self._state is None or not 0.0 < dt <= OBSERVED_GAP:
             self._state, self._calm, self.joint = observer.start(q, qd), 0.0, -1
             return False
         memory = self._state.memory
@@ -102,7 +102,7 @@ class ContactWatch:
             return False
         observer.update_in_place(memory, q, qd, qdd, effort, dt)
         beyond = np.abs(memory[EXTERNAL] - self._offset) - memory[ALLOWANCE]
-        part = beyond / np.maximum(self.settings.threshold, LEAST)
+        part = beyond / np.maximum(self.settings.threshold, LEAST_THRESHOLD)
         most = int(part.argmax())
         if part[most] >= 1.0:
             began, self._calm = self.joint < 0, 0.0

@@ -37,7 +37,7 @@ from rne_dynamics.model.robot import RobotModel
 #: Rows of the memory after those of `momentum_terms_kernel`: r, ṙ, the allowance.
 EXTERNAL, RATE, ALLOWANCE, ROWS = range(MOMENTUM_ROWS, MOMENTUM_ROWS + 4)
 #: Least speed above which the direction of friction is taken as known, rad/s or m/s: stuck joints creep.
-SLOW = 0.05
+REST_SPEED = 0.05
 #: Rate at which an allowance that is not needed any more decays, of the bandwidth: slower than r.
 DECAY = 0.25
 #: Singular value of a link's Jacobian, of the largest, at which half of a direction is seen; and the length, m, that
@@ -171,7 +171,7 @@ class MomentumObserver:
         rows, arm = known.rows, arm_of(self.robot)
         rows[:SCALED] *= 0.0 if "friction" in self.compensated else model.scale
         added = np.zeros(12) if "gravity" in self.compensated else arm.base
-        return arm._replace(base=added), rows, np.minimum(model.steepness(known), 1.0 / SLOW), numbers
+        return arm._replace(base=added), rows, np.minimum(model.steepness(known), 1.0 / REST_SPEED), numbers
 
     def start(self, q: ArrayLike, qd: ArrayLike) -> Observed:
         """The state before the first period, with no external effort.

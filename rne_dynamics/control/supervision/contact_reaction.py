@@ -18,7 +18,7 @@ from rne_dynamics.errors import ControlError
 from rne_dynamics.model.inertia import Array
 
 #: Time between two points of the way back, s, and how much slower it is than the way there.
-BACK_STEP, SLOWER = 0.02, 2.0
+BACK_STEP, BACK_SLOWER = 0.02, 2.0
 
 
 class ContactReaction:
@@ -102,7 +102,7 @@ class ContactReaction:
         machine, stream = self._machine, self._machine.stream
         q, qd = (np.array(part)[::-1] for part in zip(*way, strict=True))
         length = BACK_STEP * (len(way) - 1)
-        duration = SLOWER * length
+        duration = BACK_SLOWER * length
         t = np.linspace(0.0, 1.0, 2 * len(way))
         passed = t**3 * (10.0 + t * (6.0 * t - 15.0))  # a quintic, from rest to rest
         rate = 30.0 * t**2 * (1.0 - t) ** 2 / duration

@@ -18,7 +18,7 @@ from rne_dynamics.ros.messages.topic_wait import LATCHED
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from rne_dynamics.ros.loop.messages import LoopNode
+    from rne_dynamics.ros.node.lifecycle import ArmNode
 
 #: Topics, as the nodes name them.
 EXTERNAL_EFFORT, EXTERNAL_WRENCH, CONTACT = "~/external_effort", "~/external_wrench", "~/contact"
@@ -32,7 +32,7 @@ class ContactTopics:
     """
 
     def __init__(
-        self, node: LoopNode, joints: tuple[str, ...], divisor: int, link: str, felt: Callable[[str], None]
+        self, node: ArmNode, joints: tuple[str, ...], divisor: int, link: str, felt: Callable[[str], None]
     ) -> None:
         self._link, self._felt, self._joint = link, felt, -1
         message = JointState(name=list(joints), effort=[0.0] * len(joints))

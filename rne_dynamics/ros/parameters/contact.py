@@ -12,7 +12,7 @@ from rne_dynamics.model.mechanism import RigidRobot
 from rne_dynamics.ros.parameters.schema import Parameter, Values, filled, per_joint
 
 #: Part of the effort limit that is the threshold by default; and the law of the reaction "comply".
-SHARE, COMPLIANT = 0.01, "joint_impedance"
+THRESHOLD_SHARE, COMPLIANT = 0.01, "joint_impedance"
 
 CONTACT: tuple[Parameter, ...] = (
     Parameter("contact.observe", True, "Whether external efforts are observed and published.", at_configure=True),
@@ -20,7 +20,7 @@ CONTACT: tuple[Parameter, ...] = (
               "touched (stop), it is led by hand (float), it is held by the law joint_impedance, which prepared_laws "
               "must name (comply), it goes back along its path (retract).", choices=REACTIONS),
     Parameter("contact.{joint}.threshold", -1.0, "External effort, beyond what errors of the model explain, that is a "
-              f"contact; if negative, {SHARE:.0%} of the effort limit.", "N m or N", -1.0, 1e6),
+              f"contact; if negative, {THRESHOLD_SHARE:.0%} of the effort limit.", "N m or N", -1.0, 1e6),
     Parameter("contact.model_error", 0.05, "Relative error of the masses of the links that is no contact.", "", 0.0,
               1.0),
     Parameter("contact.friction_error", 0.3, "Relative error of the friction of a moving joint that is no contact.",
@@ -56,7 +56,7 @@ def contact_settings(robot: RigidRobot, values: Values, effort: Array) -> Contac
         MomentumObserver, values, "contact.", robot=robot, compensated=frozenset(values["hardware_compensates"])
     )
     return ContactSettings(
-        observer, np.where(given < 0.0, SHARE * effort, given), reaction, values["contact.retract_time"], link
+        observer, np.where(given < 0.0, THRESHOLD_SHARE * effort, given), reaction, values["contact.retract_time"], link
     )
 
 
