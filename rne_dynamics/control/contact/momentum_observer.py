@@ -27,6 +27,7 @@ from rne_dynamics.dynamics.newton_euler.momentum_terms import (
     MOMENTUM,
     MOMENTUM_ROWS,
     OWN,
+    WEIGHT,
     momentum_terms_kernel,
 )
 from rne_dynamics.errors import ControlError
@@ -52,8 +53,8 @@ def observe_kernel(
 ) -> None:
     """One period of `dt`, s, that ended at q, qd, in which `effort` acted; without a period the memory begins anew.
 
-    `friction` (5, n): of `JointFriction`; `steepness` (n,): 1 / threshold; `numbers`: ω, ζ, and the relative errors of
-    masses and friction; `memory` (ROWS, n).
+    `friction` (5, n): of `JointFriction`; `steepness` (n,): 1 / threshold; `numbers`: ω, ζ, the relative errors of
+    masses and friction, and the part of gravity that the efforts must hold; `memory` (ROWS, n).
     """
     n = q.shape[0]
     rows = np.empty((MOMENTUM_ROWS, n))
@@ -70,7 +71,7 @@ def observe_kernel(
         )
         unsure = 0.5 * (friction[1, j] + friction[2, j]) * (1.0 - abs(smooth_sign(qd[j] * steepness[j])))
         allowance = numbers[2] * rows[OWN, j] + numbers[3] * abs(level) + unsure
-        drift, p = rows[DRIFT, j] - level, rows[MOMENTUM, j]
+        drift, p = rows[DRIFT, j] - numbers[4] * rows[WEIGHT, j] - level, rows[MOMENTUM, j]
         if dt > 0.0:
             known = effort[j] + 0.5 * (drift + memory[DRIFT, j])
             w = (p - memory[MOMENTUM, j]) / dt - known
@@ -87,7 +88,7 @@ def observe_kernel(
 class Observed(NamedTuple):
     """State of a `MomentumObserver`."""
 
-    #: Everything that it remembers, (7, n).
+    #: Everything that it remembers, (8, n).
     memory: Array
 
     @property
@@ -167,11 +168,11 @@ class MomentumObserver:
     def _constants(self) -> tuple[Arm, Array, Array, Array]:
         known = joint_friction(self.robot)
         model = self.friction or FrictionCompensation(0.0)
-        numbers = np.array([self.bandwidth, self.ratio, self.model_error, self.friction_error])
-        rows, arm = known.rows, arm_of(self.robot)
+        held = "gravity" not in self.compensated
+        numbers = np.array([self.bandwidth, self.ratio, self.model_error, self.friction_error, held])
+        rows = known.rows
         rows[:SCALED] *= 0.0 if "friction" in self.compensated else model.scale
-        added = np.zeros(12) if "gravity" in self.compensated else arm.base
-        return arm._replace(base=added), rows, np.minimum(model.steepness(known), 1.0 / REST_SPEED), numbers
+        return arm_of(self.robot), rows, np.minimum(model.steepness(known), 1.0 / REST_SPEED), numbers
 
     def start(self, q: ArrayLike, qd: ArrayLike) -> Observed:
         """The state before the first period, with no external effort.

@@ -37,12 +37,12 @@ from rne_dynamics.spatial.rows import slice_vector
 from rne_dynamics.spatial.vector import ZERO, rotate_back
 
 #: Rows that the kernel fills.
-MOMENTUM, DRIFT, OWN, MOMENTUM_ROWS = range(4)
+MOMENTUM, DRIFT, WEIGHT, OWN, MOMENTUM_ROWS = range(5)
 
 
 @kernel
 def momentum_terms_kernel(arm: Arm, q: Array, qd: Array, qdd: Array, rows: Array) -> None:
-    """p, Cᵀq̇ − g and Σ |effort of one body| over all bodies, into `rows`, (3, n); of an arm on a base at rest.
+    """p, Cᵀq̇, g and Σ |effort of one body| over all bodies, into `rows`, (4, n); of an arm on a base at rest.
 
     `qdd` (n,): accelerations for the last row only.
     """
@@ -72,7 +72,8 @@ def momentum_terms_kernel(arm: Arm, q: Array, qd: Array, qdd: Array, rows: Array
         k = parameters[i, MULTIPLIER]
         axis = plus_along(kind, NONE, 1.0)
         rows[MOMENTUM, iv] += k * (along(kind, H[i]) + parameters[i, ROTOR] * k * qd[iv])
-        rows[DRIFT, iv] += k * (power(H[i], motion_cross(V[i], axis)) - along(kind, weight[i]))
+        rows[DRIFT, iv] += k * power(H[i], motion_cross(V[i], axis))
+        rows[WEIGHT, iv] += k * along(kind, weight[i])
         if parent != BASE:
             R, p = X[i]
             H[parent] = plus(H[parent], onto_parent(R, p, H[i]))

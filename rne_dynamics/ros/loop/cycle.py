@@ -145,7 +145,7 @@ class LoopCycle:
         self._tracking = ControllerState(node, robot.joint_names, divisor)
         contact = setup.settings.contact
         self._contact = None if contact is None else ContactTopics(
-            node, robot.joint_names, divisor, contact.link, partial(report, "felt")
+            node, contact, divisor, partial(report, "felt")
         )
         self._answers_states = values["rate"] == 0.0
         self.clock, self._taken, self._stamp = LoopClock(node), 0, 0

@@ -31,7 +31,7 @@ def test_momentum_and_its_known_rate_are_pinocchios() -> None:
     data = model.createData()
     order = [model.joints[model.getJointId(name)].idx_v for name in robot.joint_names]
     for _ in range(20):
-        q, qd, rows = RNG.uniform(-2, 2, 6), RNG.uniform(-2, 2, 6), np.empty((3, 6))
+        q, qd, rows = RNG.uniform(-2, 2, 6), RNG.uniform(-2, 2, 6), np.empty((4, 6))
         momentum_terms_kernel(arm_of(robot), q, qd, np.zeros(6), rows)
         there, rate = np.empty(6), np.empty(6)
         there[order], rate[order] = q, qd
@@ -40,20 +40,22 @@ def test_momentum_and_its_known_rate_are_pinocchios() -> None:
         M = pin.crba(model, data, there)
         M = np.triu(M) + np.triu(M, 1).T
         np.testing.assert_allclose(rows[0], (M @ rate)[order], atol=1e-11)
-        np.testing.assert_allclose(rows[1], (C.T @ rate - g)[order], atol=1e-11)
+        np.testing.assert_allclose(rows[1], (C.T @ rate)[order], atol=1e-11)
+        np.testing.assert_allclose(rows[2], g[order], atol=1e-11)
 
 
 @pytest.mark.parametrize("name", ["puma560", "panda"])
 def test_terms_with_rotors_and_fingers(name: str) -> None:
     robot = rne.load_urdf(name)
     n = robot.n
-    q, qd, qdd, rows = *RNG.uniform(-1, 1, (3, n)), np.empty((3, n))
+    q, qd, qdd, rows = *RNG.uniform(-1, 1, (3, n)), np.empty((4, n))
     momentum_terms_kernel(arm_of(robot), q, qd, qdd, rows)
-    expected = rne.coriolis_matrix(robot, q, qd).T @ qd - rne.gravity_torque(robot, q)
+    expected = rne.coriolis_matrix(robot, q, qd).T @ qd
     np.testing.assert_allclose(rows[0], rne.mass_matrix(robot, q) @ qd, atol=1e-12)
     np.testing.assert_allclose(rows[1], expected, atol=1e-12)
+    np.testing.assert_allclose(rows[2], rne.gravity_torque(robot, q), atol=1e-12)
     parts = rne.regressor(robot, q, qd, qdd) * rne.inertial_parameters(robot)
-    np.testing.assert_allclose(rows[2], np.abs(parts.reshape(n, -1, 10).sum(axis=2)).sum(axis=1), atol=1e-12)
+    np.testing.assert_allclose(rows[3], np.abs(parts.reshape(n, -1, 10).sum(axis=2)).sum(axis=1), atol=1e-12)
 
 
 @pytest.mark.parametrize("ratio", [0.8, 1.0])
@@ -93,14 +95,27 @@ def test_a_wrench_at_the_hand_is_found_and_what_the_arm_cannot_see_is_said() -> 
     assert np.abs(near.wrench).max() < 1e3
 
 
+def test_gravity_that_the_arm_compensates_is_no_external_effort() -> None:
+    q, zero = np.array([0.2, -0.4, 0.3, -2.0, 0.2, 1.7, 0.5]), np.zeros(7)
+    for names, effort in (((), rne.gravity_torque(PANDA, q)), (("gravity",), zero)):
+        observer = rne.MomentumObserver(PANDA, compensated=frozenset(names))
+        state = observer.start(q, zero)
+        for _ in range(20):
+            state = observer.update(state, q, zero, effort, 1e-3)
+        np.testing.assert_allclose(state.external, 0.0, atol=1e-9)
+        assert state.allowance[1] > 1.0  # gravity by wrong masses
+
+
 @pytest.mark.parametrize(
     ("robot", "values", "said"),
     [
         (PANDA, {"bandwidth": 0.0}, "bandwidth"), (PANDA, {"ratio": 1.2}, "at most 1"),
-        (PANDA, {"model_error": -0.1}, "model_error"), (rne.load_model("four_bar"), {}, "open arm"),
+        (PANDA, {"model_error": -0.1}, "model_error"),
+        (PANDA, {"compensated": frozenset({"coriolis"})}, "allowed are gravity and friction"),
+        (rne.load_model("four_bar"), {}, "open arm"),
         (rne.load_urdf("panda", base="floating"), {}, "floating"),
     ],
-    ids=["bandwidth", "ratio", "error", "mechanism", "floating"],
+    ids=["bandwidth", "ratio", "error", "compensated", "mechanism", "floating"],
 )
 def test_what_is_refused(robot: Any, values: dict[str, float], said: str) -> None:
     with pytest.raises(ControlError, match=said):
