@@ -4,11 +4,11 @@
     python benchmarks/control_cycle.py --robot puma560 --json
     python benchmarks/control_cycle.py --laws
 
-The controller is the real one, in this process; states are passed to its loop as bytes, 1 ms apart by their stamps and
-by the loop's clock, and its effort is taken where it would be published. An arm that is held, and one that follows a
-trajectory. With ``--laws`` law, limits and guards of all laws take turns. Times are the smallest of all rounds: this
-process may share its core. In a loop that sleeps between two messages everything is colder, see
-benchmarks/reply_parts.py.
+The controller is the real one, in this process; states are passed to its loop as bytes, 1 ms apart by their stamps
+and by the loop's clock, and its effort is taken where it would be published. An arm that is held, and one that
+follows a trajectory. With ``--laws`` law, limits and guards of all laws take turns, and the observer of contact.
+Times are the smallest of all rounds: this process may share its core. In a loop that sleeps between two messages
+everything is colder, see benchmarks/reply_parts.py.
 """
 
 from __future__ import annotations
@@ -31,6 +31,7 @@ from script import options, print_table
 from sensor_msgs.msg import JointState
 from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 
+from rne_dynamics.control.supervision.contact_reaction import ContactReaction
 from rne_dynamics.control.supervision.supervisor import Supervisor
 from rne_dynamics.ros.computed_torque_controller import ComputedTorqueController
 from rne_dynamics.ros.loop.interface import LocalLoop
@@ -42,6 +43,8 @@ from rne_dynamics.ros.parameters.tracking import law_of
 PERIOD = 1_000_000
 #: States before the first that counts: start-up check and growth of the feedback.
 WARM_UP = 3000
+#: Row of what observes external efforts, after a cycle.
+OBSERVER = "contact observer"
 #: Length of the trajectory, s.
 LONG = 100
 
@@ -172,7 +175,8 @@ def by_law(robot: str, count: int) -> dict[str, dict[str, float]]:
     settle()
     rng, n = np.random.default_rng(0), settings.robot.n
     q, spent = np.clip(np.array(settings.robot.neutral) + 0.2, settings.robot.lower, settings.robot.upper), {}
-    times: dict[str, list[int]] = {name: [] for name in supervisors}
+    times: dict[str, list[int]] = {name: [] for name in (*supervisors, OBSERVER)}
+    observer = ContactReaction(supervisors["computed_torque"].machine)
     for k in range(1, count + WARM_UP):
         noise = 1e-5 * rng.normal(size=(2, n))
         for name, supervisor in supervisors.items():
@@ -183,6 +187,10 @@ def by_law(robot: str, count: int) -> dict[str, dict[str, float]]:
             if effort is None:
                 raise SystemExit(f"no effort under {name}: {supervisor.cause}")
             supervisor.settle()
+            if name == "computed_torque":
+                began = time.perf_counter_ns()
+                observer.take(effort.command)
+                times[OBSERVER].append(time.perf_counter_ns() - began)
     for name, each in times.items():
         late = np.array(each[WARM_UP:]) / 1e3
         spent[name] = {"smallest": float(late.min()), "median": float(np.median(late))}

@@ -2,6 +2,9 @@
 from rne_dynamics.c_functions import CFunction as CFunction
 from rne_dynamics.c_functions import c_function as c_function
 from rne_dynamics.control.laws.computed_torque import ComputedTorque as ComputedTorque
+from rne_dynamics.control.contact.momentum_observer import LinkWrench as LinkWrench
+from rne_dynamics.control.contact.momentum_observer import MomentumObserver as MomentumObserver
+from rne_dynamics.control.contact.momentum_observer import Observed as Observed
 from rne_dynamics.control.control_law import ControlLaw as ControlLaw
 from rne_dynamics.control.control_law import LawTolerances as LawTolerances
 from rne_dynamics.control.static_payload import FoundPayload as FoundPayload

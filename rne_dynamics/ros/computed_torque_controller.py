@@ -46,8 +46,10 @@ from rne_dynamics.ros.messages.trajectory_message import (
     read_trajectory,
 )
 from rne_dynamics.ros.node.command_line import read_command_line
+from rne_dynamics.ros.node.executor import NodeExecutor
 from rne_dynamics.ros.node.process import run
 from rne_dynamics.ros.parameters.aliases import JTC
+from rne_dynamics.ros.parameters.contact import COMPLIANT
 from rne_dynamics.ros.parameters.files import given_to
 from rne_dynamics.ros.parameters.schema import Parameter, Values
 from rne_dynamics.ros.parameters.tracking import (
@@ -77,6 +79,7 @@ class ComputedTorqueController(EffortNode):
 
     _action: FollowAction | None = None
     _snapshot: Snapshot | None = None
+    _comply = False
     aliases = JTC
 
     def __init__(self, control: Loop) -> None:
@@ -95,6 +98,7 @@ class ComputedTorqueController(EffortNode):
         for beginning in of_other_laws(given_to(self), (values["law"], *values["prepared_laws"])):
             self.get_logger().warning(f"settings without effect: {beginning}*: the law is {values['law']}")
         self._endings: Counter[Ending] = Counter()
+        self._contacts, self._contact = 0, ""
         self._refused, self._refusal, self._failed = 0, "", ""
         self._followed: dict[int, OnEnd] = {}
         self._numbers = itertools.count(1)
@@ -112,6 +116,7 @@ class ComputedTorqueController(EffortNode):
             ("estimate", lambda request: payload.estimate(self.bare_robot, self.parameters["payload.link"])),
         ):
             self.offer(Trigger, f"~/payload/{name}", action, lambda: payload.said)
+        self.serve(Trigger, "~/tare", lambda request: self.control.call("tare"))
         self.serve(SetBool, "~/hand_guide", lambda request: self.control.call("hand_guide", bool(request.data)))
         if self._action is not None:
             self._action.server.destroy()
@@ -212,6 +217,23 @@ class ComputedTorqueController(EffortNode):
         """The motion to a pose target has ended."""
         self._poses.ended(ending, text)
 
+    def felt(self, contact: str) -> None:
+        """A contact has begun."""
+        self.log("warning", f"contact at {contact}")
+        self._contacts, self._contact = self._contacts + 1, contact
+        self._comply = self.parameters["contact.reaction"] == "comply"
+
+    def turn(self, executor: NodeExecutor) -> None:
+        """As the base; the law that complies is chosen here, not amid the reports."""
+        super().turn(executor)
+        if self._comply:
+            self._comply = False
+            try:
+                self._change_law(COMPLIANT, None)
+                self.get_logger().info(f"the law is {COMPLIANT}, after a contact")
+            except ControlError as error:  # the arm is held where it touched
+                self.get_logger().error(f"the law stays {self.parameters['law']} after a contact: {error}")
+
     def warm_up(self, robot: RigidRobot) -> None:
         """Check one trajectory, which compiles the kernels of the check."""
         zero, values = np.zeros(robot.n), self.parameters.values
@@ -295,7 +317,7 @@ class ComputedTorqueController(EffortNode):
             "replaced trajectories": self._endings[Ending.REPLACED],
             "goals reached": self._endings[Ending.SUCCEEDED],
             "goals missed": self._endings[Ending.GOAL],
-            "law": self.parameters["law"],
+            "law": self.parameters["law"], "contacts": self._contacts, "last contact": self._contact,
             **self._poses.status(),
         }
 

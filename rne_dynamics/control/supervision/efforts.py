@@ -6,6 +6,7 @@ import numpy as np
 
 from rne_dynamics.control.guards.effort_limiter import EFFORT, STOP, VELOCITY, Limited
 from rne_dynamics.control.reference import FEEDBACK, FRICTION, GRAVITY, Reference, TorqueTerms
+from rne_dynamics.control.supervision.contact_reaction import ContactReaction
 from rne_dynamics.control.supervision.loop_watch import Measured
 from rne_dynamics.control.supervision.motion_queue import Ending
 from rne_dynamics.control.supervision.output import Effort
@@ -31,6 +32,7 @@ class Efforts:
         self._torques, self._output = machine.torques, machine.output
         n = machine.settings.robot.n
         self._command, self._gravity = np.full(n, np.nan), np.zeros(n)  # those of the last effort
+        self.contact = ContactReaction(machine)
         self._acting = 0  # stamp for which the effort is computed
         #: Whether the last effort was for a reference or a hand, so that `settle` has something to do.
         self.followed = False
@@ -236,6 +238,7 @@ class Efforts:
     def settle(self) -> None:
         """Measure the delay of the loop, and look for oscillations."""
         self.followed = False
+        self.contact.take(self._command)
         machine, stream, loop, guided = self._machine, self._stream, self._machine.loop, self._machine.mode is FLOATING
         locked = ""
         if loop.measuring and not guided:

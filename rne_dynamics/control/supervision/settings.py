@@ -6,6 +6,7 @@ from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from rne_dynamics.control.checks import check_number, frozen_vector
+from rne_dynamics.control.contact.contact_watch import ContactSettings
 from rne_dynamics.control.control_law import ControlLaw, check_delay, check_law
 from rne_dynamics.control.gravity_compensation import GravityCompensation
 from rne_dynamics.control.guards.base_filter import BaseSensor
@@ -94,6 +95,8 @@ class Settings:
     assumed_rate: float = ASSUMED_RATE
     #: Laws to which `tracking` may change while the arm is driven, to be made ready beforehand.
     others: tuple[ControlLaw, ...] = ()
+    #: When external efforts are a contact, and what follows; None where none are observed.
+    contact: ContactSettings | None = None
     #: Warnings about the parameters.
     warnings: tuple[str, ...] = ()
 

@@ -144,11 +144,15 @@ class StateMachine:
         self.anchor(cause, soft=soft)
         self.enter(HOLDING, cause)
 
-    def anchor(self, why: str, *, soft: bool = True, late: float = 0.0) -> None:
-        """Come to rest from what was measured `late` s ago; if `soft`, the feedback grows from nothing."""
+    def anchor(self, why: str, *, soft: bool = True, late: float = 0.0, still: bool = False) -> None:
+        """Come to rest from what was measured `late` s ago; if `soft`, the feedback grows from nothing.
+
+        `still`: whether the reference is at rest at once, so that the feedback brakes the arm.
+        """
         stream, torques = self.stream, self.torques
         torques.forget()
-        now = Reference(stream.q + late * stream.qd, stream.qd.copy(), np.zeros(len(stream.q)))
+        zero = np.zeros(len(stream.q))
+        now = Reference(stream.q + late * stream.qd, zero if still else stream.qd.copy(), zero)
         self.loop.shift(self.queue.reference, now)
         self.queue.anchor(stream.stamp + round(late * NANOSECONDS), now, why)
         self.ramp.at = torques.integrated = stream.stamp

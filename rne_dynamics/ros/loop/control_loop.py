@@ -41,9 +41,9 @@ SUPERVISOR_COMMANDS = (*TIMED_COMMANDS, "cancel", "hand_guide", "scale_speed", "
 class ControlLoop:
     """One controller's loop. Its public methods are the commands that it takes, with `SUPERVISOR_COMMANDS`.
 
-    `report`: calls `entered`, `ended`, `aimed`, `log` and `snapshot` of the node; `settled`: called once the loop is
-    built, before the first state: settings of the process for real time; `receive`: as `Link.receive_lossy`: setpoints
-    of the trajectory topic, each with its number before it.
+    `report`: calls `entered`, `ended`, `aimed`, `felt`, `log` and `snapshot` of the node; `settled`: called once the
+    loop is built, before the first state: settings of the process for real time; `receive`: as `Link.receive_lossy`:
+    setpoints of the trajectory topic, each with its number before it.
     """
 
     def __init__(
@@ -140,6 +140,10 @@ class ControlLoop:
     def aim(self, target: Array, detour: Array | None) -> None:
         """As `PoseInput.aim`; `aimed` reports how the motion ended."""
         self.supervisor.poses.aim(target, detour, partial(self._report, "aimed"))
+
+    def tare(self) -> None:
+        """As `ContactReaction.tare`."""
+        self.supervisor.contact.tare()
 
     # -- commands: what is reported -----------------------------------------------------------------------------------
 

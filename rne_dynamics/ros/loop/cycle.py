@@ -27,6 +27,7 @@ from rne_dynamics.ros.loop.statistics import LoopStatistics
 from rne_dynamics.ros.messages.answers import MODES, ClockSeen, SeenPublisher, number_of
 from rne_dynamics.ros.messages.base_imu import read_imu
 from rne_dynamics.ros.messages.cdr import stamp_in
+from rne_dynamics.ros.messages.contact_topics import ContactTopics
 from rne_dynamics.ros.messages.joint_states import Reading, StateReader
 from rne_dynamics.ros.messages.publishers import EffortPublisher, TermsPublisher
 from rne_dynamics.ros.messages.topic_wait import LATCHED, NEWEST, polled_subscription, take
@@ -142,6 +143,10 @@ class LoopCycle:
         self.terms = TermsPublisher(node, robot.joint_names, values["torque_divisor"])
         divisor = values["torque_divisor"] if setup.settings.tracking is not None else 0
         self._tracking = ControllerState(node, robot.joint_names, divisor)
+        contact = setup.settings.contact
+        self._contact = None if contact is None else ContactTopics(
+            node, contact, divisor, partial(report, "felt")
+        )
         self._answers_states = values["rate"] == 0.0
         self.clock, self._taken, self._stamp = LoopClock(node), 0, 0
         # before the subscription to joint states: a simulation in lock-step counts this node from the first of them on
@@ -255,6 +260,9 @@ class LoopCycle:
         self.statistics.replied(time.monotonic(), arrived)
         supervisor.settle()
         self.terms.publish(supervisor.stamp, effort)
+        watch = supervisor.contact.watch
+        if self._contact is not None and watch is not None:
+            self._contact.publish(supervisor.stamp, watch, q)
         self._tracking.publish(
             supervisor.stamp, reference, q, supervisor.qd, effort.command, supervisor.speed, unwrapped,
             following=supervisor.mode is not STOPPING,  # an arm that is released follows no reference

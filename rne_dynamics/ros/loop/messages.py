@@ -15,6 +15,7 @@ from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.mechanism import RigidRobot
 from rne_dynamics.ros.loop.clock import USE_SIM_TIME
 from rne_dynamics.ros.messages.answers import LOOP, seen_topic
+from rne_dynamics.ros.messages.contact_topics import CONTACT, EXTERNAL_EFFORT, EXTERNAL_WRENCH
 from rne_dynamics.ros.messages.effort_message import effort_type
 from rne_dynamics.ros.messages.publishers import EFFORT_TOPIC
 from rne_dynamics.ros.node.lifecycle import ArmNode
@@ -146,7 +147,8 @@ def loop_setup(node: ArmNode, robot: RigidRobot, settings: Settings, simulated: 
     optional = {DRIVES: values["drives.topic"], BASE: values["base_motion.topic"]}
     effort_type(values["command_message"])  # refuses a type that is not installed
     topics = ["/clock", "joint_states", EFFORT_TOPIC, "~/controller_state", "~/reference", "~/torque/command"]
-    topics += [SETPOINTS, *(f"~/torque/{term}" for term in TorqueTerms._fields)]
+    topics += [EXTERNAL_EFFORT, EXTERNAL_WRENCH, CONTACT, SETPOINTS]
+    topics += [*(f"~/torque/{term}" for term in TorqueTerms._fields)]
     return Setup(
         settings, f"{node.get_name()}{LOOP}", node.get_namespace(),
         {name: node.resolve_topic_name(name) for name in topics} | {CLOCK_SEEN: seen_topic(node)}

@@ -24,6 +24,7 @@ from rne_dynamics.dynamics.kinematics.inverse_kinematics import pose_task
 from rne_dynamics.errors import ControlError, ParameterError
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.mechanism import RigidRobot
+from rne_dynamics.ros.parameters.contact import CONTACT, contact_settings
 from rne_dynamics.ros.parameters.controller import (
     CONTROLLER,
     controller_settings,
@@ -101,6 +102,7 @@ SCHEMA: tuple[Parameter, ...] = (
     Parameter("target_pose.turn_acceleration", 6.0, "Its acceleration.", "rad/s^2", 1e-2, 200.0),
     Parameter("target_pose.detour", True, "Whether a single target that is not reached on the straight way is "
               "approached joint by joint; targets that follow within 1 s never are."),
+    *CONTACT,
     Parameter("constraints.{joint}.trajectory", 0.0, "Tracking error at which a trajectory is aborted; 0 never.",
               "rad or m", 0.0, 10.0),
     Parameter("constraints.{joint}.goal", 0.01, "Error within which the goal counts as reached; 0 any.", "rad or m",
@@ -120,6 +122,7 @@ def tracking_settings(robot: RigidRobot, values: Values) -> Settings:
     return replace(
         plain, command_delay=values["command_delay"], stream=stream, no_stream=why_not,
         stream_tolerances=tolerances, pose=pose_limits(robot, values),
+        contact=contact_settings(robot, values, plain.limits.effort),
         no_pose="" if values["target_pose.link"] else "no pose is followed: set target_pose.link",
     )
 

@@ -1,0 +1,1 @@
+"""Contact that is felt through the joints: external efforts, wrenches, thresholds."""

@@ -1,0 +1,220 @@
+"""External efforts from the generalised momentum, without accelerations (De Luca and Mattone 2005), second order.
+
+    p = M q̇,    ṗ = τ + Cᵀq̇ − g − friction + τ_ext
+    r̈ + 2 ζ ω ṙ + ω² r = ω² τ_ext
+
+Over one period the mean τ_ext is the change of p less the impulse of what is known, where Cᵀq̇ − g − friction is the
+mean of both ends. For a τ_ext that is constant in the period, r is exact at its end, whatever the period.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from rne_dynamics.compiling.jit import kernel
+from rne_dynamics.control.checks import check_number, every_joint_driven, measured
+from rne_dynamics.control.tracking_law import FrictionCompensation, joint_compensation
+from rne_dynamics.dynamics.declared.arm import Arm, arm_of
+from rne_dynamics.dynamics.kinematics.jacobian import jacobian
+from rne_dynamics.dynamics.newton_euler.momentum_terms import (
+    DRIFT,
+    MOMENTUM,
+    MOMENTUM_ROWS,
+    OWN,
+    WEIGHT,
+    momentum_terms_kernel,
+)
+from rne_dynamics.errors import ControlError
+from rne_dynamics.model.friction import SCALED, joint_friction, smooth_sign
+from rne_dynamics.model.inertia import Array
+from rne_dynamics.model.robot import RobotModel
+
+#: Rows of the memory after those of `momentum_terms_kernel`: r, ṙ, the allowance.
+EXTERNAL, RATE, ALLOWANCE, ROWS = range(MOMENTUM_ROWS, MOMENTUM_ROWS + 4)
+#: Least speed above which the direction of friction is taken as known, rad/s or m/s: stuck joints creep.
+REST_SPEED = 0.05
+#: Rate at which an allowance that is not needed any more decays, of the bandwidth: slower than r.
+DECAY = 0.25
+#: Singular value of a link's Jacobian, of the largest, at which half of a direction is seen; and the length, m, that
+#: makes moments comparable with forces.
+SEEN, LENGTH = 0.02, 0.3
+
+
+@kernel
+def observe_kernel(
+    arm: Arm, q: Array, qd: Array, qdd: Array, effort: Array, friction: Array, steepness: Array, numbers: Array,
+    dt: float, memory: Array,
+) -> None:
+    """One period of `dt`, s, that ended at q, qd, in which `effort` acted; without a period the memory begins anew.
+
+    `friction` (5, n): of `JointFriction`; `steepness` (n,): 1 / threshold; `numbers`: ω, ζ, the relative errors of
+    masses and friction, and the part of gravity that the efforts must hold; `memory` (ROWS, n).
+    """
+    n = q.shape[0]
+    rows = np.empty((MOMENTUM_ROWS, n))
+    momentum_terms_kernel(arm, q, qd, qdd, rows)
+    omega, ratio = numbers[0], numbers[1]
+    damped = omega * math.sqrt(max(1.0 - ratio * ratio, 0.0))
+    fade, c, s = math.exp(-ratio * omega * dt), math.cos(damped * dt), dt
+    if damped > 0.0:
+        s = math.sin(damped * dt) / damped
+    hold = math.exp(-DECAY * omega * dt)
+    for j in range(n):
+        level = joint_compensation(
+            1.0, steepness[j], friction[0, j], friction[1, j], friction[2, j], friction[3, j], friction[4, j], qd[j]
+        )
+        unsure = 0.5 * (friction[1, j] + friction[2, j]) * (1.0 - abs(smooth_sign(qd[j] * steepness[j])))
+        allowance = numbers[2] * rows[OWN, j] + numbers[3] * abs(level) + unsure
+        drift, p = rows[DRIFT, j] - numbers[4] * rows[WEIGHT, j] - level, rows[MOMENTUM, j]
+        if dt > 0.0:
+            known = effort[j] + 0.5 * (drift + memory[DRIFT, j])
+            w = (p - memory[MOMENTUM, j]) / dt - known
+            y, v = memory[EXTERNAL, j] - w, memory[RATE, j]
+            memory[EXTERNAL, j] = w + fade * (y * (c + ratio * omega * s) + v * s)
+            memory[RATE, j] = fade * (v * (c - ratio * omega * s) - omega * omega * y * s)
+            allowance = max(allowance, hold * memory[ALLOWANCE, j])
+        else:
+            memory[EXTERNAL, j] = memory[RATE, j] = 0.0
+        memory[MOMENTUM, j], memory[DRIFT, j], memory[OWN, j] = p, drift, rows[OWN, j]
+        memory[ALLOWANCE, j] = allowance
+
+
+class Observed(NamedTuple):
+    """State of a `MomentumObserver`."""
+
+    #: Everything that it remembers, (8, n).
+    memory: Array
+
+    @property
+    def external(self) -> Array:
+        """External efforts, N·m or N; (n,)."""
+        return np.asarray(self.memory[EXTERNAL])
+
+    @property
+    def allowance(self) -> Array:
+        """What errors of masses and friction may contribute to them, N·m or N; (n,)."""
+        return np.asarray(self.memory[ALLOWANCE])
+
+
+class LinkWrench(NamedTuple):
+    """A wrench that explains external efforts."""
+
+    #: Force, N, and moment, N·m, at the link's origin in base axes; (6,).
+    wrench: Array
+    #: Part of each component that the joints can see in this posture, 0 to 1; (6,).
+    seen: Array
+    #: Efforts that it does not explain: of contact elsewhere, N·m or N; (n,).
+    rest: Array
+
+
+@dataclass(frozen=True, eq=False)
+class MomentumObserver:
+    """Observer of external efforts on an open arm with its base at rest.
+
+    Parameters
+    ----------
+    robot
+        The model.
+    bandwidth
+        ω, 1/s. The observed effort reaches half of a step after 1.5 / ω.
+    ratio
+        Damping ratio ζ, up to 1.
+    friction
+        Friction of the joints that is known; None for none. Its allowance covers rest and reversals.
+    model_error, friction_error
+        Relative errors of the masses of the bodies and of moving friction that `Observed.allowance` covers.
+    compensated
+        Of "gravity" and "friction" what the arm's electronics add to the efforts.
+
+    Raises
+    ------
+    ControlError
+        A number that is not allowed, closed loops, or a floating base.
+    """
+
+    robot: RobotModel
+    bandwidth: float = 200.0
+    ratio: float = 0.8
+    friction: FrictionCompensation | None = field(default_factory=FrictionCompensation)
+    model_error: float = 0.05
+    friction_error: float = 0.3
+    compensated: frozenset[str] = frozenset()
+
+    def __post_init__(self) -> None:
+        if self.robot.kind != "arm":
+            raise ControlError(
+                f"a momentum observer needs an open arm of rigid links; robot {self.robot.name!r} is a "
+                f"{self.robot.kind}"
+            )
+        every_joint_driven(self.robot, "a momentum observer")
+        check_number(self.bandwidth, "bandwidth of the momentum observer", unit=" 1/s")
+        for name in ("model_error", "friction_error"):
+            check_number(getattr(self, name), f"{name} of the momentum observer", zero=True)
+        if not 0.0 < self.ratio <= 1.0:
+            raise ControlError(f"ratio of the momentum observer is {self.ratio}; it must be above 0 and at most 1")
+        if unknown := sorted(self.compensated - {"gravity", "friction"}):
+            raise ControlError(
+                f"the momentum observer cannot leave out {', '.join(unknown)}, which hardware_compensates names; "
+                "allowed are gravity and friction"
+            )
+
+    @cached_property
+    def _constants(self) -> tuple[Arm, Array, Array, Array]:
+        known = joint_friction(self.robot)
+        model = self.friction or FrictionCompensation(0.0)
+        held = "gravity" not in self.compensated
+        numbers = np.array([self.bandwidth, self.ratio, self.model_error, self.friction_error, held])
+        rows = known.rows
+        rows[:SCALED] *= 0.0 if "friction" in self.compensated else model.scale
+        return arm_of(self.robot), rows, np.minimum(model.steepness(known), 1.0 / REST_SPEED), numbers
+
+    def start(self, q: ArrayLike, qd: ArrayLike) -> Observed:
+        """The state before the first period, with no external effort.
+
+        `q`, `qd`: measured, (n,), rad or m, rad/s or m/s. Raises ControlError: wrong shapes.
+        """
+        zero = np.zeros(self.robot.n)
+        return self.update(Observed(np.zeros((ROWS, self.robot.n))), q, qd, zero, 0.0)
+
+    def update(
+        self, state: Observed, q: ArrayLike, qd: ArrayLike, effort: ArrayLike, dt: float, qdd: ArrayLike | None = None
+    ) -> Observed:
+        """The state at the end of one period; `state` itself does not change.
+
+        `q`, `qd`: measured at its end, (n,). `effort`: motor efforts that acted in it, N·m or N, (n,). `dt`: its
+        length, s; 0 begins anew. `qdd`: desired accelerations, (n,), for the allowance; zero by default. Raises
+        ControlError: wrong shapes. NaN in the arguments makes NaN.
+        """
+        n, memory = self.robot.n, state.memory.copy()
+        acceleration = np.zeros(n) if qdd is None else measured(qdd, n, "the desired acceleration")
+        self.update_in_place(
+            memory, measured(q, n, "the position"), measured(qd, n, "the velocity"), acceleration,
+            measured(effort, n, "the effort"), dt,
+        )
+        return Observed(memory)
+
+    def update_in_place(self, memory: Array, q: Array, qd: Array, qdd: Array, effort: Array, dt: float) -> None:
+        """As `update`, for loops: in the memory of a state; arguments are contiguous arrays of float64."""
+        arm, rows, steepness, numbers = self._constants
+        observe_kernel(arm, q, qd, qdd, effort, rows, steepness, numbers, dt, memory)
+
+    def wrench(self, external: ArrayLike, q: ArrayLike, link: str, damping: float = SEEN) -> LinkWrench:
+        """The least wrench on a link that explains external efforts, by damped least squares.
+
+        `external`: efforts, (n,), N·m or N; `q`: positions, (n,); `link`: its name; `damping`: singular value of the
+        Jacobian, of the largest one, at which half of a direction is seen; moments count with a length of 0.3 m. Raises
+        ControlError: wrong shapes; ModelError: no such link.
+        """
+        tau, at = (measured(x, self.robot.n, what) for x, what in ((external, "the effort"), (q, "the position")))
+        scale = np.array([1.0, 1.0, 1.0, LENGTH, LENGTH, LENGTH])
+        J = jacobian(self.robot, at, link)
+        U, sigma, Vt = np.linalg.svd(scale[:, None] * J, full_matrices=False)
+        square = sigma**2 + (damping * float(sigma[0])) ** 2
+        wrench = scale * (U @ (sigma / square * (Vt @ tau)))
+        return LinkWrench(wrench, np.einsum("ik,k,ik->i", U, sigma**2 / square, U), tau - J.T @ wrench)

@@ -1,0 +1,73 @@
+"""Parameters of contact that is felt, and the settings that they make."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from rne_dynamics.control.contact.contact_watch import REACTIONS, ContactSettings
+from rne_dynamics.control.contact.momentum_observer import MomentumObserver
+from rne_dynamics.errors import ParameterError
+from rne_dynamics.model.inertia import Array
+from rne_dynamics.model.mechanism import RigidRobot
+from rne_dynamics.ros.parameters.schema import Parameter, Values, filled, per_joint
+
+#: Part of the effort limit that is the threshold by default; and the law of the reaction "comply".
+THRESHOLD_SHARE, COMPLIANT = 0.01, "joint_impedance"
+
+CONTACT: tuple[Parameter, ...] = (
+    Parameter("contact.observe", True, "Whether external efforts are observed and published.", at_configure=True),
+    Parameter("contact.reaction", "none", "What a contact does: nothing but reports (none), the arm is held where it "
+              "touched (stop), it is led by hand (float), it is held by the law joint_impedance, which prepared_laws "
+              "must name (comply), it goes back along its path (retract).", choices=REACTIONS),
+    Parameter("contact.{joint}.threshold", -1.0, "External effort, beyond what errors of the model explain, that is a "
+              f"contact; if negative, {THRESHOLD_SHARE:.0%} of the effort limit.", "N m or N", -1.0, 1e6),
+    Parameter("contact.model_error", 0.05, "Relative error of the masses of the links that is no contact.", "", 0.0,
+              1.0),
+    Parameter("contact.friction_error", 0.3, "Relative error of the friction of a moving joint that is no contact.",
+              "", 0.0, 10.0),
+    Parameter("contact.bandwidth", 200.0, "Bandwidth of the observer; higher is faster and noisier.", "1/s", 1.0,
+              2000.0),
+    Parameter("contact.retract_time", 0.3, "Path time that the arm goes back, at half the speed.", "s", 0.05, 10.0),
+    Parameter("contact.link", "", "Link of which the external wrench is published; empty for none.",
+              at_configure=True),
+)
+
+
+def contact_settings(robot: RigidRobot, values: Values, effort: Array) -> ContactSettings | None:
+    """Settings of contact; None where external efforts are not observed; `effort`: limits of the joints, (n,).
+
+    Raises ParameterError, ControlError, ModelError: a reaction without an observer or its law, an unknown link.
+    """
+    reaction, link = values["contact.reaction"], values["contact.link"]
+    why = unobserved(robot, values)
+    if why:
+        if reaction != "none" or link:
+            name = "contact.link" if link else "contact.reaction"
+            raise ParameterError(f"parameter {name} is {values[name]!r}, but external efforts are not observed: {why}")
+        return None
+    if reaction == "comply" and COMPLIANT not in (values["law"], *values["prepared_laws"]):
+        raise ParameterError(
+            f"parameter contact.reaction is 'comply'; it needs the law {COMPLIANT!r}: add it to prepared_laws"
+        )
+    if link:
+        robot.open_tree.link_index(link)
+    given = per_joint(values, "contact.{joint}.threshold", robot.joint_names)
+    observer = filled(
+        MomentumObserver, values, "contact.", robot=robot, compensated=frozenset(values["hardware_compensates"])
+    )
+    return ContactSettings(
+        observer, np.where(given < 0.0, THRESHOLD_SHARE * effort, given), reaction, values["contact.retract_time"], link
+    )
+
+
+def unobserved(robot: RigidRobot, values: Values) -> str:
+    """Why external efforts are not observed; empty where they are."""
+    if not values["contact.observe"]:
+        return "contact.observe is false"
+    if robot.kind != "arm" or robot.nq != robot.n:
+        return "that needs an open arm on a fixed base"
+    if values["base_motion.topic"]:
+        return "that needs a base at rest, and base_motion.topic is set"
+    if "coriolis" in values["hardware_compensates"]:
+        return "hardware_compensates names coriolis"
+    return ""

@@ -1,0 +1,123 @@
+"""Contact over ROS 2: a real node, a simulated arm that is pushed, whose time goes on as the controller follows it."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from geometry_msgs.msg import WrenchStamped
+from sensor_msgs.msg import JointState
+from std_msgs.msg import String
+from std_srvs.srv import SetBool, Trigger
+
+import rne_dynamics as rne
+from rne_dynamics.ros.messages.topic_wait import LATCHED, OFFERED, polled_subscription, take
+from rne_dynamics.ros.sessions.processes import wait_until
+from rne_dynamics.simulation.plant.plant import ArmPlant
+from rne_dynamics.simulation.runs.simulator import Simulator
+
+from .peer import AT_ONCE, START
+
+ROBOT = rne.load_urdf("panda")
+NODE, LINK, RATE = "computed_torque_controller", "panda_link8", 250.0
+HOME = np.array([0.2, -0.4, 0.1, -2.0, 0.15, 1.7, 0.6])
+
+
+class Arm:
+    """A simulated arm in lock-step with the controller, and what the controller publishes."""
+
+    def __init__(self, process, peer) -> None:
+        self.process, self.peer, self.push = process, peer, np.zeros(3)
+        self.simulator = Simulator(ArmPlant(ROBOT), HOME, dt=1.0 / RATE, command_timeout=1.0, hold_until_command=True)
+        self.newest: dict[type, object] = {}
+        self.topics: dict[type, object] = {}
+        node, topics = peer.node, {JointState: "external_effort", WrenchStamped: "external_wrench", String: "contact"}
+        for kind, name in topics.items():
+            quality = LATCHED if kind is String else OFFERED
+            self.topics[kind] = polled_subscription(node, kind, f"{NODE}/{name}", quality)
+            wait_until(lambda at=f"{NODE}/{name}": node.count_publishers(at), START, name, [process])
+
+    def run(self, seconds: float) -> None:
+        """Let time pass; the force acts on the link, in its axes."""
+        for _ in range(round(seconds * RATE)):
+            self.peer.state(self.simulator.state.q, self.simulator.state.qd)
+            efforts = self.peer.efforts()
+            if efforts:
+                self.simulator.command(np.array(efforts[-1]))
+            self.simulator.advance(1, {LINK: np.concatenate([self.push, np.zeros(3)])})
+            self.peer.pass_time(1.0 / RATE)
+            for kind, subscription in self.topics.items():
+                while (taken := take(subscription, kind)) is not None:
+                    self.newest[kind] = taken[0]
+
+    def until(self, condition, seconds: float = 3.0) -> None:
+        for _ in range(round(seconds / 0.02)):
+            self.run(0.02)
+            if condition():
+                return
+        raise AssertionError(self.process.output())
+
+    def contact(self) -> str:
+        return self.newest[String].data
+
+    def recovered(self) -> None:
+        """Let the push end, and hold the arm by the first law."""
+        self.push = np.zeros(3)
+        self.until(lambda: not self.contact())
+        if self.peer.mode(NODE) == "floating":
+            self.peer.call(SetBool, f"{NODE}/hand_guide", SetBool.Request(data=False))
+        assert self.peer.set_parameters(NODE, contact__reaction="none").successful
+        self.run(0.4)
+
+
+@pytest.fixture(scope="module")
+def arm(in_lockstep):
+    process, peer = in_lockstep(
+        NODE, list(ROBOT.joint_names), robot_description="panda", contact={"link": LINK}, torque_divisor=2,
+        prepared_laws=["joint_impedance"], **AT_ONCE,
+    )
+    arm = Arm(process, peer)
+    arm.run(0.5)
+    yield arm
+    process.stop()
+
+
+def test_a_push_is_published_as_efforts_wrench_and_contact(arm) -> None:
+    assert arm.contact() == ""
+    arm.push = np.array([0.0, 20.0, 0.0])
+    arm.run(0.3)
+    q = arm.simulator.state.q  # the arm yields to the push, since its place follows
+    expected = rne.jacobian(ROBOT, q, LINK)[:3].T @ rne.forward_kinematics(ROBOT, q)[LINK][:3, :3] @ arm.push
+    efforts = arm.newest[JointState]
+    assert list(efforts.name) == list(ROBOT.joint_names)
+    np.testing.assert_allclose(efforts.effort, expected, atol=1.0)  # static friction takes a part
+    wrench = arm.newest[WrenchStamped]
+    assert wrench.header.frame_id == LINK
+    force = np.array([wrench.wrench.force.x, wrench.wrench.force.y, wrench.wrench.force.z])
+    np.testing.assert_allclose(force, arm.push, atol=4.0)
+    assert "external effort" in arm.contact()
+    assert "contact at joint 'panda_joint" in arm.process.output()
+    assert arm.peer.mode(NODE) == "holding"
+    answer = arm.peer.call(Trigger, f"{NODE}/tare", Trigger.Request())
+    assert not answer.success
+    assert "a contact is felt" in answer.message
+    arm.recovered()
+    assert arm.peer.call(Trigger, f"{NODE}/tare", Trigger.Request()).success
+
+
+def test_a_push_lets_the_arm_float_or_comply(arm) -> None:
+    for reaction, done in (
+        ("float", lambda: arm.peer.mode(NODE) == "floating"),
+        ("comply", lambda: "the law is joint_impedance, after" in arm.process.output()),
+    ):
+        assert arm.peer.set_parameters(NODE, contact__reaction=reaction).successful
+        arm.push = np.array([0.0, 15.0, 0.0])
+        arm.until(done)
+        arm.recovered()
+
+
+def test_what_does_not_fit_is_refused(arm) -> None:
+    refused = arm.peer.set_parameters(NODE, contact__reaction="run")
+    assert not refused.successful
+    assert "retract" in refused.reason
+    assert not arm.peer.set_parameters(NODE, contact__panda_joint1__threshold=-2.0).successful
+    assert not arm.peer.set_parameters(NODE, contact__observe=False).successful  # only before it is configured

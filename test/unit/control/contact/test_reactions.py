@@ -1,0 +1,148 @@
+"""What a supervised arm of MuJoCo does when it meets a springy wall, by reaction."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+from support.foreign_plant import Deviation, ForeignArm
+from support.pushed import described
+from support.supervised import Rig, settings
+
+import rne_dynamics as rne
+from rne_dynamics.control.contact.contact_watch import ContactSettings
+from rne_dynamics.control.motion.limits import Tolerances
+from rne_dynamics.control.motion.motion import Motion
+from rne_dynamics.control.supervision.motion_queue import Ending
+from rne_dynamics.control.supervision.states import Mode
+from rne_dynamics.errors import ControlError
+
+TEXT, HAND = described("panda")[0], "panda_link7"
+ROBOT = rne.load_urdf(TEXT)
+START = np.array([0.0, -0.3, 0.0, -2.0, 0.0, 1.7, 0.8])
+#: Speed of the hand at the wall, m/s, and the wall's stiffness, N/m.
+SPEED, STIFF = 0.25, 10_000.0
+
+
+class Wall(Rig):
+    """A Panda whose hand moves along x at `SPEED` into a springy wall, 5 cm ahead."""
+
+    def __init__(self, reaction: Any, **changes: Any) -> None:
+        contact = ContactSettings(rne.MomentumObserver(ROBOT), 0.01 * ROBOT.effort_limit, reaction)
+        super().__init__(ROBOT, START, replace(settings(ROBOT, contact=contact), **changes))
+        self.simulator = self.arm = ForeignArm(TEXT, START, self.period, Deviation())
+        self.run(0.3)
+        self.place = self.hand[0] + 0.05
+        self.force, self.largest = 0.0, 0.0
+
+    @property
+    def hand(self) -> np.ndarray:
+        return self.arm.data.xipos[self.arm.model.nbody - 1].copy()
+
+    def approach(self) -> None:
+        """Set out along x, 0.2 m in all, at `SPEED`."""
+        q, points, speeds = START.copy(), [START.copy()], [np.zeros(7)]
+        aim = np.array([SPEED, 0.0, 0.0, 0.0, 0.0, 0.0])
+        for k in range(80):
+            qd = np.linalg.pinv(rne.jacobian(ROBOT, q, HAND)) @ aim * min(k / 15.0, 1.0, (80 - k) / 15.0)
+            q = q + 0.0125 * qd
+            points.append(q.copy())
+            speeds.append(qd)
+        speeds[-1] = np.zeros(7)
+        path = rne.SampledTrajectory(
+            np.linspace(0.0, 1.0, 81), np.array(points), np.array(speeds), None, ROBOT.joint_names
+        )
+        motion = Motion(path, self.supervisor.stamp, Tolerances(ROBOT.joint_names), blend_time=0.05)
+        self.supervisor.follow(motion, lambda ending, text: self.endings.append((ending, text)))
+
+    def press(self, seconds: float) -> None:
+        """Let time pass with the wall there."""
+        for _ in range(round(seconds / self.period)):
+            self.force = STIFF * max(self.hand[0] - self.place, 0.0)
+            self.largest = max(self.largest, self.force)
+            self.run(self.period, wrenches={HAND: np.array([-self.force, 0.0, 0.0, 0.0, 0.0, 0.0])})
+
+    def until_touch(self) -> None:
+        for _ in range(1000):
+            self.press(self.period)
+            if self.force:
+                return
+        raise AssertionError("the wall was not reached")
+
+
+def met(reaction: Any, seconds: float = 0.3) -> Wall:
+    wall = Wall(reaction)
+    wall.approach()
+    wall.until_touch()
+    wall.press(seconds)
+    return wall
+
+
+def test_without_a_reaction_the_arm_goes_on_and_the_contact_is_counted() -> None:
+    wall = met("none")
+    assert wall.mode is Mode.TRACKING
+    assert wall.supervisor.contact.count == 1
+    assert wall.force > 50.0
+
+
+def test_floating_lets_go_of_the_wall() -> None:
+    wall = met("float")
+    assert wall.mode is Mode.FLOATING
+    assert wall.force <= 5.0
+    assert wall.largest <= 70.0
+    assert wall.endings[0][0] is Ending.STOPPED
+    assert "contact at joint 'panda_joint" in wall.endings[0][1]
+    wall.press(0.5)
+    assert np.linalg.norm(wall.arm.state.qd) < 0.2  # it comes to rest
+
+
+def test_a_stop_in_place_holds_the_arm_where_it_touched() -> None:
+    wall = met("stop")
+    assert wall.mode is Mode.HOLDING
+    assert wall.force <= 10.0
+    assert wall.supervisor.cause.startswith("contact at")
+    wall.press(0.3)
+    assert abs(wall.hand[0] - wall.place) < 2e-3
+    wall.move(START, 1.0)  # the next motion is accepted
+    wall.press(1.2)
+    assert wall.mode is Mode.HOLDING
+    np.testing.assert_allclose(wall.arm.state.q, START, atol=0.01)
+    wall.check()
+
+
+def test_retracting_goes_back_along_the_path() -> None:
+    wall = met("retract", 1.2)
+    assert wall.mode is Mode.HOLDING
+    assert wall.force == 0.0
+    # 0.3 s before, while it got faster in the first 0.19 s
+    assert wall.hand[0] < wall.place - 0.02
+    wall.check()
+
+
+def test_a_push_on_a_held_arm_stops_nothing_and_floating_frees_it() -> None:
+    for reaction, mode in (("stop", Mode.HOLDING), ("float", Mode.FLOATING)):
+        wall = Wall(reaction)
+        wall.run(0.1, wrenches={HAND: np.array([0.0, 20.0, 0.0, 0.0, 0.0, 0.0])})
+        assert wall.supervisor.contact.count == 1
+        assert wall.mode is mode
+
+
+def test_tare_in_the_supervisor() -> None:
+    wall = Wall("none")
+    push = {HAND: np.array([0.0, 0.0, -1.0, 0.0, 0.0, 0.0])}
+    wall.run(0.3, wrenches=push)
+    watch = wall.supervisor.contact.watch
+    assert watch is not None
+    before = np.abs(watch.external).max()
+    wall.supervisor.contact.tare()
+    wall.run(0.3, wrenches=push)
+    assert np.abs(watch.external).max() < 0.5 * before
+    wall.supervisor.stop(wall.now, "test")
+    wall.run(1.5)
+    with pytest.raises(ControlError, match="the controller is released"):
+        wall.supervisor.contact.tare()
+    plain = Rig(ROBOT, START, settings(ROBOT))
+    with pytest.raises(ControlError, match="not observed"):
+        plain.supervisor.contact.tare()
