@@ -27,7 +27,7 @@ def test_pushes_are_felt_and_moving_is_not(name: str) -> None:
     assert not sum(run.alarms for run in runs)
 
 
-@pytest.mark.slow
+@pytest.mark.soak
 @pytest.mark.parametrize("seed", range(DRAWS))
 @pytest.mark.parametrize("name", ARMS)
 def test_ten_minutes_without_a_false_alarm(name: str, seed: int) -> None:
