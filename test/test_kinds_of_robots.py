@@ -25,6 +25,7 @@ OTHERS = {
     "FrictionCompensation",
     "Gains", "GravityCompensation", "Hold", "Inertia", "InputShaper", "InverseDynamicsDerivatives", "JointImpedance",
     "JointKind", "JointReactions", "KinematicTree", "LagrangeTerms", "LawTolerances", "LinkPoses", "Log", "Mechanism",
+    "Mismatch",
     "Momentum", "MomentumRate", "OperatorMatrices",
     "Payload", "PdGravity", "Quintic", "ReducedEquations", "Reference", "RneDynamicsError",
     "RobotModel", "Rollout", "SampledBase", "SampledTrajectory", "Shaped", "Simulator", "State", "TorqueTerms",
