@@ -20,7 +20,6 @@ from rne_dynamics.model.assembly import assemble
 from rne_dynamics.model.friction import faded, smooth_sign
 from rne_dynamics.model.generalized_inertia import rotor_inertia
 from rne_dynamics.model.inertia import Array
-from rne_dynamics.model.robot import RobotModel
 from rne_dynamics.simulation.mismatch.mismatch import Mismatch
 from rne_dynamics.simulation.plant.arrays import LOWER
 from rne_dynamics.simulation.plant.plant import ArmPlant
@@ -95,8 +94,8 @@ class ElasticJoints:
 
         Raises ArgumentError: an arm that is no open one, moves with its base, has mimic joints, or lacks rotors.
         """
-        robot, given = plant.robot, self._mismatch
-        if not isinstance(robot, RobotModel) or robot.has_mimic or plant.base_motion is not None:
+        robot, given = plant.robot.open_tree, self._mismatch
+        if plant.robot.loops or robot.has_mimic or plant.base_motion is not None:
             raise ArgumentError(f"mismatch: stiffness is {given.stiffness:g}, but robot {robot.name!r} is no open arm "
                                 "on a base at rest without mimic joints; leave stiffness out")  # fmt: skip
         rotor, n = rotor_inertia(robot), robot.n

@@ -18,6 +18,7 @@ from rne_dynamics.simulation.mismatch.mismatch import Mismatch
 from rne_dynamics.simulation.plant.arrays import NO_WRENCH
 from rne_dynamics.simulation.plant.plant import ArmPlant
 from rne_dynamics.simulation.plant.state import State
+from rne_dynamics.simulation.rollouts.closed_loop import Clock
 from rne_dynamics.simulation.runs.log import Log, Recorder
 from rne_dynamics.simulation.stepping.stepping import StepMethod, chosen_method, unchecked_step
 
@@ -60,17 +61,18 @@ class RigidJoints:
 
 
 def mismatched(
-    plant: ArmPlant, controller: ControlLaw, trajectory: Trajectory, state: State, mismatch: Mismatch, *, dt: float,
-    substeps: int, cycles: int, method: StepMethod | None, base_known: bool, progress: Callable[[float], None] | None,
+    plant: ArmPlant, controller: ControlLaw, trajectory: Trajectory, state: State, mismatch: Mismatch, clock: Clock, *,
+    method: StepMethod | None, base_known: bool, progress: Callable[[float], None] | None,
 ) -> Log:  # fmt: skip
-    """`Rollout.run` with a mismatch, from a checked state; the arm hangs on its brakes until the first effort."""
-    n, period, (_, now), coming = plant.robot.n, substeps * dt, mismatch.phases[0], list(mismatch.phases[1:])
+    """`Rollout.run` with a mismatch, from a checked state; the drives hold the weight until the first effort."""
+    n, dt, substeps, period = plant.robot.n, clock.dt, clock.substeps, clock.substeps * clock.dt
+    (_, now), coming = mismatch.phases[0], list(mismatch.phases[1:])
     arm = arm_of(plant, now)
     body: Body = ElasticJoints(arm, state, mismatch) if mismatch.elastic else RigidJoints(arm, state, method)
     messages = Messages(mismatch, gravity_torque(arm.robot.rigid, state.q), dt)
     log, encoders, integral = Recorder(plant), Encoders(mismatch, n, period), np.zeros(n)
     restart_law(controller)
-    for k in range(cycles + 1):
+    for k in range(clock.cycles + 1):
         t = k * period
         while coming and coming[0][0] <= t + 1e-9 * period:
             former, (_, now) = now, coming.pop(0)
@@ -87,7 +89,7 @@ def mismatched(
         integral = next_integral(controller, integral, q, reference, period, effort != terms.total)
         messages.send(now, k * substeps, effort)
         log.add(t, here, driven(now, messages.at(k * substeps), body.motor[0]), reference, terms._asdict())
-        for step in range(k * substeps, (k + 1) * substeps if k < cycles else 0):
+        for step in range(k * substeps, (k + 1) * substeps if k < clock.cycles else 0):
             body.step(driven(now, messages.at(step), body.motor[0]), dt)
         if progress is not None:
             progress(t)

@@ -54,7 +54,7 @@ class Mismatch:
     delay
         Time until an effort acts, s, a whole number of steps of the simulation.
     jitter
-        Largest further delay of a message, drawn for each, s. Overtaken messages are ignored.
+        Largest further delay of a message, drawn for each, s. Messages that arrive after a newer one are ignored.
     lost
         Part of the efforts that never arrive; the drive holds the last one.
     ripple

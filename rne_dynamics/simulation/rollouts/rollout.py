@@ -155,8 +155,8 @@ class Rollout(Rebuilt):
         clock = self.clock
         if self.mismatch is not None:
             return mismatched(
-                plant, self.controller, self.trajectory, start, self.mismatch, dt=clock.dt, substeps=clock.substeps,
-                cycles=clock.cycles, method=self.method, base_known=self.base_known, progress=progress,
+                plant, self.controller, self.trajectory, start, self.mismatch, clock,
+                method=self.method, base_known=self.base_known, progress=progress,
             )  # fmt: skip
         if self._packed is None:
             return cycle_by_cycle(

@@ -83,7 +83,7 @@ def test_lost_and_late_efforts_hold_the_last_one() -> None:
         ages.append(k - np.flatnonzero((np.abs(sent[: k + 1] - late.effort[k]) < 1e-12).all(axis=1))[-1])
     assert set(ages) <= set(range(5)), "no effort is older than the longest delay"
     assert len(set(ages)) > 2
-    assert (np.diff(ages) <= 1).all(), "an overtaken effort never acts"
+    assert (np.diff(ages) <= 1).all(), "an effort older than the present one never acts"
 
 
 def test_sensors() -> None:
