@@ -77,10 +77,10 @@ class ElasticJoints:
     """Motors and links with springs between; the links do not reach their stops."""
 
     def __init__(self, plant: ArmPlant, state: State, mismatch: Mismatch) -> None:
-        self._mismatch = mismatch
+        self._mismatch, self._start = mismatch, state.q
         self.use(plant)
         held = gravity_torque(plant.robot.rigid, state.q)
-        motor = state.q + held / mismatch.stiffness + mismatch.backlash * np.sign(held)
+        motor = state.q + held / self._drive[SPRING] + mismatch.backlash * np.sign(held)
         self._x = np.array([state.q, motor, state.qd, state.qd])
         self.state = state
 
@@ -96,17 +96,19 @@ class ElasticJoints:
         """
         robot, given = plant.robot.open_tree, self._mismatch
         if plant.robot.loops or robot.has_mimic or plant.base_motion is not None:
-            raise ArgumentError(f"mismatch: stiffness is {given.stiffness:g}, but robot {robot.name!r} is no open arm "
-                                "on a base at rest without mimic joints; leave stiffness out")  # fmt: skip
+            raise ArgumentError(f"mismatch: joints are elastic, but robot {robot.name!r} is no open arm on a base at "
+                                "rest without mimic joints; leave stiffness out")  # fmt: skip
         rotor, n = rotor_inertia(robot), robot.n
         if not (rotor > 0.0).all():
             name = robot.joint_names[int(np.argmin(rotor))]
-            raise ArgumentError(f"mismatch: stiffness is {given.stiffness:g}, but joint {name!r} of robot "
-                                f"{robot.name!r} has no rotor inertia; give it one (rotor_inertia of the model file)")
+            raise ArgumentError(f"mismatch: joints are elastic, but joint {name!r} of robot {robot.name!r} has no "
+                                "rotor inertia; give it one (rotor_inertia of the model file)")
         self._plant = plant
         self._links = assemble(robot.tree.without_rotors(), base=robot.base, gravity=robot.gravity)
         self._arm = Arm(self._links.topology, self._links.parameters, self._links.base_at_rest, np.empty((0, 6)))
         spring = np.full(n, given.stiffness)
+        if given.spring_frequency > 0.0:
+            spring = (2.0 * np.pi * given.spring_frequency) ** 2 * np.diag(mass_matrix(self._links, self._start))
         damper = 2.0 * given.spring_damping * np.sqrt(spring * rotor)
         friction = plant.joints[:n, :LOWER].T
         self._drive = np.array([rotor, spring, damper, np.full(n, given.backlash), *friction])

@@ -20,7 +20,7 @@ from rne_dynamics.model.tree import Friction, KinematicTree, Payload, TreeJoint,
 #: Parts of something: below 1. Everything else only must not be negative.
 _PARTS = ("mass", "friction", "rotor", "lost", "ripple")
 #: What a script cannot change.
-_LASTING = ("seed", "stiffness", "spring_damping", "backlash", "encoder", "script")
+_LASTING = ("seed", "stiffness", "spring_frequency", "spring_damping", "backlash", "encoder", "script")
 #: What changes the robot.
 _OF_ROBOT = ("mass", "friction", "rotor", "centre", "mass_scale", "friction_scale", "rotor_scale", "payload")
 #: Friction that is proportional to its scale.
@@ -64,6 +64,9 @@ class Mismatch:
     stiffness
         Of a spring between each motor and its link, N·m/rad or N/m; infinite: rigid. Needs an open arm with rotor
         inertia at each joint.
+    spring_frequency
+        Instead: each spring so stiff that its link swings at this frequency, Hz, while the motor and all other joints
+        stand still at the start; 0: none.
     spring_damping
         Damping ratio of the motor on its spring.
     backlash
@@ -98,6 +101,7 @@ class Mismatch:
     ripple: float = 0.0
     dead_zone: float = 0.0
     stiffness: float = math.inf
+    spring_frequency: float = 0.0
     spring_damping: float = 0.01
     backlash: float = 0.0
     encoder: str = "motor"
@@ -111,6 +115,9 @@ class Mismatch:
             raise ArgumentError(f"mismatch: seed is {self.seed!r}; it must be a whole number, not negative")
         if self.encoder not in ("motor", "link"):
             raise ArgumentError(f"mismatch: encoder is {self.encoder!r}; it must be 'motor' or 'link'")
+        if self.stiffness < math.inf and self.spring_frequency > 0.0:
+            raise ArgumentError(f"mismatch: stiffness is {self.stiffness:g} and spring_frequency is "
+                                f"{self.spring_frequency:g}; give one of them")  # fmt: skip
         if self.backlash > 0.0 and not self.elastic:
             raise ArgumentError(f"mismatch: backlash is {self.backlash:g} without a spring; give a stiffness")
         if self.payload is not None:
@@ -130,7 +137,7 @@ class Mismatch:
     @property
     def elastic(self) -> bool:
         """Whether there are springs between motors and links."""
-        return self.stiffness < math.inf
+        return self.stiffness < math.inf or self.spring_frequency > 0.0
 
     @property
     def robot_fields(self) -> tuple[Any, ...]:

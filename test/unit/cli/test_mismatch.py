@@ -39,3 +39,29 @@ def test_options_and_files_give_a_mismatch(capsys: pytest.CaptureFixture[str], t
 def test_bad_options(words: list[str], said: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["simulate", "puma560", *words]) == 1
     assert said in capsys.readouterr().err
+
+
+def test_laws_are_compared_on_the_same_arms(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    words = ["compare", "puma560", "--seconds", "0.2", "--processes", "1", "--law", "pd_gravity", "--law"]
+    assert main([*words, "computed_torque", "--trials", "1", "--seed", "5", "--json", "--plot", str(tmp_path / "a.png"),
+                 "--report", str(tmp_path / "a.html")]) == 0  # fmt: skip
+    found = json.loads(capsys.readouterr().out)
+    assert found["laws"] == ["pd_gravity", "computed_torque"]
+    first, second = found["results"][:2]
+    assert first["mismatch"] == second["mismatch"]
+    assert set(first["mismatch"]) >= {"payload", "friction_scale", "noise", "spring_frequency"}
+    assert first["rms_error"] != second["rms_error"]
+    assert (tmp_path / "a.png").stat().st_size > 10_000
+    assert "came to rest" in (tmp_path / "a.html").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize(("words", "said"), [
+    (["puma560", "--springs", "--trials", "3"], "give one"),
+    (["flexible_arm"], "flexible links"),
+    (["puma560", "--law", "fuzzy"], "fuzzy"),
+    (["puma560", "--payload-link", "hand"], "no link named 'hand'"),
+    (["panda", "--springs", "--law", "pd_gravity", "--processes", "1"], "no rotor inertia"),
+])  # fmt: skip
+def test_bad_comparisons(words: list[str], said: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["compare", *words]) == 1
+    assert said in capsys.readouterr().err
