@@ -53,7 +53,7 @@ ARGUMENTS = (
     argument("--seconds", type=positive(unit="s"), default=1.0, help="duration of the move (default 1)"),
     argument("--payload-link", metavar="LINK", help="where payloads are (default: the last link)"),
     argument("--trials", type=whole(1, 100_000), metavar="N", help="draw N arms at random instead of the table"),
-    flag("--springs", "which springs and delays each law stands, instead of the table"),
+    flag("--springs", "which springs and delays each law tolerates, instead of the table"),
     argument("--seed", type=whole(0, 2**63 - 1), default=0, help="seed of the random numbers (default 0)"),
     argument("--bandwidth", type=positive(unit="rad/s"), help="of laws that have one (default 40)"),
     argument("--integral", type=real(0.0), default=0.0, help="integral gain over bandwidth cubed (default 0)"),
@@ -65,7 +65,7 @@ ARGUMENTS = (
 #: Number of failed simulations that are printed.
 _PRINTED = 5
 #: Springs, Hz, and delays, s, of --springs.
-FREQUENCIES, DELAYS = (4.0, 6.0, 9.0, 13.0, 19.0, 28.0, 42.0, 63.0), (0.0, 2e-3, 4e-3, 6e-3, 8e-3, 1e-2)
+FREQUENCIES, DELAYS = (9.0, 16.0, 25.0, 40.0, 63.0, 100.0, 160.0), (0.0, 2e-3, 4e-3, 6e-3, 1e-2)
 
 
 def run(args: argparse.Namespace) -> Answer:
@@ -158,7 +158,7 @@ def _summary(found: Comparison) -> list[str | Rows]:
 def _springs(found: Comparison) -> list[str | Rows]:
     rows = [[law, *(f"{f:g}" if math.isfinite(f) else "none" for f in slowest_springs(found, law).values())]
             for law in found.laws]  # fmt: skip
-    title = "slowest springs that each law stands, Hz, by delay"
+    title = "slowest springs that each law tolerates, Hz, by delay"
     return [Rows(("law", *(f"{1e3 * d:g} ms" for d in DELAYS)), rows, title)]
 
 
@@ -207,7 +207,7 @@ def _plot_trials(path: Path, found: Comparison) -> None:
 
 
 def _plot_springs(path: Path, found: Comparison) -> None:
-    """Slowest springs that each law stands, over the delay."""
+    """Slowest springs that each law tolerates, over the delay."""
     with canvas(path, 8.0, 4.5) as figure:
         axes = figure.subplots()
         for k, law in enumerate(found.laws):
@@ -220,5 +220,5 @@ def _plot_springs(path: Path, found: Comparison) -> None:
         axes.set_yticks(FREQUENCIES, [f"{f:g}" for f in FREQUENCIES])
         axes.minorticks_off()
         axes.set_xlabel("delay of efforts (ms)")
-        axes.set_ylabel("slowest springs it stands (Hz)")
+        axes.set_ylabel("slowest springs it tolerates (Hz)")
         figure.legend(loc="outside upper right", ncols=len(found.laws))
