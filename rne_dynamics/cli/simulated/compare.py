@@ -111,7 +111,7 @@ def _cases(args: argparse.Namespace, plant: ArmPlant) -> Mapping[str, Mismatch]:
     if args.springs:
         return spring_cases(FREQUENCIES, DELAYS)
     if args.trials:
-        return drawn_cases(plant, link, args.trials, args.seed)
+        return drawn_cases(link, args.trials, args.seed)
     return usual_cases(plant, link, args.seed)
 
 

@@ -99,15 +99,14 @@ def usual_cases(plant: ArmPlant, link: str, seed: int = 0) -> dict[str, Mismatch
     return {name: Mismatch.of({"seed": seed, **fields}) for name, fields in cases.items()}
 
 
-def drawn_cases(plant: ArmPlant, link: str, count: int, seed: int = 0) -> dict[str, Mismatch]:
-    """`count` arms drawn from the same ranges, all kinds of mismatch together; springs only where there are rotors."""
+def drawn_cases(link: str, count: int, seed: int = 0) -> dict[str, Mismatch]:
+    """`count` arms drawn from the same ranges, all kinds of mismatch together except springs."""
     rng, cases = np.random.default_rng([seed, count]), {}
     for k in range(count):
-        payload, friction, delay, noise, softness = rng.uniform(size=5)
+        payload, friction, delay, noise = rng.uniform(size=4)
         cases[f"trial {k}"] = Mismatch(
             seed=seed + k, mass=0.05, centre=0.005, payload=(link, 5.0 * payload), friction_scale=0.5 * 4.0**friction,
             delay=1e-3 * round(10.0 * delay), noise=1e-4 * noise, velocity_noise=1e-2 * noise,
-            spring_frequency=float(15.0 * 4.0**softness) if _elastic(plant) else 0.0,
         )  # fmt: skip
     return cases
 

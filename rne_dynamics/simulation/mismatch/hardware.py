@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from rne_dynamics.errors import SimulationError
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.simulation.mismatch.mismatch import Mismatch
-from rne_dynamics.simulation.runs.log import whole
 
 #: Ripples in one turn of a joint, or in 2π m.
 RIPPLES = 24.0
@@ -45,7 +45,10 @@ class Messages:
         lost, late = self._random.uniform(size=2)
         if lost < now.lost:
             return
-        delay = whole(now.delay, self._dt) if now.delay > 0.0 else 0
+        delay = round(now.delay / self._dt)
+        if abs(delay * self._dt - now.delay) > 1e-9 * self._dt + 1e-9 * now.delay:
+            raise SimulationError(f"mismatch: delay is {now.delay:g} s; it must be a whole number of steps of "
+                                  f"{self._dt:g} s; change it, or dt")  # fmt: skip
         arrival = step + delay + round(late * now.jitter / self._dt)
         # those that arrive after it are older, and ignored
         self._coming = [(at, value) for at, value in self._coming if at < arrival]

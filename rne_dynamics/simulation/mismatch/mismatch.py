@@ -209,6 +209,8 @@ class Mismatch:
         """The script, also from mappings with a key ``at``, as YAML files have them."""
         events, before = [], 0.0
         known = [field.name for field in fields(self) if field.name not in _LASTING]
+        if not isinstance(self.script, (tuple, list)):
+            raise ArgumentError(f"mismatch: script is {self.script!r}; it must be a list of {{at: S, NAME: VALUE}}")
         for event in self.script:
             try:
                 at, changes = (event["at"], {**event}) if isinstance(event, Mapping) else (event[0], {**event[1]})

@@ -33,6 +33,8 @@ def test_options_and_files_give_a_mismatch(capsys: pytest.CaptureFixture[str], t
     (["--mismatch", "delay=soon"], "delay is 'soon'"),
     (["--mismatch", "worn"], "write NAME=VALUE, or the path of a .yaml file"),
     (["--mismatch", "worn.yaml"], "worn.yaml cannot be read"),
+    (["--mismatch", "script=3"], "script is 3; it must be a list"),
+    (["--mismatch", "delay=0.0015", "--seconds", "0.3"], "delay is 0.0015 s; it must be a whole number of steps"),
     (["--mismatch", "mass=0.1", "--free"], "leave it out with --free"),
     (["--mismatch", "mass=0.1", "--samples", "2"], "leave --samples out"),
 ])  # fmt: skip
@@ -49,7 +51,7 @@ def test_laws_are_compared_on_the_same_arms(capsys: pytest.CaptureFixture[str], 
     assert found["laws"] == ["pd_gravity", "computed_torque"]
     first, second = found["results"][:2]
     assert first["mismatch"] == second["mismatch"]
-    assert set(first["mismatch"]) >= {"payload", "friction_scale", "noise", "spring_frequency"}
+    assert set(first["mismatch"]) >= {"payload", "friction_scale", "noise", "delay"}
     assert first["rms_error"] != second["rms_error"]
     assert (tmp_path / "a.png").stat().st_size > 10_000
     assert "came to rest" in (tmp_path / "a.html").read_text(encoding="utf-8")

@@ -39,7 +39,7 @@ def test_figures_are_those_of_a_rollout_with_the_mismatch() -> None:
 
 
 def test_processes_give_the_same_figures() -> None:
-    cases = drawn_cases(PLANT, "link2", 1, seed=1)
+    cases = drawn_cases("link2", 1, seed=1)
     with ProcessPoolExecutor(1, get_context("spawn")) as pool:
         there = compare_laws(PLANT, LAWS, MOVE, cases, client=pool)
     assert there.results == compare_laws(PLANT, LAWS, MOVE, cases).results
@@ -67,6 +67,6 @@ def test_the_table_and_the_draws() -> None:
     assert {case.seed for case in table.values()} == {2}
     assert sum(case.elastic for case in table.values()) == 3
     assert not any(case.elastic for case in usual_cases(rne.ArmPlant(chain(2)), "link2").values())
-    drawn = list(drawn_cases(PLANT, "link2", 20, seed=2).values())
-    assert drawn == list(drawn_cases(PLANT, "link2", 20, seed=2).values())
+    drawn = list(drawn_cases("link2", 20, seed=2).values())
+    assert drawn == list(drawn_cases("link2", 20, seed=2).values())
     assert all(0.5 <= case.friction_scale <= 2.0 and case.delay <= 0.01 for case in drawn)

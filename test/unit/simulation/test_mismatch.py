@@ -69,8 +69,9 @@ def test_delayed_efforts_act_later() -> None:
     sent = sum(log.terms.values())
     np.testing.assert_allclose(log.effort[3:], sent[:-3], atol=1e-12)
     np.testing.assert_allclose(log.effort[:3], [rne.gravity_torque(ARM, np.zeros(3))] * 3, atol=1e-12)
-    with pytest.raises(SimulationError, match="whole multiple"):
+    with pytest.raises(SimulationError, match=r"delay is 0\.0015 s; it must be a whole number of steps"):
         run(rne.Mismatch(delay=0.0015))
+    assert run(rne.Mismatch(delay=0.01)).time[-1] == 0.2
 
 
 def test_lost_and_late_efforts_hold_the_last_one() -> None:
