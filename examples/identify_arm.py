@@ -17,7 +17,7 @@ import rne_dynamics as rne
 from rne_dynamics.figures.style import canvas, color_of, legend_below
 from rne_dynamics.identification.columns import Friction as Form
 from rne_dynamics.identification.columns import Layout
-from rne_dynamics.identification.excite import excite
+from rne_dynamics.identification.excite import Evaluations, excite
 from rne_dynamics.identification.identify import identify
 from rne_dynamics.identification.links import identified_robot
 from rne_dynamics.identification.motion import motion_of
@@ -86,14 +86,14 @@ def recorded(log: rne.Log, rng: np.random.Generator) -> Recording:
     return Recording("the simulated arm", log.joint_names, log.time[:end], log.q[:end], log.qd[:end], effort)
 
 
-def rounds(robot: rne.RobotModel, seed: int = 0, budget: float = 3.0, seconds: float = 10.0) -> Outcome:
-    """Two rounds; `budget`: CPU time of the search for each motion, `seconds`: their duration, s."""
+def rounds(robot: rne.RobotModel, seed: int = 0, evaluations: int = 300, seconds: float = 10.0) -> Outcome:
+    """Two rounds; `evaluations`: of the search for each motion, `seconds`: their duration, s."""
     rng = np.random.default_rng(seed)
     arm, model = other_arm(robot, rng), robot
-    test = excite(robot, seconds=seconds, budget=budget, seed=99).trajectory
+    test = excite(robot, seconds=seconds, budget=Evaluations(evaluations), seed=99).trajectory
     logs, runs, conditions = [driven(arm, model, test)], [], []
     for k, scale in enumerate(SCALES):
-        motion = excite(model, seconds=seconds, scale=scale, rotors=True, budget=budget, seed=k)
+        motion = excite(model, seconds=seconds, scale=scale, rotors=True, budget=Evaluations(evaluations), seed=k)
         runs.append(recorded(driven(arm, model, motion.trajectory), rng))
         conditions.append(motion.condition)
         parts = [triangles_of(Layout(robot, rotors=True), motion_of(run)) for run in runs]
@@ -125,11 +125,12 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("robot", nargs="?", default="panda", help="an open arm (default: panda)")
     parser.add_argument("--seed", type=int, default=0, help="of the arm's secrets (default: 0)")
-    parser.add_argument("--budget", type=float, default=3.0, help="seconds of search for each motion (default: 3)")
+    parser.add_argument("--evaluations", type=int, default=300,
+                        help="motions that are tried for each one that is driven (default: 300)")  # fmt: skip
     parser.add_argument("--plot", type=Path, help="write a picture")
     given = parser.parse_args()
     robot = rne.load_urdf(given.robot)
-    found = rounds(robot, given.seed, given.budget)
+    found = rounds(robot, given.seed, given.evaluations)
     for label, largest in zip(MODELS, found.largest, strict=True):
         print(f"{label:14} largest error {1e3 * largest.max():9.3f} mrad ({robot.joint_names[int(largest.argmax())]})")
     for k, (condition, seconds) in enumerate(zip(found.conditions, found.driven, strict=True)):

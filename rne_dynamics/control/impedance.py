@@ -35,7 +35,7 @@ ALMOST = 1e-9
 #: Part of a stiffness that may be missing before anything is said.
 NOTICED = 0.01
 #: Growth of the rate for which modes are softened, from one call of `act_after` to the next.
-REGAINED = 1.05
+STIFFENING = 1.05
 #: Delay from which on all of the feedback is lowered, over the one that modes are softened for.
 TOLERATED = 2.0
 #: Square of a mode that counts as none, 1/s².
@@ -129,7 +129,7 @@ class Springs(CompensatesFriction):
     def act_after(self, delay: float, period: float) -> None:
         """Soften modes for a delay from a state until its effort acts and for a time between states, s: less slowly."""
         rate, wanted = self.damped_rate, PERIODS_OF_DELAY / (delay + 0.5 * period)
-        rate[0] = min(self.rate, wanted, REGAINED * rate[0])
+        rate[0] = min(self.rate, wanted, STIFFENING * rate[0])
 
     @property
     def tolerated_delay(self) -> float:

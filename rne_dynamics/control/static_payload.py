@@ -29,7 +29,7 @@ UNSEEN = 1e4
 #: Noise of a mean effort over the effort and over its limit, for weights and where none is given.
 RELATIVE = (0.01, 0.002)
 #: Postures that `payload_postures` chooses from, and part of a joint's range that it keeps from the limits.
-TRIALS, MARGIN = 400, 0.05
+TRIALS, LIMIT_MARGIN = 400, 0.05
 
 
 class FoundPayload(NamedTuple):
@@ -150,7 +150,7 @@ def payload_postures(
     check_number(span, "span")
     _frame(robot, link)
     _, (start,) = state_arrays(robot, q=q)
-    play = np.where(np.isfinite(robot.upper - robot.lower), MARGIN * (robot.upper - robot.lower), 0.0)
+    play = np.where(np.isfinite(robot.upper - robot.lower), LIMIT_MARGIN * (robot.upper - robot.lower), 0.0)
     rng = np.random.default_rng(seed)
     tried = np.clip(start + rng.uniform(-span, span, (TRIALS, robot.n)), robot.lower + play, robot.upper - play)
     tried = np.concatenate((start, tried))

@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
+from typing import NamedTuple
 
 import numpy as np
 from scipy.optimize import minimize
@@ -54,10 +55,16 @@ class Excitation:
     used: Array
 
 
+class Evaluations(NamedTuple):
+    """A number of motions that a search tries."""
+
+    motions: int
+
+
 def excite(
     robot: Robot, *, seconds: float = 10.0, harmonics: int = 5, scale: float = SCALE,
     start: Mapping[str, float] | None = None, box: Mapping[str, tuple[float, float]] | None = None,
-    rotors: bool = False, budget: float = 30.0, seed: int = 0,
+    rotors: bool = False, budget: float | Evaluations = 30.0, seed: int = 0,
     progress: Callable[[str, float], object] = lambda what, share: None,
 ) -> Excitation:
     """Search for a motion with the least scaled condition number of the columns of a fit.
@@ -80,9 +87,10 @@ def excite(
     rotors
         Whether the fit has rotors: efforts are measured on the motor's side of the gears.
     budget
-        CPU time of this thread, s; on an idle computer the same as time.
+        CPU time of this thread, s, on an idle computer the same as time; or a number of evaluations, with which the
+        answer does not depend on how fast the computer is.
     seed
-        Of the random motions. How far a descent comes within the budget depends on the computer.
+        Of the random motions.
     progress
         Called with what is done and the share of the budget that is used.
 
@@ -104,7 +112,7 @@ def excite(
     design = Design(arm, reach, structure(arm, rotors=rotors).kept, seconds, harmonics)
     points = np.linspace(0.0, seconds, _POINTS * harmonics + 1)
     fine = np.linspace(0.0, seconds, _FINE * _POINTS * harmonics + 1)
-    random, best = _search(design, fine, budget, np.random.default_rng(seed), progress)
+    random, best = _search(design, fine, _Budget(budget), np.random.default_rng(seed), progress)
     q, qd, qdd = design.states(best, points)
     q[-1], qd[[0, -1]], qdd[[0, -1]] = q[0], 0.0, 0.0  # round-off
     return Excitation(
@@ -114,47 +122,65 @@ def excite(
     )
 
 
+class _Budget:
+    """What a search may use."""
+
+    def __init__(self, whole: float | Evaluations) -> None:
+        self._whole = whole
+        self._begun, self._done = time.thread_time(), 0
+
+    def used(self) -> float:
+        """The share that is used after one more evaluation."""
+        self._done += 1
+        return self.share
+
+    @property
+    def share(self) -> float:
+        """The share that is used."""
+        if isinstance(self._whole, Evaluations):
+            return self._done / self._whole.motions
+        return (time.thread_time() - self._begun) / self._whole
+
+
 def _search(
-    design: Design, fine: Array, budget: float, rng: np.random.Generator, progress: Callable[[str, float], object]
+    design: Design, fine: Array, budget: _Budget, rng: np.random.Generator, progress: Callable[[str, float], object]
 ) -> tuple[Array, Array]:
     """The best random motion and the best of all, inside their bounds at the times `fine`."""
-    begun, found = time.thread_time(), []
-
-    def report(what: str) -> None:
-        progress(what, (time.thread_time() - begun) / budget)
-
+    found = []
     for k in range(STARTS):
         x = design.widened(rng.normal(size=design.size))
         found.append((design.cost(x, slopes=False)[0], k, x))
-        report(f"random motion {k + 1} of {STARTS}")
-        if time.thread_time() >= begun + budget:
+        progress(f"random motion {k + 1} of {STARTS}", budget.used())
+        if budget.share >= 1.0:
             break
     found.sort()
     random = best = design.narrowed(found[0][2], fine)
     least = design.condition(random)
     for _, k, start in found:
-        end = min(begun + budget, time.thread_time() + budget / RUNS)
+        end = min(1.0, budget.share + 1.0 / RUNS)
         said = f"condition {least:.1f}, descent from motion {k + 1}"
-        x = design.narrowed(_descended(design.cost, start, end, partial(report, said)), fine)
+        x = design.narrowed(_descended(design.cost, start, budget, end, partial(progress, said)), fine)
         if design.condition(x) < least:
             best, least = x, design.condition(x)
-        if time.thread_time() >= begun + budget:
+        if budget.share >= 1.0:
             break
     return random, best
 
 
 def _descended(
-    cost: Callable[[Array], tuple[float, Array]], x: Array, end: float, report: Callable[[], None]
+    cost: Callable[[Array], tuple[float, Array]], x: Array, budget: _Budget, end: float,
+    report: Callable[[float], object],
 ) -> Array:
-    """The best motion of a descent, which ends at a time of this thread at the latest."""
+    """The best motion of a descent, which ends at a share of the budget at the latest."""
     best = [(np.inf, x)]
 
     def noted(x: Array) -> tuple[float, Array]:
         value, slope = cost(x)
         if value < best[0][0]:
             best[0] = (value, x.copy())
-        report()
-        if time.thread_time() >= end:
+        used = budget.used()
+        report(used)
+        if used >= end:
             raise StopIteration
         return value, slope
 

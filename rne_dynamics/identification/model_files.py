@@ -9,6 +9,7 @@ from pathlib import Path
 
 import numpy as np
 
+from rne_dynamics.advice import rne
 from rne_dynamics.description.lint import examine
 from rne_dynamics.description.model_file import load_model
 from rne_dynamics.description.sources import Source
@@ -115,5 +116,5 @@ def _check(written: RobotModel, expected: Array, name: str, *, proper: bool) -> 
         body = written.body_names[int(apart.argmax())]
         raise RneDynamicsError(
             f"{name} does not describe what was identified: body {body!r} differs by {apart.max():.2g}; "
-            "the robot's description is at fault: check it with `rne check`"
+            f"the robot's description is at fault: check it with `{rne('check')}`"
         )

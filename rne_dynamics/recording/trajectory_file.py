@@ -8,6 +8,7 @@ from typing import Any
 
 import yaml
 
+from rne_dynamics.advice import rne
 from rne_dynamics.control.trajectory import SampledTrajectory
 from rne_dynamics.description.yaml_nodes import MOST_BYTES, plain
 from rne_dynamics.errors import TrajectoryError
@@ -44,7 +45,7 @@ def read_trajectory(path: str | Path) -> SampledTrajectory:
     except (yaml.YAMLError, TypeError, KeyError, AttributeError, IndexError) as error:
         why = f"it has no {error}" if isinstance(error, KeyError) else " ".join(str(error).split())
         raise TrajectoryError(
-            f"{path} is no trajectory_msgs/JointTrajectory in YAML, as `rne excite` writes it: {why}"
+            f"{path} is no trajectory_msgs/JointTrajectory in YAML, as `{rne('excite')}` writes it: {why}"
         ) from None
     except TrajectoryError as error:
         raise TrajectoryError(f"{path}: {error}") from None

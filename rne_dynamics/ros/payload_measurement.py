@@ -18,9 +18,9 @@ from rne_dynamics.model.robot import RobotModel
 from rne_dynamics.ros.loop.messages import Snapshot
 
 #: Time that is averaged, s, and least snapshots in it.
-AVERAGED, LEAST = 1.0, 10
+AVERAGING, LEAST_SNAPSHOTS = 1.0, 10
 #: Largest displacement in that time, and largest distance between postures that count as one, rad or m.
-STILL, SAME = 2e-3, 0.02
+LEAST_MOTION, SAME_POSTURE = 2e-3, 0.02
 
 
 class Rest(NamedTuple):
@@ -83,23 +83,25 @@ class PayloadMeasurement:
         """Efforts without the payload in the postures with it; (postures, n)."""
         rows = []
         for k, rest in enumerate(self._loaded):
-            same = [empty.effort for empty in self._empty if np.abs(empty.q - rest.q).max() < SAME]
+            same = [empty.effort for empty in self._empty if np.abs(empty.q - rest.q).max() < SAME_POSTURE]
             if not same:
                 raise ControlError(
-                    f"posture {k + 1} with the payload was not measured without it (within {SAME:g} rad or m): call "
-                    "payload/tare there, or begin anew by clean-up and configure"
+                    f"posture {k + 1} with the payload was not measured without it (within {SAME_POSTURE:g} rad or m): "
+                    "call payload/tare there, or begin anew by clean-up and configure"
                 )
             rows.append(np.mean(same, axis=0))
         return np.array(rows)
 
     def _rest(self) -> Rest:
-        newest = [x for x in self._newest if x.stamp >= self._newest[-1].stamp - AVERAGED * NANOSECONDS]
+        newest = [x for x in self._newest if x.stamp >= self._newest[-1].stamp - AVERAGING * NANOSECONDS]
         gaps = [b.stamp - a.stamp for a, b in pairwise(newest)]
-        if len(newest) < LEAST or max(gaps) > 0.5 * AVERAGED * NANOSECONDS:
-            raise ControlError(f"the arm must be held for {AVERAGED:g} s before it is measured")
+        if len(newest) < LEAST_SNAPSHOTS or max(gaps) > 0.5 * AVERAGING * NANOSECONDS:
+            raise ControlError(f"the arm must be held for {AVERAGING:g} s before it is measured")
         q, effort = np.array([x.q for x in newest]), np.array([x.reported for x in newest])
-        if (moved := float(np.ptp(q, axis=0).max())) > STILL:
-            raise ControlError(f"a joint moved by {moved:.2g} rad or m in {AVERAGED:g} s, more than {STILL:g}: wait")
+        if (moved := float(np.ptp(q, axis=0).max())) > LEAST_MOTION:
+            raise ControlError(
+                f"a joint moved by {moved:.2g} rad or m in {AVERAGING:g} s, more than {LEAST_MOTION:g}: wait"
+            )
         if not np.isfinite(effort).all():
             raise ControlError("joint_states has no efforts of all joints; without them no payload can be measured")
         return Rest(q.mean(axis=0), effort.mean(axis=0))

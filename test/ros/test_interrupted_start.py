@@ -93,7 +93,7 @@ def begin(tmp_path):
         starting.end()
 
 
-@pytest.mark.parametrize("library", ["numpy", "_rclpy", "librmw_fast", "llvmlite"])
+@pytest.mark.parametrize("library", ["numpy", "_rclpy", "librmw_fast"])
 @pytest.mark.parametrize("executable", ["computed_torque_controller", "simulator"])
 def test_one_line_and_130_during_imports_and_construction(executable, library, begin):
     starting = begin(executable, installed=library == "numpy")

@@ -22,7 +22,7 @@ from rne_dynamics.cli.arguments import (
     robot_source,
     several,
 )
-from rne_dynamics.cli.from_recordings.identify_report import Findings, as_json, draw_efforts, remarks, tables
+from rne_dynamics.cli.from_recordings.identify_report import Findings, as_json, draw_efforts, tables
 from rne_dynamics.cli.from_recordings.logs import LOG, load_arm, read_logs
 from rne_dynamics.description.model_file import urdf_source
 from rne_dynamics.description.sources import Source
@@ -218,6 +218,6 @@ def _answer(args: argparse.Namespace, findings: Findings, path: Path) -> Answer:
         for a, b in zip(*findings.pairs[name], strict=True)
     ]  # fmt: skip
     return Answer(
-        values, tables(findings), verdict, remarks(findings),
+        values, tables(findings), verdict, (),
         written, f"{robot.name}: identified from {', '.join(args.log)}", pictures,
     )  # fmt: skip

@@ -43,11 +43,11 @@ _STIFFNESS, _RATIO, _OTHERS = range(3)
 TOOL, POSTURE = 2.0, 0.2
 #: The length is this part of the tool's usual distance from the base; a direction counts as singular where the tool is
 #: so much heavier than usual.
-LENGTH, HEAVIER = 1.0 / 3.0, 3.0
+LENGTH, SINGULAR = 1.0 / 3.0, 3.0
 #: Part of the postures that are heavier than a good one: many of those of `posture_inertia` are singular.
-GOOD = 0.75
+GOOD_POSTURE = 0.75
 #: Bounds of what is chosen: length, m; compliance of a tool, m/N or rad/(N·m); mobility, 1/kg.
-SHORTEST, SOFTEST, MOST_HEAVY = 0.01, 1e-5, 1e-4
+SHORTEST_LEVER, SOFTEST, MOST_HEAVY = 0.01, 1e-5, 1e-4
 
 
 @helper
@@ -357,12 +357,12 @@ class _Usual(NamedTuple):
         """Of a tool."""
         study = posture_inertia(robot)
         J, _, place = _motions(robot, study.postures, link, tool)
-        length = max(LENGTH * float(np.median(np.linalg.norm(place, axis=1))), SHORTEST)
+        length = max(LENGTH * float(np.median(np.linalg.norm(place, axis=1))), SHORTEST_LEVER)
         S, JT = np.diag([1.0] * 3 + [length] * 3), np.swapaxes(J, 1, 2)
         mobility = np.linalg.eigvalsh(S @ J @ study.inverse @ JT @ S)[:, max(6 - robot.n, 0)]
         yielding = np.median(np.diagonal(J @ np.diag(1.0 / chosen_stiffness(robot)) @ JT, axis1=1, axis2=2), axis=0)
         means = np.repeat(np.maximum([yielding[:3].mean(), yielding[3:].mean()], SOFTEST), 3)
-        return cls(length, HEAVIER / max(float(np.quantile(mobility, GOOD)), MOST_HEAVY), TOOL / means)
+        return cls(length, SINGULAR / max(float(np.quantile(mobility, GOOD_POSTURE)), MOST_HEAVY), TOOL / means)
 
 
 LAW = CartesianImpedance

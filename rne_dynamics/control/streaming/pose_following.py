@@ -62,7 +62,7 @@ POSE_END, POSE_END_TURN, POSE_NEAR, POSE_NEAR_TURN = 2e-5, 2e-4, 2e-4, 1e-3
 #: Speed below which the pose is at rest, as a part of its limits.
 SLOW = 1e-3
 #: Part by which the distance to the target must shrink in the patience, and least distance that counts, m.
-PROGRESS, LEAST = 0.02, 1e-5
+PROGRESS, LEAST_PROGRESS = 0.02, 1e-5
 
 #: Distance of the joints from the posture of a detour below which the pose leads again, rad or m.
 ARRIVED = 1e-3
@@ -285,7 +285,7 @@ class PoseFollower:
             self._report,
         )
         left = math.hypot(self._report[0], self._task.weight * self._report[1])
-        if left < (1.0 - PROGRESS) * self._best - LEAST:
+        if left < (1.0 - PROGRESS) * self._best - LEAST_PROGRESS:
             self._best, self._since = left, 0.0
         else:
             self._since += speed * dt

@@ -9,7 +9,7 @@ import numpy as np
 
 from rne_dynamics.control.control_law import ControlLaw, terms_of
 from rne_dynamics.control.reference import Reference, TorqueTerms
-from rne_dynamics.control.supervision.load_change import FASTEST, LOAD_TIME, other_load
+from rne_dynamics.control.supervision.load_change import FASTEST_FADE, LOAD_TIME, other_load
 from rne_dynamics.dynamics.declared.base_motion import BaseMotion
 from rne_dynamics.model.inertia import Array
 
@@ -91,7 +91,7 @@ class LawChange:
         """Let the share of the new law grow over `dt`, s; `integral`: ∫e now, (n,)."""
         if self._former is None or self.law is None:
             return
-        self._share += dt * min(1.0 / self._time, FASTEST / max(self._difference, 1e-9))
+        self._share += dt * min(1.0 / self._time, FASTEST_FADE / max(self._difference, 1e-9))
         if self._share >= 1.0:
             law, self._next = self._next, None
             self._former, self._share = None, 1.0

@@ -12,7 +12,7 @@ from rne_dynamics.model.layout import MASS, ROTOR
 from rne_dynamics.model.mechanism import RigidRobot
 
 #: Time of a change of the load, s, and fastest change of an effort by it, N·m/s or N/s.
-LOAD_TIME, FASTEST = 0.2, 500.0
+LOAD_TIME, FASTEST_FADE = 0.2, 500.0
 
 
 def other_load(robot: RigidRobot, former: RigidRobot) -> bool:
@@ -62,6 +62,6 @@ class LoadChange:
     def advance(self, dt: float) -> None:
         """Let them fade over `dt`, s."""
         if self._former:
-            self._left -= dt * min(1.0 / LOAD_TIME, FASTEST / max(self._difference, 1e-9))
+            self._left -= dt * min(1.0 / LOAD_TIME, FASTEST_FADE / max(self._difference, 1e-9))
             if self._left <= 0.0:
                 self.__init__()  # type: ignore[misc]

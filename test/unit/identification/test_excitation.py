@@ -22,7 +22,7 @@ from rne_dynamics.control.supervision.states import Mode
 from rne_dynamics.errors import ArgumentError, ModelError
 from rne_dynamics.identification.base_parameters import structure
 from rne_dynamics.identification.excitation import Design, Reach, series
-from rne_dynamics.identification.excite import EFFORT, Excitation, excite
+from rne_dynamics.identification.excite import EFFORT, Evaluations, Excitation, excite
 from rne_dynamics.model.tree import Friction
 
 UR5 = "ur5_robot.urdf"
@@ -31,7 +31,8 @@ UR5 = "ur5_robot.urdf"
 @cache
 def motion(name: str, scale: float = 0.8) -> Excitation:
     """A motion after a short search."""
-    return excite(with_own_code(name), scale=scale, budget=0.2, box={} if name != UR5 else {"elbow_joint": (-1.0, 2.0)})
+    box = {} if name != UR5 else {"elbow_joint": (-1.0, 2.0)}
+    return excite(with_own_code(name), scale=scale, budget=Evaluations(150), box=box)
 
 
 def design(name: str, *, rotors: bool = False) -> Design:
@@ -96,7 +97,7 @@ def test_the_search_is_the_same_for_a_seed_and_improves():
     random = [excite(robot, budget=1e-6, seed=seed) for seed in (3, 3, 4)]
     np.testing.assert_array_equal(random[0].trajectory.positions, random[1].trajectory.positions)
     assert random[0].condition != random[2].condition
-    assert excite(robot, budget=0.2, seed=3).condition < 0.8 * random[0].condition
+    assert excite(robot, budget=Evaluations(150), seed=3).condition < 0.8 * random[0].condition
 
 
 def test_a_given_start_is_the_start():

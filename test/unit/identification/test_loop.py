@@ -24,7 +24,7 @@ def example() -> ModuleType:
 
 
 def test_the_loop_makes_a_wrong_model_right():
-    found = example().rounds(rne.load_urdf("scara"), seed=1, budget=0.2, seconds=5.0)
+    found = example().rounds(rne.load_urdf("scara"), seed=1, evaluations=100, seconds=5.0)
     before, _, after = found.largest.max(axis=1)
     assert after < 2e-3
     assert after < before / 10.0

@@ -68,8 +68,10 @@ def test_intervals_contain_the_truth():
     assert 0.9 < covered("puma560", range(5), 0.3) < 0.995
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize(("name", "spread"), [("puma560", 0.0), ("puma560", 0.3), ("puma560", 0.5), ("panda", 0.3)])
+@pytest.mark.parametrize(("name", "spread"), [
+    pytest.param("puma560", 0.3, marks=pytest.mark.slow),
+    *(pytest.param(*case, marks=pytest.mark.soak) for case in [("puma560", 0.0), ("puma560", 0.5), ("panda", 0.3)]),
+])  # fmt: skip
 def test_intervals_contain_the_truth_in_95_percent(name, spread):
     assert 0.93 <= covered(name, range(200), spread) <= 0.99
 
@@ -117,7 +119,7 @@ def test_friction_at_low_speed_is_chosen_where_it_is():
     assert not any(form.stribeck for form in found.forms[1:])
 
 
-@pytest.mark.slow
+@pytest.mark.soak
 def test_a_log_is_identified_in_little_time():
     arm = secret(named("panda"), 1)
     recording = arm.recording(1, 25.0)

@@ -114,10 +114,10 @@ def test_random_targets_in_and_out_of_reach(name):
     random_targets(name, 6, 3, 4e-3)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("name", LINKS)
-def test_five_hundred_random_targets(name):
-    random_targets(name, 500, 4, 4e-3)
+@pytest.mark.parametrize("targets", [pytest.param(40, marks=pytest.mark.slow), pytest.param(500, marks=pytest.mark.soak)])
+def test_many_random_targets(name, targets):
+    random_targets(name, targets, 4, 4e-3)
 
 
 def test_the_way_is_straight_and_within_the_speeds_of_the_pose():
