@@ -96,6 +96,7 @@ from rne_dynamics.dispatch import inverse_dynamics as inverse_dynamics
 from rne_dynamics.dispatch import kinetic_energy as kinetic_energy
 from rne_dynamics.dispatch import mass_matrix as mass_matrix
 from rne_dynamics.dispatch import potential_energy as potential_energy
+from rne_dynamics.simulation.mismatch.mismatch import Mismatch as Mismatch
 from rne_dynamics.simulation.plant.plant import ArmPlant as ArmPlant
 from rne_dynamics.simulation.plant.sampled_base import SampledBase as SampledBase
 from rne_dynamics.simulation.plant.state import State as State

@@ -25,7 +25,7 @@ OTHERS = {
     "FrictionCompensation",
     "Gains", "GravityCompensation", "Hold", "Inertia", "InputShaper", "InverseDynamicsDerivatives", "JointImpedance",
     "JointKind", "JointReactions", "KinematicTree", "LagrangeTerms", "LawTolerances", "LinkPoses", "LinkWrench", "Log",
-    "Mechanism", "Momentum", "MomentumObserver", "MomentumRate", "Observed", "OperatorMatrices",
+    "Mechanism", "Mismatch", "Momentum", "MomentumObserver", "MomentumRate", "Observed", "OperatorMatrices",
     "Payload", "PdGravity", "Quintic", "ReducedEquations", "Reference", "RneDynamicsError",
     "RobotModel", "Rollout", "SampledBase", "SampledTrajectory", "Shaped", "Simulator", "State", "TorqueTerms",
     "Trajectory", "TreeJoint", "TreeLink", "UnreachablePoseError", "assemble", "estimate_payload", "felt_inertia",

@@ -31,6 +31,7 @@ COMMANDS = {
     "inertia": Command("own_arm", "inertia of solids, meshes and links, to paste into a URDF"),
     "view": Command("own_arm", "the arm in the browser: simulated, or a recording"),
     "simulate": Command("simulated", "simulate free motion or a controlled move without ROS"),
+    "compare": Command("simulated", "compare control laws on arms that differ from the model"),
     "plot": Command("simulated", "plot a recording: positions, errors, efforts and their terms"),
     "verify": Command("simulated", "compare all formulations: disagreement, operations, times"),
     "residual": Command("from_recordings", "measured torque of logs against the model's, by parts"),

@@ -14,6 +14,7 @@ import numpy as np
 
 from rne_dynamics.advice import rne
 from rne_dynamics.cli.arguments import configuration, positions
+from rne_dynamics.cli.simulated.mismatched import mismatch_of
 from rne_dynamics.cli.with_ros.moves import bends_little, pause, plan_moves, programmes, stable_bandwidth
 from rne_dynamics.control.control_law import ControlLaw
 from rne_dynamics.control.laws import LawKind, find_law
@@ -72,6 +73,7 @@ def rollout(args: argparse.Namespace, robot: AnyRobot, plant: ArmPlant) -> tuple
     made = Rollout(
         plant, controller(args, robot.rigid), path, seconds=path.duration + after,
         dt=args.dt or min(DT, period), control_dt=period, method=args.method, base_known=not args.base_unknown,
+        mismatch=mismatch_of(args.mismatch),
     )  # fmt: skip
     return made, path.duration
 
@@ -201,10 +203,11 @@ def refuse_unused(args: argparse.Namespace) -> None:
         if args.trajectory and name in args.given:
             raise ArgumentError(f"--{name} is for another motion than that of --trajectory; leave it out")
     controlled = ("law", "law_parameter", "bandwidth", "integral", "control_rate", "no_friction_compensation",
-                  "base_unknown", "no_effort_limits", "tolerance")  # fmt: skip
+                  "base_unknown", "no_effort_limits", "tolerance", "mismatch")  # fmt: skip
     for without, names, why in (
         (args.free, controlled, f"is for a controlled move; leave it out with --{'dae' if args.dae else 'free'}"),
         (args.samples is None, ("seed", "threads"), "needs --samples"),
+        (args.samples is not None, ("mismatch",), "is for one simulation; leave --samples out, or see --vary"),
         (args.shaper is None, ("modes",), "needs --shaper"),
     ):
         for name in names:

@@ -29,7 +29,7 @@ from rne_dynamics.cli.arguments import (
     several,
     whole,
 )
-from rne_dynamics.cli.simulated import dae, many
+from rne_dynamics.cli.simulated import dae, many, mismatched
 from rne_dynamics.cli.simulated.motion import (
     DT,
     SAVE,
@@ -64,6 +64,7 @@ examples:
   rne simulate puma560                                three moves under computed torque
   rne simulate puma560 --payload link6=2.5            the arm has 2.5 kg more, and the controller knows it
   rne simulate puma560 --unknown-payload link6=2.5    the controller's model lacks it
+  rne simulate puma560 --mismatch mass=0.05 --mismatch delay=0.004
   rne simulate panda --law pd_gravity --plot move.png
   rne simulate puma560 --samples 200 --vary mass=5% --vary friction=20% --plot band.png
   rne simulate puma560 --to joint2=-0.8 --to joint3=0.4 --seconds 2 --out move.csv
@@ -113,6 +114,7 @@ ARGUMENTS = (
         PAYLOAD,
         argument("--unknown-payload", metavar="LINK=KG",
                  help="a point mass at a link's origin that the controller's model lacks"),
+        mismatched.ARGUMENT,
         flag("--no-friction", "no joint friction, and no compensation of it"),
         flag("--no-stops", "no position stops"),
         flag("--no-effort-limits", "no effort limits"),
@@ -214,6 +216,9 @@ def _one(args: argparse.Namespace, robot: AnyRobot, plant: ArmPlant, files: list
     verdict = _verdict(args, law, plant, log) if isinstance(law, TrackingLaw) else None
     if verdict is not None:
         figures["verdict"] = verdict.as_plain()
+    mismatch = mismatched.mismatch_of(args.mismatch)
+    if mismatch is not None:
+        figures["mismatch"] = mismatch.as_plain()
     if not at_rest:
         figures["base"] = base_figures(log, plant, None if args.free else not args.base_unknown)
     if log.flexible_links:
@@ -222,6 +227,8 @@ def _one(args: argparse.Namespace, robot: AnyRobot, plant: ArmPlant, files: list
         for finding in log.findings:
             print(f"rne simulate: warning: {finding}", file=sys.stderr)
     remarks = [f"{log.time[-1]:g} s simulated with {len(log.time)} control cycles.", *figures.get("findings", ())]
+    if mismatch is not None:
+        remarks.append(f"Mismatch: {figures['mismatch']}")
     title = f"{robot.name}: {'free motion' if args.free else 'controlled move'}, simulated"
     return Answer(figures, list(parts_of(robot, figures)), verdict, remarks, [*files, args.plot, args.movie], title,
                   [(draw, "Robot and curves over time")])  # fmt: skip

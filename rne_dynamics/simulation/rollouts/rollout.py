@@ -15,6 +15,8 @@ from rne_dynamics.control.trajectory import Trajectory, references
 from rne_dynamics.errors import ArgumentError, SimulationError
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.rebuilt import Rebuilt
+from rne_dynamics.simulation.mismatch.loop import mismatched
+from rne_dynamics.simulation.mismatch.mismatch import Mismatch
 from rne_dynamics.simulation.plant.arrays import OwnCode
 from rne_dynamics.simulation.plant.base_trajectory import check_base_trajectory
 from rne_dynamics.simulation.plant.plant import ArmPlant
@@ -59,6 +61,8 @@ class Rollout(Rebuilt):
         See `step`; the robot's own by default.
     base_known
         Whether the law receives the motion of the plant's base. Otherwise it assumes a base at rest.
+    mismatch
+        What else differs between arm and model, stepped cycle by cycle; see `Mismatch`.
 
     Raises
     ------
@@ -76,6 +80,7 @@ class Rollout(Rebuilt):
     seconds: float | None = None
     method: StepMethod | None = None
     base_known: bool = True
+    mismatch: Mismatch | None = None
     #: the desired motion at every cycle; shape (cycles + 1, 3, n)
     references: Array = field(init=False, repr=False)
     clock: Clock = field(init=False, repr=False)
@@ -92,7 +97,7 @@ class Rollout(Rebuilt):
         clock = Clock(float(period), float(self.dt), substeps, cycles, 1, method == "semi_implicit")
         if self.plant.base_motion is not None:
             check_base_trajectory(self.plant.base_motion, 0.0, cycles * period)
-        packed = packed_loop(self.plant, self.controller)
+        packed = packed_loop(self.plant, self.controller) if self.mismatch is None else None
         rows = np.zeros((0, 3, self.plant.robot.n))
         if packed is not None:
             rows = references(self.trajectory, period * np.arange(cycles + 1.0), self.plant.robot.n)
@@ -148,6 +153,11 @@ class Rollout(Rebuilt):
         if plant.stops:
             no_joint_outside(plant.robot, start, plant.positions)
         clock = self.clock
+        if self.mismatch is not None:
+            return mismatched(
+                plant, self.controller, self.trajectory, start, self.mismatch, clock,
+                method=self.method, base_known=self.base_known, progress=progress,
+            )  # fmt: skip
         if self._packed is None:
             return cycle_by_cycle(
                 plant, self.controller, self.trajectory, start, dt=clock.dt, substeps=clock.substeps,

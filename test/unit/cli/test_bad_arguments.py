@@ -19,7 +19,7 @@ URDF = str(share_file("urdf/planar2.urdf"))
 NEEDED = {
     "check": [URDF], "export": [URDF], "guide": ["planar2"], "info": ["planar2"],
     "new": [URDF], "plot": ["none.csv"], "send": ["--home"], "simulate": ["planar2"], "verify": ["planar2"],
-    "view": ["planar2"], "excite": ["planar2"],
+    "view": ["planar2"], "compare": ["planar2"], "excite": ["planar2"],
     "residual": ["planar2", "none.csv"], "identify": ["planar2", "none.csv"],
 }  # fmt: skip
 #: Solids and the other kinds of bodies of `rne inertia`, one of each kind of options.

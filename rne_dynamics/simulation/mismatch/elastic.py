@@ -1,0 +1,139 @@
+"""Springs between motors and links, after M. W. Spong, "Modeling and control of elastic joint robots", 1987.
+
+Links: M(q) q̈ + c + g = s. Motors: B θ̈ + friction(θ̇) = τ − s. Springs: s = k x + d (θ̇ − q̇), with the twist x = θ − q
+less the backlash. The rotors' own turning with their links is left out, as gears above about 30 allow.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from rne_dynamics.compiling.apart import apart
+from rne_dynamics.compiling.jit import helper, kernel
+from rne_dynamics.dispatch import gravity_torque, mass_matrix
+from rne_dynamics.dynamics.articulated.nasser import nasser_kernel
+from rne_dynamics.dynamics.declared.arm import Arm
+from rne_dynamics.errors import ArgumentError, SimulationError, no_inertia
+from rne_dynamics.model.assembly import assemble
+from rne_dynamics.model.friction import faded, smooth_sign
+from rne_dynamics.model.generalized_inertia import rotor_inertia
+from rne_dynamics.model.inertia import Array
+from rne_dynamics.simulation.mismatch.mismatch import Mismatch
+from rne_dynamics.simulation.plant.arrays import LOWER
+from rne_dynamics.simulation.plant.plant import ArmPlant
+from rne_dynamics.simulation.plant.state import State
+
+#: Rows of a state: links, motors, and their velocities.
+LINK, MOTOR, LINK_SPEED, MOTOR_SPEED = range(4)
+#: Rows of the drives: rotor, spring, damper, backlash; then those of `JointFriction.rows`.
+ROTOR, SPRING, DAMPER, GAP, FRICTION = range(5)
+#: Speed below which a motor's Coulomb friction is smooth, rad/s or m/s.
+SMOOTH = 1e-3
+#: Longest step times the fastest rate.
+_LONGEST = 0.5
+
+
+@helper
+def _put_rates(arm: Arm, drive: Array, x: Array, effort: Array, spring: Array, out: Array) -> int:
+    """Rates of a state, (4, n); −1, or the body that moves no inertia."""
+    for j in range(x.shape[1]):
+        twist, gap, speed = x[MOTOR, j] - x[LINK, j], drive[GAP, j], x[MOTOR_SPEED, j]
+        free = twist - gap if twist > gap else (twist + gap if twist < -gap else 0.0)
+        damping = drive[DAMPER, j] * (speed - x[LINK_SPEED, j]) if gap == 0.0 or free != 0.0 else 0.0
+        spring[j] = drive[SPRING, j] * free + damping
+        largest = drive[FRICTION + 1, j] if speed > 0.0 else drive[FRICTION + 2, j]
+        rest = largest - faded(drive[FRICTION + 3, j], drive[FRICTION + 4, j], speed)
+        rubbing = drive[FRICTION, j] * speed + rest * smooth_sign(speed / SMOOTH)
+        out[LINK, j], out[MOTOR, j] = x[LINK_SPEED, j], speed
+        out[MOTOR_SPEED, j] = (effort[j] - spring[j] - rubbing) / drive[ROTOR, j]
+    fault: int = apart(nasser_kernel, (arm, x[LINK], x[LINK_SPEED], spring, out[LINK_SPEED]))
+    return fault
+
+
+@kernel
+def elastic_steps(arm: Arm, drive: Array, x: Array, effort: Array, dt: float, steps: int) -> int:
+    """`steps` Runge–Kutta steps of `dt` of a state (4, n), in place; −1, or the body that moves no inertia."""
+    n = x.shape[1]
+    y, rate, total, spring = np.zeros((4, n)), np.zeros((4, n)), np.zeros((4, n)), np.zeros(n)
+    for _ in range(steps):
+        for stage in range(4):
+            fault = _put_rates(arm, drive, x if stage == 0 else y, effort, spring, rate)
+            if fault >= 0:
+                return fault
+            weight, ahead = (dt / 6.0 if stage == 0 or stage == 3 else dt / 3.0), (0.5 * dt if stage < 2 else dt)
+            for i in range(4):
+                for j in range(n):
+                    total[i, j] = (x[i, j] if stage == 0 else total[i, j]) + weight * rate[i, j]
+                    y[i, j] = x[i, j] + ahead * rate[i, j]
+        for i in range(4):
+            for j in range(n):
+                x[i, j] = total[i, j]
+    return -1
+
+
+class ElasticJoints:
+    """Motors and links with springs between; the links do not reach their stops."""
+
+    def __init__(self, plant: ArmPlant, state: State, mismatch: Mismatch) -> None:
+        self._mismatch, self._start = mismatch, state.q
+        self.use(plant)
+        held = gravity_torque(plant.robot.rigid, state.q)
+        motor = state.q + held / self._drive[SPRING] + mismatch.backlash * np.sign(held)
+        self._x = np.array([state.q, motor, state.qd, state.qd])
+        self.state = state
+
+    @property
+    def motor(self) -> tuple[Array, Array]:
+        """Positions and velocities of the motors."""
+        return self._x[MOTOR].copy(), self._x[MOTOR_SPEED].copy()
+
+    def use(self, plant: ArmPlant) -> None:
+        """Go on as another arm.
+
+        Raises ArgumentError: an arm that is no open one, moves with its base, has mimic joints, or lacks rotors.
+        """
+        robot, given = plant.robot.open_tree, self._mismatch
+        if plant.robot.loops or robot.has_mimic or plant.base_motion is not None:
+            raise ArgumentError(f"mismatch: joints are elastic, but robot {robot.name!r} is no open arm on a base at "
+                                "rest without mimic joints; leave stiffness out")  # fmt: skip
+        rotor, n = rotor_inertia(robot), robot.n
+        if not (rotor > 0.0).all():
+            name = robot.joint_names[int(np.argmin(rotor))]
+            raise ArgumentError(f"mismatch: joints are elastic, but joint {name!r} of robot {robot.name!r} has no "
+                                "rotor inertia; give it one (rotor_inertia of the model file)")
+        self._plant = plant
+        self._links = assemble(robot.tree.without_rotors(), base=robot.base, gravity=robot.gravity)
+        self._arm = Arm(self._links.topology, self._links.parameters, self._links.base_at_rest, np.empty((0, 6)))
+        spring = np.full(n, given.stiffness)
+        if given.spring_frequency > 0.0:
+            spring = (2.0 * np.pi * given.spring_frequency) ** 2 * np.diag(mass_matrix(self._links, self._start))
+        damper = 2.0 * given.spring_damping * np.sqrt(spring * rotor)
+        friction = plant.joints[:n, :LOWER].T
+        self._drive = np.array([rotor, spring, damper, np.full(n, given.backlash), *friction])
+
+    def step(self, effort: Array, dt: float) -> None:
+        """One step, in as many as the springs need; SimulationError: a link at its stop, or no finite motion."""
+        x, robot, t = self._x, self._plant.robot, self.state.t + dt
+        steps = self._steps(dt)
+        fault = elastic_steps(self._arm, self._drive, x, effort, dt / steps, steps)
+        if fault >= 0:
+            raise no_inertia(self._links.body_names[fault], robot.name)
+        if not np.isfinite(x).all():
+            raise SimulationError(f"at {t:g} s the motion is not finite; take a shorter dt or less stiffness")
+        outside = (x[LINK] < robot.lower) | (x[LINK] > robot.upper)
+        if self._plant.stops and outside.any():
+            j = int(np.argmax(outside))
+            raise SimulationError(f"at {t:g} s joint {robot.joint_names[j]!r} is at {x[LINK, j]:g}, outside its limits "
+                                  f"[{robot.lower[j]:g}, {robot.upper[j]:g}], and elastic joints have no stops; lower "
+                                  "the gains, or simulate without stops")  # fmt: skip
+        self.state = replace(self.state, t=t, q=x[LINK].copy(), qd=x[LINK_SPEED].copy())
+
+    def _steps(self, dt: float) -> int:
+        """Number of steps in one of `dt`."""
+        felt = 1.0 / np.diag(np.linalg.inv(mass_matrix(self._links, self._x[LINK])))
+        rotor, spring = self._drive[ROTOR], self._drive[SPRING]
+        swing = np.sqrt(spring * (1.0 / rotor + 1.0 / felt))
+        rubbing = np.abs(self._drive[FRICTION + 1 : FRICTION + 3]).max(axis=0) / (SMOOTH * rotor)
+        return max(1, int(np.ceil(dt * max(swing.max(), rubbing.max()) / _LONGEST)))

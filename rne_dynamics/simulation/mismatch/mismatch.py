@@ -1,0 +1,250 @@
+"""How a simulated arm differs from the model of its controller: parameters, drives, messages, sensors, a script."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, fields, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from rne_dynamics.errors import ArgumentError, unknown
+from rne_dynamics.model.assembly import assemble
+from rne_dynamics.model.flexible.arm import AnyRobot
+from rne_dynamics.model.inertia import Inertia
+from rne_dynamics.model.mechanism import RigidRobot
+from rne_dynamics.model.tree import Friction, KinematicTree, Payload, TreeJoint, TreeLink
+
+#: Parts of something: below 1. Everything else only must not be negative.
+_PARTS = ("mass", "friction", "rotor", "lost", "ripple")
+#: What a script cannot change.
+_LASTING = ("seed", "stiffness", "spring_frequency", "spring_damping", "backlash", "encoder", "script")
+#: What changes the robot.
+_OF_ROBOT = ("mass", "friction", "rotor", "centre", "mass_scale", "friction_scale", "rotor_scale", "payload")
+#: Friction that is proportional to its scale.
+_SCALED = ("viscous", "coulomb_forward", "coulomb_backward", "stribeck")
+
+
+@dataclass(frozen=True)
+class Mismatch:
+    """Differences of a simulated arm from its model; the same seed gives the same arm, noise and lost messages.
+
+    Without arguments nothing differs. Each kind has its own random numbers: changing one does not change the others.
+
+    Parameters
+    ----------
+    seed
+        Of all random numbers, not negative.
+    mass, friction, rotor
+        Largest deviation of each link or joint, drawn uniformly to both sides, as a part: 0.05 is 5 %.
+    centre
+        Largest shift of each link's centre of mass along each axis, m.
+    mass_scale, friction_scale, rotor_scale
+        Factors of all links or joints.
+    payload
+        A link and a point mass at its origin, kg.
+    noise, velocity_noise
+        Standard deviations of measured positions and velocities, rad or m and per s.
+    bias
+        Largest constant error of each measured position, drawn; rad or m.
+    quantum
+        Step of measured positions, rad or m; velocities are then their differences.
+    delay
+        Time until an effort acts, s, a whole number of steps of the simulation.
+    jitter
+        Largest further delay of a message, drawn for each, s. Messages that arrive after a newer one are ignored.
+    lost
+        Part of the efforts that never arrive; the drive holds the last one.
+    ripple
+        Of the drive's effort, relative, 24 times in each turn of the joint.
+    dead_zone
+        Effort of the drive that has no effect, N·m or N.
+    stiffness
+        Of a spring between each motor and its link, N·m/rad or N/m; infinite: rigid. Needs an open arm with rotor
+        inertia at each joint.
+    spring_frequency
+        Instead: each spring so stiff that its link swings at this frequency, Hz, while the motor and all other joints
+        stand still at the start; 0: none.
+    spring_damping
+        Damping ratio of the motor on its spring.
+    backlash
+        Play between motor and link to either side, rad or m; needs a finite stiffness.
+    encoder
+        ``"motor"`` or ``"link"``: what the encoders measure.
+    script
+        Changes while the arm moves: pairs of a time, s, and new values by name.
+
+    Raises
+    ------
+    ArgumentError
+        Names the field, its value and what is allowed.
+    """
+
+    seed: int = 0
+    mass: float = 0.0
+    friction: float = 0.0
+    rotor: float = 0.0
+    centre: float = 0.0
+    mass_scale: float = 1.0
+    friction_scale: float = 1.0
+    rotor_scale: float = 1.0
+    payload: tuple[str, float] | None = None
+    noise: float = 0.0
+    velocity_noise: float = 0.0
+    bias: float = 0.0
+    quantum: float = 0.0
+    delay: float = 0.0
+    jitter: float = 0.0
+    lost: float = 0.0
+    ripple: float = 0.0
+    dead_zone: float = 0.0
+    stiffness: float = math.inf
+    spring_frequency: float = 0.0
+    spring_damping: float = 0.01
+    backlash: float = 0.0
+    encoder: str = "motor"
+    script: tuple[tuple[float, Mapping[str, Any]], ...] = ()
+
+    def __post_init__(self) -> None:
+        for field in fields(self):
+            if isinstance(field.default, float):
+                _check_number(field.name, getattr(self, field.name))
+        if isinstance(self.seed, bool) or not (isinstance(self.seed, int) and self.seed >= 0):
+            raise ArgumentError(f"mismatch: seed is {self.seed!r}; it must be a whole number, not negative")
+        if self.encoder not in ("motor", "link"):
+            raise ArgumentError(f"mismatch: encoder is {self.encoder!r}; it must be 'motor' or 'link'")
+        if self.stiffness < math.inf and self.spring_frequency > 0.0:
+            raise ArgumentError(f"mismatch: stiffness is {self.stiffness:g} and spring_frequency is "
+                                f"{self.spring_frequency:g}; give one of them")  # fmt: skip
+        if self.backlash > 0.0 and not self.elastic:
+            raise ArgumentError(f"mismatch: backlash is {self.backlash:g} without a spring; give a stiffness")
+        if self.payload is not None:
+            object.__setattr__(self, "payload", _payload(self.payload))
+        object.__setattr__(self, "script", self._checked_script())
+        _ = self.phases  # checks the values of the script
+
+    @classmethod
+    def of(cls, values: Mapping[str, Any]) -> Mismatch:
+        """The mismatch of values by name, as a YAML file has them; ArgumentError also for unknown names."""
+        known = [field.name for field in fields(cls)]
+        for name in values:
+            if name not in known:
+                raise ArgumentError(unknown("field", name, known, "a mismatch"))
+        return cls(**values)
+
+    @property
+    def elastic(self) -> bool:
+        """Whether there are springs between motors and links."""
+        return self.stiffness < math.inf or self.spring_frequency > 0.0
+
+    @property
+    def robot_fields(self) -> tuple[Any, ...]:
+        """All that makes `robot`."""
+        return tuple(getattr(self, name) for name in _OF_ROBOT)
+
+    @cached_property
+    def phases(self) -> tuple[tuple[float, Mismatch], ...]:
+        """From when on which mismatch without a script holds, in order; the first from time 0 on."""
+        now = replace(self, script=()) if self.script else self
+        found = [(0.0, now)]
+        for at, changes in self.script:
+            now = replace(now, **changes)
+            found.append((at, now))
+        return tuple(found)
+
+    def as_plain(self) -> dict[str, Any]:
+        """Fields that are not at their defaults, as plain values for YAML and JSON."""
+        plain = {field.name: asdict(self)[field.name] for field in fields(self)
+                 if getattr(self, field.name) != field.default}  # fmt: skip
+        if self.script:
+            plain["script"] = [{"at": at, **changes} for at, changes in self.script]
+        return plain
+
+    def robot(self, robot: AnyRobot) -> RigidRobot:
+        """The robot with this mismatch's masses, centres, friction, rotors and payload; effort limits stay.
+
+        Raises ArgumentError: flexible links; ModelError: an unknown link of the payload.
+        """
+        if robot.kind == "flexible":
+            raise ArgumentError(f"mismatch: robot {robot.name!r} has flexible links; give an open arm or a mechanism")
+        tree = robot.tree
+        if self.payload is not None:
+            robot.open_tree.link(self.payload[0])
+            tree = tree.with_payload(Payload(*self.payload))
+        made = assemble(self._varied(tree), base=robot.base, gravity=robot.gravity)
+        changed: RigidRobot = robot.rigid.on_tree(made).with_effort_limit(robot.effort_limit)
+        return changed
+
+    def _varied(self, tree: KinematicTree) -> KinematicTree:
+        """The tree with drawn masses, centres, friction and rotors."""
+        links, joints = len(tree.links), len(tree.joints)
+        mass = self.mass_scale * (1.0 + self.mass * self.stream(0).uniform(-1.0, 1.0, links))
+        shift = self.centre * self.stream(1).uniform(-1.0, 1.0, (links, 3))
+        friction = self.friction_scale * (1.0 + self.friction * self.stream(2).uniform(-1.0, 1.0, joints))
+        rotor = self.rotor_scale * (1.0 + self.rotor * self.stream(3).uniform(-1.0, 1.0, joints))
+
+        def link(given: TreeLink, k: int) -> TreeLink:
+            body = given.inertia
+            if body is None:
+                return given
+            return replace(given, inertia=Inertia(mass[k] * body.mass, body.com + shift[k], mass[k] * body.inertia))
+
+        def joint(given: TreeJoint, k: int) -> TreeJoint:
+            rubbing = {name: friction[k] * getattr(given.friction, name) for name in _SCALED}
+            law: Friction = replace(given.friction, **rubbing)
+            return replace(given, friction=law, rotor_inertia=rotor[k] * given.rotor_inertia)
+
+        return replace(
+            tree, links=tuple(link(x, k) for k, x in enumerate(tree.links)),
+            joints=tuple(joint(x, k) for k, x in enumerate(tree.joints)),
+        )  # fmt: skip
+
+    def stream(self, kind: int) -> np.random.Generator:
+        """Random numbers of one kind."""
+        return np.random.default_rng([self.seed, kind])
+
+    def _checked_script(self) -> tuple[tuple[float, Mapping[str, Any]], ...]:
+        """The script, also from mappings with a key ``at``, as YAML files have them."""
+        events, before = [], 0.0
+        known = [field.name for field in fields(self) if field.name not in _LASTING]
+        if not isinstance(self.script, (tuple, list)):
+            raise ArgumentError(f"mismatch: script is {self.script!r}; it must be a list of {{at: S, NAME: VALUE}}")
+        for event in self.script:
+            try:
+                at, changes = (event["at"], {**event}) if isinstance(event, Mapping) else (event[0], {**event[1]})
+            except (KeyError, IndexError, TypeError):
+                raise ArgumentError(f"mismatch: script has {event!r}; write {{at: SECONDS, NAME: VALUE}}") from None
+            changes.pop("at", None)
+            if isinstance(at, bool) or not (isinstance(at, (int, float)) and before <= at < math.inf):
+                raise ArgumentError(f"mismatch: script has an event at {at!r} s; times must be finite and in order")
+            for name in changes:
+                if name not in known:
+                    raise ArgumentError(unknown("field that changes", name, known, "a script of a mismatch"))
+            before = float(at)
+            events.append((before, changes))
+        return tuple(events)
+
+
+def _check_number(name: str, value: Any) -> None:
+    """`ArgumentError` for a number that a field does not allow."""
+    number = isinstance(value, (int, float)) and not isinstance(value, bool) and not math.isnan(value)
+    infinite = name == "stiffness"
+    if not number or value < 0.0 or (infinite and value == 0.0) or (math.isinf(value) and not infinite):
+        allowed = "a number above 0" if infinite else "a finite number, not negative"
+        raise ArgumentError(f"mismatch: {name} is {value!r}; it must be {allowed}")
+    if name in _PARTS and value >= 1.0:
+        raise ArgumentError(f"mismatch: {name} is {value:g}, a part; it must be below 1 (0.05 is 5 %)")
+
+
+def _payload(given: Any) -> tuple[str, float]:
+    """A payload as given: a pair, or a mapping of one link, as YAML files have it."""
+    pair = next(iter(given.items())) if isinstance(given, Mapping) and len(given) == 1 else given
+    try:
+        link, mass = pair
+        if not (isinstance(link, str) and 0.0 <= float(mass) < math.inf):
+            raise ValueError
+    except (TypeError, ValueError):
+        raise ArgumentError(f"mismatch: payload is {given!r}; write {{LINK: KG}}, not negative") from None
+    return link, float(mass)

@@ -1,0 +1,69 @@
+"""`rne simulate --mismatch` and `rne compare`."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from rne_dynamics.cli.main import main
+
+
+def simulated(capsys: pytest.CaptureFixture[str], *words: str) -> dict[str, Any]:
+    code = main(["simulate", "puma560", "--seconds", "0.6", "--json", *words])
+    found: dict[str, Any] = json.loads(capsys.readouterr().out)
+    assert code == int(not found["verdict"]["passed"])
+    return found
+
+
+def test_options_and_files_give_a_mismatch(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    file = tmp_path / "worn.yaml"
+    file.write_text("mass: 0.05\nnoise: 1e-5\nscript:\n- {at: 0.2, payload: {link6: 2}}\n")
+    found = simulated(capsys, "--mismatch", str(file), "--mismatch", "delay=0.002", "--mismatch", "seed=4")
+    script = [{"at": 0.2, "payload": {"link6": 2}}]
+    assert found["mismatch"] == {"seed": 4, "mass": 0.05, "noise": 1e-5, "delay": 0.002, "script": script}
+    plain = simulated(capsys)
+    assert max(j["rms_error"] for j in found["joints"]) > 10.0 * max(j["rms_error"] for j in plain["joints"])
+
+
+@pytest.mark.parametrize(("words", "said"), [
+    (["--mismatch", "masses=0.1"], "did you mean 'mass'"),
+    (["--mismatch", "delay=soon"], "delay is 'soon'"),
+    (["--mismatch", "worn"], "write NAME=VALUE, or the path of a .yaml file"),
+    (["--mismatch", "worn.yaml"], "worn.yaml cannot be read"),
+    (["--mismatch", "script=3"], "script is 3; it must be a list"),
+    (["--mismatch", "delay=0.0015", "--seconds", "0.3"], "delay is 0.0015 s; it must be a whole number of steps"),
+    (["--mismatch", "mass=0.1", "--free"], "leave it out with --free"),
+    (["--mismatch", "mass=0.1", "--samples", "2"], "leave --samples out"),
+])  # fmt: skip
+def test_bad_options(words: list[str], said: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["simulate", "puma560", *words]) == 1
+    assert said in capsys.readouterr().err
+
+
+def test_laws_are_compared_on_the_same_arms(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    words = ["compare", "puma560", "--seconds", "0.2", "--processes", "1", "--law", "pd_gravity", "--law"]
+    assert main([*words, "computed_torque", "--trials", "1", "--seed", "5", "--json", "--plot", str(tmp_path / "a.png"),
+                 "--report", str(tmp_path / "a.html")]) == 0  # fmt: skip
+    found = json.loads(capsys.readouterr().out)
+    assert found["laws"] == ["pd_gravity", "computed_torque"]
+    first, second = found["results"][:2]
+    assert first["mismatch"] == second["mismatch"]
+    assert set(first["mismatch"]) >= {"payload", "friction_scale", "noise", "delay"}
+    assert first["rms_error"] != second["rms_error"]
+    assert (tmp_path / "a.png").stat().st_size > 10_000
+    assert "came to rest" in (tmp_path / "a.html").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize(("words", "said"), [
+    (["puma560", "--springs", "--trials", "3"], "give one"),
+    (["flexible_arm"], "flexible links"),
+    (["puma560", "--law", "fuzzy"], "fuzzy"),
+    (["puma560", "--payload-link", "hand"], "no link named 'hand'"),
+    (["panda", "--springs", "--law", "pd_gravity", "--processes", "1"], "no rotor inertia"),
+])  # fmt: skip
+def test_bad_comparisons(words: list[str], said: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["compare", *words]) == 1
+    assert said in capsys.readouterr().err
