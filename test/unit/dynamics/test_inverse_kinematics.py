@@ -45,8 +45,8 @@ def test_reachable_poses_are_reached(name):
 @pytest.mark.slow
 def test_reachable_poses_of_every_robot_of_the_wheel_are_reached():
     for path in wheel_urdfs():
-        if path.name != "ur3.urdf":
-            arm = rne.load_urdf(path)
+        arm = rne.load_urdf(path) if path.name != "ur3.urdf" else None
+        if arm is not None and arm.n:
             assert reach(arm, deepest(arm), 100) >= 0.99, path.name
 
 
