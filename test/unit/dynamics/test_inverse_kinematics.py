@@ -8,7 +8,6 @@ from __future__ import annotations
 import pickle
 
 import numpy as np
-import pinocchio as pin
 import pytest
 from scipy.spatial.transform import Rotation
 from support.robots import deepest, robot
@@ -51,6 +50,7 @@ def test_reachable_poses_of_every_robot_of_the_wheel_are_reached():
 
 
 def test_the_pose_is_that_of_pinocchio():
+    pin = pytest.importorskip("pinocchio", reason="the oracle is Pinocchio: rosdep, or pip install '.[test]'")
     arm, model = robot(PANDA), pin.buildModelFromUrdf(str(wheel_urdf(PANDA)))
     pose = pin.SE3(Rotation.from_euler("xyz", [3.0, 0.2, 0.4]).as_matrix(), np.array([0.4, 0.2, 0.5]))
     q = rne.inverse_kinematics(arm, "panda_hand", pose.homogeneous)
