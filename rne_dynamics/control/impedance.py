@@ -8,6 +8,7 @@ modes faster than `fastest`: of those, spring and damper are those of the fastes
 from __future__ import annotations
 
 import math
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -107,7 +108,7 @@ def put_impedance(
         torque[i] = entry
 
 
-class Springs(CompensatesFriction):
+class Springs(CompensatesFriction, ABC):
     """What impedance laws share: dataclasses with the field `rate`, efforts per second, and `softening`."""
 
     rate: float
@@ -117,9 +118,9 @@ class Springs(CompensatesFriction):
     fade_time: ClassVar[float] = 0.5
 
     @property
+    @abstractmethod
     def softening(self) -> Softening:
         """Of its modes, in all postures."""
-        raise NotImplementedError
 
     @cached_property
     def damped_rate(self) -> Array:

@@ -14,7 +14,7 @@ from rne_dynamics.control.thresholds import NANOSECONDS
 from rne_dynamics.dynamics.declared.arguments import check_open_arm
 from rne_dynamics.errors import ControlError
 from rne_dynamics.model.inertia import Array
-from rne_dynamics.model.robot import RobotModel
+from rne_dynamics.model.protocol import Robot
 from rne_dynamics.ros.loop.messages import Snapshot
 
 #: Time that is averaged, s, and least snapshots in it.
@@ -54,20 +54,20 @@ class PayloadMeasurement:
         self._loaded.append(self._rest())
         self.said = f"{len(self._loaded)} measured with payload"
 
-    def estimate(self, robot: object, link: str) -> None:
+    def estimate(self, robot: Robot, link: str) -> None:
         """Say which payload they show and forget those with it; raises as `estimate_payload`, and `ControlError`.
 
         `robot`: the model without payload; `link`: which carries it, empty for that at the arm's only end.
         """
         check_open_arm(robot)
-        assert isinstance(robot, RobotModel)
-        ends = [outermost_link(robot, body) for body in end_bodies(robot)]
+        arm = robot.open_tree  # itself
+        ends = [outermost_link(arm, body) for body in end_bodies(arm)]
         if not link and len(ends) != 1:
             raise ControlError(f"which link carries the payload? set payload.link, for instance {', '.join(ends)}")
         if not self._loaded:
             raise ControlError("nothing was measured with the payload: call payload/measure in three postures or more")
         q, efforts = (np.array([getattr(rest, name) for rest in self._loaded]) for name in Rest._fields)
-        found = estimate_payload(robot, link or ends[0], q, efforts, tare=self._tare() if self._empty else None)
+        found = estimate_payload(arm, link or ends[0], q, efforts, tare=self._tare() if self._empty else None)
         self._loaded = []
         mass, spread, (x, y, z) = found.payload.mass, found.mass_deviation, np.asarray(found.payload.com).round(4)
         if not np.isfinite(found.com_deviation).all():
