@@ -175,11 +175,7 @@ def test_out_of_reach_the_arm_rests_near_and_says_what_binds():
 
 
 def test_a_cancelled_motion_brakes_and_a_new_target_begins_again():
-    arm = Arm("puma560", np.array([0.2, 0.4, -0.4, 0.1, 0.8, 0.0]))
-    pose = arm.pose(arm.reference.q)
-    pose[:3, 3] += [0.0, 0.3, 0.1]
-    arm.aim(pose)
-    arm.run(0.4)
+    arm, pose = on_the_way([0.0, 0.3, 0.1], 0.4)
     arm.rig.supervisor.cancel("test")
     with pytest.raises(ControlError, match="pose target"):
         arm.aim(pose)
@@ -190,12 +186,18 @@ def test_a_cancelled_motion_brakes_and_a_new_target_begins_again():
     arm.check_limits()
 
 
-def test_a_trajectory_takes_over_without_a_jump_and_refuses_targets():
+def on_the_way(shift: list[float], seconds: float) -> tuple[Arm, np.ndarray]:
+    """A PUMA some time after it was given a pose that is shifted, m, and that pose."""
     arm = Arm("puma560", np.array([0.2, 0.4, -0.4, 0.1, 0.8, 0.0]))
     pose = arm.pose(arm.reference.q)
-    pose[:3, 3] += [0.0, 0.3, 0.1]
+    pose[:3, 3] += shift
     arm.aim(pose)
-    arm.run(0.4)
+    arm.run(seconds)
+    return arm, pose
+
+
+def test_a_trajectory_takes_over_without_a_jump_and_refuses_targets():
+    arm, pose = on_the_way([0.0, 0.3, 0.1], 0.4)
     arm.rig.move(np.array([0.5, 0.3, -0.5, 0.0, 0.6, 0.2]), 2.0)
     arm.run(0.1)
     assert arm.endings[-1][0] is Ending.REPLACED
@@ -208,11 +210,7 @@ def test_a_trajectory_takes_over_without_a_jump_and_refuses_targets():
 
 
 def test_speed_scaling_slows_the_pose_and_zero_stops_it():
-    arm = Arm("puma560", np.array([0.2, 0.4, -0.4, 0.1, 0.8, 0.0]))
-    pose = arm.pose(arm.reference.q)
-    pose[:3, 3] += [0.0, 0.2, 0.1]
-    arm.aim(pose)
-    arm.run(0.2)
+    arm, _pose = on_the_way([0.0, 0.2, 0.1], 0.2)
     arm.rig.supervisor.scale_speed(0.0)
     arm.run(2.0)
     assert not arm.endings
@@ -224,11 +222,7 @@ def test_speed_scaling_slows_the_pose_and_zero_stops_it():
 
 
 def test_lost_states_and_other_limits_on_the_way():
-    arm = Arm("puma560", np.array([0.2, 0.4, -0.4, 0.1, 0.8, 0.0]))
-    pose = arm.pose(arm.reference.q)
-    pose[:3, 3] += [0.0, 0.4, 0.1]
-    arm.aim(pose)
-    arm.run(0.2)
+    arm, _pose = on_the_way([0.0, 0.4, 0.1], 0.2)
     slower = replace(arm.limits, velocity=0.2 * arm.robot.velocity_limit)
     arm.rig.supervisor.adopt(replace(arm.settings, stream=slower))
     arm.run(0.5)
