@@ -1,4 +1,4 @@
-"""Comparison of flexible arms: recursion of document 003, derivation from energies, chains of rigid segments."""
+"""Comparison of flexible arms: recursion of document 003, and derivation from energies."""
 
 from __future__ import annotations
 
@@ -11,8 +11,6 @@ from rne_dynamics.dynamics.kinematics.random_configuration import random_configu
 from rne_dynamics.errors import ModelError
 from rne_dynamics.flexible.equations import EquationsOfMotion, equations_of_motion
 from rne_dynamics.flexible.forward_dynamics import flexible_forward_dynamics
-from rne_dynamics.flexible.linearised import linearised
-from rne_dynamics.model.assembly import assemble
 from rne_dynamics.model.flexible.arm import FlexibleArm
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.verification.agreement import Agreement, LargestDifferences, Progress
@@ -20,7 +18,6 @@ from rne_dynamics.verification.engines import Quantity
 from rne_dynamics.verification.flexible_energy import energy_equations
 from rne_dynamics.verification.particles import arm_particles
 from rne_dynamics.verification.scaling import smallest_time
-from rne_dynamics.verification.segments import held_frequencies, segmented
 from rne_dynamics.verification.states import random_base_motion, random_loads
 
 #: Largest difference of the two derivations, relative to the terms that are summed.
@@ -28,8 +25,6 @@ TOLERANCE = 1e-11
 RECURSION, ENERGY = "book_recursion", "energy"
 #: Deflections of tips in random states, as a part of the distance from root to tip.
 _DEFLECTED = 0.02
-#: Springs per link and direction, in the chains from which the limit is extrapolated.
-SEGMENTS = (10, 20)
 
 
 @dataclass(frozen=True, eq=False)
@@ -92,54 +87,18 @@ def compare_flexible(
     return Agreement(largest.disagreements(lambda first, second: TOLERANCE), ())
 
 
-@dataclass(frozen=True)
-class SegmentFrequencies:
-    """Lowest natural frequencies with the joints held, without gravity, Hz."""
-
-    #: The posture.
-    q: list[float]
-    #: Of the arm's modes, and of chains with either number of `SEGMENTS` in each link.
-    modal: list[float]
-    coarse: list[float]
-    fine: list[float]
-
-    @property
-    def limit(self) -> list[float]:
-        """Limit for infinitely many segments: the chains' error is of second order."""
-        ratio = (SEGMENTS[1] / SEGMENTS[0]) ** 2
-        return [(ratio * b - a) / (ratio - 1.0) for a, b in zip(self.coarse, self.fine, strict=True)]
-
-
-def segment_frequencies(arm: FlexibleArm, count: int = 3, seed: int = 0) -> SegmentFrequencies:
-    """Frequencies of the arm's modes and of chains of rigid segments, in a random posture.
-
-    Without gravity, whose component along a beam acts on the modes only with stiffening.
-
-    Raises ModelError: a flexible link that is not a beam.
-    """
-    q = random_configuration(arm.robot, np.random.default_rng(seed), 1)[0]
-    floating = FlexibleArm(assemble(arm.robot.tree, gravity=np.zeros(3)), arm.flexible_links)
-    count = min(count, arm.modes)
-    modal = linearised(floating, q, delta=np.zeros(arm.modes)).frequencies
-    chains = [held_frequencies(segmented(floating, segments), q) for segments in SEGMENTS]
-    return SegmentFrequencies(q.tolist(), *((x[:count] / (2.0 * np.pi)).tolist() for x in (modal, *chains)))
-
-
-def flexible_seconds_per_state(arm: FlexibleArm, formulation: str, rows: FlexibleRows) -> float | None:
-    """Smallest time for J and R over the number of rows, s; `None` for particles of links that are not beams."""
-    if formulation == RECURSION:
-        return smallest_time(lambda: equations_of_motion(arm, *rows.state)) / len(rows.q)
+def flexible_seconds_per_state(arm: FlexibleArm, count: int) -> dict[str, float]:
+    """Smallest times for J and R over the number of rows, s, by formulation, and for accelerations by the recursion."""
+    state = flexible_states(arm, count, 0).state
+    calls = {RECURSION: lambda: equations_of_motion(arm, *state),
+             "accelerations": lambda: flexible_forward_dynamics(arm, *state, np.zeros(arm.n))}  # fmt: skip
     try:
         particles = arm_particles(arm)
     except ModelError:
-        return None
-    return smallest_time(lambda: energy_equations(arm, particles, *rows.state)) / len(rows.q)
-
-
-def forward_seconds_per_state(arm: FlexibleArm, rows: FlexibleRows) -> float:
-    """As `flexible_seconds_per_state`, for accelerations by the recursion."""
-    tau = np.zeros(arm.n)
-    return smallest_time(lambda: flexible_forward_dynamics(arm, *rows.state, tau)) / len(rows.q)
+        pass
+    else:
+        calls[ENERGY] = lambda: energy_equations(arm, particles, *state)
+    return {name: smallest_time(call) / count for name, call in calls.items()}
 
 
 def _differences(

@@ -14,6 +14,7 @@ from scipy.optimize import brentq
 from scipy.special import ellipe, ellipeinc, ellipk, ellipkinc
 from support.flexible_arms import LENGTH, cantilever, two_link_arm
 from support.segment_motion import motion, tip
+from support.segments import segmented, settled
 
 import rne_dynamics as rne
 from rne_dynamics.control.gains import Gains
@@ -39,7 +40,6 @@ from rne_dynamics.simulation.rollouts.rollout import simulate
 from rne_dynamics.simulation.runs.free_motion import free_motion
 from rne_dynamics.simulation.stepping.adaptive import integrate
 from rne_dynamics.simulation.stepping.stepping import step
-from rne_dynamics.verification.segments import segmented, settled
 
 
 def elastica(load: float) -> tuple[float, float]:

@@ -14,7 +14,7 @@ from rich.text import Text
 from rne_dynamics.cli.answer import Answer, Rows
 from rne_dynamics.cli.arguments import MOST_SAMPLED, NO_ROTORS, ROBOT, argument, base, flag, load_robot, whole
 from rne_dynamics.cli.terminal import progress
-from rne_dynamics.errors import ArgumentError, ModelError
+from rne_dynamics.errors import ArgumentError
 from rne_dynamics.figures.output_file import figure_file
 from rne_dynamics.figures.style import INK, canvas, color_of, legend_below
 from rne_dynamics.model.flexible.arm import FlexibleArm
@@ -22,28 +22,7 @@ from rne_dynamics.model.mechanism import RigidRobot
 from rne_dynamics.verification.agreement import Agreement, Disagreement, Progress, compare, engines_of
 from rne_dynamics.verification.counting import Driven, count_closed, count_operations, published
 from rne_dynamics.verification.engines import ENGINES, QUANTITIES, Engine
-from rne_dynamics.verification.flexible_agreement import (
-    ENERGY,
-    RECURSION,
-    SEGMENTS,
-    compare_flexible,
-    flexible_seconds_per_state,
-    flexible_states,
-    forward_seconds_per_state,
-    segment_frequencies,
-)
-from rne_dynamics.verification.flexible_counting import (
-    QUOTED_MULTIPLICATIONS,
-    QUOTED_RATIO,
-    RIGID_JOINTS,
-    WALKER_MULTIPLICATIONS,
-    CountedArm,
-    FlexibleOperations,
-    count_flexible,
-    counted_arms,
-    published_flexible,
-    rigid,
-)
+from rne_dynamics.verification.flexible_agreement import ENERGY, RECURSION, compare_flexible, flexible_seconds_per_state
 from rne_dynamics.verification.operations import Operations
 from rne_dynamics.verification.scaling import MECHANISMS, SIZES, Sample, seconds_per_state, sweep
 from rne_dynamics.verification.states import bare_states
@@ -55,7 +34,7 @@ examples:
   rne verify my_humanoid.urdf --base floating --json
   rne verify panda --plot verify.png        also: operations and times for 2 to 200 joints
   rne verify pantograph                     closed loops: actuated coordinates, constraint forces, free bodies
-  rne verify flexible_arm6                  flexible links: recursion, energies, chains of rigid segments
+  rne verify flexible_arm6                  flexible links: recursion, energies
 
 exit code: 0 if every two formulations agree but for round-off (1e-9 relative, 1e-11 between O(n) recursions), 1 if not
 """
@@ -70,8 +49,6 @@ _TICKS = (2, 5, 10, 20, 50, 100, 200)
 #: Headings of `operation_cells` behind that of the multiplications.
 COSTS = ("add", "other", "µs")
 _TITLES = {RECURSION: "recursive Lagrange, Book", ENERGY: "energies of particles, Lagrange"}
-#: The document's example: joints, flexible links, modes of each.
-_EXAMPLE = (6, 2, 3)
 
 ARGUMENTS = (
     *ROBOT, NO_ROTORS, base(),
@@ -244,126 +221,23 @@ def plot_scaling(path: Path, samples: Sequence[Sample]) -> None:
 
 
 def _verify_flexible(arm: FlexibleArm, args: argparse.Namespace, progress: Progress) -> Answer:
-    """Compare the derivations, count operations, measure times, and compare with chains of rigid segments."""
-    agreement = compare_flexible(arm, args.states, args.seed, loaded=not args.bare, progress=progress)
-    progress("operations, times, segments", 0.0)
-    report = _flexible_report(arm, args, agreement)
+    """Compare the derivations, and measure times."""
     if args.plot:
-        plot_flexible(args.plot)
+        raise ArgumentError("--plot shows open arms with rigid links over their joints; leave it out")
+    agreement = compare_flexible(arm, args.states, args.seed, loaded=not args.bare, progress=progress)
+    progress("times", 0.0)
+    seconds = flexible_seconds_per_state(arm, _TIMED_STATES)
+    report = {
+        "robot": arm.name, "n": arm.n, "modes": arm.modes,
+        "flexible_links": {link.link: list(link.mode_names) for link in arm.flexible_links},
+        "states": args.states, "seed": args.seed, "agrees": agreement.agrees, "pairs": _pairs(agreement),
+        "remarks": list(agreement.remarks), "seconds": seconds,
+    }  # fmt: skip
     kinds = "bare" if args.bare else "bare, and as many with external loads and a moving base"
     pairs = [
         f"  {d.quantity}: {d.first} / {d.second}: {d.relative:.1e} (allowed {d.tolerance:.0e})"
         for d in agreement.disagreements
     ]
-    return _answer(args, agreement, report, _flexible_parts(arm, report), pairs, kinds)
-
-
-def _flexible_report(arm: FlexibleArm, args: argparse.Namespace, agreement: Agreement) -> dict[str, Any]:
-    rows, counted = flexible_states(arm, _TIMED_STATES, 0), count_flexible(arm)
-    plain = count_flexible(arm, stiffening=False)
-    remarks = list(agreement.remarks)
-    try:
-        found = segment_frequencies(arm, seed=args.seed)
-        chains: dict[str, Any] | None = {"segments": list(SEGMENTS), **vars(found), "limit": found.limit}
-    except ModelError as error:
-        chains = None
-        remarks += [] if remarks else [str(error)]  # both have the same reason
-    sizes = {link.modes for link in arm.flexible_links if link.modes}
-    flexible = sum(link.modes > 0 for link in arm.flexible_links)
-    published = published_flexible(arm.n, flexible, sizes.pop()) if len(sizes) == 1 else None
-    return {
-        "robot": arm.name, "n": arm.n, "modes": arm.modes,
-        "flexible_links": {link.link: list(link.mode_names) for link in arm.flexible_links},
-        "states": args.states, "seed": args.seed, "agrees": agreement.agrees, "pairs": _pairs(agreement),
-        "remarks": remarks,
-        "formulations": [
-            {
-                "name": RECURSION, "title": _TITLES[RECURSION], "document": "003",
-                "operations": {part: vars(value) for part, value in _parts(counted).items()},
-                "operations_without_stiffening": {part: vars(value) for part, value in _parts(plain).items()},
-                "seconds": flexible_seconds_per_state(arm, RECURSION, rows),
-                "forward_seconds": forward_seconds_per_state(arm, rows),
-            },
-            {
-                "name": ENERGY, "title": _TITLES[ENERGY], "document": None, "operations": None,
-                "seconds": flexible_seconds_per_state(arm, ENERGY, rows), "forward_seconds": None,
-            },
-        ],
-        "published": None if published is None else vars(published),
-        "quoted": {"multiplications": QUOTED_MULTIPLICATIONS, "walker": WALKER_MULTIPLICATIONS, "ratio": QUOTED_RATIO},
-        "rigid": {str(n): vars(rigid(n)) for n in (arm.nz, RIGID_JOINTS)},
-        "segments": chains,
-    }  # fmt: skip
-
-
-def _parts(counted: FlexibleOperations) -> dict[str, Operations]:
-    return {**counted._asdict(), "equations": counted.equations, "forward": counted.forward}
-
-
-def _flexible_parts(arm: FlexibleArm, report: dict[str, Any]) -> Iterator[str | Rows]:
-    rows = []
-    for row in report["formulations"]:
-        cells: list[str] = []
-        for part, seconds in (("equations", "seconds"), ("forward", "forward_seconds")):
-            cells += operation_cells(row["operations"] and row["operations"][part], row[seconds])
-        rows.append([row["name"], row["title"], row["document"] or "", *cells])
-    headings = ["formulation", "what", "document", "J and R: mul", *COSTS, "with z̈: mul", *COSTS]
-    yield Rows(headings, rows, f"{arm.name}: {arm.n} joints, {arm.modes} modes", words=range(3))
-    counts = report["formulations"][0]["operations_without_stiffening"]
-    rigid_now, rigid_more = report["rigid"][str(arm.nz)], report["rigid"][str(RIGID_JOINTS)]
-    ratio = counts["forward"]["multiplications"] / rigid_now["multiplications"]
-    if report["formulations"][0]["operations"] != counts:
-        yield (
-            f"without stiffening, as in document 003: {counts['equations']['multiplications']} multiplications and "
-            f"{counts['equations']['additions']} additions for J and R, {counts['forward']['multiplications']} and "
-            f"{counts['forward']['additions']} with z̈"
-        )
-    if report["published"] is not None:
-        paper = report["published"]
-        yield (
-            f"document 003, section 6, as scanned, gives {paper['multiplications']} multiplications and "
-            f"{paper['additions']} additions for J and R of an arm of this size"
-        )
-    yield (
-        f"rigid chains by composite bodies and Cholesky take {rigid_now['multiplications']} multiplications with as "
-        f"many coordinates, {arm.nz} (ratio without stiffening {ratio:.2f}; the document: {QUOTED_RATIO} for 12), and "
-        f"{rigid_more['multiplications']} with {RIGID_JOINTS} joints"
-    )
-    if report["segments"] is not None:
-        chains = report["segments"]
-        headings = ["modes", *(f"{k} rigid segments a link" for k in chains["segments"]), "limit", "modes / limit - 1"]
-        rows = [
-            [*(f"{x:.5g}" for x in values), f"{values[0] / values[-1] - 1.0:.1e}"]
-            for values in zip(*(chains[k] for k in ("modal", "coarse", "fine", "limit")), strict=True)
-        ]
-        yield Rows(headings, rows, "natural frequencies (Hz), joints held, no gravity", words=())
-
-
-def plot_flexible(
-    path: Path, sizes: Sequence[int] = (3, 4, 6, 8, 10, 12), modes: Sequence[int] = (1, 2, 3, 4, 6, 8)
-) -> None:
-    """Write a figure of multiplications over joints and modes, with the document's formula; raises as `canvas`."""
-    n0, nf, m0 = _EXAMPLE
-    with canvas(path, 12.0, 5.0) as figure:
-        left, right = figure.subplots(1, 2, sharey=True)
-        for axes, x, each, label, at in (
-            (left, sizes, [(n, nf, m0) for n in sizes], f"joints n ({nf} flexible links, {m0} modes each)", n0),
-            (right, modes, [(n0, nf, m) for m in modes], f"modes m ({n0} joints, {nf} flexible links)", m0),
-        ):
-            _curves(axes, x, counted_arms(each))
-            for quoted, mark, what in (
-                (QUOTED_MULTIPLICATIONS, "k*", "quoted by document 003"),
-                (WALKER_MULTIPLICATIONS, "k^", "quoted for 12 rigid joints"),
-            ):
-                axes.plot([at], [quoted], mark, label=f"{what}: {quoted}")
-            axes.axhline(rigid(RIGID_JOINTS).multiplications, color="C2", ls=":", label=f"{RIGID_JOINTS} rigid joints")
-            axes.set_xlabel(label)
-        figure.axes[0].set_ylabel("multiplications for one state")
-        legend_below(figure, figure.axes[0], 3)
-
-
-def _curves(axes: Any, x: Sequence[int], counted: list[CountedArm]) -> None:
-    axes.plot(x, [c.published.multiplications for c in counted], "k--", label="document 003's formula, J and R")
-    axes.plot(x, [c.counted.equations.multiplications for c in counted], "C0.-", label="J and R, counted")
-    axes.plot(x, [c.counted.forward.multiplications for c in counted], "C1.-", label="accelerations, counted")
-    axes.plot(x, [c.rigid.multiplications for c in counted], "C2.-", label="rigid chain of n + 2m joints, counted")
+    rows: list[list[str | Text]] = [[_TITLES.get(name, name), f"{1e6 * took:.3g}"] for name, took in seconds.items()]
+    title = f"{arm.name}: {arm.n} joints, {arm.modes} modes"
+    return _answer(args, agreement, report, [Rows(("J and R", "µs"), rows, title, words=range(1))], pairs, kinds)

@@ -10,10 +10,9 @@ from support.flexible_links import cloud_arm
 
 import rne_dynamics as rne
 from rne_dynamics.cli import main as cli
-from rne_dynamics.cli.simulated.verify import plot_flexible
 from rne_dynamics.flexible.equations import EquationsOfMotion
 from rne_dynamics.verification import flexible_agreement
-from rne_dynamics.verification.flexible_agreement import compare_flexible, segment_frequencies
+from rne_dynamics.verification.flexible_agreement import compare_flexible
 
 
 def test_the_figures_for_machines(capsys):
@@ -25,34 +24,19 @@ def test_the_figures_for_machines(capsys):
     for pair in report["pairs"]:
         assert (pair["first"], pair["second"]) == ("book_recursion", "energy")
         assert pair["relative"] <= 1e-12
-    recursion, energy = report["formulations"]
-    assert recursion["operations"]["equations"]["multiplications"] == 7_577
-    assert recursion["operations"]["forward"]["multiplications"] == 8_007
-    plain = recursion["operations_without_stiffening"]
-    assert (plain["equations"]["multiplications"], plain["equations"]["additions"]) == (6_011, 4_952)
-    assert plain["forward"]["multiplications"] == 6_441
-    assert 0.0 < recursion["seconds"] < energy["seconds"]
-    assert report["published"]["multiplications"] == 11_361
-    assert report["quoted"] == {"multiplications": 12_009, "walker": 4_491, "ratio": 2.67}
-    assert report["rigid"]["12"]["multiplications"] == 5_555
-    assert len(report["segments"]["modal"]) == 3
+    seconds = report["seconds"]
+    assert 0.0 < seconds["book_recursion"] < seconds["energy"]
 
 
 def test_the_tables_for_people(capsys):
     assert cli.main(["verify", "flexible_arm", "--states", "2"]) == 0
     text = capsys.readouterr().out
     for said in (
-        "book_recursion", "energy", "20 rigid segments a link", "without stiffening, as in document 003",
-        "ratio", "moving base", "all agree",
+        "book_recursion / energy", "recursive Lagrange, Book", "accelerations", "moving base", "all agree",
     ):
         assert said in text
     assert cli.main(["verify", "flexible_arm", "--states", "2", "--bare"]) == 0
     assert "moving base" not in capsys.readouterr().out
-
-
-def test_the_published_arm_meets_its_chain():
-    found = segment_frequencies(rne.load_model("flexible_arm"))
-    np.testing.assert_allclose(found.modal, found.limit, rtol=5e-5)
 
 
 def test_disagreement_is_found_and_is_an_exit_code(capsys, monkeypatch):
@@ -84,8 +68,5 @@ def test_what_is_refused(capsys, name):
     error = capsys.readouterr().err
     assert "--base floating is for a URDF" in error
     assert error.count("\n") == 1
-
-
-def test_counts_over_joints_and_modes_make_a_picture(tmp_path):
-    plot_flexible(tmp_path / "flexible.png", (3, 4), (1, 2))
-    assert (tmp_path / "flexible.png").read_bytes().startswith(b"\x89PNG")
+    assert cli.main(["verify", name, "--states", "2", "--plot", "none.png"]) == 1
+    assert "--plot shows open arms" in capsys.readouterr().err

@@ -4,11 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-
-from rne_dynamics.errors import ArgumentError
-from rne_dynamics.flexible.equations import equations_of_motion, flexible_terms_kernel
-from rne_dynamics.flexible.packed import pack
-from rne_dynamics.verification.flexible_counting import (
+from support.flexible_counting import (
     QUOTED_MULTIPLICATIONS,
     QUOTED_RATIO,
     RIGID_JOINTS,
@@ -19,6 +15,10 @@ from rne_dynamics.verification.flexible_counting import (
     published_flexible,
     rigid,
 )
+
+from rne_dynamics.errors import ArgumentError
+from rne_dynamics.flexible.equations import equations_of_motion, flexible_terms_kernel
+from rne_dynamics.flexible.packed import pack
 from rne_dynamics.verification.operations import OperationCounter
 
 

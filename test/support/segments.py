@@ -19,8 +19,10 @@ from numpy.typing import ArrayLike, NDArray
 
 from rne_dynamics.dynamics.composite.mass_matrix import mass_matrix
 from rne_dynamics.dynamics.derivatives.inverse_derivatives import inverse_dynamics_derivatives
+from rne_dynamics.dynamics.kinematics.random_configuration import random_configuration
 from rne_dynamics.dynamics.newton_euler.newton_euler import inverse_dynamics
 from rne_dynamics.errors import ArgumentError, ModelError
+from rne_dynamics.flexible.linearised import linearised
 from rne_dynamics.model.assembly import assemble
 from rne_dynamics.model.flexible.arm import FlexibleArm
 from rne_dynamics.model.flexible.beam import Beam
@@ -204,3 +206,16 @@ def _piece(beam: Beam, a: float, b: float) -> Inertia:
     y, z = float(spread_y.sum()), float(spread_z.sum())
     own = Inertia(mass, np.array([com, 0.0, 0.0]), np.diag([y + z, along + z, along + y]))
     return own.moved(beam.rotation, beam.origin)
+
+
+def segment_frequencies(arm: FlexibleArm, count: int = 3, seed: int = 0) -> tuple[Array, Array]:
+    """Lowest frequencies, rad/s, of the modes and, extrapolated, of infinitely many segments, in a random posture.
+
+    The joints held; without gravity, whose component along a beam acts on the modes only with stiffening.
+    """
+    q = random_configuration(arm.robot, np.random.default_rng(seed), 1)[0]
+    floating = FlexibleArm(assemble(arm.robot.tree, gravity=np.zeros(3)), arm.flexible_links)
+    count = min(count, arm.modes)
+    modal = linearised(floating, q, delta=np.zeros(arm.modes)).frequencies[:count]
+    coarse, fine = (held_frequencies(segmented(floating, segments), q)[:count] for segments in (10, 20))
+    return modal, (4.0 * fine - coarse) / 3.0  # the chains' error is of second order
