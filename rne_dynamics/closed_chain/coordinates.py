@@ -84,10 +84,7 @@ def passive_singular_value(mechanism: Mechanism, work: Work, q_tree: Array) -> f
 
 
 def tree_velocity(mechanism: Mechanism, q_tree: ArrayLike, qd: ArrayLike) -> Array:
-    """Velocities of all joints of the tree, (…, tree n), for those of the actuated ones, (…, n).
-
-    Parameters and errors as for `motion_map`.
-    """
+    """Velocities of all joints of the tree, (…, tree n), for those of the actuated ones, (…, n); as `motion_map`."""
     return tree_motion(mechanism, q_tree, qd, np.zeros(mechanism.n))[0]
 
 

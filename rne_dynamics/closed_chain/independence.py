@@ -67,10 +67,7 @@ def combinations(packed: Packed, work: Work) -> Combinations:
 
 @lru_cache(maxsize=16)
 def independent_joints(mechanism: Mechanism, preferred: tuple[int, ...] = ()) -> tuple[int, ...] | None:
-    """Places of actuated joints that determine the others, as well as they can at the posture; `None` where all do.
-
-    Those at the places `preferred` are among them unless they depend on each other.
-    """
+    """Places of actuated joints that determine the others, `preferred` among them if they can; `None` where all do."""
     packed = pack(mechanism)
     work = evaluated(packed, workspace(packed), mechanism.posture)
     relations = combinations(packed, work).actuated @ work.K[:, mechanism.actuated]

@@ -53,10 +53,7 @@ def closed_mass_matrix(
 
 @by_own_code("bias_torque")
 def closed_bias_torque(mechanism: Mechanism, q: ArrayLike, qd: ArrayLike, *, start: Start = None) -> Array:
-    """Coriolis, centrifugal and gravity efforts of the actuated joints, N·m or N; shape (…, n).
-
-    Parameters and errors as for `closed_mass_matrix`.
-    """
+    """Coriolis, centrifugal and gravity efforts of the actuated joints, N·m or N; shape (…, n)."""
     return _bias(mechanism, q, qd, start)
 
 
@@ -84,18 +81,12 @@ def _terms(mechanism: Mechanism, posture: Array, qd: Array, desired: Array) -> t
 
 @by_own_code("gravity_torque")
 def closed_gravity_torque(mechanism: Mechanism, q: ArrayLike, *, start: Start = None) -> Array:
-    """Efforts of the actuated joints that hold the mechanism at rest, N·m or N; shape (…, n).
-
-    Parameters and errors as for `closed_mass_matrix`.
-    """
+    """Efforts of the actuated joints that hold the mechanism at rest, N·m or N; shape (…, n)."""
     return _bias(mechanism, q, np.zeros(mechanism.n), start)
 
 
 def closed_kinetic_energy(mechanism: Mechanism, q: ArrayLike, qd: ArrayLike, *, start: Start = None) -> Array:
-    """Kinetic energy of links and rotors, J; shape (…). Parameters and errors as for `closed_mass_matrix`.
-
-    Freedoms that the actuated joints leave open have the velocities of least energy.
-    """
+    """Kinetic energy of links and rotors, J; shape (…). Loose freedoms have the velocities of least energy."""
     if start is None and mechanism.specialised and code_of(mechanism, "mass_matrix", quick=True) is not None:
         lead, (positions, velocities) = state_arrays(mechanism, q=q, qd=qd)
         M = closed_mass_matrix(mechanism, positions)
@@ -110,8 +101,5 @@ def closed_kinetic_energy(mechanism: Mechanism, q: ArrayLike, qd: ArrayLike, *, 
 
 
 def closed_potential_energy(mechanism: Mechanism, q: ArrayLike, *, start: Start = None) -> Array:
-    """Energy in the gravity field, J, zero where the mass centre is at the base's origin; shape (…).
-
-    Parameters and errors as for `assemble`.
-    """
+    """Energy in the gravity field, J, zero where the mass centre is at the base's origin; shape (…)."""
     return energy.potential_energy(mechanism.robot, assemble(mechanism, q, start=start))

@@ -40,10 +40,7 @@ class MotorInertia(NamedTuple):
 
 
 def motor_inertia(mechanism: Mechanism, q_tree: Array) -> MotorInertia:
-    """The inertia at a closed posture of all joints of the tree, (tree n,).
-
-    Raises SingularInertiaError: a motion that the loops allow moves no inertia.
-    """
+    """The inertia at a closed posture of all joints of the tree, (tree n,); `SingularInertiaError`."""
     packed, n = pack(mechanism), mechanism.n
     T = null_space(mechanism, scaled_jacobian(packed, evaluated(packed, workspace(packed), q_tree)))
     lengths = packed.column_scale[mechanism.actuated]

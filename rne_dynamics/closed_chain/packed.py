@@ -22,10 +22,7 @@ from rne_dynamics.model.mechanism import BLOCKED, POSITION_A, POSITION_B, Mechan
 
 
 class Packed(NamedTuple):
-    """A mechanism as the kernels take it; made by `pack`, never changed.
-
-    Joints are meant by their place among the tree's coordinates.
-    """
+    """A mechanism as the kernels take it, from `pack`; joints are meant by their place among the tree's coordinates."""
 
     #: Of the `Mechanism` and its tree.
     topology: NDArray[np.int64]

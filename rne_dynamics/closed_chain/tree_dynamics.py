@@ -89,11 +89,7 @@ def _closed_efforts(
 
 
 def tree_inverse(mechanism: Mechanism, base: Array, q: Array, qd: Array, qdd: Array, loads: Array) -> Rows:
-    """Inverse dynamics at postures q (B, tree n) over checked rows, for qd, qdd (B, n) of the actuated joints.
-
-    `SingularPostureError` for a freedom that no motor holds and that is not idle, `ArgumentError` for velocities or
-    accelerations that the loops do not allow.
-    """
+    """Inverse dynamics at postures q (B, tree n), qd, qdd (B, n) checked; `SingularPostureError` or `ArgumentError`."""
     packed, n, actuated = pack(mechanism), mechanism.robot.n, mechanism.actuated
     work, scales = workspace(packed), packed.column_scale
     found = empty_rows(mechanism, len(q))._replace(postures=q)

@@ -80,11 +80,7 @@ class Report:
 
 
 class FaultyDescriptionError(DescriptionError):
-    """A finding of severity error, as an exception.
-
-    `file`: name of the description; `more`: number of further errors; `repairable`: whether the description loads with
-    ``lenient``.
-    """
+    """An error of `file` as an exception; `more`: further ones; `repairable`: whether it loads with ``lenient``."""
 
     def __init__(self, file: str, finding: Finding, more: int = 0, *, repairable: bool = False) -> None:
         where = f"{file}:{finding.line}" if finding.line else file

@@ -172,10 +172,7 @@ def examine_model(source: Source, mappings: Mapping[str, str] | None = None) -> 
 
 
 def urdf_source(source: SourceLike) -> Source:
-    """The URDF that a model file names or describes; any other source itself.
-
-    `DescriptionError` for an invalid model file, one that names no URDF, or a URDF that does not exist.
-    """
+    """The URDF that a model file names or describes, any other source itself; `DescriptionError`."""
     read = read_source(source)
     if not is_model_file(read):
         return read

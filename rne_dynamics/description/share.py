@@ -69,11 +69,7 @@ def _stems(suffix: str) -> tuple[str, ...]:
 
 
 def resolve_uri(uri: str) -> Path:
-    """The path of a URI.
-
-    `DescriptionError` for a scheme other than ``file`` and ``package``, a host, an unknown package, a path outside the
-    package, or a missing file.
-    """
+    """The path of a URI; `DescriptionError` for another scheme, a host, an unknown package, or a path outside it."""
     scheme, _, rest = uri.partition("://")
     if scheme.lower() == "package":
         return _in_package(uri, unquote(rest))
@@ -109,11 +105,7 @@ def _in_package(uri: str, rest: str) -> Path:
 
 
 def package_folders(name: str, *files: Path) -> Iterator[Path]:
-    """Existing folders of a package, as ``package://`` and ``$(find)`` look for it.
-
-    They are in the ament index, in ROS_PACKAGE_PATH, this package's own, in the folders above `files`, which name the
-    package, and in wheels.
-    """
+    """Existing folders of a package: ament index, ROS_PACKAGE_PATH, this package's own, above `files`, in wheels."""
     for entry in os.environ.get("AMENT_PREFIX_PATH", "").split(os.pathsep):
         folder = Path(entry) / "share" / name
         indexed = Path(entry) / "share/ament_index/resource_index/packages" / name

@@ -30,20 +30,7 @@ class _Edit(NamedTuple):
 
 
 def with_inertias(source: Source, inertias: Mapping[str, Inertia]) -> str:
-    """The text of a URDF, for a file in UTF-8, in which some links have other inertias.
-
-    Parameters
-    ----------
-    source
-        An expanded URDF that loads. With `lenient`, its faults are repaired in the text.
-    inertias
-        In the frames of links, by the names of these.
-
-    Returns
-    -------
-    str
-        The text with the <inertial> elements of these links replaced, or added where a link has none.
-    """
+    """The text of a URDF in which some links, by name, have other inertias, in UTF-8; a lenient source is repaired."""
     data, found = _text(source).encode(), list[Finding]()
     root = read_markup(data, source.name, "utf-8")
     before = {id(x): (x, dict(x.attributes)) for x in _all(root)}

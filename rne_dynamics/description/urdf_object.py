@@ -26,10 +26,7 @@ def is_urdf_object(source: object) -> bool:
 
 
 def urdf_of_object(robot: UrdfObject) -> str:
-    """Parts of a urdf_parser_py robot that dynamics need, as URDF; values are written as they are, without None.
-
-    Transmissions are not written: urdf_parser_py does not read rotor inertias.
-    """
+    """Parts of a urdf_parser_py robot that dynamics need, as URDF; it reads no rotor inertias, so no transmissions."""
     return "".join(["<robot", _attributes(robot, ("name",)), ">", *_links(robot), *_joints(robot), "</robot>"])
 
 

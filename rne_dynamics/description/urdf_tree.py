@@ -44,10 +44,7 @@ def rpy_of(R: Array) -> tuple[float, float, float]:
 
 
 def build_tree(outline: Outline, rotors: Mapping[str, float]) -> KinematicTree:
-    """The tree of an outline without errors, with the numbers that the checks read; `ModelError` if it is inconsistent.
-
-    `rotors` are reflected rotor inertias by joint name.
-    """
+    """The tree of an outline without errors, with rotor inertias by joint name; `ModelError` if it is inconsistent."""
     return KinematicTree(
         outline.name,
         tuple(_link(link) for link in outline.links.values()),

@@ -17,10 +17,7 @@ MOST_NODES, LONGEST_NUMBER = 100_000, 400
 
 
 def read_yaml(data: bytes, file: str) -> Node:
-    """The root node of a document.
-
-    `FaultyDescriptionError` if it is not YAML, empty, several documents, not UTF-8 or UTF-16, or too large.
-    """
+    """The root node of one UTF-8 or UTF-16 YAML document of limited size; `FaultyDescriptionError`."""
     if len(data) > MOST_BYTES:
         fix = "give the model file; a URDF it names stays a file of its own"
         raise FaultyDescriptionError(file, error(0, "the file", f"is larger than {MOST_BYTES // 1000} kB", fix))

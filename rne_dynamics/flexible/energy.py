@@ -41,10 +41,7 @@ def _twice_kinetic(packed: Packed, X: Motions, G: Any, D: Any, zd: Array) -> flo
 
 @kernel
 def moving_base_energy_batch(packed: Packed, base: Array, z: Array, zd: Array, twice: Array, moments: Array) -> None:
-    """Twice the kinetic energy in the world without rotors, (B,), and Σ W_i r_i in base axes, (B, 3).
-
-    For base motions (B, 12), z and ż (B, n + modes).
-    """
+    """Twice the kinetic energy in the world without rotors, (B,), and Σ W_i r_i in base axes, (B, 3); base (B, 12)."""
     for b in range(z.shape[0]):
         X, (G, D) = motions(packed, base[b], z[b], zd[b], None), masses(packed, z[b])
         twice[b] = _twice_kinetic(packed, X, G, D, zd[b])

@@ -57,10 +57,7 @@ def terms_of_rows(
     arm: FlexibleArm, lead: tuple[int, ...], state: list[Array], wrenches: Wrenches | None,
     base_motion: BaseMotion | None,
 ) -> tuple[Array, Array]:
-    """J (B, n + modes, n + modes) and bias (B, n + modes) of checked rows q, δ, q̇, δ̇ by the general kernel.
-
-    `lead` is the leading shape of the states. Raises ArgumentError, ModelError: as `equations_of_motion`.
-    """
+    """J (B, n + modes, n + modes) and bias (B, n + modes) of checked rows q, δ, q̇, δ̇ by the general kernel."""
     base, loads = packed_base(arm.body_model, base_motion, lead), bodies_wrenches(arm.body_model, wrenches, lead)
     z, zd, packed, count = np.hstack(state[:2]), np.hstack(state[2:]), pack(arm), len(state[0])
     J, bias = np.empty((count, arm.nz, arm.nz)), np.empty((count, arm.nz))

@@ -40,11 +40,7 @@ def published(n: int) -> Operations:
 
 
 def count_operations(engine: str, quantity: Driven, robot: RobotModel) -> Operations | None:
-    """Operations of an engine for one state without external loads; `None` if it does not compute the quantity.
-
-    `engine`: its name in `ENGINES`. `quantity`: ``"inverse"`` or ``"forward"`` dynamics. `robot`: the model. The count
-    depends on its tree and kinds of joints, hardly on its numbers.
-    """
+    """Operations of an engine of `ENGINES` for one state without loads; `None` if it does not compute the quantity."""
     count = _COUNTS.get((engine, quantity))
     return None if count is None else count(_State(robot))
 
@@ -141,12 +137,7 @@ _COUNTS: Mapping[tuple[str, Driven], Callable[[_State], Operations]] = MappingPr
 
 
 def count_closed(engine: str, quantity: Driven, mechanism: Mechanism) -> Operations | None:
-    """Operations of an engine of `CLOSED_ENGINES` for one state without external loads.
-
-    `None` if it does not compute the quantity, or uses NumPy. Counted from a closed posture, where assembly is one
-    evaluation of the constraints and one factorisation. Along a branch every step of Newton's method costs the same
-    again.
-    """
+    """Operations of a closed engine from a closed posture, without loads; `None` if it has none or uses NumPy."""
     n = mechanism.n
     if (engine, quantity) == ("cut_loops", "inverse"):
         return _counted(mechanism, INVERSE, OperationCounter())

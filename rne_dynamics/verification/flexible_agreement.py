@@ -45,10 +45,7 @@ class FlexibleRows:
 
 
 def flexible_states(arm: FlexibleArm, count: int, seed: int, *, loaded: bool = False) -> FlexibleRows:
-    """Random positions inside the limits, tips deflected by a few percent of their links, normal joint rates.
-
-    If `loaded`, with `random_loads` and `random_base_motion`.
-    """
+    """Random states, tips deflected by a few percent; if `loaded`, with `random_loads` and `random_base_motion`."""
     rng = np.random.default_rng(seed)
     q = random_configuration(arm.robot, rng, count)
     scale = np.concatenate([_amplitudes(arm, k) for k in range(len(arm.flexible_links))])
@@ -63,11 +60,7 @@ def flexible_states(arm: FlexibleArm, count: int, seed: int, *, loaded: bool = F
 def compare_flexible(
     arm: FlexibleArm, count: int = 200, seed: int = 0, *, loaded: bool = True, progress: Progress | None = None
 ) -> Agreement:
-    """Compare both derivations in `count` random states, bare and (if `loaded`) with loads and base motion.
-
-    Compared are J (``mass matrix``), the joints' efforts and the modes' forces for given accelerations (``inverse``),
-    and the accelerations (``forward``). Links that are not beams have no particles; a remark reports it.
-    """
+    """Compare J, forces and accelerations of both derivations, bare and (if `loaded`) with loads and base motion."""
     report = progress or (lambda what, done: None)
     try:
         particles = arm_particles(arm)

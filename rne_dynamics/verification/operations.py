@@ -42,10 +42,7 @@ class Operations:
 
 
 class OperationCounter:
-    """Creates counting numbers and runs kernels on them.
-
-    One counter is one count: `operations` grows with every arithmetic operation on its numbers.
-    """
+    """Counting numbers, and kernels run on them: `operations` grows with every operation."""
 
     def __init__(self) -> None:
         self.operations = Operations()

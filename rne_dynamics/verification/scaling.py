@@ -20,10 +20,7 @@ _ENOUGH = 0.05
 
 
 def seconds_per_state(engine: Engine[Any], quantity: Quantity, robot: RigidRobot, rows: Rows) -> float | None:
-    """Smallest time of several repeats over the number of rows, s; `None` if the engine does not compute the quantity.
-
-    All rows are computed in one call, as in a batch, which divides the call overhead among them.
-    """
+    """Smallest time of several repeats of all rows in one call, over their number, s; `None` without the quantity."""
     if not engine.offers(quantity):
         return None
     try:

@@ -62,11 +62,7 @@ from rne_dynamics.spatial.vector import add, cross, rotate_back
 
 @kernel
 def nasser_kernel(arm: Arm, q: Array, qd: Array, tau: Array, qdd: Array) -> int:
-    """Joint accelerations for one state, without mimic joints.
-
-    Fills `qdd` (n,) from q (nq,), qd and tau (n,). Returns −1, or the number of the body whose joint moves no inertia
-    (then `qdd` is not filled).
-    """
+    """Fill `qdd` (n,) for one state, without mimic joints; −1, or the number of a body whose joint moves no inertia."""
     topology, parameters, base, loads = arm
     bodies = topology.shape[0]
     X, w, sigma, kappa = per_body(topology), per_body(topology), per_body(topology), per_body(topology)

@@ -26,10 +26,7 @@ from rne_dynamics.spatial.vector import ZERO, add, cross, rotate_back, scale
 
 @kernel
 def transfer_kernel(topology: NDArray[np.int64], parameters: Array, q: Array, transfer: Array, arm: Array) -> None:
-    """The blocks X_i for one state.
-
-    Fills transfer (bodies, 6, 6), and arm (bodies, 3) with p of every body in its parent's axes.
-    """
+    """Fill the blocks X_i of one state, (bodies, 6, 6), and p of every body in its parent's axes, (bodies, 3)."""
     for i in range(topology.shape[0]):
         R, p = joint_placement(topology, parameters, i, q)
         for row in range(3):
@@ -89,10 +86,7 @@ def velocity_terms_kernel(
 
 
 def outward(parents: NDArray[np.int64], transfer: Array, right: Array) -> Array:
-    """Solve Γ Z = Y from the base to the tips: every body's value is its own and what its parent hands on.
-
-    For X (B, bodies, 6, 6) and Y (B, bodies, 6, columns).
-    """
+    """Solve Γ Z = Y from the base to the tips, for X (B, bodies, 6, 6) and Y (B, bodies, 6, columns)."""
     solution = np.empty_like(right)
     for i, parent in enumerate(parents.tolist()):
         solution[:, i] = right[:, i] if parent < 0 else right[:, i] + transfer[:, i] @ solution[:, parent]

@@ -81,11 +81,7 @@ def vectors(
     name: str, value: ArrayLike, width: int, wanted: str,
     said: Callable[[str, float, int], str] = lambda place, number, _: f"{place} is {number}",
 ) -> Array:  # fmt: skip
-    """Finite vectors (…, width) of float64.
-
-    Raises ArgumentError: not numbers; another shape, with what is `wanted`; NaN or infinity, with ``said(place, number,
-    k)`` of the first one, which is the k-th of its vector.
-    """
+    """Finite vectors (…, width) of float64; `ArgumentError` says what is `wanted`, or ``said(place, number, k)``."""
     array = as_floats(name, value)
     if array.ndim == 0 or array.shape[-1] != width:
         raise ArgumentError(f"{name} has shape {array.shape}; {wanted}")

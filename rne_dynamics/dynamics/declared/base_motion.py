@@ -70,10 +70,7 @@ class BaseMotion:
 
 
 def packed_base(robot: RobotModel, motion: BaseMotion | None, lead: tuple[int, ...]) -> Array:
-    """The base's motion as the kernels take it; shape (1 or batch, 12).
-
-    Raises ArgumentError: a motion prescribed for a floating base, or one that does not broadcast to the states.
-    """
+    """The base's motion as the kernels take it, (1 or batch, 12); `ArgumentError` if floating, or of another shape."""
     if motion is None:
         return robot.base_at_rest.reshape(1, 12)
     if robot.base == "floating":

@@ -60,10 +60,7 @@ def inertia_recipe(plain: Recipe, *, moves_masses: bool) -> Recipe:
 def shared_code(
     robot: RobotModel, name: Hashable, recipe: Callable[[], Recipe], *, moves_masses: bool
 ) -> StateCode | None:
-    """Machine code of `recipe` with `inertia_of` as its last input, for all models with these joints; None without one.
-
-    Made at the first call for such a model in this process, and then found without making the recipe.
-    """
+    """Machine code of `recipe` with `inertia_of` as its last input, found by the joints alone; None without one."""
     key = name, robot.topology.tobytes(), _without_inertia(robot.parameters).tobytes(), robot.gravity.tobytes()
     return _made(_Key(key, lambda: inertia_recipe(recipe(), moves_masses=moves_masses)))
 

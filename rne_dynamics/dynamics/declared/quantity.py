@@ -118,10 +118,7 @@ class Quantity:
     def code(
         self, robot: RobotModel, link: str = "", base: Array | None = None, *, quick: bool = False
     ) -> StateCode | None:
-        """Machine code for one state of this robot alone, for a base at rest or of this motion; None without one.
-
-        Plain functions ask with `quick`, see `kept_code`.
-        """
+        """Machine code for one state of this robot alone, for a base at rest or of this motion; None without one."""
         key = self.name, link, b"" if base is None else base.tobytes()
         return kept_code(robot, key, lambda: self.recipe(robot, link, base), quick=quick)
 

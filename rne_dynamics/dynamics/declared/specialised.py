@@ -80,10 +80,7 @@ def kept_code(
 def rows_by(
     code: StateCode | None, inputs: tuple[Array, ...], shape: tuple[int, ...], general: Callable[[Any], Array]
 ) -> Array:
-    """Outputs for rows of states, (B, …), by machine code; those that it refuses, or all without code, by `general`.
-
-    ``general(chosen)`` computes the rows of an index array or a slice.
-    """
+    """Outputs (B, …) by machine code; of rows that it refuses, or all without code, by ``general(chosen)``."""
     if code is None:
         return general(slice(None))
     out, refused = code.rows(inputs, shape)

@@ -55,10 +55,7 @@ class Composite(NamedTuple):
 def spatial_motions(
     topology: NDArray[Any], parameters: Array, base: Array, q: Array, qd: Array, qdd: Array
 ) -> tuple[Any, Any, Any, Any]:
-    """By body: placement X in its parent, the parent's V and V̇ there, and its own V = (v, ω) and V̇; in its axes.
-
-    Arguments as for `inverse_dynamics_kernel`.
-    """
+    """By body: its placement X, the parent's V and V̇ there, its own V = (v, ω) and V̇; in its axes."""
     X, before, V, dV = per_body(topology), per_body(topology), per_body(topology), per_body(topology)
     V[BASE] = ZERO, slice_vector(base, 3)
     dV[BASE] = slice_pair(base, 6)  # with v = 0 the origin's acceleration is the spatial one

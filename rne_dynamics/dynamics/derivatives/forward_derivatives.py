@@ -60,10 +60,7 @@ class ForwardDynamicsDerivatives(NamedTuple):
 
 
 def _general(forward_dynamics: Compiled, *, of_bodies: bool) -> Compiled:
-    """The kernel for one state: it fills ∂q̈/∂q, ∂q̈/∂q̇, M⁻¹, each (n, n); −1, or a coordinate without inertia.
-
-    `of_bodies` says that forward dynamics returns bodies instead.
-    """
+    """The kernel that fills ∂q̈/∂q, ∂q̈/∂q̇, M⁻¹; `of_bodies`: whether faults of forward dynamics are bodies."""
 
     @kernel
     def forward_derivatives(arm: Arm, q: Array, qd: Array, tau: Array, out: tuple[Array, Array, Array]) -> int:

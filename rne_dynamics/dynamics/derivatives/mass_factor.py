@@ -57,10 +57,7 @@ def elimination_tree(topology: NDArray[np.int64], n: int) -> NDArray[np.int64]:
 
 @helper
 def factor(M: Array, before: NDArray[np.int64], size: Array) -> int:
-    """L of M = LᵀL in place of M's lower half; −1, or a coordinate at which M is not positive definite.
-
-    A pivot that is round-off relative to `size` (n,) is none.
-    """
+    """L of M = LᵀL in place of M's lower half; −1, or a coordinate whose pivot is none relative to `size` (n,)."""
     n = M.shape[0]
     for k in range(n - 1, -1, -1):
         if not M[k, k] > SINGULAR * size[k]:

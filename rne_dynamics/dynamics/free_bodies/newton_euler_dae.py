@@ -20,10 +20,7 @@ from rne_dynamics.model.robot import RobotModel
 
 
 def newton_euler_dae_forward(robot: RobotModel, base: Array, q: Array, qd: Array, tau: Array, wrenches: Array) -> Array:
-    """Joint accelerations (B, n) over checked rows, by one sparse solve for all reactions and accelerations.
-
-    `SingularInertiaError` names a joint that moves no inertia.
-    """
+    """Joint accelerations (B, n) over checked rows, by one sparse solve for all unknowns; `SingularInertiaError`."""
     system = MaximalSystem.of(robot)
     qdd = np.empty((q.shape[0], robot.n))
     if robot.n:

@@ -29,12 +29,7 @@ _STEPS = 60  # Gauss–Newton converges in a handful; more is a mechanism that c
 
 
 def consistent(robot: RobotModel, states: BodyStates) -> BodyStates:
-    """The nearest poses and twists, weighed by mass, that violate no joint; round-off remains.
-
-    Raises ArgumentError: arrays of a wrong shape, NaN or infinity. SimulationError: poses from which the joints cannot
-    be closed; names the joint with the largest closure error. SingularInertiaError: a joint that moves no inertia;
-    names it.
-    """
+    """The nearest poses and twists, weighed by mass, that violate no joint; `ArgumentError`, `SimulationError`."""
     check_states(robot, states)
     if robot.bodies == 0:
         return states

@@ -54,10 +54,7 @@ class BodyStates:
 
 
 def body_states(robot: RobotModel, q: ArrayLike, qd: ArrayLike) -> BodyStates:
-    """Consistent poses and twists from joint positions (nq,) and velocities (n,).
-
-    Raises ArgumentError: wrong shapes, NaN or infinity.
-    """
+    """Consistent poses and twists from joint positions (nq,) and velocities (n,); `ArgumentError`."""
     lead, (positions, velocities) = state_arrays(robot, q=q, qd=qd)
     if lead:
         raise ArgumentError(f"q has leading shape {lead}; one state at a time: q ({robot.nq},), qd ({robot.n},)")
@@ -195,10 +192,7 @@ def _angles(turned: Array) -> Array:
 
 
 def _tilts(turned: Array) -> Array:
-    """Rotation vector in the body's axes, z zero, by which its z axis leans from the joint's; shape (bodies, 3).
-
-    Turned over, the axis leans by π about any direction across it: x is taken.
-    """
+    """Rotation vector in body axes, z zero, by which z leans from the joint's, (bodies, 3); about x if turned over."""
     x, y = turned[:, 2, 1], -turned[:, 2, 0]
     sine = np.hypot(x, y)
     angle = np.arctan2(sine, turned[:, 2, 2])

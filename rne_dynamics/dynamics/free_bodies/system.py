@@ -141,10 +141,7 @@ class MaximalSystem:
         return out
 
     def factorised(self, matrix: Any) -> Any:
-        """LU factors (scipy SuperLU) of the whole matrix, pivots down the diagonal as the numbering means them.
-
-        Raises SingularInertiaError: a joint that moves no inertia; names it.
-        """
+        """LU factors (SuperLU) of the whole matrix, pivots down the diagonal; `SingularInertiaError`."""
         try:
             return factorised(matrix)
         except RuntimeError:  # SuperLU met a pivot that is exactly zero

@@ -150,10 +150,7 @@ def pose_task(
 
 
 def frame_of(pose: Any, what: str) -> tuple[Array | None, Array]:
-    """Rotation (3, 3), None where it is free, and position (3,) of a pose as `inverse_kinematics` takes it.
-
-    Raises ArgumentError: as it does; `what` names the pose.
-    """
+    """Rotation (3, 3), None where it is free, and position (3,) of a pose; `ArgumentError` names it by `what`."""
     if isinstance(pose, Sequence) and len(pose) == 2:
         position, turn = _finite(f"the position of {what}", pose[0]), _finite(f"the rotation of {what}", pose[1])
         if turn.shape == (4,):

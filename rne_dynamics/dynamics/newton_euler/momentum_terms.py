@@ -42,10 +42,7 @@ MOMENTUM, DRIFT, WEIGHT, OWN, MOMENTUM_ROWS = range(5)
 
 @kernel
 def momentum_terms_kernel(arm: Arm, q: Array, qd: Array, qdd: Array, rows: Array) -> None:
-    """p, Cᵀq̇, g and Σ |effort of one body| over all bodies, into `rows`, (4, n); of an arm on a base at rest.
-
-    `qdd` (n,): accelerations for the last row only.
-    """
+    """p, Cᵀq̇, g and Σ |effort of one body|, the last with q̈, into `rows` (4, n); of an arm on a base at rest."""
     topology, parameters, base, _ = arm
     X, V, H = per_body(topology), per_body(topology), per_body(topology)
     a, F, weight = per_body(topology), per_body(topology), per_body(topology)

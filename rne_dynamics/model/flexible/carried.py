@@ -75,12 +75,7 @@ def carried(
 
 
 def bolted(tree: KinematicTree, payload: Payload) -> KinematicTree:
-    """A new tree with a payload as a link of its own, fixed at its mass centre to the link that carries it.
-
-    On a link that bends it then moves with the place where it is, not with the link's root.
-
-    Raises ModelError: an unknown link, a mass or inertia that no body has.
-    """
+    """The tree with a payload as a link of its own at its mass centre, to move with that place of a link that bends."""
     carrier = tree.link(payload.link).name
     load = Inertia(payload.mass, np.zeros(3), np.asarray(payload.inertia))
     taken = {part.name for part in tree.links} | {joint.name for joint in tree.joints}

@@ -18,8 +18,7 @@ _HERMITE = np.array([[1.0, 0.0, -3.0, 2.0], [0.0, 1.0, -2.0, 1.0], [0.0, 0.0, 3.
 
 
 class Mesh(NamedTuple):
-    """Equal elements along a beam; the unknowns of every node are its value and its slope times the element's length.
-    """
+    """Equal elements along a beam; unknowns of a node are its value and its slope times the element's length."""
 
     #: m.
     length: float

@@ -32,12 +32,7 @@ class Section(NamedTuple):
 
 
 def tube(outer_diameter: float, wall: float, material: str | Elastic) -> Section:
-    """Round tube of an outer diameter and a wall thickness, m.
-
-    `outer_diameter`, `wall`: m; the wall at most half the diameter, which makes a rod. `material`: a name of
-    `MATERIALS`, or density and moduli. Raises ArgumentError: lengths out of range, an unknown material, moduli that are
-    not positive.
-    """
+    """Round tube of an outer diameter and a wall, m, of a material or its density and moduli; `ArgumentError`."""
     _positive("tube", "m", outer_diameter=outer_diameter, wall=wall)
     if wall > 0.5 * outer_diameter:
         raise ArgumentError(
@@ -59,10 +54,7 @@ def rod(diameter: float, material: str | Elastic) -> Section:
 
 
 def rectangle(width: float, height: float, material: str | Elastic) -> Section:
-    """Full rectangle, m.
-
-    `width`, `height`: along the beam's y and along its z, m; `material`: as for `tube`, and so are the errors.
-    """
+    """Full rectangle, along the beam's y and z, m; as for `tube`."""
     _positive("rectangle", "m", width=width, height=height)
     along_y, along_z = height * width**3 / 12.0, width * height**3 / 12.0
     return _section("rectangle", width * height, along_y, along_z, _rectangle_torsion(width, height), material)
