@@ -7,14 +7,11 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from rne_dynamics.compiling.jit import kernel
 from rne_dynamics.dynamics.declared.arguments import Wrenches, bodies_wrenches
 from rne_dynamics.dynamics.declared.base_motion import BaseMotion, packed_base
 from rne_dynamics.flexible.arguments import coordinates
-from rne_dynamics.flexible.inertia import masses, put_inertia
-from rne_dynamics.flexible.motion import motions
-from rne_dynamics.flexible.packed import Packed, pack
-from rne_dynamics.flexible.remaining import put_bias
+from rne_dynamics.flexible.packed import pack
+from rne_dynamics.flexible.remaining import flexible_terms_kernel
 from rne_dynamics.flexible.specialised import by_own_code
 from rne_dynamics.model.flexible.arm import FlexibleArm
 from rne_dynamics.model.inertia import Array
@@ -28,29 +25,6 @@ class EquationsOfMotion(NamedTuple):
     #: −R (83) … (86) but for the joints' efforts: Coriolis, centrifugal, gravity, elastic and damping forces less the
     #: external loads; shape (…, n + modes).
     bias: Array
-
-
-@kernel
-def flexible_terms_kernel(
-    packed: Packed, base: Array, z: Array, zd: Array, wrenches: Array, J: Array, bias: Array
-) -> None:
-    """J (n + modes, n + modes) and bias (n + modes,) for one state z, ż.
-
-    `base` (12,) is the base's motion v, ω, v̇ − g, ω̇ in its axes, `wrenches` (bodies, 6) external loads at the bodies'
-    origins in their axes, or (0, 6).
-    """
-    X, (G, D) = motions(packed, base, z, zd, None), masses(packed, z)
-    put_bias(packed, X, G, D, z, zd, None, wrenches, bias)
-    put_inertia(packed, X, G, D, J)
-
-
-@kernel
-def flexible_forces_kernel(
-    packed: Packed, base: Array, z: Array, zd: Array, zdd: Array, wrenches: Array, forces: Array
-) -> None:
-    """J z̈ + bias (n + modes,) for one state and its accelerations, without forming J; arguments as above."""
-    X, (G, D) = motions(packed, base, z, zd, zdd), masses(packed, z)
-    put_bias(packed, X, G, D, z, zd, zdd, wrenches, forces)
 
 
 def terms_of_rows(

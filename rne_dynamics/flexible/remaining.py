@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from rne_dynamics.compiling.jit import helper, routine
+from rne_dynamics.compiling.jit import helper, kernel, routine
 from rne_dynamics.compiling.tables import per_body
 from rne_dynamics.flexible.homogeneous import (
     NOTHING,
@@ -22,7 +22,8 @@ from rne_dynamics.flexible.homogeneous import (
     trace,
     turned_form,
 )
-from rne_dynamics.flexible.motion import Motions
+from rne_dynamics.flexible.inertia import masses, put_inertia
+from rne_dynamics.flexible.motion import Motions, motions
 from rne_dynamics.flexible.packed import COORDINATE, FIRST_MODE, KIND, MODES, PARENT, Packed
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.layout import BASE, PRISMATIC
@@ -127,3 +128,26 @@ def _load(R: Matrix, wrenches: Array, i: int) -> Placement:
     """
     force, moment = pair_at(wrenches, i, 0)
     return turned_form(R, (small_turn(scale(-0.5, moment), IDENTITY), scale(-1.0, force)))
+
+
+@kernel
+def flexible_terms_kernel(
+    packed: Packed, base: Array, z: Array, zd: Array, wrenches: Array, J: Array, bias: Array
+) -> None:
+    """J (n + modes, n + modes) and bias (n + modes,) for one state z, ż.
+
+    `base` (12,) is the base's motion v, ω, v̇ − g, ω̇ in its axes, `wrenches` (bodies, 6) external loads at the bodies'
+    origins in their axes, or (0, 6).
+    """
+    X, (G, D) = motions(packed, base, z, zd, None), masses(packed, z)
+    put_bias(packed, X, G, D, z, zd, None, wrenches, bias)
+    put_inertia(packed, X, G, D, J)
+
+
+@kernel
+def flexible_forces_kernel(
+    packed: Packed, base: Array, z: Array, zd: Array, zdd: Array, wrenches: Array, forces: Array
+) -> None:
+    """J z̈ + bias (n + modes,) for one state and its accelerations, without forming J; arguments as above."""
+    X, (G, D) = motions(packed, base, z, zd, zdd), masses(packed, z)
+    put_bias(packed, X, G, D, z, zd, zdd, wrenches, forces)

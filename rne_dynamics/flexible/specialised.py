@@ -16,10 +16,8 @@ from rne_dynamics.dynamics.composite.inertia_scale import inertia_scale_kernel
 from rne_dynamics.dynamics.declared import specialised
 from rne_dynamics.dynamics.declared.specialised import kept_code, own_function, rounded_turns, rows_by
 from rne_dynamics.flexible.arguments import check_flexible, coordinates
-from rne_dynamics.flexible.inertia import masses, put_inertia
-from rne_dynamics.flexible.motion import motions
 from rne_dynamics.flexible.packed import Packed, pack
-from rne_dynamics.flexible.remaining import put_bias
+from rne_dynamics.flexible.remaining import flexible_terms_kernel
 from rne_dynamics.model.flexible.arm import FlexibleArm
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.spatial.cholesky import cholesky_solve, scaled_cholesky_solve
@@ -45,8 +43,8 @@ def equations_rows(
     packed: Packed, rigid: Rigid, base: Array, q: Any, delta: Any, qd: Any, deltad: Any, out: Any
 ) -> None:
     """J, and the bias forces in one row more; out (1, n + modes + 1, n + modes)."""
-    nz = out.shape[2]
-    _terms(packed, base, q, delta, qd, deltad, out[0, :nz], out[0, nz])
+    J, bias = out[0, : out.shape[2]], out[0, out.shape[2]]
+    flexible_terms_kernel(packed, base, _joined(q, delta), _joined(qd, deltad), np.zeros((0, 6)), J, bias)
 
 
 def inverse_rows(
@@ -55,7 +53,7 @@ def inverse_rows(
     """Joint efforts, then accelerations of the modes; out (1, n + modes)."""
     n, nz = q.shape[1], out.shape[1]
     J, bias, zdd = np.zeros((nz, nz)), np.zeros(nz), np.zeros(nz)
-    _terms(packed, base, q, delta, qd, deltad, J, bias)
+    flexible_terms_kernel(packed, base, _joined(q, delta), _joined(qd, deltad), np.zeros((0, 6)), J, bias)
     for k in range(nz):
         zdd[k] = -bias[k]
         for j in range(n):
@@ -76,27 +74,11 @@ def forward_rows(
     """Accelerations of the joints, then of the modes; out (1, n + modes)."""
     n, nz = q.shape[1], out.shape[1]
     J, rest, scale = np.zeros((nz, nz)), np.zeros(nz), np.zeros(nz)
-    _terms(packed, base, q, delta, qd, deltad, J, rest)
+    flexible_terms_kernel(packed, base, _joined(q, delta), _joined(qd, deltad), np.zeros((0, 6)), J, rest)
     for k in range(nz):
         rest[k] = (tau[0, k] if k < n else 0.0) - rest[k]
     inertia_scale_kernel(rigid.topology, rigid.parameters, q[0], scale[:n])
     return scaled_cholesky_solve(J, rest, scale, out[0])
-
-
-def _terms(packed: Packed, base: Array, q: Any, delta: Any, qd: Any, deltad: Any, J: Any, bias: Any) -> None:
-    z, zd = _joined(q, delta), _joined(qd, deltad)
-    X, (G, D) = motions(packed, base, z, zd, None), masses(packed, z)
-    put_bias(packed, X, G, D, z, zd, None, np.zeros((0, 6)), bias)
-    put_inertia(packed, X, G, D, J)
-
-
-def _posture_rows(fill: Callable[..., None]) -> Callable[..., None]:
-    """``fill(packed, z, out)`` as a kernel over rows, of which there is one."""
-
-    def rows(packed: Packed, rigid: Rigid, base: Array, q: Any, delta: Any, out: Any) -> None:
-        fill(packed, _joined(q, delta), out[0])
-
-    return rows
 
 
 def _joined(q: Any, delta: Any) -> Any:
@@ -112,31 +94,44 @@ WITH_CODE: dict[str, tuple[Callable[..., Any], tuple[str, ...]]] = {
     "flexible_inverse_dynamics": (inverse_rows, (*_STATE, "qdd")),
     "flexible_forward_dynamics": (forward_rows, (*_STATE, "tau")),
 }
+#: That whose answer is a matrix and a row; of the others, numbers by joint and by mode.
+_MATRIX = "equations_of_motion"
 
 
 def by_own_code(parts: type[Any]) -> Callable[[F], F]:
-    """Decorator of a function of an arm and its state, see `declared.specialised.by_own_code`.
-
-    `parts` is the named tuple of the two parts that the function returns.
-    """
+    """Decorator as `declared.specialised.by_own_code`; `parts` is the named tuple of the two parts returned."""
 
     def decorate(function: F) -> F:
-        kernel, inputs = WITH_CODE[function.__name__]
-        split, joined = (_rows_apart, _rows_joined) if kernel is equations_rows else (_numbers_apart, _numbers_joined)
+        name = function.__name__
+        inputs, matrix = WITH_CODE[name][1], name == _MATRIX
 
         def own(arm: FlexibleArm, general: F) -> Callable[..., Any] | None:
             check_flexible(arm)
+            at = arm.nz if matrix else arm.n
 
             def rows(*vectors: ArrayLike) -> tuple[tuple[int, ...], list[Array]]:
                 return coordinates(arm, **dict(zip(inputs, vectors, strict=True)))
 
-            code = _code_of(arm, kernel, inputs) if arm.specialised else None
-            call = own_function(arm, function.__name__, code, rows, general, lambda answer: joined(*answer))
-            return None if call is None else lambda *vectors: parts(*split(arm, call(*vectors)))
+            def apart(*vectors: ArrayLike) -> Any:
+                out = call(*vectors)
+                both = (out[..., :at, :], out[..., at, :]) if matrix else (out[..., :at], out[..., at:])
+                return parts(*both) if out.ndim == 1 + matrix else parts(*map(np.ascontiguousarray, both))
 
-        return specialised.by_own_code(kernel.__name__, len(inputs), own)(function)
+            code = arm_code(arm, name) if arm.specialised else None
+            call: Any = own_function(arm, name, code, rows, general, lambda answer: _in_one(name, answer))
+            return None if call is None else apart
+
+        return specialised.by_own_code(name, len(inputs), own)(function)
 
     return decorate
+
+
+def _in_one(quantity: str, answer: tuple[Array, Array]) -> Array:
+    """The two parts of an answer as machine code has them, in one array."""
+    first, rest = answer
+    if quantity == _MATRIX:
+        return np.concatenate([first, rest[..., None, :]], axis=-2)
+    return np.concatenate([first, rest], axis=-1)
 
 
 def of_posture(
@@ -151,58 +146,26 @@ def of_posture(
             fill(pack(arm), of_one, one)
         return out
 
+    def one_row(packed: Packed, rigid: Rigid, base: Array, q: Any, delta: Any, out: Any) -> None:
+        fill(packed, _joined(q, delta), out[0])
+
     def recipe() -> Recipe:
-        return _recipe(arm, fill.__name__, _posture_rows(fill), _STATE[:2], shape)
+        return _recipe(arm, fill.__name__, one_row, _STATE[:2], shape)
 
     return rows_by(kept_code(arm, (fill,), recipe) if arm.specialised else None, tuple(rows), shape, general)
 
 
-def _rows_apart(arm: FlexibleArm, out: Array) -> tuple[Array, Array]:
-    nz = arm.nz
-    if out.ndim == 2:
-        return out[:nz], out[nz]
-    return np.ascontiguousarray(out[..., :nz, :]), np.ascontiguousarray(out[..., nz, :])
-
-
-def _rows_joined(J: Array, bias: Array) -> Array:
-    return np.concatenate([J, bias[..., None, :]], axis=-2)
-
-
-def _numbers_apart(arm: FlexibleArm, out: Array) -> tuple[Array, Array]:
-    return np.ascontiguousarray(out[..., : arm.n]), np.ascontiguousarray(out[..., arm.n :])
-
-
-def _numbers_joined(joints: Array, modes: Array) -> Array:
-    return np.concatenate([joints, modes], axis=-1)
-
-
-def _shape(arm: FlexibleArm, kernel: Callable[..., Any]) -> tuple[int, ...]:
-    return (arm.nz + 1, arm.nz) if kernel is equations_rows else (arm.nz,)
-
-
 def joined_answer(arm: FlexibleArm, quantity: str, *vectors: ArrayLike, **options: Any) -> Array:
     """A quantity of `WITH_CODE` by its public function, in one array as machine code has it."""
-    joined = _rows_joined if quantity == "equations_of_motion" else _numbers_joined
-    return joined(*getattr(import_module("rne_dynamics.flexible"), quantity)(arm, *vectors, **options))
+    return _in_one(quantity, getattr(import_module("rne_dynamics.flexible"), quantity)(arm, *vectors, **options))
 
 
 def arm_code(arm: FlexibleArm, quantity: str, base: Array | None = None) -> StateCode | None:
     """Code of one of `WITH_CODE`, whatever the arm was made from, for a base at rest or of this motion (12,)."""
-    return _code_of(arm, *WITH_CODE[quantity], base)
-
-
-def _code_of(
-    arm: FlexibleArm, kernel: Callable[..., Any], inputs: tuple[str, ...], base: Array | None = None
-) -> StateCode | None:
+    kernel, inputs = WITH_CODE[quantity]
+    shape = (arm.nz + 1, arm.nz) if quantity == _MATRIX else (arm.nz,)
     key = kernel, b"" if base is None else base.tobytes()
-    return kept_code(arm, key, lambda: recipe_of(arm, kernel, inputs, base))
-
-
-def recipe_of(
-    arm: FlexibleArm, kernel: Callable[..., Any], inputs: tuple[str, ...], base: Array | None = None
-) -> Recipe:
-    """Recipe of the straight-line code; without loads, for a base at rest or of this motion (12,)."""
-    return _recipe(arm, kernel.__name__, kernel, inputs, _shape(arm, kernel), base)
+    return kept_code(arm, key, lambda: _recipe(arm, kernel.__name__, kernel, inputs, shape, base))
 
 
 def _recipe(

@@ -17,8 +17,9 @@ from support.flexible_counting import (
 )
 
 from rne_dynamics.errors import ArgumentError
-from rne_dynamics.flexible.equations import equations_of_motion, flexible_terms_kernel
+from rne_dynamics.flexible.equations import equations_of_motion
 from rne_dynamics.flexible.packed import pack
+from rne_dynamics.flexible.remaining import flexible_terms_kernel
 from rne_dynamics.verification.operations import OperationCounter
 
 
