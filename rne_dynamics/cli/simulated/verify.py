@@ -5,8 +5,7 @@ from __future__ import annotations
 import argparse
 import itertools
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from pathlib import Path
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from rich.text import Text
@@ -14,25 +13,21 @@ from rich.text import Text
 from rne_dynamics.cli.answer import Answer, Rows
 from rne_dynamics.cli.arguments import MOST_SAMPLED, NO_ROTORS, ROBOT, argument, base, flag, load_robot, whole
 from rne_dynamics.cli.terminal import progress
-from rne_dynamics.errors import ArgumentError
-from rne_dynamics.figures.output_file import figure_file
-from rne_dynamics.figures.style import INK, canvas, color_of, legend_below
 from rne_dynamics.model.flexible.arm import FlexibleArm
 from rne_dynamics.model.mechanism import RigidRobot
 from rne_dynamics.verification.agreement import Agreement, Disagreement, Progress, compare, engines_of
 from rne_dynamics.verification.counting import Driven, count_closed, count_operations, published
-from rne_dynamics.verification.engines import ENGINES, QUANTITIES, Engine
+from rne_dynamics.verification.engines import QUANTITIES, Engine
 from rne_dynamics.verification.flexible_agreement import ENERGY, RECURSION, compare_flexible, flexible_seconds_per_state
 from rne_dynamics.verification.operations import Operations
-from rne_dynamics.verification.scaling import MECHANISMS, SIZES, Sample, seconds_per_state, sweep
 from rne_dynamics.verification.states import bare_states
+from rne_dynamics.verification.timing import seconds_per_state
 
 EXAMPLES = """\
 examples:
   rne verify puma560
   rne verify my_arm.urdf --states 1000 --seed 7
   rne verify my_humanoid.urdf --base floating --json
-  rne verify panda --plot verify.png        also: operations and times for 2 to 200 joints
   rne verify pantograph                     closed loops: actuated coordinates, constraint forces, free bodies
   rne verify flexible_arm6                  flexible links: recursion, energies
 
@@ -44,8 +39,6 @@ exit code: 0 if every two formulations agree but for round-off (1e-9 relative, 1
 _COUNTED_BODIES = 120
 _TIMED_STATES = 20
 _DRIVEN: tuple[Driven, ...] = ("inverse", "forward")
-#: Numbers of joints at the axis of the figure.
-_TICKS = (2, 5, 10, 20, 50, 100, 200)
 #: Headings of `operation_cells` behind that of the multiplications.
 COSTS = ("add", "other", "µs")
 _TITLES = {RECURSION: "recursive Lagrange, Book", ENERGY: "energies of particles, Lagrange"}
@@ -55,16 +48,12 @@ ARGUMENTS = (
     argument("--states", type=whole(1, 1_000_000), default=200, help="random states of each kind (default: 200)"),
     argument("--seed", type=whole(0, 2**63 - 1), default=0, help="seed of the random numbers (default: 0)"),
     flag("--bare", "gravity only: no external loads, base at rest"),
-    argument("--plot", type=Path, metavar="FILE",
-             help="also count and time generated chains and trees of 2 to 200 joints and plot them: minutes"),
     flag("--json", "print the figures as JSON"),
 )  # fmt: skip
 
 
 def run(args: argparse.Namespace) -> Answer:
     """Compare; it succeeds if all agree."""
-    if args.plot:
-        figure_file(args.plot)
     robot = load_robot(args, MOST_SAMPLED)
     with progress() as update:
         if robot.kind == "flexible":
@@ -96,18 +85,13 @@ def _pairs(agreement: Agreement) -> list[dict[str, Any]]:
 
 def _verify_rigid(robot: RigidRobot, args: argparse.Namespace, progress: Progress) -> Answer:
     """Compare the formulations, count operations and measure times."""
-    if args.plot and robot.loops:
-        raise ArgumentError("--plot shows open arms over their joints; benchmarks/closed_loops.py --plot has loops")
     agreement = compare(robot, args.states, args.seed, loaded=not args.bare, progress=progress)
     engines = engines_of(robot)
     costs = []
     for k, engine in enumerate(engines):
         progress(f"operations and times: {engine.name}", k / len(engines))
         costs.append(_cost(robot, engine))
-    samples = _sweep(progress) if args.plot else []
-    if args.plot:
-        plot_scaling(args.plot, samples)
-    report = _report(robot, args, agreement, costs, samples)
+    report = _report(robot, args, agreement, costs)
     kinds = "bare" if args.bare else "bare, and as many with external loads" + (
         " and a moving base" if report["base"] == "fixed" else ""
     )
@@ -116,14 +100,6 @@ def _verify_rigid(robot: RigidRobot, args: argparse.Namespace, progress: Progres
         (engine.name for engine in engines), 2)]  # fmt: skip
     rows: list[list[str | Text]] = [[f"{a} / {b}", *map(_cell, row)] for a, b, row in pairs if any(row)]
     return _answer(args, agreement, report, _rigid_parts(report), [Rows(("pair", *QUANTITIES), rows)], kinds)
-
-
-def _sweep(progress: Progress) -> list[Sample]:
-    samples = []
-    for sample in sweep():
-        samples.append(sample)
-        progress(f"{sample.mechanism} of {sample.n}", SIZES.index(sample.n) / len(SIZES))
-    return samples
 
 
 def _cost(robot: RigidRobot, engine: Engine[Any]) -> dict[str, Any]:
@@ -143,8 +119,7 @@ def _cost(robot: RigidRobot, engine: Engine[Any]) -> dict[str, Any]:
 
 
 def _report(
-    robot: RigidRobot, args: argparse.Namespace, agreement: Agreement, costs: list[dict[str, Any]],
-    samples: list[Sample],
+    robot: RigidRobot, args: argparse.Namespace, agreement: Agreement, costs: list[dict[str, Any]]
 ) -> dict[str, Any]:
     tree, closed = robot.open_tree, bool(robot.loops)
     paper = None if closed else {"engine": "nasser", "quantity": "forward", **vars(published(tree.bodies))}
@@ -152,7 +127,6 @@ def _report(
         "robot": robot.name, "base": tree.base, "n": robot.n, "bodies": tree.bodies, "loops": len(robot.loops),
         "states": args.states, "seed": args.seed, "agrees": agreement.agrees, "pairs": _pairs(agreement),
         "remarks": list(agreement.remarks), "engines": costs, "published": paper,
-        "scaling": [vars(sample) for sample in samples],
     }  # fmt: skip
 
 
@@ -188,42 +162,8 @@ def operation_cells(operations: Mapping[str, int] | None, seconds: float | None)
     return [str(counted.multiplications), str(counted.additions), str(others), time]
 
 
-def plot_scaling(path: Path, samples: Sequence[Sample]) -> None:
-    """Write a figure of operations and times over the number of joints; raises as `canvas`."""
-    with canvas(path, 12.0, 9.0) as figure:
-        grid = figure.subplots(2, 2, sharex=True, sharey="row")
-        for column, (mechanism, _) in enumerate(MECHANISMS):
-            counts, times = grid[0][column], grid[1][column]
-            for k, engine in enumerate(ENGINES):
-                for quantity, style in (("inverse", "--"), ("forward", "-")):
-                    chosen = [
-                        s for s in samples
-                        if (s.engine, s.quantity, s.mechanism) == (engine.name, quantity, mechanism)
-                    ]  # fmt: skip
-                    if not chosen:
-                        continue
-                    label = f"{engine.name}, {quantity}"
-                    line = {"color": color_of(k), "linestyle": style, "marker": ".", "label": label}
-                    n = [s.n for s in chosen]
-                    counts.loglog(n, [s.operations for s in chosen], **line)
-                    times.loglog(n, [1e6 * s.seconds for s in chosen], **line)
-            if mechanism == "chain":
-                n = sorted({s.n for s in samples})
-                quoted = [published(k).total for k in n]
-                counts.loglog(n, quoted, ":", color=INK, label="nasser in document 000: 449 n - 202")
-            counts.set_title(f"{mechanism} of revolute joints")
-            times.set_xlabel("joints n")
-            times.set_xticks(_TICKS, [str(tick) for tick in _TICKS])
-            times.minorticks_off()
-        grid[0][0].set_ylabel("operations for one state")
-        grid[1][0].set_ylabel("time for one state (µs)")
-        legend_below(figure, grid[0][0], 4)
-
-
 def _verify_flexible(arm: FlexibleArm, args: argparse.Namespace, progress: Progress) -> Answer:
     """Compare the derivations, and measure times."""
-    if args.plot:
-        raise ArgumentError("--plot shows open arms with rigid links over their joints; leave it out")
     agreement = compare_flexible(arm, args.states, args.seed, loaded=not args.bare, progress=progress)
     progress("times", 0.0)
     seconds = flexible_seconds_per_state(arm, _TIMED_STATES)

@@ -116,7 +116,7 @@ def test_what_cannot_be_done_is_said_at_once(capsys, words, message):
         "simulate planar2 --samples 2 --out {}/a.npz", "demo --out {}/a.png", "demo --movie {}/a.gif",
         "demo --report {}/a.html", "demo --record {}/a.mcap", "guide planar2 --out {}/a.png",
         "plot none.csv --out {}/a.png",
-        "new planar2 --out {}/a.yaml", "verify planar2 --plot {}/a.png", "export planar2 --out {}/a.urdf",
+        "new planar2 --out {}/a.yaml", "export planar2 --out {}/a.urdf",
         "export planar2 --language c --out {}/a", "warmup --dir {}/a",
     ],
 )  # fmt: skip

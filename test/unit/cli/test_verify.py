@@ -8,10 +8,8 @@ import pytest
 
 from rne_dynamics.cli import main as cli
 from rne_dynamics.cli.simulated import verify
-from rne_dynamics.cli.simulated.verify import plot_scaling
 from rne_dynamics.verification.closed_engines import CLOSED_ENGINES
 from rne_dynamics.verification.engines import ENGINES
-from rne_dynamics.verification.scaling import sweep
 
 
 def test_the_figures_for_machines(capsys):
@@ -55,8 +53,6 @@ def test_mechanisms_have_the_same_table_and_figures(capsys):
     counted = {e["engine"]: e["inverse"]["operations"] for e in report["engines"]}
     assert counted["cut_loops"]["multiplications"] > counted["actuated_coordinates"]["multiplications"] > 1000
     assert report["published"] is None
-    assert cli.main(["verify", "slider_crank", "--plot", "no.png"]) == 1
-    assert "benchmarks/closed_loops.py" in capsys.readouterr().err
 
 
 def test_a_floating_base_has_no_prescribed_motion(capsys):
@@ -87,12 +83,3 @@ def test_bad_arguments_are_one_line(capsys, argument, value, said):
     error = capsys.readouterr().err
     assert said in error
     assert error.count("\n") == 1
-
-
-def test_counts_and_times_over_n_make_a_picture(tmp_path):
-    samples = list(sweep((2, 3, 5)))
-    assert {s.n for s in samples} == {2, 3, 5}
-    assert all(s.seconds > 0.0 and s.operations > 0 for s in samples)
-    assert {(s.engine, s.quantity) for s in samples} >= {("nasser", "forward"), ("lagrange", "inverse")}
-    plot_scaling(tmp_path / "verify.png", samples)
-    assert (tmp_path / "verify.png").read_bytes().startswith(b"\x89PNG")

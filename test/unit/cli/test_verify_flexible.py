@@ -68,5 +68,3 @@ def test_what_is_refused(capsys, name):
     error = capsys.readouterr().err
     assert "--base floating is for a URDF" in error
     assert error.count("\n") == 1
-    assert cli.main(["verify", name, "--states", "2", "--plot", "none.png"]) == 1
-    assert "--plot shows open arms" in capsys.readouterr().err

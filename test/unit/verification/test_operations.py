@@ -6,6 +6,7 @@ import math
 
 import numpy as np
 import pytest
+from formulations import plot_scaling, polynomial, sweep
 
 from rne_dynamics.compiling.jit import helper, kernel
 from rne_dynamics.dynamics.declared.arm import Arm
@@ -15,7 +16,6 @@ from rne_dynamics.spatial.vector import cross, dot, rotate
 from rne_dynamics.verification.counting import count_operations, published
 from rne_dynamics.verification.engines import ENGINES
 from rne_dynamics.verification.operations import OperationCounter, Operations
-from rne_dynamics.verification.scaling import polynomial
 from rne_dynamics.verification.states import bare_states
 
 
@@ -103,6 +103,15 @@ def test_where_the_recursion_becomes_cheaper_than_walker_and_orin():
 
 def test_the_published_count_is_the_documents_formula():
     assert published(6) == Operations(multiplications=1429, additions=1063)
+
+
+def test_counts_and_times_over_n_make_a_picture(tmp_path):
+    samples = list(sweep((2, 3, 5)))
+    assert {s.n for s in samples} == {2, 3, 5}
+    assert all(s.seconds > 0.0 and s.operations > 0 for s in samples)
+    assert {(s.engine, s.quantity) for s in samples} >= {("nasser", "forward"), ("lagrange", "inverse")}
+    plot_scaling(tmp_path / "verify.png", samples)
+    assert (tmp_path / "verify.png").read_bytes().startswith(b"\x89PNG")
 
 
 @helper

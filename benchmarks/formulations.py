@@ -1,47 +1,23 @@
-"""Time of a formulation for one state; operations and times over the number of joints, on generated mechanisms."""
+"""Operations and times of the formulations over the number of joints, on generated chains and trees."""
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from pathlib import Path
 
-from rne_dynamics.errors import SingularInertiaError
+from script import options
+
+from rne_dynamics.figures.style import INK, canvas, color_of, legend_below
 from rne_dynamics.model.generated import chain, tree
-from rne_dynamics.model.mechanism import RigidRobot
 from rne_dynamics.model.robot import RobotModel
-from rne_dynamics.verification.counting import Driven, count_operations
-from rne_dynamics.verification.engines import ENGINES, Engine, Quantity
-from rne_dynamics.verification.states import Rows, bare_states
+from rne_dynamics.verification.counting import Driven, count_operations, published
+from rne_dynamics.verification.engines import ENGINES
+from rne_dynamics.verification.states import bare_states
+from rne_dynamics.verification.timing import seconds_per_state
 
-#: Least total time of the repeats, s.
-_ENOUGH = 0.05
-
-
-def seconds_per_state(engine: Engine[Any], quantity: Quantity, robot: RigidRobot, rows: Rows) -> float | None:
-    """Smallest time of several repeats of all rows in one call, over their number, s; `None` without the quantity."""
-    if not engine.offers(quantity):
-        return None
-    try:
-        engine.compute(quantity, robot, rows.first)
-    except SingularInertiaError:
-        return None
-    return smallest_time(lambda: engine.compute(quantity, robot, rows)) / len(rows.q)
-
-
-def smallest_time(call: Callable[[], object]) -> float:
-    """Smallest time of several calls after a first one, s."""
-    call()  # compiles and allocates
-    best, spent = float("inf"), 0.0
-    while spent < _ENOUGH:
-        start = time.perf_counter()
-        call()
-        took = time.perf_counter() - start
-        best, spent = min(best, took), spent + took
-    return best
-
-
+#: Numbers of joints at the axis of the figure.
+_TICKS = (2, 5, 10, 20, 50, 100, 200)
 SIZES = (2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 100, 140, 200)
 MECHANISMS: tuple[tuple[str, Callable[[int], RobotModel]], ...] = (("chain", chain), ("tree", tree))
 #: Plain Python counts about a million operations per second; larger counts are extrapolated.
@@ -106,3 +82,46 @@ def polynomial(counts: dict[int, int], n: int) -> int:
     from scipy.interpolate import BarycentricInterpolator
 
     return round(float(BarycentricInterpolator(list(counts), list(counts.values()))(n)))
+
+
+def plot_scaling(path: Path, samples: Sequence[Sample]) -> None:
+    """Write a figure of operations and times over the number of joints; raises as `canvas`."""
+    with canvas(path, 12.0, 9.0) as figure:
+        grid = figure.subplots(2, 2, sharex=True, sharey="row")
+        for column, (mechanism, _) in enumerate(MECHANISMS):
+            counts, times = grid[0][column], grid[1][column]
+            for k, engine in enumerate(ENGINES):
+                for quantity, style in (("inverse", "--"), ("forward", "-")):
+                    chosen = [
+                        s for s in samples
+                        if (s.engine, s.quantity, s.mechanism) == (engine.name, quantity, mechanism)
+                    ]  # fmt: skip
+                    if not chosen:
+                        continue
+                    label = f"{engine.name}, {quantity}"
+                    line = {"color": color_of(k), "linestyle": style, "marker": ".", "label": label}
+                    n = [s.n for s in chosen]
+                    counts.loglog(n, [s.operations for s in chosen], **line)
+                    times.loglog(n, [1e6 * s.seconds for s in chosen], **line)
+            if mechanism == "chain":
+                n = sorted({s.n for s in samples})
+                quoted = [published(k).total for k in n]
+                counts.loglog(n, quoted, ":", color=INK, label="nasser in document 000: 449 n - 202")
+            counts.set_title(f"{mechanism} of revolute joints")
+            times.set_xlabel("joints n")
+            times.set_xticks(_TICKS, [str(tick) for tick in _TICKS])
+            times.minorticks_off()
+        grid[0][0].set_ylabel("operations for one state")
+        grid[1][0].set_ylabel("time for one state (µs)")
+        legend_below(figure, grid[0][0], 4)
+
+
+def main() -> None:
+    """Count, time and plot."""
+    parser = options(__doc__)
+    parser.add_argument("--plot", type=Path, required=True, metavar="FILE", help="the figure; takes minutes")
+    plot_scaling(parser.parse_args().plot, list(sweep()))
+
+
+if __name__ == "__main__":
+    main()
