@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import signal
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
@@ -78,6 +79,7 @@ def in_lockstep(start: Start, namespace: str) -> Iterator[Callable[..., tuple[No
             process = start(module, script=script, use_sim_time=True, **parameters)
             peer = SteppedPeer(namespace, names, module)
             stack.callback(peer.close)
+            stack.callback(process.signal, signal.SIGKILL)  # without a clock its own stop takes seconds
             if connect:
                 peer.connect(process)
             return process, peer
