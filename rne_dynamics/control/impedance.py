@@ -144,6 +144,8 @@ class Springs(CompensatesFriction, ABC):
     tolerances: ClassVar[LawTolerances] = LawTolerances(holding_error=0.0, goal=0.05)
     #: Other parameters come into force over this time, s.
     fade_time: ClassVar[float] = 0.5
+    #: As of `ControlLaw`: with a longer one light joints are beyond their velocity limits before that is answered.
+    longest_delay: ClassVar[float] = 0.015
 
     @property
     @abstractmethod
