@@ -76,6 +76,7 @@ class ControlLaw(Protocol):
     - ``act_after(delay, period)``: receives every 0.05 s how long an effort takes to act after its state, and the time
       between states, s; joints are then watched for fast swings.
     - ``tolerated_delay``: delay of efforts, s, beyond which the feedback is lowered in proportion.
+    - ``longest_delay``: delay of efforts besides the time between states, s, beyond which motions are refused.
     - ``fade_time``: time over which other parameters of it come into force, s.
 
     Its parameters are declared as the package `laws` says.

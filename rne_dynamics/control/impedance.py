@@ -21,6 +21,9 @@ from rne_dynamics.compiling.jit import helper, kernel
 from rne_dynamics.control.control_law import LawTolerances, MotionDemand
 from rne_dynamics.control.felt_inertia import PostureInertia
 from rne_dynamics.control.gains import PERIODS_OF_DELAY, Gains, lowest_rate
+from rne_dynamics.control.laws.computed_torque import GAIN_I, put_friction
+from rne_dynamics.control.reference import Reference
+from rne_dynamics.control.thresholds import OVERSPEED
 from rne_dynamics.control.tracking_law import CompensatesFriction
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.spatial.arrays import product
@@ -41,6 +44,9 @@ STIFFENING = 1.05
 TOLERATED = 2.0
 #: Square of a mode that counts as none, 1/s².
 TINY = 1e-9
+#: Part of its velocity limit that compensated friction may drive a joint without friction beyond the desired velocity,
+#: and the row of the law's table with that limit: it has no integral gain.
+HELD_FRICTION, SPEED = OVERSPEED - 1.0, GAIN_I
 
 
 @helper
@@ -60,9 +66,10 @@ def uniform_ratio(ratios: Array) -> float:
 
 @kernel
 def put_impedance(
-    L: Array, K: Array, Z: Array, uniform: float, spring: Array, velocity: Array, rate: float, torque: Array
+    L: Array, K: Array, Z: Array, uniform: float, spring: Array, velocity: Array, rate: float, torque: Array,
+    damping: Array,
 ) -> None:
-    """Torque of springs and dampers, softened where their mode is too fast, into `torque`, (n,).
+    """Torque of springs and dampers, softened where their mode is too fast, into `torque`, and D_jj into `damping`.
 
     L (n, n): Cholesky factor of the inertia, M = L Lᵀ. K (n, n): stiffness, not negative definite. `uniform`: damping
     ratio of all springs; if it is 0 Z (n, n) counts: K with each of its springs times its damping ratio, and a mode has
@@ -75,8 +82,7 @@ def put_impedance(
     jacobi(A, V, ALMOST)
     forward(L, spring)
     for i in range(n):
-        torque[i] = 0.0
-        entry = 0.0
+        torque[i] = damping[i] = entry = 0.0
         for k in range(i, n):
             entry += L[k, i] * velocity[k]
         velocity[i] = entry  # Lᵀ velocity
@@ -97,7 +103,11 @@ def put_impedance(
             if omega > fastest:
                 force *= fastest * fastest / square
                 omega = fastest
-            force += 2.0 * ratio * omega * product(V[m], velocity)
+            damper = 2.0 * ratio * omega
+            force += damper * product(V[m], velocity)
+            for j in range(n):
+                entry = product(L[j, : j + 1], V[m])
+                damping[j] += damper * entry * entry
         for k in range(n):
             torque[k] += V[m, k] * force
     for back in range(n):
@@ -108,6 +118,24 @@ def put_impedance(
         torque[i] = entry
 
 
+@helper
+def put_held_friction(table: Array, q: Array, reference: Reference, terms: Array) -> None:
+    """`put_friction`, limited by the damping, which is in the row of the feedback before; limits of speed in `SPEED`.
+
+    A joint that turns out to have no friction is driven on by all of it, until damping balances that.
+    """
+    n = q.shape[0]
+    held = np.empty(n)
+    for j in range(n):
+        held[j] = HELD_FRICTION * table[SPEED, j] * terms[4, j]
+    put_friction(table, q, reference, terms)
+    for j in range(n):
+        if terms[3, j] > held[j]:
+            terms[3, j] = held[j]
+        elif terms[3, j] < -held[j]:
+            terms[3, j] = -held[j]
+
+
 class Springs(CompensatesFriction, ABC):
     """What impedance laws share: dataclasses with the field `rate`, efforts per second, and `softening`."""
 
@@ -116,6 +144,8 @@ class Springs(CompensatesFriction, ABC):
     tolerances: ClassVar[LawTolerances] = LawTolerances(holding_error=0.0, goal=0.05)
     #: Other parameters come into force over this time, s.
     fade_time: ClassVar[float] = 0.5
+    #: As of `ControlLaw`: with a longer one light joints are beyond their velocity limits before that is answered.
+    longest_delay: ClassVar[float] = 0.015
 
     @property
     @abstractmethod

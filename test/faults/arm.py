@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -20,8 +19,6 @@ from rne_dynamics.model.robot import RobotModel
 #: The nodes whose reactions are checked.
 COMPUTED_TORQUE, GRAVITY_COMPENSATION = "computed_torque_controller", "gravity_compensation"
 GATE = "effort_gate"
-#: Environment variable: the law of the controllers.
-LAW = "RNE_FAULTS_LAW"
 #: Posture of the two-link arm at the start of every fault, rad: both motors are loaded there.
 HOME = (0.3, 0.8)
 #: Its effort limits, N·m: 25 % more than what holds the arm stretched out.
@@ -119,8 +116,6 @@ class Arm:
             {"hand_guiding": {joint: {"damping": damped[joint]} for joint in joints}} if node == COMPUTED_TORQUE
             else {"gains": {joint: {"d": damped[joint]} for joint in joints}}
         )
-        if node == COMPUTED_TORQUE and os.environ.get(LAW):
-            law["law"] = os.environ[LAW]
         return every | {
             **law,
             "torque_divisor": 0,

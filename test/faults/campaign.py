@@ -11,16 +11,18 @@ from dataclasses import dataclass, replace
 from types import TracebackType
 
 import rclpy
+from faults.arm import COMPUTED_TORQUE
 from faults.fault import Fault
 from faults.fault_run import FaultRun
 from faults.kinds import FAULTS
 from faults.rig import Rig
 from faults.robots import arm_named
 
+from rne_dynamics.control.laws import find_law, law_names
 from rne_dynamics.errors import ArgumentError, RneDynamicsError
 from rne_dynamics.ros.node.command_line import own_context
 
-#: In place of an arm's name: every arm.
+#: In place of the name of an arm or a law: every one.
 ALL = "all"
 #: Controllers that run in parallel.
 WORKERS = 3
@@ -69,7 +71,7 @@ def chosen(words: Sequence[str]) -> tuple[Fault, ...]:
     return tuple(f for f in FAULTS if not words or f.name in words or f.kind in words)
 
 
-def tried(faults: Iterable[Fault], arm: str = "") -> tuple[Fault, ...]:
+def tried(faults: Iterable[Fault], arm: str = "", law: str = "") -> tuple[Fault, ...]:
     """The cases to run: each fault on each of its controllers, and on each requested arm.
 
     Parameters
@@ -78,25 +80,31 @@ def tried(faults: Iterable[Fault], arm: str = "") -> tuple[Fault, ...]:
         The faults.
     arm
         Name of an arm, `ALL`, or empty for the usual arm of each fault.
+    law
+        Name of a law, for controllers that follow references only, `ALL`, or empty for the usual law and all nodes.
 
     Raises
     ------
     ArgumentError
         There is no such arm.
+    ControlError
+        There is no such law.
     """
     if arm not in ("", ALL):
         arm_named(arm)
+    laws = law_names() if law == ALL else (find_law(law).name,) if law else ("",)
     return tuple(
-        replace(fault, name=_case(fault, name, node), arms=(name,), nodes=(node,))
+        replace(fault, name=_case(fault, name, node, law), arms=(name,), nodes=(node,), law=law)
         for fault in faults for name in (fault.arms[:1] if not arm else fault.arms) if arm in ("", ALL, name)
-        for node in fault.nodes
+        for node in fault.nodes for law in laws if not law or node == COMPUTED_TORQUE
     )
 
 
-def _case(fault: Fault, arm: str, node: str) -> str:
-    """The name of a fault on one arm and controller: its own for the usual ones."""
+def _case(fault: Fault, arm: str, node: str, law: str) -> str:
+    """The name of a fault on one arm and controller under a law: its own for the usual ones."""
     usual = (arm, node) == (fault.arms[0], fault.nodes[0])
-    return fault.name if usual else f"{fault.name}@{arm}-{node.replace('_', '-')}"
+    where = "" if usual else f"@{arm}-{node.replace('_', '-')}"
+    return f"{fault.name}{where}{law and f'@{law}'.replace('_', '-')}"
 
 
 class Campaign:
@@ -200,10 +208,11 @@ class Campaign:
     def _started(self, fault: Fault) -> Rig:
         """A controller for a fault; the very first one alone, since it may have to compile kernels for all."""
         arm, node = arm_named(fault.arms[0]), fault.nodes[0]
+        start = {**fault.start, "law": fault.law} if fault.law else fault.start
         if self._warm.is_set():
-            return Rig(self._context, arm, node, fault.start, self._halt.is_set, self._foreign)
+            return Rig(self._context, arm, node, start, self._halt.is_set, self._foreign)
         with self._first:
-            rig = Rig(self._context, arm, node, fault.start, self._halt.is_set, self._foreign)
+            rig = Rig(self._context, arm, node, start, self._halt.is_set, self._foreign)
             if fault.before != "unconfigured" and not self._warm.is_set():
                 try:
                     rig.configure()
@@ -214,9 +223,9 @@ class Campaign:
             return rig
 
 
-def _group(fault: Fault) -> tuple[str, str]:
+def _group(fault: Fault) -> tuple[str, str, str]:
     """Faults of one group can share a controller."""
-    return fault.arms[0], fault.nodes[0]
+    return fault.arms[0], fault.nodes[0], fault.law
 
 
 def run(

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
 import sys
 import time
 from collections import Counter
@@ -13,7 +12,6 @@ from pathlib import Path
 from typing import Any
 
 from faults import campaign, table
-from faults.arm import LAW
 from faults.campaign import Result
 from faults.fault import Fault
 from rich.markup import escape
@@ -39,6 +37,7 @@ examples (or with make: make faults FAULTS_ARGS="--only process"):
   python test/faults --only motor --arm panda
   python test/faults --foreign                on arms that are not the controller's model
   python test/faults --arm all                every fault on all of its arms
+  python test/faults --law joint_impedance    under another law
   python test/faults --json > faults.json
   python test/faults --report faults.html     a page to send to others
   python test/faults --table test/faults/README.md   the whole campaign; write the table if all pass
@@ -61,7 +60,8 @@ ARGUMENTS = (
     argument("--arm", default="", metavar="NAME|all",
              help="two-links, small, puma560, panda, ur10, or all (default: the first arm of each fault)"),
     flag("--foreign", "on arms that are not the model: other masses and friction, elastic gears, late efforts"),
-    argument("--law", default="", metavar="NAME", help="the law of the controllers; compliant arms yield farther"),
+    argument("--law", default="", metavar="NAME|all",
+             help="the controllers that follow references have this law, or each in turn"),
     flag("--list", "list the faults and exit"),
     flag("--json", "print the results as JSON"),
     argument("--workers", type=whole(1, 16), metavar="N", help="number of controllers in parallel (default: 3)"),
@@ -73,8 +73,6 @@ ARGUMENTS = (
 
 def run(args: argparse.Namespace) -> int:
     """Run the campaign; 0 if every reaction was safe."""
-    if args.law:
-        os.environ[LAW] = args.law
     if args.table is not None and args.only:
         raise ArgumentError("--table is for the whole campaign; leave --only out")
     if args.table is not None and args.arm not in ("", "all"):
@@ -88,7 +86,7 @@ def run(args: argparse.Namespace) -> int:
     if args.list:
         _list(faults, args.json)
         return 0
-    cases = campaign.tried(faults, args.arm)
+    cases = campaign.tried(faults, args.arm, args.law)
     if not cases:
         raise ArgumentError(f"none of these faults runs on the arm {args.arm!r}; --list shows the arms")
     page = None if args.table is None else table.inserted(args.table.read_text(encoding="utf-8"), faults)

@@ -44,6 +44,8 @@ class Fault:
         State of the controller when the fault begins.
     arms, nodes
         Names of its arms and controllers; the first arm is the usual one.
+    law
+        Of a controller that follows references; empty for the usual one.
     """
 
     name: str
@@ -58,6 +60,7 @@ class Fault:
     before: Before = "holding"
     arms: tuple[str, ...] = ("two-links",)
     nodes: tuple[str, ...] = ("computed_torque_controller",)
+    law: str = ""
 
 
 class Faults:

@@ -26,9 +26,9 @@ class FaultRun:
         self._unchanged = False  # whether the last fault has left the arm held at home, as the next one expects it
 
     @property
-    def group(self) -> tuple[str, str]:
-        """Names of the arm and of the controller."""
-        return self.rig.arm.name, self.rig.module
+    def group(self) -> tuple[str, str, str]:
+        """Names of the arm, of the controller and of its law."""
+        return self.rig.arm.name, self.rig.module, self.rig.law_name
 
     def begin(self, fault: Fault) -> None:
         """The arm back home; the controller in the state in which the fault finds it."""

@@ -11,9 +11,11 @@ from dataclasses import replace
 
 import numpy as np
 from faults.drive_faults import FaultySimulator
+from faults.law_promise import compliance
 from numpy.typing import ArrayLike
 from support.elastic_gears import Gears, Motors
 
+from rne_dynamics.control.control_law import ControlLaw
 from rne_dynamics.dynamics.composite.mass_matrix import mass_matrix
 from rne_dynamics.dynamics.newton_euler.gravity import gravity_torque
 from rne_dynamics.model.assembly import assemble
@@ -58,12 +60,12 @@ def drift(robot: RobotModel, q: Array, damping: Array) -> Array:
     return speed
 
 
-def sag(robot: RobotModel, q: Array, gain: float) -> float:
-    """How far the arm may hang from where a position gain without integral holds it at `q`, (n,), rad."""
-    mobility = np.linalg.inv(mass_matrix(robot, q))
-    heavy = np.abs(mobility @ (gravity_torque(deviating(robot), q) - gravity_torque(robot, q)))
-    stuck = (FRICTION - 1.0) * np.diag(mobility) * joint_friction(robot).coulomb_forward
-    return float((heavy + stuck).max() / gain)
+def sag(law: ControlLaw, q: Array) -> float:
+    """How far the arm may hang from where a law holds it at `q`, (n,), rad."""
+    give, robot = compliance(law, q), law.robot.open_tree
+    heavy = np.abs(give @ (gravity_torque(deviating(robot), q) - gravity_torque(robot, q)))
+    stuck = (FRICTION - 1.0) * np.abs(np.diag(give)) * joint_friction(robot).coulomb_forward
+    return float((heavy + stuck).max())
 
 
 class ForeignSimulator(FaultySimulator):

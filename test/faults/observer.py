@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import os
 import time
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -14,6 +15,7 @@ from faults.controller import PATIENCE, Controller
 from faults.driver import RATE, Driver
 from faults.effort_checks import violations
 from faults.foreign import drift, sag
+from faults.law_promise import keeps_place, law_of, yields
 from faults.reaction import ReactionError
 from rclpy.context import Context
 
@@ -23,8 +25,6 @@ from rne_dynamics.model.robot import RobotModel
 
 #: How far a held arm may be from where it was, and an arm in motion from its goal, rad.
 HELD = 0.05
-#: Position gain of the controllers, 1/s²: the default.
-GAIN = 400.0
 _numbers = itertools.count()
 
 
@@ -52,9 +52,12 @@ class Observer:
         self._halted = halted
         self.arm, self.module = arm, module
         self.robot: RobotModel = arm.robot
+        #: The law of a controller that follows references.
+        self.law_name = str(start.get("law", ""))
+        self.law = law_of(self.law_name, arm.robot)
         #: The mode in which the controller holds the arm, or lets it float.
         self.steady = {COMPUTED_TORQUE: "holding", GATE: "passing"}.get(module, "floating")
-        self.node = rclpy.create_node("driver", namespace=f"/rne_faults{next(_numbers)}", context=context)
+        self.node = rclpy.create_node("driver", namespace=f"/rne_faults{os.getpid()}_{next(_numbers)}", context=context)
         home = np.array(arm.home)
         self.driver = Driver(self.node, module, self.robot, home, foreign=foreign)
         self.driver.watch, self.driver.on_mode = self._watch, self._entered
@@ -64,7 +67,7 @@ class Observer:
         self.slack = 0.0
         if foreign:
             held = module == COMPUTED_TORQUE
-            self.slack = max(sag(self.robot, q, GAIN) for q in (home, home + np.array(arm.far))) if held else np.inf
+            self.slack = max(sag(self.law, q) for q in (home, home + np.array(arm.far))) if held else np.inf
         self.mark()
 
     def close(self) -> None:
@@ -146,6 +149,15 @@ class Observer:
     def deviation(self) -> float:
         """Largest distance of any joint from its position at the mark, since then, rad."""
         return float(np.abs(np.array(self.driver.positions[self._first_position:]) - self._position).max())
+
+    def yields(self, real: RobotModel) -> float:
+        """How far an arm that is `real` may sink where it is held, rad: at least `HELD`."""
+        return max(HELD, yields(self.law, self._position, real))
+
+    @property
+    def springs_back(self) -> bool:
+        """Whether an arm that was displaced comes back to its place."""
+        return self.module == COMPUTED_TORQUE and keeps_place(self.law)
 
     def drift(self) -> Array:
         """Speed to which the weight that its model lacks drives the arm where it floats, rad/s; (n,)."""

@@ -151,6 +151,21 @@ class Rig(Observer):
         self.wait(lambda: self._verdicts() != before, "the controller to accept or refuse the trajectory", LARGE)
         return self._verdicts()[0] > before[0]
 
+    @property
+    def refusal(self) -> str:
+        """Why the last trajectory was refused."""
+
+        def said() -> str:
+            return self.controller.process.output().rpartition("]: trajectory refused: ")[2]
+
+        self.wait(lambda: "\n" in said(), "the end of a line of the log")
+        return said().partition("\n")[0]
+
+    @property
+    def checking(self) -> bool:
+        """Whether a trajectory is refused because the start-up check goes on."""
+        return not self.send(self.trajectory()) and "check is not over" in self.refusal
+
     def _verdicts(self) -> tuple[int, int]:
         """How many trajectories the controller has accepted and refused, by its log."""
         log = self.controller.process.output()

@@ -223,6 +223,7 @@ class ForeignEpisode(Episode):
         }  # fmt: skip
         if self.declared:
             parameters["command_delay"] = self.delay
+        self.parameters = parameters
         return tracking_settings(self.robot, controller_values(self.robot, parameters))
 
     def rules(self, blend_time: float) -> Rules:

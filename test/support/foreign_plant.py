@@ -24,6 +24,7 @@ import rne_dynamics as rne
 from rne_dynamics.model.friction import joint_friction
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.robot import RobotModel
+from rne_dynamics.model.tree import Payload
 
 #: Longest step of MuJoCo, s: with gears, which are stiff, and without.
 ELASTIC_STEP, RIGID_STEP = 2.5e-4, 1e-3
@@ -105,7 +106,7 @@ class ForeignArm:
         self._motors = self._geared(q)
         self._timeout, self._effort, self._given_at = command_timeout, np.zeros(len(q)), -np.inf
         self._commands: deque[tuple[float, Array]] = deque()
-        self.braked = True
+        self.braked, self._load = True, 0.0
 
     def _geared(self, q: Array) -> Motors | None:
         """Motors that hold the arm through their gears."""
@@ -161,6 +162,14 @@ class ForeignArm:
                     self.model.opt.timestep, self._effort, data.qpos.copy(), data.qvel.copy()
                 )
             mujoco.mj_step(self.model, data)
+
+    def load(self, mass: float) -> Payload:
+        """Let the last body have a load of this mass, kg, at its mass centre, instead of the one before."""
+        last = self.model.nbody - 1
+        self.model.body_mass[last] += mass - self._load
+        self._load = mass
+        mujoco.mj_setConst(self.model, mujoco.MjData(self.model))
+        return Payload(self.model.body(last).name, mass, self.model.body_ipos[last].copy())
 
     def _take(self) -> None:
         """The commands that act by now."""

@@ -64,21 +64,27 @@ class LawEpisode(ForeignEpisode):
         self.rig.supervisor.adopt(self._adapted(self.rig.supervisor.settings))
 
 
-def search(first: int, last: int) -> tuple[int, list[str], Counter[str]]:
+def search(
+    first: int, last: int, kind: type[LawEpisode] = LawEpisode, show: Callable[[str], None] = lambda line: None,
+) -> tuple[int, list[str], Counter[str]]:
     """Healthy arms; what was wrong: broken invariants and thrown arms; causes of stops of healthy ones."""
     healthy, wrong, causes = 0, [], Counter[str]()
     for number in range(first, last):
-        episode = LawEpisode(number)
+        known, episode = len(wrong), kind(number)
         try:
             episode.run()
         except BrokenError as error:
             wrong.append(f"{number}: {error}")
+        except Exception as error:  # noqa: BLE001 the search goes on, and the episode is one command away
+            wrong.append(f"{number}: {type(error).__name__}: {error}")
         if episode.judged:
             healthy += 1
             if episode.peak >= THROWN:
                 wrong.append(f"{number}: thrown, {episode.peak:.2f}: {episode.stopped}")
             if episode.stopped:
                 causes[f"{number}: {kind_of(episode.stopped)}"] += 1
+        for line in wrong[known:]:
+            show(line)
     return healthy, wrong, causes
 
 
@@ -87,9 +93,13 @@ def main() -> None:
     parser.add_argument("number", type=int, nargs="?", help="run this one and print its story")
     parser.add_argument("--from", dest="first", type=int, default=0)
     parser.add_argument("--to", dest="last", type=int, default=300)
+    parser.add_argument("--mixed", action="store_true", help="with pose targets, contact and loads too")
     options = parser.parse_args()
+    kind = LawEpisode
+    if options.mixed:
+        from support.mixed_episodes import MixedEpisode as kind  # which is made of this module
     if options.number is not None:
-        episode = LawEpisode(options.number)
+        episode = kind(options.number)
         try:
             episode.run()
         finally:
@@ -97,8 +107,8 @@ def main() -> None:
             print(f"peak {episode.peak:.2f}, stopped: {episode.stopped or 'no'}, mode {episode.rig.mode}")
         return
     began = time.monotonic()
-    healthy, wrong, causes = search(options.first, options.last)
-    print("\n".join(wrong))
+    healthy, wrong, causes = search(options.first, options.last, kind, lambda line: print(line, flush=True))
+    print(f"{options.last - options.first} episodes, {len(wrong)} broken, ", end="")
     print(f"{healthy} healthy, stopped: {dict(causes)}, {time.monotonic() - began:.0f} s")
 
 

@@ -15,9 +15,18 @@ from rne_dynamics.compiling.jit import helper, kernel
 from rne_dynamics.control.checks import check_number, frozen_vector, measured, set_fields
 from rne_dynamics.control.control_law import CompiledLaw, LawTolerances
 from rne_dynamics.control.felt_inertia import posture_inertia
-from rne_dynamics.control.impedance import LEAST_RATIO, RATIO, Softening, Springs, put_impedance, uniform_ratio
+from rne_dynamics.control.impedance import (
+    LEAST_RATIO,
+    RATIO,
+    SPEED,
+    Softening,
+    Springs,
+    put_held_friction,
+    put_impedance,
+    uniform_ratio,
+)
 from rne_dynamics.control.laws import joint_parameter, law_parameter
-from rne_dynamics.control.laws.computed_torque import GAIN_P, SCALE, STEEPNESS, TABLE_ROWS, VISCOUS, put_friction
+from rne_dynamics.control.laws.computed_torque import GAIN_P, SCALE, STEEPNESS, TABLE_ROWS, VISCOUS
 from rne_dynamics.control.laws.joint_impedance import chosen_stiffness
 from rne_dynamics.control.reference import Reference, TorqueTerms
 from rne_dynamics.control.task_space import effective_inertia, limit_part, put_pose_error, turn_rows
@@ -103,7 +112,7 @@ def put_tool(
                 c += J[k, i] * mean[k, j]
             K[i, j] = K[j, i] = a + b
             Z[i, j] = Z[j, i] = mean_ratio * a + c
-    put_impedance(L, K, Z, uniform, spring, velocity, rate, terms[3])
+    put_impedance(L, K, Z, uniform, spring, velocity, rate, terms[3], terms[4])
 
 
 @kernel
@@ -152,7 +161,7 @@ def cartesian_impedance_kernel(
     limit_part(wrench, 3, numbers[_OTHERS, 1])
     tool, state = (J, Y, light, heavy), (q, qd, reference)
     put_tool(square, tool, numbers[_RATIO], rows, wrench, table, state, L, rate[0], terms)
-    put_friction(table, q, reference, terms)
+    put_held_friction(table, q, reference, terms)
 
 
 @dataclass(frozen=True, eq=False)
@@ -275,7 +284,7 @@ class CartesianImpedance(Springs):
         given = given | shaped
         set_fields(self, **checked, link=link, null_space_stiffness=springs, given=given, rate=float(self.rate))
         table, numbers = np.zeros((TABLE_ROWS, n)), np.zeros((3, 6))
-        table[GAIN_P], table[VISCOUS:SCALE] = springs, self._friction.rows
+        table[GAIN_P], table[SPEED], table[VISCOUS:SCALE] = springs, robot.velocity_limit, self._friction.rows
         if compensation is not None:
             table[SCALE], table[STEEPNESS] = compensation.scale, self.steepness
         numbers[_STIFFNESS], numbers[_RATIO] = self.bandwidth if shaped else self.stiffness, self.damping_ratio

@@ -15,7 +15,18 @@ from rne_dynamics.compiling.jit import kernel
 from rne_dynamics.control.checks import frozen_vector, measured, set_fields
 from rne_dynamics.control.control_law import CompiledLaw
 from rne_dynamics.control.felt_inertia import joint_inertia, posture_inertia
-from rne_dynamics.control.impedance import LEAST_RATIO, RATIO, Softening, Springs, put_impedance, uniform_ratio
+from rne_dynamics.control.impedance import (
+    HELD_FRICTION,
+    LEAST_RATIO,
+    RATIO,
+    SPEED,
+    TINY,
+    Softening,
+    Springs,
+    put_held_friction,
+    put_impedance,
+    uniform_ratio,
+)
 from rne_dynamics.control.inertia_terms import InertiaCode, inertia_model, inertia_terms
 from rne_dynamics.control.laws import joint_parameter
 from rne_dynamics.control.laws.computed_torque import (
@@ -25,7 +36,6 @@ from rne_dynamics.control.laws.computed_torque import (
     STEEPNESS,
     TABLE_ROWS,
     VISCOUS,
-    put_friction,
 )
 from rne_dynamics.control.model_terms import closed_terms
 from rne_dynamics.control.reference import Reference, TorqueTerms
@@ -47,9 +57,9 @@ YIELDING, CHOSEN = 1.0, 10.0
 
 @kernel
 def spring_torque(
-    M: Array, table: Array, rate: float, q: Array, qd: Array, aim: Array, aim_qd: Array, torque: Array
+    M: Array, table: Array, rate: float, q: Array, qd: Array, aim: Array, aim_qd: Array, torque: Array, damping: Array
 ) -> None:
-    """Torque of the joints' springs and dampers into `torque`, (n,); `table` as in `JointImpedance`."""
+    """Torque of the joints' springs and dampers into `torque`, D_jj into `damping`; `table` as in `JointImpedance`."""
     n = q.shape[0]
     K, Z, L, spring, velocity = np.zeros((n, n)), np.zeros((n, n)), np.empty((n, n)), np.empty(n), np.empty(n)
     if not factor(M, L):
@@ -60,7 +70,7 @@ def spring_torque(
         Z[j, j] = table[GAIN_P, j] * table[GAIN_D, j]
         spring[j] = table[GAIN_P, j] * (aim[j] - q[j])
         velocity[j] = aim_qd[j] - qd[j]
-    put_impedance(L, K, Z, uniform_ratio(table[GAIN_D]), spring, velocity, rate, torque)
+    put_impedance(L, K, Z, uniform_ratio(table[GAIN_D]), spring, velocity, rate, torque, damping)
 
 
 @kernel
@@ -75,8 +85,8 @@ def joint_impedance_kernel(
     for j in range(n):
         terms[0, j] = product(found[j], reference.qdd)
         terms[1, j], terms[2, j] = found[n, j], found[n + 1, j]
-    spring_torque(found[:n], table, rate[0], q, qd, reference.q, reference.qd, terms[3])
-    put_friction(table, q, reference, terms)
+    spring_torque(found[:n], table, rate[0], q, qd, reference.q, reference.qd, terms[3], terms[4])
+    put_held_friction(table, q, reference, terms)
 
 
 @dataclass(frozen=True, eq=False)
@@ -136,6 +146,7 @@ class JointImpedance(Springs):
             stiffness = frozen_vector(np.where(given, stiffness, chosen_stiffness(self.robot)), n, "stiffness")
         table = np.zeros((TABLE_ROWS, n))
         table[GAIN_P], table[GAIN_D], table[VISCOUS:SCALE] = stiffness, ratio, self._friction.rows
+        table[SPEED] = self.robot.velocity_limit
         if compensation is not None:
             table[SCALE], table[STEEPNESS] = compensation.scale, self.steepness
         set_fields(self, stiffness=stiffness, damping_ratio=ratio, table=table, rate=float(self.rate), given=given)
@@ -186,8 +197,11 @@ class JointImpedance(Springs):
                 mechanism, q, qd, desired, np.zeros(n), posture, base_motion, speeds
             )
             M = closed_mass_matrix(mechanism, q, start=posture)
-            spring_torque(np.array(M), self.table, float(self.damped_rate[0]), q, qd, aim, aim_qd, answer)
-            return TorqueTerms(inertia, coriolis, gravity, self.friction_torque(aim_qd, passive), answer)
+            damping = np.zeros(n)
+            spring_torque(np.array(M), self.table, float(self.damped_rate[0]), q, qd, aim, aim_qd, answer, damping)
+            held = HELD_FRICTION * robot.velocity_limit * np.maximum(damping, TINY)
+            friction = np.clip(self.friction_torque(aim_qd, passive), -held, held)
+            return TorqueTerms(inertia, coriolis, gravity, friction, answer)
         terms, (arm, rate) = np.empty((5, n)), self.model
         if base_motion is not None:
             arm = arm._replace(base=base_motion.packed(robot.gravity))

@@ -79,8 +79,8 @@ class LoopDelay:
         self._sent, self._reported = np.zeros((2, MOST_STATES, len(limit)))
         self._rows = 0
         self._scores: list[float] = []  # unexplained variance: without commands, and for each shift from 1 on
-        #: Result, s; NaN until it is found, and where it is not.
-        self.delay = math.nan
+        #: Result, s; NaN until it is found, and where it is not. Time between two states, s.
+        self.delay, self.period = math.nan, 0.0
 
     def note(self, stamp: int, sent: Array, reported: Array) -> bool:
         """Take the effort that answers the state of `stamp`, ns, and those reported with it; whether that was the end.
@@ -97,7 +97,7 @@ class LoopDelay:
         commands = np.concatenate([np.tile(seen[0], (shift, 1)), self._sent])[:k] if shift else np.zeros_like(seen)
         first = k // 2 if self._changing else 0
         self._scores.append(float(np.nansum(np.var(seen[first:] - commands[first:], axis=0))))
-        period = float(self._stamps[k - 1] - self._stamps[0]) / max(k - 1, 1)
+        self.period = period = float(self._stamps[k - 1] - self._stamps[0]) / max(k - 1, 1)
         if shift < min(LONGEST_SHIFT / max(period, 1e-4), k // 2):
             return False
         all_, scores = self._scores[0], np.array(self._scores[1:])
@@ -162,7 +162,7 @@ class LoopWatch:
         self.measuring = True
         #: From a state's stamp until the effort that answers it acts, as measured, s; NaN where it is not known.
         self.delay = math.nan
-        self._lowered, self.text, self.spent = 1.0, "", False
+        self._lowered, self.text, self.spent, self._period = 1.0, "", False, 0.0
         #: Fraction of the damping of hand guiding.
         self.damping = 1.0
         self.adopt(settings)
@@ -225,7 +225,8 @@ class LoopWatch:
         """
         if not self.measuring or not self._delay.note(stamp, sent, reported):
             return ""
-        found, self._delay = self._delay.delay, LoopDelay(self._settings.limits.effort, changing=True)
+        found, self._period = self._delay.delay, self._delay.period
+        self._delay = LoopDelay(self._settings.limits.effort, changing=True)
         if not self._measured:
             self._measured, self.delay = True, found
         elif not math.isnan(found):
@@ -276,16 +277,23 @@ class LoopWatch:
         self.delay_text = f"{1e3 * delay:.1f} ms" if known else "not seen in the reported efforts"
         if declared > 0.0 and off > DIFFERENCE:
             self.delay_text += f"; command_delay is {1e3 * declared:.1f} ms: set it to what is measured"
-        if self._gains is None or self._known <= self._tolerated:
+        most = self._tolerated
+        if self._gains is None:
+            most = getattr(self._settings.tracking, "longest_delay", math.inf) + self._period
+        if self._known <= most:
             return
         if self._once:
             self.delay_text += "; measured once, and once more when efforts change"
             self.doubt = f"the feedback is lowered for the delay of the loop: {self.delay_text}"
             self.measuring = True
         else:
-            w = 0.5 * float(self._gains.d.max()) * self._tolerated / self._known
+            if self._gains is None:
+                advice = "the law tolerates {:.1f} ms. Shorten it, or use law computed_torque with command_delay set"
+            else:
+                w = 0.5 * float(self._gains.d.max()) * most / self._known
+                advice = "the gains tolerate {:.1f} ms. Shorten it, set command_delay to it, or lower the gains to "
+                advice += f"p = {w * w:.3g}, d = {2.0 * w:.3g}"
             self.locked = (
                 f"the delay from a joint state until its effort acts is {self.delay_text} (command_delay: "
-                f"{1e3 * declared:.1f} ms), and the gains tolerate {1e3 * self._tolerated:.1f} ms. Shorten it, set "
-                f"command_delay to it, or lower the gains to p = {w * w:.3g}, d = {2.0 * w:.3g}"
+                f"{1e3 * declared:.1f} ms), and {advice.format(1e3 * most)}"
             )

@@ -34,7 +34,7 @@ def push(rig: Rig, moment: float) -> None:
 def unknown_load(rig: Rig) -> None:
     """An unknown load of 1 kg at the tool."""
     rig.run(0.4)
-    rig.held()
+    rig.held(rig.yields(rig.driver.simulator.robot))
 
 
 @fault("efforts stay at their limits; clamps are counted", plant=lambda robot: robot.with_payload(carrying(6.0)))
@@ -110,7 +110,7 @@ def check_passed(rig: Rig) -> None:
 )
 def check_finds_a_load(rig: Rig) -> None:
     """An unknown load of 1.5 kg, at the start-up check."""
-    _no_motion(rig)
+    _no_motion(rig, "payload", "did not keep still")
 
 
 @fault("the arm is held; no motion is accepted", before="inactive", **CHECK)
@@ -121,15 +121,17 @@ def check_finds_a_sign(rig: Rig) -> None:
 
     rig.driver.falsify = every(turn)
     rig.activate()
-    _no_motion(rig)
+    _no_motion(rig, "reports no efforts")
 
 
-def _no_motion(rig: Rig) -> None:
-    rig.run(0.6)
+def _no_motion(rig: Rig, *findings: str) -> None:
+    """The check ends with one of these findings, and no motion is accepted."""
+    rig.until(lambda: not rig.checking, "the end of the start-up check", 5.0)
     rig.mark()
-    rig.send(rig.trajectory())
+    rig.check(not rig.send(rig.trajectory()), "a motion is accepted")
+    rig.check(any(text in rig.refusal for text in findings), f"the motion is refused: {rig.refusal}")
     rig.run(0.4)
-    rig.undisturbed(0.05)
+    rig.undisturbed(rig.yields(rig.driver.simulator.robot))
     rig.check(not rig.hand_guide(True).success, "hand guiding is allowed")
 
 
@@ -141,4 +143,4 @@ def nothing_to_check(rig: Rig) -> None:
 
     rig.driver.falsify = every(strip)
     rig.activate()
-    _no_motion(rig)
+    _no_motion(rig, "reports no efforts")

@@ -10,13 +10,16 @@ from faults.fault import Faults
 from faults.rig import Rig
 from faults.robots import ROBOTS
 
+from rne_dynamics.control.thresholds import OVERSPEED
+
 FAULTS = Faults("drive")
 fault = FAULTS.fault
 
 EVERYWHERE = {"arms": ROBOTS, "nodes": (COMPUTED_TORQUE, GRAVITY_COMPENSATION)}
 #: How far the arm is moved while a drive is off, rad, and how long that takes, s.
 MOVED, TIME = 0.4, 0.6
-#: Speed above which an arm jumps when its drives return, rad/s: without protection it is several times higher.
+#: Speed above which an arm jumps when its drives return, rad/s: without protection it is several times higher. An arm
+#: on springs returns to its place, as fast as they pull it, but it is not thrown.
 JUMP = 1.2
 #: Time for which it is observed after that, s.
 AFTER = 1.0
@@ -81,7 +84,7 @@ def _no_jump(rig: Rig, when: str) -> None:
     first, drift = len(rig.driver.speeds), rig.drift()
     rig.run(AFTER)
     fastest = np.abs(np.array(rig.driver.speeds[first:])).max(axis=0)
-    allowed = JUMP + np.maximum(drift, rig.drift())
+    allowed = OVERSPEED * rig.robot.velocity_limit if rig.springs_back else JUMP + np.maximum(drift, rig.drift())
     j = int(np.argmax(fastest - allowed))
     rig.check(
         fastest[j] <= allowed[j],

@@ -6,13 +6,12 @@ import numpy as np
 from faults.arm import COMPUTED_TORQUE, GRAVITY_COMPENSATION
 from faults.driver import COMMAND_TIMEOUT, RATE
 from faults.fault import Faults
+from faults.law_promise import yields
 from faults.rig import HELD, Rig
 from faults.robots import ROBOTS
 
-from rne_dynamics.dynamics.composite.mass_matrix import mass_matrix
 from rne_dynamics.dynamics.kinematics.jacobian import jacobian
 from rne_dynamics.dynamics.kinematics.kinematics import forward_kinematics
-from rne_dynamics.dynamics.newton_euler.gravity import gravity_torque
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.tree import Payload
 
@@ -35,9 +34,7 @@ def load_picked_up_and_lost(rig: Rig) -> None:
     arm = rig.arm
     loaded = rig.robot.with_payload(Payload(arm.tool, arm.payload))
     simulator, place, first = rig.driver.simulator, rig.driver.q, len(rig.driver.speeds)
-    gains = np.array([float(str(rig.controller.get(f"gains.{joint}.p"))) for joint in rig.robot.joint_names])
-    weight = gravity_torque(loaded, place) - gravity_torque(rig.robot, place)
-    sunk = np.abs(np.linalg.solve(mass_matrix(rig.robot, place), weight) / gains).max()
+    sunk = yields(rig.law, place, loaded)
     simulator.change_robot(loaded)
     rig.run(1.0)
     rig.check(rig.controller.state == "holding", "the arm is not held")

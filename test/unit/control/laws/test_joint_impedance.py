@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pickle
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -16,7 +17,9 @@ import rne_dynamics as rne
 from rne_dynamics.control.control_law import rate_warnings
 from rne_dynamics.control.laws import find_law
 from rne_dynamics.errors import ControlError
+from rne_dynamics.model.assembly import assemble
 from rne_dynamics.model.friction import joint_friction
+from rne_dynamics.model.tree import Friction, Limits
 
 EXAMPLES = Path(__file__).resolve().parents[4] / "examples"
 ARMS = ("panda", "ur10", "puma560", "four_joint_arm")
@@ -55,6 +58,29 @@ def test_the_torque_is_that_of_double_diagonalisation(robot, ratio):
     np.testing.assert_allclose(terms.feedback, K @ (aim.q - q) + D @ (aim.qd - qd), rtol=1e-4, atol=1e-4)
     model = rne.inverse_dynamics(robot, q, qd, aim.qdd)
     np.testing.assert_allclose((terms.inertia + terms.coriolis + terms.gravity), model, rtol=1e-9, atol=1e-8)
+
+
+def rough_five_bar():
+    """Its cranks have friction and velocity limits."""
+    bars = five_bar()
+    rough = {"friction": Friction(0.1, 3.0, 3.0), "limits": Limits(velocity=2.0)}
+    joints = tuple(replace(j, **rough) if j.name in bars.joint_names else j for j in bars.robot.tree.joints)
+    return replace(bars, robot=assemble(replace(bars.robot.tree, joints=joints), gravity=bars.gravity))
+
+
+@pytest.mark.parametrize("robot", [PANDA, rough_five_bar()], ids=["open", "loops"])
+def test_friction_that_is_not_there_drives_no_joint_half_its_velocity_limit_too_fast(robot):
+    """Before: a wrist without friction was thrown at 100 joint states per second and 25 ms of delay."""
+    law = rne.JointImpedance(robot, np.full(robot.n, 50.0), 1.0, rne.FrictionCompensation(), 100.0)
+    law.act_after(0.025, 0.01)
+    posture = robot.posture if robot.loops else None
+    q = START["panda"] if posture is None else np.array(posture[robot.actuated])
+    speed = -0.9 * robot.velocity_limit
+    friction = law.law(q, speed, rne.Reference(q, speed, np.zeros(robot.n)), posture=posture).friction
+    D = damping_of(rne.mass_matrix(robot, q), np.diag(law.stiffness), 1.0, law.damped_rate[0] * 0.125)[1]
+    held, whole = 0.5 * robot.velocity_limit * np.diag(D), law.friction_torque(speed, np.zeros(robot.n))
+    assert (np.abs(whole) > held).any()
+    np.testing.assert_allclose(friction, np.clip(whole, -held, held), rtol=1e-4)
 
 
 def soft(name, frequency):
