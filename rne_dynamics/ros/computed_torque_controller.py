@@ -223,6 +223,10 @@ class ComputedTorqueController(EffortNode):
         self._contacts, self._contact = self._contacts + 1, contact
         self._comply = self.parameters["contact.reaction"] == "comply"
 
+    def tared(self, why: str) -> None:
+        """A tare has waited for the observer; `why` it failed."""
+        self.log("error" if why else "info", f"not tared: {why}" if why else "external efforts are tared")
+
     def turn(self, executor: NodeExecutor) -> None:
         """As the base; the law that complies is chosen here, not amid the reports."""
         super().turn(executor)

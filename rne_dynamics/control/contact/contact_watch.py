@@ -7,9 +7,11 @@ from typing import Literal
 
 import numpy as np
 
+from rne_dynamics.compiling.jit import kernel
 from rne_dynamics.control.checks import check_number, frozen_vector
-from rne_dynamics.control.contact.momentum_observer import ALLOWANCE, EXTERNAL, MomentumObserver, Observed
+from rne_dynamics.control.contact.momentum_observer import ALLOWANCE, EXTERNAL, ROWS, MomentumObserver, observe_kernel
 from rne_dynamics.control.thresholds import NANOSECONDS
+from rne_dynamics.dynamics.declared.arm import Arm
 from rne_dynamics.errors import ControlError
 from rne_dynamics.model.inertia import Array
 
@@ -19,6 +21,29 @@ REACTIONS: tuple[Reaction, ...] = ("none", "stop", "float", "comply", "retract")
 RELEASE, CLEAR, LEAST_THRESHOLD = 0.5, 0.1, 1e-9
 #: Longest time between two states over which efforts are observed, s.
 OBSERVED_GAP = 0.05
+#: Rows of a watch's memory after those of the observer.
+OFFSET, THRESHOLD = ROWS, ROWS + 1
+#: What `watch_kernel` returns besides a joint: whether a contact may have ended.
+ENDING, BETWEEN = -1, -2
+#: Bandwidths after which the first external efforts are no transient any more, for a tare.
+SETTLED = 8.0
+
+
+@kernel
+def watch_kernel(
+    arm: Arm, q: Array, qd: Array, qdd: Array, effort: Array, friction: Array, steepness: Array, numbers: Array,
+    dt: float, memory: Array,
+) -> int:
+    """As `observe_kernel`; the index of the joint that feels a contact most, or `ENDING`, or `BETWEEN`."""
+    observe_kernel(arm, q, qd, qdd, effort, friction, steepness, numbers, dt, memory)
+    most, part = 0, -np.inf
+    for j in range(q.shape[0]):
+        beyond = (abs(memory[EXTERNAL, j] - memory[OFFSET, j]) - memory[ALLOWANCE, j]) / memory[THRESHOLD, j]
+        if beyond > part:
+            most, part = j, beyond
+    if part >= 1.0:
+        return most
+    return ENDING if part < RELEASE else BETWEEN
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,37 +76,50 @@ class ContactWatch:
 
     def __init__(self, settings: ContactSettings) -> None:
         n = settings.observer.robot.n
-        self._offset = np.zeros(n)
-        self._start = np.zeros(n)
-        self.settings, self._anew = settings, False
-        self._state: Observed | None = None
+        self._memory = np.zeros((ROWS + 2, n))
+        self._anew, self._still = False, np.zeros(n)
+        #: Whether external efforts are observed at present, and since when, s.
+        self.observing, self.age = False, 0.0
         self._stamp, self._calm = 0, 0.0
         #: Index of the joint that feels a contact most, -1 for none.
         self.joint = -1
+        self.settings = settings
+        self.adopt(settings)
 
     def adopt(self, settings: ContactSettings) -> None:
         """Other settings; another model makes the observer begin anew."""
         if settings.observer is not self.settings.observer:  # momentum by another model; r goes on
             self._anew = True
         self.settings = settings
+        self._memory[THRESHOLD] = np.maximum(settings.threshold, LEAST_THRESHOLD)
 
     @property
     def external(self) -> Array:
-        """External efforts less those of the last tare, N·m or N; (n,)."""
-        return self._start if self._state is None else self._state.external - self._offset
+        """External efforts less those of the last tare, N·m or N; (n,). Zero where none are observed."""
+        found: Array = self._memory[EXTERNAL] - self._memory[OFFSET]
+        return found if self.observing else self._still
 
     @property
     def allowance(self) -> Array:
         """What errors of the model may contribute, N·m or N; (n,)."""
-        return self._start if self._state is None else self._state.allowance
+        return np.array(self._memory[ALLOWANCE])
+
+    @property
+    def settled(self) -> bool:
+        """Whether external efforts are observed, and their beginning has decayed."""
+        return self.observing and self.age * self.settings.observer.bandwidth >= SETTLED
+
+    def rest(self) -> None:
+        """Observe nothing until the next state is taken, which begins anew; the last tare stays."""
+        self.observing, self.joint = False, -1
 
     def tare(self) -> None:
         """Let the present external efforts be zero. Raises ControlError: none are observed, or a contact is felt."""
-        if self._state is None:
+        if not self.observing:
             raise ControlError("no external efforts are observed: the arm must be driven")
         if self.joint >= 0:
             raise ControlError("a contact is felt: clear it first, or raise contact.<joint>.threshold")
-        self._offset = self._state.external.copy()
+        self._memory[OFFSET] = self._memory[EXTERNAL]
 
     def take(self, stamp: int, q: Array, qd: Array, effort: Array, qdd: Array) -> bool:
         """Take a state, with the effort that acted since the last one; whether a contact has begun with it.
@@ -89,26 +127,23 @@ class ContactWatch:
         `stamp`: its time, ns; `qdd`: desired acceleration. Arrays of shape (n,), float64, contiguous.
         """
         dt, self._stamp = (stamp - self._stamp) / NANOSECONDS, stamp
-        observer = self.settings.observer
-        if self._state is None or not 0.0 < dt <= OBSERVED_GAP:
-            self._state, self._calm, self.joint = observer.start(q, qd), 0.0, -1
+        constants, memory = self.settings.observer.constants, self._memory
+        if not self.observing or not 0.0 < dt <= OBSERVED_GAP:
+            watch_kernel(constants[0], q, qd, self._still, effort, *constants[1:], 0.0, memory)
+            self.observing, self.age, self._calm, self.joint, self._anew = True, 0.0, 0.0, -1, False
             return False
-        memory = self._state.memory
         if self._anew:
-            self._anew = False
-            fresh = observer.start(q, qd)
-            fresh.memory[EXTERNAL:] = memory[EXTERNAL:]
-            self._state = fresh
+            self._anew, former = False, memory[EXTERNAL:].copy()
+            watch_kernel(constants[0], q, qd, self._still, effort, *constants[1:], 0.0, memory)
+            memory[EXTERNAL:] = former
             return False
-        observer.update_in_place(memory, q, qd, qdd, effort, dt)
-        beyond = np.abs(memory[EXTERNAL] - self._offset) - memory[ALLOWANCE]
-        part = beyond / np.maximum(self.settings.threshold, LEAST_THRESHOLD)
-        most = int(part.argmax())
-        if part[most] >= 1.0:
+        self.age += dt
+        felt = watch_kernel(constants[0], q, qd, qdd, effort, *constants[1:], dt, memory)
+        if felt >= 0:
             began, self._calm = self.joint < 0, 0.0
-            self.joint = most
+            self.joint = felt
             return began
-        self._calm = self._calm + dt if part[most] < RELEASE else 0.0
+        self._calm = self._calm + dt if felt == ENDING else 0.0
         if self._calm >= CLEAR:
             self.joint = -1
         return False

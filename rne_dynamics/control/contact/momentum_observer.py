@@ -165,7 +165,8 @@ class MomentumObserver:
             )
 
     @cached_property
-    def _constants(self) -> tuple[Arm, Array, Array, Array]:
+    def constants(self) -> tuple[Arm, Array, Array, Array]:
+        """For `observe_kernel`: arm, friction, steepness, numbers."""
         known = joint_friction(self.robot)
         model = self.friction or FrictionCompensation(0.0)
         held = "gravity" not in self.compensated
@@ -201,7 +202,7 @@ class MomentumObserver:
 
     def update_in_place(self, memory: Array, q: Array, qd: Array, qdd: Array, effort: Array, dt: float) -> None:
         """As `update`, for loops: in the memory of a state; arguments are contiguous arrays of float64."""
-        arm, rows, steepness, numbers = self._constants
+        arm, rows, steepness, numbers = self.constants
         observe_kernel(arm, q, qd, qdd, effort, rows, steepness, numbers, dt, memory)
 
     def wrench(self, external: ArrayLike, q: ArrayLike, link: str, damping: float = SEEN) -> LinkWrench:

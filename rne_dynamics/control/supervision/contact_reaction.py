@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Callable
 
 import numpy as np
 
@@ -26,10 +27,13 @@ class ContactReaction:
 
     def __init__(self, machine: StateMachine) -> None:
         self._machine = machine
-        self._acted, self._qdd = np.zeros((2, machine.settings.robot.n))
+        self._acted = self._zero = np.zeros(machine.settings.robot.n)
         self._way: deque[tuple[Array, Array]] = deque()
         self._noted, self._retracting = 0, False
         self._watch: ContactWatch | None = None
+        self._tared: Callable[[str], None] | None = None
+        #: Whether somebody reads external efforts; they are observed too for a reaction, and for a tare.
+        self.read = True
         #: Contacts since the start.
         self.count = 0
 
@@ -47,31 +51,50 @@ class ContactReaction:
         else:
             self._watch.adopt(settings)
 
-    def tare(self) -> None:
-        """Let the present external efforts be zero; ControlError where that cannot be."""
-        if self.watch is None:
+    def tare(self, done: Callable[[str], None] = lambda text: None) -> None:
+        """Let the present external efforts be zero, as soon as they are observed; ControlError where they cannot be.
+
+        `done`: called later where they were not observed yet, with the reason of a failure, empty for none.
+        """
+        watch = self.watch
+        if watch is None:
             raise ControlError("external efforts are not observed: see docs/contact.md")
         if self._machine.mode not in DRIVING:
             raise ControlError(f"external efforts are not observed: the controller is {self._machine.mode.value}")
-        self.watch.tare()
+        if watch.settled:
+            watch.tare()
+        else:
+            self._tared = done
 
     def take(self, command: Array) -> None:
         """Take the state that `command`, (n,), has answered: what acted until then was the effort before."""
         watch, machine = self.watch, self._machine
         if watch is None:
             return
+        reaction = watch.settings.reaction
+        if not self.read and reaction == "none" and self._tared is None:
+            if watch.observing:
+                watch.rest()
+            return
         stream, reference = machine.stream, machine.queue.reference
-        if machine.mode is FLOATING:
-            self._qdd[:] = 0.0
-        else:
-            self._qdd[:] = reference.qdd
-        began = watch.take(stream.stamp, stream.q, stream.qd, self._acted, self._qdd)
-        self._acted[:] = command
-        if watch.settings.reaction == "retract" and machine.mode is TRACKING and not self._retracting:
+        qdd = self._zero if machine.mode is FLOATING else reference.qdd
+        began = watch.take(stream.stamp, stream.q, stream.qd, self._acted, qdd)
+        self._acted = command
+        if self._tared is not None and watch.settled:
+            self._late_tare(watch, self._tared)
+        if reaction == "retract" and machine.mode is TRACKING and not self._retracting:
             self._note(stream.stamp, watch.settings.retract_time)
         if began:
             self.count += 1
             self._react(watch, f"contact at {watch.text()}")
+
+    def _late_tare(self, watch: ContactWatch, done: Callable[[str], None]) -> None:
+        self._tared, why = None, ""
+        try:
+            watch.tare()
+        except ControlError as error:
+            why = str(error)
+        done(why)
 
     def _note(self, stamp: int, seconds: float) -> None:
         """Remember the way of the reference over the last `seconds`."""

@@ -41,9 +41,9 @@ SUPERVISOR_COMMANDS = (*TIMED_COMMANDS, "cancel", "hand_guide", "scale_speed", "
 class ControlLoop:
     """One controller's loop. Its public methods are the commands that it takes, with `SUPERVISOR_COMMANDS`.
 
-    `report`: calls `entered`, `ended`, `aimed`, `felt`, `log` and `snapshot` of the node; `settled`: called once the
-    loop is built, before the first state: settings of the process for real time; `receive`: as `Link.receive_lossy`:
-    setpoints of the trajectory topic, each with its number before it.
+    `report`: calls `entered`, `ended`, `aimed`, `felt`, `tared`, `log` and `snapshot` of the node; `settled`: called
+    once the loop is built, before the first state: settings of the process for real time; `receive`: as
+    `Link.receive_lossy`: setpoints of the trajectory topic, each with its number before it.
     """
 
     def __init__(
@@ -142,8 +142,8 @@ class ControlLoop:
         self.supervisor.poses.aim(target, detour, partial(self._report, "aimed"))
 
     def tare(self) -> None:
-        """As `ContactReaction.tare`."""
-        self.supervisor.contact.tare()
+        """As `ContactReaction.tare`; `tared` reports how one ended that could not be made at once."""
+        self.supervisor.contact.tare(partial(self._report, "tared"))
 
     # -- commands: what is reported -----------------------------------------------------------------------------------
 

@@ -147,6 +147,7 @@ class LoopCycle:
         self._contact = None if contact is None else ContactTopics(
             node, contact, divisor, partial(report, "felt")
         )
+        supervisor.contact.read = False  # until somebody subscribes
         self._answers_states = values["rate"] == 0.0
         self.clock, self._taken, self._stamp = LoopClock(node), 0, 0
         # before the subscription to joint states: a simulation in lock-step counts this node from the first of them on
@@ -261,7 +262,7 @@ class LoopCycle:
         supervisor.settle()
         self.terms.publish(supervisor.stamp, effort)
         watch = supervisor.contact.watch
-        if self._contact is not None and watch is not None:
+        if self._contact is not None and watch is not None and (watch.observing or self._contact.felt):
             self._contact.publish(supervisor.stamp, watch, q)
         self._tracking.publish(
             supervisor.stamp, reference, q, supervisor.qd, effort.command, supervisor.speed, unwrapped,
@@ -272,6 +273,7 @@ class LoopCycle:
             self._snapshot_at, self._snapshot_stamp = arrived + SNAPSHOT_PERIOD, supervisor.stamp
             shown = reference._replace(q=reference.q - unwrapped)
             state = q - unwrapped, supervisor.qd, supervisor.machine.stream.reported
+            supervisor.contact.read = self._contact is not None and self._contact.read
             self._report("snapshot", Snapshot(supervisor.stamp, shown, *state), droppable=True)
         if arrived >= self._garbage_at:
             self._garbage_at = arrived + GARBAGE_PERIOD

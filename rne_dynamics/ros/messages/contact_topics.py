@@ -35,7 +35,7 @@ class ContactTopics:
         self, node: ArmNode, settings: ContactSettings, divisor: int, felt: Callable[[str], None]
     ) -> None:
         joints, link = settings.observer.robot.joint_names, settings.link
-        self._link, self._felt, self._joint = link, felt, -1
+        self._link, self._report, self._joint = link, felt, -1
         message = JointState(name=list(joints), effort=[0.0] * len(joints))
         self._efforts = EveryNth(node, EXTERNAL_EFFORT, message, divisor, "effort")
         self._wrenches = EveryNth(node, EXTERNAL_WRENCH, WrenchStamped(), divisor if link else 0)
@@ -44,6 +44,16 @@ class ContactTopics:
             self._publish_wrench(0, ContactWatch(settings), np.array(settings.observer.robot.neutral), send=False)
         self._contact = node.keep(node.create_publisher(String, CONTACT, LATCHED))
         self._contact.publish(String())
+
+    @property
+    def felt(self) -> bool:
+        """Whether the last message on a contact names one."""
+        return self._joint >= 0
+
+    @property
+    def read(self) -> bool:
+        """Whether one of the topics has subscribers."""
+        return self._contact.get_subscription_count() > 0 or self._efforts.read or self._wrenches.read
 
     def publish(self, stamp: int, watch: ContactWatch, q: Array) -> None:
         """Publish after a cycle: `stamp` of the state, ns, `q` (n,)."""
@@ -55,7 +65,7 @@ class ContactTopics:
             text = watch.text()
             self._contact.publish(String(data=text))
             if text:
-                self._felt(text)
+                self._report(text)
         self._joint = watch.joint
 
     def _publish_wrench(self, stamp: int, watch: ContactWatch, q: Array, *, send: bool = True) -> None:

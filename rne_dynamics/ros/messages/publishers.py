@@ -117,9 +117,12 @@ class EveryNth:
     def due(self) -> bool:
         """Count a cycle; whether to publish in it."""
         self._count += 1
-        return self._publisher is not None and not self._count % self._divisor and (
-            self._publisher.get_subscription_count() > 0
-        )
+        return self._publisher is not None and not self._count % self._divisor and self.read
+
+    @property
+    def read(self) -> bool:
+        """Whether there are subscribers."""
+        return self._publisher is not None and self._publisher.get_subscription_count() > 0
 
     def publish(self, stamp: int, *values: Array) -> None:
         """Send the values of the fields, with the stamp of a joint state, ns."""

@@ -146,3 +146,47 @@ def test_tare_in_the_supervisor() -> None:
     plain = Rig(ROBOT, START, settings(ROBOT))
     with pytest.raises(ControlError, match="not observed"):
         plain.supervisor.contact.tare()
+
+
+def test_nothing_is_observed_until_somebody_needs_it() -> None:
+    wall = Wall("none")
+    contact = wall.supervisor.contact
+    contact.read = False
+    wall.approach()
+    wall.run(0.1)
+    assert contact.watch is not None
+    assert not contact.watch.observing
+    assert not contact.watch.external.any()
+    now = wall.supervisor.settings
+    assert now.contact is not None
+    wall.supervisor.adopt(replace(now, contact=replace(now.contact, reaction="stop")))
+    wall.until_touch()  # the arm has moved all the time
+    assert contact.watch.observing
+    assert not contact.count
+    wall.press(0.3)
+    assert wall.mode is Mode.HOLDING
+    assert contact.count
+    wall.supervisor.adopt(now)
+    wall.press(0.01)
+    assert contact.watch.joint < 0
+
+
+def test_a_tare_wakes_the_observer_and_is_made_when_it_has_settled() -> None:
+    wall, said = Wall("none"), []
+    contact, push = wall.supervisor.contact, {HAND: np.array([0.0, 0.0, -1.0, 0.0, 0.0, 0.0])}
+    contact.read = False
+    wall.run(0.02, wrenches=push)
+    contact.tare(said.append)
+    assert not said
+    wall.run(0.1, wrenches=push)
+    assert said == [""]
+    assert contact.watch is not None
+    assert not contact.watch.observing
+    contact.read = True
+    wall.run(0.1, wrenches=push)
+    assert np.abs(contact.watch.external).max() < 0.3
+    contact.read = False
+    wall.run(0.02)
+    contact.tare(said.append)
+    wall.run(0.06, wrenches={HAND: np.array([0.0, 40.0, 0.0, 0.0, 0.0, 0.0])})
+    assert "a contact is felt" in said[1]
