@@ -107,7 +107,12 @@ from rne_dynamics.simulation.runs.free_motion import free_motion as free_motion
 from rne_dynamics.simulation.runs.log import Log as Log
 from rne_dynamics.simulation.runs.simulator import Simulator as Simulator
 from rne_dynamics.simulation.stepping.adaptive import integrate as integrate
+from rne_dynamics.simulation.surroundings.scene import Scene as Scene
+from rne_dynamics.simulation.surroundings.surroundings import SpringyBody as SpringyBody
+from rne_dynamics.simulation.surroundings.surroundings import Surroundings as Surroundings
+from rne_dynamics.simulation.surroundings.surroundings import TouchingPoint as TouchingPoint
 from rne_dynamics.bound_batch import bind_batch as bind_batch
 from rne_dynamics.c_export.export import to_c as to_c
+from rne_dynamics.recording.scene_file import read_scene as read_scene
 
 __version__: str

@@ -73,7 +73,7 @@ def rollout(args: argparse.Namespace, robot: AnyRobot, plant: ArmPlant) -> tuple
     made = Rollout(
         plant, controller(args, robot.rigid), path, seconds=path.duration + after,
         dt=args.dt or min(DT, period), control_dt=period, method=args.method, base_known=not args.base_unknown,
-        mismatch=mismatch_of(args.mismatch),
+        mismatch=mismatch_of(args.mismatch, args.scene),
     )  # fmt: skip
     return made, path.duration
 
@@ -207,7 +207,8 @@ def refuse_unused(args: argparse.Namespace) -> None:
     for without, names, why in (
         (args.free, controlled, f"is for a controlled move; leave it out with --{'dae' if args.dae else 'free'}"),
         (args.samples is None, ("seed", "threads"), "needs --samples"),
-        (args.samples is not None, ("mismatch",), "is for one simulation; leave --samples out, or see --vary"),
+        (args.samples is not None, ("mismatch", "scene"), "is for one simulation; leave --samples out, or see --vary"),
+        (args.dae, ("scene",), "is for the other methods; leave it out with --dae"),
         (args.shaper is None, ("modes",), "needs --shaper"),
     ):
         for name in names:

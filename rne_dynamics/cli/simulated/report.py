@@ -76,6 +76,9 @@ def _more_rows(log: Log) -> Iterator[Draw]:
             "base yaw": np.unwrap(np.arctan2(R[:, 1, 0], R[:, 0, 0])),
         }  # fmt: skip
         yield curves("base (rad)", log.time, angles)
+    if log.contact is not None:
+        sizes = np.linalg.norm(log.contact, axis=2)
+        yield curves("contact (N)", log.time, dict(zip(log.touching, sizes.T, strict=True)))
     if log.reactions is not None:
         sizes = np.linalg.norm(log.reactions[:, :, :3], axis=2)
         yield curves("reaction (N)", log.time, dict(zip(log.body_names, sizes.T, strict=True)))
@@ -162,6 +165,20 @@ def tip_figures(log: Log, after: float | None) -> list[dict[str, Any]]:
     return figures
 
 
+def contact_figures(log: Log) -> list[dict[str, Any]]:
+    """Of each touching point the largest force, N, its time and that of the first touch, s; None without any."""
+    assert log.contact is not None
+    sizes = np.linalg.norm(log.contact, axis=2)
+    return [
+        {
+            "name": name, "largest_force": float(size.max()), "at": float(log.time[size.argmax()]),
+            "first_touch": float(log.time[(size > 0.0).argmax()]) if size.any() else None,
+            "force_end": float(size[-1]),
+        }
+        for name, size in zip(log.touching, sizes.T, strict=True)
+    ]  # fmt: skip
+
+
 #: Of each column: key in the figures, heading, number format, and the quantity whose unit it has (`Units`).
 COLUMNS = (
     ("rms_error", "RMS error", ".2e", "position"),
@@ -212,6 +229,10 @@ def parts_of(robot: Robot, figures: dict[str, Any]) -> Iterator[str | Rows]:
         _, *parts = figures["links"][0]
         deflections = [[link["name"], *(f"{1e3 * link[part]:.3g}" for part in parts)] for link in figures["links"]]
         yield Rows(("flexible link", *(_DEFLECTIONS[part] for part in parts)), deflections)
+    if figures.get("contacts"):
+        heads = ("touching", "largest force (N)", "at (s)", "first touch (s)", "force at the end (N)")
+        yield Rows(heads, [["-" if x is None else x if isinstance(x, str) else f"{x:.4g}" for x in each.values()]
+                           for each in figures["contacts"]])  # fmt: skip
     if "base" in figures:
         base = figures["base"]
         yield (

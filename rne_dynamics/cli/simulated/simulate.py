@@ -41,7 +41,7 @@ from rne_dynamics.cli.simulated.motion import (
     rollout,
     start_configuration,
 )
-from rne_dynamics.cli.simulated.report import base_figures, free_figures, parts_of, plot, tip_figures, tracking_figures
+from rne_dynamics.cli.simulated.report import base_figures, contact_figures, free_figures, parts_of, plot, tip_figures, tracking_figures
 from rne_dynamics.cli.terminal import progress
 from rne_dynamics.cli.verdict import FLEXIBLE_TOLERANCE, TOLERANCE, motion_verdict, without_effort_limit
 from rne_dynamics.cli.with_ros.moves import lively
@@ -65,6 +65,7 @@ examples:
   rne simulate puma560 --payload link6=2.5            the arm has 2.5 kg more, and the controller knows it
   rne simulate puma560 --unknown-payload link6=2.5    the controller's model lacks it
   rne simulate puma560 --mismatch mass=0.05 --mismatch delay=0.004
+  rne simulate puma560 --scene examples/wall.yaml --plot wall.png
   rne simulate panda --law pd_gravity --plot move.png
   rne simulate puma560 --samples 200 --vary mass=5% --vary friction=20% --plot band.png
   rne simulate puma560 --to joint2=-0.8 --to joint3=0.4 --seconds 2 --out move.csv
@@ -115,6 +116,7 @@ ARGUMENTS = (
         argument("--unknown-payload", metavar="LINK=KG",
                  help="a point mass at a link's origin that the controller's model lacks"),
         mismatched.ARGUMENT,
+        mismatched.SCENE,
         flag("--no-friction", "no joint friction, and no compensation of it"),
         flag("--no-stops", "no position stops"),
         flag("--no-effort-limits", "no effort limits"),
@@ -169,10 +171,13 @@ def run(args: argparse.Namespace) -> Answer:
         if robot.kind == "flexible" and not args.free:
             args.seconds = lively(robot) / (3.0 if args.to else 1.0)
     robot = _unlimited(args, robot)
+    scene = mismatched.scene_of(args.scene)
+    if args.free and scene.script is not None:
+        raise ArgumentError(f"--scene: {args.scene} has a script, which is for a controlled move; leave it out with --free")
     plant = ArmPlant(
         with_loads(robot, "--unknown-payload", args.unknown_payload),
         friction=not args.no_friction, stops=not args.no_stops, limit_effort=not args.no_effort_limits,
-        base_motion=base_motion(args),
+        base_motion=base_motion(args), surroundings=scene.surroundings,
     )  # fmt: skip
     if args.samples is None and not args.vary:
         return _one(args, robot, plant, files)
@@ -216,9 +221,11 @@ def _one(args: argparse.Namespace, robot: AnyRobot, plant: ArmPlant, files: list
     verdict = _verdict(args, law, plant, log) if isinstance(law, TrackingLaw) else None
     if verdict is not None:
         figures["verdict"] = verdict.as_plain()
-    mismatch = mismatched.mismatch_of(args.mismatch)
+    mismatch = mismatched.mismatch_of(args.mismatch, args.scene)
     if mismatch is not None:
         figures["mismatch"] = mismatch.as_plain()
+    if plant.surroundings is not None:
+        figures |= {"scene": mismatched.scene_of(args.scene).as_plain(), "contacts": contact_figures(log)}
     if not at_rest:
         figures["base"] = base_figures(log, plant, None if args.free else not args.base_unknown)
     if log.flexible_links:

@@ -24,6 +24,8 @@ from rne_dynamics.simulation.mismatch.mismatch import Mismatch
 from rne_dynamics.simulation.plant.arrays import LOWER
 from rne_dynamics.simulation.plant.plant import ArmPlant
 from rne_dynamics.simulation.plant.state import State
+from rne_dynamics.simulation.surroundings.contact_law import NO_TOUCH, Touch, touch_loads
+from rne_dynamics.simulation.surroundings.surroundings import parts_of_step
 
 #: Rows of a state: links, motors, and their velocities.
 LINK, MOTOR, LINK_SPEED, MOTOR_SPEED = range(4)
@@ -36,7 +38,7 @@ _LONGEST = 0.5
 
 
 @helper
-def _put_rates(arm: Arm, drive: Array, x: Array, effort: Array, spring: Array, out: Array) -> int:
+def _put_rates(arm: Arm, touch: Touch, drive: Array, x: Array, effort: Array, spring: Array, out: Array) -> int:
     """Rates of a state, (4, n); −1, or the body that moves no inertia."""
     for j in range(x.shape[1]):
         twist, gap, speed = x[MOTOR, j] - x[LINK, j], drive[GAP, j], x[MOTOR_SPEED, j]
@@ -48,18 +50,21 @@ def _put_rates(arm: Arm, drive: Array, x: Array, effort: Array, spring: Array, o
         rubbing = drive[FRICTION, j] * speed + rest * smooth_sign(speed / SMOOTH)
         out[LINK, j], out[MOTOR, j] = x[LINK_SPEED, j], speed
         out[MOTOR_SPEED, j] = (effort[j] - spring[j] - rubbing) / drive[ROTOR, j]
+    if touch.where.shape[0] > 0:
+        forces = np.empty((touch.where.shape[0], 3))
+        apart(touch_loads, (arm.topology, arm.parameters, touch, x[LINK], x[LINK_SPEED], arm.wrenches, forces))
     fault: int = apart(nasser_kernel, (arm, x[LINK], x[LINK_SPEED], spring, out[LINK_SPEED]))
     return fault
 
 
 @kernel
-def elastic_steps(arm: Arm, drive: Array, x: Array, effort: Array, dt: float, steps: int) -> int:
+def elastic_steps(arm: Arm, touch: Touch, drive: Array, x: Array, effort: Array, dt: float, steps: int) -> int:
     """`steps` Runge–Kutta steps of `dt` of a state (4, n), in place; −1, or the body that moves no inertia."""
     n = x.shape[1]
     y, rate, total, spring = np.zeros((4, n)), np.zeros((4, n)), np.zeros((4, n)), np.zeros(n)
     for _ in range(steps):
         for stage in range(4):
-            fault = _put_rates(arm, drive, x if stage == 0 else y, effort, spring, rate)
+            fault = _put_rates(arm, touch, drive, x if stage == 0 else y, effort, spring, rate)
             if fault >= 0:
                 return fault
             weight, ahead = (dt / 6.0 if stage == 0 or stage == 3 else dt / 3.0), (0.5 * dt if stage < 2 else dt)
@@ -105,7 +110,7 @@ class ElasticJoints:
                                 "rotor inertia; give it one (rotor_inertia of the model file)")
         self._plant = plant
         self._links = assemble(robot.tree.without_rotors(), base=robot.base, gravity=robot.gravity)
-        self._arm = Arm(self._links.topology, self._links.parameters, self._links.base_at_rest, np.empty((0, 6)))
+        self._touch = NO_TOUCH if plant.surroundings is None else plant.surroundings.touch(self._links)
         spring = np.full(n, given.stiffness)
         if given.spring_frequency > 0.0:
             spring = (2.0 * np.pi * given.spring_frequency) ** 2 * np.diag(mass_matrix(self._links, self._start))
@@ -113,11 +118,19 @@ class ElasticJoints:
         friction = plant.joints[:n, :LOWER].T
         self._drive = np.array([rotor, spring, damper, np.full(n, given.backlash), *friction])
 
-    def step(self, effort: Array, dt: float) -> None:
+    def put(self, state: State) -> None:
+        """Go on from another state of the links, with the motors where they are, at rest."""
+        self.state, self._x[LINK], self._x[LINK_SPEED], self._x[MOTOR_SPEED] = state, state.q, state.qd, 0.0
+
+    def step(self, effort: Array, dt: float, loads: Array) -> None:
         """One step, in as many as the springs need; SimulationError: a link at its stop, or no finite motion."""
-        x, robot, t = self._x, self._plant.robot, self.state.t + dt
-        steps = self._steps(dt)
-        fault = elastic_steps(self._arm, self._drive, x, effort, dt / steps, steps)
+        x, robot, t, links = self._x, self._plant.robot, self.state.t + dt, self._links
+        steps, touch = self._steps(dt), self._touch
+        if len(touch.where):
+            steps = max(steps, parts_of_step(links, touch, x[LINK], x[LINK_SPEED], dt))
+            loads, touch = np.zeros((links.bodies, 6)), touch._replace(loads=loads) if len(loads) else touch
+        arm = Arm(links.topology, links.parameters, links.base_at_rest, loads)
+        fault = elastic_steps(arm, touch, self._drive, x, effort, dt / steps, steps)
         if fault >= 0:
             raise no_inertia(self._links.body_names[fault], robot.name)
         if not np.isfinite(x).all():

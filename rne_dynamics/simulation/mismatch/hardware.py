@@ -15,41 +15,46 @@ RIPPLES = 24.0
 class Encoders:
     """Measured states of one run."""
 
-    def __init__(self, mismatch: Mismatch, n: int, period: float) -> None:
-        self._noise, self._period = mismatch.stream(4), period
+    def __init__(self, mismatch: Mismatch, n: int) -> None:
+        self._noise, self._at = mismatch.stream(4), 0.0
         self._off: Array = mismatch.stream(5).uniform(-1.0, 1.0, n)
         self._last: Array | None = None
 
-    def measure(self, now: Mismatch, q: Array, qd: Array) -> tuple[Array, Array]:
-        """Positions and velocities, (n,), as measured in one cycle."""
+    def measure(self, now: Mismatch, t: float, q: Array, qd: Array) -> tuple[Array, Array]:
+        """Positions and velocities, (n,), as measured at time t, s."""
         shaken = self._noise.normal(size=(2, len(qd)))
         at = q + now.bias * self._off + now.noise * shaken[0]
         speed = qd + now.velocity_noise * shaken[1]
         if now.quantum > 0.0:
             at = now.quantum * np.round(at / now.quantum)
-            speed = np.zeros_like(qd) if self._last is None else (at - self._last) / self._period
-        self._last = at
+            known = self._last is not None and t > self._at
+            speed = (at - self._last) / (t - self._at) if known else np.zeros_like(qd)
+        self._last, self._at = at, t
         return at, speed
 
 
 class Messages:
-    """Efforts on their way to the drives; steps of the simulation are the clock."""
+    """Efforts on their way to the drives; steps of the simulation are the clock.
+
+    `held`: the effort until the first one arrives, (n,); `dt`: s. SimulationError: a delay that is no whole number of
+    steps.
+    """
 
     def __init__(self, mismatch: Mismatch, held: Array, dt: float) -> None:
+        for _, now in mismatch.phases:
+            if abs(round(now.delay / dt) * dt - now.delay) > 1e-9 * dt + 1e-9 * now.delay:
+                raise SimulationError(f"mismatch: delay is {now.delay:g} s; it must be a whole number of steps of "
+                                      f"{dt:g} s; change it, or dt")  # fmt: skip
         self._random, self._dt = mismatch.stream(6), dt
         self._coming: list[tuple[int, Array]] = []
         self.effort = held
 
     def send(self, now: Mismatch, step: int, effort: Array) -> None:
-        """Send an effort, (n,); SimulationError: a delay that is no whole number of steps."""
+        """Send an effort, (n,)."""
         lost, late = self._random.uniform(size=2)
         if lost < now.lost:
             return
-        delay = round(now.delay / self._dt)
-        if abs(delay * self._dt - now.delay) > 1e-9 * self._dt + 1e-9 * now.delay:
-            raise SimulationError(f"mismatch: delay is {now.delay:g} s; it must be a whole number of steps of "
-                                  f"{self._dt:g} s; change it, or dt")  # fmt: skip
-        arrival = step + delay + round(late * now.jitter / self._dt)
+        arrival = step + round(now.delay / self._dt) + round(late * now.jitter / self._dt)
         # those that arrive after it are older, and ignored
         self._coming = [(at, value) for at, value in self._coming if at < arrival]
         self._coming.append((arrival, effort))

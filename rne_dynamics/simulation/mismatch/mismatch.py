@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, fields, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from rne_dynamics.errors import ArgumentError, unknown
 from rne_dynamics.model.assembly import assemble
 from rne_dynamics.model.flexible.arm import AnyRobot
-from rne_dynamics.model.inertia import Inertia
+from rne_dynamics.model.inertia import Array, Inertia
 from rne_dynamics.model.mechanism import RigidRobot
 from rne_dynamics.model.tree import Friction, KinematicTree, Payload, TreeJoint, TreeLink
 
@@ -44,7 +44,10 @@ class Mismatch:
     mass_scale, friction_scale, rotor_scale
         Factors of all links or joints.
     payload
-        A link and a point mass at its origin, kg.
+        A link and a point mass, kg, at its origin or at a point of its frame, m; shape (3,).
+    push
+        Forces at origins of links by their names, in their axes, N; shape (3,). In a script instead ``{link: …, force: …,
+        duration: …}``, which adds to them for so long, s.
     noise, velocity_noise
         Standard deviations of measured positions and velocities, rad or m and per s.
     bias
@@ -90,7 +93,8 @@ class Mismatch:
     mass_scale: float = 1.0
     friction_scale: float = 1.0
     rotor_scale: float = 1.0
-    payload: tuple[str, float] | None = None
+    payload: tuple[str, float] | tuple[str, float, tuple[float, ...]] | None = None
+    push: Mapping[str, Sequence[float]] | tuple[tuple[str, Sequence[float]], ...] = ()
     noise: float = 0.0
     velocity_noise: float = 0.0
     bias: float = 0.0
@@ -108,9 +112,9 @@ class Mismatch:
     script: tuple[tuple[float, Mapping[str, Any]], ...] = ()
 
     def __post_init__(self) -> None:
-        for field in fields(self):
-            if isinstance(field.default, float):
-                _check_number(field.name, getattr(self, field.name))
+        for each in fields(self):
+            if isinstance(each.default, float):
+                _check_number(each.name, getattr(self, each.name))
         if isinstance(self.seed, bool) or not (isinstance(self.seed, int) and self.seed >= 0):
             raise ArgumentError(f"mismatch: seed is {self.seed!r}; it must be a whole number, not negative")
         if self.encoder not in ("motor", "link"):
@@ -122,13 +126,14 @@ class Mismatch:
             raise ArgumentError(f"mismatch: backlash is {self.backlash:g} without a spring; give a stiffness")
         if self.payload is not None:
             object.__setattr__(self, "payload", _payload(self.payload))
+        object.__setattr__(self, "push", _pushes(self.push))
         object.__setattr__(self, "script", self._checked_script())
         _ = self.phases  # checks the values of the script
 
     @classmethod
     def of(cls, values: Mapping[str, Any]) -> Mismatch:
         """The mismatch of values by name, as a YAML file has them; ArgumentError also for unknown names."""
-        known = [field.name for field in fields(cls)]
+        known = [each.name for each in fields(cls)]
         for name in values:
             if name not in known:
                 raise ArgumentError(unknown("field", name, known, "a mismatch"))
@@ -148,16 +153,30 @@ class Mismatch:
     def phases(self) -> tuple[tuple[float, Mismatch], ...]:
         """From when on which mismatch without a script holds, in order; the first from time 0 on."""
         now = replace(self, script=()) if self.script else self
+        pushes = [(at, _scripted(changes["push"])) for at, changes in self.script if "push" in changes]
+        times = {at for at, _ in self.script} | {at + push.duration for at, push in pushes}
         found = [(0.0, now)]
-        for at, changes in self.script:
-            now = replace(now, **changes)
-            found.append((at, now))
+        for t in sorted(times):
+            acting = {link: np.array(force) for link, force in dict(self.push).items()}
+            for at, (link, force, duration) in pushes:
+                if at <= t < at + duration:
+                    acting[link] = acting.get(link, np.zeros(3)) + force
+            changes = {k: v for at, each in self.script if at == t for k, v in each.items() if k != "push"}
+            now = replace(now, push=acting, **changes)
+            found.append((t, now))
         return tuple(found)
+
+    @property
+    def wrenches(self) -> dict[str, Array]:
+        """The pushes as simulations take them."""
+        return {link: np.array([*force, 0.0, 0.0, 0.0]) for link, force in dict(self.push).items()}
 
     def as_plain(self) -> dict[str, Any]:
         """Fields that are not at their defaults, as plain values for YAML and JSON."""
-        plain = {field.name: asdict(self)[field.name] for field in fields(self)
-                 if getattr(self, field.name) != field.default}  # fmt: skip
+        plain = {each.name: asdict(self)[each.name] for each in fields(self)
+                 if getattr(self, each.name) != each.default}
+        if self.push:
+            plain["push"] = {link: list(force) for link, force in dict(self.push).items()}  # fmt: skip
         if self.script:
             plain["script"] = [{"at": at, **changes} for at, changes in self.script]
         return plain
@@ -208,7 +227,7 @@ class Mismatch:
     def _checked_script(self) -> tuple[tuple[float, Mapping[str, Any]], ...]:
         """The script, also from mappings with a key ``at``, as YAML files have them."""
         events, before = [], 0.0
-        known = [field.name for field in fields(self) if field.name not in _LASTING]
+        known = [each.name for each in fields(self) if each.name not in _LASTING]
         if not isinstance(self.script, (tuple, list)):
             raise ArgumentError(f"mismatch: script is {self.script!r}; it must be a list of {{at: S, NAME: VALUE}}")
         for event in self.script:
@@ -238,13 +257,50 @@ def _check_number(name: str, value: Any) -> None:
         raise ArgumentError(f"mismatch: {name} is {value:g}, a part; it must be below 1 (0.05 is 5 %)")
 
 
-def _payload(given: Any) -> tuple[str, float]:
-    """A payload as given: a pair, or a mapping of one link, as YAML files have it."""
-    pair = next(iter(given.items())) if isinstance(given, Mapping) and len(given) == 1 else given
+def _payload(given: Any) -> tuple[str, float] | tuple[str, float, tuple[float, ...]]:
+    """A payload as given: a tuple, a mapping of one link, or one with the keys link, mass and com."""
+    parts = given
+    if isinstance(given, Mapping):
+        named = {"link", "mass"} <= set(given) <= {"link", "mass", "com"}
+        parts = tuple(given[key] for key in ("link", "mass", "com") if key in given) if named else (
+            next(iter(given.items())) if len(given) == 1 else ())  # fmt: skip
     try:
-        link, mass = pair
-        if not (isinstance(link, str) and 0.0 <= float(mass) < math.inf):
-            raise ValueError
+        link, mass, *com = parts
+        if isinstance(link, str) and 0.0 <= float(mass) < math.inf and len(com) < 2:
+            return (link, float(mass), _force(link, com[0])) if com else (link, float(mass))
     except (TypeError, ValueError):
-        raise ArgumentError(f"mismatch: payload is {given!r}; write {{LINK: KG}}, not negative") from None
-    return link, float(mass)
+        pass
+    raise ArgumentError(f"mismatch: payload is {given!r}; write {{LINK: KG}} or {{link: …, mass: KG, com: [x, y, z]}}, "
+                        "not negative")  # fmt: skip
+
+
+class ScriptedPush(NamedTuple):
+    """A force on a link, N, (3,), for some time, s."""
+
+    link: str
+    force: tuple[float, ...]
+    duration: float
+
+
+def _scripted(given: Any) -> ScriptedPush:
+    if not isinstance(given, Mapping) or set(given) != set(ScriptedPush._fields):
+        raise ArgumentError(f"mismatch: script has the push {given!r}; write {{link: …, force: [x, y, z], duration: S}}")
+    _check_number("duration of a push", given["duration"])
+    return ScriptedPush(given["link"], _force(given["link"], given["force"]), float(given["duration"]))
+
+
+def _pushes(given: Any) -> tuple[tuple[str, tuple[float, ...]], ...]:
+    try:
+        return tuple((link, _force(link, force)) for link, force in dict(given).items())
+    except (TypeError, ValueError):
+        raise ArgumentError(f"mismatch: push is {given!r}; write {{LINK: [x, y, z]}}, N") from None
+
+
+def _force(link: Any, given: Any) -> tuple[float, ...]:
+    try:
+        row = np.array([float(x) for x in given])
+        if isinstance(link, str) and row.shape == (3,) and np.isfinite(row).all():
+            return tuple(row.tolist())
+    except (TypeError, ValueError):
+        pass
+    raise ArgumentError(f"mismatch: link {link!r} has {given!r}; it must be three finite numbers")

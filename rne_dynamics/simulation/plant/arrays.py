@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.simulation.plant.bending import Flex
 from rne_dynamics.simulation.plant.loops import Loops
+from rne_dynamics.simulation.surroundings.contact_law import Touch
 
 #: Loads at the bodies where there are none.
 NO_WRENCH = np.zeros((0, 6))
@@ -79,7 +80,7 @@ class PlantArrays(NamedTuple):
     #: As `ArmPlant` has them; shapes (n, JOINT_COLUMNS), (n,).
     joints: Array
     positions: NDArray[np.int64]
-    #: Loads at the bodies; shape (bodies, 6), or (0, 6) for none.
+    #: Loads at the bodies; shape (bodies, 6), or (0, 6) for none. Where links touch something, of the last evaluation.
     wrenches: Array
     #: Of a mechanism that is stepped in its actuated joints; None otherwise.
     loops: Loops | None
@@ -87,3 +88,5 @@ class PlantArrays(NamedTuple):
     flex: Flex | None
     #: Of an open arm whose base is at rest, without loads.
     code: ArmCode
+    #: What links may touch.
+    touch: Touch

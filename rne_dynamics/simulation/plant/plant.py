@@ -27,6 +27,8 @@ from rne_dynamics.simulation.plant.base_trajectory import BaseTrajectory
 from rne_dynamics.simulation.plant.coordinates import Coordinates
 from rne_dynamics.simulation.plant.start import coordinates_of
 from rne_dynamics.simulation.plant.state import State
+from rne_dynamics.simulation.surroundings.contact_law import NO_TOUCH, Touch
+from rne_dynamics.simulation.surroundings.surroundings import Surroundings, parts_of_step, touch_forces
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,11 +51,15 @@ class ArmPlant(Rebuilt):
         Whether efforts are cut at the effort limits, as a drive does.
     base_motion
         Motion of the base; None for a base at rest. With it gravity is given in the world's axes.
+    surroundings
+        Springy bodies that its links touch; None for none. They move with a moving base.
 
     Raises
     ------
     SimulationError
-        A base motion for a floating base.
+        A base motion for a floating base; surroundings of flexible links.
+    ModelError, ArgumentError
+        A link that touches and is unknown, or fixed to the base.
     """
 
     robot: AnyRobot
@@ -61,6 +67,7 @@ class ArmPlant(Rebuilt):
     stops: bool = True
     limit_effort: bool = True
     base_motion: BaseTrajectory | None = None
+    surroundings: Surroundings | None = None
     #: in which the robot is simulated
     coordinates: Coordinates = field(init=False, repr=False)
     #: friction, stops and effort limit of each coordinate as the stepping kernels take them, shape (n, JOINT_COLUMNS);
@@ -68,6 +75,8 @@ class ArmPlant(Rebuilt):
     joints: Array = field(init=False, repr=False)
     #: where each velocity coordinate has its position in q, −1 for floating joints; shape (n,), or (n + modes,)
     positions: NDArray[np.int64] = field(init=False, repr=False)
+    #: what links touch, as the stepping kernels take it
+    touch: Touch = field(init=False, repr=False)
     _at_rest: PlantArrays = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
@@ -77,6 +86,12 @@ class ArmPlant(Rebuilt):
             raise SimulationError(
                 f"base_motion is given, but robot {robot.name!r} has a floating base, whose motion is simulated"
             )
+        if self.surroundings is not None and robot.kind == "flexible":
+            raise SimulationError(
+                f"surroundings are given, but robot {robot.name!r} has flexible links, which touch nothing; give an open "
+                "arm or a mechanism"
+            )
+        touch = NO_TOUCH if self.surroundings is None else self.surroundings.touch(tree)
         joints = free_joints(len(positions))
         if self.friction:
             joints[:n, :LOWER] = joint_friction(robot).rows.T
@@ -87,10 +102,11 @@ class ArmPlant(Rebuilt):
         joints.flags.writeable = positions.flags.writeable = False
         at_rest = PlantArrays(
             tree.topology, tree.parameters, tree.has_mimic, tree.base_at_rest, joints, positions, NO_WRENCH, None, None,
-            NO_CODE,
+            NO_CODE, touch,
         )
         for name, value in (
-            ("coordinates", coordinates), ("joints", joints), ("positions", positions), ("_at_rest", at_rest)
+            ("coordinates", coordinates), ("joints", joints), ("positions", positions), ("_at_rest", at_rest),
+            ("touch", touch),
         ):  # fmt: skip
             object.__setattr__(self, name, value)
 
@@ -118,7 +134,16 @@ class ArmPlant(Rebuilt):
         arrays = self._at_rest
         if joints is not None or self.base_motion is not None or len(loads):
             arrays = arrays._replace(base=base, joints=self.joints if joints is None else joints, wrenches=loads)
+        if len(self.touch.where):
+            wrenches, touch = self.loads(loads)
+            arrays = arrays._replace(wrenches=wrenches, touch=touch)
         return self.coordinates.completed(arrays, state.posture, collocation)
+
+    def loads(self, held: Array) -> tuple[Array, Touch]:
+        """`PlantArrays.wrenches` and `touch` with loads that are held over a step, as `bodies_wrenches` gives them."""
+        if not len(self.touch.where):
+            return held, self.touch
+        return np.zeros((self.tree.bodies, 6)), self.touch._replace(loads=held) if len(held) else self.touch
 
     def base_over(self, t: float, dt: float) -> Array:
         """The base's motion in a step of `dt` from time `t` on, s, as the kernels take it: `base_course`."""
@@ -131,6 +156,27 @@ class ArmPlant(Rebuilt):
         if self.base_motion is None:
             return self.tree.base_at_rest
         return self.base_motion.motion(t).packed(self.tree.gravity)
+
+    def parts_of_step(self, state: State, dt: float) -> int:
+        """Number of parts in which a step of `dt` resolves what links may touch; `SimulationError`: too many."""
+        return parts_of_step(self.tree, self.touch, *self._tree_state(state), dt) if len(self.touch.where) else 1
+
+    @property
+    def touching(self) -> tuple[str, ...]:
+        """The touching points by their links; further ones of a link have a number too."""
+        links = [] if self.surroundings is None else [point.link for point in self.surroundings.points(self.tree)]
+        before = [links[:k].count(link) for k, link in enumerate(links)]
+        return tuple(link if not k else f"{link}/{k + 1}" for link, k in zip(links, before, strict=True))
+
+    def touch_forces(self, state: State) -> Array:
+        """Force on each touching point, N, in the root link's axes or of a floating base the world's; (points, 3)."""
+        return touch_forces(self.tree, self.touch, *self._tree_state(state))
+
+    def _tree_state(self, state: State) -> tuple[Array, Array]:
+        if not self.robot.loops:
+            return state.q, state.qd
+        posture = self.tree.neutral if state.posture is None else state.posture
+        return posture, np.zeros(self.tree.n) if state.tree_qd is None else state.tree_qd
 
     def limited(self, effort: Array) -> Array:
         """The effort of the drives when commanded `effort`, N·m or N; shape (n,)."""

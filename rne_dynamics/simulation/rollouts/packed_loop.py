@@ -52,7 +52,7 @@ class PackedLoop(NamedTuple):
 def packed_loop(plant: ArmPlant, controller: ControlLaw) -> PackedLoop | None:
     """The arrays of the compiled loop; None where it cannot run this plant or controller."""
     # a subclass may have a law of its own
-    if type(controller) not in (ComputedTorque, PdGravity) or plant.base_motion is not None:
+    if type(controller) not in (ComputedTorque, PdGravity) or plant.base_motion or plant.surroundings:
         return None
     assert isinstance(controller, (ComputedTorque, PdGravity))
     robot, model = plant.robot, controller.robot

@@ -17,6 +17,7 @@ from rne_dynamics.model.inertia import Array
 from rne_dynamics.simulation.plant.base_trajectory import BaseRows
 from rne_dynamics.simulation.plant.plant import ArmPlant
 from rne_dynamics.simulation.plant.state import State
+from rne_dynamics.simulation.surroundings.surroundings import touch_forces
 
 #: Limits of one simulation: steps, and bytes of its log.
 MOST_STEPS, LARGEST_LOG = 1e8, 4e9
@@ -61,6 +62,9 @@ class Log:
         through it, at its frame's origin in its axes, N and N·m; shape (rows, bodies, 6).
     position_error, velocity_error
         Largest violation of any joint there, m or rad, and per s; shape (rows,).
+    touching, contact
+        Of an arm with surroundings, its touching points by link, and the force on each in the root link's axes, on a
+        floating base in the world's, N; shape (rows, points, 3).
     findings
         Times and links outside the range of the theory of bending; empty where there are none.
     """
@@ -90,6 +94,8 @@ class Log:
     reactions: Array | None = None
     position_error: Array | None = None
     velocity_error: Array | None = None
+    touching: tuple[str, ...] = ()
+    contact: Array | None = None
     findings: tuple[str, ...] = ()
 
     @cached_property
@@ -168,6 +174,11 @@ class Log:
                 for k, joint in enumerate(self.body_names)
                 if self.reactions is not None
             ),
+            *(
+                (f"contact/{point}", self.contact[:, k], ("x", "y", "z"))
+                for k, point in enumerate(self.touching)
+                if self.contact is not None
+            ),
         ):
             if rows is not None:
                 table.update({f"{what}/{label}": rows[:, j] for j, label in enumerate(labels)})
@@ -192,7 +203,7 @@ class Log:
         """The arrays under their own names (`numpy.load` reads them); terms as ``torque_<name>``."""
         arrays: dict[str, Any] = {name: value for name, value in vars(self).items() if isinstance(value, np.ndarray)}
         arrays.update(kinetic=self.kinetic, potential=self.potential)
-        for name in ("tree_names", "mode_names", "flexible_links", "body_names"):
+        for name in ("tree_names", "mode_names", "flexible_links", "body_names", "touching"):
             if getattr(self, name):
                 arrays[name] = np.array(getattr(self, name))
         arrays.update({f"torque_{name}": rows for name, rows in self.terms.items()})
@@ -238,6 +249,9 @@ def log_of(plant: ArmPlant, time: Array, arrays: dict[str, Any]) -> Log:
     if base is not None:
         arrays |= {"base_position": base.position, "base_rotation": base.rotation}
     arrays |= plant.coordinates.described(time, arrays, base)
+    if plant.surroundings is not None:
+        q, qd = (arrays.get(f"tree_{name}", arrays[name]) for name in ("q", "qd"))
+        arrays |= {"touching": plant.touching, "contact": touch_forces(plant.tree, plant.touch, q, qd)}
     return Log(joint_names=plant.robot.joint_names, time=time, terms=terms, **arrays)
 
 

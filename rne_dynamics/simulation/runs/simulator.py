@@ -15,6 +15,8 @@ from rne_dynamics.compiling.apart import load_all
 from rne_dynamics.dynamics.declared.arguments import Wrenches, bodies_wrenches
 from rne_dynamics.errors import SimulationError
 from rne_dynamics.model.inertia import Array
+from rne_dynamics.simulation.mismatch.different_arm import DifferentArm, phases_of
+from rne_dynamics.simulation.mismatch.mismatch import Mismatch
 from rne_dynamics.simulation.plant.arrays import LOWER, NO_WRENCH, UPPER
 from rne_dynamics.simulation.plant.plant import ArmPlant
 from rne_dynamics.simulation.plant.start import checked_state, no_joint_outside
@@ -54,11 +56,16 @@ class Simulator:
     on_timeout
         Reaction to that, until the next command: ``"zero_effort"``, as of most drives (the arm falls, slowed by its
         friction), or ``"brake"``: brakes hold at once. Flexible links vibrate on with braked joints.
+    mismatch
+        What else differs between the arm and its model; its script begins with the first command.
 
     Raises
     ------
     SimulationError
-        A start that is not finite, of a wrong shape or outside the stops; times that are not above 0.
+        A start that is not finite, of a wrong shape or outside the stops; times that are not above 0; a delay of the
+        mismatch that is no whole number of steps.
+    ArgumentError, ModelError
+        A mismatch that this arm cannot have.
     """
 
     def __init__(
@@ -74,6 +81,7 @@ class Simulator:
         hold_until_command: bool = True,
         command_timeout: float | None = None,
         on_timeout: TimeoutReaction = "zero_effort",
+        mismatch: Mismatch | None = None,
     ) -> None:
         for name, value in (("dt", dt), ("command_timeout", command_timeout)):
             if value is not None and not (np.isfinite(value) and value > 0.0):
@@ -90,7 +98,9 @@ class Simulator:
         self.hold_until_command = hold_until_command
         self.command_timeout = command_timeout
         self.on_timeout: TimeoutReaction = on_timeout
-        self._state = self._start
+        self._mismatch = mismatch
+        self._phases = () if mismatch is None else phases_of(plant, mismatch)
+        self._begin(self._start)
         self._zero: Array = np.zeros(plant.robot.n)
         self._effort: Array = self._zero
         self._commanded_at: float | None = None
@@ -130,8 +140,17 @@ class Simulator:
         SimulationError
             A wrong shape or a number that is not finite; the former command stays valid.
         """
-        self._effort = self.plant.limited(checked_effort(self.plant, effort))
+        given = self.plant.limited(checked_effort(self.plant, effort))
         self._commanded_at = self._state.t
+        if self._arm is None:
+            self._effort = given
+        else:
+            self._arm.send(self._steps, given)
+            self._effort = self._arm.drive(self._steps)
+
+    def measured(self) -> tuple[Array, Array]:
+        """Positions and velocities as the encoders measure them, (n,) each; with a mismatch each time with new noise."""
+        return (self._state.q, self._state.qd) if self._arm is None else self._arm.measured()
 
     def advance(self, steps: int = 1, wrenches: Wrenches | None = None) -> State:
         """Let `steps` steps of simulated time pass, with wrenches held as for `step`; returns the new state.
@@ -153,10 +172,25 @@ class Simulator:
 
     def _stepped(self, now: State, effort: Array, loads: Array) -> State:
         """One step under `effort`, (n,), with the brakes off."""
+        if self._arm is not None:
+            if self._commanded_at is not None:
+                self._arm.pass_to(self._steps * self.dt)
+                if not self.timed_out:
+                    effort = self._effort = self._arm.drive(self._steps)
+                self._steps += 1
+            self._arm.advance(effort, loads)
+            return self._arm.state
         return unchecked_step(self.plant, now, effort, self.dt, self.method, loads)
 
     def _held(self, now: State, loads: Array) -> State:
         """One step with the brakes on."""
+        state = self._braked_step(now, loads)
+        if self._arm is not None:
+            self._arm.put(state)
+            self._steps += self._commanded_at is not None
+        return state
+
+    def _braked_step(self, now: State, loads: Array) -> State:
         if not self.plant.coordinates.moves_when_braked:
             rates = None if now.tree_qd is None else np.zeros_like(now.tree_qd)
             return replace(now, t=now.t + self.dt, qd=self._zero, tree_qd=rates)
@@ -168,7 +202,7 @@ class Simulator:
 
     def reset(self) -> State:
         """Return to the start, with its brakes. Time continues: clocks must not run backwards."""
-        self._state = replace(self._start, t=self._state.t)
+        self._begin(replace(self._start, t=self._state.t))
         self._effort = self._zero
         self._commanded_at = None
         return self._state
@@ -184,8 +218,15 @@ class Simulator:
         state = checked_state(self.plant.robot, q, t=self._state.t, posture=self._state.posture)
         if self.plant.stops:
             no_joint_outside(self.plant.robot, state, self.plant.positions)
-        self._state = state
+        self._begin(state)
         return state
+
+    def _begin(self, state: State) -> None:
+        """Go on from a state at rest, with the script at its begin."""
+        self._state, self._steps = state, 0
+        self._arm: DifferentArm | None = None
+        if self._mismatch is not None:
+            self._arm = DifferentArm(self._phases, self._mismatch, state, self.dt, self.method)
 
     def warm_up(self) -> None:
         """Compile everything a step may need, so that no later step stalls. Changes nothing."""
@@ -193,4 +234,7 @@ class Simulator:
         for method in methods_within(self.method, self.plant.coordinates):
             for state in (self._start, replace(self._start, in_tree=loops)):
                 step(self.plant, state, self._zero, self.dt, method=method)
+        if self._mismatch is not None:
+            for phase in self._phases:
+                DifferentArm((phase,), self._mismatch, self._start, self.dt, self.method).advance(self._zero)
         load_all()

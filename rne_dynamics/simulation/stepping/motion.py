@@ -21,8 +21,9 @@ from rne_dynamics.model.layout import ROTOR, VELOCITY_INDEX
 from rne_dynamics.simulation.plant.arrays import FADING, LOCK, NO_CODE, STRIBECK, VISCOUS, ArmCode, PlantArrays
 from rne_dynamics.simulation.plant.bending import flexible_mass_and_bias
 from rne_dynamics.simulation.plant.configuration_rate import configuration_rate
-from rne_dynamics.simulation.plant.loops import closed_mass_and_bias
-from rne_dynamics.spatial.arrays import copy_into
+from rne_dynamics.simulation.plant.loops import assemble_ahead, closed_mass_and_bias
+from rne_dynamics.simulation.surroundings.contact_law import touch_loads
+from rne_dynamics.spatial.arrays import copy_into, matrix_times
 from rne_dynamics.spatial.cholesky import scaled_cholesky_solve
 from rne_dynamics.straight_line.status import REFUSED
 
@@ -78,13 +79,28 @@ def mass_and_bias(
     `implicit` and `factor` as for `closed_mass_and_bias` and `flexible_mass_and_bias`.
     """
     if plant.loops is not None:
+        if plant.touch.where.shape[0] > 0:
+            if not apart(assemble_ahead, (plant.loops, q)):
+                return False
+            speeds = np.empty(plant.loops.posture.shape[0])
+            matrix_times(plant.loops.T, qd, speeds)
+            put_loads(plant, plant.loops.posture, speeds)
         return closed_mass_and_bias(plant.loops, base, plant.wrenches, q, qd, implicit, M, factor, bias)
     if plant.flex is not None:
         flexible_mass_and_bias(plant.flex, base, plant.wrenches, q, qd, implicit, M, factor, bias)
     else:
+        put_loads(plant, q, qd)
         arm = Arm(plant.topology, plant.parameters, base, plant.wrenches)
         _open_mass_and_bias(arm, plant.code, q, qd, M, bias)
     return True
+
+
+@helper
+def put_loads(plant: PlantArrays, q: Array, qd: Array) -> None:
+    """Fill `plant.wrenches` at a state of the tree, where links may touch something."""
+    if plant.touch.where.shape[0] > 0:
+        forces = np.empty((plant.touch.where.shape[0], 3))
+        apart(touch_loads, (plant.topology, plant.parameters, plant.touch, q, qd, plant.wrenches, forces))
 
 
 @helper
@@ -146,6 +162,7 @@ def accelerations(
         if locked[j]:
             lock[j] = LOCK
     if plant.loops is None and plant.flex is None:
+        put_loads(plant, q, qd)
         if plant.code.forward == 0 or call(plant.code.forward, (q, qd, tau, lock, plant.wrenches, qdd)) & REFUSED != 0:
             arm = Arm(plant.topology, plant.parameters, base, plant.wrenches)
             if apart(locked_forward, (arm, plant.mimic, q, qd, tau, lock, qdd)) >= 0:

@@ -107,6 +107,15 @@ def unchecked_step(
     joints: Array | None = None,
 ) -> State:
     """`step` without checks: `effort` already limited; `loads` and `joints` as for `ArmPlant.arrays`."""
+    parts = plant.parts_of_step(state, dt)
+    for _ in range(parts - 1):
+        state = _whole_step(plant, state, effort, dt / parts, method, loads, joints)
+    return _whole_step(plant, state, effort, dt / parts, method, loads, joints)
+
+
+def _whole_step(
+    plant: ArmPlant, state: State, effort: Array, dt: float, method: StepMethod, loads: Array, joints: Array | None
+) -> State:
     coordinates = plant.coordinates
     if coordinates.mechanism is not None and in_tree(coordinates.mechanism, state, dt):
         return tree_step(plant, state, effort, dt, method == "semi_implicit", loads, joints)

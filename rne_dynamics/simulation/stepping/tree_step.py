@@ -41,7 +41,7 @@ from rne_dynamics.simulation.plant.plant import ArmPlant, free_joints
 from rne_dynamics.simulation.plant.state import State
 from rne_dynamics.simulation.stepping.contact import held, kept_within_stops, rubs
 from rne_dynamics.simulation.stepping.implicit import implicit_velocities
-from rne_dynamics.simulation.stepping.motion import speed_friction
+from rne_dynamics.simulation.stepping.motion import put_loads, speed_friction
 from rne_dynamics.simulation.stepping.runge_kutta import TIMES, add_stage, end_of_step, first_stage
 from rne_dynamics.simulation.stepping.stiffness import STIFF, damped
 
@@ -91,6 +91,7 @@ def _runge_kutta(
         base_at(plant.base, TIMES[stage] * h, here)
         for j in range(n):
             push[j] = drive[j] + viscous[j] * v_stage[j] - speed_friction(plant.joints, j, v_stage[j])
+        put_loads(plant, q_stage, v_stage)
         given = (tree, here, plant.wrenches, viscous, crossing and stage > 0, q_stage, v_stage, push, a)
         status = apart(tree_accelerations, given)
         if status != DETERMINED:
@@ -124,6 +125,7 @@ def _impulsive(
     for j in range(n):
         A[j, j] += _SHARED * largest
     base_at(plant.base, 0.0, here)
+    put_loads(plant, q, v)
     arm = Arm(packed.topology, packed.parameters, here, plant.wrenches)
     apart(inverse_dynamics_kernel, (arm, q, v, np.zeros(n), bias))
     apart(implicit_velocities, (plant, M, bias, A, q, v, effort, dt, v_new))
@@ -221,9 +223,10 @@ def tree_step(
     rows, drive = free_joints(robot.n), np.zeros(robot.n)
     rows[:, VISCOUS] = plant.coordinates.passive_viscous
     rows[mechanism.actuated], drive[mechanism.actuated] = plant.joints if joints is None else joints, effort
+    wrenches, touch = plant.loads(loads)
     arrays = PlantArrays(
-        packed.topology, packed.parameters, robot.has_mimic, robot.base_at_rest, rows, np.arange(robot.n), loads, None,
-        None, NO_CODE,
+        packed.topology, packed.parameters, robot.has_mimic, robot.base_at_rest, rows, np.arange(robot.n), wrenches, None,
+        None, NO_CODE, touch,
     )  # fmt: skip
     q_new, v_new = q.copy(), v.copy()
     strides = np.abs(v / packed.column_scale).max() * dt / STRIDE

@@ -1,0 +1,1 @@
+"""What an arm meets: springy bodies, and a script of what happens."""
