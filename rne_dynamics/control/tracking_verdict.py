@@ -3,6 +3,7 @@
 A cause is named only where the run shows it:
 
 - The controller reports it: a stop, a refused or aborted trajectory, limited efforts.
+- The simulated arm differs from its model on purpose, and tracks where it does not.
 - It was measured: an effort at its limit, a joint at its position limit, replies that were missed.
 - It makes up the feedback. A joint's feedback f answers an error; an effort x that the rest of the law lacks explains
   the error if f follows it: x·f / f·f of at least `_EXPLAINED` over the rows with large errors. The rest of the law
@@ -38,6 +39,7 @@ class Cause(Enum):
     ABORTED = "the controller aborted a trajectory"
     REFUSED = "the controller refused a trajectory"
     PAUSED = "the speed scaling was 0"
+    MISMATCH = "the arm differs from its model on purpose"
     SATURATED = "its effort was at its limit"
     OTHER_SATURATED = "another joint's effort was at its limit"
     POSITION_LIMIT = "it was at its position limit"
@@ -97,6 +99,8 @@ class Run:
     missed: float = 0.0
     #: Of the controller.
     reports: Reports = field(default_factory=Reports)
+    #: How the arm differs from its model on purpose, where the same motion without that is tracked.
+    mismatch: str = ""
 
     @property
     def made(self) -> Array:
@@ -224,6 +228,8 @@ def judge(
         return because(None)
     if failure is not None:
         return because(failure[0], reported=failure[1])
+    if run.mismatch:
+        return because(Cause.MISMATCH, reported=run.mismatch)
     if pressing.any():
         limit = robot.upper if run.q[:, j].max() >= robot.upper[j] - _TOUCHING else robot.lower
         return because(Cause.POSITION_LIMIT, at=float(limit[j]))

@@ -56,6 +56,7 @@ from rne_dynamics.model.flexible.arm import AnyRobot
 from rne_dynamics.recording.log_file import needs_joint_positions
 from rne_dynamics.recording.mcap_file import SUFFIX as MCAP
 from rne_dynamics.simulation.plant.plant import ArmPlant
+from rne_dynamics.simulation.rollouts.rollout import Rollout
 from rne_dynamics.simulation.runs.free_motion import free_motion
 from rne_dynamics.simulation.runs.log import Log
 
@@ -190,7 +191,7 @@ def run(args: argparse.Namespace) -> Answer:
 
 def _one(args: argparse.Namespace, robot: AnyRobot, plant: ArmPlant, files: list[Path]) -> Answer:
     """One motion: simulated, saved, drawn and judged."""
-    ended, law = None, None
+    ended, controlled = None, None
     with progress(quiet=args.json or not sys.stderr.isatty()) as update, warnings.catch_warnings():
         warnings.simplefilter("ignore", BendingRangeWarning)  # reported below
 
@@ -204,7 +205,7 @@ def _one(args: argparse.Namespace, robot: AnyRobot, plant: ArmPlant, files: list
         else:
             controlled, ended = rollout(args, robot, plant)
             check_recording(files, controlled.clock.cycles, replace(controlled, seconds=0.0).run)
-            law, log = controlled.controller, controlled.run(progress=tick)
+            log = controlled.run(progress=tick)
     for path in files:
         SAVE[path.suffix](log, path)
     draw = partial(plot, robot=robot, log=log)
@@ -218,7 +219,7 @@ def _one(args: argparse.Namespace, robot: AnyRobot, plant: ArmPlant, files: list
     figures = free_figures(log) if args.free else tracking_figures(log, plant, ends=bool(args.to) and at_rest)
     if args.dae:
         figures["constraints"] = dae.figures(args, plant.tree, log)
-    verdict = _verdict(args, law, plant, log) if isinstance(law, TrackingLaw) else None
+    verdict = None if controlled is None else _verdict(args, controlled, log)
     if verdict is not None:
         figures["verdict"] = verdict.as_plain()
     mismatch = mismatched.mismatch_of(args.mismatch, args.scene)
@@ -257,11 +258,26 @@ def _unlimited(args: argparse.Namespace, robot: AnyRobot) -> AnyRobot:
     return robot.with_effort_limit(np.where(robot.effort_limit > 0.0, robot.effort_limit, np.inf))
 
 
-def _verdict(args: argparse.Namespace, law: TrackingLaw, plant: ArmPlant, log: Log) -> Verdict:
-    """Whether the arm moved as asked and tracked, and why not."""
+def _verdict(args: argparse.Namespace, made: Rollout, log: Log) -> Verdict | None:
+    """Whether the arm moved as asked and tracked, and why not; None for laws that are not judged."""
+    law = made.controller
+    if not isinstance(law, TrackingLaw):
+        return None
+    verdict = _judged(args, made, law, log)
+    if made.mismatch is None or verdict.passed:
+        return verdict
+    alike = replace(made, mismatch=None)
+    if not _judged(args, alike, law, alike.run()).passed:
+        return verdict
+    different = ", ".join(f"{name} {value}" for name, value in made.mismatch.as_plain().items())
+    return _judged(args, made, law, log, different)
+
+
+def _judged(args: argparse.Namespace, made: Rollout, law: TrackingLaw, log: Log, mismatch: str = "") -> Verdict:
+    """The verdict on a run; `mismatch` as of `Run`."""
     measured = Run(
         log.time, log.q, log.qd, log.error, log.effort, log.rms_error, np.ptp(log.q + log.error, axis=0),
-        plant.robot.effort_limit, log.terms,
+        made.plant.robot.effort_limit, log.terms, mismatch=mismatch,
     )
     compensation = law.friction_compensation
     return motion_verdict(

@@ -28,6 +28,18 @@ def test_options_and_files_give_a_mismatch(capsys: pytest.CaptureFixture[str], t
     assert max(j["rms_error"] for j in found["joints"]) > 10.0 * max(j["rms_error"] for j in plain["joints"])
 
 
+def test_a_mismatch_is_named_as_the_cause_only_where_the_arm_tracks_without_it(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    verdict = simulated(capsys, "--mismatch", "payload=link6:3")["verdict"]
+    assert verdict["cause"] == "mismatch"
+    assert "payload ('link6', 3" in verdict["text"]
+    assert "rne compare" in verdict["text"]
+    harmless = simulated(capsys, "--mismatch", "noise=1e-7", "--bandwidth", "3", "--no-friction-compensation")
+    assert harmless["verdict"]["cause"] != "mismatch"
+    assert simulated(capsys, "--mismatch", "noise=1e-7")["verdict"]["cause"] is None
+
+
 @pytest.mark.parametrize(("words", "said"), [
     (["--mismatch", "masses=0.1"], "did you mean 'mass'"),
     (["--mismatch", "delay=soon"], "delay is 'soon'"),
