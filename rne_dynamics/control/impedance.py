@@ -26,6 +26,7 @@ from rne_dynamics.control.reference import Reference
 from rne_dynamics.control.thresholds import OVERSPEED
 from rne_dynamics.control.tracking_law import CompensatesFriction
 from rne_dynamics.model.inertia import Array
+from rne_dynamics.model.mechanism import RigidRobot
 from rne_dynamics.spatial.arrays import product
 from rne_dynamics.spatial.modes import backward, forward, jacobi, reduced
 
@@ -134,6 +135,11 @@ def put_held_friction(table: Array, q: Array, reference: Reference, terms: Array
             terms[3, j] = held[j]
         elif terms[3, j] < -held[j]:
             terms[3, j] = -held[j]
+
+
+def known_speeds(robot: RigidRobot) -> Array:
+    """The velocity limits, infinite where the description gives none, or 0; rad/s or m/s, (n,)."""
+    return np.where(robot.velocity_limit > 0.0, robot.velocity_limit, np.inf)
 
 
 class Springs(CompensatesFriction, ABC):

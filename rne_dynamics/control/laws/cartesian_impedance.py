@@ -21,6 +21,7 @@ from rne_dynamics.control.impedance import (
     SPEED,
     Softening,
     Springs,
+    known_speeds,
     put_held_friction,
     put_impedance,
     uniform_ratio,
@@ -284,7 +285,7 @@ class CartesianImpedance(Springs):
         given = given | shaped
         set_fields(self, **checked, link=link, null_space_stiffness=springs, given=given, rate=float(self.rate))
         table, numbers = np.zeros((TABLE_ROWS, n)), np.zeros((3, 6))
-        table[GAIN_P], table[SPEED], table[VISCOUS:SCALE] = springs, robot.velocity_limit, self._friction.rows
+        table[GAIN_P], table[SPEED], table[VISCOUS:SCALE] = springs, known_speeds(robot), self._friction.rows
         if compensation is not None:
             table[SCALE], table[STEEPNESS] = compensation.scale, self.steepness
         numbers[_STIFFNESS], numbers[_RATIO] = self.bandwidth if shaped else self.stiffness, self.damping_ratio

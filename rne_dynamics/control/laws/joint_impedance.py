@@ -23,6 +23,7 @@ from rne_dynamics.control.impedance import (
     TINY,
     Softening,
     Springs,
+    known_speeds,
     put_held_friction,
     put_impedance,
     uniform_ratio,
@@ -146,7 +147,7 @@ class JointImpedance(Springs):
             stiffness = frozen_vector(np.where(given, stiffness, chosen_stiffness(self.robot)), n, "stiffness")
         table = np.zeros((TABLE_ROWS, n))
         table[GAIN_P], table[GAIN_D], table[VISCOUS:SCALE] = stiffness, ratio, self._friction.rows
-        table[SPEED] = self.robot.velocity_limit
+        table[SPEED] = known_speeds(self.robot)
         if compensation is not None:
             table[SCALE], table[STEEPNESS] = compensation.scale, self.steepness
         set_fields(self, stiffness=stiffness, damping_ratio=ratio, table=table, rate=float(self.rate), given=given)
@@ -199,7 +200,7 @@ class JointImpedance(Springs):
             M = closed_mass_matrix(mechanism, q, start=posture)
             damping = np.zeros(n)
             spring_torque(np.array(M), self.table, float(self.damped_rate[0]), q, qd, aim, aim_qd, answer, damping)
-            held = HELD_FRICTION * robot.velocity_limit * np.maximum(damping, TINY)
+            held = HELD_FRICTION * self.table[SPEED] * np.maximum(damping, TINY)
             friction = np.clip(self.friction_torque(aim_qd, passive), -held, held)
             return TorqueTerms(inertia, coriolis, gravity, friction, answer)
         terms, (arm, rate) = np.empty((5, n)), self.model

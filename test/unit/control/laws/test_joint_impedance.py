@@ -83,6 +83,15 @@ def test_friction_that_is_not_there_drives_no_joint_half_its_velocity_limit_too_
     np.testing.assert_allclose(friction, np.clip(whole, -held, held), rtol=1e-4)
 
 
+def test_friction_is_compensated_whole_where_the_description_has_no_velocity_limit():
+    text = re.sub(r'velocity="[^"]*"', 'velocity="0"', text_of("puma560"))
+    robot = rne.load_urdf(text)
+    law = rne.JointImpedance(robot, 1.0, 1.0, rne.FrictionCompensation())
+    still, speed = np.zeros(6), np.full(6, 0.5)
+    friction = law.law(still, speed, rne.Reference(still, speed, still)).friction
+    np.testing.assert_allclose(friction, law.friction_torque(speed, still), rtol=1e-12)
+
+
 def soft(name, frequency):
     """Stiffness that gives each joint alone this frequency at the start."""
     robot = rne.load_urdf(text_of(name))
