@@ -99,7 +99,8 @@ def accepted(examination: Examination) -> KinematicTree:
         raise refusal(report)
     warnings = report.of(Severity.WARNING)
     if warnings:
-        _log.warning("%s: %d warnings, `%s` lists them", report.file, len(warnings), rne("check"))
+        many = f"{len(warnings)} warnings" if len(warnings) > 1 else "1 warning"
+        _log.warning("%s: %s, `%s` lists them", report.file, many, rne("check"))
     for finding in warnings:
         level = logging.WARNING if finding in report.repairs else logging.INFO
         _log.log(level, "%s:%d: %s", report.file, finding.line, finding)

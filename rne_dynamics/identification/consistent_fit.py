@@ -1,21 +1,23 @@
 """The physically consistent fit: least squares with the model file as prior, every body positive definite.
 
-It minimises ½ ‖A x − b‖² + Σ λᵢ D(Pᵢ ‖ P̂ᵢ) + μ Σ (x_k / x̂_k − log x_k), over the bodies' pseudo-inertias P and
-parameters that must be positive (viscous, Coulomb and Stribeck friction, rotors). D is the log-det divergence to the
-prior P̂, tr(P̂⁻¹ P) − log det(P̂⁻¹ P) − 4: the entropic distance of the bodies' densities. Both terms are barriers. The
-problem is convex, and solved by damped Newton steps.
+The pseudo-inertia of a body, P = [Σ, m c; m cᵀ, m] with Σ = ½ tr(I) 1 − I, is linear in its ten parameters and positive
+definite for every body of positive density (Wensing, Kim and Slotine, Linear matrix inequalities for physically
+consistent inertial parameter identification, 2018).
+
+The fit minimises ½ ‖A x − b‖² + Σ λᵢ D(Pᵢ ‖ P̂ᵢ) + μ Σ (x_k / x̂_k − log x_k), over the bodies and parameters that must
+be positive. D is the log-det divergence to the prior P̂, tr(P̂⁻¹ P) − log det(P̂⁻¹ P) − 4: the entropic distance of the
+bodies' densities. The problem is convex, and solved by damped Newton steps.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from rne_dynamics.errors import RneDynamicsError
-from rne_dynamics.identification.pseudo_inertia import BASIS, parameters_of, pseudo_inertia
-from rne_dynamics.model.inertia import Array
+from rne_dynamics.model.inertia import Array, symmetric
 
 #: Newton decrement at which a fit ends, as of a log-likelihood and as a part of the cost, and most steps.
 _SETTLED, _ROUND_OFF, _STEPS = 1e-8, 1e-12, 200
@@ -25,84 +27,175 @@ _FREE = 1e-6
 _CENTRAL = 0.5
 #: Factors of the barriers, one after the other: from the prior to the fit without coming close to their edges.
 _STAGES = (1e4, 1e3, 1e2, 10.0, 1.0)
+#: A body's prior is at least as heavy, kg, and at least as large, m, and no flatter than this part of its size.
+_LIGHTEST, _SMALLEST, _FLATTEST = 0.02, 0.005, 0.03
+_UPPER = np.triu_indices(3)
 
 
-def consistent_fit(
-    A: Array, b: Array, prior: Array, positive: NDArray[np.int64], typical: Array, weight: float | Array,
-    weight_positive: float,
-) -> Array:
-    """The parameters of the fit.
+def pseudo_inertia(parameters: Array) -> Array:
+    """P of bodies, shape (bodies, 4, 4), of parameters as `inertial_parameters`, shape (10·bodies,)."""
+    P: Array = np.einsum("ik,kab->iab", parameters.reshape(-1, 10), BASIS)
+    return P
 
-    Parameters
-    ----------
-    A, b
-        Rows of equal noise, of standard deviation 1; shapes (rows, parameters) and (rows,).
-    prior
-        Positive definite pseudo-inertias, shape (bodies, 4, 4): the first parameters are those of the bodies.
-    positive, typical
-        Which of the others are positive, and the prior of these.
-    weight, weight_positive
-        λ, one or each body's, and μ: 1 / (relative standard deviation of the prior)².
+
+def parameters_of(P: Array) -> Array:
+    """The parameters of pseudo-inertias, shape (10·bodies,)."""
+    second = P[:, :3, :3]
+    inertia = np.trace(second, axis1=1, axis2=2)[:, None, None] * np.eye(3) - second
+    return np.concatenate((P[:, 3, 3, None], P[:, :3, 3], inertia[:, _UPPER[0], _UPPER[1]]), axis=1).ravel()
+
+
+def _of_one(ten: Array) -> Array:
+    P, inertia = np.diag([0.0, 0.0, 0.0, ten[0]]), symmetric(ten[4:])
+    P[:3, 3] = P[3, :3] = ten[1:4]
+    P[:3, :3] = 0.5 * np.trace(inertia) * np.eye(3) - inertia
+    return P
+
+
+#: P = Σ parameter · E; shape (10, 4, 4).
+BASIS = np.array([_of_one(ten) for ten in np.eye(10)])
+BASIS.flags.writeable = False
+
+
+def corrected(parameters: Array, names: tuple[str, ...]) -> tuple[Array, tuple[str, ...]]:
+    """Pseudo-inertias that are positive definite with a margin, and the names of the bodies that were not.
+
+    A model file may have links without mass, as points or as plates: no prior, since their distance from any body is
+    infinite. They get a least mass and a least extent about their mass centre.
     """
-    links = 10 * len(prior)
-    H0, inverse = A.T @ A, np.linalg.inv(prior)
-    free = np.setdiff1d(np.arange(links, A.shape[1]), positive)
-    H0[free, free] += _FREE
-    x = np.zeros(A.shape[1])
-    x[:links], x[positive] = parameters_of(prior), typical
-    weights = np.broadcast_to(weight, len(prior))
-    pull = np.einsum("i,iab,kab->ik", weights, inverse, BASIS).ravel()
+    P, changed = pseudo_inertia(parameters), []
+    for i, body in enumerate(P):
+        mass = max(body[3, 3], _LIGHTEST)
+        centre = body[:3, 3] / body[3, 3] if body[3, 3] > 0.0 else np.zeros(3)
+        values, axes = np.linalg.eigh(body[:3, :3] - body[3, 3] * np.outer(centre, centre))
+        least = mass * max(_SMALLEST**2, _FLATTEST**2 * max(values[-1] / mass, 0.0))
+        if values[0] < least or body[3, 3] < _LIGHTEST:
+            changed.append(names[i])
+            about_centre = np.diag([0.0, 0.0, 0.0, mass])
+            about_centre[:3, :3] = (axes * np.maximum(values, least)) @ axes.T
+            P[i] = moved(about_centre, np.eye(3), centre)
+    return P, tuple(changed)
 
-    def cost(x: Array, stage: float) -> float:
+
+def ball(mass: float, radius: float) -> Array:
+    """P of a ball of even density about its centre, shape (4, 4)."""
+    return mass * np.diag([0.2 * radius**2] * 3 + [1.0])
+
+
+def moved(P: Array, rotation: Array, position: Array) -> Array:
+    """P in a frame in which its own has this placement; shape (4, 4)."""
+    T = np.eye(4)
+    T[:3, :3], T[:3, 3] = rotation, position
+    return np.asarray(T @ P @ T.T)
+
+
+@dataclass(frozen=True, eq=False)
+class Prior:
+    """What is known before a recording: terms of the cost, with their derivatives."""
+
+    #: Number of parameters; the first are those of the bodies.
+    size: int
+    #: Positive definite pseudo-inertias of the bodies, and λ of each: 1 / (relative standard deviation)².
+    bodies: Array
+    weights: Array
+    #: Which of the other parameters are positive, their prior, and μ.
+    positive: NDArray[np.int64]
+    typical: Array
+    weight: float
+    #: Rows [parameters, value] of what is known besides, in its standard deviations.
+    known: Array
+
+    @property
+    def links(self) -> int:
+        """Number of parameters of the bodies."""
+        return 10 * len(self.bodies)
+
+    @property
+    def free(self) -> NDArray[np.int64]:
+        """Parameters with neither prior nor bound."""
+        return np.setdiff1d(np.arange(self.links, self.size), self.positive)
+
+    @property
+    def start(self) -> Array:
+        """The parameters of the prior."""
+        x = np.zeros(self.size)
+        x[: self.links], x[self.positive] = parameters_of(self.bodies), self.typical
+        return x
+
+    def scaled(self, factor: float) -> Prior:
+        """With other weights."""
+        return replace(self, weights=factor * self.weights, weight=factor * self.weight)
+
+    def divergence(self, x: Array) -> Array:
+        """D of every body, shape (bodies,); infinite for no body."""
         try:
-            diagonal = np.diagonal(np.linalg.cholesky(pseudo_inertia(x[:links])), axis1=1, axis2=2)
+            L = np.linalg.cholesky(pseudo_inertia(x[: self.links]))
         except np.linalg.LinAlgError:
-            return np.inf
-        if (x[positive] <= 0.0).any():
-            return np.inf
-        own = float((x[positive] / typical - np.log(x[positive])).sum())
-        apart = pull @ x[:links] - 2.0 * weights @ np.log(diagonal).sum(axis=1)
-        residual, loose = A @ x - b, x[free]
-        fitted = 0.5 * (residual @ residual + _FREE * loose @ loose)
-        return float(fitted + stage * (apart + weight_positive * own))
+            return np.full(len(self.bodies), np.inf)
+        X = np.linalg.solve(np.linalg.cholesky(self.bodies), L)
+        return np.asarray((X**2).sum(axis=(1, 2)) - 2.0 * np.log(np.abs(np.linalg.det(X))) - 4.0)
 
-    def slopes(x: Array, stage: float) -> tuple[Array, Array]:
-        g = A.T @ (A @ x - b)
-        g[free] += _FREE * x[free]
-        now = np.linalg.inv(pseudo_inertia(x[:links]))
-        g[:links] += stage * (pull - np.einsum("i,iab,kba->ik", weights, now, BASIS).ravel())
-        g[positive] += stage * weight_positive * (1.0 / typical - 1.0 / x[positive])
-        return g, hessian(x, H0, links, positive, stage * weights, stage * weight_positive)
+    def cost(self, x: Array) -> float:
+        """Infinite outside the bounds."""
+        own, known = x[self.positive], self.known[:, :-1] @ x - self.known[:, -1]
+        if (own <= 0.0).any():
+            return np.inf
+        positive = self.weight * (own / self.typical - np.log(own)).sum()
+        return float(self.weights @ self.divergence(x) + positive + 0.5 * (known @ known + _FREE * x[self.free] @ x[self.free]))
 
-    def reach(x: Array, step: Array) -> float:
+    def slope(self, x: Array) -> Array:
+        """The first derivatives of the cost."""
+        g = self.known[:, :-1].T @ (self.known[:, :-1] @ x - self.known[:, -1])
+        g[self.free] += _FREE * x[self.free]
+        pull = np.linalg.inv(self.bodies) - np.linalg.inv(pseudo_inertia(x[: self.links]))
+        g[: self.links] += np.einsum("i,iab,kba->ik", self.weights, pull, BASIS).ravel()
+        g[self.positive] += self.weight * (1.0 / self.typical - 1.0 / x[self.positive])
+        return np.asarray(g)
+
+    def curvature(self, x: Array) -> Array:
+        """The second derivatives of the cost; with those of the data, the inverse is the covariance of the fit."""
+        H = self.known[:, :-1].T @ self.known[:, :-1]
+        H[self.free, self.free] += _FREE
+        for i, QE in enumerate(np.linalg.inv(pseudo_inertia(x[: self.links]))[:, None] @ BASIS):
+            place = slice(10 * i, 10 * i + 10)
+            H[place, place] += self.weights[i] * np.einsum("kab,lba->kl", QE, QE)
+        H[self.positive, self.positive] += self.weight / x[self.positive] ** 2
+        return np.asarray(H)
+
+    def reach(self, x: Array, step: Array) -> float:
         """How many steps lead to the edge of a barrier."""
-        change = np.linalg.solve(pseudo_inertia(x[:links]), pseudo_inertia(step[:links]))
-        own = -step[positive] / x[positive]
+        change = np.linalg.solve(pseudo_inertia(x[: self.links]), pseudo_inertia(step[: self.links]))
+        own = -step[self.positive] / x[self.positive]
         return 1.0 / max(-float(np.linalg.eigvals(change).real.min()), float(own.max(initial=0.0)), 1e-12)
 
+
+def consistent_fit(A: Array, b: Array, prior: Prior) -> Array:
+    """The parameters of the fit to rows of equal noise, of standard deviation 1; shapes (rows, parameters), (rows,)."""
+    x = prior.start
     for stage in _STAGES:
-        x = _descended(x, stage, (cost, slopes, reach), 0.1 * stage * float(np.min([*weights, weight_positive])))
+        barrier = prior.scaled(stage)
+        enough = 0.0 if stage == 1.0 else 0.1 * float(min(*barrier.weights, barrier.weight))
+        x = _descended(A, b, barrier, x, enough)
     return x
 
 
-def _descended(
-    x: Array, stage: float,
-    problem: tuple[Callable[[Array, float], float], Callable[[Array, float], tuple[Array, Array]],
-                   Callable[[Array, Array], float]],
-    enough: float,
-) -> Array:  # fmt: skip
-    """Newton steps from x with the barriers times `stage`: to the end for 1, else to a decrement of `enough`."""
-    cost, slopes, reach = problem
-    value = cost(x, stage)
+def _descended(A: Array, b: Array, prior: Prior, x: Array, enough: float) -> Array:
+    """Newton steps from x to a decrement of `enough`, or to the end."""
+
+    def cost(x: Array) -> float:
+        barrier = prior.cost(x)
+        return barrier if barrier == np.inf else barrier + 0.5 * float(np.sum((A @ x - b) ** 2))
+
+    value, data = cost(x), A.T @ A
     for _ in range(_STEPS):
-        g, H = slopes(x, stage)
+        g, H = A.T @ (A @ x - b) + prior.slope(x), data + prior.curvature(x)
         scale = np.sqrt(np.diag(H))  # parameters differ by 1e6 in size
         step = -np.linalg.solve(H / np.outer(scale, scale), g / scale) / scale
         decrement = float(-g @ step)  # by how much the step would lower the cost, twice
-        if decrement < (_SETTLED + _ROUND_OFF * abs(value) if stage == 1.0 else enough):
+        if decrement < (enough or _SETTLED + _ROUND_OFF * abs(value)):
             return x
-        size = min(1.0, _CENTRAL * reach(x, step))
-        while not (lower := cost(x + size * step, stage)) <= value - 1e-4 * size * decrement:
+        size = min(1.0, _CENTRAL * prior.reach(x, step))
+        while not (lower := cost(x + size * step)) <= value - 1e-4 * size * decrement:
             size *= 0.5
             if size < 1e-12:
                 return x  # round-off: no step improves the fit any more
@@ -110,21 +203,3 @@ def _descended(
     raise RneDynamicsError(
         f"the consistent fit has not converged in {_STEPS} steps; lower --trust, or record a motion that excites more"
     )
-
-
-def divergence(links: Array, prior: Array) -> Array:
-    """D of every body from its prior, shape (bodies,)."""
-    X = np.linalg.solve(prior, pseudo_inertia(links))
-    return np.asarray(np.trace(X, axis1=1, axis2=2) - np.log(np.linalg.det(X)) - 4.0)
-
-
-def hessian(
-    x: Array, H0: Array, links: int, positive: NDArray[np.int64], weights: Array, weight_positive: float
-) -> Array:
-    """The second derivatives of the cost at x, with those of the data H0; its inverse is the covariance of the fit."""
-    H: Array = H0.copy()
-    for i, QE in enumerate(np.linalg.inv(pseudo_inertia(x[:links]))[:, None] @ BASIS):
-        place = slice(10 * i, 10 * i + 10)
-        H[place, place] += weights[i] * np.einsum("kab,lba->kl", QE, QE)
-    H[positive, positive] += weight_positive / x[positive] ** 2
-    return H

@@ -6,16 +6,16 @@ friction may be wrong, signs may not. Of a torque with the wrong sign, or of ano
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from itertools import combinations
 from typing import NamedTuple
 
 import numpy as np
-from scipy.optimize import nnls
+from scipy.optimize import linear_sum_assignment, nnls
 
 from rne_dynamics.dispatch import gravity_torque, inverse_dynamics
-from rne_dynamics.errors import RecordingError
-from rne_dynamics.identification.friction_choice import USUAL
-from rne_dynamics.identification.motion import Motion
-from rne_dynamics.identification.triangles import LowPass
+from rne_dynamics.identification.motion import LowPass, Motion
+from rne_dynamics.identification.triangles import USUAL
 from rne_dynamics.model.generalized_inertia import rotor_inertia
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.robot import RobotModel
@@ -26,6 +26,10 @@ EXPLAINED = 0.75
 _LEAST = 12
 #: Part of a column's length below which its variation is none.
 _ROUND_OFF = 1e-9
+#: Most joints whose order is checked.
+_MOST_ARRANGED = 10
+#: What one step must gain, and all steps for each joint that they move: sums of explained parts of the joints' torques.
+_STEP, _GAIN_EACH = 0.4, 0.15
 
 
 class Evidence(NamedTuple):
@@ -36,26 +40,23 @@ class Evidence(NamedTuple):
     qd: Array
     qdd: Array
     measured: Array
+    period: float
     #: Of the model along them; inertia without rotors, which sensors behind the gears do not feel.
     gravity: Array
     inertia: Array
-    period: float
-
-    @classmethod
-    def of(cls, robot: RobotModel, q: Array, qd: Array, qdd: Array, measured: Array, period: float) -> Evidence:
-        """With the model's torques."""
-        gravity = gravity_torque(robot, q)
-        links = inverse_dynamics(robot, q, qd, qdd) - gravity - rotor_inertia(robot) * qdd
-        return cls(robot, q, qd, qdd, measured, gravity, links, period)
 
     @classmethod
     def along(cls, robot: RobotModel, motion: Motion) -> Evidence:
         """Of a motion, filtered and decimated; `RecordingError` if it is too short."""
-        low = LowPass(motion)
-        if len(low.places) < _LEAST:
-            raise RecordingError(f"{motion.source} is too short for a motion of {motion.band:.2g} Hz; record longer")
-        q, qd, qdd, measured = (low(values) for values in (motion.q, motion.qd, motion.qdd, motion.effort))
-        return cls.of(robot, q, qd, qdd, measured, low.step * motion.period)
+        low = LowPass(motion, _LEAST)
+        parts = [low(values) for values in (motion.q, motion.qd, motion.qdd, motion.effort)]
+        return cls(robot, *parts, low.step * motion.period, parts[0], parts[0]).modelled()
+
+    def modelled(self) -> Evidence:
+        """With the torques of the model."""
+        gravity = gravity_torque(self.robot, self.q)
+        whole = inverse_dynamics(self.robot, self.q, self.qd, self.qdd) - rotor_inertia(self.robot) * self.qdd
+        return self._replace(gravity=gravity, inertia=whole - gravity)
 
     def columns(self, k: int, *, whole: bool = False) -> Array:
         """What explains the torque of joint k: inertia, gravity, or their sum if `whole`; rotor, viscous, Coulomb."""
@@ -67,9 +68,9 @@ class Evidence(NamedTuple):
         rest, coefficients = fit(self.columns(k, whole=whole), sign * self.measured[:, i])
         return 1.0 - rest, coefficients
 
-    def own(self, signs: Array) -> Array:
+    def own(self, sign: float = 1.0) -> Array:
         """Part of each torque's variance that its own joint explains, shape (n,)."""
-        return np.array([self.explained(j, j, sign)[0] for j, sign in enumerate(signs)])
+        return np.array([self.explained(j, j, sign)[0] for j in range(self.robot.n)])
 
 
 def fit(columns: Array, y: Array) -> tuple[float, Array]:
@@ -82,3 +83,58 @@ def fit(columns: Array, y: Array) -> tuple[float, Array]:
         return 1.0, np.zeros(len(length) - 1)
     x, rest = nnls((R / length)[:, :-1], (R / length)[:, -1])
     return float(rest**2), length[-1] * x / length[:-1]
+
+
+class Arrangement(NamedTuple):
+    """Numbers of the columns of torques and of positions that each joint gets, and the directions of the joints."""
+
+    torques: tuple[int, ...]
+    states: tuple[int, ...]
+    turned: tuple[float, ...]
+
+    def of(self, evidence: Evidence) -> Evidence:
+        """The evidence as arranged."""
+        states, turned = list(self.states), np.array(self.turned)
+        found = evidence._replace(measured=evidence.measured[:, list(self.torques)] * turned)
+        if states == sorted(states) and (turned > 0.0).all():
+            return found
+        q, qd, qdd = (values[:, states] * turned for values in (evidence.q, evidence.qd, evidence.qdd))
+        return found._replace(q=q, qd=qd, qdd=qdd).modelled()
+
+    @property
+    def moved(self) -> tuple[int, ...]:
+        """Joints that are not as they were."""
+        places = zip(self.torques, self.states, self.turned, strict=True)
+        return tuple(j for j, place in enumerate(places) if place != (j, j, 1.0))
+
+    def neighbours(self) -> Iterator[Arrangement]:
+        """With two joints swapped, all reversed, or one turned."""
+        n = len(self.turned)
+        exchanged = [(*range(a), b, *range(a + 1, b), a, *range(b + 1, n)) for a, b in combinations(range(n), 2)]
+        for places in dict.fromkeys([*exchanged, tuple(range(n))[::-1]]):
+            torques, states = (tuple(own[k] for k in places) for own in (self.torques, self.states))
+            yield self._replace(torques=torques)
+            yield self._replace(states=states)
+            yield self._replace(torques=torques, states=states)
+        for j in range(n):
+            yield self._replace(turned=tuple(-s if k == j else s for k, s in enumerate(self.turned)))
+
+
+def arranged(evidence: Evidence, value: float, gain: float) -> Arrangement | None:
+    """Another order or direction of the joints, if that explains more than `value` by `gain`."""
+    n, own = evidence.robot.n, evidence.own()
+    if n == 1 or n > _MOST_ARRANGED or own.min() > EXPLAINED:
+        return None
+    best, reached = Arrangement(tuple(range(n)), tuple(range(n)), (1.0,) * n), float(own.sum())
+    part = np.array([[evidence.explained(i, k)[0] for i in range(n)] for k in range(n)])
+    candidates = [best._replace(torques=tuple(linear_sum_assignment(-part)[1].tolist())), *best.neighbours()]
+    for _ in range(n):
+        values = [float(found.of(evidence).own().sum()) for found in candidates]
+        k = int(np.argmax(values))
+        if values[k] < reached + _STEP:
+            break
+        best, reached = candidates[k], values[k]
+        candidates = list(best.neighbours())
+    enough = reached >= value + max(gain, _GAIN_EACH * len(best.moved))
+    clear = bool(best.moved) and np.median(best.of(evidence).own()[list(best.moved)]) > EXPLAINED
+    return best if enough and clear else None

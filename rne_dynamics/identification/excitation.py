@@ -1,31 +1,49 @@
-"""Motions that excite all parameters of an arm: Fourier series from rest to rest, and the cost of one.
+"""Motions that excite all parameters of an arm: Fourier series from rest to rest, and the search for a good one.
 
 q(t) = start + Σₖ (aₖ sin(ωₖ t) + bₖ (1 − cos(ωₖ t))) / ωₖ with ωₖ = 2π k / T, Σ aₖ = 0 and Σ bₖ ωₖ = 0: velocity and
-acceleration are zero at both ends. The columns are those of a fit: base parameters of the links (and
-of rotors, where they are felt), and of each joint viscous and Coulomb friction and offset. Scaled to equal length they
-have the condition number σ₁/σₘ. The cost is log(σ₁/σₘ) with p-norms instead of the largest and the least, so that it is
-smooth, and squares of what exceeds a limit.
+acceleration are zero at both ends. The columns are those of a fit: base parameters of links, rotors where they are
+felt, viscous and Coulomb friction and offsets. Scaled to equal length they have the condition number σ₁/σₘ. The cost is
+log(σ₁/σₘ) with p-norms instead of the largest and the least, so that it is smooth, and squares of what exceeds a limit.
 """
 
 from __future__ import annotations
 
+import time
+from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
-from functools import cached_property
-from itertools import product
+from functools import cached_property, partial
+from itertools import count, product
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.optimize import minimize
 
+from rne_dynamics.control.trajectory import SampledTrajectory
+from rne_dynamics.dispatch import gravity_torque
 from rne_dynamics.dynamics.derivatives.regressor import inertial_parameters, regressor
-from rne_dynamics.identification.friction_choice import USUAL
-from rne_dynamics.model.friction import smooth_signs
-from rne_dynamics.model.generalized_inertia import rotor_inertia
+from rne_dynamics.dynamics.friction import OWN, joint_parameters
+from rne_dynamics.errors import ArgumentError, ModelError
+from rne_dynamics.identification.triangles import USUAL, motion_columns, structure
+from rne_dynamics.model.friction import joint_friction
 from rne_dynamics.model.inertia import Array
+from rne_dynamics.model.protocol import Robot
 from rne_dynamics.model.robot import RobotModel
 
-#: Samples of a period of the highest harmonic.
-_SAMPLES = 20
+#: Random motions that the search begins with, and how many descents share the budget at least.
+STARTS, RUNS = 50, 3
+#: Part of the limits that a motion uses, and of the effort limits, whatever the scale: gravity has no scale.
+SCALE, EFFORT = 0.8, 0.8
+#: Largest way from the start, rad or m, and velocity of joints without limit, rad/s or m/s.
+_WAY, _VELOCITY = np.pi, 1.0
+#: Part of the effort that a start may need to hold the arm; random postures that are compared where neutral needs more.
+_HELD, _POSTURES = 0.5, 500
+#: Least part of a joint's range that is free on either side of a given start, and of one that is chosen.
+_LEAST_FREE, _MIDDLE = 0.05, 0.25
+#: Samples of a period of the highest harmonic, as points of the trajectory too: quintics between them deviate by less
+#: than 1 µrad. Times for one point at which the limits are checked.
+_SAMPLES, _FINE = 20, 5
 #: p of the norms: squares of singular values are raised to this power.
 _POWER = 20.0
 #: Part of a limit from which a motion costs, and weight of what is above.
@@ -34,10 +52,12 @@ _FREE, _WEIGHT = 0.97, 3.0
 _INSIDE = 0.999
 #: Differences of positions, velocities and accelerations: columns are linear in the last and quadratic in the second.
 _STEPS = (1e-6, 1e-5, 1.0)
-#: Speed below which Coulomb friction grows, rad/s or m/s.
-_COULOMB = USUAL.threshold
 #: Least singular value of scaled columns: the round-off of their products.
 _LEAST = 1e-6
+
+
+class Evaluations(int):
+    """A number of motions that a search tries."""
 
 
 class Reach(NamedTuple):
@@ -47,7 +67,6 @@ class Reach(NamedTuple):
     lower: Array
     upper: Array
     velocity: Array
-    #: Less friction at the largest speed.
     effort: Array
 
 
@@ -57,6 +76,24 @@ class States(NamedTuple):
     q: Array
     qd: Array
     qdd: Array
+
+
+@dataclass(frozen=True, eq=False)
+class Excitation:
+    """A motion that excites the parameters of an arm."""
+
+    #: From rest to rest at the same posture, with velocities and accelerations.
+    trajectory: SampledTrajectory
+    #: Bounds that it keeps.
+    reach: Reach
+    #: Scaled condition number of its columns, and of the best random motion.
+    condition: float
+    random: float
+    #: Number of independent parameters of a fit, and of combinations of links with friction among them.
+    parameters: int
+    combined: int
+    #: Largest part of the bounds of position, velocity and effort that each joint uses; shape (3, n).
+    used: Array
 
 
 def series(seconds: float, harmonics: int, times: Array) -> States:
@@ -69,10 +106,8 @@ def series(seconds: float, harmonics: int, times: Array) -> States:
     a, b = (np.linalg.svd(row[None])[2][1:].T for row in (np.ones(harmonics), w))
     sine, cosine = np.sin(phase), np.cos(phase)
     scale = 1.0 / np.concatenate((np.abs(a).sum(axis=0), np.abs(b).sum(axis=0)))
-    return States(
-        scale * np.hstack((sine / w @ a, (1.0 - cosine) / w @ b)), scale * np.hstack((cosine @ a, sine @ b)),
-        scale * np.hstack((-w * sine @ a, w * cosine @ b)),
-    )
+    rows = (sine / w @ a, (1.0 - cosine) / w @ b), (cosine @ a, sine @ b), (-w * sine @ a, w * cosine @ b)
+    return States(*(scale * np.hstack(parts) for parts in rows))
 
 
 @dataclass(frozen=True, eq=False)
@@ -81,10 +116,10 @@ class Design:
 
     robot: RobotModel
     reach: Reach
-    #: Places of the base parameters among those of links and rotors.
-    kept: NDArray[np.int64]
     seconds: float
     harmonics: int
+    #: Whether rotors are felt.
+    rotors: bool = False
 
     @property
     def size(self) -> int:
@@ -92,22 +127,29 @@ class Design:
         return self.robot.n * (2 * self.harmonics - 2)
 
     @cached_property
-    def times(self) -> Array:
-        """Those at which a motion is judged, s."""
-        return np.linspace(0.0, self.seconds, _SAMPLES * self.harmonics, endpoint=False)
+    def kept(self) -> NDArray[np.int64]:
+        """Places of independent columns."""
+        return structure(self.robot, rotors=self.rotors, joints=True).kept
+
+    @cached_property
+    def _parameters(self) -> Array:
+        return np.r_[inertial_parameters(self.robot), joint_parameters(self.robot).ravel()]
 
     @cached_property
     def _basis(self) -> States:
-        return series(self.seconds, self.harmonics, self.times)
+        return series(self.seconds, self.harmonics, self.times())
+
+    def times(self, fine: int = 0) -> Array:
+        """Those at which a motion is judged, s; or, finer, from the start to the end."""
+        if fine:
+            return np.linspace(0.0, self.seconds, fine * _SAMPLES * self.harmonics + 1)
+        return np.linspace(0.0, self.seconds, _SAMPLES * self.harmonics, endpoint=False)
 
     def states(self, x: Array, times: Array | None = None) -> States:
         """The motion x, by default at `times`."""
         q, qd, qdd = self._basis if times is None else series(self.seconds, self.harmonics, times)
-        c = self._coefficients(x)
+        c = x.reshape(self.robot.n, -1).T * self.reach.velocity
         return States(self.reach.start + q @ c, qd @ c, qdd @ c)
-
-    def _coefficients(self, x: Array) -> Array:
-        return np.asarray(x.reshape(self.robot.n, -1).T * self.reach.velocity)
 
     def widened(self, x: Array, times: Array | None = None, most: float = np.inf) -> Array:
         """The motion with every joint's amplitude as large as position and velocity allow, times `most` at most."""
@@ -121,78 +163,58 @@ class Design:
     def narrowed(self, x: Array, times: Array) -> Array:
         """The motion, amplitudes reduced until it is inside every bound at given times, s."""
         x = self.widened(x, times, 1.0)
-        while (np.abs(self.used(self.states(x, times))[2]) > _INSIDE).any():
+        while (np.abs(self.used(x, times)[2]) > _INSIDE).any():
             x = 0.97 * x
         return x
 
-    def used(self, states: States) -> tuple[Array, Array, Array]:
+    def used(self, x: Array, times: Array) -> tuple[Array, Array, Array]:
         """Position, velocity and effort along a motion as parts of their bounds, −1 to 1; (samples, n) each."""
+        states = self.states(x, times)
         return self._used(states, self._columns(states))
 
     def _used(self, states: States, columns: Array) -> tuple[Array, Array, Array]:
         r, effort = self.reach, columns @ self._parameters
         return (2.0 * states.q - r.lower - r.upper) / (r.upper - r.lower), states.qd / r.velocity, effort / r.effort
 
-    @cached_property
-    def _parameters(self) -> Array:
-        return np.concatenate((inertial_parameters(self.robot), rotor_inertia(self.robot)))
-
     def _columns(self, states: States) -> Array:
-        """Columns of links and rotors, shape (samples, n, 10 · bodies + n)."""
-        rotors = states.qdd[:, :, None] * np.eye(self.robot.n)
-        return np.concatenate((regressor(self.robot, *states), rotors), axis=2)
+        return motion_columns(self.robot, *states, rotors=self.rotors)
 
-    def _products(self, columns: Array, qd: Array) -> tuple[Array, Array, Array]:
-        """All columns of a fit, (rows, columns), their lengths, and the products of the scaled ones."""
-        own = [column[:, :, None] * np.eye(self.robot.n) for column in (qd, _sign(qd), np.ones_like(qd))]
-        rows = np.concatenate((columns[:, :, self.kept], *own), axis=2).reshape(qd.size, -1)
+    def _products(self, columns: Array) -> tuple[Array, Array, Array]:
+        """The independent columns, (rows, columns), their lengths, and the products of the scaled ones."""
+        rows = columns[:, :, self.kept].reshape(-1, len(self.kept))
         products = rows.T @ rows
         length = np.sqrt(np.maximum(np.diag(products), np.finfo(float).tiny))
         return rows, length, products / np.outer(length, length)
 
     def condition(self, x: Array, times: Array | None = None) -> float:
         """The scaled condition number of the motion x."""
-        states = self.states(x, times)
-        squares = np.linalg.eigvalsh(self._products(self._columns(states), states.qd)[2])
+        squares = np.linalg.eigvalsh(self._products(self._columns(self.states(x, times)))[2])
         return float(np.sqrt(squares[-1] / max(squares[0], _LEAST**2)))
 
-    def cost(self, x: Array, *, slopes: bool = True) -> tuple[float, Array]:
-        """The cost of the motion x and its derivatives, zeros without `slopes`."""
-        states, n = self.states(x), self.robot.n
+    def cost(self, x: Array) -> tuple[float, Array]:
+        """The cost of the motion x and its derivatives."""
+        states, n, links = self.states(x), self.robot.n, 10 * self.robot.bodies
         columns = self._columns(states)
-        rows, length, products = self._products(columns, states.qd)
+        rows, length, products = self._products(columns)
         value, slope = _log_condition(products)
         K = slope / np.outer(length, length) - np.diag((slope * products).sum(axis=1) / length**2)
-        weights = (2.0 * rows @ K).reshape(len(columns), n, -1)  # derivatives by the columns
         used = np.array(self._used(states, columns))
         above = np.sign(used) * np.maximum(np.abs(used) - _FREE, 0.0)
-        value += _WEIGHT * float((above**2).sum())
-        if not slopes:
-            return value, np.zeros(self.size)
         bounds = np.array((0.5 * (self.reach.upper - self.reach.lower), self.reach.velocity, self.reach.effort))
         by_q, by_qd, by_effort = 2.0 * _WEIGHT * above / bounds[:, None]
         by_columns = by_effort[:, :, None] * self._parameters
-        by_columns[:, :, self.kept] += weights[:, :, : len(self.kept)]
-        own = np.einsum("sjkj->ksj", weights[:, :, len(self.kept) :].reshape(len(columns), n, 3, n))
-        by_qd += own[0] + own[1] * np.maximum(1.5 - 1.5 * (states.qd / _COULOMB) ** 2, 0.0) / _COULOMB
-        by_state = np.array((by_q, by_qd, np.zeros_like(by_q)))
+        by_columns[:, :, self.kept] += (2.0 * rows @ K).reshape(len(columns), n, -1)
+        own = dict(zip(OWN, np.einsum("sjjp->psj", by_columns[..., links:].reshape(*used[0].shape, n, -1)), strict=True))
+        growing = np.maximum(1.5 - 1.5 * (states.qd / USUAL.threshold) ** 2, 0.0) / USUAL.threshold
+        by_qd += own["viscous"] + own["coulomb"] * growing
+        by_state = np.array((by_q, by_qd, own["rotor"] * self.rotors))
         for (part, step), k in product(enumerate(_STEPS), range(n)):
-            change = self._columns(_moved(states, part, k, step)) - columns
-            by_state[part, :, k] += np.einsum("sjc,sjc->s", change, by_columns) / step
+            moved = list(states)
+            moved[part] = states[part] + step * (np.arange(n) == k)
+            change = regressor(self.robot, *moved) - columns[..., :links]
+            by_state[part, :, k] += np.einsum("sjc,sjc->s", change, by_columns[..., :links]) / step
         by_coefficients = np.einsum("psc,psk->ck", self._basis, by_state)
-        return value, np.asarray((by_coefficients * self.reach.velocity).T.ravel())
-
-
-def _sign(qd: Array) -> Array:
-    """The column of Coulomb friction."""
-    return smooth_signs(qd, np.full(qd.shape[1], _COULOMB))
-
-
-def _moved(states: States, part: int, k: int, step: float) -> States:
-    """The states with joint k's positions, velocities or accelerations (part 0, 1, 2) moved by a step."""
-    moved = states[part].copy()
-    moved[:, k] += step
-    return States(*(moved if place == part else values for place, values in enumerate(states)))
+        return value + _WEIGHT * float((above**2).sum()), np.asarray((by_coefficients * self.reach.velocity).T.ravel())
 
 
 def _log_condition(products: Array) -> tuple[float, Array]:
@@ -203,3 +225,158 @@ def _log_condition(products: Array) -> tuple[float, Array]:
     norms = np.log([squares[-1], squares[0]]) + np.log([large.sum(), 1.0 / small.sum()]) / _POWER
     slopes = 0.5 * (large / large.sum() - small / small.sum()) / squares
     return float(0.5 * (norms[0] - norms[1])), np.asarray((axes * slopes) @ axes.T)
+
+
+def excite(
+    robot: Robot, *, seconds: float = 10.0, harmonics: int = 5, scale: float = SCALE,
+    start: Mapping[str, float] | None = None, box: Mapping[str, tuple[float, float]] | None = None,
+    rotors: bool = False, budget: float | Evaluations = 30.0, seed: int = 0,
+    progress: Callable[[str, float], object] = lambda what, share: None,
+) -> Excitation:
+    """Search for a motion with the least scaled condition number of the columns of a fit.
+
+    Random motions are followed by a descent (L-BFGS-B) from each of the best ones, until the budget is used.
+
+    Parameters
+    ----------
+    robot
+        An open arm on a fixed base.
+    seconds, harmonics
+        Period of the series, s, and its number of harmonics, at least 2.
+    scale
+        Part of the ways from the start to the position limits, and of the velocity limits, that is used.
+    start
+        Positions of joints at the start and the end, rad or m; by default neutral, or as near as the middle half of the
+        joint's range allows, or where gravity needs less effort.
+    box
+        Ranges of joints instead of their limits, rad or m. Collisions are not known here.
+    rotors
+        Whether the fit has rotors: efforts are measured on the motor's side of the gears.
+    budget
+        CPU time of this thread, s, on an idle computer the same as time; or a number of evaluations, with which the
+        answer does not depend on how fast the computer is.
+    seed
+        Of the random motions.
+    progress
+        Called with what is done and the share of the budget that is used.
+
+    Returns
+    -------
+    Excitation
+
+    Raises
+    ------
+    ArgumentError
+        A box beyond the limits, a start near or outside its range.
+    ModelError
+        Not an open arm on a fixed base, or one whose efforts cannot hold it at the start.
+    """
+    arm = robot.open_tree  # itself, if it is one
+    if robot.kind != "arm" or robot.nq != robot.n or robot.base != "fixed" or robot.n == 0:
+        raise ModelError(f"robot {robot.name!r} is no open arm on a fixed base, whose parameters are identified")
+    design = Design(arm, _reach(arm, scale, start or {}, box or {}), seconds, harmonics, rotors)
+    begun, done = time.thread_time(), count(1)
+
+    def share() -> float:
+        return next(done) / budget if isinstance(budget, Evaluations) else (time.thread_time() - begun) / budget
+
+    random, best = _search(design, share, np.random.default_rng(seed), progress)
+    points, fine = design.times(1), design.times(_FINE)
+    q, qd, qdd = design.states(best, points)
+    q[-1], qd[[0, -1]], qdd[[0, -1]] = q[0], 0.0, 0.0  # round-off
+    alone = len(structure(arm, rotors=rotors).kept) + 3 * robot.n
+    return Excitation(
+        SampledTrajectory(points, q, qd, qdd, robot.joint_names), design.reach, design.condition(best, points),
+        design.condition(random, points), len(design.kept), alone - len(design.kept),
+        np.array([np.abs(part).max(axis=0) for part in design.used(best, fine)]),
+    )
+
+
+def _search(
+    design: Design, share: Callable[[], float], rng: np.random.Generator, progress: Callable[[str, float], object]
+) -> tuple[Array, Array]:
+    """The best random motion and the best of all, inside their bounds."""
+    found, fine, part = list[tuple[float, int, Array]](), design.times(_FINE), 0.0
+    for k in range(STARTS):
+        x = design.widened(rng.normal(size=design.size))
+        found.append((design.cost(x)[0], k, x))
+        part = share()
+        progress(f"random motion {k + 1} of {STARTS}", part)
+        if part >= 1.0:
+            break
+    found.sort()
+    random = best = design.narrowed(found[0][2], fine)
+    least = design.condition(random)
+    for _, k, x in found:
+        said = f"condition {least:.1f}, descent from motion {k + 1}"
+        x, part = _descended(design.cost, x, share, min(1.0, part + 1.0 / RUNS), partial(progress, said))
+        x = design.narrowed(x, fine)
+        if (condition := design.condition(x)) < least:
+            best, least = x, condition
+        if part >= 1.0:
+            break
+    return random, best
+
+
+def _descended(
+    cost: Callable[[Array], tuple[float, Array]], x: Array, share: Callable[[], float], end: float,
+    report: Callable[[float], object],
+) -> tuple[Array, float]:
+    """The best motion of a descent, which ends at a share of the budget at the latest; and the share that is used."""
+    best, part = [(np.inf, x)], [0.0]
+
+    def noted(x: Array) -> tuple[float, Array]:
+        value, slope = cost(x)
+        if value < best[0][0]:
+            best[0] = (value, x.copy())
+        part[0] = share()
+        report(part[0])
+        if part[0] >= end:
+            raise StopIteration
+        return value, slope
+
+    with suppress(StopIteration):
+        minimize(noted, x, jac=True, method="L-BFGS-B", options={"maxiter": 10_000, "maxfun": 10_000, "maxcor": 30})
+    return best[0][1], part[0]
+
+
+def _reach(
+    robot: RobotModel, scale: float, start: Mapping[str, float], box: Mapping[str, tuple[float, float]]
+) -> Reach:
+    """What a motion may use, checked."""
+    lower, upper = robot.lower.copy(), robot.upper.copy()
+    for name, (low, high) in box.items():
+        j = robot.joint_index(name)
+        if not robot.lower[j] <= low < high <= robot.upper[j]:
+            raise ArgumentError(
+                f"box of joint {name!r} is {low:.6g} to {high:.6g}; it must be a range inside the limits, "
+                f"{robot.lower[j]:.6g} to {robot.upper[j]:.6g}"
+            )
+        lower[j], upper[j] = low, high
+    q, given = np.clip(robot.neutral, lower, upper), [robot.joint_index(name) for name in start]
+    q[given] = list(start.values())
+    lower, upper = np.maximum(lower, q - _WAY), np.minimum(upper, q + _WAY)
+    span = upper - lower
+    for j in given:
+        low, high = lower[j] + _LEAST_FREE * span[j], upper[j] - _LEAST_FREE * span[j]
+        if not low <= q[j] <= high:
+            raise ArgumentError(
+                f"start of joint {robot.joint_names[j]!r} is {q[j]:.6g}; it must be {low:.6g} to {high:.6g}, which "
+                f"leaves {_LEAST_FREE:.0%} of the range on either side"
+            )
+    known = (robot.velocity_limit > 0.0) & np.isfinite(robot.velocity_limit)
+    velocity = scale * np.where(known, robot.velocity_limit, _VELOCITY)
+    effort = EFFORT * np.where(robot.effort_limit > 0.0, robot.effort_limit, np.inf)
+    inner = lower + _MIDDLE * span, upper - _MIDDLE * span
+    others = np.random.default_rng(0).uniform(*inner, (_POSTURES, robot.n))
+    postures = np.vstack((np.clip(q, *inner), others))
+    postures[:, given] = q[given]
+    used = (np.abs(gravity_torque(robot, postures)) + joint_friction(robot).static) / effort
+    best = 0 if used[0].max() < _HELD else int(used.max(axis=1).argmin())
+    q, j = postures[best], int(used[best].argmax())
+    if used[best, j] >= 1.0:
+        raise ModelError(
+            f"joint {robot.joint_names[j]!r} needs {used[best, j] * effort[j]:.4g} at the start, with friction; "
+            f"{effort[j]:.4g}, {EFFORT:.0%} of its effort limit, may be used. Choose another start, or correct them"
+        )
+    return Reach(q, q + scale * (lower - q), q + scale * (upper - q), velocity, effort)

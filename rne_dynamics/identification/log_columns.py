@@ -33,7 +33,7 @@ _NONE = -100
 #: Words for units in names.
 _UNITS = {
     "deg": "deg", "degs": "deg", "degree": "deg", "degrees": "deg", "ms": "ms", "msec": "ms", "us": "us", "ns": "ns",
-    "nsec": "ns", "nsecs": "ns", "nanosec": "ns",
+    "nsec": "ns", "nsecs": "ns", "nanosec": "ns", "mnm": "mNm", "nmm": "mNm",
 }  # fmt: skip
 
 
@@ -50,10 +50,11 @@ class Group(NamedTuple):
         """The words of its name."""
         return [word.lower() for word in _TOKEN.findall(self.name)]
 
-    @property
-    def unit(self) -> str:
-        """The unit that its name says: deg, ms, us, ns; empty for none."""
-        return next((_UNITS[word] for word in self.words if word in _UNITS), "")
+
+def unit_of(name: str) -> str:
+    """The unit that a name says, of `_UNITS`; empty for none."""
+    words = _TOKEN.findall(name) + re.findall(r"[A-Za-z]+", name)
+    return next((_UNITS[word] for word in map(str.lower, words) if word in _UNITS), "")
 
 
 def groups(columns: Mapping[str, Array], joints: Sequence[str]) -> dict[str, Group]:

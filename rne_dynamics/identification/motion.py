@@ -1,18 +1,24 @@
-"""A recorded motion on even times, with its rates: what identification starts from."""
+"""A recorded motion on even times with its rates, its low pass, and the residual of a model along it."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
-from scipy.signal import butter, sosfiltfilt
+from scipy.signal import butter, firwin, sosfiltfilt
 
+from rne_dynamics.dispatch import gravity_torque, inverse_dynamics
+from rne_dynamics.dynamics.friction import friction_torque
 from rne_dynamics.errors import RecordingError
+from rne_dynamics.model.friction import joint_friction
 from rne_dynamics.model.inertia import Array
+from rne_dynamics.model.robot import RobotModel
 from rne_dynamics.recording.recording import Recording, Series
 
 #: Order of the light filter before positions are differentiated, and its edge as a multiple of the motion's band.
-ORDER, LIGHT = 4, 8.0
+_ORDER, _LIGHT = 4, 8.0
 #: Part of the power of the accelerations that lies inside the motion's band.
 _POWER = 0.9999
 #: Power of a frequency over that of noise from which it is motion.
@@ -20,7 +26,9 @@ _FLOOR = 100.0
 #: Least and largest band that is chosen, Hz.
 _BANDS = (0.5, 20.0)
 #: Least number of samples.
-LEAST = 100
+_LEAST = 100
+#: Length of the low pass in periods of its edge, and samples after decimation for each of them.
+_TAPS, _RATE = 3.0, 4.0
 
 
 class Motion(NamedTuple):
@@ -64,28 +72,23 @@ def motion_of(recording: Recording, band: float | None = None) -> Motion:
     RecordingError
         No efforts, positions of other than the joints, too few samples, or no motion.
     """
-    if recording.effort is None:
-        raise RecordingError(f"{recording.source} has no efforts; record joint states with efforts")
+    source, t = recording.source, recording.t
     if recording.q.shape[1] != recording.n:
-        raise RecordingError(f"{recording.source} has a floating base; record an arm on a fixed one")
-    t, rows = recording.t, len(recording.t)
-    if rows < LEAST or t[-1] <= t[0]:
-        raise RecordingError(f"{recording.source} has {rows} states; at least {LEAST} are needed: record longer")
-    whole = np.isfinite(recording.effort).all(axis=1)
-    if whole.sum() < LEAST:
-        raise RecordingError(f"{recording.source} has efforts in {whole.sum()} states; at least {LEAST} are needed")
-    even = np.linspace(t[0], t[-1], rows)
+        raise RecordingError(f"{source} has a floating base; record an arm on a fixed one")
+    whole = np.zeros(len(t), np.bool_) if recording.effort is None else np.isfinite(recording.effort).all(axis=1)
+    if recording.effort is None or whole.sum() < _LEAST or t[-1] <= t[0]:
+        raise RecordingError(
+            f"{source} has {whole.sum()} states with efforts; at least {_LEAST} are needed: record longer, with efforts"
+        )
+    even = np.linspace(t[0], t[-1], len(t))
     period = float(even[1] - even[0])
     q = Series(t, recording.q).at(even)
-    columns = [np.interp(even, t[whole], column[whole]) for column in recording.effort.T]
-    if band is None:
-        band = _band(q, period, recording.source)
-    light = min(LIGHT * band, 0.4 / period)
-    q = sosfiltfilt(butter(ORDER, light, fs=1.0 / period, output="sos"), q, axis=0)
+    effort = np.stack([np.interp(even, t[whole], column[whole]) for column in recording.effort.T], axis=1)
+    band = band or _band(q, period, source)
+    light = butter(_ORDER, min(_LIGHT * band, 0.4 / period), fs=1.0 / period, output="sos")
+    q = sosfiltfilt(light, q, axis=0)
     qd = np.gradient(q, period, axis=0)
-    return Motion(
-        recording.source, period, q, qd, np.gradient(qd, period, axis=0), np.stack(columns, axis=1), band
-    )
+    return Motion(source, period, q, qd, np.gradient(qd, period, axis=0), effort, band)
 
 
 def _band(q: Array, period: float, source: str) -> float:
@@ -98,3 +101,116 @@ def _band(q: Array, period: float, source: str) -> float:
     total = np.cumsum(np.where(power > _FLOOR * floor, power, 0.0) * frequency**4)
     edge = float(frequency[np.searchsorted(total, _POWER * total[-1])])
     return float(np.clip(edge, *_BANDS))
+
+
+class LowPass:
+    """The zero-phase low pass of a motion, and the decimation after it: every quantity passes the same one.
+
+    `RecordingError` for a motion of which fewer than `least` rows are left.
+    """
+
+    def __init__(self, motion: Motion, least: int = 1) -> None:
+        self.step = max(1, int(1.0 / (_RATE * motion.band * motion.period)))
+        half = int(_TAPS / (2.0 * motion.band * motion.period)) if self.step > 1 else 0
+        self._taps = firwin(2 * half + 1, motion.band, fs=1.0 / motion.period) if half else np.ones(1)
+        #: Of the rows that are left, where they are among the samples.
+        self.places = np.arange(half, len(motion.q) - half, self.step)
+        if len(self.places) < least:
+            raise RecordingError(
+                f"{motion.source} lasts {len(motion.q) * motion.period:.3g} s, too short for a motion of "
+                f"{motion.band:.2g} Hz; record at least {(2.0 * least + _TAPS) / motion.band:.2g} s"
+            )
+
+    def __call__(self, values: Array) -> Array:
+        """Every `step`-th filtered row whose window lies inside the recording; values (samples, k) to (rows, k)."""
+        windows = np.lib.stride_tricks.sliding_window_view(values, len(self._taps), axis=0)[:: self.step]
+        return np.asarray(windows @ self._taps)
+
+    def samples(self, first: int, last: int) -> slice:
+        """Those that the rows from `first` to before `last` are made of."""
+        return slice(first * self.step, (last - 1) * self.step + len(self._taps))
+
+    @property
+    def alike(self) -> float:
+        """Variance of a mean of the rows over that of as many independent ones, for white noise."""
+        products = np.correlate(self._taps, self._taps, "full")
+        middle = len(self._taps) - 1
+        return float(products[middle % self.step :: self.step].sum() / products[middle])
+
+
+@dataclass(frozen=True, eq=False)
+class Residual:
+    """Torques of recordings after the low pass, N·m or N."""
+
+    #: The files, and times from the first state, s; shape (rows,).
+    sources: tuple[str, ...]
+    t: Array
+    #: Shape (rows, n).
+    measured: Array
+    #: The prediction by parts: gravity, inertia (with Coriolis and centrifugal forces), friction, offset.
+    parts: Mapping[str, Array]
+    #: The low pass's edge, Hz.
+    band: float
+
+    @property
+    def predicted(self) -> Array:
+        """The sum of the parts, shape (rows, n)."""
+        return np.asarray(sum(self.parts.values()))
+
+    @property
+    def error(self) -> Array:
+        """Measured less predicted, shape (rows, n)."""
+        return self.measured - self.predicted
+
+    @property
+    def bias(self) -> Array:
+        """Mean of the error, shape (n,)."""
+        return np.asarray(self.error.mean(axis=0))
+
+    @property
+    def mean_norm(self) -> float:
+        """Mean norm of the errors of all joints."""
+        return float(np.linalg.norm(self.error, axis=1).mean())
+
+    @property
+    def measured_norm(self) -> float:
+        """The same of the measured torques."""
+        return float(np.linalg.norm(self.measured, axis=1).mean())
+
+    @property
+    def share(self) -> Array:
+        """The error's part of the measured torque, root mean squares; NaN for none; shape (n,)."""
+        size = rms(self.measured)
+        return np.asarray(np.divide(rms(self.error), size, out=np.full(len(size), np.nan), where=size > 0.0))
+
+
+def rms(rows: Array) -> Array:
+    """Root mean square of each column."""
+    return np.asarray(np.sqrt((rows**2).mean(axis=0)))
+
+
+def residual(robot: RobotModel, motion: Motion) -> Residual:
+    """The measured torque along a motion, and what the model says of it.
+
+    All parts and the measured torque pass one zero-phase low pass at the motion's band. Friction is the model's; rotors
+    count as inertia, so load the robot without them (``rotors=False``) where torques are measured behind the gears.
+    `RecordingError` for a motion that is too short.
+    """
+    low = LowPass(motion)
+    gravity, offset = gravity_torque(robot, motion.q), joint_friction(robot).offset
+    parts: dict[str, Array] = {
+        "gravity": gravity, "inertia": inverse_dynamics(robot, motion.q, motion.qd, motion.qdd) - gravity,
+        "friction": friction_torque(robot, motion.qd) - offset, "offset": np.tile(offset, (len(motion.q), 1)),
+    }  # fmt: skip
+    filtered = {name: low(np.asarray(part)) for name, part in parts.items()}
+    return Residual((motion.source,), motion.period * low.places, low(motion.effort), filtered, motion.band)
+
+
+def joined(found: Sequence[Residual]) -> Residual:
+    """All recordings together, with the times of one after the other."""
+    begins = np.cumsum([0.0, *(part.t[-1] + 1.0 for part in found)])
+    t = np.concatenate([begin + part.t for begin, part in zip(begins, found, strict=False)])
+    parts = {name: np.concatenate([part.parts[name] for part in found]) for name in found[0].parts}
+    measured = np.concatenate([part.measured for part in found])
+    sources = tuple(source for part in found for source in part.sources)
+    return Residual(sources, t, measured, parts, max(part.band for part in found))

@@ -15,29 +15,39 @@ from numpy.typing import NDArray
 from scipy.interpolate import CubicSpline
 
 from rne_dynamics.figures.tracking import REVOLUTE, joint_units
-from rne_dynamics.identification.arrangement import Arrangement, arranged
-from rne_dynamics.identification.evidence import EXPLAINED, Evidence, fit
+from rne_dynamics.identification.evidence import EXPLAINED, Arrangement, Evidence, arranged, fit
 from rne_dynamics.identification.motion import motion_of
 from rne_dynamics.model.robot import RobotModel
 from rne_dynamics.recording.recording import Recording
 
 DEGREE = np.pi / 180.0
-#: Slopes of positions over velocities that name a fault: what it is, options that fix it, and the factors of time,
-#: positions and velocities that do.
+
+
+class _Factors(NamedTuple):
+    """What brings times, positions and velocities to SI units."""
+
+    t: float = 1.0
+    q: float = 1.0
+    qd: float = 1.0
+
+
+#: Slopes of positions over velocities that name a fault: kind, what it is, options that fix it, and factors that do.
 _SLOPES = (
-    (-1.0, "velocities have the sign opposite to the slope of the positions",
-     "find out which one is wrong: the residual needs positions only", (1.0, 1.0, -1.0)),
-    (1.0 / DEGREE, "positions are in degrees, velocities in rad/s", "--units q=deg", (1.0, DEGREE, 1.0)),
-    (DEGREE, "velocities are in degrees/s, positions in rad", "--units qd=deg", (1.0, 1.0, DEGREE)),
-    *((k, f"times are in {unit}", f"--units t={unit}", (k, 1.0, 1.0)) for unit, k in
+    (-1.0, "velocity", "velocities have the sign opposite to the slope of the positions",
+     "find out which one is wrong: the residual needs positions only", _Factors(qd=-1.0)),
+    (1.0 / DEGREE, "degrees", "positions are in degrees, velocities in rad/s", "--units q=deg", _Factors(q=DEGREE)),
+    (DEGREE, "degrees", "velocities are in degrees/s, positions in rad", "--units qd=deg", _Factors(qd=DEGREE)),
+    *((k, "time", f"times are in {unit}", f"--units t={unit}", _Factors(k)) for unit, k in
       (("ms", 1e-3), ("us", 1e-6), ("ns", 1e-9))),
-    *((k, f"times are {k:g} times too short", "another --units t", (k, 1.0, 1.0)) for k in (1e3, 1e6, 1e9)),
-    (1e-3 * DEGREE, "times are in ms and velocities in degrees/s", "--units t=ms,qd=deg", (1e-3, 1.0, DEGREE)),
+    *((k, "time", f"times are {k:g} times too short", "another --units t", _Factors(k)) for k in (1e3, 1e6, 1e9)),
+    (1e-3 * DEGREE, "time", "times are in ms and velocities in degrees/s", "--units t=ms,qd=deg",
+     _Factors(1e-3, 1.0, DEGREE)),
 )  # fmt: skip
-#: Longest period of joint states in s; a longer one up to 500 times this is in ms, up to 500,000 times in us.
-_PERIOD = 0.2
-#: Span of positions over that between the limits, or in turns of an endless joint, from which they are in degrees.
-_BEYOND, _TURNS = 1.2, 2.0
+#: Longest period of joint states, s, and times that unit is then, by how many times longer it is at most.
+_PERIOD, _LONGER = 0.2, (("ms", 1e-3, 500.0), ("us", 1e-6, 5e5), ("ns", 1e-9, np.inf))
+#: Span of positions over that between the limits from which they are in degrees, and least such span, rad; for arms
+#: without limits the least span.
+_BEYOND, _BEYOND_LEAST, _TURNS = 1.2, 2.0 * np.pi, 4.0 * np.pi
 #: Part of a torque's variance that may be explained while its sign is named wrong.
 _LITTLE = 0.35
 #: Torque over the model's from which, and below which, it has another unit.
@@ -75,15 +85,13 @@ def traps(robot: RobotModel, recording: Recording) -> list[Trap]:
     found: list[Trap] = []
     turning = np.array([units is REVOLUTE for units in joint_units(robot)])
     still: NDArray[np.bool_] = np.ptp(recording.q, axis=0) < np.where(turning, _STILL, _STILL_LENGTH)
-    for trap, (time, position, velocity) in _units(robot, recording, turning, still):
-        found.append(trap)
-        qd = None if recording.qd is None else recording.qd * np.where(turning | (velocity < 0.0), velocity, 1.0)
-        recording = replace(
-            recording, t=recording.t * time, q=recording.q * np.where(turning, position, 1.0), qd=qd
-        )
-    evidence = Evidence.along(robot, motion_of(recording))
-    moving = [j for j in range(robot.n) if not still[j]]
-    found += _torque_traps(evidence, moving)
+    for search in (_rate_traps, _span_traps):
+        for trap, (t, q, qd) in search(robot, recording, turning, ~still):
+            found.append(trap)
+            rates = None if recording.qd is None else recording.qd * np.where(turning | (qd < 0.0), qd, 1.0)
+            recording = replace(recording, t=t * recording.t, q=recording.q * np.where(turning, q, 1.0), qd=rates)
+    moving = np.flatnonzero(~still).tolist()
+    found += _torque_traps(Evidence.along(robot, motion_of(recording)), moving)
     found += [
         Trap("still", f"joint {robot.joint_names[j]!r} hardly moves, by {np.ptp(recording.q[:, j]):.2g}",
              "its figures say little; record a motion of it", (j,)) for j in np.flatnonzero(still).tolist()
@@ -91,93 +99,90 @@ def traps(robot: RobotModel, recording: Recording) -> list[Trap]:
     return found
 
 
-def _units(
-    robot: RobotModel, recording: Recording, turning: NDArray[np.bool_], still: NDArray[np.bool_]
-) -> Iterator[tuple[Trap, tuple[float, float, float]]]:
-    """Faults of times, positions and velocities, with the factors that fix them."""
-    t, q, qd = recording.t, recording.q, recording.qd
-    slope = np.nan
-    if qd is not None and len(t) > 2:
-        rate = np.gradient(q, t, axis=0)
-        both = (rate * qd).sum(axis=0)
-        sizes = np.sqrt((rate**2).sum(axis=0) * (qd**2).sum(axis=0))
-        sure = ~still & (np.abs(both) > 0.5 * sizes)
+_Found = Iterator[tuple[Trap, _Factors]]
+_Joints = NDArray[np.bool_]
+
+
+def _rate_traps(robot: RobotModel, log: Recording, turning: _Joints, moving: _Joints) -> _Found:
+    """Velocities that are not the slopes of positions; times in another unit."""
+    slope, period = 1.0, float(np.median(np.diff(log.t))) if len(log.t) > 1 else 0.0
+    if log.qd is not None and len(log.t) > 2:
+        rate = np.gradient(log.q, log.t, axis=0)
+        both, size, qd2 = (rate * log.qd).sum(axis=0), (rate**2).sum(axis=0), (log.qd**2).sum(axis=0)
+        sure = moving & (np.abs(both) > 0.5 * np.sqrt(size * qd2))
         sure = sure & turning if (sure & turning).any() else sure
-        if sure.any():
-            slope = float(np.median(both[sure] / (qd[:, sure] ** 2).sum(axis=0)))
-    period = float(np.median(np.diff(t))) if len(t) > 1 else 0.0
-    for value, text, fix, factors in _SLOPES:
-        if np.isfinite(slope) and abs(slope / value - 1.0) < 0.1:
-            kind = "time" if factors[0] != 1.0 else "degrees" if DEGREE in factors else "velocity"
+        slope = float(np.median(both[sure] / qd2[sure])) if sure.any() else 1.0
+    for value, kind, text, fix, factors in _SLOPES:
+        if abs(slope / value - 1.0) < 0.1:
             yield Trap(kind, f"{text}: slopes of positions are {slope:.3g} times the velocities", fix), factors
-            q = q * factors[1]
-            break
-    else:
-        if np.isfinite(slope) and abs(slope - 1.0) > 0.3:
-            text = f"velocities are not the slopes of positions, which are {slope:.3g} times as large"
-            yield Trap("velocity", text, "check times, and which columns these are"), (1.0, 1.0, 1.0)
-        if period > _PERIOD:
-            limits = (("ms", 1e-3, 500.0), ("us", 1e-6, 5e5), ("ns", 1e-9, np.inf))
-            unit, factor = next((unit, k) for unit, k, most in limits if period <= most * _PERIOD)
-            text = f"times are in {unit}: {period:.4g} s between rows"
-            yield Trap("time", text, f"--units t={unit}"), (factor, 1.0, 1.0)
-    span, room = np.ptp(q, axis=0), robot.upper - robot.lower
+            return
+    if abs(slope - 1.0) > 0.3:
+        text = f"velocities are not the slopes of positions, which are {slope:.3g} times as large"
+        yield Trap("velocity", text, "check times, and which columns these are"), _Factors()
+
+    if period > _PERIOD:
+        unit, factor = next((unit, k) for unit, k, most in _LONGER if period <= most * _PERIOD)
+        yield Trap("time", f"times are in {unit}: {period:.4g} s between rows", f"--units t={unit}"), _Factors(factor)
+
+
+def _span_traps(robot: RobotModel, log: Recording, turning: _Joints, moving: _Joints) -> _Found:
+    """Positions in degrees."""
+    span, room = np.ptp(log.q, axis=0), robot.upper - robot.lower
     limited = turning & np.isfinite(room) & (room > 0.0)
-    beyond = (span > _BEYOND * room)[limited].any() if limited.any() else bool(
-        (span > 2.0 * np.pi * _TURNS)[turning].any()
-    )  # fmt: skip
-    if beyond:
-        j = int((np.where(limited, span / np.where(room > 0.0, room, np.inf), 0.0) if limited.any() else span).argmax())
+    least = np.maximum(_BEYOND * room, _BEYOND_LEAST) if limited.any() else np.full(robot.n, _TURNS)
+    share = np.where(limited if limited.any() else turning, span / least, 0.0)
+    if (share > 1.0).any():
+        j = int(share.argmax())
         text = f"positions are in degrees: joint {robot.joint_names[j]!r} moves by {span[j]:.4g}"
-        if limited.any():
-            text += f", between limits {room[j]:.4g} rad apart"
-        yield Trap("degrees", text, "--units q=deg" + (",qd=deg" if qd is not None else "")), (1.0, DEGREE, DEGREE)
+        text += f", between limits {room[j]:.4g} rad apart" if limited[j] else ""
+        fix = "--units q=deg" + (",qd=deg" if log.qd is not None else "")
+        yield Trap("degrees", text, fix), _Factors(1.0, DEGREE, DEGREE)
 
 
 def _torque_traps(evidence: Evidence, moving: Sequence[int]) -> Iterator[Trap]:
     """Faults of torques."""
     n, names = evidence.robot.n, evidence.robot.joint_names
-    right, wrong = (evidence.own(np.full(n, sign)) for sign in (1.0, -1.0))
+    right, wrong = evidence.own(), evidence.own(-1.0)
     flipped = [j for j in moving if wrong[j] > EXPLAINED and right[j] < _LITTLE]
     known = [j for j in moving if max(right[j], wrong[j]) > EXPLAINED]
     every = bool(flipped) and all(wrong[j] > right[j] for j in known) and (len(known) > 1 or n == 1)
-    signs = np.where([every or j in flipped for j in range(n)], -1.0, 1.0)
+    signs = np.where([j in flipped for j in range(n)], -1.0, 1.0)
+    value = float(np.where(signs < 0.0, wrong, right).sum())
     if every:
-        evidence, signs = evidence._replace(measured=-evidence.measured), np.ones(n)
+        evidence, signs, flipped, value = evidence._replace(measured=-evidence.measured), np.ones(n), [], wrong.sum()
         yield Trap("sign", "all torques have the opposite sign", "--gains=-1")
-    order = arranged(evidence, float(evidence.own(signs).sum()), 0.3 if flipped and not every else 0.5)
+    order = arranged(evidence, value, 0.3 if flipped else 0.5)
     weightless = _weightless(order.of(evidence) if order else evidence, moving)
     if weightless:
         yield Trap("gravity", f"gravity is missing in the torques of {_list(names, weightless)}",
                    "log the whole torque: drivers that compensate gravity often publish the rest", tuple(weightless))
-    elif order:
+        return
+    if order:
         yield _arrangement(evidence, order)
         evidence, signs = order.of(evidence), np.ones(n)
-    elif flipped and not every:
+    elif flipped:
         gains = ",".join(f"{sign:g}" for sign in signs)
-        yield Trap("sign", f"the torque of {_list(names, flipped)} has the opposite sign", f"--gains={gains}",
-                   tuple(flipped))  # fmt: skip
+        text = f"the torque of {_list(names, flipped)} has the opposite sign"
+        yield Trap("sign", text, f"--gains={gains}", tuple(flipped))
     elif moving and np.median(np.maximum(right, wrong)[moving]) < _LITTLE:
         text = f"the model explains less than {_LITTLE:.0%} of the variation of most torques"
         yield Trap("torque", text, "check --columns and ROBOT")
-    if not weightless:
-        yield from _size_traps(evidence._replace(measured=evidence.measured * signs), moving)
+    yield from _size_traps(evidence._replace(measured=evidence.measured * signs), moving)
 
 
 def _arrangement(evidence: Evidence, found: Arrangement) -> Trap:
     """The trap of another arrangement."""
     names, inorder = evidence.robot.joint_names, tuple(range(evidence.robot.n))
-    parts = [(what, key, places) for what, key, places in
-             (("torques", "tau", found.torques), ("positions", "q", found.states)) if places != inorder]  # fmt: skip
     texts, fixes = [], []
-    if parts:
-        texts.append(f"{' and '.join(what for what, _, _ in parts)} are in another order than the model's joints")
-        numbers = [f"{key}=NAME[{','.join(str(k + 1) for k in places)}]" for _, key, places in parts]
-        fixes.append(f"--columns {','.join(numbers)}")
+    for what, key, places in (("torques", "tau", found.torques), ("positions", "q", found.states)):
+        if places != inorder:
+            texts.append(f"{what} are in another order than the model's joints")
+            fixes.append(f"--columns {key}=NAME[{','.join(str(k + 1) for k in places)}]")
+    kind = "order" if texts else "direction"
     if turned := [j for j in inorder if found.turned[j] < 0.0]:
         texts.append(f"{_list(names, turned)} turns the other way than in the model")
         fixes.append("turn the <axis> around in the description")
-    return Trap("order" if parts else "direction", " and ".join(texts), "; ".join(fixes), found.moved)
+    return Trap(kind, " and ".join(texts), "; ".join(fixes).replace("; --columns ", ","), found.moved)
 
 
 def _weightless(evidence: Evidence, moving: Sequence[int]) -> list[int]:
@@ -221,8 +226,7 @@ def _size_traps(evidence: Evidence, moving: Sequence[int]) -> Iterator[Trap]:
             "those of other joints: another unit, or the other side of the gears"
         )
         yield Trap("scale", text, "--gains with a number for each joint", tuple(apart))
-    enough = bool(moving) and len(evidence.q) >= _LATE_ROWS
-    late, better = _delay(evidence, moving) if enough else (0.0, 0.0)
+    late, better = _delay(evidence, moving) if moving and len(evidence.q) >= _LATE_ROWS else (0.0, 0.0)
     if better > _LATE_BETTER and _LATE < abs(late) < 0.99 * _LATEST:
         when = "later" if late > 0.0 else "earlier"
         text = f"torques come {abs(late) * 1e3:.0f} ms {when} than positions"
@@ -244,4 +248,4 @@ def _delay(evidence: Evidence, moving: Sequence[int]) -> tuple[float, float]:
 
 
 def _list(names: Sequence[str], joints: Sequence[int]) -> str:
-    return "joints " * (len(joints) > 1) + "joint " * (len(joints) == 1) + ", ".join(repr(names[j]) for j in joints)
+    return f"joint{'s' * (len(joints) > 1)} {', '.join(repr(names[j]) for j in joints)}"

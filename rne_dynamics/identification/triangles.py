@@ -1,4 +1,8 @@
-"""A triangle for each joint and block of a recording: all that fits, their validation and uncertainty need of it.
+"""The linear model of measured efforts, and what fits need of a recording: a triangle for each joint and block of it.
+
+Effort of joint j = regressor of the links · their parameters + rotor · q̈_j + offset + viscous q̇_j
++ Coulomb s(q̇_j / threshold) + Stribeck s(q̇_j / threshold) exp(−(q̇_j / (`STRIBECK` threshold))²), with the smooth
+sign s of `rne_dynamics.model.friction`. Thresholds enter nonlinearly: all of a grid have their columns.
 
 Columns and efforts pass the same zero-phase low pass before they are decimated: whatever a filter does to one it does
 to the other, so that it leaves no bias.
@@ -6,65 +10,148 @@ to the other, so that it leaves no bias.
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
+from typing import NamedTuple
 
 import numpy as np
-from scipy.signal import firwin
+from numpy.typing import NDArray
+from scipy.linalg import qr, solve_triangular
 
-from rne_dynamics.errors import RecordingError
-from rne_dynamics.identification.columns import Friction, Layout, own_columns
-from rne_dynamics.identification.motion import Motion
+from rne_dynamics.dynamics import friction
+from rne_dynamics.dynamics.derivatives.regressor import inertial_parameters, regressor
+from rne_dynamics.dynamics.friction import OWN, joint_parameters
+from rne_dynamics.errors import ArgumentError
+from rne_dynamics.identification.motion import LowPass, Motion
 from rne_dynamics.model.inertia import Array
+from rne_dynamics.model.robot import RobotModel
 
-#: Blocks of a recording that are left out in turn.
-BLOCKS = 6
-#: Length of the low pass in periods of its edge, and samples after decimation for each of them.
-_TAPS, _RATE = 3.0, 4.0
-#: Samples whose columns are in memory at a time.
-_SAMPLES = 20_000
+#: Parameters of a link: mass, first moments, inertia about the origin of the body's frame.
+LINK = ("m", "mx", "my", "mz", "Ixx", "Ixy", "Ixz", "Iyy", "Iyz", "Izz")
+#: Speeds below which Coulomb friction grows, rad/s or m/s: what a fit chooses from.
+THRESHOLDS = (0.005, 0.01, 0.02, 0.05, 0.1, 0.2)
+#: Speed at which the excess of friction at low speed has faded, over the threshold.
+STRIBECK = 3.0
+#: Blocks of a recording that are left out in turn; more where one would have too many samples for the memory.
+BLOCKS, _SAMPLES = 6, 40_000
+#: Speed below which a joint's rows count less, rad/s or m/s, and the least factor: a joint at rest has any friction.
+_SLOW, _LEAST = 0.05, 0.2
+#: Part of the largest pivot below which a column depends on others.
+TOLERANCE = 1e-5
+#: Random states that the structure of a robot is found from.
+_STATES = 200
+
+
+class Friction(NamedTuple):
+    """The form of one joint's friction in a fit."""
+
+    #: One of `THRESHOLDS`.
+    threshold: float
+    #: Whether friction is larger at low speed.
+    stribeck: bool = False
+
+
+#: The form that is taken unless another one predicts much better: one recording often has few speeds.
+USUAL = Friction(0.05)
+
+
+@dataclass(frozen=True, eq=False)
+class Layout:
+    """The parameters of a fit: those of the bodies, then of every joint its `OWN`."""
+
+    robot: RobotModel
+    #: Whether efforts are measured on the motor's side of the gears, where rotors are felt.
+    rotors: bool
+    #: The link of a payload, which is one body more, in motions that are loaded.
+    payload: str | None = None
+
+    def __post_init__(self) -> None:
+        if self.payload is not None and self.robot.link(self.payload).body < 0:
+            raise ArgumentError(f"link {self.payload!r} does not move, so its load cannot be found; name another link")
+
+    @property
+    def links(self) -> int:
+        """Number of parameters of the bodies."""
+        return len(LINK) * (self.robot.bodies + (self.payload is not None))
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Names of all parameters."""
+        bodies = [*self.robot.body_names, "payload"][: self.links // len(LINK)]
+        owners = [(bodies, LINK), (self.robot.joint_names, OWN)]
+        return tuple(f"{name}.{part}" for names, parts in owners for name in names for part in parts)
+
+    @property
+    def given(self) -> Array:
+        """The robot's parameters; NaN for the payload."""
+        bodies = inertial_parameters(self.robot)
+        return np.r_[bodies, np.full(self.links - len(bodies), np.nan), joint_parameters(self.robot).ravel()]
+
+    def own(self, parameters: Array) -> Array:
+        """Those of the joints, shape (n, own)."""
+        return np.asarray(parameters[self.links :].reshape(-1, len(OWN)))
+
+    def used(self, forms: Iterable[Friction]) -> NDArray[np.bool_]:
+        """Which parameters a fit with these forms of friction has."""
+        own = [[self.rotors, True, True, True, form.stribeck] for form in forms]
+        return np.r_[np.ones(self.links, np.bool_), np.ravel(own)]
+
+    def rows(self, motion: Motion) -> Array:
+        """[bodies, rotor, offset, viscous, for each threshold Coulomb and Stribeck, effort]; (n, samples, columns)."""
+        links = regressor(self.robot, motion.q, motion.qd, motion.qdd)
+        own = [friction.own_columns(motion.qd, motion.qdd, v, STRIBECK * v) for v in THRESHOLDS]
+        parts = [links, own[0][..., :3], *(columns[..., 3:] for columns in own), motion.effort[..., None]]
+        if self.payload is not None:
+            place = len(LINK) * self.robot.links[self.payload].body
+            parts.insert(1, float(motion.loaded) * links[..., place : place + len(LINK)])
+        return np.concatenate(parts, axis=-1).swapaxes(0, 1)
 
 
 @dataclass(frozen=True, eq=False)
 class Triangles:
-    """Upper triangles R of [columns, effort] of every joint, block by block."""
+    """Upper triangles R of `Layout.rows`, of every joint and block."""
 
     layout: Layout
-    #: Of each block and joint; shape (at most columns + 1, columns + 1).
-    blocks: tuple[tuple[Array, ...], ...]
+    #: Of each block, shape (n, rows, columns).
+    blocks: tuple[Array, ...]
     #: Number of rows of each block.
     counts: tuple[int, ...]
     #: Variance of a mean of the rows over that of as many independent ones: the low pass makes neighbours alike.
     alike: float = 1.0
 
     @cached_property
-    def joints(self) -> tuple[Array, ...]:
+    def whole(self) -> Array:
         """Of every joint, the triangle of all blocks."""
-        return tuple(_joined(parts) for parts in zip(*self.blocks, strict=True))
+        return triangle(np.concatenate(self.blocks, axis=1))
 
     @property
-    def rows(self) -> int:
-        """Number of rows of each joint."""
-        return sum(self.counts)
+    def effort(self) -> Array:
+        """Root mean square of every joint's effort."""
+        return np.asarray(np.linalg.norm(self.whole[..., -1], axis=1) / np.sqrt(sum(self.counts)))
 
     def __add__(self, other: Triangles) -> Triangles:
         """Those of two recordings."""
         alike = max(self.alike, other.alike)
         return Triangles(self.layout, self.blocks + other.blocks, self.counts + other.counts, alike)
 
-    def system(self, R: Array, form: Friction) -> Array:
-        """[columns of a fit, effort] of a joint's triangle, its own parameters last; (rows of R, links + own + 1)."""
-        links = self.layout.links
-        return np.column_stack((R[:, :links], R[:, links + self.layout.own_columns(form)], R[:, -1]))
+    def system(self, R: Array, forms: Sequence[Friction], factors: Array | float = 1.0) -> Array:
+        """Rows [all parameters, effort] of every joint's triangle, times a factor of each; (n, rows, size + 1)."""
+        links, n = self.layout.links, len(forms)
+        found = np.zeros((*R.shape[:2], links + len(OWN) * n + 1))
+        found[..., :links], found[..., -1] = R[..., :links], R[..., -1]
+        for j, form in enumerate(forms):
+            place = links + 3 + 2 * THRESHOLDS.index(form.threshold)
+            own = R[j][:, [links, links + 1, links + 2, place, place + 1]]
+            found[j, :, links + len(OWN) * j : links + len(OWN) * (j + 1)] = own
+        found[..., :-1] *= self.layout.used(forms)
+        return found * np.broadcast_to(factors, n)[:, None, None]
 
-    def squares(self, x: Array, forms: tuple[Friction, ...]) -> Array:
-        """Sum of the squares of the residuals of every joint for the parameters of a fit; shape (n,)."""
-        places, links = self.layout.places(forms), self.layout.links
-        residuals: list[Array] = [
-            self.system(self.joints[j], form) @ np.r_[x[:links], x[places[j]], -1.0] for j, form in enumerate(forms)
-        ]  # fmt: skip
-        return np.array([r @ r for r in residuals])
+    def squares(self, x: Array, forms: Sequence[Friction]) -> Array:
+        """Mean square of the residuals of every joint for the parameters of a fit; shape (n,)."""
+        residuals = self.system(self.whole, forms) @ np.r_[x, -1.0]
+        return np.asarray((residuals**2).sum(axis=1) / sum(self.counts))
 
 
 def triangle(rows: Array) -> Array:
@@ -72,77 +159,69 @@ def triangle(rows: Array) -> Array:
     return np.asarray(np.linalg.qr(rows, mode="r"))
 
 
-def _joined(parts: tuple[Array, ...]) -> Array:
-    return triangle(np.concatenate(parts))
-
-
 def triangles_of(layout: Layout, motion: Motion) -> Triangles:
     """Filter, decimate and triangularise a motion; `RecordingError` if it is too short."""
-    columns, effort = filtered_rows(layout, motion)
-    rows = len(effort)
-    if rows < 2 * BLOCKS:
-        raise RecordingError(
-            f"{motion.source} lasts {len(motion.q) * motion.period:.3g} s, too short for a motion of "
-            f"{motion.band:.2g} Hz; record at least {4.0 * BLOCKS / motion.band:.2g} s"
-        )
-    edges = np.linspace(0, rows, BLOCKS + 1).astype(int)
-    blocks = [
-        tuple(triangle(np.c_[W[a:b], effort[a:b, j]]) for j, W in enumerate(columns))
-        for a, b in pairwise(edges)
-    ]
-    return Triangles(layout, tuple(blocks), tuple(np.diff(edges).tolist()), LowPass(motion).alike)
+    low = LowPass(motion, least=2 * BLOCKS)
+    weights = np.clip(np.abs(low(motion.qd)) / _SLOW, _LEAST, 1.0)
+    weights /= np.sqrt((weights**2).mean(axis=0))
+    edges = np.linspace(0, len(weights), max(BLOCKS, len(motion.q) // _SAMPLES) + 1).astype(int)
+    blocks = []
+    for a, b in pairwise(edges.tolist()):  # columns of a long log at 1 kHz would take gigabytes
+        rows = layout.rows(motion.between(low.samples(a, b)))
+        filtered = np.zeros((rows.shape[0], b - a, rows.shape[2]))
+        for own, values in zip(filtered, rows, strict=True):
+            used = values.any(axis=0)
+            own[:, used] = low(values[:, used])
+        blocks.append(triangle(filtered * weights[a:b].T[..., None]))
+    return Triangles(layout, tuple(blocks), tuple(np.diff(edges).tolist()), low.alike)
 
 
-class LowPass:
-    """The zero-phase low pass of a motion, and the decimation after it: every quantity passes the same one."""
+@dataclass(frozen=True, eq=False)
+class BaseParameters:
+    """Combinations of parameters: base = `combinations` · parameters, and columns[:, kept] · base = columns ·
+    parameters."""
 
-    def __init__(self, motion: Motion) -> None:
-        self.step = max(1, int(1.0 / (_RATE * motion.band * motion.period)))
-        half = int(_TAPS / (2.0 * motion.band * motion.period)) if self.step > 1 else 0
-        self._taps = firwin(2 * half + 1, motion.band, fs=1.0 / motion.period) if half else np.ones(1)
-        #: Of the rows that are left, where they are among the samples.
-        self.places = np.arange(half, len(motion.q) - half, self.step)
-
-    def __call__(self, values: Array) -> Array:
-        """Every `step`-th filtered row whose window lies inside the recording; values (samples, k) to (rows, k)."""
-        if not len(self.places):
-            return np.zeros((0, values.shape[1]))
-        windows = np.lib.stride_tricks.sliding_window_view(values, len(self._taps), axis=0)[:: self.step]
-        return np.asarray(windows @ self._taps)
-
-    @property
-    def length(self) -> int:
-        """Number of samples that a row is made of."""
-        return len(self._taps)
-
-    @property
-    def alike(self) -> float:
-        """Variance of a mean of the rows over that of as many independent ones, for white noise."""
-        products = np.correlate(self._taps, self._taps, "full")
-        middle = len(self._taps) - 1
-        return float(products[middle % self.step :: self.step].sum() / products[middle])
+    #: Of the parameters that stand for them.
+    kept: NDArray[np.int64]
+    #: Shape (base, parameters).
+    combinations: Array
+    #: Of the kept columns scaled to equal length.
+    condition: float
 
 
-def filtered_rows(layout: Layout, motion: Motion) -> tuple[list[Array], Array]:
-    """Of every joint its columns, and the efforts (rows, n), after the low pass, fewer."""
-    low = LowPass(motion)
-    if not len(low.places):
-        return [np.zeros((0, layout.links + layout.own))] * layout.robot.n, np.zeros((0, layout.robot.n))
-    # part by part: columns of a long log at 1 kHz would take gigabytes
-    taken, found = max(1, _SAMPLES // low.step), [list[Array]() for _ in range(layout.robot.n)]
-    for first in range(0, len(low.places), taken):
-        last = min(first + taken, len(low.places)) - 1
-        part = slice(first * low.step, last * low.step + low.length)
-        _add_filtered(layout, motion.between(part), low, found)
-    return [np.concatenate(parts) for parts in found], low(motion.effort)
+def base_parameters(columns: Array) -> BaseParameters:
+    """The base parameters of columns, shape (rows, parameters), by QR with pivoting; of their triangle just as well.
+
+    Columns are scaled to equal length first. Those whose pivot is below `TOLERANCE` of the largest depend on others.
+    """
+    length = np.linalg.norm(columns, axis=0)
+    scale = np.where(length > 1e-9 * length.max(initial=0.0), length, np.inf)
+    R, order = qr(columns / scale, mode="r", pivoting=True)
+    pivots = np.abs(np.diag(R))
+    rank = int((pivots > TOLERANCE * pivots[:1]).sum())
+    kept, others = order[:rank], order[rank:]
+    combinations = np.zeros((rank, columns.shape[1]))
+    combinations[np.arange(rank), kept] = 1.0
+    if rank:
+        known = np.where(np.isfinite(scale[others]), scale[others], 0.0)
+        combinations[:, others] = solve_triangular(R[:rank, :rank], R[:rank, rank:]) * known / scale[kept][:, None]
+    return BaseParameters(kept, combinations, float(np.linalg.cond(R[:rank, :rank])) if rank else np.inf)
 
 
-def _add_filtered(layout: Layout, motion: Motion, low: LowPass, found: list[list[Array]]) -> None:
-    """Append the filtered columns along a part of a motion to those of every joint."""
-    regressor = layout.link_columns(motion)
-    for j, parts in enumerate(found):
-        used = regressor[:, j].any(axis=0)
-        filtered = low(np.c_[regressor[:, j, used], own_columns(motion, j)])
-        whole = np.zeros((len(filtered), layout.links + layout.own))
-        whole[:, np.r_[used, np.ones(layout.own, bool)]] = filtered
-        parts.append(whole)
+def structure(robot: RobotModel, *, rotors: bool = False, joints: bool = False) -> BaseParameters:
+    """The base parameters of a robot's links, with rotors, offsets, viscous and Coulomb friction of its `joints`.
+
+    They are those of random states; columns are those of the links, then of each joint its `OWN`.
+    """
+    rng = np.random.default_rng(0)
+    q, qd, qdd = (rng.uniform(-2.0, 2.0, (_STATES, robot.n)) for _ in range(3))
+    return base_parameters(motion_columns(robot, q, qd, qdd, rotors=rotors, joints=joints).reshape(_STATES * robot.n, -1))
+
+
+def motion_columns(
+    robot: RobotModel, q: Array, qd: Array, qdd: Array, *, rotors: bool = True, joints: bool = True
+) -> Array:
+    """Columns of links and of each joint's `OWN`, with the usual form of friction; (samples, n, 10·bodies + 5 n)."""
+    own = friction.own_columns(qd, qdd, USUAL.threshold, 0.0) * [rotors, joints, joints, joints, False]
+    spread = own[:, :, None] * np.eye(robot.n)[..., None]
+    return np.concatenate((regressor(robot, q, qd, qdd), spread.reshape(*q.shape, -1)), axis=2)

@@ -1,14 +1,21 @@
-"""LOG and its options, as the commands that read logs have them."""
+"""LOG and its options, what is said of logs, and plots of their torques, as the commands that read logs have them."""
 
 from __future__ import annotations
 
 import argparse
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 
+from rne_dynamics.cli.answer import Line
 from rne_dynamics.cli.arguments import MOST_SAMPLED, argument, assignments, load_robot, positions, positive, several
 from rne_dynamics.errors import ArgumentError
+from rne_dynamics.figures.tracking import Curve, Draw, draw_stack, joint_cells, joint_units
 from rne_dynamics.identification.logs import read_log
+from rne_dynamics.identification.motion import Residual
+from rne_dynamics.identification.traps import Trap, traps
 from rne_dynamics.model.assembly import assemble
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.robot import RobotModel
@@ -24,7 +31,8 @@ LOG = (
     argument("--columns", metavar="t=T,q=Q,tau=TAU", help="names of columns or arrays, or numbers of columns from 1 "
              "(t=1,q=2-7,tau=14-19); t=200Hz for logs without times (default: usual names)"),
     argument("--topic", help="topic of the joint states of a bag, if there are several"),
-    argument("--units", metavar="q=deg,t=ms", help="units of the log: q and qd in rad or deg, t in s, ms, us or ns"),
+    argument("--units", metavar="q=deg,t=ms",
+             help="units of the log: q and qd in rad or deg, t in s, ms, us or ns, tau in Nm or mNm"),
     argument("--gains", metavar="G1,G2,...", help="N m for each unit of what was logged as torque, for all joints or "
              "one by one: of motors' currents N m/A times the gear ratio, -1 for another sign"),
     argument("--band", type=positive(200.0, "Hz"), metavar="HZ",
@@ -38,7 +46,7 @@ def load_arm(args: argparse.Namespace) -> RobotModel:
     """The arm of ROBOT, without rotors for --sensors joint and with joints locked; `ArgumentError` for another kind."""
     args.no_rotors = args.sensors == "joint"
     robot = load_robot(args, MOST_SAMPLED)
-    if robot.kind != "arm" or robot.nq != robot.n:
+    if robot.kind != "arm" or not {joint.name for joint in robot.open_tree.tree.joints}.issuperset(robot.joint_names):
         raise ArgumentError(
             f"robot {robot.name!r} has closed loops, flexible links or a floating joint; logs are compared with open "
             "rigid arms"
@@ -49,11 +57,12 @@ def load_arm(args: argparse.Namespace) -> RobotModel:
     return assemble(tree, gravity=robot.gravity).with_own_code()
 
 
-def read_logs(args: argparse.Namespace, robot: RobotModel) -> list[Recording]:
-    """The logs of LOG; raises as `read_log`."""
+def read_logs(args: argparse.Namespace, robot: RobotModel, files: Sequence[str]) -> list[tuple[Recording, list[Trap]]]:
+    """Logs, read with the options of `LOG`, and their faults; raises as `read_log` and `traps`."""
     units = {key: unit for key, _, unit in (part.partition("=") for part in (args.units or "").split(",") if part)}
     gains = None if args.gains is None else _gains(args.gains, robot)
-    return [read_log(path, robot, args.columns, topic=args.topic, units=units, gains=gains) for path in args.log]
+    found = [read_log(path, robot, args.columns, topic=args.topic, units=units, gains=gains) for path in files]
+    return [(log, traps(robot, log)) for log in found]
 
 
 def _gains(text: str, robot: RobotModel) -> Array:
@@ -71,3 +80,28 @@ def _gains(text: str, robot: RobotModel) -> Array:
             f"{', '.join(robot.joint_names)}"
         )
     return np.broadcast_to(found, robot.n)
+
+
+def said(log: Recording, found: Sequence[Trap]) -> Iterator[str]:
+    """What was read, what was left out, and faults with their fixes."""
+    yield Line(f"{log.source}: {len(log.t)} states, {log.t[-1]:.4g} s")
+    yield from (f"note: {note}" for note in log.notes)
+    for trap in found:
+        yield f"{'wrong' if trap.fatal else 'note'}: {trap.text}. {'Fix' if trap.fatal else 'So'}: {trap.fix}"
+
+
+def draw_efforts(
+    path: Path, title: str, robot: RobotModel, run: Residual, rows: Sequence[Draw],
+    curves: Mapping[str, tuple[Array, Mapping[str, Any]]],
+) -> None:
+    """Write a figure: rows, and below a cell for each joint with curves (rows, n) by label, with options of matplotlib;
+    raises as `canvas`."""
+    drawn = [Curve(label, *broken(run.t, values), style) for label, (values, style) in curves.items()]
+    cells = joint_cells(robot.joint_names, joint_units(robot), range(robot.n), drawn, float(np.abs(run.measured).max()))
+    draw_stack(path, title, (float(run.t[0]), float(run.t[-1])), rows, cells)
+
+
+def broken(t: Array, values: Array) -> tuple[Array, Array]:
+    """A curve, interrupted between recordings that are one after the other."""
+    gaps = np.flatnonzero(np.diff(t) > 1.5 * np.median(np.diff(t))) + 1
+    return np.insert(t, gaps, np.nan), np.insert(values, gaps, np.nan, axis=0)

@@ -42,7 +42,7 @@ def test_figures_as_json(capsys):
     assert main(["excite", "scara", "--budget", "0.05", "--json", "--out", "e.yaml"]) == 0
     found = json.loads(capsys.readouterr().out)
     assert found["file"] == "e.yaml"
-    assert found["parameters"] == 11 + 3 * 4
+    assert found["parameters"] == 11 + 3 * 4 - 1, "weight and offset of the vertical joint are one"
     assert found["condition"] <= found["random"]
     assert all(0.0 < part <= 1.0 for used in found["used"].values() for part in used)
     assert len(found["way"]) == 4

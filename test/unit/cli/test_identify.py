@@ -14,7 +14,7 @@ from support.secret_arms import secret
 import rne_dynamics as rne
 from rne_dynamics.cli.main import main
 from rne_dynamics.description.share import share_file
-from rne_dynamics.identification.pseudo_inertia import pseudo_inertia
+from rne_dynamics.identification.consistent_fit import pseudo_inertia
 
 
 @pytest.fixture

@@ -20,9 +20,7 @@ from rne_dynamics.control.reference import Reference
 from rne_dynamics.control.supervision.motion_queue import Ending
 from rne_dynamics.control.supervision.states import Mode
 from rne_dynamics.errors import ArgumentError, ModelError
-from rne_dynamics.identification.base_parameters import structure
-from rne_dynamics.identification.excitation import Design, Reach, series
-from rne_dynamics.identification.excite import EFFORT, Evaluations, Excitation, excite
+from rne_dynamics.identification.excitation import EFFORT, Design, Evaluations, Excitation, Reach, excite, series
 from rne_dynamics.model.tree import Friction
 
 UR5 = "ur5_robot.urdf"
@@ -39,7 +37,7 @@ def design(name: str, *, rotors: bool = False) -> Design:
     robot = with_own_code(name)
     n, middle = robot.n, np.clip(robot.neutral, robot.lower + 0.3, robot.upper - 0.3)
     reach = Reach(middle, middle - 0.3, middle + 0.2, np.full(n, 1.0), 0.3 * robot.effort_limit)
-    return Design(robot, reach, structure(robot, rotors=rotors).kept, 8.0, 4)
+    return Design(robot, reach, 8.0, 4, rotors)
 
 
 def test_the_series_is_at_rest_at_both_ends_and_consistent():
@@ -65,10 +63,10 @@ def test_the_condition_number_is_that_of_the_columns_of_a_fit():
     made = design("puma560", rotors=True)
     robot, x = made.robot, made.widened(np.random.default_rng(1).normal(size=made.size))
     q, qd, qdd = made.states(x)
-    whole = np.concatenate((rne.regressor(robot, q, qd, qdd), qdd[:, :, None] * np.eye(6)), axis=2)
     sign = np.where(np.abs(qd) < 0.05, 30.0 * qd - 4000.0 * qd**3, np.sign(qd))
-    own = [column[:, :, None] * np.eye(6) for column in (qd, sign, np.ones_like(qd))]
-    columns = np.concatenate((whole[:, :, made.kept], *own), axis=2).reshape(-1, 40 + 18)
+    own = np.stack((qdd, np.ones_like(qd), qd, sign, 0.0 * qd), axis=-1)[:, :, None] * np.eye(6)[..., None]
+    whole = np.concatenate((rne.regressor(robot, q, qd, qdd), own.reshape(len(q), 6, -1)), axis=2)
+    columns = whole[:, :, made.kept].reshape(-1, 40 + 18)
     expected = np.linalg.cond(columns / np.linalg.norm(columns, axis=0))
     assert made.condition(x) == pytest.approx(expected, rel=1e-6)
     # for large p the cost is the logarithm of this number

@@ -11,13 +11,12 @@ from support.robots import robot as named
 
 import rne_dynamics as rne
 from rne_dynamics.errors import RecordingError
-from rne_dynamics.identification.base_parameters import base_parameters, structure
-from rne_dynamics.identification.columns import Friction, Layout, link_columns, own_columns
-from rne_dynamics.identification.consistent_fit import consistent_fit
+from rne_dynamics.dynamics.friction import own_columns
+from rne_dynamics.identification.consistent_fit import Prior, consistent_fit, corrected, parameters_of, pseudo_inertia
 from rne_dynamics.identification.identify import identify
-from rne_dynamics.identification.motion import Motion, motion_of
-from rne_dynamics.identification.pseudo_inertia import corrected, parameters_of, pseudo_inertia
-from rne_dynamics.identification.triangles import triangles_of
+from rne_dynamics.identification.models import identified_robot
+from rne_dynamics.identification.motion import Motion, motion_of, residual, rms
+from rne_dynamics.identification.triangles import Layout, base_parameters, structure, triangles_of
 from rne_dynamics.recording.recording import Recording
 
 PERIOD, SECONDS = 0.004, 20.0
@@ -47,12 +46,14 @@ def arm_and_motion(name: str, seed: int = 0):
     parameters = parameters_of(true)
     q, qd, qdd = exciting(robot.n, seed)
     motion = Motion("simulated", PERIOD, q, qd, qdd, np.zeros_like(q), 1.2)
-    effort = link_columns(robot, motion) @ parameters
-    own = rng.uniform(0.5, 2.0, (robot.n, 3))  # viscous, Coulomb, offset
-    layout = Layout(robot, rotors=False)
-    for j in range(robot.n):
-        effort[:, j] += own_columns(motion, j)[:, layout.own_columns(Friction(0.05))] @ own[j]
-    return robot, motion._replace(effort=effort), parameters, own
+    own = rng.uniform(0.5, 2.0, (robot.n, 3))  # offset, viscous, Coulomb
+    return robot, motion._replace(effort=efforts(robot, motion, parameters, own)), parameters, own
+
+
+def efforts(robot, motion, parameters, own):
+    """With friction that grows over 0.05 rad/s."""
+    columns = own_columns(motion.qd, motion.qdd, 0.05, 0.0)[..., 1:4]
+    return rne.regressor(robot, motion.q, motion.qd, motion.qdd) @ parameters + (columns * own).sum(axis=-1)
 
 
 @pytest.mark.parametrize(("name", "links", "rotors"), [
@@ -60,16 +61,17 @@ def arm_and_motion(name: str, seed: int = 0):
 ])  # fmt: skip
 def test_number_of_base_parameters(name, links, rotors):
     robot = named(name)
-    assert structure(robot).count == links
-    assert structure(robot, rotors=True).count == rotors
+    assert len(structure(robot).kept) == links
+    assert len(structure(robot, rotors=True).kept) == rotors
 
 
 def test_base_parameters_are_found_without_noise():
     robot, motion, parameters, _ = arm_and_motion("puma560")
-    base, W = structure(robot), link_columns(robot, motion)
+    base, W = structure(robot), rne.regressor(robot, motion.q, motion.qd, motion.qdd)
     rigid = (W @ parameters).ravel()
+    links = slice(W.shape[2])
     x = np.linalg.lstsq(W.reshape(-1, W.shape[2])[:, base.kept], rigid, rcond=None)[0]
-    expected = base.combinations @ parameters
+    expected = base.combinations[:, links] @ parameters
     assert np.abs(x - expected).max() < 1e-8 * np.abs(expected).max()
 
 
@@ -77,7 +79,7 @@ def test_columns_that_depend_on_others_are_combined():
     rng = np.random.default_rng(0)
     A = rng.normal(size=(50, 3)) @ rng.normal(size=(3, 7)) * 10.0 ** np.arange(-3, 4)
     base = base_parameters(A)
-    assert base.count == 3
+    assert len(base.kept) == 3
     assert np.allclose(A[:, base.kept] @ base.combinations, A, rtol=1e-9, atol=1e-9)
 
 
@@ -100,7 +102,8 @@ def test_the_fit_is_where_its_cost_is_least():
     A, b = rng.normal(size=(40, 12)), rng.normal(size=40)
     prior = corrected(np.r_[1.0, 0.1, 0.0, 0.2, 0.3, 0.0, 0.0, 0.25, 0.0, 0.2], ("body",))[0]
     positive, typical = np.array([10]), np.array([0.5])
-    x = consistent_fit(A, b, prior, positive, typical, 3.0, 2.0)
+    known = np.zeros((0, 13))
+    x = consistent_fit(A, b, Prior(12, prior, np.array([3.0]), positive, typical, 2.0, known))
 
     def cost(x):
         X = np.linalg.solve(prior[0], pseudo_inertia(x[:10])[0])
@@ -115,16 +118,13 @@ def test_the_fit_is_where_its_cost_is_least():
 
 @pytest.mark.parametrize("name", ["puma560", "ur5_robot.urdf"])
 def test_efforts_of_another_motion_are_predicted(name):
-    robot, motion, _, own = arm_and_motion(name)
+    robot, motion, parameters, own = arm_and_motion(name)
     layout = Layout(robot, rotors=False)
     found = identify(triangles_of(layout, motion), trust=1.0)
     other = arm_and_motion(name, 5)[1]
     rest = motion._replace(q=other.q, qd=other.qd, qdd=other.qdd)
-    expected = link_columns(robot, rest) @ arm_and_motion(name)[2]
-    for j in range(robot.n):
-        expected[:, j] += own_columns(rest, j)[:, layout.own_columns(Friction(0.05))] @ own[j]
-    error = found.efforts(rest) - expected
-    assert np.sqrt((error**2).mean()) < 1e-3 * np.sqrt((expected**2).mean())
+    left = residual(identified_robot(found), rest._replace(effort=efforts(robot, rest, parameters, own)))
+    assert rms(left.error).max() < 2e-3 * rms(left.measured).max()
     assert all(0.02 <= form.threshold <= 0.1 for form in found.forms)  # without noise neighbours fit as well
     assert (np.linalg.eigvalsh(pseudo_inertia(found.parameters[: layout.links]))[:, 0] > 0.0).all()
 
@@ -149,7 +149,7 @@ def test_noise_of_encoders_does_not_widen_the_band():
 
 
 @pytest.mark.parametrize(("change", "words"), [
-    ({"effort": None}, "has no efforts"),
+    ({"effort": None}, "0 states with efforts"),
     ({"q": np.zeros((500, 2))}, "no joint moves"),
     ({"t": np.arange(500.0)[:50], "q": np.zeros((50, 2)), "effort": np.zeros((50, 2))}, "at least 100"),
 ])  # fmt: skip

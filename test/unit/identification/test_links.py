@@ -9,9 +9,8 @@ import pytest
 from support.robots import robot as named
 
 import rne_dynamics as rne
-from rne_dynamics.errors import ModelError
-from rne_dynamics.identification.links import links_with, open_arm
-from rne_dynamics.identification.pseudo_inertia import corrected, pseudo_inertia
+from rne_dynamics.identification.models import links_with
+from rne_dynamics.identification.consistent_fit import corrected, pseudo_inertia
 
 
 @pytest.mark.parametrize("name", ["puma560", "panda.urdf", "ur5_robot.urdf", "tiago_dual.urdf", "baxter.urdf"])
@@ -28,10 +27,3 @@ def test_links_make_the_bodies_and_are_bodies(name, spread):
     assert (np.abs(found - new).max(axis=(1, 2)) < 1e-9 * np.abs(new).max(axis=(1, 2))).all()
     every = np.array([x.inertia.second_moments for x in links.values()])
     assert (np.linalg.eigvalsh(every)[:, 0] > 0.0).all()
-
-
-def test_kinds_of_robots_that_are_not_identified():
-    assert open_arm(named("puma560")) is named("puma560")
-    for robot in (rne.load_model("pantograph"), named("panda.urdf", "floating")):
-        with pytest.raises(ModelError, match="no open arm on a fixed base"):
-            open_arm(robot)

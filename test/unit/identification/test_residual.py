@@ -11,9 +11,7 @@ from support.wheel import wheel_urdf
 
 import rne_dynamics as rne
 from rne_dynamics.errors import RecordingError
-from rne_dynamics.identification.motion import Motion, motion_of
-from rne_dynamics.identification.residual import PARTS, residual, summary
-from rne_dynamics.identification.triangles import LowPass
+from rne_dynamics.identification.motion import LowPass, Motion, joined, motion_of, residual, rms
 from rne_dynamics.recording.recording import Recording
 
 
@@ -33,7 +31,7 @@ def test_torques_of_another_library_leave_nothing():
     tau = np.stack([pin.rnea(model, data, *state)[order] for state in states])
     tau += rne.friction_torque(robot, run.qd)
     found = residual(robot, run._replace(effort=tau))
-    assert np.abs(found.residual).max() < 1e-9 * np.abs(found.measured).max()
+    assert np.abs(found.error).max() < 1e-9 * np.abs(found.measured).max()
     gravity = np.stack([pin.computeGeneralizedGravity(model, data, state[0])[order] for state in states])
     assert np.allclose(found.parts["gravity"], LowPass(run)(gravity), atol=1e-9)
 
@@ -44,11 +42,12 @@ def test_parts_sum_up_and_a_known_load_is_found():
     tau = rne.inverse_dynamics(robot, run.q, run.qd, run.qdd) + rne.friction_torque(robot, run.qd)
     load = np.arange(6.0) + 1.0
     found = residual(robot, run._replace(effort=tau + load))
-    assert np.allclose(found.residual, load, atol=1e-9)
-    assert set(found.parts) == set(PARTS)
-    whole = summary([found, found])
+    assert np.allclose(found.error, load, atol=1e-9)
+    assert set(found.parts) == {"gravity", "inertia", "friction", "offset"}
+    whole = joined([found, found])
+    assert (np.diff(whole.t) > 0.0).all()
     assert np.allclose(whole.bias, load, atol=1e-9)
-    assert np.allclose(whole.rms, load, atol=1e-9)
+    assert np.allclose(rms(whole.error), load, atol=1e-9)
     assert whole.mean_norm == pytest.approx(np.linalg.norm(load))
     assert np.allclose(whole.share, load / np.sqrt((found.measured**2).mean(axis=0)))
 
@@ -64,15 +63,15 @@ def test_rows_have_the_times_of_their_middle():
 def test_noise_of_torques_is_filtered_and_masses_show():
     robot, log, links = logged("puma560", points=True)
     run = motion_of(log)
-    whole = summary([residual(robot, run)])
+    whole = rms(residual(robot, run).error)
     true = rne.regressor(robot, run.q, run.qd, run.qdd) @ links
     apart = true - rne.inverse_dynamics(robot, run.q, run.qd, run.qdd)
-    assert np.all(whole.rms[:3] > 0.5 * np.sqrt((apart**2).mean(axis=0))[:3])
+    assert np.all(whole[:3] > 0.5 * np.sqrt((apart**2).mean(axis=0))[:3])
 
 
 def test_too_short_a_motion_is_refused():
     t = 0.01 * np.arange(120.0)
     q = 0.1 * np.sin(t)[:, None] * np.ones(6)
     run = motion_of(Recording("short.csv", tuple("abcdef"), t, q, effort=q), band=1.0)
-    with pytest.raises(RecordingError, match=r"short.csv is too short for a motion of 1 Hz"):
+    with pytest.raises(RecordingError, match=r"short.csv lasts 1.2 s, too short for a motion of 1 Hz"):
         residual(named("puma560"), run)

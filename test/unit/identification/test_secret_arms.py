@@ -10,18 +10,14 @@ from support.robots import robot as named
 from support.secret_arms import secret
 
 from rne_dynamics.identification import triangles
-from rne_dynamics.identification.base_parameters import structure
-from rne_dynamics.identification.columns import Friction, Layout
-from rne_dynamics.identification.drive_gains import estimated_gains, with_gains
-from rne_dynamics.identification.identify import identify
-from rne_dynamics.identification.links import identified_robot
-from rne_dynamics.identification.motion import motion_of
-from rne_dynamics.identification.residual import residual, summary
-from rne_dynamics.identification.triangles import filtered_rows, triangles_of
+from rne_dynamics.identification.identify import estimated_gains, identify, with_gains
+from rne_dynamics.identification.models import identified_robot
+from rne_dynamics.identification.motion import joined, motion_of, residual
+from rne_dynamics.identification.triangles import Friction, Layout, structure, triangles_of
 
 
 def norm(robot, *motions) -> float:
-    return summary([residual(robot, motion) for motion in motions]).mean_norm
+    return joined([residual(robot, motion) for motion in motions]).mean_norm
 
 
 @pytest.mark.parametrize("name", ["puma560", "panda", "scara"])
@@ -55,12 +51,13 @@ def covered(name: str, seeds: range, spread: float) -> float:
         found = identify(triangles_of(layout, arm.motion(seed)))
         true, links = np.zeros(len(found.parameters)), layout.links
         true[:links] = arm.parameters
-        for j, place in enumerate(layout.places(found.forms)):
-            true[place[:3]], true[place[-1]] = arm.friction[j], arm.rotors[j]
+        viscous, coulomb, offset = arm.friction.T
+        true[links:] = np.stack((arm.rotors, offset, viscous, coulomb, 0.0 * viscous), axis=1).ravel()
+        own = np.flatnonzero(layout.used(found.forms))[links:]
         B, error = base.combinations, found.parameters - true
         deviations = np.sqrt(np.diag(B @ found.covariance[:links, :links] @ B.T))
         inside += [np.abs(B @ error[:links]) < 1.96 * deviations]
-        inside += [np.abs(error[links:]) < 1.96 * found.deviations[links:]]
+        inside += [np.abs(error[own]) < 1.96 * found.deviations[own]]
     return float(np.concatenate(inside).mean())
 
 
@@ -135,9 +132,10 @@ def test_a_log_is_identified_in_little_time():
 def test_long_logs_are_filtered_part_by_part(monkeypatch):
     arm = secret(named("scara"), 1)
     layout, motion = Layout(arm.robot, rotors=True, payload=None), arm.motion(1)
-    whole, effort = filtered_rows(layout, motion)
+    whole = triangles_of(layout, motion)
     monkeypatch.setattr(triangles, "_SAMPLES", 300)
-    parts, _ = filtered_rows(layout, motion)
-    assert len(effort) > 40
-    for a, b in zip(whole, parts, strict=True):
-        assert np.allclose(a, b, rtol=1e-12, atol=1e-12 * np.abs(a).max())
+    parts = triangles_of(layout, motion)
+    assert len(parts.blocks) > len(whole.blocks)
+    assert sum(parts.counts) == sum(whole.counts)
+    for a, b in zip(whole.whole, parts.whole, strict=True):
+        assert np.allclose(a.T @ a, b.T @ b, rtol=1e-12, atol=1e-12 * np.abs(a.T @ a).max())
