@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import yaml
 
@@ -12,6 +13,8 @@ from rne_dynamics.errors import ArgumentError
 from rne_dynamics.input_file import read_limited
 from rne_dynamics.simulation.mismatch.mismatch import Mismatch
 from rne_dynamics.simulation.surroundings.scene import Scene
+
+Made = TypeVar("Made")
 
 
 def read_scene(path: str | Path) -> Scene:
@@ -59,7 +62,7 @@ def number(value: Any) -> Any:
         return value
 
 
-def _named(path: str | Path, make: Any) -> Any:
+def _named(path: str | Path, make: Callable[[], Made]) -> Made:
     try:
         return make()
     except ArgumentError as error:

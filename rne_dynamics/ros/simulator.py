@@ -30,6 +30,7 @@ from rne_dynamics.ros.node.robot import description_text
 from rne_dynamics.ros.parameters.common import drive_limits, payload
 from rne_dynamics.ros.parameters.schema import Parameter, per_joint
 from rne_dynamics.ros.simulation.report import SimulatorReport, WallTime
+from rne_dynamics.ros.simulation.scene import PARAMETERS, scene_of
 from rne_dynamics.ros.simulation.topic_based import COMMANDS, DRIVE_FREQUENCY, JOINT_STATE, STATES, TopicBasedHardware
 from rne_dynamics.ros.simulation.topics import (
     WRENCHES,
@@ -72,6 +73,7 @@ SCHEMA: tuple[Parameter, ...] = (
               "Hz", 0.0, 1000.0, read_only=True),
     Parameter("base_motion.topic", "", "Instead of a file, a topic of sensor_msgs/Imu, measured at the root link, by "
               "which the base moves. Empty for none.", read_only=True),
+    *PARAMETERS,
     Parameter("publish_clock", False, "Publish /clock.", read_only=True),
     Parameter("command_message", FLOATS, "Type of the commands. Efforts on effort_controller/commands: in the order of "
               f"joints ({FLOATS}) or by name, with a stamp ({NAMED}). {JOINT_STATE}: positions, velocities or efforts "
@@ -127,16 +129,18 @@ class SimulatorNode(ArmNode):
         self._substeps = values["substeps"]
         self._period = round(NANOSECONDS / self._rate)
         simulated = self.described.with_payload(payload(values.values))  # `robot` is the rigid one of it
+        scene, mismatch = scene_of(values.values)
         plant = ArmPlant(
             simulated.with_effort_limit(drive_limits(robot, values.values)),
             friction=values["friction"], stops=values["stops"],
             limit_effort=values["limit_effort"], base_motion=self._base_motion(robot.open_tree.gravity),
+            surroundings=scene.surroundings,
         )
         self.simulator = Simulator(
             plant, self._start(robot), dt=1.0 / (self._rate * self._substeps),
             method=None if values["method"] == "auto" else values["method"],
             command_timeout=values["command_timeout"] or None,
-            on_timeout=values["on_command_timeout"],
+            on_timeout=values["on_command_timeout"], mismatch=mismatch,
         )
         self._lockstep = values["lockstep"]
         self._order = [self.commanded.index(j) for j in robot.joint_names]
@@ -275,7 +279,7 @@ class SimulatorNode(ArmNode):
                 self._hardware.drive(self.simulator)
             wrenches = self._wrenches.at(self._origin + self._periods * self._period)
             state = self.simulator.advance(self._substeps, wrenches=wrenches)
-            self._outputs.note_motion(self.simulator.state)
+            self._outputs.note_motion(state, self.simulator.measured())
             if self._bending is not None:
                 self._bending.note(state)
             self._ahead = True

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -13,6 +13,7 @@ from rne_dynamics.model.flexible.arm import AnyRobot
 from rne_dynamics.model.inertia import Array, Inertia
 from rne_dynamics.model.principal import principal_axes
 from rne_dynamics.model.tree import ONE_FREEDOM
+from rne_dynamics.simulation.surroundings.surroundings import SpringyBody
 from rne_dynamics.viewer.kinematics import Kinematics
 from rne_dynamics.viewer.meshes import BentSurface, link_meshes, merged, reach
 
@@ -22,7 +23,7 @@ FIELD_OF_VIEW, FROM = 0.7, np.array([1.0, -1.25, 0.6])
 #: over its radius, since the panel is on the right.
 DISTANCE, LEFT_OF_PANEL = 1.3, 0.3
 GHOST, ELLIPSOID, CENTRE, AXIS = (60, 150, 90), (220, 120, 40), (30, 30, 30), (40, 90, 200)
-FORCE, PIN = (200, 40, 60), (150, 60, 170)
+FORCE, PIN, TOUCHED = (200, 40, 60), (150, 60, 170), (150, 165, 180)
 #: Length of an arrow over the robot's size, for a force equal to its weight.
 WEIGHT_ARROW = 0.5
 #: The reference is drawn where a link's origin is further from its place than this, over the robot's size.
@@ -189,6 +190,19 @@ class ArmScene:
     def _thickness(self, factor: float) -> dict[str, float]:
         s = factor * self._size
         return {"shaft_radius": 0.008 * s, "head_radius": 0.02 * s, "head_length": 0.05 * s}
+
+    def surroundings(self, bodies: Iterable[SpringyBody]) -> None:
+        """Draw what the arm may touch; of a plane a square as large as the robot's reach."""
+        for k, body in enumerate(bodies):
+            name, turn, place, size = f"/surroundings/{k}", quaternion(body.turn), np.array(body.point), body.size
+            if body.kind == "sphere":
+                self._scene.add_icosphere(name, body.radius, TOUCHED, opacity=0.5, position=place)
+                continue
+            if body.kind == "plane":
+                side, thickness, z = 2.0 * self._size, 0.01 * self._size, body.turn[:, 2]
+                size = side, side, thickness
+                place = (z @ place - 0.5 * thickness) * z  # around the point nearest to the base
+            self._scene.add_box(name, TOUCHED, np.array(size), opacity=0.5, wxyz=turn, position=place)
 
     # -- camera and floor ---------------------------------------------------------------------------------------------
 

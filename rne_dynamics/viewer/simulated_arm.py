@@ -20,6 +20,7 @@ from rne_dynamics.model.inertia import Array
 from rne_dynamics.simulation.plant.plant import ArmPlant
 from rne_dynamics.simulation.plant.state import State
 from rne_dynamics.simulation.runs.simulator import Simulator
+from rne_dynamics.simulation.surroundings.scene import Scene
 from rne_dynamics.viewer.hand import SOFT, STIFFNESS, Hand
 from rne_dynamics.viewer.kinematics import Kinematics
 
@@ -40,16 +41,18 @@ SCALE, UNLIMITED = 0.4, 1.0
 class SimulatedArm:
     """An arm, its plant with friction, stops and effort limits, and the law that drives it.
 
-    `robot`: the robot; effort limits of 0 count as none. `q`: where it starts, (n,); rad or m. Raises SimulationError:
-    a robot with floating joints; a start outside the limits.
+    `robot`: the robot; effort limits of 0 count as none. `q`: where it starts, (n,); rad or m. `scene`: what it meets.
+    Raises SimulationError: a robot with floating joints; a start outside the limits; others as `Simulator`.
     """
 
-    def __init__(self, robot: AnyRobot, q: ArrayLike) -> None:
+    def __init__(self, robot: AnyRobot, q: ArrayLike, scene: Scene | None = None) -> None:
         if robot.nq != robot.n:
             raise SimulationError(f"robot {robot.name!r} has a floating joint; the viewer drives joints of one freedom")
         limit = np.where(robot.effort_limit == 0.0, np.inf, robot.effort_limit)
         self.robot = robot.with_effort_limit(limit)
-        self.simulator = Simulator(ArmPlant(self.robot), q, dt=STEP, hold_until_command=False)
+        scene = scene or Scene()
+        plant = ArmPlant(self.robot, surroundings=scene.surroundings)
+        self.simulator = Simulator(plant, q, dt=STEP, hold_until_command=False, mismatch=scene.mismatch(None))
         rigid = self.robot.rigid
         inertia = np.maximum(joint_inertia(rigid, self.simulator.state.q).felt, 0.0)
         self._guide = GravityCompensation(rigid, DAMPING * np.where(np.isfinite(inertia), inertia, 0.0))
@@ -157,6 +160,12 @@ class SimulatedArm:
             wrenches[hand.link] = wrenches.get(hand.link, np.zeros(6)) + hand.wrench(force)
             self.forces[hand.link] = self.forces.get(hand.link, np.zeros(3)) + force
         self.simulator.advance(1, wrenches=wrenches or None)
+        plant = self.simulator.plant
+        if plant.surroundings is not None:
+            forces_there = plant.touch_forces(self.state)
+            for point, force in zip(plant.surroundings.points(plant.tree), forces_there, strict=True):
+                if force.any():
+                    self.forces[point.link] = self.forces.get(point.link, np.zeros(3)) + force
 
     def _effort(self, state: State) -> Array:
         if self.law == "no effort":

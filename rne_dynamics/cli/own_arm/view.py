@@ -6,6 +6,7 @@ import argparse
 import webbrowser
 
 from rne_dynamics.cli.arguments import ROBOT, argument, flag, load_robot, robot_source, several, whole
+from rne_dynamics.cli.simulated.mismatched import SCENE, scene_of
 from rne_dynamics.cli.simulated.motion import start_configuration
 from rne_dynamics.cli.terminal import ended_by_sigterm
 from rne_dynamics.description.model_file import urdf_source
@@ -23,6 +24,7 @@ examples:
   rne view pantograph                   a mechanism with closed loops
   rne view flexible_arm                 links that bend
   rne view arm.urdf --port 9000
+  rne view puma560 --scene examples/wall.yaml
   rne simulate puma560 --out move.npz
   rne view puma560 --replay move.npz    replay a recording
 """
@@ -32,6 +34,7 @@ ARGUMENTS = (
     *ROBOT,
     several("--start", "JOINT=VALUE", "start position of a joint, rad or m; others start at zero or the nearest "
             "position inside their limits"),
+    SCENE,
     argument("--replay", metavar="FILE", help="show a recording: .csv, .npz, .mcap, or a ROS 2 bag"),
     argument("--host", default=HOST, help=f"address to listen on (default {HOST}: this computer only)"),
     argument("--port", type=whole(1, 65535), default=PORT, help=f"port; the next free one is taken (default {PORT})"),
@@ -58,13 +61,16 @@ def run(args: argparse.Namespace) -> int:
 def _page(args: argparse.Namespace, robot: AnyRobot, urdf: Source) -> tuple[Page, SimulationPage | ReplayPage]:
     """The page and what runs on it; files are read and the start is checked before the page opens."""
     if args.replay is not None:
-        if args.start:
-            raise ArgumentError("--start is for a simulation; leave it out with --replay")
+        for option in ("start", "scene"):
+            if getattr(args, option):
+                raise ArgumentError(f"--{option} is for a simulation; leave it out with --replay")
         recording = read_replay(args.replay, robot)
         page = Page(args.host, args.port)
         page.add_robot(robot, urdf, recording.q[0])
         return page, ReplayPage(page, recording)
-    arm = SimulatedArm(robot, start_configuration(robot.rigid, args.start))
+    scene = scene_of(args.scene)
+    arm = SimulatedArm(robot, start_configuration(robot.rigid, args.start), scene)
     page = Page(args.host, args.port)
-    page.add_robot(arm.robot, urdf, arm.state.q)
+    drawn = page.add_robot(arm.robot, urdf, arm.state.q)
+    drawn.surroundings(() if scene.surroundings is None else scene.surroundings.bodies)
     return page, SimulationPage(page, arm)

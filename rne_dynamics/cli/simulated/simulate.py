@@ -41,7 +41,15 @@ from rne_dynamics.cli.simulated.motion import (
     rollout,
     start_configuration,
 )
-from rne_dynamics.cli.simulated.report import base_figures, contact_figures, free_figures, parts_of, plot, tip_figures, tracking_figures
+from rne_dynamics.cli.simulated.report import (
+    base_figures,
+    contact_figures,
+    free_figures,
+    parts_of,
+    plot,
+    tip_figures,
+    tracking_figures,
+)
 from rne_dynamics.cli.terminal import progress
 from rne_dynamics.cli.verdict import FLEXIBLE_TOLERANCE, TOLERANCE, motion_verdict, without_effort_limit
 from rne_dynamics.cli.with_ros.moves import lively
@@ -174,7 +182,7 @@ def run(args: argparse.Namespace) -> Answer:
     robot = _unlimited(args, robot)
     scene = mismatched.scene_of(args.scene)
     if args.free and scene.script is not None:
-        raise ArgumentError(f"--scene: {args.scene} has a script, which is for a controlled move; leave it out with --free")
+        raise ArgumentError(f"--scene: {args.scene} has a script, which is for a controlled move; leave out --free")
     plant = ArmPlant(
         with_loads(robot, "--unknown-payload", args.unknown_payload),
         friction=not args.no_friction, stops=not args.no_stops, limit_effort=not args.no_effort_limits,

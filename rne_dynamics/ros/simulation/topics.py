@@ -65,11 +65,13 @@ class SimulatorOutputs:
         self.clock_topic = "" if self._clock is None else str(self._clock.topic_name)
         self._base, self._deflections = base, deflections
 
-    def note_motion(self, state: State) -> None:
-        """Take positions and velocities of all joints, to be published next."""
-        self._motion = state.q, state.qd
+    def note_motion(self, state: State, measured: tuple[Array, Array]) -> None:
+        """Take positions and velocities of all joints, of driven ones as `measured`, to be published next."""
+        self._motion = measured
         if state.posture is not None and state.tree_qd is not None:
-            self._motion = state.posture[self._places], state.tree_qd[self._places]
+            free = self._places[len(self._effort) :]
+            self._motion = (np.concatenate([measured[0], state.posture[free]]),
+                            np.concatenate([measured[1], state.tree_qd[free]]))  # fmt: skip
 
     def publish(self, stamp: int, state: State, effort: Array) -> None:
         """Publish the motion noted last, and the rest of the `state`, with the driven joints' `effort`, (n,).

@@ -128,7 +128,8 @@ class DifferentArm:
     def advance(self, effort: Array, loads: Array = NO_WRENCH) -> None:
         """One step under an effort of the motors and loads besides the script's, as `bodies_wrenches` gives them."""
         given = self.now.loads
-        self._body.step(effort, self._dt, given + loads if len(loads) and len(given) else loads if len(loads) else given)
+        both = given + loads if len(loads) and len(given) else (loads if len(loads) else given)
+        self._body.step(effort, self._dt, both)
 
     def put(self, state: State) -> None:
         """Put the arm, whose brakes are on, at another state."""

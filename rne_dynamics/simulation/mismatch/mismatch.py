@@ -46,8 +46,8 @@ class Mismatch:
     payload
         A link and a point mass, kg, at its origin or at a point of its frame, m; shape (3,).
     push
-        Forces at origins of links by their names, in their axes, N; shape (3,). In a script instead ``{link: …, force: …,
-        duration: …}``, which adds to them for so long, s.
+        Forces at origins of links by their names, in their axes, N; shape (3,). In a script instead ``{link: …, force:
+        …, duration: …}``, which adds to them for so long, s.
     noise, velocity_noise
         Standard deviations of measured positions and velocities, rad or m and per s.
     bias
@@ -157,7 +157,7 @@ class Mismatch:
         times = {at for at, _ in self.script} | {at + push.duration for at, push in pushes}
         found = [(0.0, now)]
         for t in sorted(times):
-            acting = {link: np.array(force) for link, force in dict(self.push).items()}
+            acting: dict[str, Any] = {link: np.array(force) for link, force in dict(self.push).items()}
             for at, (link, force, duration) in pushes:
                 if at <= t < at + duration:
                     acting[link] = acting.get(link, np.zeros(3)) + force
@@ -284,7 +284,8 @@ class ScriptedPush(NamedTuple):
 
 def _scripted(given: Any) -> ScriptedPush:
     if not isinstance(given, Mapping) or set(given) != set(ScriptedPush._fields):
-        raise ArgumentError(f"mismatch: script has the push {given!r}; write {{link: …, force: [x, y, z], duration: S}}")
+        raise ArgumentError(f"mismatch: script has the push {given!r}; write {{link: …, force: [x, y, z], "
+                            "duration: S}")  # fmt: skip
     _check_number("duration of a push", given["duration"])
     return ScriptedPush(given["link"], _force(given["link"], given["force"]), float(given["duration"]))
 

@@ -88,8 +88,8 @@ class ArmPlant(Rebuilt):
             )
         if self.surroundings is not None and robot.kind == "flexible":
             raise SimulationError(
-                f"surroundings are given, but robot {robot.name!r} has flexible links, which touch nothing; give an open "
-                "arm or a mechanism"
+                f"surroundings are given, but robot {robot.name!r} has flexible links, which touch nothing; give an "
+                "open arm or a mechanism"
             )
         touch = NO_TOUCH if self.surroundings is None else self.surroundings.touch(tree)
         joints = free_joints(len(positions))

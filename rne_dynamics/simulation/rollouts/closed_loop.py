@@ -35,8 +35,8 @@ from rne_dynamics.simulation.stepping.lanes import (
     row_of,
     step_lanes,
 )
-from rne_dynamics.simulation.surroundings.contact_law import NO_BODIES, NO_LOADS, NO_PLACES, NO_POINTS, Touch
 from rne_dynamics.simulation.stepping.stiffness import damped
+from rne_dynamics.simulation.surroundings.contact_law import NO_BODIES, NO_LOADS, NO_PLACES, NO_POINTS, Touch
 from rne_dynamics.spatial.arrays import copy_into
 
 COMPUTED_TORQUE, PD_GRAVITY = range(2)

@@ -68,6 +68,8 @@ class Simulator:
         A mismatch that this arm cannot have.
     """
 
+    _state: State
+
     def __init__(
         self,
         plant: ArmPlant,
@@ -149,7 +151,7 @@ class Simulator:
             self._effort = self._arm.drive(self._steps)
 
     def measured(self) -> tuple[Array, Array]:
-        """Positions and velocities as the encoders measure them, (n,) each; with a mismatch each time with new noise."""
+        """Positions and velocities as encoders measure them, (n,) each; with a mismatch each time with new noise."""
         return (self._state.q, self._state.qd) if self._arm is None else self._arm.measured()
 
     def advance(self, steps: int = 1, wrenches: Wrenches | None = None) -> State:
@@ -223,7 +225,8 @@ class Simulator:
 
     def _begin(self, state: State) -> None:
         """Go on from a state at rest, with the script at its begin."""
-        self._state, self._steps = state, 0
+        self._state = state
+        self._steps = 0
         self._arm: DifferentArm | None = None
         if self._mismatch is not None:
             self._arm = DifferentArm(self._phases, self._mismatch, state, self.dt, self.method)

@@ -225,8 +225,8 @@ def tree_step(
     rows[mechanism.actuated], drive[mechanism.actuated] = plant.joints if joints is None else joints, effort
     wrenches, touch = plant.loads(loads)
     arrays = PlantArrays(
-        packed.topology, packed.parameters, robot.has_mimic, robot.base_at_rest, rows, np.arange(robot.n), wrenches, None,
-        None, NO_CODE, touch,
+        packed.topology, packed.parameters, robot.has_mimic, robot.base_at_rest, rows, np.arange(robot.n), wrenches,
+        None, None, NO_CODE, touch,
     )  # fmt: skip
     q_new, v_new = q.copy(), v.copy()
     strides = np.abs(v / packed.column_scale).max() * dt / STRIDE

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 from rne_dynamics.errors import ArgumentError, unknown
@@ -43,4 +43,4 @@ class Scene:
 
     def as_plain(self) -> dict[str, Any]:
         """Plain values for YAML and JSON; the script is with the mismatch."""
-        return {} if self.surroundings is None else asdict(self.surroundings)
+        return {} if self.surroundings is None else self.surroundings.as_plain()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import asdict, dataclass, fields
 from typing import Any
 
 import numpy as np
@@ -107,7 +107,7 @@ class SpringyBody:
     @property
     def row(self) -> Array:
         """As the kernels take it; shape (BODY_COLUMNS,)."""
-        size = {"plane": (0, 0, 0), "sphere": (self.radius, 0, 0), "box": 0.5 * np.asarray(self.size)}[self.kind]
+        size = 0.5 * np.asarray(self.size) if self.kind == "box" else np.array([self.radius, 0.0, 0.0])
         last = (self.stiffness, self.damping, self.friction, self.slip)
         return np.array([KINDS[self.kind], *self.point, *self.turn.ravel(), *size, *last], np.float64)
 
@@ -134,7 +134,7 @@ class Surroundings:
     """
 
     bodies: tuple[SpringyBody, ...]
-    touching: tuple[TouchingPoint, ...] = field(default=())
+    touching: tuple[TouchingPoint, ...] = ()
 
     def __post_init__(self) -> None:
         if not self.bodies:
@@ -145,6 +145,11 @@ class Surroundings:
         """Of lists of mappings, as YAML files have them; ArgumentError also for unknown fields."""
         return cls(tuple(_made(SpringyBody, each) for each in _listed("bodies", bodies)),
                    tuple(_made(TouchingPoint, each) for each in _listed("touching", touching)))  # fmt: skip
+
+    def as_plain(self) -> dict[str, list[dict[str, Any]]]:
+        """Plain values, as `of` takes them."""
+        bodies = [{k: v for k, v in asdict(body).items() if k not in _others(body.kind)} for body in self.bodies]
+        return {"bodies": bodies, "touching": [asdict(point) for point in self.touching]}
 
     def points(self, tree: RobotModel) -> tuple[TouchingPoint, ...]:
         """The points that touch; ModelError: an unknown link; ArgumentError: one that is fixed to the base."""
@@ -196,11 +201,11 @@ def parts_of_step(tree: RobotModel, touch: Touch, q: Array, qd: Array, dt: float
         light = np.linalg.eigvalsh(J @ np.linalg.solve(mass_matrix(tree, q), J.transpose(0, 2, 1)))[:, -1]
     except np.linalg.LinAlgError:
         light = np.zeros(len(felt))  # a joint that moves no inertia: the step itself reports it
-    swing, decay = math.sqrt(felt[:, 0] @ light), felt[:, 1] @ light
+    swing, decay = math.sqrt(float(felt[:, 0] @ light)), float(felt[:, 1] @ light)
     parts = max(_FEWEST if how == CHANGING else 1, math.ceil(dt * max(swing / _SWING, decay / _DECAY)))
     if parts > _MOST_PARTS:
-        raise SimulationError(f"surroundings: a contact has the rate {max(swing, decay):.3g} 1/s, too fast for steps of "
-                              f"{dt:g} s; give less stiffness, damping or friction, or a larger slip")  # fmt: skip
+        raise SimulationError(f"surroundings: a contact has the rate {max(swing, decay):.3g} 1/s, too fast for steps "
+                              f"of {dt:g} s; give less stiffness, damping or friction, or a larger slip")  # fmt: skip
     return parts
 
 
@@ -210,15 +215,19 @@ def _made(kind: type[Any], values: Any) -> Any:
     what = "a body" if kind is SpringyBody else "a touching point"
     if not isinstance(values, Mapping):
         raise ArgumentError(f"surroundings: {what} is {values!r}; write {{{known[0]}: …, point: [x, y, z], …}}")
-    if kind is SpringyBody and values.get("kind") in _SHAPE:
-        others = {name for shape, names in _SHAPE.items() if shape != values["kind"] for name in names}
-        known = [name for name in known if name not in others]
+    known = [name for name in known if name not in _others(values.get("kind"))]
     for name in values:
         if name not in known:
             raise ArgumentError(unknown("field", str(name), known, f"surroundings: {what}"))
     if known[0] not in values:
-        raise ArgumentError(f"surroundings: {what} has no {known[0]}; it has {', '.join(map(str, values)) or 'nothing'}")
+        has = ", ".join(map(str, values)) or "nothing"
+        raise ArgumentError(f"surroundings: {what} has no {known[0]}; it has {has}")
     return kind(**values)
+
+
+def _others(kind: Any) -> set[str]:
+    """Fields of the other kinds of springy bodies."""
+    return {name for shape, names in _SHAPE.items() if kind in _SHAPE and shape != kind for name in names}
 
 
 def _listed(name: str, values: Any) -> Sequence[Any]:

@@ -127,7 +127,7 @@ def test_an_arm_among_a_sphere_a_box_and_a_plane_moves_as_with_scipy() -> None:
     at = rne.forward_kinematics(arm, start)["link3"] @ [*point.point, 1.0]
     bodies = (
         SpringyBody("sphere", at[:3] - [0.0, 0.0, 0.27], radius=0.2, stiffness=3e3, friction=0.2, slip=0.05),
-        SpringyBody("box", at[:3] + [0.0, 0.3, 0.0], size=(0.5, 0.3, 0.6), rpy=(0.2, -0.3, 0.5), stiffness=2e3,
+        SpringyBody("box", at[:3] + 0.3 * np.eye(3)[1], size=(0.5, 0.3, 0.6), rpy=(0.2, -0.3, 0.5), stiffness=2e3,
                     friction=0.3, slip=0.05, damping=0.4),
         SpringyBody("plane", at[:3] - [0.12, 0.0, 0.0], normal=(2.0, 0.3, 0.1), stiffness=4e3),
     )  # fmt: skip
@@ -159,7 +159,8 @@ def test_a_mechanism_bounces_without_gaining_energy() -> None:
     free = rne.free_motion(rne.ArmPlant(arm, friction=False, stops=False), start, seconds=0.0)
     floor = heights(free)[0] - 0.1
     body = SpringyBody("plane", (0.0, 0.0, floor), stiffness=STIFF, damping=0.0)
-    plant = rne.ArmPlant(arm, friction=False, stops=False, surroundings=Surroundings((body,), (TouchingPoint("wrist"),)))
+    around_it = Surroundings((body,), (TouchingPoint("wrist"),))
+    plant = rne.ArmPlant(arm, friction=False, stops=False, surroundings=around_it)
     log = rne.free_motion(plant, start, seconds=0.5)
     depth = np.maximum(floor - heights(log), 0.0)
     assert depth.max() > 1e-4

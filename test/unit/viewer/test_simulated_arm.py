@@ -118,6 +118,30 @@ def test_positions_that_are_not_numbers_are_refused(tmp_path):
         read_replay(tmp_path / "a.csv", rne.load_urdf("planar2"))
 
 
+def test_an_arm_falls_onto_a_table_that_is_drawn_and_felt():
+    robot = rne.load_model("puma560")
+    q = np.array([0.0, -0.3, -0.3, 0.0, 0.6, 0.0])
+    height = rne.forward_kinematics(robot, q)["tool0"][2, 3]
+    table = rne.SpringyBody("plane", (0.0, 0.0, height - 0.02), friction=0.5)
+    box = rne.SpringyBody("box", (2.0, 0.0, 0.0), rpy=(0.1, 0.0, 0.0))
+    around = rne.Surroundings((table, box, rne.SpringyBody("sphere", (0.0, 2.0, 0.0))), (rne.TouchingPoint("tool0"),))
+    script = rne.Mismatch(script=[{"at": 0.0, "push": {"link": "tool0", "force": [0, 0, -20], "duration": 2.0}}])
+    arm = SimulatedArm(robot, q, rne.Scene(around, script))
+    arm.choose("no effort")
+    arm.advance(400)
+    assert arm.forces["tool0"][2] > 10.0
+    at = rne.forward_kinematics(robot, arm.state.q)["tool0"][2, 3]
+    assert height - 0.05 < at < height - 0.02
+    page = Page()
+    try:
+        scene = page.add_robot(arm.robot, None)
+        scene.surroundings(around.bodies)
+        page.add_torques()
+        SimulationPage(page, arm).draw()
+    finally:
+        page.close()
+
+
 @pytest.mark.parametrize(("host", "port"), [("203.0.113.9", 8080), ("no such host", 8080), ("127.0.0.1", 99999)])
 def test_an_address_that_cannot_be_listened_on_is_refused_at_once(host, port):
     with pytest.raises(ArgumentError, match=r"port is 99999|cannot listen"):
