@@ -76,6 +76,8 @@ class ControlLaw(Protocol):
     - ``act_after(delay, period)``: receives every 0.05 s how long an effort takes to act after its state, and the time
       between states, s; joints are then watched for fast swings.
     - ``tolerated_delay``: delay of efforts, s, beyond which the feedback is lowered in proportion.
+    - ``apply_wrench(wrenches)``: a wrench to apply at its link besides, in axes of the base and of the link, (2, 6); it
+      then has ``link``, ``force_limit`` and ``moment_limit``.
     - ``fade_time``: time over which other parameters of it come into force, s.
 
     Its parameters are declared as the package `laws` says.
