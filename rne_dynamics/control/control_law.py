@@ -77,6 +77,8 @@ class ControlLaw(Protocol):
       between states, s; joints are then watched for fast swings.
     - ``tolerated_delay``: delay of efforts, s, beyond which the feedback is lowered in proportion.
     - ``longest_delay``: delay of efforts besides the time between states, s, beyond which motions are refused.
+    - ``apply_wrench(wrenches)``: a wrench to apply at its link besides, in axes of the base and of the link, (2, 6); it
+      then has ``link``, ``force_limit`` and ``moment_limit``.
     - ``fade_time``: time over which other parameters of it come into force, s.
 
     Its parameters are declared as the package `laws` says.

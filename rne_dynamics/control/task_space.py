@@ -10,12 +10,15 @@ from __future__ import annotations
 
 import math
 
+import numpy as np
+
 from rne_dynamics.compiling.jit import helper
 from rne_dynamics.control.task_terms import PLACE, matrix_of
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.spatial.arrays import product
 from rne_dynamics.spatial.modes import jacobi
-from rne_dynamics.spatial.vector import Vector, column, compose_back, rotate_back
+from rne_dynamics.spatial.rows import slice_vector
+from rne_dynamics.spatial.vector import Vector, add, column, compose_back, rotate, rotate_back
 
 #: Exactness of `jacobi`: a posture's torque must not reach the tool.
 EXACT = 1e-18
@@ -94,3 +97,29 @@ def limit_part(wrench: Array, first: int, limit: float) -> None:
     if size > limit > 0.0:
         for k in range(first, first + 3):
             wrench[k] *= limit / size
+
+
+@helper
+def add_wrench(
+    motion: Array, J: Array, local: float, more: Array, spring: Array, force: float, moment: float, torque: Array
+) -> None:
+    """Add the torque of a wrench besides the spring's, so that both together keep the limits.
+
+    `more`, (2, 6): in axes of the base and of the tool; `J` and `spring`, (6,), in axes of the tool where `local` is
+    not 0.
+    """
+    R, both, any_more = matrix_of(motion), np.empty(6), False
+    for half in range(2):
+        at = 3 * half
+        base, tool = slice_vector(more[0], at), slice_vector(more[1], at)
+        part = add(rotate_back(R, base), tool) if local != 0.0 else add(base, rotate(R, tool))
+        for k in range(3):
+            any_more |= part[k] != 0.0
+            both[at + k] = spring[at + k] + part[k]
+    if not any_more:
+        return
+    limit_part(both, 0, force)
+    limit_part(both, 3, moment)
+    for j in range(torque.shape[0]):
+        for k in range(6):
+            torque[j] += J[k, j] * (both[k] - spring[k])

@@ -65,6 +65,7 @@ from rne_dynamics.ros.parameters.tracking import (
 )
 from rne_dynamics.ros.payload_measurement import PayloadMeasurement
 from rne_dynamics.ros.target_pose import PoseTargets
+from rne_dynamics.ros.target_wrench import WrenchTargets
 
 #: Laws that have a service which changes to them.
 SERVED = ("computed_torque", "joint_impedance", "cartesian_impedance")
@@ -121,7 +122,7 @@ class ComputedTorqueController(EffortNode):
         if self._action is not None:
             self._action.server.destroy()
         self._action = follow_action(self, robot.joint_names)
-        self._poses = PoseTargets(self, robot)
+        self._poses, self._wrenches = PoseTargets(self, robot), WrenchTargets(self)
 
     # -- parameters ---------------------------------------------------------------------------------------------------
 
@@ -322,7 +323,7 @@ class ComputedTorqueController(EffortNode):
             "goals reached": self._endings[Ending.SUCCEEDED],
             "goals missed": self._endings[Ending.GOAL],
             "law": self.parameters["law"], "contacts": self._contacts, "last contact": self._contact,
-            **self._poses.status(),
+            **self._poses.status(), **self._wrenches.status(),
         }
 
 

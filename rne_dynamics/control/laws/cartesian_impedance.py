@@ -30,7 +30,7 @@ from rne_dynamics.control.laws import joint_parameter, law_parameter
 from rne_dynamics.control.laws.computed_torque import GAIN_P, SCALE, STEEPNESS, TABLE_ROWS, VISCOUS
 from rne_dynamics.control.laws.joint_impedance import chosen_stiffness
 from rne_dynamics.control.reference import Reference, TorqueTerms
-from rne_dynamics.control.task_space import effective_inertia, limit_part, put_pose_error, turn_rows
+from rne_dynamics.control.task_space import add_wrench, effective_inertia, limit_part, put_pose_error, turn_rows
 from rne_dynamics.control.task_terms import ACCELERATION, MOTION, VELOCITY, TaskModel, task_model, task_size, task_terms
 from rne_dynamics.control.thresholds import ASSUMED_RATE
 from rne_dynamics.control.tracking_law import FrictionCompensation
@@ -48,7 +48,8 @@ from rne_dynamics.spatial.modes import backward, factor, forward
 AXES = ("x", "y", "z", "rx", "ry", "rz")
 #: Rows of `CartesianImpedance.numbers`: stiffness, or bandwidth; damping ratio; others: largest force and moment, the
 #: length ℓ and the mobility a₀ of `task_space`, whether axes are the tool's, whether inertia gives the stiffness.
-_STIFFNESS, _RATIO, _OTHERS = range(3)
+#: Then, in two rows, a wrench to apply besides, in axes of the base and of the link.
+_STIFFNESS, _RATIO, _OTHERS, _WRENCH = range(4)
 #: Chosen stiffness of the tool as a multiple of what springs at the joints would give it, and of the posture as a part.
 TOOL, POSTURE = 2.0, 0.2
 #: The length is this part of the tool's usual distance from the base; a direction counts as singular where the tool is
@@ -162,6 +163,8 @@ def cartesian_impedance_kernel(
     limit_part(wrench, 3, numbers[_OTHERS, 1])
     tool, state = (J, Y, light, heavy), (q, qd, reference)
     put_tool(square, tool, numbers[_RATIO], rows, wrench, table, state, L, rate[0], terms)
+    force, moment = numbers[_OTHERS, 0], numbers[_OTHERS, 1]
+    add_wrench(motions[0], J, local, numbers[_WRENCH:], wrench, force, moment, terms[3])
     put_held_friction(table, q, reference, terms)
 
 
@@ -284,7 +287,7 @@ class CartesianImpedance(Springs):
         springs = frozen_vector(np.where(springs < 0.0, POSTURE * chosen_stiffness(robot), springs), n, "")
         given = given | shaped
         set_fields(self, **checked, link=link, null_space_stiffness=springs, given=given, rate=float(self.rate))
-        table, numbers = np.zeros((TABLE_ROWS, n)), np.zeros((3, 6))
+        table, numbers = np.zeros((TABLE_ROWS, n)), np.zeros((_WRENCH + 2, 6))
         table[GAIN_P], table[SPEED], table[VISCOUS:SCALE] = springs, known_speeds(robot), self._friction.rows
         if compensation is not None:
             table[SCALE], table[STEEPNESS] = compensation.scale, self.steepness
@@ -320,6 +323,10 @@ class CartesianImpedance(Springs):
             K = U @ np.swapaxes(U, 1, 2)
         ratios = float(self.damping_ratio.min()), float(self.damping_ratio.max())
         return Softening.of(study, JT @ K @ J, ratios, JT)
+
+    def apply_wrench(self, wrenches: Array) -> None:
+        """As of `ControlLaw`; the limits of force and moment are for spring and wrench together."""
+        self.numbers[_WRENCH:] = wrenches
 
     def check_rate(self, rate: float) -> tuple[str, ...]:
         """As of `ControlLaw`: axes whose stiffness was given and is softened."""

@@ -14,6 +14,7 @@ from rne_dynamics.control.supervision.runaway import Runaway
 from rne_dynamics.control.supervision.state_machine import StateMachine
 from rne_dynamics.control.supervision.states import DRIVING, FAULT, FLOATING, HOLDING, STOPPING, TRACKING
 from rne_dynamics.control.supervision.stop_plan import Stage, Stop
+from rne_dynamics.control.supervision.wrench_input import WrenchInput
 from rne_dynamics.control.thresholds import GAP, INERTIA_PERIOD, NANOSECONDS, OVERSPEED, ROUNDING
 from rne_dynamics.errors import RneDynamicsError
 from rne_dynamics.model.inertia import Array
@@ -32,7 +33,7 @@ class Efforts:
         self._torques, self._output = machine.torques, machine.output
         n = machine.settings.robot.n
         self._command, self._gravity = np.full(n, np.nan), np.zeros(n)  # those of the last effort
-        self.contact = ContactReaction(machine)
+        self.contact, self.wrenches = ContactReaction(machine), WrenchInput(machine)
         self._acting = 0  # stamp for which the effort is computed
         #: Whether the last effort was for a reference or a hand, so that `settle` has something to do.
         self.followed = False
@@ -68,6 +69,8 @@ class Efforts:
                 self._note_motion(now, ended)
             if machine.mode is HOLDING and machine.settings.holding_error is not None:
                 reference = self._near(stamp, reference)
+        if self.wrenches.active:
+            self.wrenches.advance(now)
         if ramp.part < 1.0:
             ramp.grow(stamp, machine.settings, qd, reference.qd)
         feedback = ramp.part * machine.loop.part(late)
@@ -115,7 +118,8 @@ class Efforts:
         machine, stream, torques, mode = self._machine, self._stream, self._torques, self._machine.mode
         late, command = stream.filter.late, limited.command
         self._gravity = gravity
-        if self.followed and late < GAP and mode is not FLOATING:  # feedback to an old state says nothing of the model
+        known = self.followed and late < GAP and mode is not FLOATING
+        if known and not self.wrenches.active:  # feedback to an old state, or a wrench, says nothing of the model
             torques.missed.note(now, terms, command)
         if limited.any and (limited.flags & (EFFORT | STOP | VELOCITY)).any():
             stream.filter.doubt(now)

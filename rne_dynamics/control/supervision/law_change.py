@@ -28,6 +28,7 @@ class LawChange:
         self._integral: Array | None = None
         self._feedback: Array | None = None
         self._time, self._difference = 0.0, 0.0
+        self._wrench = np.zeros((2, 6))
         self.finish(law)
 
     @property
@@ -37,6 +38,7 @@ class LawChange:
 
     def finish(self, law: ControlLaw | None) -> None:
         """Let a law be in force at once."""
+        self._apply(law)
         self.law = law
         self._former: ControlLaw | None = None
         self._next: ControlLaw | None = None
@@ -49,8 +51,20 @@ class LawChange:
             if own is not None:
                 own(delay, period)
 
+    def apply_wrench(self, rows: Array) -> None:
+        """Pass on a wrench, as of `WrenchFade.rows`, also to laws that are still to come."""
+        self._wrench = rows
+        self._apply(self.law)
+        self._apply(self._former)
+
+    def _apply(self, law: ControlLaw | None) -> None:
+        own: Callable[[Array], None] | None = getattr(law, "apply_wrench", None)
+        if own is not None:
+            own(self._wrench)
+
     def begin(self, law: ControlLaw, integral: Array) -> None:
         """Let a law come into force, as fast as it says where the one before is of its class, and has its load."""
+        self._apply(law)
         same = type(law) is type(self.law)
         time = getattr(law, "fade_time", 0.0) if same else FADE_TIME
         if self.law is not None and other_load(law.robot, self.law.robot):

@@ -16,6 +16,7 @@ from rne_dynamics.control.motion.limits import Tolerances
 from rne_dynamics.control.startup.payload_estimate import PayloadTest
 from rne_dynamics.control.streaming.limits import StreamLimits
 from rne_dynamics.control.streaming.pose_following import PoseLimits
+from rne_dynamics.control.streaming.target_wrench import WrenchRates
 from rne_dynamics.control.supervision.stop_plan import StopPlan
 from rne_dynamics.control.thresholds import ASSUMED_RATE
 from rne_dynamics.errors import ControlError
@@ -91,6 +92,8 @@ class Settings:
     #: How a link moves to a pose, with `stream`; None where no poses are followed, and the reason.
     pose: PoseLimits | None = None
     no_pose: str = ""
+    #: How target wrenches come into force, under laws that apply them.
+    wrench: WrenchRates = field(default_factory=WrenchRates)
     #: Efforts per second for which damping is limited until the rate has been measured.
     assumed_rate: float = ASSUMED_RATE
     #: Laws to which `tracking` may change while the arm is driven, to be made ready beforehand.

@@ -61,7 +61,7 @@ class Supervisor:
         #: What is published of positions is less by that, as the driver reports them, (n,).
         self.unwrapped = self._stream.filter.unwrapped
         self._input = SetpointInput(self.machine)
-        self.poses, self.contact = self._input.poses, self._efforts.contact
+        self.poses, self.contact, self.wrenches = self._input.poses, self._efforts.contact, self._efforts.wrenches
 
     # -- joint states in, efforts out ---------------------------------------------------------------------------------
 

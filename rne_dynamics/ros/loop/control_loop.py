@@ -141,6 +141,10 @@ class ControlLoop:
         """As `PoseInput.aim`; `aimed` reports how the motion ended."""
         self.supervisor.poses.aim(target, detour, partial(self._report, "aimed"))
 
+    def apply_wrench(self, wrench: Array, frame: str) -> str:
+        """As `WrenchInput.take`."""
+        return self.supervisor.wrenches.take(wrench, frame, self.clock.now())
+
     def tare(self) -> None:
         """As `ContactReaction.tare`; `tared` reports how one ended that could not be made at once."""
         self.supervisor.contact.tare(partial(self._report, "tared"))

@@ -68,7 +68,7 @@ class ControllerReport:
         if s.settings.tracking is not None:
             error = np.abs(s.queue.reference.q - s.q)
             values |= {
-                "tracking": s.queue.moving, "speed scaling": s.speed,
+                "tracking": s.queue.moving, "speed scaling": s.speed, "target wrench": s.wrenches.text(),
                 "largest present error": float(np.max(error, initial=0.0)),
             }
         if (setpoints := s.setpoints) is not None:

@@ -18,6 +18,7 @@ from rne_dynamics.control.streaming.limits import (
     default_acceleration,
 )
 from rne_dynamics.control.streaming.pose_following import PoseLimits
+from rne_dynamics.control.streaming.target_wrench import WrenchRates
 from rne_dynamics.control.supervision.settings import Settings
 from rne_dynamics.control.thresholds import LONGEST_DELAY
 from rne_dynamics.dynamics.kinematics.inverse_kinematics import pose_task
@@ -102,6 +103,10 @@ SCHEMA: tuple[Parameter, ...] = (
     Parameter("target_pose.turn_acceleration", 6.0, "Its acceleration.", "rad/s^2", 1e-2, 200.0),
     Parameter("target_pose.detour", True, "Whether a single target that is not reached on the straight way is "
               "approached joint by joint; targets that follow within 1 s never are."),
+    Parameter("target_wrench.timeout", 0.1, "Time without a message on ~/target_wrench after which the wrench fades to "
+              "zero.", "s", 0.005, 10.0),
+    Parameter("target_wrench.force_rate", 200.0, "Fastest change of its force.", "N/s", 1e-2, 1e5),
+    Parameter("target_wrench.moment_rate", 20.0, "Fastest change of its moment.", "N m/s", 1e-3, 1e5),
     *CONTACT,
     Parameter("constraints.{joint}.trajectory", 0.0, "Tracking error at which a trajectory is aborted; 0 never.",
               "rad or m", 0.0, 10.0),
@@ -122,6 +127,7 @@ def tracking_settings(robot: RigidRobot, values: Values) -> Settings:
     return replace(
         plain, command_delay=values["command_delay"], stream=stream, no_stream=why_not,
         stream_tolerances=tolerances, pose=pose_limits(robot, values),
+        wrench=filled(WrenchRates, values, "target_wrench."),
         contact=contact_settings(robot, values, plain.limits.effort),
         no_pose="" if values["target_pose.link"] else "no pose is followed: set target_pose.link",
     )

@@ -1,0 +1,76 @@
+"""Target wrenches of a controller: taken where the law in force applies wrenches, and ended by time or mode."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from rne_dynamics.control.streaming.target_wrench import BASE_AXES, LINK_AXES, WrenchFade, limited
+from rne_dynamics.control.supervision.state_machine import StateMachine
+from rne_dynamics.control.supervision.states import HOLDING, TRACKING
+from rne_dynamics.control.thresholds import LONGEST_GAP, LONGEST_STEP
+from rne_dynamics.errors import ControlError
+from rne_dynamics.model.inertia import Array
+
+
+class WrenchInput:
+    """Takes target wrenches; `machine`: of the controller."""
+
+    def __init__(self, machine: StateMachine) -> None:
+        self._machine, self._fade = machine, WrenchFade()
+        self._until = self._at = -math.inf
+
+    @property
+    def active(self) -> bool:
+        """Whether `advance` is to be called."""
+        return self._fade.active
+
+    def take(self, wrench: Array, frame: str, now: float) -> str:
+        """Apply a wrench from now on; returns what was limited, for messages.
+
+        `wrench`: force, N, and moment, N·m, at the law's tool, (6,). `frame`: whose axes: the root link, also if empty,
+        or the link of the law. `now`: monotonic s. Raises ControlError: it is not applied; the message says why.
+        """
+        settings, law = self._machine.settings, self._law()
+        if law is None:
+            name = getattr(settings.tracking, "name", type(settings.tracking).__name__)
+            raise ControlError(f"the law in force ({name}) applies no wrench; change to cartesian_impedance")
+        if not np.isfinite(wrench).all():
+            raise ControlError(f"a target wrench has numbers that are not finite: {wrench.tolist()}")
+        root = settings.robot.tree.root
+        if frame not in ("", root, law.link):
+            raise ControlError(
+                f"frame {frame!r} of a target wrench is neither the root link {root!r} nor the law's link {law.link!r}"
+            )
+        self._machine.ready()
+        if now - self._at > LONGEST_GAP:
+            self._fade.end(at_once=True)
+            self._at = now
+        allowed, said = limited(wrench, law.force_limit, law.moment_limit)
+        self._fade.aim(allowed.tolist(), LINK_AXES if frame == law.link else BASE_AXES)
+        self._until = now + settings.wrench.timeout
+        return said
+
+    def advance(self, now: float) -> None:
+        """Let the wrench move on to its target at the time `now`, before the law is evaluated."""
+        machine, dt, self._at = self._machine, now - self._at, now
+        if dt > LONGEST_GAP:  # a hand had the arm, or nobody
+            self._fade.end(at_once=True)
+        if now >= self._until or machine.mode not in (HOLDING, TRACKING) or self._law() is None:
+            self._fade.end()
+        self._fade.advance(min(max(dt, 0.0), LONGEST_STEP), machine.settings.wrench)
+        machine.torques.change.apply_wrench(self._fade.rows)
+
+    def text(self) -> str:
+        """What is applied, for reports; empty for nothing."""
+        if not self.active:
+            return ""
+        force, moment = (math.hypot(*part) for part in self._fade.rows.sum(axis=0).reshape(2, 3))
+        return f"{force:.3g} N, {moment:.3g} N m"
+
+    def _law(self) -> Any:
+        """The law in force, or to come, if it applies wrenches."""
+        law = self._machine.settings.tracking
+        return law if hasattr(law, "apply_wrench") else None
