@@ -20,6 +20,7 @@ from rne_dynamics.control.guards.effort_limits import EffortLimits as EffortLimi
 from rne_dynamics.control.felt_inertia import felt_inertia as felt_inertia
 from rne_dynamics.control.input_shaper import InputShaper as InputShaper
 from rne_dynamics.control.laws.cartesian_impedance import CartesianImpedance as CartesianImpedance
+from rne_dynamics.control.laws.disturbance_observer import DisturbanceObserver as DisturbanceObserver
 from rne_dynamics.control.laws.joint_impedance import JointImpedance as JointImpedance
 from rne_dynamics.control.laws.pd_gravity import PdGravity as PdGravity
 from rne_dynamics.control.motion.retiming import retimed as retimed

@@ -22,7 +22,7 @@ ROBOTS = {"open arm": rne.load_urdf("puma560"), "mechanism": rne.load_model("fou
 OTHERS = {
     "ArmPlant", "BaseMotion", "CFunction", "CartesianImpedance", "ComputedTorque", "ControlLaw", "DHLink",
     "EffortLimiter", "EffortLimits", "FlexibleArm", "ForwardDynamicsDerivatives", "FoundPayload", "FreeBody",
-    "FrictionCompensation",
+    "DisturbanceObserver", "FrictionCompensation",
     "Gains", "GravityCompensation", "Hold", "Inertia", "InputShaper", "InverseDynamicsDerivatives", "JointImpedance",
     "JointKind", "JointReactions", "KinematicTree", "LagrangeTerms", "LawTolerances", "LinkPoses", "LinkWrench", "Log",
     "Mechanism", "Mismatch", "Momentum", "MomentumObserver", "MomentumRate", "Observed", "OperatorMatrices",

@@ -117,8 +117,8 @@ HIGHEST_GAIN = 39.0
 REPORTED: dict[Cause | None, str] = {
     Cause.STOPPED: "the controller reports ", Cause.ABORTED: "the controller reports ",
     Cause.GOAL_MISSED: "the controller reports ", Cause.REFUSED: "the controller refused the trajectory: ",
-    Cause.MISMATCH: "the arm differs from its model on purpose, and tracks where it does not (`rne compare` shows which "
-    "law tolerates that): ",
+    Cause.MISMATCH: "the arm differs from its model on purpose, and tracks where it does not (`rne compare` shows "
+    "which law tolerates that): ",
     Cause.PAUSED: "the speed scaling is 0, so the controller waits; set speed_scaling above 0",
 }
 

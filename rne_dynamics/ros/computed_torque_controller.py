@@ -68,7 +68,7 @@ from rne_dynamics.ros.target_pose import PoseTargets
 from rne_dynamics.ros.target_wrench import WrenchTargets
 
 #: Laws that have a service which changes to them.
-SERVED = ("computed_torque", "joint_impedance", "cartesian_impedance")
+SERVED = ("computed_torque", "disturbance_observer", "joint_impedance", "cartesian_impedance")
 
 
 class ComputedTorqueController(EffortNode):

@@ -330,7 +330,7 @@ class Torques:
                 self.predictor.set_inertia(self._load.inertia(self._settings.robot))
         law = self._settings.tracking
         if law is not None and self.integrates and self.tracked is not None:
-            reference, q = self.tracked
+            (reference, q), self.tracked = self.tracked, None  # an effort along no reference leaves it as it is
             step = min(max(dt, 0.0), LONGEST_GAP)
             self.integral = next_integral(law, self.integral, q, reference, step, limited.saturated)
 

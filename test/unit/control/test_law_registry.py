@@ -28,7 +28,9 @@ def springs(tmp_path, monkeypatch):
 
 
 def test_every_law_of_the_package_is_found_by_the_name_of_its_module():
-    assert law_names() == ("cartesian_impedance", "computed_torque", "joint_impedance", "pd_gravity")
+    assert law_names() == (
+        "cartesian_impedance", "computed_torque", "disturbance_observer", "joint_impedance", "pd_gravity",
+    )
     assert find_law("computed_torque").make is rne.ComputedTorque
     assert find_law("pd_gravity").make is rne.PdGravity
     names = [f"gains.{{joint}}.{key}" for key in ("p", "i", "d", "i_clamp")]

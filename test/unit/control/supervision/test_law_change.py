@@ -34,7 +34,7 @@ def rig(name, real=None, **given):
     return found
 
 
-@pytest.mark.parametrize("name", LAWS)
+@pytest.mark.parametrize("name", [*LAWS, "disturbance_observer"])
 def test_a_law_that_changes_in_a_motion_makes_no_bump(name):
     efforts = []
     for changes in (False, True):
