@@ -42,6 +42,7 @@ def test_list_of_a_kind_as_json(capsys):
     (["--only", "process", "--table", "page.md"], "leave --only out"),
     (["--workers", "0"], "between 1 and 16"),
     *((["--workers", number], "--workers is ") for number in ("nan", "inf", "one", "-1", "1e300")),
+    (["--law", "none"], "no law named 'none'"),
     (["--arm", "none"], "no arm of the campaign is called 'none'"),
     (["--report", "none/a.html"], "no folder 'none'; create it first"),
     (["--table", "none/a.md"], "no folder 'none'; create it first"),

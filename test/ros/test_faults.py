@@ -10,15 +10,23 @@ import pytest
 pytest.importorskip("rclpy", reason="ROS 2's client library is not installed: pip install '.[ros]'")
 
 from faults import campaign
-from faults.campaign import ALL, FAULTS, Campaign, tried
+from faults.campaign import ALL, FAULTS, Campaign, chosen, tried
 from faults.fault import Fault
 from faults.robots import ROBOTS
 from faults.table import inserted
+
+from rne_dynamics.control.laws import DEFAULT_LAW, law_names
 
 #: Each fault on its usual arm and controller, and what is tried on others besides.
 NAMES = {fault.name for fault in FAULTS}
 USUAL = tuple(case for case in tried(FAULTS) if case.name in NAMES)
 OTHERS = tuple(case for case in tried(FAULTS, ALL) if case.name not in NAMES)
+#: What depends on the law most, under all laws that are not the usual one.
+SAMPLED = (
+    "brake-drags", "check-finds-a-load", "drive-off-and-on", "frozen", "load-picked-up-and-lost", "motor-reversed",
+    "nan-for-ever-in-motion", "pushed-into-a-wall", "simulation-set-back-in-motion", "unknown-load",
+)
+UNDER_LAWS = tuple(case for case in tried(chosen(SAMPLED), law=ALL) if case.law != DEFAULT_LAW)
 #: Kinds of faults that every run injects; in the others more of an arm's motion is simulated, or a process restarted.
 SHORT = ("joint states", "time", "trajectory", "process", "gate")
 #: Of the faults that take a process of their own, those of every run.
@@ -44,7 +52,7 @@ def running_on_foreign_arms(request: pytest.FixtureRequest) -> Iterator[Campaign
 def asked_for(request: pytest.FixtureRequest, parameter: str) -> list[Fault]:
     wanted = {item.callspec.params.get(parameter) for item in request.session.items
               if getattr(item, "callspec", None) and item.path == Path(__file__)}
-    return [fault for fault in (*USUAL, *OTHERS) if fault.name in wanted]
+    return [fault for fault in (*USUAL, *OTHERS, *UNDER_LAWS) if fault.name in wanted]
 
 
 def marked(fault: Fault) -> object:
@@ -55,6 +63,13 @@ def marked(fault: Fault) -> object:
 
 @pytest.mark.parametrize("name", [marked(fault) for fault in USUAL])
 def test_reaction_is_the_one_that_is_promised(running: Campaign, name: str) -> None:
+    result = running.results[name].result(LONGEST)
+    assert result.passed, result.failure
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", [fault.name for fault in UNDER_LAWS])
+def test_reaction_is_the_one_that_is_promised_under_other_laws(running: Campaign, name: str) -> None:
     result = running.results[name].result(LONGEST)
     assert result.passed, result.failure
 
@@ -88,6 +103,9 @@ def test_a_fault_of_the_arm_is_tried_on_every_arm_and_each_case_has_a_name_of_it
         if fault.kind in ("wall", "drive", "motor", "hand"):
             assert sorted(fault.arms) == sorted(ROBOTS), fault.name
     assert {case.arms for case in tried(FAULTS, "panda")} == {("panda",)}
+    assert {(case.law, *case.nodes) for case in UNDER_LAWS} == {
+        (law, "computed_torque_controller") for law in law_names() if law != DEFAULT_LAW
+    }
 
 
 def test_the_table_in_the_docs_is_up_to_date(root: Path) -> None:

@@ -88,16 +88,12 @@ def search(
     return healthy, wrong, causes
 
 
-def main() -> None:
+def main(kind: type[LawEpisode] = LawEpisode) -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("number", type=int, nargs="?", help="run this one and print its story")
     parser.add_argument("--from", dest="first", type=int, default=0)
     parser.add_argument("--to", dest="last", type=int, default=300)
-    parser.add_argument("--mixed", action="store_true", help="with pose targets, contact and loads too")
     options = parser.parse_args()
-    kind = LawEpisode
-    if options.mixed:
-        from support.mixed_episodes import MixedEpisode as kind  # which is made of this module
     if options.number is not None:
         episode = kind(options.number)
         try:

@@ -1,6 +1,6 @@
 """Random episodes with everything at once: as `support.law_episodes`, with pose targets, reactions to contact, loads.
 
-In the folder `test`, `python -m support.law_episodes --mixed --from 0 --to 300` searches and sums up.
+In the folder `test`, `python -m support.mixed_episodes --from 0 --to 300` searches and sums up.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 from support.foreign_episodes import controller_values
-from support.law_episodes import LAWS, LawEpisode
+from support.law_episodes import LAWS, LawEpisode, main
 from support.pose_episodes import PoseTargets
 from support.robots import deepest
 
@@ -95,3 +95,7 @@ class MixedEpisode(PoseTargets, LawEpisode):
             if self.more["contact.reaction"] == "comply":
                 self.law = COMPLIANT
                 self.rig.supervisor.adopt(self._adapted(self.rig.supervisor.settings))
+
+
+if __name__ == "__main__":
+    main(MixedEpisode)

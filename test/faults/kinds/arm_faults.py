@@ -121,7 +121,7 @@ def check_finds_a_sign(rig: Rig) -> None:
 
     rig.driver.falsify = every(turn)
     rig.activate()
-    _no_motion(rig, "reports no efforts")
+    _no_motion(rig, "opposite sign")
 
 
 def _no_motion(rig: Rig, *findings: str) -> None:
