@@ -77,8 +77,7 @@ def arm(in_lockstep):
     )
     arm = Arm(process, peer)
     arm.run(0.5)
-    yield arm
-    process.stop()
+    return arm
 
 
 def test_a_push_is_published_as_efforts_wrench_and_contact(arm) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import signal
+
 import numpy as np
 import pytest
 
@@ -22,7 +24,8 @@ def peer(request, in_lockstep):
         stop={"brake_time": 0.1, "ramp_time": 0.2, "hold_time": 0.0}, **SEES_AGAIN,
     )
     yield peer
-    process.stop()
+    process.signal(signal.SIGINT)
+    peer.end(process)
 
 
 def test_efforts_come_at_the_rate_whatever_that_of_the_states_and_end_where_they_are_stale(peer):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 import time
 from pathlib import Path
 
@@ -94,7 +95,8 @@ def test_the_measured_base_is_in_the_efforts_until_it_is_silent(in_lockstep, mod
         sending[0] = True
         peer.silence(Q)
     finally:
-        process.stop()
+        process.signal(signal.SIGINT)
+        peer.end(process)
 
 
 @pytest.mark.slow

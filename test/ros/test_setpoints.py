@@ -121,8 +121,7 @@ def arm(in_lockstep):
         NODE, JOINTS, robot_description="planar2", limits={joint: dict(limits) for joint in JOINTS}, torque_divisor=1,
         **AT_ONCE,
     )
-    yield Arm(process, peer, RATE)
-    process.stop()
+    return Arm(process, peer, RATE)
 
 
 def check(arm: Arm, messages: list[tuple[float, float]], ahead: float | None, error: float) -> None:

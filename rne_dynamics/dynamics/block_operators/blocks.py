@@ -102,50 +102,18 @@ def inward(parents: NDArray[np.int64], transfer: Array, right: Array) -> Array:
     return solution
 
 
-class JointMap(NamedTuple):
-    """H by its entries: velocity `row` (of 6·bodies) is `value` times coordinate `column`. No row has two.
+def joint_map(robot: RobotModel) -> Array:
+    """H, (6·bodies, n), a constant of the robot, because each body's axes hold its joint's axis still.
 
-    A constant of the robot, because each body's axes hold its joint's axis still: 1 for each of a floating joint's six,
-    the multiplier for the one axis of others, so that joints which mimic share a column.
+    1 for each of a floating joint's six, the multiplier for the one axis of others; joints that mimic share a column.
     """
-
-    row: NDArray[np.int64]
-    column: NDArray[np.int64]
-    value: Array
-
-    def times(self, rates: Array, bodies: int) -> Array:
-        """H ẋ: (B, n) to (B, bodies, 6)."""
-        product = np.zeros((len(rates), 6 * bodies))
-        product[:, self.row] = self.value * rates[:, self.column]
-        return product.reshape(len(rates), bodies, 6)
-
-    def transposed_times(self, forces: Array, n: int) -> Array:
-        """Hᵀ F: (B, bodies, 6, columns) to (B, n, columns)."""
-        rows, bodies, _, columns = forces.shape
-        efforts = np.zeros((n, rows, columns))
-        along = forces.reshape(rows, 6 * bodies, columns)[:, self.row] * self.value[:, None]
-        np.add.at(efforts, self.column, along.transpose(1, 0, 2))
-        return np.ascontiguousarray(efforts.transpose(1, 0, 2))
-
-    def dense(self, bodies: int, n: int) -> Array:
-        """H as (bodies, 6, n)."""
-        H = np.zeros((6 * bodies, n))
-        H[self.row, self.column] = self.value
-        return H.reshape(bodies, 6, n)
-
-
-def joint_map(robot: RobotModel) -> JointMap:
-    """H of a robot."""
-    entries: list[tuple[int, int, float]] = []
+    H = np.zeros((6 * robot.bodies, robot.n))
     for i, (_, kind, _, iv) in enumerate(robot.topology.tolist()):
         if kind == FLOATING:
-            entries.extend((6 * i + k, iv + k, 1.0) for k in range(6))
+            H[6 * i : 6 * i + 6, iv : iv + 6] = np.eye(6)
         else:
-            entries.append((6 * i + (2 if kind == PRISMATIC else 5), iv, robot.parameters[i, MULTIPLIER]))
-    table = np.array(entries).reshape(-1, 3)
-    return JointMap(table[:, 0].astype(np.int64), table[:, 1].astype(np.int64), table[:, 2])
-
-
+            H[6 * i + (2 if kind == PRISMATIC else 5), iv] = robot.parameters[i, MULTIPLIER]
+    return H
 
 
 class BlockOperations(NamedTuple):
@@ -172,7 +140,7 @@ def matrix_operations(robot: RobotModel, problem: Literal["inverse", "forward"])
     one of `cholesky_solve`. H is counted by its entries, 𝓜 by dense blocks.
     """
     bodies, n = robot.bodies, robot.n
-    entries = len(joint_map(robot).row)
+    entries = np.count_nonzero(joint_map(robot))
     roots = bodies - int((robot.topology[:, PARENT] >= 0).sum())
     # V, A and F by one solve each, with H q̇ and H q̈, the base's share twice, 𝓜 A + (β − W), Hᵀ F + I_rotor q̈
     solves = solve_operations(robot, 3)

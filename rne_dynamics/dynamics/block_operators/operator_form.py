@@ -66,7 +66,7 @@ class OperatorForm:
     def reactions(self, qdd: Array) -> Array:
         """F, the reaction of every joint (4.75) under accelerations (B, n): shape (B, bodies, 6), body axes."""
         parents = self.robot.topology[:, PARENT]
-        moved = joint_map(self.robot).times(qdd, self.robot.bodies) + self.acceleration
+        moved = (qdd @ joint_map(self.robot).T).reshape(self.acceleration.shape) + self.acceleration
         A = outward(parents, self.transfer, moved[..., None])
         loaded = generalized_inertia(self.robot) @ A + self.force[..., None]
         return inward(parents, self.transfer, loaded)[..., 0]
@@ -78,22 +78,23 @@ class OperatorForm:
 
     def efforts(self, qdd: Array) -> Array:
         """τ = Hᵀ F + I_rotor q̈ (4.78); shapes (B, n)."""
-        projected = joint_map(self.robot).transposed_times(self.reactions(qdd)[..., None], self.robot.n)[..., 0]
-        return projected + rotor_inertia(self.robot) * qdd
+        F = self.reactions(qdd)
+        return np.asarray(F.reshape(len(F), -1) @ joint_map(self.robot) + rotor_inertia(self.robot) * qdd)
 
     @property
     def mass_matrix(self) -> Array:
         """Hᵀ Γ⁻ᵀ 𝓜 Γ⁻¹ H + I_rotor; shape (B, n, n)."""
         bodies, n, parents = self.robot.bodies, self.robot.n, self.robot.topology[:, PARENT]
         H, inertia = joint_map(self.robot), generalized_inertia(self.robot)
-        unit = H.dense(bodies, n)
+        unit = H.reshape(bodies, 6, n)
         M = np.empty((len(self.transfer), n, n))
         step = max(1, _CHUNK // max(1, unit.size))
         for first in range(0, len(M), step):
             transfer = self.transfer[first : first + step]
             # how every coordinate moves every body, and the force that this asks of every joint
             moves = outward(parents, transfer, np.broadcast_to(unit, (len(transfer), *unit.shape)))
-            M[first : first + step] = H.transposed_times(inward(parents, transfer, inertia @ moves), n)
+            forces = inward(parents, transfer, inertia @ moves)
+            M[first : first + step] = H.T @ forces.reshape(len(transfer), 6 * bodies, n)
         M[:, np.arange(n), np.arange(n)] += rotor_inertia(self.robot)
         return M
 
@@ -106,7 +107,7 @@ def operator_form(robot: RobotModel, base: Array, q: Array, qd: Array, wrenches:
         transfer_kernel(robot.topology, robot.parameters, q[b], transfer[b], arm[b])
     parents = robot.topology[:, PARENT]
     on_base = parents < 0
-    right = joint_map(robot).times(qd, bodies)
+    right = (qd @ joint_map(robot).T).reshape(rows, bodies, 6)
     right[:, on_base] += (transfer[:, on_base] @ base[:, None, :6, None])[..., 0]
     velocity = np.ascontiguousarray(outward(parents, transfer, right[..., None])[..., 0])
     acceleration, force = np.empty((rows, bodies, 6)), np.empty((rows, bodies, 6))

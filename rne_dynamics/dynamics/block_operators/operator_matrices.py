@@ -144,13 +144,12 @@ def operator_matrices(
         start.append(len(columns))
     gamma = csr_array(bsr_array((np.array(blocks), columns, start), shape=(size, size)))
     gamma.eliminate_zeros()
-    H = joint_map(robot)
     on_base = robot.topology[:, PARENT] < 0
     of_base = np.zeros((bodies, 6))
     of_base[on_base] = form.transfer[0, on_base] @ base[0, :6]
     return OperatorMatrices(
         gamma=gamma,
-        joint_map=csr_array((H.value, (H.row, H.column)), shape=(size, robot.n)),
+        joint_map=csr_array(joint_map(robot)),
         inertia=csr_array(bsr_array((generalized_inertia(robot), np.arange(bodies), np.arange(bodies + 1)))),
         rotor=rotor_inertia(robot),
         velocity_of_base=of_base.ravel(),

@@ -3,7 +3,7 @@
 Every body is cut free; Euler's laws hold for it under the full wrenches of its joints (6 − d components of constraint
 and d of the drive, Theorem 4.17), and the joints give as many equations of motion. These differential-algebraic
 equations (4.41), twice differentiated where they are algebraic (index 1), are one sparse linear system a state; the
-pattern is in `maximal_pattern`, the blocks in `maximal_blocks`. Joints that mimic share one q̈ through their gear
+pattern is in `pattern`, the blocks in `blocks`. Joints that mimic share one q̈ through their gear
 ratios; rotor inertia is added to the drives' rows.
 
 The equations contain no recursion over the tree. That sparse elimination from the tips inward then costs a fixed

@@ -41,19 +41,6 @@ TRANSFER_NUMBERS: Integers = np.concatenate([np.arange(18), np.arange(9)])
 
 
 @dataclass(frozen=True, eq=False)
-class Sparsity:
-    """A square sparsity pattern by columns (CSC); `slots` names the stored place of each block's entries."""
-
-    #: Rows and columns.
-    size: int
-    #: As scipy.sparse has them, int32.
-    indices: NDArray[np.int32]
-    indptr: NDArray[np.int32]
-    #: Block name to places in the data array.
-    slots: dict[str, Integers]
-
-
-@dataclass(frozen=True, eq=False)
 class MaximalPattern:
     """Numbering and sparsity of the equations of one topology."""
 
@@ -69,11 +56,16 @@ class MaximalPattern:
     axis_coordinate: Integers
     #: Bodies whose parent is not the base.
     children: Integers
-    #: The whole matrix. Blocks: ``inertia`` (bodies, 24), ``minus_one`` (12·bodies,), ``axis`` and ``axis_transposed``
-    #: (axes,), ``rotor`` (n,), ``transfer`` and ``transfer_transposed`` (children, 27).
-    system: Sparsity
-    #: K alone, bodies from the base outward. Blocks: ``one`` (6·bodies,), ``transfer`` (children, 27).
-    constraint: Sparsity
+    #: Rows and columns of the whole matrix's entries: those of inertias (bodies, 24), −1 (12·bodies,), axes twice
+    #: (axes,) and rotors (n,); then those of the transfer to children (children, 27), and the same transposed.
+    system: tuple[Integers, Integers]
+    #: Those of K alone, bodies from the base outward: 1 (6·bodies,) and transfer (children, 27).
+    constraint: tuple[Integers, Integers]
+
+    @property
+    def size(self) -> int:
+        """Number of unknowns, all together."""
+        return 2 * self.force.size + len(self.coordinate)
 
 
 def maximal_pattern(topology: Integers) -> MaximalPattern:
@@ -97,26 +89,18 @@ def _pattern(key: bytes) -> MaximalPattern:
     body, component, place = axes.T
     children = np.flatnonzero(topology[:, PARENT] >= 0)
     parents = topology[children, PARENT]
-    both = np.concatenate([force.ravel(), motion.ravel()])
-    system = _sparsity(
-        len(both) + len(coordinate),
-        {
-            "inertia": (force[:, INERTIA_ROWS], motion[:, INERTIA_COLUMNS]),
-            "minus_one": (both, both),
-            "axis": (motion[body, component], coordinate[place]),
-            "axis_transposed": (coordinate[place], force[body, component]),
-            "rotor": (coordinate, coordinate),
-            "transfer": (motion[children][:, TRANSFER_ROWS], motion[parents][:, TRANSFER_COLUMNS]),
-            "transfer_transposed": (force[parents][:, TRANSFER_COLUMNS], force[children][:, TRANSFER_ROWS]),
-        },
+    both, outward = np.concatenate([force.ravel(), motion.ravel()]), np.arange(6 * bodies).reshape(bodies, 6)
+    system = _entries(
+        (force[:, INERTIA_ROWS], motion[:, INERTIA_COLUMNS]),
+        (both, both),
+        (motion[body, component], coordinate[place]),
+        (coordinate[place], force[body, component]),
+        (coordinate, coordinate),
+        (motion[children][:, TRANSFER_ROWS], motion[parents][:, TRANSFER_COLUMNS]),
+        (force[parents][:, TRANSFER_COLUMNS], force[children][:, TRANSFER_ROWS]),
     )
-    outward = np.arange(6 * bodies).reshape(bodies, 6)
-    constraint = _sparsity(
-        6 * bodies,
-        {
-            "one": (outward.ravel(), outward.ravel()),
-            "transfer": (outward[children][:, TRANSFER_ROWS], outward[parents][:, TRANSFER_COLUMNS]),
-        },
+    constraint = _entries(
+        (outward, outward), (outward[children][:, TRANSFER_ROWS], outward[parents][:, TRANSFER_COLUMNS])
     )
     return MaximalPattern(force, motion, coordinate, body, component, place, children, system, constraint)
 
@@ -142,15 +126,6 @@ def _numbering(topology: Integers) -> tuple[Integers, Integers, Integers]:
     return force, motion, coordinate
 
 
-def _sparsity(size: int, blocks: dict[str, tuple[Integers, Integers]]) -> Sparsity:
-    rows = np.concatenate([r.ravel() for r, _ in blocks.values()])
-    columns = np.concatenate([c.ravel() for _, c in blocks.values()])
-    order = np.lexsort((rows, columns))
-    place = np.empty(len(order), dtype=np.int64)
-    place[order] = np.arange(len(order))
-    slots, start = {}, 0
-    for name, (r, _) in blocks.items():
-        slots[name] = place[start : start + r.size].reshape(r.shape)
-        start += r.size
-    indptr = np.concatenate([[0], np.cumsum(np.bincount(columns, minlength=size))])
-    return Sparsity(size, rows[order].astype(np.int32), indptr.astype(np.int32), slots)
+def _entries(*blocks: tuple[Integers, Integers]) -> tuple[Integers, Integers]:
+    rows, columns = (np.concatenate([block[k].ravel() for block in blocks]) for k in range(2))
+    return rows, columns

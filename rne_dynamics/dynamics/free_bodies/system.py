@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from copy import copy
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from rne_dynamics.dynamics.composite.inertia_scale import inertia_scale
 from rne_dynamics.dynamics.free_bodies.blocks import MOTION_COLUMNS, free_body_kernel, joint_motion_kernel
@@ -16,7 +16,6 @@ from rne_dynamics.dynamics.free_bodies.pattern import (
     INERTIA_ROWS,
     TRANSFER_NUMBERS,
     MaximalPattern,
-    Sparsity,
     maximal_pattern,
 )
 from rne_dynamics.errors import no_inertia
@@ -60,9 +59,6 @@ class MaximalSystem:
     gear: Array
     #: J: rotor inertia of every coordinate; shape (n,).
     rotor: Array
-    #: The whole matrix and K with what depends on the state left zero, scipy CSC.
-    whole: Any
-    constraint: Any
 
     @staticmethod
     @lru_cache(maxsize=16)
@@ -72,18 +68,7 @@ class MaximalSystem:
         inertia = generalized_inertia(robot)
         gear = robot.parameters[pattern.axis_body, MULTIPLIER]
         gear[robot.topology[pattern.axis_body, KIND] == FLOATING] = 1.0
-        rotor = rotor_inertia(robot)
-        slots = pattern.system.slots
-        template = np.zeros(len(pattern.system.indices))
-        template[slots["inertia"]] = inertia[:, INERTIA_ROWS, INERTIA_COLUMNS]
-        template[slots["minus_one"]] = -1.0
-        template[slots["axis"]] = gear
-        template[slots["axis_transposed"]] = gear
-        template[slots["rotor"]] = rotor
-        ones = np.zeros(len(pattern.constraint.indices))
-        ones[pattern.constraint.slots["one"]] = 1.0
-        whole, constraint = _csc(template, pattern.system), _csc(ones, pattern.constraint)
-        return MaximalSystem(robot, pattern, inertia, gear, rotor, whole, constraint)
+        return MaximalSystem(robot, pattern, inertia, gear, rotor_inertia(robot))
 
     def blocks(self, base: Array, q: Array, qd: Array, wrenches: Array) -> Blocks:
         """The blocks of one state of the joints: base (12,), q (nq,), qd (n,), wrenches (bodies or 0, 6)."""
@@ -100,22 +85,20 @@ class MaximalSystem:
 
     def matrix(self, transfer: Array) -> Any:
         """The whole matrix, scipy CSC."""
-        slots = self.pattern.system.slots
-        matrix = _copied(self.whole)
-        numbers = transfer[self.pattern.children][:, TRANSFER_NUMBERS]
-        matrix.data[slots["transfer"]] = numbers
-        matrix.data[slots["transfer_transposed"]] = numbers
-        return matrix
+        numbers = transfer[self.pattern.children][:, TRANSFER_NUMBERS].ravel()
+        inertias, signs = self.inertia[:, INERTIA_ROWS, INERTIA_COLUMNS].ravel(), -np.ones(12 * self.robot.bodies)
+        data = np.concatenate([inertias, signs, self.gear, self.gear, self.rotor, numbers, numbers])
+        return _csc(data, self.pattern.system, self.pattern.size)
 
     def constraint_matrix(self, transfer: Array) -> Any:
         """K, scipy CSC; unit lower triangular, since parents come first."""
-        matrix = _copied(self.constraint)
-        matrix.data[self.pattern.constraint.slots["transfer"]] = -transfer[self.pattern.children][:, TRANSFER_NUMBERS]
-        return matrix
+        numbers = transfer[self.pattern.children][:, TRANSFER_NUMBERS].ravel()
+        size = 6 * self.robot.bodies
+        return _csc(np.concatenate([np.ones(size), -numbers]), self.pattern.constraint, size)
 
     def right_side(self, balance: Array, joints: Array, drives: Array) -> Array:
         """The right sides in the matrix's order: (bodies, 6), (bodies, 6) and (n,), with any trailing dimension."""
-        side = np.empty((self.pattern.system.size, *drives.shape[1:]))
+        side = np.empty((self.pattern.size, *drives.shape[1:]))
         side[self.pattern.force] = balance
         side[self.pattern.motion] = joints
         side[self.pattern.coordinate] = drives
@@ -189,17 +172,7 @@ def factorised(matrix: Any) -> Any:
     return splu(matrix, permc_spec="NATURAL", diag_pivot_thresh=0.0, relax=1, panel_size=4, options=own_order)
 
 
-
-def _csc(data: Array, sparsity: Sparsity) -> Any:
+def _csc(data: Array, entries: tuple[NDArray[np.int64], NDArray[np.int64]], size: int) -> Any:
     from scipy.sparse import csc_matrix  # here: the ROS nodes start without scipy
 
-    matrix = csc_matrix((data, sparsity.indices, sparsity.indptr), shape=(sparsity.size, sparsity.size))
-    matrix.has_canonical_format = True  # by construction; saves a search for doubles
-    return matrix
-
-
-def _copied(matrix: Any) -> Any:
-    """Another matrix with numbers of its own on the same pattern; scipy would check the pattern again."""
-    other = copy(matrix)
-    other.data = matrix.data.copy()
-    return other
+    return csc_matrix((data, entries), shape=(size, size))

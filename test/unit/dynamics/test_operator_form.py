@@ -145,7 +145,7 @@ def test_the_same_matrix_transposed_carries_velocities_out_and_forces_in(name: s
         assert relative_error(matrices.joint_map.T @ F, J.T @ world, scale=np.linalg.norm(world)) < 1e-12
         # duality, whatever the numbers: power put in is power that arrives
         assert F @ (matrices.joint_map @ qd) == pytest.approx(push @ V, rel=1e-11, abs=1e-11)
-    assert np.array_equal(H, joint_map(robot).dense(robot.bodies, robot.n).reshape(H.shape))
+    assert np.array_equal(H, joint_map(robot))
 
 
 @pytest.mark.parametrize(("name", "base"), MODELS)
@@ -181,7 +181,7 @@ def _energy(robot: RobotModel, V: np.ndarray) -> float:
 
 def test_mimic_joints_share_a_column_and_rotors_their_gear_squared() -> None:
     robot = gripper()
-    H = joint_map(robot).dense(robot.bodies, robot.n)
+    H = joint_map(robot).reshape(robot.bodies, 6, robot.n)
     assert np.count_nonzero(H) == 3
     assert H[1, 5, 1] == 1.0
     assert H[2, 5, 1] == robot.parameters[2, MULTIPLIER] == -1.5
