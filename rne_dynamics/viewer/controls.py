@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 
 from rne_dynamics.figures.tracking import units_of
-from rne_dynamics.model.flexible.arm import AnyRobot
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.tree import JointKind
+from rne_dynamics.viewer.kinematics import moving_links
 from rne_dynamics.viewer.meshes import reach
 from rne_dynamics.viewer.page import Page
 
@@ -100,10 +100,17 @@ class PushPanel:
             handle.on_update(lambda event: page.do(phases.get(event.phase, self._pull)))
             page.on_change(self._link, lambda _value: self._let_go())
 
-    def follow(self) -> None:
-        """Keep the handle on its link while nobody drags it."""
+    @property
+    def link(self) -> str:
+        """The link that is chosen."""
+        return str(self._link.value)
+
+    def follow(self, *, visible: bool = True) -> None:
+        """Keep the handle on its link while nobody drags it, or hide it."""
+        if self._handle is not None and self._handle.visible != visible:
+            self._handle.visible = visible
         if self._handle is not None and not self._held and self._page.scene is not None:
-            position = self._page.scene.poses[str(self._link.value)][1]
+            position = self._page.scene.poses[self.link][1]
             if np.abs(self._handle.position - position).max() > 1e-4:
                 self._handle.position = position
 
@@ -118,12 +125,3 @@ class PushPanel:
         self._held = False
         if self._drag is not None:
             self._drag(str(self._link.value), None)
-
-
-def moving_links(robot: AnyRobot) -> tuple[str, ...]:
-    """Links that move, of those that are fixed together the first; the last is likely the tool."""
-    seen: dict[int, str] = {}
-    for name, frame in robot.links.items():
-        if frame.body >= 0:
-            seen.setdefault(frame.body, name)
-    return tuple(seen.values())

@@ -36,3 +36,12 @@ class Kinematics:
             return q if posture is None else posture
         self._follower.follow(q, np.zeros(self.robot.n))
         return np.array(self._follower.posture)
+
+
+def moving_links(robot: AnyRobot) -> tuple[str, ...]:
+    """Links that move, of those that are fixed together the first; the last is likely the tool."""
+    seen: dict[int, str] = {}
+    for name, frame in robot.links.items():
+        if frame.body >= 0:
+            seen.setdefault(frame.body, name)
+    return tuple(seen.values())

@@ -21,11 +21,13 @@ from rne_dynamics.simulation.plant.plant import ArmPlant
 from rne_dynamics.simulation.plant.state import State
 from rne_dynamics.simulation.runs.simulator import Simulator
 from rne_dynamics.simulation.surroundings.scene import Scene
+from rne_dynamics.viewer.followed_target import FollowedTarget
 from rne_dynamics.viewer.hand import SOFT, STIFFNESS, Hand
-from rne_dynamics.viewer.kinematics import Kinematics
+from rne_dynamics.viewer.kinematics import Kinematics, moving_links
 
-Law = Literal["gravity compensation", "computed torque", "no effort"]
+Law = Literal["gravity compensation", "computed torque", "no effort", "Cartesian impedance"]
 LAWS: tuple[Law, ...] = get_args(Law)
+CARTESIAN = LAWS[-1]
 #: Simulation step and control period, s.
 STEP = 1e-3
 #: Steps between two updates of what the hand feels.
@@ -62,6 +64,11 @@ class SimulatedArm:
         )
         self._kinematics = Kinematics(self.robot)
         self.law: Law = LAWS[0]
+        #: Laws for such a robot; and the link whose pose the Cartesian law controls.
+        self.laws = LAWS if robot.kind == "arm" else LAWS[:-1]
+        self.tool = moving_links(robot)[-1]
+        self._targets: dict[str, FollowedTarget] = {}
+        self._followed: FollowedTarget | None = None
         self.paused = False
         self.terms: TorqueTerms | None = None
         self.reference: Reference | None = None
@@ -78,9 +85,9 @@ class SimulatedArm:
         return self.simulator.state
 
     def choose(self, law: str) -> None:
-        """Drive the arm by another law of `LAWS`; computed torque holds it where it is."""
-        if law not in LAWS:
-            raise ArgumentError(f"law is {law!r}; it must be one of {', '.join(LAWS)}")
+        """Drive the arm by another one of `laws`; those with a reference hold it where it is."""
+        if law not in self.laws:
+            raise ArgumentError(f"law is {law!r}; it must be one of {', '.join(self.laws)}")
         self.law = law
         self._hold()
 
@@ -102,12 +109,40 @@ class SimulatedArm:
         self.law = "computed torque"
         start = self.state.q if self.reference is None else self.reference.q
         goal = np.clip(goal, self.robot.lower, self.robot.upper)
-        limit = self.robot.velocity_limit
-        speed = np.where(np.isfinite(limit) & (limit > 0.0), limit, UNLIMITED)
         if np.abs(goal - start).max() < 1e-9:
             return
-        duration = max(quintic_duration(start, goal, speed, scale=SCALE), 0.5)
+        duration = max(quintic_duration(start, goal, self._speed, scale=SCALE), 0.5)
         self._move = Quintic(start, goal, duration), self.state.t
+
+    def hold_tool(self, link: str) -> None:
+        """Let the Cartesian law control another link."""
+        self.tool = link
+        if self.law == CARTESIAN:
+            self._hold()
+
+    def aim(self, R: Array, p: Array) -> None:
+        """Move the tool to a pose in the root link's frame under the Cartesian law: turn (3, 3), place (3,), m."""
+        if self.law != CARTESIAN:
+            self.choose(CARTESIAN)
+        self._following().aim(R, p)
+
+    @property
+    def target_text(self) -> str:
+        """As of `FollowedTarget`; empty under other laws."""
+        return "" if self._followed is None else self._followed.text(self.state.q)
+
+    def _following(self) -> FollowedTarget:
+        if self._followed is None:
+            if self.tool not in self._targets:
+                self._targets[self.tool] = FollowedTarget(self.robot.open_tree, self.tool, self._speed, STEP)
+            self._followed = self._targets[self.tool]
+            self._followed.place(self.state.q)
+        return self._followed
+
+    @property
+    def _speed(self) -> Array:
+        limit = self.robot.velocity_limit
+        return np.where(np.isfinite(limit) & (limit > 0.0), limit, UNLIMITED)
 
     def drag(self, link: str | None, target: Array | None = None) -> None:
         """Pull a link's origin to a point in the root link's frame; `None` lets go."""
@@ -135,7 +170,7 @@ class SimulatedArm:
             raise
 
     def _hold(self) -> None:
-        self._move, self.reference, self.terms = None, None, None
+        self._move, self.reference, self.terms, self._followed = None, None, None, None
 
     def _feel(self, hand: Hand) -> None:
         state, names = self.state, self.robot.link_names
@@ -173,6 +208,11 @@ class SimulatedArm:
             return np.zeros(self.robot.n)
         if self.law == "gravity compensation":
             self.terms = self._guide.law(state.q, state.qd, posture=state.posture)
+            return self.terms.total
+        if self.law == CARTESIAN:
+            followed = self._following()
+            self.reference = followed.reference()
+            self.terms = followed.law.law(state.q, state.qd, self.reference)
             return self.terms.total
         if self.reference is None:
             self.reference = at_rest(state.q)

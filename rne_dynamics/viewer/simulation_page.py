@@ -11,7 +11,8 @@ from rne_dynamics.errors import RneDynamicsError
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.viewer.controls import JointSliders, PushPanel
 from rne_dynamics.viewer.page import FRAMES, NUMBERS, Page, Picture, frames
-from rne_dynamics.viewer.simulated_arm import LAWS, STEP, SimulatedArm
+from rne_dynamics.viewer.simulated_arm import CARTESIAN, STEP, SimulatedArm
+from rne_dynamics.viewer.target_handle import TargetHandle
 
 #: Longest time between two frames that the simulation catches up with, s; part of a frame that it may compute.
 CATCH_UP, SHARE = 0.1, 0.8
@@ -26,11 +27,12 @@ class SimulationPage:
         self.page, self.arm = page, arm
         gui = page.server.gui
         page.add_buttons({"Run / Pause": self._toggle, "Step": self._press, "Reset": arm.reset})
-        law = gui.add_dropdown("control", LAWS, initial_value=arm.law)
-        page.on_change(law, arm.choose)
+        self._law = gui.add_dropdown("control", arm.laws, initial_value=arm.law)
+        page.on_change(self._law, self._choose)
         page.add_torques()
         self._sliders = JointSliders(page, self._moved)
-        self._pushing = PushPanel(page, arm.push, arm.drag)
+        self._pushing, self._target = PushPanel(page, arm.push, arm.drag), TargetHandle(page, arm.aim)
+        self._tool = ""
         page.add_overlays()
         self._speed, self._numbers_at, self._stepped = 1.0, 0.0, False
 
@@ -52,7 +54,13 @@ class SimulationPage:
             effort=arm.simulator.applied_effort, terms={} if arm.terms is None else arm.terms._asdict(),
             reference=None if arm.reference is None else arm.reference.q, forces=arm.forces,
         ))  # fmt: skip
-        self._pushing.follow()
+        cartesian = arm.law == CARTESIAN
+        self._pushing.follow(visible=not cartesian)
+        tool = self._pushing.link if cartesian else ""
+        if cartesian and tool != arm.tool:
+            arm.hold_tool(tool)
+        self._target.follow(tool, anew=tool != self._tool)
+        self._tool = tool
         now = time.monotonic()
         if now - self._numbers_at > 1.0 / NUMBERS:
             self._numbers_at = now
@@ -81,7 +89,13 @@ class SimulationPage:
         if not (self._stepped or self.arm.paused):
             return f"t = {state.t:.2f} s, compiling what is not on disk yet"
         speed = "" if self._speed > 0.95 else f", {100.0 * self._speed:.0f} % of real time"
-        return f"t = {state.t:.2f} s, {'paused' if self.arm.paused else 'running'}{speed}"
+        text = self.arm.target_text
+        return f"t = {state.t:.2f} s, {'paused' if self.arm.paused else 'running'}{speed}{text and ': '}{text}"
+
+    def _choose(self, law: str) -> None:
+        self.arm.choose(law)
+        if law == CARTESIAN:
+            self.arm.drag(None)
 
     def _toggle(self) -> None:
         self.arm.paused = not self.arm.paused

@@ -87,6 +87,8 @@ class PoseLimits:
     #: rad/s and rad/s².
     turn_speed: float = 1.5
     turn_acceleration: float = 6.0
+    #: Whether the link's turn is to be reached too.
+    turns: bool = True
     #: Time without progress after which the target is out of reach, s.
     patience: float = 0.5
 
@@ -210,7 +212,7 @@ class PoseFollower:
 
     def __init__(self, robot: RobotModel, limits: PoseLimits, bounds: Array) -> None:
         self.robot, self.limits = robot, limits
-        self._task = pose_task(robot, limits.link, np.eye(4), tool=limits.tool)
+        self._task = pose_task(robot, limits.link, np.eye(4) if limits.turns else np.zeros(3), tool=limits.tool)
         self._limits = np.array([limits.speed, limits.acceleration, limits.turn_speed, limits.turn_acceleration])
         self._work = work_for(robot.n)
         self._pose, self._twist, self._joints = np.zeros((1, FRAME_COLUMNS)), np.zeros((2, 3)), np.zeros((2, robot.n))
@@ -289,9 +291,10 @@ class PoseFollower:
             self._best, self._since = left, 0.0
         else:
             self._since += speed * dt
-        there = self._report[0] <= POSE_END and self._report[1] <= POSE_END_TURN
+        turns = self.limits.turns
+        there = self._report[0] <= POSE_END and (self._report[1] <= POSE_END_TURN or not turns)
         slow = np.abs(self._twist).max(axis=1) <= SLOW * self._limits[::2]
-        self.resting = (there and bool(slow.all())) or self._since > self.limits.patience
+        self.resting = (there and bool(slow[: 1 + turns].all())) or self._since > self.limits.patience
 
     def _along(self, speed: float, dt: float) -> Array:
         """Velocities of the joints coming to rest, or straight to the posture of a detour, all of them together."""
@@ -312,16 +315,17 @@ class PoseFollower:
     @property
     def reached(self) -> bool:
         """Whether the joints' pose is the target."""
-        return bool(self._report[0] <= POSE_NEAR and self._report[1] <= POSE_NEAR_TURN)
+        near = self._report[0] <= POSE_NEAR
+        return bool(near and (self._report[1] <= POSE_NEAR_TURN or not self.limits.turns))
 
     def outcome(self, q: Array) -> tuple[bool, str]:
         """Whether the target is reached, and how far the link is from it with the joints at `q`, measured, (n,)."""
         here = np.empty((1, FRAME_COLUMNS))
         placement_kernel(self._task, q, self._work.J, here)
         way, turn = pose_error(self._task.target, (matrix_at(here, 0, TURN), vector_at(here, 0, PLACE)))
-        off, angle = math.hypot(*way), math.hypot(*turn)
+        off, angle = math.hypot(*way), f" and {math.hypot(*turn):.2g} rad" if self.limits.turns else ""
         if self.reached:
-            return True, f"link {self.limits.link!r} is at the pose, {off:.2g} m and {angle:.2g} rad off"
+            return True, f"link {self.limits.link!r} is at the pose, {off:.2g} m{angle} off"
         held = limits_that_bind(self.robot, self._work.held)
         why = binding_text(self.robot, held) or "out of reach, or not on the straight way"
-        return False, f"link {self.limits.link!r} has come to rest {off:.3g} m and {angle:.3g} rad away; {why}"
+        return False, f"link {self.limits.link!r} has come to rest {off:.3g} m{angle} away; {why}"

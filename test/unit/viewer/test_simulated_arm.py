@@ -6,6 +6,7 @@ import time
 
 import numpy as np
 import pytest
+from scipy.spatial.transform import Rotation
 
 import rne_dynamics as rne
 from rne_dynamics.cli.main import main
@@ -78,6 +79,45 @@ def test_computed_torque_moves_to_a_goal():
     assert arm.terms.gravity.any()
     with pytest.raises(ArgumentError, match="law"):
         arm.choose("magic")
+
+
+def test_the_tool_follows_a_target_under_the_cartesian_law_and_stops_near_one_out_of_reach():
+    arm = made("puma560")
+    arm.place(np.array([0.2, 0.4, -0.4, 0.1, 0.8, 0.0]))
+    arm.choose("Cartesian impedance")
+    arm.hold_tool("link6")
+    arm.advance(100)
+    assert arm.target_text == ""
+    pose = rne.forward_kinematics(arm.robot, arm.state.q)["link6"].copy()
+    R = pose[:3, :3] @ Rotation.from_rotvec([0.0, 0.2, 0.1]).as_matrix()
+    p = pose[:3, 3] + np.array([0.05, 0.15, 0.1])
+    arm.aim(R, p)
+    arm.advance(100)
+    assert arm.target_text == "moving to the target"
+    arm.advance(2400)
+    found = rne.forward_kinematics(arm.robot, arm.state.q)["link6"]
+    np.testing.assert_allclose(found[:3, 3], p, atol=1e-3)
+    np.testing.assert_allclose(found[:3, :3], R, atol=5e-3)
+    assert "is at the pose" in arm.target_text
+    arm.aim(R, 3.0 * p)
+    arm.advance(4000)
+    assert "has come to rest" in arm.target_text
+    assert np.abs(arm.state.qd).max() < 0.02
+    arm.choose("gravity compensation")
+    assert arm.target_text == ""
+
+
+def test_an_arm_with_few_joints_follows_the_place_of_a_target_only():
+    arm = made("scara")
+    arm.place(np.array([0.5, 0.5, 0.0, 0.1])[: arm.robot.n])
+    start = rne.forward_kinematics(arm.robot, arm.state.q)[arm.tool].copy()
+    place = start[:3, 3] + np.array([0.0, -0.08, -0.02])
+    arm.aim(np.eye(3), place)
+    arm.advance(2500)
+    np.testing.assert_allclose(rne.forward_kinematics(arm.robot, arm.state.q)[arm.tool][:3, 3], place, atol=2e-3)
+    assert "is at the pose" in arm.target_text
+    with pytest.raises(ArgumentError, match="must be one of gravity compensation, computed torque, no effort$"):
+        made("five_bar").choose("Cartesian impedance")
 
 
 def test_a_place_outside_the_limits_is_refused():

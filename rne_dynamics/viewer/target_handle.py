@@ -1,0 +1,66 @@
+"""A handle with arrows and rings that users drag: the target of a link's pose."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+
+import numpy as np
+
+from rne_dynamics.dynamics.kinematics.rotations import quaternion_matrices
+from rne_dynamics.model.inertia import Array
+from rne_dynamics.viewer.followed_target import TURNING
+from rne_dynamics.viewer.meshes import reach
+from rne_dynamics.viewer.page import Page
+from rne_dynamics.viewer.scene import quaternion
+
+#: Time for which the link must rest until the handle returns to it, s; the distance that counts as motion, m.
+RESTED, MOVED = 0.5, 1e-4
+
+
+class TargetHandle:
+    """The handle, hidden at first.
+
+    `page`: with a robot; `aim`: called with turn (3, 3) and place (3,), m, in the root link's frame, while it is
+    dragged.
+    """
+
+    def __init__(self, page: Page, aim: Callable[[Array, Array], None]) -> None:
+        self._page, self._aim, self._held = page, aim, False
+        self._place, self._rested_at = np.zeros(3), 0.0
+        handle = self._handle = page.server.scene.add_transform_controls(
+            "/target", scale=0.22 * reach(page.robot), disable_rotations=page.robot.n < TURNING, depth_test=False,
+            opacity=0.8, visible=False,
+        )
+        phases = {"start": self._grip, "end": self._let_go}
+        handle.on_update(lambda event: page.do(phases.get(event.phase, self._pull)))
+
+    def follow(self, link: str, tool: Array | None = None, *, anew: bool = False) -> None:
+        """Show the handle; while nobody drags it and the arm rests it is at a point of a link, or at once if `anew`.
+
+        `tool`: the point in the link's frame, m, (3,); its origin by default. No link: hide the handle.
+        """
+        handle = self._handle
+        if handle.visible != bool(link):
+            handle.visible = bool(link)
+        if not link or self._page.scene is None:
+            return
+        R, p = self._page.scene.poses[link]
+        turn, p, now = quaternion(R), p if tool is None else p + R @ tool, time.monotonic()
+        if self._held or np.abs(p - self._place).max() > MOVED:
+            self._place, self._rested_at = p.copy(), now + RESTED
+        off = np.abs(np.r_[handle.position - p, handle.wxyz - turn]).max() > MOVED
+        if off and (anew or (now >= self._rested_at and not self._held)):
+            handle.position, handle.wxyz = p, turn
+
+    def _grip(self) -> None:
+        self._held = True
+
+    def _pull(self) -> None:
+        if self._held and self._handle.visible:
+            R = quaternion_matrices(np.roll(self._handle.wxyz, -1)[None])[0]
+            self._aim(R, np.array(self._handle.position, dtype=np.float64))
+
+    def _let_go(self) -> None:
+        self._pull()
+        self._held = False
