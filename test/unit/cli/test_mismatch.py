@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -65,12 +66,39 @@ def test_laws_are_compared_on_the_same_arms(capsys: pytest.CaptureFixture[str], 
     assert first["mismatch"] == second["mismatch"]
     assert set(first["mismatch"]) >= {"payload", "friction_scale", "noise", "delay"}
     assert first["rms_error"] != second["rms_error"]
+    assert found["margins"]["computed_torque"]["gain"] == pytest.approx(25.0, rel=0.01)
+    assert 0.0 < found["margins"]["pd_gravity"]["delay"] < 0.1
     assert (tmp_path / "a.png").stat().st_size > 10_000
-    assert "came to rest" in (tmp_path / "a.html").read_text(encoding="utf-8")
+    page = (tmp_path / "a.html").read_text(encoding="utf-8")
+    assert "came to rest" in page
+    assert "stability margins" in page
+
+
+def test_payloads_are_at_the_last_link_that_moves(capsys: pytest.CaptureFixture[str]) -> None:
+    """The last one in the file of a UR10 is a frame of its base."""
+    assert main(["compare", "ur10", "--seconds", "0.1", "--processes", "1", "--law", "computed_torque", "--json"]) == 0
+    found = {one["case"]: one["rms_error"] for one in json.loads(capsys.readouterr().out)["results"]}
+    assert found["payload 3 kg"] > 10.0 * found["as the model"]
+
+
+def test_dask_gives_the_same_figures(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    distributed: Any = pytest.importorskip("dask.distributed")
+    words = ["compare", "puma560", "--seconds", "0.1", "--law", "computed_torque", "--trials", "2", "--json"]
+    with distributed.LocalCluster(
+        n_workers=1, threads_per_worker=1, processes=False, dashboard_address=None
+    ) as cluster:
+        assert main([*words, "--dask", cluster.scheduler_address]) == 0
+    there = capsys.readouterr().out
+    assert main([*words, "--processes", "1"]) == 0
+    assert there == capsys.readouterr().out
+    monkeypatch.setitem(sys.modules, "dask", None)
+    assert main([*words, "--dask", "tcp://127.0.0.1:1"]) == 1
+    assert "pip install '.[sweep]'" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(("words", "said"), [
     (["puma560", "--springs", "--trials", "3"], "give one"),
+    (["puma560", "--dask", "tcp://127.0.0.1:1", "--processes", "3"], "give one"),
     (["flexible_arm"], "flexible links"),
     (["puma560", "--law", "fuzzy"], "fuzzy"),
     (["puma560", "--payload-link", "hand"], "no link named 'hand'"),
