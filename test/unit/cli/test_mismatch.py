@@ -81,7 +81,8 @@ def test_payloads_are_at_the_last_link_that_moves(capsys: pytest.CaptureFixture[
     assert found["payload 3 kg"] > 10.0 * found["as the model"]
 
 
-def test_dask_gives_the_same_figures(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.slow  # Dask starts for seconds
+def test_dask_gives_the_same_figures(capsys: pytest.CaptureFixture[str]) -> None:
     distributed: Any = pytest.importorskip("dask.distributed")
     words = ["compare", "puma560", "--seconds", "0.1", "--law", "computed_torque", "--trials", "2", "--json"]
     with distributed.LocalCluster(
@@ -91,8 +92,11 @@ def test_dask_gives_the_same_figures(capsys: pytest.CaptureFixture[str], monkeyp
     there = capsys.readouterr().out
     assert main([*words, "--processes", "1"]) == 0
     assert there == capsys.readouterr().out
+
+
+def test_the_extra_of_dask_is_named(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "dask", None)
-    assert main([*words, "--dask", "tcp://127.0.0.1:1"]) == 1
+    assert main(["compare", "puma560", "--law", "computed_torque", "--dask", "tcp://127.0.0.1:1"]) == 1
     assert "pip install '.[sweep]'" in capsys.readouterr().err
 
 
