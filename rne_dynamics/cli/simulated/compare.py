@@ -9,6 +9,7 @@ import sys
 from collections.abc import Iterator, Mapping
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import contextmanager
+from dataclasses import replace
 from functools import partial
 from multiprocessing import get_context
 from pathlib import Path
@@ -22,9 +23,16 @@ from rne_dynamics.cli.arguments import REPORT, ROBOT, argument, flag, load_robot
 from rne_dynamics.cli.simulated.motion import controller
 from rne_dynamics.cli.terminal import progress_bar
 from rne_dynamics.cli.with_ros.moves import plan_moves
+from rne_dynamics.control.control_law import ControlLaw
+from rne_dynamics.control.felt_inertia import joint_inertia
 from rne_dynamics.control.laws import law_names
-from rne_dynamics.errors import ArgumentError, MissingDependencyError
+from rne_dynamics.errors import ArgumentError, ControlError, MissingDependencyError
 from rne_dynamics.figures.style import COLORS, canvas
+from rne_dynamics.model.assembly import assemble
+from rne_dynamics.model.generalized_inertia import rotor_inertia
+from rne_dynamics.model.inertia import Array
+from rne_dynamics.model.mechanism import RigidRobot
+from rne_dynamics.model.robot import RobotModel
 from rne_dynamics.simulation.mismatch.comparison import (
     Comparison,
     Result,
@@ -66,6 +74,8 @@ ARGUMENTS = (
     REPORT,
     flag("--json", "print the figures as JSON"),
 )  # fmt: skip
+#: Rotor inertia of joints without one, of what they feel: for --springs.
+ROTOR = 0.5
 #: How long a scheduler is waited for, s.
 DASK_TIMEOUT = 10.0
 #: Number of failed simulations that are printed.
@@ -84,12 +94,11 @@ def run(args: argparse.Namespace) -> Answer:
     if robot.kind == "flexible":
         raise ArgumentError(f"robot {robot.name!r} has flexible links; compare laws of an open arm or a mechanism")
     plan = plan_moves(robot.rigid, 3.0 * args.seconds)
-    known = {"no_friction": False, "no_friction_compensation": False, "law_parameter": [], "control_rate": 1000.0,
-             "given": ()}  # fmt: skip
-    names = tuple(dict.fromkeys(args.law)) or law_names()
-    start = plan.moves[0].start
-    laws = {name: controller(argparse.Namespace(**{**vars(args), **known, "law": name}), robot.rigid, start)
-            for name in names}  # fmt: skip
+    remarks = []
+    if args.springs and robot.kind == "arm" and not rotor_inertia(robot.open_tree).all():
+        robot = _geared(robot.open_tree, plan.moves[0].start)
+        remarks.append(f"A joint without rotor inertia was given {ROTOR:g} of the inertia that it feels at the start.")
+    laws = _laws(args, robot.rigid, plan.moves[0].start, remarks)
     plant = ArmPlant(robot.with_own_code(False).with_effort_limit(plan.effort_limit))
     cases = _cases(args, plant)
     runs = len(cases) * len(laws)
@@ -108,9 +117,33 @@ def run(args: argparse.Namespace) -> Answer:
         failed[_PRINTED:] = [f"and {len(failed) - _PRINTED} more that failed; --json has all"]
     legend = "Errors are those of the joint with the largest; efforts are parts of the limit."
     return Answer(
-        _values(found, args), [*parts, legend, _margins(found), *failed],
+        _values(found, args), [*parts, legend, _margins(found), *remarks, *failed],
         written=[args.plot], title=f"{robot.name}: {len(laws)} laws, {len(cases)} mismatches", pictures=pictures,
     )  # fmt: skip
+
+
+def _laws(args: argparse.Namespace, robot: RigidRobot, start: Array, remarks: list[str]) -> dict[str, ControlLaw]:
+    """Laws by name; of all laws, those that refuse the robot are left out with a remark."""
+    known = {"no_friction": False, "no_friction_compensation": False, "law_parameter": [], "control_rate": 1000.0,
+             "given": ()}  # fmt: skip
+    laws = {}
+    for name in tuple(dict.fromkeys(args.law)) or law_names():
+        try:
+            laws[name] = controller(argparse.Namespace(**{**vars(args), **known, "law": name}), robot, start)
+        except ControlError as error:
+            if args.law:
+                raise
+            remarks.append(f"{name} is left out: {error}.")
+    return laws
+
+
+def _geared(robot: RobotModel, start: Array) -> RobotModel:
+    """The arm with a rotor inertia at each joint that has none."""
+    felt = dict(zip(robot.joint_names, ROTOR * joint_inertia(robot, start).felt, strict=True))
+    joints = tuple(replace(joint, rotor_inertia=joint.rotor_inertia or float(felt.get(joint.name, 0.0)))
+                   for joint in robot.tree.joints)  # fmt: skip
+    made = assemble(replace(robot.tree, joints=joints), base=robot.base, gravity=robot.gravity)
+    return made.with_effort_limit(robot.effort_limit)
 
 
 def _cases(args: argparse.Namespace, plant: ArmPlant) -> Mapping[str, Mismatch]:

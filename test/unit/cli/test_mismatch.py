@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import sys
 from pathlib import Path
 from typing import Any
@@ -74,11 +75,28 @@ def test_laws_are_compared_on_the_same_arms(capsys: pytest.CaptureFixture[str], 
     assert "stability margins" in page
 
 
+def test_laws_that_refuse_a_mechanism_are_left_out_unless_they_were_named(capsys: pytest.CaptureFixture[str]) -> None:
+    words = ["compare", "four_bar", "--seconds", "0.05", "--processes", "1", "--trials", "1"]
+    assert main(words) == 0
+    said = " ".join(capsys.readouterr().out.split())
+    assert "disturbance_observer is left out: disturbance observer: robot 'four_bar' has closed loops" in said
+    assert "joint_impedance │" in said
+    assert main([*words, "--law", "disturbance_observer"]) == 1
+
+
 def test_payloads_are_at_the_last_link_that_moves(capsys: pytest.CaptureFixture[str]) -> None:
     """The last one in the file of a UR10 is a frame of its base."""
     assert main(["compare", "ur10", "--seconds", "0.1", "--processes", "1", "--law", "computed_torque", "--json"]) == 0
     found = {one["case"]: one["rms_error"] for one in json.loads(capsys.readouterr().out)["results"]}
     assert found["payload 3 kg"] > 10.0 * found["as the model"]
+
+
+@pytest.mark.slow
+def test_springs_of_an_arm_without_rotors_have_assumed_ones(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["compare", "panda", "--seconds", "0.3", "--springs", "--law", "computed_torque"]) == 0
+    said = capsys.readouterr().out
+    assert "0.5 of the inertia that it feels" in said
+    assert re.search(r"computed_torque[^0-9]*(25|40|63|100)", said)
 
 
 @pytest.mark.slow  # Dask starts for seconds
@@ -106,7 +124,6 @@ def test_the_extra_of_dask_is_named(capsys: pytest.CaptureFixture[str], monkeypa
     (["flexible_arm"], "flexible links"),
     (["puma560", "--law", "fuzzy"], "fuzzy"),
     (["puma560", "--payload-link", "hand"], "no link named 'hand'"),
-    (["panda", "--springs", "--law", "pd_gravity", "--processes", "1"], "no rotor inertia"),
 ])  # fmt: skip
 def test_bad_comparisons(words: list[str], said: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["compare", *words]) == 1
