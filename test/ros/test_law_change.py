@@ -20,7 +20,7 @@ NODE = "computed_torque_controller"
 @pytest.fixture(scope="module")
 def peer(in_lockstep):
     found = in_lockstep(
-        NODE, JOINTS, robot_description="planar2", prepared_laws=["joint_impedance"],
+        NODE, JOINTS, robot_description="planar2", prepared_laws=["joint_impedance", "disturbance_observer"],
         joint_impedance={"joint1": {"stiffness": 30.0}, "joint2": {"stiffness": 10.0}}, **AT_ONCE,
     )[1]
     found.answer(AT)
@@ -49,6 +49,9 @@ def test_services_change_the_law_and_tolerances_follow(peer):
     assert call(peer, "computed_torque").success
     stiff = rne.mass_matrix(ROBOT, AWAY) @ [-0.02 * 400.0, 0.0]
     np.testing.assert_allclose(feedback(peer), stiff, atol=1e-6)
+    assert call(peer, "disturbance_observer").success
+    observed = (400.0 + 8.0 * 40.0) / 400.0  # at rest nothing is integrated
+    np.testing.assert_allclose(feedback(peer), observed * stiff, atol=1e-6)
 
 
 def test_the_parameter_changes_the_law_and_stiffness_is_live(peer):

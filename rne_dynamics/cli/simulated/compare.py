@@ -9,6 +9,7 @@ import sys
 from collections.abc import Iterator, Mapping
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import contextmanager
+from dataclasses import replace
 from functools import partial
 from multiprocessing import get_context
 from pathlib import Path
@@ -16,14 +17,22 @@ from typing import Any
 
 import numpy as np
 
+from rne_dynamics.advice import extra
 from rne_dynamics.cli.answer import Answer, Picture, Rows, check_files, finite, shown
 from rne_dynamics.cli.arguments import REPORT, ROBOT, argument, flag, load_robot, positive, real, several, whole
 from rne_dynamics.cli.simulated.motion import controller
 from rne_dynamics.cli.terminal import progress_bar
 from rne_dynamics.cli.with_ros.moves import plan_moves
+from rne_dynamics.control.control_law import ControlLaw
+from rne_dynamics.control.felt_inertia import joint_inertia
 from rne_dynamics.control.laws import law_names
-from rne_dynamics.errors import ArgumentError
+from rne_dynamics.errors import ArgumentError, ControlError, MissingDependencyError
 from rne_dynamics.figures.style import COLORS, canvas
+from rne_dynamics.model.assembly import assemble
+from rne_dynamics.model.generalized_inertia import rotor_inertia
+from rne_dynamics.model.inertia import Array
+from rne_dynamics.model.mechanism import RigidRobot
+from rne_dynamics.model.robot import RobotModel
 from rne_dynamics.simulation.mismatch.comparison import (
     Comparison,
     Result,
@@ -35,6 +44,7 @@ from rne_dynamics.simulation.mismatch.comparison import (
 )
 from rne_dynamics.simulation.mismatch.mismatch import Mismatch
 from rne_dynamics.simulation.plant.plant import ArmPlant
+from rne_dynamics.simulation.rollouts.sweep import Client
 
 EXAMPLES = """\
 examples:
@@ -42,6 +52,7 @@ examples:
   rne compare puma560 --law computed_torque --law pd_gravity --plot laws.png
   rne compare panda --trials 250 --seed 3      250 arms drawn at random, the same ones for each law
   rne compare puma560 --springs --report springs.html
+  rne compare ur10 --trials 10000 --dask tcp://scheduler:8786
 
 exit code: 0, also where a law failed on some arms; 1 if nothing was compared
 """
@@ -58,10 +69,15 @@ ARGUMENTS = (
     argument("--bandwidth", type=positive(unit="rad/s"), help="of laws that have one (default 40)"),
     argument("--integral", type=real(0.0), default=0.0, help="integral gain over bandwidth cubed (default 0)"),
     argument("--processes", type=whole(1, 1024), help="number of processes (default: all cores)"),
+    argument("--dask", metavar="ADDRESS", help="scheduler of Dask whose workers simulate, as tcp://HOST:8786"),
     argument("--plot", metavar="FILE", help="figure (.png, .svg, .pdf); needs matplotlib"),
     REPORT,
     flag("--json", "print the figures as JSON"),
 )  # fmt: skip
+#: Rotor inertia of joints without one, of what they feel: for --springs.
+ROTOR = 0.5
+#: How long a scheduler is waited for, s.
+DASK_TIMEOUT = 10.0
 #: Number of failed simulations that are printed.
 _PRINTED = 5
 #: Springs, Hz, and delays, s, of --springs.
@@ -71,16 +87,18 @@ FREQUENCIES, DELAYS = (9.0, 16.0, 25.0, 40.0, 63.0, 100.0, 160.0), (0.0, 2e-3, 4
 def run(args: argparse.Namespace) -> Answer:
     """Compare; nothing is judged."""
     check_files(args)
-    if args.trials is not None and args.springs:
-        raise ArgumentError("--springs and --trials are two kinds of comparison; give one")
+    for one, other in (("springs", "trials"), ("dask", "processes")):
+        if getattr(args, one) and getattr(args, other) is not None:
+            raise ArgumentError(f"--{one} and --{other} are two kinds of comparison; give one")
     robot = load_robot(args)
     if robot.kind == "flexible":
         raise ArgumentError(f"robot {robot.name!r} has flexible links; compare laws of an open arm or a mechanism")
     plan = plan_moves(robot.rigid, 3.0 * args.seconds)
-    known = {"no_friction": False, "no_friction_compensation": False, "law_parameter": [], "control_rate": 1000.0,
-             "start": [], "given": ()}  # fmt: skip
-    names = tuple(dict.fromkeys(args.law)) or law_names()
-    laws = {name: controller(argparse.Namespace(**{**vars(args), **known, "law": name}), robot.rigid) for name in names}
+    remarks = []
+    if args.springs and robot.kind == "arm" and not rotor_inertia(robot.open_tree).all():
+        robot = _geared(robot.open_tree, plan.moves[0].start)
+        remarks.append(f"A joint without rotor inertia was given {ROTOR:g} of the inertia that it feels at the start.")
+    laws = _laws(args, robot.rigid, plan.moves[0].start, remarks)
     plant = ArmPlant(robot.with_own_code(False).with_effort_limit(plan.effort_limit))
     cases = _cases(args, plant)
     runs = len(cases) * len(laws)
@@ -99,14 +117,39 @@ def run(args: argparse.Namespace) -> Answer:
         failed[_PRINTED:] = [f"and {len(failed) - _PRINTED} more that failed; --json has all"]
     legend = "Errors are those of the joint with the largest; efforts are parts of the limit."
     return Answer(
-        _values(found, args), [*parts, legend, *failed],
+        _values(found, args), [*parts, legend, _margins(found), *remarks, *failed],
         written=[args.plot], title=f"{robot.name}: {len(laws)} laws, {len(cases)} mismatches", pictures=pictures,
     )  # fmt: skip
 
 
+def _laws(args: argparse.Namespace, robot: RigidRobot, start: Array, remarks: list[str]) -> dict[str, ControlLaw]:
+    """Laws by name; of all laws, those that refuse the robot are left out with a remark."""
+    known = {"no_friction": False, "no_friction_compensation": False, "law_parameter": [], "control_rate": 1000.0,
+             "given": ()}  # fmt: skip
+    laws = {}
+    for name in tuple(dict.fromkeys(args.law)) or law_names():
+        try:
+            laws[name] = controller(argparse.Namespace(**{**vars(args), **known, "law": name}), robot, start)
+        except ControlError as error:
+            if args.law:
+                raise
+            remarks.append(f"{name} is left out: {error}.")
+    return laws
+
+
+def _geared(robot: RobotModel, start: Array) -> RobotModel:
+    """The arm with a rotor inertia at each joint that has none."""
+    felt = dict(zip(robot.joint_names, ROTOR * joint_inertia(robot, start).felt, strict=True))
+    joints = tuple(replace(joint, rotor_inertia=joint.rotor_inertia or float(felt.get(joint.name, 0.0)))
+                   for joint in robot.tree.joints)  # fmt: skip
+    made = assemble(replace(robot.tree, joints=joints), base=robot.base, gravity=robot.gravity)
+    return made.with_effort_limit(robot.effort_limit)
+
+
 def _cases(args: argparse.Namespace, plant: ArmPlant) -> Mapping[str, Mismatch]:
     """Mismatches by name."""
-    link = args.payload_link or plant.robot.link_names[-1]
+    links = plant.robot.open_tree.links
+    link = args.payload_link or max(links, key=lambda name: (links[name].body, list(links).index(name)))
     plant.robot.open_tree.link(link)
     if args.springs:
         return spring_cases(FREQUENCIES, DELAYS)
@@ -116,14 +159,41 @@ def _cases(args: argparse.Namespace, plant: ArmPlant) -> Mapping[str, Mismatch]:
 
 
 @contextmanager
-def _processes(args: argparse.Namespace, runs: int) -> Iterator[ProcessPoolExecutor | None]:
-    """Processes for so many simulations; None where this one is enough."""
+def _processes(args: argparse.Namespace, runs: int) -> Iterator[Client | None]:
+    """What runs so many simulations; None where this process is enough."""
+    if args.dask:
+        with _dask(args.dask) as client:
+            yield client
+        return
     count = min(args.processes or os.cpu_count() or 1, runs)
     if count == 1:
         yield None
         return
     with ProcessPoolExecutor(count, get_context("spawn")) as pool:
         yield pool
+
+
+def _dask(address: str) -> Any:
+    """A client of a scheduler."""
+    try:
+        from dask import distributed
+    except ImportError:
+        raise MissingDependencyError(f"--dask needs Dask: {extra('sweep')}") from None
+    client: Any = distributed.Client
+    try:
+        return client(address, timeout=DASK_TIMEOUT)
+    except (OSError, ValueError) as error:
+        raise ArgumentError(
+            f"--dask is {address!r}, where no scheduler of Dask answers ({' '.join(str(error).split())}); start one "
+            "with `dask scheduler`, and `dask worker ADDRESS` on each computer"
+        ) from None
+
+
+def _margins(found: Comparison) -> Rows:
+    """Stability margins of the laws."""
+    rows = [[law, *(shown(finite(x), ".3g") for x in (one.gain, 1e3 * one.delay))]
+            for law, one in found.margins.items()]  # fmt: skip
+    return Rows(("law", "gain factor", "delay, ms"), rows, "stability margins, linearised where the move begins")
 
 
 def _cell(found: Result) -> str:
@@ -169,7 +239,9 @@ def _values(found: Comparison, args: argparse.Namespace) -> dict[str, Any]:
          **{name: finite(getattr(one, name)) for name in ("rms_error", "peak_error", "peak_effort", "speed")}}
         for case, row in found.results.items() for law, one in row.items()
     ]  # fmt: skip
-    return {"laws": list(found.laws), "seconds": args.seconds, "seed": args.seed, "results": results}
+    margins = {law: {name: finite(x) for name, x in one._asdict().items()} for law, one in found.margins.items()}
+    return {"laws": list(found.laws), "seconds": args.seconds, "seed": args.seed, "margins": margins,
+            "results": results}  # fmt: skip
 
 
 def _plot_table(path: Path, found: Comparison) -> None:

@@ -71,22 +71,23 @@ def rollout(args: argparse.Namespace, robot: AnyRobot, plant: ArmPlant) -> tuple
         path, after = _trajectory(args, robot), 0.0
         args.seconds = path.duration
     made = Rollout(
-        plant, controller(args, robot.rigid), path, seconds=path.duration + after,
+        plant, controller(args, robot.rigid, path.sample(0.0).q), path, seconds=path.duration + after,
         dt=args.dt or min(DT, period), control_dt=period, method=args.method, base_known=not args.base_unknown,
         mismatch=mismatch_of(args.mismatch, args.scene),
     )  # fmt: skip
     return made, path.duration
 
 
-def controller(args: argparse.Namespace, robot: RigidRobot) -> ControlLaw:
-    """The control law of the arguments: of a bandwidth where the law has one, otherwise of its own parameters."""
+def controller(args: argparse.Namespace, robot: RigidRobot, start: Array) -> ControlLaw:
+    """The control law of the arguments: of a bandwidth where the law has one, otherwise of its own parameters.
+
+    `start`: where the motion begins, (n,): gains that make efforts suit the inertia there.
+    """
     kind = find_law(args.law)
     friction = None if args.no_friction or args.no_friction_compensation else FrictionCompensation()
     if hasattr(kind.make, "tuned") and not args.law_parameter:
         bandwidth = BANDWIDTH if args.bandwidth is None else args.bandwidth
-        tuned: ControlLaw = kind.make.tuned(
-            robot, bandwidth, args.integral, friction, start_configuration(robot, args.start)
-        )
+        tuned: ControlLaw = kind.make.tuned(robot, bandwidth, args.integral, friction, start)
         return tuned
     for option in {"bandwidth", "integral"} & set(getattr(args, "given", ())):
         raise ArgumentError(f"--{option} is not for law {args.law!r} with parameters of its own; leave it out")

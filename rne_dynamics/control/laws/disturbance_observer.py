@@ -131,7 +131,7 @@ class DisturbanceObserver(ComputedTorque):
         if not known.all():
             limit = np.where(known, limit, UNLIMITED * joint_inertia(self.robot, np.array(self.robot.neutral)).held)
         memory = np.zeros((MEMORY_ROWS, self.robot.n))
-        memory[BOUND] = self.correction * limit
+        memory[BOUND], memory[RESTED] = self.correction * limit, np.inf
         object.__setattr__(self, "memory", memory)
 
     @classmethod
@@ -178,8 +178,8 @@ class DisturbanceObserver(ComputedTorque):
         return CompiledLaw(disturbance_observer_kernel, self._observing, self.table) if own else None
 
     def restart(self) -> None:
-        """As of `ControlLaw`."""
-        self.memory[LIMITED:] = 0.0
+        """As of `ControlLaw`: nothing is learnt before the first motion."""
+        self.memory[LIMITED], self.memory[RESTED] = 0.0, np.inf
 
     def resume(self, former: DisturbanceObserver) -> None:
         """As of `ControlLaw`."""

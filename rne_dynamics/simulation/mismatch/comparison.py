@@ -13,6 +13,8 @@ from rne_dynamics.control.control_law import ControlLaw
 from rne_dynamics.control.trajectory import Trajectory
 from rne_dynamics.errors import ArgumentError, RneDynamicsError
 from rne_dynamics.model.generalized_inertia import rotor_inertia
+from rne_dynamics.model.inertia import Array
+from rne_dynamics.simulation.mismatch.margins import Margins, stability_margins
 from rne_dynamics.simulation.mismatch.mismatch import Mismatch
 from rne_dynamics.simulation.plant.plant import ArmPlant
 from rne_dynamics.simulation.rollouts.rollout import Rollout
@@ -49,6 +51,8 @@ class Comparison:
     cases: Mapping[str, Mismatch]
     #: By case, then by law.
     results: Mapping[str, Mapping[str, Result]]
+    #: Of each law where the move begins, on an arm equal to its model; NaN where they cannot be computed.
+    margins: Mapping[str, Margins]
 
 
 def compare_laws(
@@ -64,7 +68,16 @@ def compare_laws(
     results: dict[str, dict[str, Result]] = {case: {} for case in cases}
     for (case, law), found in zip(pairs, sweep(result, rollouts, client=client, progress=progress), strict=True):
         results[case][law] = found
-    return Comparison(tuple(laws), cases, results)
+    start = trajectory.sample(0.0).q
+    margins = {name: _margins(law, plant, start, control_dt) for name, law in laws.items()}
+    return Comparison(tuple(laws), cases, results, margins)
+
+
+def _margins(law: ControlLaw, plant: ArmPlant, start: Array, period: float) -> Margins:
+    try:
+        return stability_margins(law, plant.robot.rigid, start, period)
+    except (RneDynamicsError, np.linalg.LinAlgError):  # of a mechanism, or of a law of one's own
+        return Margins(math.nan, math.nan)
 
 
 def result(rollout: Rollout) -> Result:

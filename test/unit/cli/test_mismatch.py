@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import re
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -65,16 +67,63 @@ def test_laws_are_compared_on_the_same_arms(capsys: pytest.CaptureFixture[str], 
     assert first["mismatch"] == second["mismatch"]
     assert set(first["mismatch"]) >= {"payload", "friction_scale", "noise", "delay"}
     assert first["rms_error"] != second["rms_error"]
+    assert found["margins"]["computed_torque"]["gain"] == pytest.approx(25.0, rel=0.01)
+    assert 0.0 < found["margins"]["pd_gravity"]["delay"] < 0.1
     assert (tmp_path / "a.png").stat().st_size > 10_000
-    assert "came to rest" in (tmp_path / "a.html").read_text(encoding="utf-8")
+    page = (tmp_path / "a.html").read_text(encoding="utf-8")
+    assert "came to rest" in page
+    assert "stability margins" in page
+
+
+def test_laws_that_refuse_a_mechanism_are_left_out_unless_they_were_named(capsys: pytest.CaptureFixture[str]) -> None:
+    words = ["compare", "four_bar", "--seconds", "0.05", "--processes", "1", "--trials", "1"]
+    assert main(words) == 0
+    said = " ".join(capsys.readouterr().out.split())
+    assert "disturbance_observer is left out: disturbance observer: robot 'four_bar' has closed loops" in said
+    assert "joint_impedance │" in said
+    assert main([*words, "--law", "disturbance_observer"]) == 1
+
+
+def test_payloads_are_at_the_last_link_that_moves(capsys: pytest.CaptureFixture[str]) -> None:
+    """The last one in the file of a UR10 is a frame of its base."""
+    assert main(["compare", "ur10", "--seconds", "0.1", "--processes", "1", "--law", "computed_torque", "--json"]) == 0
+    found = {one["case"]: one["rms_error"] for one in json.loads(capsys.readouterr().out)["results"]}
+    assert found["payload 3 kg"] > 10.0 * found["as the model"]
+
+
+@pytest.mark.slow
+def test_springs_of_an_arm_without_rotors_have_assumed_ones(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["compare", "panda", "--seconds", "0.3", "--springs", "--law", "computed_torque"]) == 0
+    said = capsys.readouterr().out
+    assert "0.5 of the inertia that it feels" in said
+    assert re.search(r"computed_torque[^0-9]*(25|40|63|100)", said)
+
+
+@pytest.mark.slow  # Dask starts for seconds
+def test_dask_gives_the_same_figures(capsys: pytest.CaptureFixture[str]) -> None:
+    distributed: Any = pytest.importorskip("dask.distributed")
+    words = ["compare", "puma560", "--seconds", "0.1", "--law", "computed_torque", "--trials", "2", "--json"]
+    with distributed.LocalCluster(
+        n_workers=1, threads_per_worker=1, processes=False, dashboard_address=None
+    ) as cluster:
+        assert main([*words, "--dask", cluster.scheduler_address]) == 0
+    there = capsys.readouterr().out
+    assert main([*words, "--processes", "1"]) == 0
+    assert there == capsys.readouterr().out
+
+
+def test_the_extra_of_dask_is_named(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "dask", None)
+    assert main(["compare", "puma560", "--law", "computed_torque", "--dask", "tcp://127.0.0.1:1"]) == 1
+    assert "pip install '.[sweep]'" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(("words", "said"), [
     (["puma560", "--springs", "--trials", "3"], "give one"),
+    (["puma560", "--dask", "tcp://127.0.0.1:1", "--processes", "3"], "give one"),
     (["flexible_arm"], "flexible links"),
     (["puma560", "--law", "fuzzy"], "fuzzy"),
     (["puma560", "--payload-link", "hand"], "no link named 'hand'"),
-    (["panda", "--springs", "--law", "pd_gravity", "--processes", "1"], "no rotor inertia"),
 ])  # fmt: skip
 def test_bad_comparisons(words: list[str], said: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["compare", *words]) == 1
