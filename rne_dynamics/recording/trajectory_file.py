@@ -11,8 +11,9 @@ import yaml
 from rne_dynamics.advice import rne
 from rne_dynamics.control.trajectory import SampledTrajectory
 from rne_dynamics.description.yaml_nodes import MOST_BYTES, plain
-from rne_dynamics.errors import TrajectoryError
+from rne_dynamics.errors import ArgumentError, TrajectoryError
 from rne_dynamics.input_file import read_limited
+from rne_dynamics.model.flexible.arm import AnyRobot
 
 #: What a point has besides its time.
 _PARTS = ("positions", "velocities", "accelerations")
@@ -49,3 +50,17 @@ def read_trajectory(path: str | Path) -> SampledTrajectory:
         ) from None
     except TrajectoryError as error:
         raise TrajectoryError(f"{path}: {error}") from None
+
+
+def read_trajectory_of(path: str | Path, robot: AnyRobot) -> SampledTrajectory:
+    """As `read_trajectory`, of all joints of an open arm in their order; `ArgumentError` for another robot."""
+    given = read_trajectory(path)
+    names = given.joint_names or ()
+    if set(names) != set(robot.joint_names) or robot.kind != "arm":
+        raise ArgumentError(
+            f"--trajectory {path} has joints {', '.join(names)}; it must have those of the open arm "
+            f"{robot.name!r}: {', '.join(robot.joint_names)}"
+        )
+    places = [names.index(name) for name in robot.joint_names]
+    qd, qdd = (None if part is None else part[:, places] for part in (given.velocities, given.accelerations))
+    return SampledTrajectory(given.times, given.positions[:, places], qd, qdd, robot.joint_names)

@@ -6,6 +6,7 @@ import argparse
 import sys
 import time
 from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
 from diagnostic_msgs.msg import DiagnosticArray
@@ -19,7 +20,7 @@ from rne_dynamics.control.motion.loop_path import leading_joints
 from rne_dynamics.control.supervision.states import Mode
 from rne_dynamics.control.trajectory import SampledTrajectory, quintic_duration
 from rne_dynamics.dispatch import mechanism_of
-from rne_dynamics.errors import ArgumentError, RneDynamicsError, StateError
+from rne_dynamics.errors import ArgumentError, MissingDependencyError, RneDynamicsError, StateError
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.mechanism import RigidRobot
 from rne_dynamics.ros.messages.joint_states import JointMap, Reading
@@ -30,7 +31,11 @@ from rne_dynamics.ros.node.command_line import own_words, refuse_remappings
 from rne_dynamics.ros.node.lifecycle import ArmNode
 from rne_dynamics.ros.node.process import run
 from rne_dynamics.ros.parameters.common import described_velocity
+from rne_dynamics.ros.parameters.controller import RATE_TIME
 from rne_dynamics.ros.parameters.schema import Parameter, Values
+
+if TYPE_CHECKING:
+    from rne_dynamics.control.motion.fastest import FastestMotion
 
 #: A joint slower than this has arrived, rad/s or m/s.
 AT_REST = 0.01
@@ -51,6 +56,9 @@ REPEATED = 0.01
 #: Longest wait for the arm to come to rest after a motion was cancelled, and least time at rest, s.
 CANCELLED, RESTING = 10.0, 0.2
 
+#: Smallest way of a joint that is retimed, rad or m.
+LEAST_WAY = 1e-4
+
 #: Reports a text to the user, and whether it is an error.
 Say = Callable[[str, bool], None]
 
@@ -62,6 +70,8 @@ SCHEMA: tuple[Parameter, ...] = (
     Parameter("duration", 0.0, "Time of the move; 0 takes the shortest within the velocity limits.", "s", 0.0, 3600.0,
               read_only=True),
     Parameter("velocity_scale", 0.3, "Fraction of the velocity limits to use.", "", 0.01, 1.0, read_only=True),
+    Parameter("fastest", False, "Take the shortest time within the limits of velocity and effort. For open arms; needs "
+              "the extra `retime`, and `velocity_scale` counts without it only.", read_only=True),
     Parameter("tolerance", 0.01, "Error within which the arm has arrived.", "rad or m", 1e-9, 10.0, read_only=True),
     Parameter("timeout", 10.0, "Longest wait for joint states and the controller, and for the arm to settle.",
               "s", 0.1, 600.0, read_only=True),
@@ -71,21 +81,21 @@ SCHEMA: tuple[Parameter, ...] = (
 class MoveNode(ArmNode):
     """The node `move`: one point-to-point motion, then the process ends, with 0 if the arm has arrived.
 
-    `overrides`: parameters. `say`: reports to the user; by default in the log. `velocity`: speed of which
-    `velocity_scale` is a fraction, (n,), infinite for none; by default the description's limit. `path`: a trajectory to
-    follow after a move to its start; the goal is its end.
+    `overrides`: parameters. `say`: reports to the user; by default in the log. `limits`: of velocity, effort and its
+    rate, (n,) each, infinite for none; by default the description's. `path`: a trajectory to follow after a move to its
+    start; the goal is its end.
     """
 
     live = False
 
     def __init__(
-        self, overrides: Sequence[RosParameter] = (), say: Say | None = None, velocity: Array | None = None,
+        self, overrides: Sequence[RosParameter] = (), say: Say | None = None, limits: Sequence[Array] | None = None,
         path: SampledTrajectory | None = None,
     ) -> None:
         super().__init__("move", SCHEMA, overrides)
         self.exit_code = 1  # until the arm has arrived
         self._say: Say = say or (lambda text, error: self.log("error" if error else "info", text))
-        self._velocity, self._path = velocity, path
+        self._limits, self._path = limits, path
 
     def build(self, robot: RigidRobot) -> None:
         """Check the goal; find states and controller."""
@@ -94,6 +104,16 @@ class MoveNode(ArmNode):
         self._map, self._continuous = JointMap(robot.joint_names), continuous(robot)
         self._q, self._qd, self._seen, self._refusal = np.zeros(robot.n), np.zeros(robot.n), False, ""
         self._goal: Array | None = None
+        self._velocity, effort, rate = self._limits or (
+            described_velocity(robot), robot.effort_limit, robot.effort_limit / RATE_TIME
+        )
+        self._fastest: FastestMotion | None = None
+        if self.parameters["fastest"]:
+            if self.parameters["duration"]:
+                raise ArgumentError("parameter duration is for a move that is not the fastest; leave it out")
+            from rne_dynamics.control.motion.fastest import FastestMotion
+
+            self._fastest = FastestMotion(robot, self._velocity, effort, rate)
         self._time = StampClock()
         controller = self.parameters["controller"]
         topic = f"{controller}/joint_trajectory"
@@ -144,6 +164,11 @@ class MoveNode(ArmNode):
         elif ended:
             why = values["last refused trajectory"] if ended[0] == REFUSED else ENDINGS[ended[0]]
             what = "refuses" if ended[0] == REFUSED else "has ended"
+            share = self._fastest.be_gentler() if self._fastest is not None and ended[0] == REFUSED else None
+            if share is not None:
+                self._say(f"the controller refuses the motion: {why}. Planned again with {share:.0%} of it", False)
+                self._send()
+                return
             self._finish(f"the controller {what} the motion: {why}", 1)
 
     def _check(self) -> None:
@@ -196,21 +221,30 @@ class MoveNode(ArmNode):
             end = self._q + self._way(self._q, end)
         self._judged = np.array([name in listed for name in self.robot.joint_names])
         try:
-            T = self.parameters["duration"] or quintic_duration(
-                self._q, end, described_velocity(self.robot) if self._velocity is None else self._velocity,
-                scale=self.parameters["velocity_scale"],
+            motion = self._retimed(target) if self._fastest is not None else self._path
+            T = 0.0 if motion is not self._path else self.parameters["duration"] or quintic_duration(
+                self._q, end, self._velocity, scale=self.parameters["velocity_scale"]
             )
         except RneDynamicsError as error:
-            self._finish(f"{error} (parameter duration)", 1)
+            self._finish(f"{error} (parameter {'duration' if self._fastest is None else 'fastest'})", 1)
             return
-        if self._path is None:
+        if motion is None:
             self._trajectories.publish(quintic_message(listed, target[self._judged], T))
         else:
-            self._trajectories.publish(trajectory_message(self._path, T))
-            T += self._path.duration
+            self._trajectories.publish(trajectory_message(motion, T))
+            T += motion.duration
         self._say(f"moving for {T:.3f} s{self._turned(target)}", False)
         self._goal, self._counted = target, self._counts if self._allowed else None
         self._arrival = self._time.passed + T
+
+    def _retimed(self, target: Array) -> SampledTrajectory | None:
+        """The fastest motion to the target; None where there is no toppra, which is said, or no way to go."""
+        assert self._fastest is not None
+        try:
+            return self._fastest.along([self._q, target]) if np.abs(target - self._q).max() > LEAST_WAY else None
+        except MissingDependencyError as error:
+            self._say(f"{error}; the move is a quintic at {self.parameters['velocity_scale']:g} of the velocity", False)
+            return None
 
     def _way(self, start: Array, end: Array) -> Array:
         """From `start` to `end`, (n,) each; of continuous joints by the nearest turn, as the controller takes it."""
@@ -323,6 +357,7 @@ def overrides(arguments: Sequence[str]) -> list[RosParameter]:
     for name in ("duration", "velocity-scale", "tolerance", "timeout"):
         parser.add_argument(f"--{name}", type=float)
     parser.add_argument("--controller")
+    parser.add_argument("--fastest", action="store_const", const=True, help="within the limits of velocity and effort")
     refuse_remappings(parser, arguments)
     options = parser.parse_args([f" {a}" if a[:1] == "-" and a[1:2] in "0123456789." and a != "-" else a
                                  for a in arguments])

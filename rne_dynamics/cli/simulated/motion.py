@@ -18,12 +18,14 @@ from rne_dynamics.cli.simulated.mismatched import mismatch_of
 from rne_dynamics.cli.with_ros.moves import bends_little, pause, plan_moves, programmes, stable_bandwidth
 from rne_dynamics.control.control_law import ControlLaw
 from rne_dynamics.control.laws import LawKind, find_law
+from rne_dynamics.control.motion.fastest import FastestMotion
 from rne_dynamics.control.motion.limits import continuous, turns_off
 from rne_dynamics.control.motion.loop_path import leading_path
 from rne_dynamics.control.reference import Reference
 from rne_dynamics.control.tracking_law import FrictionCompensation
 from rne_dynamics.control.trajectory import Quintic, SampledTrajectory, Trajectory
 from rne_dynamics.dispatch import mechanism_of
+from rne_dynamics.dynamics.declared.arguments import check_open_arm
 from rne_dynamics.errors import ArgumentError, unknown
 from rne_dynamics.figures.output_file import output_file
 from rne_dynamics.input_file import MOST_ARRAYS
@@ -32,7 +34,7 @@ from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.mechanism import RigidRobot
 from rne_dynamics.recording.log_file import save_mcap
 from rne_dynamics.recording.mcap_file import SUFFIX as MCAP
-from rne_dynamics.recording.trajectory_file import read_trajectory
+from rne_dynamics.recording.trajectory_file import read_trajectory_of
 from rne_dynamics.simulation.plant.plant import ArmPlant
 from rne_dynamics.simulation.plant.sampled_base import SampledBase
 from rne_dynamics.simulation.rollouts.rollout import Rollout
@@ -60,6 +62,8 @@ def rollout(args: argparse.Namespace, robot: AnyRobot, plant: ArmPlant) -> tuple
             "--control-rate"
         )
     find_law(args.law).check_kind(robot.kind)
+    if args.fastest:
+        check_open_arm(robot)
     if robot.kind == "flexible" and not args.trajectory:
         points = _points(args, robot)
         moves = tuple(Quintic(a, b, args.seconds / (len(points) - 1)) for a, b in pairwise(points))
@@ -115,29 +119,18 @@ def law_values(kind: LawKind, given: list[str], robot: RigidRobot) -> dict[str, 
 def _trajectory(args: argparse.Namespace, robot: AnyRobot) -> Trajectory:
     """That of --trajectory, or quintics from rest to rest through `_points`, which lead passive joints."""
     if args.trajectory:
-        return _given_trajectory(args, robot)
+        given = read_trajectory_of(args.trajectory, robot)
+        return FastestMotion(robot.rigid).along(given) if args.fastest else given
     robot = robot.rigid
     mechanism, points = mechanism_of(robot), _points(args, robot)
+    if args.fastest:
+        return FastestMotion(robot).along(points)
     rest = np.zeros_like(points)
     # between points at rest, quintic interpolation gives quintics from rest to rest
     moves = SampledTrajectory(np.linspace(0.0, args.seconds, len(points)), points, rest, rest, robot.joint_names)
     leading = None if mechanism is None else leading_path(mechanism, mechanism.posture)
     named = [robot.joint_index(name) for name in positions("--to", args.to, robot)]
     return moves if leading is None else leading(moves.path, np.array(named), 0.0)
-
-
-def _given_trajectory(args: argparse.Namespace, robot: AnyRobot) -> SampledTrajectory:
-    """The trajectory of --trajectory for the robot's joints in their order."""
-    given = read_trajectory(args.trajectory)
-    names = given.joint_names or ()
-    if set(names) != set(robot.joint_names) or robot.kind != "arm":
-        raise ArgumentError(
-            f"--trajectory {args.trajectory} has joints {', '.join(names)}; it must have those of the open arm "
-            f"{robot.name!r}: {', '.join(robot.joint_names)}"
-        )
-    places = [names.index(name) for name in robot.joint_names]
-    qd, qdd = (None if part is None else part[:, places] for part in (given.velocities, given.accelerations))
-    return SampledTrajectory(given.times, given.positions[:, places], qd, qdd, robot.joint_names)
 
 
 def _points(args: argparse.Namespace, robot: AnyRobot) -> Array:
@@ -204,13 +197,15 @@ def refuse_unused(args: argparse.Namespace) -> None:
         if args.trajectory and name in args.given:
             raise ArgumentError(f"--{name} is for another motion than that of --trajectory; leave it out")
     controlled = ("law", "law_parameter", "bandwidth", "integral", "control_rate", "no_friction_compensation",
-                  "base_unknown", "no_effort_limits", "tolerance", "mismatch")  # fmt: skip
+                  "base_unknown", "no_effort_limits", "tolerance", "mismatch", "fastest")  # fmt: skip
     for without, names, why in (
         (args.free, controlled, f"is for a controlled move; leave it out with --{'dae' if args.dae else 'free'}"),
         (args.samples is None, ("seed", "threads"), "needs --samples"),
         (args.samples is not None, ("mismatch", "scene"), "is for one simulation; leave --samples out, or see --vary"),
         (args.dae, ("scene",), "is for the other methods; leave it out with --dae"),
         (args.shaper is None, ("modes",), "needs --shaper"),
+        (args.fastest, ("seconds",), "is not for --fastest; leave it out"),
+        (not (args.to or args.trajectory or args.preset), ("fastest",), "needs --to or --trajectory"),
     ):
         for name in names:
             if without and name in args.given:

@@ -77,7 +77,8 @@ examples:
   rne simulate puma560 --scene examples/wall.yaml --plot wall.png
   rne simulate panda --law pd_gravity --plot move.png
   rne simulate puma560 --samples 200 --vary mass=5% --vary friction=20% --plot band.png
-  rne simulate puma560 --to joint2=-0.8 --to joint3=0.4 --seconds 2 --out move.csv
+  rne simulate puma560 --to joint2=-0.7 --to joint3=0.4 --seconds 2 --out move.csv
+  rne simulate puma560 --to joint2=-0.7 --fastest     as fast as the limits of velocity and effort allow
   rne simulate puma560 --free --no-friction --seconds 10 --json
   rne simulate puma560 --dae --plot dae.png           every body for itself, with the reactions of the joints
   rne simulate pantograph --preset quintic --plot quintic.png
@@ -110,6 +111,8 @@ ARGUMENTS = (
                 "one quintic to this position instead of three moves that return; may be given several times"),
         argument("--trajectory", metavar="FILE",
                  help="follow a trajectory_msgs/JointTrajectory in YAML, as of `rne excite`"),
+        flag("--fastest", "with --to or along the path of --trajectory: as fast as the limits of velocity and effort "
+             "allow; needs the extra retime"),
         argument("--shaper", choices=sorted(SHAPERS), help="flexible links: input shaper against vibration"),
         argument("--modes", type=whole(1, 1000), default=1,
                  help="number of vibration modes to shape for, slowest first (default 1)"),

@@ -14,7 +14,8 @@ from rne_dynamics.errors import ArgumentError, ControlError
 from rne_dynamics.recording.trajectory_file import read_trajectory
 
 if TYPE_CHECKING:
-    from rne_dynamics.ros.sessions.running_nodes import RunningNode, RunningNodes
+    from rne_dynamics.control.trajectory import SampledTrajectory
+    from rne_dynamics.ros.sessions.running_nodes import RunningModel, RunningNode, RunningNodes
 
 EXAMPLES = """\
 examples:
@@ -22,6 +23,7 @@ examples:
   rne send 0 -0.8 0.5 0 0.3 0 --duration 4           one value for each joint
   rne send --home --speed 0.2
   rne send --trajectory panda_excite.yaml --path-tolerance 0.1
+  rne send joint1=1.2 --fastest                      as fast as the limits of velocity and effort allow
   rne send --recover                                 hold the arm again after a stop or a fault
   rne send joint1=0.3 --node /left/computed_torque_controller
 
@@ -46,6 +48,8 @@ ARGUMENTS = (
         argument("--speed", type=real(0.01, 1.0), metavar="FRACTION",
                  help="fraction of the velocity limits (default: 0.3)"),
     )),
+    flag("--fastest", "as fast as the limits of velocity and effort allow, also along the path of --trajectory, whose "
+         "times then do not count; for open arms, needs the extra retime"),
     argument("--tolerance", type=real(1e-9, 10.0), default=0.01,
              help="error within which the arm has arrived, rad or m (default: 0.01)"),
     argument("--path-tolerance", type=positive(10.0, "rad or m"), metavar="ERROR",
@@ -79,6 +83,8 @@ def run(args: argparse.Namespace) -> int:
         model = read_model(nodes, controller)
         if args.path_tolerance is not None:
             bound_path(nodes, controller, model.robot.joint_names, args.path_tolerance)
+        if path is not None and args.fastest:
+            path = _fastest(args.trajectory, path, model)
         if path is not None:
             goal = dict(zip(path.joint_names or (), path.positions[-1].tolist(), strict=True))
         elif args.home:
@@ -95,7 +101,7 @@ def run(args: argparse.Namespace) -> int:
     return send(controller, model, goal, options, say, path)
 
 
-def _options(args: argparse.Namespace) -> dict[str, float]:
+def _options(args: argparse.Namespace) -> dict[str, float | bool]:
     """Parameters of the motion, checked."""
     motions = bool(args.goal) + args.home + (args.trajectory is not None)
     if motions > 1:
@@ -103,12 +109,27 @@ def _options(args: argparse.Namespace) -> dict[str, float]:
     if not (motions or args.recover):
         raise ArgumentError("no goal is given; write JOINT=VALUE, a VALUE for each joint, --home or --trajectory")
     if not motions:
-        for name in {"duration", "speed", "tolerance", "path_tolerance"} & args.given:
+        for name in {"duration", "speed", "fastest", "tolerance", "path_tolerance"} & args.given:
             option = name.replace("_", "-")
             raise ArgumentError(f"--{option} is for a motion; give a goal, or leave it out with --recover alone")
+    fastest = args.fastest and args.trajectory is None
+    if fastest and {"duration", "speed"} & args.given:
+        raise ArgumentError("--duration and --speed are for a motion that is not the fastest; leave them out")
     given = {"tolerance": args.tolerance, "timeout": args.timeout, "duration": args.duration,
-             "velocity_scale": args.speed}  # fmt: skip
+             "velocity_scale": args.speed, "fastest": fastest or None}  # fmt: skip
     return {name: value for name, value in given.items() if value is not None}
+
+
+def _fastest(file: str, given: SampledTrajectory, model: RunningModel) -> SampledTrajectory:
+    """The fastest motion along the path of a trajectory."""
+    from rne_dynamics.control.motion.fastest import FastestMotion
+    from rne_dynamics.control.motion.retiming import TOLERANCE
+    from rne_dynamics.recording.trajectory_file import read_trajectory_of
+
+    planner = FastestMotion(model.robot, model.velocity, model.effort, model.rate)
+    path = planner.along(read_trajectory_of(file, model.robot))
+    print(f"{file}: {path.duration:.3f} s, not {given.duration:.3f}, within {TOLERANCE:g} of its path", flush=True)
+    return path
 
 
 def _recover(nodes: RunningNodes, controller: RunningNode) -> None:

@@ -9,7 +9,7 @@ the optimal problem: where the averaged motion exceeds a limit, that place gets 
 from __future__ import annotations
 
 from itertools import pairwise
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -37,22 +37,16 @@ SHORTEST_SAMPLE, LONGEST_SAMPLE = 0.006, 0.01
 CHECKS = 8
 #: Factor by which another pass has less effort, or more smoothing, than the one before suggests.
 LESS = 1.005
+#: Largest distance from the path by default, rad or m.
+TOLERANCE = 1e-3
 #: Pieces of a trajectory's own curve that are tried, in turn, until it is kept.
 CURVES = (100, 300, 1000, 3000)
-
-
-class Retiming(NamedTuple):
-    """A retimed path."""
-
-    motion: SampledTrajectory
-    #: Largest distance of any joint from the path, rad or m.
-    deviation: float
 
 
 def retimed(
     robot: RobotModel, path: ArrayLike | SampledTrajectory, *, effort: float = 0.97, velocity: float = 0.99,
     acceleration: ArrayLike | None = None, effort_rate: ArrayLike | None = None, smoothing: float = 0.02,
-    tolerance: float = 1e-3,
+    tolerance: float = TOLERANCE,
 ) -> SampledTrajectory:  # fmt: skip
     """The fastest motion from rest to rest along a path, within the limits of effort and velocity; needs toppra.
 
@@ -82,18 +76,6 @@ def retimed(
     MissingDependencyError
         toppra is not installed.
     """
-    return retiming(
-        robot, path, effort=effort, velocity=velocity, acceleration=acceleration, effort_rate=effort_rate,
-        smoothing=smoothing, tolerance=tolerance,
-    ).motion  # fmt: skip
-
-
-def retiming(
-    robot: RobotModel, path: ArrayLike | SampledTrajectory, *, effort: float = 0.97, velocity: float = 0.99,
-    acceleration: ArrayLike | None = None, effort_rate: ArrayLike | None = None, smoothing: float = 0.02,
-    tolerance: float = 1e-3,
-) -> Retiming:  # fmt: skip
-    """As `retimed`, with the deviation from the path."""
     check_open_arm(robot)
     for name, value in (("effort", effort), ("velocity", velocity), ("smoothing", smoothing), ("tolerance", tolerance)):
         check_number(value, f"{name} of retimed", error=TrajectoryError)
@@ -111,27 +93,27 @@ def retiming(
         _along(curve, effort, velocity * robot.velocity_limit, accelerations, rates, smoothing)
         for curve in _curves(robot, path, tolerance)
     ]
-    deviation = max(part.deviation for part in parts)
+    motions, deviation = [motion for motion, _ in parts], max(deviation for _, deviation in parts)
     if deviation > tolerance:
         raise TrajectoryError(
             f"the motion is {deviation:.3g} away from its path, and the tolerance is {tolerance:g}; choose a larger "
             "tolerance"
         )
-    if len(parts) == 1:
-        return parts[0]
-    begins = np.cumsum([0.0, *(part.motion.duration for part in parts[:-1])])
-    times = np.concatenate([[0.0], *(t + part.motion.times[1:] for t, part in zip(begins, parts, strict=True))])
+    if len(motions) == 1:
+        return motions[0]
+    begins = np.cumsum([0.0, *(motion.duration for motion in motions[:-1])])
+    times = np.concatenate([[0.0], *(t + motion.times[1:] for t, motion in zip(begins, motions, strict=True))])
     q, qd, qdd = (
-        np.concatenate([getattr(part.motion, name)[1 if k else 0 :] for k, part in enumerate(parts)])
+        np.concatenate([getattr(motion, name)[1 if k else 0 :] for k, motion in enumerate(motions)])
         for name in ("positions", "velocities", "accelerations")
     )
-    return Retiming(SampledTrajectory(times, q, qd, qdd, robot.joint_names), deviation)
+    return SampledTrajectory(times, q, qd, qdd, robot.joint_names)
 
 
 def _along(
     curve: _Curve, effort: float, velocity: Array, accelerations: Array, rates: Array, smoothing: float
-) -> Retiming:
-    """The fastest motion along one curve within limits, (n,); see `retimed`."""
+) -> tuple[SampledTrajectory, float]:
+    """The fastest motion along one curve within limits, (n,), and its deviation; see `retimed`."""
     robot = curve.robot
     bounds = np.concatenate([effort * robot.effort_limit, accelerations])
     allowed, speed = np.tile(bounds, (len(curve.grid), 1)), np.full(len(curve.grid), 1e-6)
@@ -150,7 +132,7 @@ def _along(
         # friction steps where a joint begins to move, whatever the motion
         rate = float((np.abs(np.diff(efforts[::CHECKS], axis=0)) / (CHECKS * times[1] * rates)).max())
         if (over <= 1.0).all() and rate <= 1.0:
-            return Retiming(made, curve.deviation + deviation)
+            return made, curve.deviation + deviation
         smoothing *= max(LESS * rate, 1.0)
         if attempt:  # the first pass knows no viscous friction
             needed = _largest_near(np.where(over > 1.0, LESS * over, 1.0), round(smoothing / times[1]))

@@ -96,6 +96,7 @@ MOVED = (
     LaunchArgument("to", "", "goal, rad or m: a VALUE for each joint, or JOINT=VALUE for some, blanks between them"),
     LaunchArgument("duration", "", "time of the move, s; by default the shortest at velocity_scale"),
     LaunchArgument("velocity_scale", "", "fraction of the velocity limits to use"),
+    LaunchArgument("fastest", "false", "as fast as the limits of velocity and effort allow", BOOLEAN),
     LaunchArgument("controller", "", "name of the controller; by default computed_torque_controller"),
 )
 

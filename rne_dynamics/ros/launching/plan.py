@@ -250,6 +250,8 @@ def _move(kind: Kind, arm: Arm, driver: Driver, values: Mapping[str, str], file:
     for name in ("duration", "velocity_scale", "controller"):
         if values[name]:
             arguments += [f"--{name.replace('_', '-')}", values[name]]
+    if values["fastest"] == "true":
+        arguments.append("--fastest")
     pairs = ((STATE_TOPIC, driver.joint_states), (DESCRIPTION_TOPIC, values["description_topic"]))
     return NodePlan(
         "rne_dynamics", MOVE, (*_files(MOVE, kind, values, file), arm.parameters),

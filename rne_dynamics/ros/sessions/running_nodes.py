@@ -26,7 +26,8 @@ from rne_dynamics.ros.messages.answers import LOOP
 from rne_dynamics.ros.messages.topic_wait import LATCHED, NEWEST
 from rne_dynamics.ros.node.command_line import own_context
 from rne_dynamics.ros.node.robot import load_robot
-from rne_dynamics.ros.parameters.common import smaller_limit
+from rne_dynamics.ros.parameters.common import payload, smaller_limit
+from rne_dynamics.ros.parameters.controller import RATE_TIME
 
 #: Longest search, s.
 DISCOVERY = 8.0
@@ -284,21 +285,23 @@ class RunningNodes:
 
 #: Longest wait for a description on its topic, s.
 DESCRIPTION = 3.0
+PAYLOAD = tuple(f"payload.{part}" for part in ("link", "mass", "com", "inertia"))
 
 
 @dataclass(frozen=True, eq=False)
 class RunningModel:
     """Model and limits of a running controller."""
 
-    #: The model, without payload.
+    #: The model, with payload.
     robot: RigidRobot
     #: The parameters that describe it to another node.
     parameters: dict[str, Any]
-    #: Limits in force, infinite for none; (n,), rad or m, rad/s or m/s, N·m or N.
+    #: Limits in force, infinite for none; (n,), rad or m, rad/s or m/s, N·m or N, and that per second.
     lower: Array
     upper: Array
     velocity: Array
     effort: Array
+    rate: Array
 
     @property
     def home(self) -> Array:
@@ -328,14 +331,18 @@ def read_model(nodes: RunningNodes, controller: RunningNode) -> RunningModel:
             f"the description of {controller.name} cannot be read here: {error}. If it is a relative path, go to the "
             "folder in which the controller was started"
         ) from None
-    margin, velocity, effort = (
+    load = dict(zip(PAYLOAD, _parameters(nodes, controller, *PAYLOAD), strict=True))
+    margin, velocity, effort, rate = (
         np.array(_parameters(nodes, controller, *(f"limits.{name}.{key}" for name in robot.joint_names)), dtype=float)
-        for key in ("position_margin", "velocity", "effort")
+        for key in ("position_margin", "velocity", "effort", "effort_rate")
     )
     named = {"model": model} if model else {"robot_description": description}
+    named |= ({"gravity": list(gravity)} if gravity else {}) | (load if load["payload.link"] else {})
+    effort = smaller_limit(effort, robot.effort_limit)
     return RunningModel(
-        robot, {**named, "joints": list(robot.joint_names)}, robot.lower + margin, robot.upper - margin,
-        smaller_limit(velocity, robot.velocity_limit), smaller_limit(effort, robot.effort_limit),
+        robot.with_payload(payload(load)), {**named, "joints": list(robot.joint_names)}, robot.lower + margin,
+        robot.upper - margin, smaller_limit(velocity, robot.velocity_limit), effort,
+        np.where(rate > 0.0, rate, effort / RATE_TIME),
     )
 
 

@@ -20,7 +20,7 @@ def send(
     """Move the arm; 0 if it has arrived. After SIGINT or SIGTERM, KeyboardInterrupt once the arm is at rest.
 
     `controller`, `model`: who moves it. `goal`: positions by joint, rad or m; other joints stay. `options`: parameters
-    of the node `move`: duration, velocity_scale, tolerance, timeout. `say`: reports. `path`: as for `MoveNode`.
+    of the node `move`. `say`: reports. `path`: as for `MoveNode`.
     """
     values = {
         **model.parameters, **options, "controller": controller.name, "goal": [float(x) for x in goal.values()],
@@ -30,7 +30,7 @@ def send(
     arguments = ["--ros-args", "-r", f"__ns:={controller.namespace}", "-r", f"joint_states:={controller.topic}",
                  "--log-level", "warn"]
     signals = StopSignal(restored=True)
-    code = run(lambda: MoveNode(overrides, say, model.velocity, path), arguments, signals)
+    code = run(lambda: MoveNode(overrides, say, (model.velocity, model.effort, model.rate), path), arguments, signals)
     if signals.requested:
         raise KeyboardInterrupt
     return code

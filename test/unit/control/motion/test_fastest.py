@@ -1,0 +1,69 @@
+"""Fastest moves for a controller: its limits, a start outside them, and gentler motions where it refuses."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from support.supervised import settings
+
+import rne_dynamics as rne
+from rne_dynamics.control.motion.acceptance import CurrentMotion, Points, Rules, accept_table
+from rne_dynamics.control.motion.effort_demand import EffortDemand
+from rne_dynamics.control.motion.fastest import FastestMotion
+from rne_dynamics.control.motion.limits import MotionLimits
+from rne_dynamics.errors import ModelError, TrajectoryError
+
+WAY = np.array([[0.0, -0.5, 0.0, -1.8, 0.0, 1.5, 0.4], [0.9, 0.2, 0.8, -1.2, -0.7, 1.9, -1.0]])
+
+
+def accept(motion: rne.SampledTrajectory, robot: rne.RobotModel, bandwidth: float) -> None:
+    """As a controller of that bandwidth does, or `TrajectoryError`."""
+    given, rest = settings(robot, bandwidth=bandwidth), motion.sample(0.0)
+    limits = MotionLimits(robot.joint_names, robot.lower, robot.upper, robot.velocity_limit, 0.05)
+    points = Points(np.arange(robot.n), motion.times, motion.positions, motion.velocities, motion.accelerations)
+    rules = Rules(limits, 0.3, EffortDemand(given.tracking, given.limits))
+    accept_table(points, 10**18, CurrentMotion(10**18, lambda _: rest), rules)
+
+
+def test_limits_of_the_controller_are_kept_and_the_start_may_be_outside():
+    pytest.importorskip("toppra")
+    robot, way = rne.load_urdf("panda"), WAY.copy()
+    way[0, 5] = robot.lower[5] - 0.001
+    whole = FastestMotion(robot).along(way)
+    less = FastestMotion(robot, 0.5 * robot.velocity_limit, 0.8 * robot.effort_limit, 20.0 * robot.effort_limit)
+    motion = less.along(way)
+    assert (np.abs(motion.velocities) <= 0.5 * robot.velocity_limit).all()
+    assert whole.duration < motion.duration
+    efforts = rne.inverse_dynamics(robot, motion.positions, motion.velocities, motion.accelerations)
+    assert (np.abs(efforts) <= 0.8 * robot.effort_limit).all()
+    assert (np.abs(np.diff(efforts, axis=0)) <= 20.5 * robot.effort_limit * motion.times[1]).all()
+    with pytest.raises(TrajectoryError, match="waypoint 1: joint 'panda_joint6'"):
+        FastestMotion(robot).along(way[::-1])
+
+
+def test_a_motion_that_a_weak_controller_refuses_is_planned_gentler_until_it_is_accepted():
+    pytest.importorskip("toppra")
+    robot = rne.load_urdf("panda")
+    planner, shares, durations = FastestMotion(robot), [1.0], []
+    while True:
+        motion = planner.along(WAY)
+        durations.append(motion.duration)
+        try:
+            accept(motion, robot, bandwidth=8.0)
+            break
+        except TrajectoryError as error:
+            assert "before the feedback reacts" in str(error)  # noqa: PT017  # which refusal it is
+            share = planner.be_gentler()
+            assert share is not None
+            shares.append(share)
+    assert 1 < len(shares) < 5
+    assert (np.diff(durations) > 0.0).all()
+    assert shares == pytest.approx(0.5 ** np.arange(len(shares)))
+    assert durations[-1] < 1.5 * durations[0]
+
+
+def test_gentler_motions_have_an_end_and_mechanisms_are_refused():
+    planner = FastestMotion(rne.load_urdf("panda"))
+    assert planner.be_gentler() is None  # nothing is planned
+    with pytest.raises(ModelError, match="closed loops"):
+        FastestMotion(rne.load_model("pantograph"))
