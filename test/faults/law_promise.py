@@ -24,7 +24,11 @@ def law_of(name: str, robot: RobotModel) -> ControlLaw:
 
 def keeps_place(law: ControlLaw) -> bool:
     """Whether an arm that was displaced comes back, from however far, as springs do."""
-    return getattr(law, "tolerances", LawTolerances()).holding_error == 0.0
+    return _tolerances(law).holding_error == 0.0
+
+
+def _tolerances(law: ControlLaw) -> LawTolerances:
+    return getattr(law, "tolerances", LawTolerances())
 
 
 def compliance(law: ControlLaw, q: Array) -> Array:
@@ -38,6 +42,10 @@ def compliance(law: ControlLaw, q: Array) -> Array:
 
 
 def yields(law: ControlLaw, q: Array, real: RobotModel) -> float:
-    """How far an arm held at `q`, (n,), may sink that is `real` instead of the law's model, rad."""
-    load = gravity_torque(real, q) - gravity_torque(law.robot, q)
-    return (1.0 + FARTHER) * float(np.abs(compliance(law, q) @ load).max())
+    """How far an arm held at `q`, (n,), may sink that is `real` instead of the law's model, rad.
+
+    Infinite beyond `holding_error`: the place where it is held follows the arm.
+    """
+    load = gravity_torque(real, q) - gravity_torque(law.robot.open_tree, q)
+    away = (1.0 + FARTHER) * float(np.abs(compliance(law, q) @ load).max())
+    return away if keeps_place(law) or away < _tolerances(law).holding_error else np.inf

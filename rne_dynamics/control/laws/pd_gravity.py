@@ -12,7 +12,7 @@ import numpy as np
 from rne_dynamics.control.checks import measured
 from rne_dynamics.control.control_law import LawTolerances, MotionDemand
 from rne_dynamics.control.felt_inertia import joint_inertia, lowered_everywhere, posture_inertia
-from rne_dynamics.control.gains import Gains, lowest_rate
+from rne_dynamics.control.gains import Gains, critical_delays, lowest_rate
 from rne_dynamics.control.laws import gain_parameters, joint_number
 from rne_dynamics.control.model_terms import holding_terms
 from rne_dynamics.control.reference import Reference, TorqueTerms
@@ -25,6 +25,8 @@ from rne_dynamics.model.mechanism import RigidRobot
 DAMPING, STIFFNESS = 40.0, 10.0
 #: Fastest decay that they may make in any posture, 1/s: half of what is stable at `ASSUMED_RATE`.
 FASTEST_DECAY = 100.0
+#: Part of the critical delay that it tolerates.
+CRITICAL_PART = 0.5
 
 
 @dataclass(frozen=True, eq=False)
@@ -92,6 +94,17 @@ class PdGravity(TrackingLaw):
     def lowest_rate(self) -> float:
         """As of `TrackingLaw`, for the least inertia that these gains meet in any posture."""
         return lowest_rate(self._largest)
+
+    @cached_property
+    def tolerated_delay(self) -> float:
+        """As of `ControlLaw`: 50 % of the critical one, for the least inertia."""
+        gains = self._largest
+        return CRITICAL_PART * float(critical_delays(gains.p, gains.i, gains.d).min())
+
+    @property
+    def longest_delay(self) -> float:
+        """As of `ControlLaw`."""
+        return self.tolerated_delay
 
     @property
     def motion_demand(self) -> MotionDemand:

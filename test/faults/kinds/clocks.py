@@ -23,6 +23,8 @@ fault = FAULTS.fault
 JUMP, SHORT_JUMPS = 10.0, (0.05, 0.12, 0.2, 0.45, 1.0)
 #: Largest displacement of an arm stopped by dead reckoning, rad: its motion in the brake time, and errors.
 DEAD_RECKONING = 0.15
+#: What is left of joint states of which two of three are lost, 1/s.
+LOSSY_RATE = 0.33 * RATE
 
 
 @fault("shorter than state_timeout: no reaction")
@@ -249,17 +251,24 @@ def bursts(rig: Rig) -> None:
         out, late[:] = list(late), []
         return out
 
-    rig.driver.falsify = burst
+    rig.driver.falsify, first = burst, len(rig.driver.speeds)
     goal = rig.move()
+    if not getattr(rig.law, "feedforward", True):  # nothing decelerates it between the bursts, so that it coasts
+        rig.run(2.0)
+        rig.check((np.abs(rig.driver.speeds[first:]) < rig.robot.velocity_limit).all(), "it was faster than its limits")
+        return
     rig.arrive(goal)
 
 
 @fault("the motion reaches its goal")
 def lossy_stream(rig: Rig) -> None:
-    """Two of three joint states are lost at random."""
+    """Two of three joint states are lost at random; gains that need more are stopped."""
     chance = random.Random(11)
-    rig.driver.falsify = lambda message: (message,) if chance.random() < 0.33 else ()
+    rig.driver.falsify = lambda message: (message,) if chance.random() < LOSSY_RATE / RATE else ()
     goal = rig.move()
+    if getattr(rig.law, "lowest_rate", 0.0) > LOSSY_RATE:
+        rig.await_release()
+        return
     rig.arrive(goal)
 
 

@@ -141,6 +141,7 @@ def activated_again_and_again(rig: Rig) -> None:
         rig.transition(Transition.TRANSITION_ACTIVATE)
     rig.reach("holding")
     rig.run(0.4)
+    rig.until(lambda: np.abs(rig.driver.qd).max() <= HELD, "the arm, which fell meanwhile, to be at rest", 5.0)
     rig.stays(0.2)
 
 

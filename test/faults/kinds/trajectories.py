@@ -19,6 +19,8 @@ fault = FAULTS.fault
 
 REFUSED = "refused as a whole; the arm is held"
 LIMP = 0.05
+#: Time in which a law that lags in motion has caught up, s.
+LAG = 1.5
 
 
 def hostile(name: str, injected: str, spoil: Callable[[Rig, JointTrajectory], None]) -> None:
@@ -187,7 +189,7 @@ def speed_zero_in_motion(rig: Rig) -> None:
     """Speed scaling 0 in motion, 1 again half a second later."""
     goal = rig.move(seconds=1.2)
     rig.speed(0.0)
-    rig.run(0.5)
+    rig.run(0.5 if getattr(rig.law, "feedforward", True) else LAG)
     rig.check(np.abs(rig.driver.qd).max() < LIMP, f"the arm moves at {np.abs(rig.driver.qd).max():.3f} rad/s")
     rig.speed(1.0)
     rig.arrive(goal)
