@@ -20,17 +20,20 @@ has one shape, a placement and a mass, density or material::
 from __future__ import annotations
 
 import inspect
-import math
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from os import PathLike
 from pathlib import Path
+from typing import Any
 
-import yaml
+from yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
 
+from rne_dynamics.description.findings import FaultyDescriptionError, Finding, Reading, collect
+from rne_dynamics.description.schema import WHOLE, Key, ListOf, Record, Vector
+from rne_dynamics.description.schema_scalars import Choice, Marked, Name, Number
 from rne_dynamics.description.urdf_tree import rotation_rpy
-from rne_dynamics.description.yaml_nodes import MOST_BYTES, plain
-from rne_dynamics.errors import ArgumentError, DescriptionError, ModelError, RneDynamicsError, unknown_name
+from rne_dynamics.description.yaml_nodes import MOST_BYTES, read_yaml
+from rne_dynamics.errors import ArgumentError, DescriptionError, ModelError
 from rne_dynamics.input_file import read_limited
 from rne_dynamics.model.composite import composite
 from rne_dynamics.model.inertia import Inertia
@@ -38,9 +41,60 @@ from rne_dynamics.model.materials import density_of
 from rne_dynamics.model.mesh import load_mesh, mesh_inertia
 from rne_dynamics.model.solids import SOLIDS
 
-_WEIGHT = ("mass", "density", "material")
-_KEYS = ("xyz", "rpy", "hole", "thickness", "area", *_WEIGHT)
-_MESH_KEYS = ("scale", "repair", "hull")
+
+@dataclass(frozen=True)
+class _Lengths:
+    """Lengths of a solid by their names: a mapping, or numbers in this order."""
+
+    names: tuple[str, ...]
+
+    @property
+    def form(self) -> str:
+        """What is allowed."""
+        return f"{', '.join(self.names)}, in m"
+
+    def read(self, node: Node, where: str) -> Reading[Marked | None]:
+        """Read the lengths as a dict of numbers."""
+        number = Number("m")
+        if isinstance(node, MappingNode):
+            reader = Record({name: Key(number, "m", required=True) for name in self.names})
+            named = yield from reader.read(node, where)
+            return None if named is None else Marked({k: v.value for k, v in named.value.items()}, named.line)
+        if isinstance(node, ScalarNode) and len(self.names) == 1:
+            node = SequenceNode("tag:yaml.org,2002:seq", [node], node.start_mark, node.end_mark)
+        listed = yield from ListOf(number, "number", len(self.names)).read(node, f"{where} ({self.form})")
+        return None if listed is None else Marked(
+            dict(zip(self.names, (x.value for x in listed.value), strict=True)), listed.line
+        )  # fmt: skip
+
+
+def _names(solid: str) -> tuple[str, ...]:
+    parameters = inspect.signature(SOLIDS[solid]).parameters.values()
+    return tuple(p.name for p in parameters if p.kind is p.POSITIONAL_OR_KEYWORD)
+
+
+_TRUTH = Choice(("true", "false"))
+_WEIGHT = {
+    "mass": Key(Number("kg"), "kg"), "density": Key(Number("kg/m^3"), "kg/m^3"), "material": Key(Name(), "a material"),
+}  # fmt: skip
+_OPTIONS = {
+    "scale": Key(Number(""), "metres per unit of the mesh"), "repair": Key(_TRUTH, "fill holes of the mesh"),
+    "hull": Key(_TRUTH, "the convex hull of the mesh"), "thickness": Key(Number("m"), "of a shell or plate, m"),
+    "area": Key(Number("m^2"), "of a rod's section, m^2"),
+}  # fmt: skip
+_SHAPES = {
+    "mesh": Key(Name("a file name"), "a mesh in the folder of the file"),
+    **{solid: Key(_Lengths(_names(solid)), "a solid") for solid in SOLIDS},
+}
+_PART = Record({
+    **_SHAPES, **_WEIGHT, **_OPTIONS, "hole": Key(_TRUTH, "whether it is taken out"),
+    "xyz": Key(Vector("m"), "its place, m"), "rpy": Key(Vector("rad"), "its turn, rad"),
+})  # fmt: skip
+_PARTS = ListOf(_PART, "part")
+_FILE = Record({
+    "parts": Key(_PARTS, "the list of parts", required=True), "material": _WEIGHT["material"],
+    "density": _WEIGHT["density"],
+})  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -61,130 +115,52 @@ def read_parts(file: str | PathLike[str]) -> Parts:
     `DescriptionError` for what is not readable, not YAML, not of the form above, or has invalid numbers; its message
     names file, part and fix. `MissingDependencyError` for a mesh without trimesh.
     """
-    path = Path(file)
-    data = _load(path)
-    common: dict[str, object] = {}
-    if isinstance(data, Mapping):
-        common = {str(key): value for key, value in data.items() if key != "parts"}
-        _known(f"{path}", common, ("material", "density"))
-        data = data.get("parts")
-    if not isinstance(data, list) or not data:
-        raise DescriptionError(f"{path}: has no list of parts; write '- box: [0.1, 0.2, 0.3]' and so on under parts:")
-    solid: list[Inertia] = []
-    holes: list[Inertia] = []
-    doubts: list[str] = []
-    for number, entry in enumerate(data, 1):
-        where = f"{path}: part {number}"
-        if not isinstance(entry, Mapping):
-            raise DescriptionError(f"{where} is {entry!r}; it must be a mapping such as 'box: [0.1, 0.2, 0.3]'")
-        part = {str(key): value for key, value in entry.items()}
-        hole = _truth(where, "hole", part.get("hole", False))
-        try:
-            body, said = _part(where, part, common, path.parent)
-        except (ArgumentError, ModelError) as error:
-            raise DescriptionError(f"{where}: {error}") from None
-        (holes if hole else solid).append(body)
-        doubts.extend(said)
+    path, found = Path(file), list[Finding]()
     try:
-        whole = composite(solid, holes)
-    except RneDynamicsError as error:
-        raise DescriptionError(f"{path}: {error}") from None
-    return Parts(whole, len(data), tuple(doubts))
-
-
-def _load(path: Path) -> object:
-    try:
-        data = plain(read_limited(path, MOST_BYTES))
+        root = read_yaml(read_limited(path, MOST_BYTES), str(path))
     except OSError as error:
         raise DescriptionError(f"{path}: {error.strerror or error}; give the path of a part file") from None
-    except (yaml.YAMLError, ValueError, RecursionError) as error:
-        raise DescriptionError(f"{path}: is not YAML: {' '.join(str(error).split())}") from None
-    return data
+    listed = isinstance(root, SequenceNode)
+    read = collect((_PARTS if listed else _FILE).read(root, WHOLE), found)
+    if found or read is None:
+        raise FaultyDescriptionError(str(path), found[0])
+    common: dict[str, Any] = {} if listed else {key: value.value for key, value in read.value.items()}
+    entries = read.value if listed else common.pop("parts")
+    bodies: dict[bool, list[Inertia]] = {True: [], False: []}
+    doubts: list[str] = []
+    try:
+        for number, entry in enumerate(entries, 1):
+            where, part = f"part {number}", {key: value.value for key, value in entry.value.items()}
+            body, said = _part(part, common, path.parent)
+            bodies[part.get("hole") == "true"].append(body)
+            doubts.extend(said)
+        where = ""
+        return Parts(composite(bodies[False], bodies[True]), len(entries), tuple(doubts))
+    except (ArgumentError, ModelError) as error:
+        raise DescriptionError(f"{path}: {where}{': ' * bool(where)}{error}") from None
 
 
-def _part(
-    where: str, part: Mapping[str, object], common: Mapping[str, object], folder: Path
-) -> tuple[Inertia, tuple[str, ...]]:
-    shapes = [key for key in part if key in SOLIDS or key == "mesh"]
+def _part(part: Mapping[str, Any], common: Mapping[str, Any], folder: Path) -> tuple[Inertia, tuple[str, ...]]:
+    """A body in the frame of the file, and doubts about its mesh; `ArgumentError`."""
+    shapes = [key for key in part if key in _SHAPES]
     if len(shapes) != 1:
-        _known(where, part, (*SOLIDS, "mesh", *_KEYS, *_MESH_KEYS))
         found = f"has {' and '.join(shapes)}" if shapes else "has no shape"
-        raise DescriptionError(f"{where} {found}; it must have exactly one of mesh, {', '.join(SOLIDS)}")
-    shape = shapes[0]
-    _known(where, part, (shape, *_KEYS, *(_MESH_KEYS if shape == "mesh" else ())))
-    weight = _weight(where, part, common)
-    doubts: tuple[str, ...] = ()
-    if shape == "mesh":
-        options = {key: _truth(where, key, part.get(key, False)) for key in ("repair", "hull")}
-        scale = _number(where, "scale", part.get("scale", 1.0))
-        mesh = load_mesh(folder / str(part["mesh"]), scale=scale, **options)
-        doubts = mesh.doubts()
-        body = mesh_inertia(mesh, **weight)
-    else:
-        body = _solid(where, shape, part, weight)
-    R = rotation_rpy(*_three(where, "rpy", part.get("rpy", (0.0, 0.0, 0.0))))
-    return body.moved(R, _three(where, "xyz", part.get("xyz", (0.0, 0.0, 0.0)))), doubts
-
-
-def _solid(where: str, shape: str, part: Mapping[str, object], weight: Mapping[str, float]) -> Inertia:
-    make: Callable[..., Inertia] = SOLIDS[shape]
-    names = [p.name for p in inspect.signature(make).parameters.values() if p.kind is p.POSITIONAL_OR_KEYWORD]
-    options = {key: _number(where, key, part[key]) for key in ("thickness", "area") if key in part}
-    extra = set(options) - set(inspect.signature(make).parameters)
-    if extra:
-        raise DescriptionError(f"{where}: {shape} takes no {' and no '.join(sorted(extra))}; leave it out")
-    given = part[shape]
-    if isinstance(given, Mapping):
-        _known(f"{where}: {shape}", {str(k): v for k, v in given.items()}, names)
-        lengths = {str(key): _number(where, f"{shape} {key}", value) for key, value in given.items()}
-    else:
-        values = given if isinstance(given, list) else [given]
-        lengths = {n: _number(where, f"{shape} {n}", v) for n, v in zip(names, values, strict=False)}
-        if len(values) > len(names):
-            lengths = {}
-    if set(lengths) != set(names):
-        raise DescriptionError(f"{where}: {shape} is {given!r}; it must give {', '.join(names)}, in m")
-    return make(**lengths, **options, **weight)
-
-
-def _weight(where: str, part: Mapping[str, object], common: Mapping[str, object]) -> dict[str, float]:
-    """Exactly one of mass and density: the part's own, or the file's default."""
+        raise ArgumentError(f"{found}; it must have exactly one of {', '.join(_SHAPES)}")
     own = {key: part[key] for key in _WEIGHT if key in part} or dict(common)
     if len(own) != 1:
         found = " and ".join(own) or "neither"
-        raise DescriptionError(f"{where} has {found}; it must have exactly one of mass, density and material")
-    ((key, value),) = own.items()
-    if key == "material":
-        return {"density": density_of(str(value))}
-    return {key: _number(where, key, value)}
-
-
-def _number(where: str, name: str, value: object) -> float:
-    # YAML reads 1e-3 as text; float reads both
-    if isinstance(value, (int, float, str)) and not isinstance(value, bool):
-        try:
-            number = float(value)
-        except ValueError:
-            number = math.nan
-        if math.isfinite(number):
-            return number
-    raise DescriptionError(f"{where}: {name} is {value!r}; it must be a finite number")
-
-
-def _truth(where: str, name: str, value: object) -> bool:
-    if isinstance(value, bool):
-        return value
-    raise DescriptionError(f"{where}: {name} is {value!r}; it must be true or false")
-
-
-def _three(where: str, name: str, value: object) -> tuple[float, float, float]:
-    if isinstance(value, (list, tuple)) and len(value) == 3:
-        x, y, z = (_number(where, name, v) for v in value)
-        return x, y, z
-    raise DescriptionError(f"{where}: {name} is {value!r}; it must be three numbers")
-
-
-def _known(where: str, given: Mapping[str, object], known: tuple[str, ...] | list[str]) -> None:
-    for key in given:
-        if key not in known:
-            raise DescriptionError(str(unknown_name("key", key, known, where)).replace("named ", "", 1))
+        raise ArgumentError(f"has {found}; it must have exactly one of mass, density and material")
+    (shape,), ((kind, amount),) = shapes, own.items()
+    weight = {"density": density_of(amount)} if kind == "material" else {kind: amount}
+    options = {key: part[key] == "true" if key in ("repair", "hull") else part[key] for key in _OPTIONS if key in part}
+    taken = inspect.signature(load_mesh if shape == "mesh" else SOLIDS[shape]).parameters
+    if extra := [key for key in options if key not in taken]:
+        raise ArgumentError(f"{shape} takes no {' and no '.join(extra)}; leave it out")
+    doubts: tuple[str, ...] = ()
+    if shape == "mesh":
+        mesh = load_mesh(folder / part["mesh"], **options)
+        body, doubts = mesh_inertia(mesh, **weight), mesh.doubts()
+    else:
+        body = SOLIDS[shape](**part[shape], **options, **weight)
+    zero = (0.0, 0.0, 0.0)
+    return body.moved(rotation_rpy(*part.get("rpy", zero)), part.get("xyz", zero)), doubts

@@ -143,7 +143,7 @@ def test_a_receiver_that_has_not_taken_the_zeros_is_reported(held):
 def test_killing_the_loop_ends_the_node_with_a_message(held):
     process, peer = held()
     os.kill(loop_of(process), signal.SIGKILL)
-    stream(peer, 10.0, until=lambda: process.exit_code is not None)
+    wait_until(lambda: (peer.state(Q), process.exit_code is not None)[1], PATIENCE, "its end")
     assert process.exit_code == 1
     assert "the process of the control loop has ended: signal 9" in process.output()
     assert "nothing is sent to the arm any more" in process.output()

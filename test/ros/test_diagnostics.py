@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import signal
 
 import pytest
 from diagnostic_msgs.msg import DiagnosticArray
@@ -41,6 +42,8 @@ def statuses(start, make_peer, namespace):
         return all(f"{namespace}/{node}" in found for node in NODES)
 
     wait_until(all_received, PATIENCE, "a status of each node", processes)
+    for process in processes:
+        process.signal(signal.SIGKILL)
     return {node: found[f"{namespace}/{node}"] for node in NODES}
 
 
