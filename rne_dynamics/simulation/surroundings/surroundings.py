@@ -80,7 +80,7 @@ class SpringyBody:
 
     def __post_init__(self) -> None:
         what = f"surroundings: {self.kind!r}"
-        if self.kind not in KINDS:
+        if str(self.kind) not in KINDS:
             raise ArgumentError(unknown("kind", str(self.kind), list(KINDS), "surroundings"))
         for name in ("point", "normal", "size", "rpy"):
             object.__setattr__(self, name, three_numbers(f"{what} has the {name}", getattr(self, name)))
@@ -211,7 +211,7 @@ def _made(kind: type[Any], values: Any) -> Any:
     what = "a body" if kind is SpringyBody else "a touching point"
     if not isinstance(values, Mapping):
         raise ArgumentError(f"surroundings: {what} is {values!r}; write {{{known[0]}: …, point: [x, y, z], …}}")
-    own = _SHAPE.get(values.get("kind"), known)
+    own = _SHAPE.get(str(values.get("kind")), known)
     known = [name for name in known if name in own or not any(name in names for names in _SHAPE.values())]
     for name in values:
         if name not in known:
