@@ -63,6 +63,7 @@ from rne_dynamics.flexible.theory_range import BendingRangeWarning
 from rne_dynamics.model.flexible.arm import AnyRobot
 from rne_dynamics.recording.log_file import needs_joint_positions
 from rne_dynamics.recording.mcap_file import SUFFIX as MCAP
+from rne_dynamics.recording.scene_file import read_values
 from rne_dynamics.simulation.plant.plant import ArmPlant
 from rne_dynamics.simulation.rollouts.rollout import Rollout
 from rne_dynamics.simulation.runs.free_motion import free_motion
@@ -237,7 +238,7 @@ def _one(args: argparse.Namespace, robot: AnyRobot, plant: ArmPlant, files: list
     if mismatch is not None:
         figures["mismatch"] = mismatch.as_plain()
     if plant.surroundings is not None:
-        figures |= {"scene": mismatched.scene_of(args.scene).as_plain(), "contacts": contact_figures(log)}
+        figures |= {"scene": read_values(args.scene), "contacts": contact_figures(log)}
     if not at_rest:
         figures["base"] = base_figures(log, plant, None if args.free else not args.base_unknown)
     if log.flexible_links:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 from rne_dynamics.dispatch import gravity_torque
 from rne_dynamics.dynamics.declared.arguments import bodies_wrenches
@@ -16,28 +16,8 @@ from rne_dynamics.simulation.plant.state import State
 from rne_dynamics.simulation.stepping.stepping import StepMethod, chosen_method, unchecked_step
 
 
-class Body(Protocol):
-    """The mechanics of an arm with a mismatch."""
-
-    #: Of the links.
-    state: State
-
-    @property
-    def motor(self) -> tuple[Array, Array]:
-        """Positions and velocities of the motors; shape (n,)."""
-
-    def use(self, plant: ArmPlant) -> None:
-        """Go on as another arm, in the same state."""
-
-    def put(self, state: State) -> None:
-        """Go on from another state, with the motors where they are."""
-
-    def step(self, effort: Array, dt: float, loads: Array) -> None:
-        """One step under efforts of the motors, (n,), and loads at the bodies, (bodies, 6) or (0, 6)."""
-
-
 class RigidJoints:
-    """Motors fixed to their links."""
+    """Motors fixed to their links; those with springs between are `ElasticJoints`."""
 
     def __init__(self, plant: ArmPlant, state: State, method: StepMethod | None) -> None:
         self.plant, self.state, self._method = plant, state, chosen_method(plant, method)
@@ -94,7 +74,9 @@ class DifferentArm:
     ) -> None:
         self.now, self._coming, self._dt = phases[0], list(phases[1:]), dt
         arm = self.now.plant
-        self._body: Body = ElasticJoints(arm, state, mismatch) if mismatch.elastic else RigidJoints(arm, state, method)
+        self._body: ElasticJoints | RigidJoints = RigidJoints(arm, state, method)
+        if mismatch.elastic:
+            self._body = ElasticJoints(arm, state, mismatch)
         self._messages = Messages(mismatch, gravity_torque(arm.robot.rigid, state.q), dt)
         self._encoders = Encoders(mismatch, arm.robot.n)
 

@@ -51,8 +51,9 @@ def _put_rates(arm: Arm, touch: Touch, drive: Array, x: Array, effort: Array, sp
         out[LINK, j], out[MOTOR, j] = x[LINK_SPEED, j], speed
         out[MOTOR_SPEED, j] = (effort[j] - spring[j] - rubbing) / drive[ROTOR, j]
     if touch.where.shape[0] > 0:
-        forces = np.empty((touch.where.shape[0], 3))
-        apart(touch_loads, (arm.topology, arm.parameters, touch, x[LINK], x[LINK_SPEED], arm.wrenches, forces))
+        forces, felt = np.empty((touch.where.shape[0], 3)), np.empty((touch.where.shape[0], 2))
+        given = (arm.topology, arm.parameters, touch, x[LINK], x[LINK_SPEED], 0.0, arm.wrenches, forces, felt)
+        apart(touch_loads, given)
     fault: int = apart(nasser_kernel, (arm, x[LINK], x[LINK_SPEED], spring, out[LINK_SPEED]))
     return fault
 

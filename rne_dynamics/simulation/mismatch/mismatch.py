@@ -16,6 +16,7 @@ from rne_dynamics.model.flexible.arm import AnyRobot
 from rne_dynamics.model.inertia import Array, Inertia
 from rne_dynamics.model.mechanism import RigidRobot
 from rne_dynamics.model.tree import Friction, KinematicTree, Payload, TreeJoint, TreeLink
+from rne_dynamics.simulation.three_numbers import three_numbers
 
 #: Parts of something: below 1. Everything else only must not be negative.
 _PARTS = ("mass", "friction", "rotor", "lost", "ripple")
@@ -267,7 +268,8 @@ def _payload(given: Any) -> tuple[str, float] | tuple[str, float, tuple[float, .
     try:
         link, mass, *com = parts
         if isinstance(link, str) and 0.0 <= float(mass) < math.inf and len(com) < 2:
-            return (link, float(mass), _force(link, com[0])) if com else (link, float(mass))
+            found = link, float(mass)
+            return (*found, three_numbers("", com[0])) if com else found
     except (TypeError, ValueError):
         pass
     raise ArgumentError(f"mismatch: payload is {given!r}; write {{LINK: KG}} or {{link: …, mass: KG, com: [x, y, z]}}, "
@@ -287,21 +289,12 @@ def _scripted(given: Any) -> ScriptedPush:
         raise ArgumentError(f"mismatch: script has the push {given!r}; write {{link: …, force: [x, y, z], "
                             "duration: S}")  # fmt: skip
     _check_number("duration of a push", given["duration"])
-    return ScriptedPush(given["link"], _force(given["link"], given["force"]), float(given["duration"]))
+    force = three_numbers("mismatch: script has the force", given["force"])
+    return ScriptedPush(given["link"], force, float(given["duration"]))
 
 
 def _pushes(given: Any) -> tuple[tuple[str, tuple[float, ...]], ...]:
     try:
-        return tuple((link, _force(link, force)) for link, force in dict(given).items())
+        return tuple((link, three_numbers("", force)) for link, force in dict(given).items())
     except (TypeError, ValueError):
         raise ArgumentError(f"mismatch: push is {given!r}; write {{LINK: [x, y, z]}}, N") from None
-
-
-def _force(link: Any, given: Any) -> tuple[float, ...]:
-    try:
-        row = np.array([float(x) for x in given])
-        if isinstance(link, str) and row.shape == (3,) and np.isfinite(row).all():
-            return tuple(row.tolist())
-    except (TypeError, ValueError):
-        pass
-    raise ArgumentError(f"mismatch: link {link!r} has {given!r}; it must be three finite numbers")

@@ -99,8 +99,9 @@ def mass_and_bias(
 def put_loads(plant: PlantArrays, q: Array, qd: Array) -> None:
     """Fill `plant.wrenches` at a state of the tree, where links may touch something."""
     if plant.touch.where.shape[0] > 0:
-        forces = np.empty((plant.touch.where.shape[0], 3))
-        apart(touch_loads, (plant.topology, plant.parameters, plant.touch, q, qd, plant.wrenches, forces))
+        points = plant.touch.where.shape[0]
+        forces, felt = np.empty((points, 3)), np.empty((points, 2))
+        apart(touch_loads, (plant.topology, plant.parameters, plant.touch, q, qd, 0.0, plant.wrenches, forces, felt))
 
 
 @helper

@@ -16,6 +16,7 @@ from rne_dynamics.compiling.jit import helper, kernel
 from rne_dynamics.dynamics.kinematics.world_motion import motions_in_world
 from rne_dynamics.model.friction import smooth_sign
 from rne_dynamics.model.inertia import Array
+from rne_dynamics.spatial.arrays import copy_into
 from rne_dynamics.spatial.columns import columns
 from rne_dynamics.spatial.pairs import add_pair, motion_at
 from rne_dynamics.spatial.rows import matrix_at, put, vector_at
@@ -24,7 +25,7 @@ from rne_dynamics.spatial.vector import Vector, add, column, cross, dot, rotate,
 # columns of a springy body: kind, its point, its turn R_WB, its size; k, c, μ, and the slip speed
 KIND, POINT, TURN, SIZE, STIFFNESS, DAMPING, FRICTION, SLIP, BODY_COLUMNS = columns(1, 3, 9, 3, 1, 1, 1, 1)
 PLANE, SPHERE, BOX = range(3)
-#: Results of `touch_rates`: nothing touches, something does, or begins or ends to.
+#: Results of `touch_loads`: nothing touches, something does, or begins or ends to.
 APART, TOUCHING, CHANGING = range(3)
 
 
@@ -82,27 +83,42 @@ def distance_of(bodies: Array, b: int, p: Vector) -> tuple[float, Vector]:
 
 @kernel
 def touch_loads(
-    topology: NDArray[np.int64], parameters: Array, touch: Touch, q: Array, qd: Array, wrenches: Array, forces: Array
-) -> None:
-    """Fill all loads at the robot's bodies, (bodies, 6), and the force on each point in the world, (points, 3)."""
+    topology: NDArray[np.int64], parameters: Array, touch: Touch, q: Array, qd: Array, dt: float, wrenches: Array,
+    forces: Array, felt: Array,
+) -> int:  # fmt: skip
+    """Loads by all that is touched; returns APART, TOUCHING or CHANGING for a time `dt` from the state on.
+
+    Fills all loads at the robot's bodies, (bodies, 6), the force on each point in the world, (points, 3), and the
+    stiffness, N/m, and damping, N s/m, that each may feel within `dt`, (points, 2).
+    """
     for i in range(wrenches.shape[0]):
-        for k in range(6):
-            wrenches[i, k] = touch.loads[i, k]
+        copy_into(wrenches[i], touch.loads[i])
     X, V, _ = motions_in_world(topology, parameters, q, qd, None)
+    how = APART
     for a in range(touch.where.shape[0]):
         i = touch.where[a]
         R, p = X[i]
-        arm = rotate(R, vector_at(touch.points, a, 0))
-        total = (0.0, 0.0, 0.0)
+        arm, total, stiff, damp = rotate(R, vector_at(touch.points, a, 0)), (0.0, 0.0, 0.0), 0.0, 0.0
         for b in range(touch.bodies.shape[0]):
             distance, normal = distance_of(touch.bodies, b, add(p, arm))
-            depth = touch.points[a, 3] - distance
+            lever, depth = subtract(arm, scale(touch.points[a, 3], normal)), touch.points[a, 3] - distance
+            speed = motion_at(V[i], lever)[0]
+            closing = -dot(normal, speed)
+            ahead = depth + closing * dt
             if depth > 0.0:
-                lever = subtract(arm, scale(touch.points[a, 3], normal))
-                force = _force(touch.bodies, b, depth, normal, motion_at(V[i], lever)[0])
+                force = _force(touch.bodies, b, depth, normal, speed)
                 total = add(total, force)
                 add_pair(wrenches, i, 0, (rotate_back(R, force), rotate_back(R, cross(lever, force))))
+            if max(depth, ahead) > 0.0:
+                k, c = touch.bodies[b, STIFFNESS], touch.bodies[b, DAMPING]
+                hard = k * max(1.0 + c * closing, 0.0)
+                stiff += hard
+                # the slope of `smooth_sign` at 0 is 1.5
+                damp += max(depth, ahead) * (k * c + 1.5 * touch.bodies[b, FRICTION] * hard / touch.bodies[b, SLIP])
+                how = CHANGING if how == CHANGING or depth <= 0.0 or ahead <= 0.0 else TOUCHING
         put(forces, a, 0, total)
+        felt[a, 0], felt[a, 1] = stiff, damp
+    return how
 
 
 @helper
@@ -114,30 +130,3 @@ def _force(bodies: Array, b: int, depth: float, normal: Vector, speed: Vector) -
     fast = _length(slide)
     rubbing = bodies[b, FRICTION] * N * smooth_sign(fast / bodies[b, SLIP]) / fast if fast > 0.0 else 0.0
     return subtract(scale(N, normal), scale(rubbing, slide))
-
-
-@kernel
-def touch_rates(
-    topology: NDArray[np.int64], parameters: Array, touch: Touch, q: Array, qd: Array, dt: float, out: Array
-) -> int:
-    """Fill stiffness, N/m, and damping, N s/m, that each point may feel within `dt`, (points, 2); how they touch."""
-    X, V, _ = motions_in_world(topology, parameters, q, qd, None)
-    how = APART
-    for a in range(touch.where.shape[0]):
-        i = touch.where[a]
-        R, p = X[i]
-        arm = rotate(R, vector_at(touch.points, a, 0))
-        out[a, 0], out[a, 1] = 0.0, 0.0
-        for b in range(touch.bodies.shape[0]):
-            distance, normal = distance_of(touch.bodies, b, add(p, arm))
-            closing = -dot(normal, motion_at(V[i], arm)[0])
-            now, ahead = touch.points[a, 3] - distance, touch.points[a, 3] - distance + closing * dt
-            depth = max(now, ahead)
-            if depth > 0.0:
-                k, c = touch.bodies[b, STIFFNESS], touch.bodies[b, DAMPING]
-                N = k * depth * max(1.0 + c * closing, 0.0)
-                out[a, 0] += k * max(1.0 + c * closing, 0.0)
-                # the slope of `smooth_sign` at 0 is 1.5
-                out[a, 1] += k * depth * c + 1.5 * touch.bodies[b, FRICTION] * N / touch.bodies[b, SLIP]
-                how = CHANGING if how == CHANGING or now <= 0.0 or ahead <= 0.0 else TOUCHING
-    return how

@@ -40,7 +40,3 @@ class Scene:
             return other or self.script
         events = sorted((*other.script, *self.script.script), key=lambda event: event[0])
         return replace(other, script=tuple(events))
-
-    def as_plain(self) -> dict[str, Any]:
-        """Plain values for YAML and JSON; the script is with the mismatch."""
-        return {} if self.surroundings is None else self.surroundings.as_plain()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, fields
+from dataclasses import dataclass, fields
 from typing import Any
 
 import numpy as np
@@ -22,8 +22,8 @@ from rne_dynamics.simulation.surroundings.contact_law import (
     SPHERE,
     Touch,
     touch_loads,
-    touch_rates,
 )
+from rne_dynamics.simulation.three_numbers import three_numbers
 
 KINDS = {"plane": PLANE, "sphere": SPHERE, "box": BOX}
 #: Fields by kind besides those of all kinds.
@@ -80,10 +80,10 @@ class SpringyBody:
 
     def __post_init__(self) -> None:
         what = f"surroundings: {self.kind!r}"
-        if self.kind not in KINDS:
+        if str(self.kind) not in KINDS:
             raise ArgumentError(unknown("kind", str(self.kind), list(KINDS), "surroundings"))
         for name in ("point", "normal", "size", "rpy"):
-            object.__setattr__(self, name, _vector(what, name, getattr(self, name)))
+            object.__setattr__(self, name, three_numbers(f"{what} has the {name}", getattr(self, name)))
         for name in ("radius", "stiffness", "slip", "damping", "friction"):
             _number(what, name, getattr(self, name), zero=name in ("damping", "friction"))
         if not np.linalg.norm(self.normal) > 0.0:
@@ -122,7 +122,7 @@ class TouchingPoint:
 
     def __post_init__(self) -> None:
         what = f"surroundings: touching link {self.link!r}"
-        object.__setattr__(self, "point", _vector(what, "point", self.point))
+        object.__setattr__(self, "point", three_numbers(f"{what} has the point", self.point))
         _number(what, "radius", self.radius, zero=True)
 
 
@@ -145,11 +145,6 @@ class Surroundings:
         """Of lists of mappings, as YAML files have them; ArgumentError also for unknown fields."""
         return cls(tuple(_made(SpringyBody, each) for each in _listed("bodies", bodies)),
                    tuple(_made(TouchingPoint, each) for each in _listed("touching", touching)))  # fmt: skip
-
-    def as_plain(self) -> dict[str, list[dict[str, Any]]]:
-        """Plain values, as `of` takes them."""
-        bodies = [{k: v for k, v in asdict(body).items() if k not in _others(body.kind)} for body in self.bodies]
-        return {"bodies": bodies, "touching": [asdict(point) for point in self.touching]}
 
     def points(self, tree: RobotModel) -> tuple[TouchingPoint, ...]:
         """The points that touch; ModelError: an unknown link; ArgumentError: one that is fixed to the base."""
@@ -178,9 +173,10 @@ class Surroundings:
 
 def touch_forces(tree: RobotModel, touch: Touch, q: Array, qd: Array) -> Array:
     """Force on each point in a state, or in rows of states, of a tree's joints, N, in the world; (…, points, 3)."""
-    forces, loads = np.zeros((*q.shape[:-1], len(touch.where), 3)), np.empty((tree.bodies, 6))
+    points = len(touch.where)
+    forces, loads, felt = np.zeros((*q.shape[:-1], points, 3)), np.empty((tree.bodies, 6)), np.empty((points, 2))
     for at in np.ndindex(q.shape[:-1]):
-        touch_loads(tree.topology, tree.parameters, touch, q[at], qd[at], loads, forces[at])
+        touch_loads(tree.topology, tree.parameters, touch, q[at], qd[at], 0.0, loads, forces[at], felt)
     return forces
 
 
@@ -189,8 +185,8 @@ def parts_of_step(tree: RobotModel, touch: Touch, q: Array, qd: Array, dt: float
 
     `q`, `qd`: of a tree's joints. Loops are left out: they make what touches heavier, and the motion slower.
     """
-    felt = np.empty((len(touch.where), 2))
-    how = touch_rates(tree.topology, tree.parameters, touch, q, qd, dt, felt)
+    forces, loads, felt = np.empty((len(touch.where), 3)), np.empty((tree.bodies, 6)), np.empty((len(touch.where), 2))
+    how = touch_loads(tree.topology, tree.parameters, touch, q, qd, dt, loads, forces, felt)
     if how == APART:
         return 1
     moving = body_motions(tree, np.tile(q, (tree.n, 1)), np.eye(tree.n))[:, touch.where]
@@ -215,7 +211,8 @@ def _made(kind: type[Any], values: Any) -> Any:
     what = "a body" if kind is SpringyBody else "a touching point"
     if not isinstance(values, Mapping):
         raise ArgumentError(f"surroundings: {what} is {values!r}; write {{{known[0]}: …, point: [x, y, z], …}}")
-    known = [name for name in known if name not in _others(values.get("kind"))]
+    own = _SHAPE.get(str(values.get("kind")), known)
+    known = [name for name in known if name in own or not any(name in names for names in _SHAPE.values())]
     for name in values:
         if name not in known:
             raise ArgumentError(unknown("field", str(name), known, f"surroundings: {what}"))
@@ -225,25 +222,10 @@ def _made(kind: type[Any], values: Any) -> Any:
     return kind(**values)
 
 
-def _others(kind: Any) -> set[str]:
-    """Fields of the other kinds of springy bodies."""
-    return {name for shape, names in _SHAPE.items() if kind in _SHAPE and shape != kind for name in names}
-
-
 def _listed(name: str, values: Any) -> Sequence[Any]:
     if not isinstance(values, (list, tuple)):
         raise ArgumentError(f"surroundings: {name} is {values!r}; it must be a list")
     return values
-
-
-def _vector(what: str, name: str, value: Any) -> tuple[float, ...]:
-    try:
-        row = np.array([float(x) for x in value])
-        if row.shape == (3,) and np.isfinite(row).all():
-            return tuple(row.tolist())
-    except (TypeError, ValueError):
-        pass
-    raise ArgumentError(f"{what} has the {name} {value!r}; it must be three finite numbers")
 
 
 def _number(what: str, name: str, value: Any, *, zero: bool) -> None:

@@ -121,7 +121,6 @@ def test_scenes_are_read_from_files(tmp_path: Path) -> None:
     assert merged is not None
     assert [at for at, _ in merged.script] == [0.2, 0.3]
     assert [round(at, 9) for at, _ in merged.phases] == [0.0, 0.2, 0.25, 0.3]
-    assert rne.Scene.of(scene.as_plain()).surroundings == scene.surroundings
     assert rne.Scene().mismatch(None) is None
     for text, said in (
         ("bodys: []\n", "scene.yaml: a scene has no key named 'bodys'; did you mean 'bodies'"),
@@ -129,7 +128,7 @@ def test_scenes_are_read_from_files(tmp_path: Path) -> None:
         ("touching: []\n", "touching is given without bodies"),
         ("bodies:\n- {kind: plane, stiffnes: 3}\n", "did you mean 'stiffness'"),
         ("script:\n- {at: 1, push: {link: a, force: [0, 0, 1]}}\n", "script has the push"),
-        ("script:\n- {at: 1, push: {link: a, force: [0, 0], duration: 1}}\n", "link 'a' has"),
+        ("script:\n- {at: 1, push: {link: a, force: [0, 0], duration: 1}}\n", "the force [0, 0]; it must be three"),
         ("script:\n- {at: 1, push: {link: a, force: [0, 0, 1], duration: -1}}\n", "duration of a push is -1"),
         ("script:\n- {at: 1, payload: {link: a, mass: 1, com: [0, x, 0]}}\n", "payload is {'link': 'a'"),
     ):
