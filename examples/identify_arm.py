@@ -15,11 +15,11 @@ from numpy.typing import NDArray
 
 import rne_dynamics as rne
 from rne_dynamics.figures.style import canvas, color_of, legend_below
-from rne_dynamics.identification.triangles import Friction as Form
 from rne_dynamics.identification.excitation import Evaluations, excite
 from rne_dynamics.identification.identify import identify
 from rne_dynamics.identification.models import identified_robot
 from rne_dynamics.identification.motion import motion_of
+from rne_dynamics.identification.triangles import Friction as Form
 from rne_dynamics.identification.triangles import Layout, triangles_of
 from rne_dynamics.model.tree import Friction
 from rne_dynamics.recording.recording import Recording

@@ -28,7 +28,7 @@ _CENTRAL = 0.5
 #: Factors of the barriers, one after the other: from the prior to the fit without coming close to their edges.
 _STAGES = (1e4, 1e3, 1e2, 10.0, 1.0)
 #: A body's prior is at least as heavy, kg, and at least as large, m, and no flatter than this part of its size.
-_LIGHTEST, _SMALLEST, _FLATTEST = 0.02, 0.005, 0.03
+LIGHTEST, _SMALLEST, _FLATTEST = 0.02, 0.005, 0.03
 _UPPER = np.triu_indices(3)
 
 
@@ -65,11 +65,11 @@ def corrected(parameters: Array, names: tuple[str, ...]) -> tuple[Array, tuple[s
     """
     P, changed = pseudo_inertia(parameters), []
     for i, body in enumerate(P):
-        mass = max(body[3, 3], _LIGHTEST)
+        mass = max(body[3, 3], LIGHTEST)
         centre = body[:3, 3] / body[3, 3] if body[3, 3] > 0.0 else np.zeros(3)
         values, axes = np.linalg.eigh(body[:3, :3] - body[3, 3] * np.outer(centre, centre))
         least = mass * max(_SMALLEST**2, _FLATTEST**2 * max(values[-1] / mass, 0.0))
-        if values[0] < least or body[3, 3] < _LIGHTEST:
+        if values[0] < least or body[3, 3] < LIGHTEST:
             changed.append(names[i])
             about_centre = np.diag([0.0, 0.0, 0.0, mass])
             about_centre[:3, :3] = (axes * np.maximum(values, least)) @ axes.T
@@ -102,8 +102,6 @@ class Prior:
     positive: NDArray[np.int64]
     typical: Array
     weight: float
-    #: Rows [parameters, value] of what is known besides, in its standard deviations.
-    known: Array
 
     @property
     def links(self) -> int:
@@ -137,30 +135,30 @@ class Prior:
 
     def cost(self, x: Array) -> float:
         """Infinite outside the bounds."""
-        own, known = x[self.positive], self.known[:, :-1] @ x - self.known[:, -1]
+        own, free = x[self.positive], x[self.free]
         if (own <= 0.0).any():
             return np.inf
         positive = self.weight * (own / self.typical - np.log(own)).sum()
-        return float(self.weights @ self.divergence(x) + positive + 0.5 * (known @ known + _FREE * x[self.free] @ x[self.free]))
+        return float(self.weights @ self.divergence(x) + positive + 0.5 * _FREE * free @ free)
 
     def slope(self, x: Array) -> Array:
         """The first derivatives of the cost."""
-        g = self.known[:, :-1].T @ (self.known[:, :-1] @ x - self.known[:, -1])
-        g[self.free] += _FREE * x[self.free]
+        g = np.zeros(self.size)
+        g[self.free] = _FREE * x[self.free]
         pull = np.linalg.inv(self.bodies) - np.linalg.inv(pseudo_inertia(x[: self.links]))
-        g[: self.links] += np.einsum("i,iab,kba->ik", self.weights, pull, BASIS).ravel()
-        g[self.positive] += self.weight * (1.0 / self.typical - 1.0 / x[self.positive])
-        return np.asarray(g)
+        g[: self.links] = np.einsum("i,iab,kba->ik", self.weights, pull, BASIS).ravel()
+        g[self.positive] = self.weight * (1.0 / self.typical - 1.0 / x[self.positive])
+        return g
 
     def curvature(self, x: Array) -> Array:
         """The second derivatives of the cost; with those of the data, the inverse is the covariance of the fit."""
-        H = self.known[:, :-1].T @ self.known[:, :-1]
-        H[self.free, self.free] += _FREE
+        H = np.zeros((self.size, self.size))
+        H[self.free, self.free] = _FREE
         for i, QE in enumerate(np.linalg.inv(pseudo_inertia(x[: self.links]))[:, None] @ BASIS):
             place = slice(10 * i, 10 * i + 10)
-            H[place, place] += self.weights[i] * np.einsum("kab,lba->kl", QE, QE)
-        H[self.positive, self.positive] += self.weight / x[self.positive] ** 2
-        return np.asarray(H)
+            H[place, place] = self.weights[i] * np.einsum("kab,lba->kl", QE, QE)
+        H[self.positive, self.positive] = self.weight / x[self.positive] ** 2
+        return H
 
     def reach(self, x: Array, step: Array) -> float:
         """How many steps lead to the edge of a barrier."""

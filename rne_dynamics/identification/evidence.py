@@ -26,6 +26,8 @@ EXPLAINED = 0.75
 _LEAST = 12
 #: Part of a column's length below which its variation is none.
 _ROUND_OFF = 1e-9
+#: Part of the largest gravity torque below which its sign is that of small masses, which a model may have wrong.
+_LIGHT = 0.05
 #: Most joints whose order is checked.
 _MOST_ARRANGED = 10
 #: What one step must gain, and all steps for each joint that they move: sums of explained parts of the joints' torques.
@@ -40,7 +42,6 @@ class Evidence(NamedTuple):
     qd: Array
     qdd: Array
     measured: Array
-    period: float
     #: Of the model along them; inertia without rotors, which sensors behind the gears do not feel.
     gravity: Array
     inertia: Array
@@ -49,8 +50,8 @@ class Evidence(NamedTuple):
     def along(cls, robot: RobotModel, motion: Motion) -> Evidence:
         """Of a motion, filtered and decimated; `RecordingError` if it is too short."""
         low = LowPass(motion, _LEAST)
-        parts = [low(values) for values in (motion.q, motion.qd, motion.qdd, motion.effort)]
-        return cls(robot, *parts, low.step * motion.period, parts[0], parts[0]).modelled()
+        q, qd, qdd, effort = (low(values) for values in (motion.q, motion.qd, motion.qdd, motion.effort))
+        return cls(robot, q, qd, qdd, effort, q, q).modelled()
 
     def modelled(self) -> Evidence:
         """With the torques of the model."""
@@ -61,7 +62,10 @@ class Evidence(NamedTuple):
     def columns(self, k: int, *, whole: bool = False) -> Array:
         """What explains the torque of joint k: inertia, gravity, or their sum if `whole`; rotor, viscous, Coulomb."""
         rigid = [self.inertia[:, k] + self.gravity[:, k]] if whole else [self.inertia[:, k], self.gravity[:, k]]
-        return np.stack([*rigid, self.qdd[:, k], self.qd[:, k], np.tanh(self.qd[:, k] / USUAL.threshold)], axis=1)
+        weight = self.gravity.std(axis=0)
+        light = [-self.gravity[:, k]] if weight[k] < _LIGHT * weight.max() else []  # a small mass on the other side
+        own = [self.qdd[:, k], self.qd[:, k], np.tanh(self.qd[:, k] / USUAL.threshold)]
+        return np.stack([*rigid, *own, *light], axis=1)
 
     def explained(self, i: int, k: int, sign: float = 1.0, *, whole: bool = False) -> tuple[float, Array]:
         """Part of the variance of torque i that joint k of the model explains, and the coefficients."""
@@ -86,46 +90,40 @@ def fit(columns: Array, y: Array) -> tuple[float, Array]:
 
 
 class Arrangement(NamedTuple):
-    """Numbers of the columns of torques and of positions that each joint gets, and the directions of the joints."""
+    """Numbers of the columns of torques and of positions that each joint gets."""
 
     torques: tuple[int, ...]
     states: tuple[int, ...]
-    turned: tuple[float, ...]
 
     def of(self, evidence: Evidence) -> Evidence:
         """The evidence as arranged."""
-        states, turned = list(self.states), np.array(self.turned)
-        found = evidence._replace(measured=evidence.measured[:, list(self.torques)] * turned)
-        if states == sorted(states) and (turned > 0.0).all():
+        states = list(self.states)
+        found = evidence._replace(measured=evidence.measured[:, list(self.torques)])
+        if states == sorted(states):
             return found
-        q, qd, qdd = (values[:, states] * turned for values in (evidence.q, evidence.qd, evidence.qdd))
+        q, qd, qdd = (values[:, states] for values in (evidence.q, evidence.qd, evidence.qdd))
         return found._replace(q=q, qd=qd, qdd=qdd).modelled()
 
     @property
     def moved(self) -> tuple[int, ...]:
         """Joints that are not as they were."""
-        places = zip(self.torques, self.states, self.turned, strict=True)
-        return tuple(j for j, place in enumerate(places) if place != (j, j, 1.0))
+        return tuple(j for j, place in enumerate(zip(*self, strict=True)) if place != (j, j))
 
     def neighbours(self) -> Iterator[Arrangement]:
-        """With two joints swapped, all reversed, or one turned."""
-        n = len(self.turned)
+        """With two joints swapped, or all reversed."""
+        n = len(self.states)
         exchanged = [(*range(a), b, *range(a + 1, b), a, *range(b + 1, n)) for a, b in combinations(range(n), 2)]
         for places in dict.fromkeys([*exchanged, tuple(range(n))[::-1]]):
-            torques, states = (tuple(own[k] for k in places) for own in (self.torques, self.states))
-            yield self._replace(torques=torques)
-            yield self._replace(states=states)
-            yield self._replace(torques=torques, states=states)
-        for j in range(n):
-            yield self._replace(turned=tuple(-s if k == j else s for k, s in enumerate(self.turned)))
+            torques, states = (tuple(own[k] for k in places) for own in self)
+            yield from (self._replace(torques=torques), self._replace(states=states), Arrangement(torques, states))
 
 
 def arranged(evidence: Evidence, value: float, gain: float) -> Arrangement | None:
-    """Another order or direction of the joints, if that explains more than `value` by `gain`."""
+    """Another order of the joints, if that explains more than `value` by `gain`."""
     n, own = evidence.robot.n, evidence.own()
     if n == 1 or n > _MOST_ARRANGED or own.min() > EXPLAINED:
         return None
-    best, reached = Arrangement(tuple(range(n)), tuple(range(n)), (1.0,) * n), float(own.sum())
+    best, reached = Arrangement(tuple(range(n)), tuple(range(n))), float(own.sum())
     part = np.array([[evidence.explained(i, k)[0] for i in range(n)] for k in range(n)])
     candidates = [best._replace(torques=tuple(linear_sum_assignment(-part)[1].tolist())), *best.neighbours()]
     for _ in range(n):

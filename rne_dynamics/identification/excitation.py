@@ -39,8 +39,8 @@ SCALE, EFFORT = 0.8, 0.8
 _WAY, _VELOCITY = np.pi, 1.0
 #: Part of the effort that a start may need to hold the arm; random postures that are compared where neutral needs more.
 _HELD, _POSTURES = 0.5, 500
-#: Least part of a joint's range that is free on either side of a given start, and of one that is chosen.
-_LEAST_FREE, _MIDDLE = 0.05, 0.25
+#: Part of a joint's range that is free on either side of the start.
+_MIDDLE = 0.25
 #: Samples of a period of the highest harmonic, as points of the trajectory too: quintics between them deviate by less
 #: than 1 µrad. Times for one point at which the limits are checked.
 _SAMPLES, _FINE = 20, 5
@@ -133,7 +133,7 @@ class Design:
 
     @cached_property
     def _parameters(self) -> Array:
-        return np.r_[inertial_parameters(self.robot), joint_parameters(self.robot).ravel()]
+        return np.concatenate((inertial_parameters(self.robot), joint_parameters(self.robot).ravel()))
 
     @cached_property
     def _basis(self) -> States:
@@ -204,7 +204,8 @@ class Design:
         by_q, by_qd, by_effort = 2.0 * _WEIGHT * above / bounds[:, None]
         by_columns = by_effort[:, :, None] * self._parameters
         by_columns[:, :, self.kept] += (2.0 * rows @ K).reshape(len(columns), n, -1)
-        own = dict(zip(OWN, np.einsum("sjjp->psj", by_columns[..., links:].reshape(*used[0].shape, n, -1)), strict=True))
+        by_own = np.einsum("sjjp->psj", by_columns[..., links:].reshape(len(columns), n, n, -1))
+        own = dict(zip(OWN, by_own, strict=True))
         growing = np.maximum(1.5 - 1.5 * (states.qd / USUAL.threshold) ** 2, 0.0) / USUAL.threshold
         by_qd += own["viscous"] + own["coulomb"] * growing
         by_state = np.array((by_q, by_qd, own["rotor"] * self.rotors))
@@ -229,8 +230,8 @@ def _log_condition(products: Array) -> tuple[float, Array]:
 
 def excite(
     robot: Robot, *, seconds: float = 10.0, harmonics: int = 5, scale: float = SCALE,
-    start: Mapping[str, float] | None = None, box: Mapping[str, tuple[float, float]] | None = None,
-    rotors: bool = False, budget: float | Evaluations = 30.0, seed: int = 0,
+    box: Mapping[str, tuple[float, float]] | None = None, rotors: bool = False,
+    budget: float | Evaluations = 30.0, seed: int = 0,
     progress: Callable[[str, float], object] = lambda what, share: None,
 ) -> Excitation:
     """Search for a motion with the least scaled condition number of the columns of a fit.
@@ -245,11 +246,9 @@ def excite(
         Period of the series, s, and its number of harmonics, at least 2.
     scale
         Part of the ways from the start to the position limits, and of the velocity limits, that is used.
-    start
-        Positions of joints at the start and the end, rad or m; by default neutral, or as near as the middle half of the
-        joint's range allows, or where gravity needs less effort.
     box
-        Ranges of joints instead of their limits, rad or m. Collisions are not known here.
+        Ranges of joints instead of their limits, rad or m. Collisions are not known here. The motion starts at neutral,
+        or as near as the middle half of each range allows, or where gravity needs less effort.
     rotors
         Whether the fit has rotors: efforts are measured on the motor's side of the gears.
     budget
@@ -267,14 +266,14 @@ def excite(
     Raises
     ------
     ArgumentError
-        A box beyond the limits, a start near or outside its range.
+        A box beyond the limits.
     ModelError
         Not an open arm on a fixed base, or one whose efforts cannot hold it at the start.
     """
     arm = robot.open_tree  # itself, if it is one
     if robot.kind != "arm" or robot.nq != robot.n or robot.base != "fixed" or robot.n == 0:
         raise ModelError(f"robot {robot.name!r} is no open arm on a fixed base, whose parameters are identified")
-    design = Design(arm, _reach(arm, scale, start or {}, box or {}), seconds, harmonics, rotors)
+    design = Design(arm, _reach(arm, scale, box or {}), seconds, harmonics, rotors)
     begun, done = time.thread_time(), count(1)
 
     def share() -> float:
@@ -309,10 +308,10 @@ def _search(
     least = design.condition(random)
     for _, k, x in found:
         said = f"condition {least:.1f}, descent from motion {k + 1}"
-        x, part = _descended(design.cost, x, share, min(1.0, part + 1.0 / RUNS), partial(progress, said))
-        x = design.narrowed(x, fine)
-        if (condition := design.condition(x)) < least:
-            best, least = x, condition
+        ended, part = _descended(design.cost, x, share, min(1.0, part + 1.0 / RUNS), partial(progress, said))
+        end = design.narrowed(ended, fine)
+        if (condition := design.condition(end)) < least:
+            best, least = end, condition
         if part >= 1.0:
             break
     return random, best
@@ -340,9 +339,7 @@ def _descended(
     return best[0][1], part[0]
 
 
-def _reach(
-    robot: RobotModel, scale: float, start: Mapping[str, float], box: Mapping[str, tuple[float, float]]
-) -> Reach:
+def _reach(robot: RobotModel, scale: float, box: Mapping[str, tuple[float, float]]) -> Reach:
     """What a motion may use, checked."""
     lower, upper = robot.lower.copy(), robot.upper.copy()
     for name, (low, high) in box.items():
@@ -353,30 +350,20 @@ def _reach(
                 f"{robot.lower[j]:.6g} to {robot.upper[j]:.6g}"
             )
         lower[j], upper[j] = low, high
-    q, given = np.clip(robot.neutral, lower, upper), [robot.joint_index(name) for name in start]
-    q[given] = list(start.values())
+    q = np.clip(robot.neutral, lower, upper)
     lower, upper = np.maximum(lower, q - _WAY), np.minimum(upper, q + _WAY)
-    span = upper - lower
-    for j in given:
-        low, high = lower[j] + _LEAST_FREE * span[j], upper[j] - _LEAST_FREE * span[j]
-        if not low <= q[j] <= high:
-            raise ArgumentError(
-                f"start of joint {robot.joint_names[j]!r} is {q[j]:.6g}; it must be {low:.6g} to {high:.6g}, which "
-                f"leaves {_LEAST_FREE:.0%} of the range on either side"
-            )
+    inner = lower + _MIDDLE * (upper - lower), upper - _MIDDLE * (upper - lower)
     known = (robot.velocity_limit > 0.0) & np.isfinite(robot.velocity_limit)
     velocity = scale * np.where(known, robot.velocity_limit, _VELOCITY)
     effort = EFFORT * np.where(robot.effort_limit > 0.0, robot.effort_limit, np.inf)
-    inner = lower + _MIDDLE * span, upper - _MIDDLE * span
-    others = np.random.default_rng(0).uniform(*inner, (_POSTURES, robot.n))
-    postures = np.vstack((np.clip(q, *inner), others))
-    postures[:, given] = q[given]
+    postures = np.vstack((np.clip(q, *inner), np.random.default_rng(0).uniform(*inner, (_POSTURES, robot.n))))
     used = (np.abs(gravity_torque(robot, postures)) + joint_friction(robot).static) / effort
     best = 0 if used[0].max() < _HELD else int(used.max(axis=1).argmin())
     q, j = postures[best], int(used[best].argmax())
     if used[best, j] >= 1.0:
         raise ModelError(
             f"joint {robot.joint_names[j]!r} needs {used[best, j] * effort[j]:.4g} at the start, with friction; "
-            f"{effort[j]:.4g}, {EFFORT:.0%} of its effort limit, may be used. Choose another start, or correct them"
+            f"{effort[j]:.4g}, {EFFORT:.0%} of its effort limit, may be used. Choose a --box with another start, or "
+            "correct them"
         )
     return Reach(q, q + scale * (lower - q), q + scale * (upper - q), velocity, effort)

@@ -1,4 +1,4 @@
-"""Identification of an arm: the consistent fit to triangles, with noise, friction and drive gains from the recording."""
+"""Identification of an arm: the consistent fit to triangles; noise, friction and drive gains from the recording."""
 
 from __future__ import annotations
 
@@ -13,7 +13,15 @@ from numpy.typing import NDArray
 from rne_dynamics.dynamics.derivatives.regressor import inertial_parameters
 from rne_dynamics.dynamics.friction import OWN, joint_parameters
 from rne_dynamics.errors import RneDynamicsError
-from rne_dynamics.identification.consistent_fit import Prior, ball, consistent_fit, corrected, moved, parameters_of
+from rne_dynamics.identification.consistent_fit import (
+    LIGHTEST,
+    Prior,
+    ball,
+    consistent_fit,
+    corrected,
+    moved,
+    parameters_of,
+)
 from rne_dynamics.identification.triangles import (
     THRESHOLDS,
     USUAL,
@@ -26,7 +34,8 @@ from rne_dynamics.identification.triangles import (
 )
 from rne_dynamics.model.inertia import Array
 
-#: Relative standard deviation of the model file's inertias, of its friction and rotors, and of a payload's.
+#: Relative standard deviation of the model file's inertias, of its friction and rotors, and of a payload's or those of
+#: links without mass.
 TRUST, TRUST_OWN, TRUST_PAYLOAD = 0.3, 3.0, 3.0
 #: Least friction and rotor that counts as a prior, N·m or N and kg·m² or kg: files often have none.
 _LEAST_OWN = 0.05
@@ -40,8 +49,8 @@ _WIDEST = 3.0
 _ALL = 8.0
 #: Factor of the prior's variance, since its distances are seen along few directions only.
 _CAREFUL = 3.0
-#: A payload of unknown mass as it is assumed: mass, kg, and radius, m. Part of a known mass that is its deviation.
-_PAYLOAD, _RADIUS, _KNOWN = 1.0, 0.08, 0.002
+#: A payload of unknown mass and a link without mass as they are assumed: masses, kg, and radius, m. Part of a known mass that is its deviation.
+_PAYLOAD, _UNKNOWN, _RADIUS, _KNOWN = 1.0, 0.2, 0.08, 0.002
 #: Error of another threshold, and with friction that is larger at low speed, over that of the usual form, to be taken.
 _OTHER, _STRIBECK = 0.7, 0.5
 #: Least part of the largest singular value of a joint's own columns.
@@ -85,17 +94,6 @@ class Identified:
     def from_data(self) -> NDArray[np.bool_]:
         """Whether each is known from the data rather than from the model file: half as uncertain as before."""
         return self.deviations < 0.5 * self.before
-
-    def without_payload(self) -> Identified:
-        """The parameters of the robot alone."""
-        if self.layout.payload is None:
-            return self
-        kept = np.delete(np.arange(len(self.parameters)), np.arange(self.layout.links - 10, self.layout.links))
-        return replace(
-            self, layout=replace(self.layout, payload=None), parameters=self.parameters[kept],
-            covariance=self.covariance[np.ix_(kept, kept)], before=self.before[kept],
-            system=self.system[:, np.r_[kept, -1]],
-        )  # fmt: skip
 
 
 def identify(
@@ -180,21 +178,19 @@ class _Fit:
     @cached_property
     def prior(self) -> Prior:
         """That of the robot and its payload."""
-        layout, size = self.triangles.layout, len(self.triangles.layout.names)
-        robot, known = layout.robot, np.zeros((0, size + 1))
+        layout, robot = self.triangles.layout, self.triangles.layout.robot
         bodies, _ = corrected(inertial_parameters(robot), robot.body_names)
-        weights = np.full(len(bodies), self.trust**-2)
+        known = inertial_parameters(robot)[::10] >= LIGHTEST
+        bodies[~known] = ball(_UNKNOWN, _RADIUS)
+        weights = np.where(known, self.trust, np.maximum(self.trust, TRUST_PAYLOAD)) ** -2
         if layout.payload is not None:
             frame = robot.links[layout.payload]
             guess = moved(ball(self.mass or _PAYLOAD, _RADIUS), frame.rotation, frame.position)
             bodies, weights = np.concatenate((bodies, guess[None])), np.append(weights, TRUST_PAYLOAD**-2)
-            if self.mass is not None:
-                known = np.zeros((1, size + 1))
-                known[0, [layout.links - 10, -1]] = np.array([1.0 / self.mass, 1.0]) / _KNOWN
         bounded = np.tile([part != "offset" for part in OWN], robot.n)
         own = np.flatnonzero(layout.used(self.forms)[layout.links :] & bounded)
         typical = np.maximum(joint_parameters(robot).ravel()[own], _LEAST_OWN)
-        return Prior(size, bodies, weights / self.widened, own + layout.links, typical, TRUST_OWN**-2, known)
+        return Prior(len(layout.names), bodies, weights / self.widened, own + layout.links, typical, TRUST_OWN**-2)
 
     def rows(self, R: Array, factor: Array | float = 1.0) -> Array:
         """Rows [all parameters, effort] of joints' triangles, of independent rows of standard deviation 1 if the
@@ -203,8 +199,13 @@ class _Fit:
 
     @cached_property
     def flat(self) -> Array:
-        """Rows of all joints."""
-        return np.concatenate(self.rows(self.triangles.whole))
+        """Rows of all joints, and of the payload's mass if it is known."""
+        rows = np.concatenate(self.rows(self.triangles.whole))
+        if self.mass is None:
+            return rows
+        known = np.zeros((1, rows.shape[1]))
+        known[0, [self.triangles.layout.links - 10, -1]] = np.array([1.0 / self.mass, 1.0]) / _KNOWN
+        return np.concatenate((rows, known))
 
     @cached_property
     def data(self) -> Array:

@@ -29,8 +29,8 @@ UNITS = {"t": {"s": 1.0, "ms": 1e-3, "us": 1e-6, "ns": 1e-9}, "q": _ANGLES, "qd"
 _BRIDGED = 0.05
 #: Numbers that no sensor reports; part of the usual span by which one position or time is off, and the least such.
 _ABSURD, _SPIKE, _LEAST_SPIKE = 1e15, 0.5, 0.05
-#: Part of the rows that may be out of order, and part of torques that must be known.
-_FEW, _KNOWN = 0.02, 0.2
+#: Part of the rows that may be out of order, part that must have times of their own, and part of torques to be known.
+_FEW, _NEW, _KNOWN = 0.02, 0.4, 0.2
 #: Most rows by which arrays of one log differ in length.
 _CUT = 10
 
@@ -78,7 +78,11 @@ def read_log(
     if path.is_dir() or path.suffix in (".mcap", ".db3"):
         if columns:
             raise ArgumentError(f"{path} has topics, no columns; leave --columns out, and name a --topic if needed")
-        found = read_recording(path, topic=topic, joints=robot.joint_names)
+        try:
+            found = read_recording(path, topic=topic, joints=robot.joint_names)
+        except RecordingError as error:
+            hint = "; --lock holds joints that were not logged" if "has no joint" in str(error) else ""
+            raise RecordingError(f"{error}{hint}") from None
         if found.effort is None:
             raise RecordingError(f"{path}: joint states have no efforts; record a driver that reports them")
         notes, parts = list(found.notes), {"t": found.t[:, None], "q": found.q, "tau": found.effort}
@@ -91,7 +95,8 @@ def read_log(
         if key in parts:
             parts[key] = parts[key] * UNITS[key][unit]
     parts["tau"] = parts["tau"] * (1.0 if gains is None else gains)
-    return _tidy(path, robot.joint_names, np.hstack([parts[key] for key in ("t", "q", "tau", "qd") if key in parts]), notes)
+    rows = np.hstack([parts[key] for key in ("t", "q", "tau", "qd") if key in parts])
+    return _tidy(path, robot.joint_names, rows, notes)
 
 
 def _from_table(
@@ -156,11 +161,11 @@ def _columns(path: Path, joints: Sequence[str]) -> tuple[dict[str, NDArray[Any]]
         table = read_text_table(path)
         columns, notes = dict(zip(table.names, table.numbers.T, strict=True)), table.notes
     for name in list(columns):
-        stem = re.fullmatch(r"(.*?)(?<!nano)(?<!n)secs?", name)
-        rest = [stem[1] + more for more in ("nanosec", "nsec", "nsecs", "nanosecs") if stem and stem[1] + more in columns]
-        if stem and rest:
+        stem = re.sub(r"(?<!nano)(?<!n)secs?$", "", name)
+        rest = next((stem + more for more in ("nanosec", "nsec", "nsecs") if stem + more in columns), "")
+        if rest and name != stem:
             seconds = columns.pop(name)
-            columns[re.sub(r"\W*_?$", "", stem[1]) or "time"] = seconds - seconds[0] + 1e-9 * columns.pop(rest[0])
+            columns[re.sub(r"\W*_?$", "", stem) or "time"] = seconds - seconds[0] + 1e-9 * columns.pop(rest)
     return columns, list(notes)
 
 
@@ -183,13 +188,17 @@ def _tidy(path: Path, joints: tuple[str, ...], rows: Array, notes: list[str]) ->
     n = len(joints)
     rows = np.where(np.abs(rows) < _ABSURD, rows, np.nan)
     states = rows[:, : n + 1]
-    whole = np.isfinite(states).all(axis=1)
+    whole: NDArray[np.bool_] = np.isfinite(states).all(axis=1)
     if not whole.any():
         raise RecordingError(f"{path}: no row has a time and the positions of all joints")
     whole[whole] = ~_spikes(states[whole])
     rows = _kept(rows, whole, "without time and all positions, or far from the others, are left out", notes)
     rows = _rising(path, rows, notes)
-    rows = _kept(rows, np.r_[True, np.diff(rows[:, 0]) > 0.0], "have the time of the row before: left out", notes)
+    new = np.r_[True, np.diff(rows[:, 0]) > 0.0]
+    if new.mean() < _NEW:
+        raise RecordingError(f"{path}: {(~new).sum()} of {len(new)} rows have the time of the row before, so times have "
+                             "too few digits; log them with more, or give --columns t=200Hz")  # fmt: skip
+    rows = _kept(rows, new, "have the time of the row before: left out", notes)
     rows = _without_gaps(rows, notes)
     known = np.isfinite(rows).mean(axis=0)
     if (known[n + 1 : 2 * n + 1] < _KNOWN).any():

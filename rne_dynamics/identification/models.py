@@ -103,28 +103,16 @@ def _inertia(P: Array) -> Inertia:
     return Inertia.from_origin(mass, np.array(rest[:3]) / mass, symmetric(rest[3:]))
 
 
-def write_model(found: Identified, source: Source, path: Path, command: str) -> RobotModel:
+def write_model(found: Identified, source: Source, path: Path, command: str, *, payload_only: bool) -> RobotModel:
     """Write PATH.urdf and PATH.yaml, and load them again.
 
-    Parameters
-    ----------
-    found
-        With a payload to be found, only the payload is new.
-    source
-        The expanded URDF that the robot was loaded from.
-    path
-        Without ending.
-    command
-        What made the files, for their first line.
-
-    Returns
-    -------
-    RobotModel
-        The model of the files, whose links are all positive definite and as they were identified; joints that are
-        locked in the robot are locked in it.
+    `source`: the expanded URDF that the robot was loaded from. `path`: without ending. `command`: what made the files,
+    for their first line. `payload_only`: only the payload is new; otherwise it is left out. Returns the model of the
+    files, whose links are all positive definite and as they were identified; joints that are locked in the robot are
+    locked in it.
     """
-    robot, payload = found.layout.robot, identified_payload(found)
-    tree = identified_tree(found) if payload is None else robot.tree
+    robot, payload = found.layout.robot, identified_payload(found) if payload_only else None
+    tree = robot.tree if payload_only else identified_tree(found)
     urdf, model = path.with_name(f"{path.name}.urdf"), path.with_name(f"{path.name}.yaml")
     before = examine(source).tree  # without the model file's payload
     old = {} if before is None else {link.name: link.inertia for link in before.links}
@@ -135,7 +123,8 @@ def write_model(found: Identified, source: Source, path: Path, command: str) -> 
     model.write_text(f"# {command}\n{text}", encoding="utf-8")
     written = _locked(load_model(model).open_tree, robot)
     P = pseudo_inertia(inertial_parameters(written))
-    Q = pseudo_inertia(inertial_parameters(identified_robot(found) if payload is None else robot.with_payload(payload)))
+    expected = assemble(tree, gravity=robot.gravity) if payload is None else robot.with_payload(payload)
+    Q = pseudo_inertia(inertial_parameters(expected))
     apart = np.abs(P - Q).max(axis=(1, 2)) / np.abs(Q).max(axis=(1, 2))
     if apart.max() > _CLOSE or (payload is None and np.linalg.eigvalsh(P)[:, 0].min() <= 0.0):
         body = written.body_names[int(apart.argmax())]

@@ -54,23 +54,11 @@ class Motion(NamedTuple):
 
 
 def motion_of(recording: Recording, band: float | None = None) -> Motion:
-    """The motion of a recording.
+    """The motion of a recording, `band` in Hz; by default 99.99 % of the power of the accelerations lies below it.
 
     Positions and efforts are interpolated to even times. Positions then pass a zero-phase low pass far above the
     motion's band, and their rates are central differences: recorded velocities and accelerations were often filtered
-    with a delay that nobody knows.
-
-    Parameters
-    ----------
-    recording
-        With efforts.
-    band
-        Hz; by default the frequency that 99.99 % of the power of the accelerations lies below.
-
-    Raises
-    ------
-    RecordingError
-        No efforts, positions of other than the joints, too few samples, or no motion.
+    with a delay that nobody knows. `RecordingError`: no efforts, a floating base, too few samples, or no motion.
     """
     source, t = recording.source, recording.t
     if recording.q.shape[1] != recording.n:
@@ -163,25 +151,17 @@ class Residual:
         return self.measured - self.predicted
 
     @property
-    def bias(self) -> Array:
-        """Mean of the error, shape (n,)."""
-        return np.asarray(self.error.mean(axis=0))
+    def norms(self) -> tuple[float, float]:
+        """Mean norms of the errors and of the measured torques of all joints."""
+        error, measured = (float(np.linalg.norm(rows, axis=1).mean()) for rows in (self.error, self.measured))
+        return error, measured
 
-    @property
-    def mean_norm(self) -> float:
-        """Mean norm of the errors of all joints."""
-        return float(np.linalg.norm(self.error, axis=1).mean())
-
-    @property
-    def measured_norm(self) -> float:
-        """The same of the measured torques."""
-        return float(np.linalg.norm(self.measured, axis=1).mean())
-
-    @property
-    def share(self) -> Array:
-        """The error's part of the measured torque, root mean squares; NaN for none; shape (n,)."""
-        size = rms(self.measured)
-        return np.asarray(np.divide(rms(self.error), size, out=np.full(len(size), np.nan), where=size > 0.0))
+    def columns(self) -> dict[str, Array]:
+        """Root mean squares of the measured torque, the error and the parts, the error's share and mean; (n,) each."""
+        size, error = rms(self.measured), rms(self.error)
+        share = np.divide(error, size, out=np.full(len(size), np.nan), where=size > 0.0)
+        named = {"measured": size, "rms": error, "share": share, "bias": self.error.mean(axis=0)}
+        return named | {name: rms(part) for name, part in self.parts.items()}
 
 
 def rms(rows: Array) -> Array:
@@ -203,7 +183,8 @@ def residual(robot: RobotModel, motion: Motion) -> Residual:
         "friction": friction_torque(robot, motion.qd) - offset, "offset": np.tile(offset, (len(motion.q), 1)),
     }  # fmt: skip
     filtered = {name: low(np.asarray(part)) for name, part in parts.items()}
-    return Residual((motion.source,), motion.period * low.places, low(motion.effort), filtered, motion.band)
+    t: Array = np.asarray(motion.period * low.places)
+    return Residual((motion.source,), t, low(motion.effort), filtered, motion.band)
 
 
 def joined(found: Sequence[Residual]) -> Residual:

@@ -1,4 +1,4 @@
-"""Faults of a log that would make any comparison with a model wrong: units, signs, order, gravity, gears, delay.
+"""Faults of a log that would make any comparison with a model wrong: units, signs, order, gravity, gears.
 
 Evidence is structural, since masses of a model are often wrong by half: velocities against slopes of positions, spans
 against limits, and how much of each torque its joint explains (`Evidence`).
@@ -12,10 +12,9 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.interpolate import CubicSpline
 
 from rne_dynamics.figures.tracking import REVOLUTE, joint_units
-from rne_dynamics.identification.evidence import EXPLAINED, Arrangement, Evidence, arranged, fit
+from rne_dynamics.identification.evidence import EXPLAINED, Evidence, arranged
 from rne_dynamics.identification.motion import motion_of
 from rne_dynamics.model.robot import RobotModel
 from rne_dynamics.recording.recording import Recording
@@ -58,16 +57,13 @@ _APART = 8.0
 _STILL, _STILL_LENGTH = 0.03, 0.003
 #: Gravity's coefficient over inertia's below which gravity was removed.
 _WEIGHTLESS = 0.35
-#: Delays of torques that are tried, and the least that is reported, s; by which part it must lower the
-#: squared errors, and of how many rows at least.
-_LATEST, _LATE, _LATE_BETTER, _LATE_ROWS = 0.1, 0.015, 0.5, 60
 
 
 class Trap(NamedTuple):
     """A fault of a log."""
 
-    #: ``time``, ``velocity``, ``degrees``, ``sign``, ``order``, ``direction``, ``gravity``, ``torque``,
-    #: ``scale``, ``delay``, or ``still``, which only says that a joint's figures mean little.
+    #: ``time``, ``velocity``, ``degrees``, ``sign``, ``order``, ``gravity``, ``torque``, ``scale``,
+    #: or ``still``, which only says that a joint's figures mean little.
     kind: str
     text: str
     fix: str
@@ -158,7 +154,11 @@ def _torque_traps(evidence: Evidence, moving: Sequence[int]) -> Iterator[Trap]:
                    "log the whole torque: drivers that compensate gravity often publish the rest", tuple(weightless))
         return
     if order:
-        yield _arrangement(evidence, order)
+        both = (("torques", "tau", order.torques), ("positions", "q", order.states))
+        parts = [(what, key, places) for what, key, places in both if places != tuple(range(n))]
+        texts = [f"{what} are in another order than the model's joints" for what, *_ in parts]
+        fixes = [f"{key}=NAME[{','.join(str(k + 1) for k in places)}]" for _, key, places in parts]
+        yield Trap("order", " and ".join(texts), f"--columns {','.join(fixes)}", order.moved)
         evidence, signs = order.of(evidence), np.ones(n)
     elif flipped:
         gains = ",".join(f"{sign:g}" for sign in signs)
@@ -168,21 +168,6 @@ def _torque_traps(evidence: Evidence, moving: Sequence[int]) -> Iterator[Trap]:
         text = f"the model explains less than {_LITTLE:.0%} of the variation of most torques"
         yield Trap("torque", text, "check --columns and ROBOT")
     yield from _size_traps(evidence._replace(measured=evidence.measured * signs), moving)
-
-
-def _arrangement(evidence: Evidence, found: Arrangement) -> Trap:
-    """The trap of another arrangement."""
-    names, inorder = evidence.robot.joint_names, tuple(range(evidence.robot.n))
-    texts, fixes = [], []
-    for what, key, places in (("torques", "tau", found.torques), ("positions", "q", found.states)):
-        if places != inorder:
-            texts.append(f"{what} are in another order than the model's joints")
-            fixes.append(f"--columns {key}=NAME[{','.join(str(k + 1) for k in places)}]")
-    kind = "order" if texts else "direction"
-    if turned := [j for j in inorder if found.turned[j] < 0.0]:
-        texts.append(f"{_list(names, turned)} turns the other way than in the model")
-        fixes.append("turn the <axis> around in the description")
-    return Trap(kind, " and ".join(texts), "; ".join(fixes).replace("; --columns ", ","), found.moved)
 
 
 def _weightless(evidence: Evidence, moving: Sequence[int]) -> list[int]:
@@ -207,7 +192,7 @@ def _weightless(evidence: Evidence, moving: Sequence[int]) -> list[int]:
 
 
 def _size_traps(evidence: Evidence, moving: Sequence[int]) -> Iterator[Trap]:
-    """Torques of another unit or on the other side of the gears, or late."""
+    """Torques of another unit or on the other side of the gears."""
     n, names, total = evidence.robot.n, evidence.robot.joint_names, evidence.measured.std(axis=0)
     whole = [evidence.explained(j, j, whole=True) for j in range(n)]
     rigid = (evidence.inertia + evidence.gravity).std(axis=0)
@@ -226,25 +211,6 @@ def _size_traps(evidence: Evidence, moving: Sequence[int]) -> Iterator[Trap]:
             "those of other joints: another unit, or the other side of the gears"
         )
         yield Trap("scale", text, "--gains with a number for each joint", tuple(apart))
-    late, better = _delay(evidence, moving) if moving and len(evidence.q) >= _LATE_ROWS else (0.0, 0.0)
-    if better > _LATE_BETTER and _LATE < abs(late) < 0.99 * _LATEST:
-        when = "later" if late > 0.0 else "earlier"
-        text = f"torques come {abs(late) * 1e3:.0f} ms {when} than positions"
-        yield Trap("delay", text, "log both with stamps of one clock, and without filters")
-
-
-def _delay(evidence: Evidence, moving: Sequence[int]) -> tuple[float, float]:
-    """Delay of the torques that explains them best, s, and by which part it lowers the sum of the squared errors."""
-    t = evidence.period * np.arange(len(evidence.qd))
-    columns = [CubicSpline(t, evidence.columns(j)) for j in moving]
-
-    def error(delay: float) -> float:
-        y = evidence.measured[2:-2, moving].T
-        return sum(fit(late(t - delay)[2:-2], own)[0] for late, own in zip(columns, y, strict=True))
-
-    errors = {delay: error(delay) for delay in np.linspace(-_LATEST, _LATEST, 11).tolist()}
-    best = min(errors, key=errors.__getitem__)
-    return best, 1.0 - errors[best] / max(error(0.0), 1e-12)
 
 
 def _list(names: Sequence[str], joints: Sequence[int]) -> str:

@@ -87,7 +87,8 @@ class Layout:
     def given(self) -> Array:
         """The robot's parameters; NaN for the payload."""
         bodies = inertial_parameters(self.robot)
-        return np.r_[bodies, np.full(self.links - len(bodies), np.nan), joint_parameters(self.robot).ravel()]
+        own = joint_parameters(self.robot).ravel()
+        return np.concatenate((bodies, np.full(self.links - len(bodies), np.nan), own))
 
     def own(self, parameters: Array) -> Array:
         """Those of the joints, shape (n, own)."""
@@ -96,7 +97,7 @@ class Layout:
     def used(self, forms: Iterable[Friction]) -> NDArray[np.bool_]:
         """Which parameters a fit with these forms of friction has."""
         own = [[self.rotors, True, True, True, form.stribeck] for form in forms]
-        return np.r_[np.ones(self.links, np.bool_), np.ravel(own)]
+        return np.concatenate((np.ones(self.links, np.bool_), np.ravel(own)))
 
     def rows(self, motion: Motion) -> Array:
         """[bodies, rotor, offset, viscous, for each threshold Coulomb and Stribeck, effort]; (n, samples, columns)."""
@@ -106,7 +107,7 @@ class Layout:
         if self.payload is not None:
             place = len(LINK) * self.robot.links[self.payload].body
             parts.insert(1, float(motion.loaded) * links[..., place : place + len(LINK)])
-        return np.concatenate(parts, axis=-1).swapaxes(0, 1)
+        return np.asarray(np.concatenate(parts, axis=-1).swapaxes(0, 1))
 
 
 @dataclass(frozen=True, eq=False)
@@ -146,7 +147,7 @@ class Triangles:
             own = R[j][:, [links, links + 1, links + 2, place, place + 1]]
             found[j, :, links + len(OWN) * j : links + len(OWN) * (j + 1)] = own
         found[..., :-1] *= self.layout.used(forms)
-        return found * np.broadcast_to(factors, n)[:, None, None]
+        return np.asarray(found * np.broadcast_to(factors, n)[:, None, None])
 
     def squares(self, x: Array, forms: Sequence[Friction]) -> Array:
         """Mean square of the residuals of every joint for the parameters of a fit; shape (n,)."""
@@ -215,7 +216,8 @@ def structure(robot: RobotModel, *, rotors: bool = False, joints: bool = False) 
     """
     rng = np.random.default_rng(0)
     q, qd, qdd = (rng.uniform(-2.0, 2.0, (_STATES, robot.n)) for _ in range(3))
-    return base_parameters(motion_columns(robot, q, qd, qdd, rotors=rotors, joints=joints).reshape(_STATES * robot.n, -1))
+    columns = motion_columns(robot, q, qd, qdd, rotors=rotors, joints=joints)
+    return base_parameters(columns.reshape(_STATES * robot.n, -1))
 
 
 def motion_columns(

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 
 from rne_dynamics.advice import rne
-from rne_dynamics.cli.answer import Answer, Line, Rows, check_files
+from rne_dynamics.cli.answer import Answer, Line, check_files
 from rne_dynamics.cli.arguments import (
     MOST_SAMPLED,
     REPORT,
@@ -16,13 +16,12 @@ from rne_dynamics.cli.arguments import (
     argument,
     flag,
     load_robot,
-    positions,
     positive,
     real,
     several,
     whole,
 )
-from rne_dynamics.cli.from_recordings.logs import SENSORS
+from rne_dynamics.cli.from_recordings.logs import SENSORS, joint_table
 from rne_dynamics.cli.terminal import progress
 from rne_dynamics.control.motion.limits import joint_position, sliding_joints
 from rne_dynamics.dispatch import inverse_dynamics
@@ -37,7 +36,7 @@ from rne_dynamics.recording.trajectory_file import write_trajectory
 EXAMPLES = """\
 examples:
   rne excite panda --scale 0.3 --budget 2 --out first.yaml   a small first motion
-  rne excite panda --box panda_joint2=-30deg,60deg --start panda_joint4=-1.5 --plot excite.png
+  rne excite panda --box panda_joint2=-30deg,60deg --plot excite.png
   rne excite my_arm.urdf --seconds 20 --harmonics 7 --sensors joint
 
 Collisions of the arm with itself and its surroundings are not known: bound the joints with --box, simulate and watch
@@ -54,9 +53,7 @@ _LARGE = 30.0
 ARGUMENTS = (
     *ROBOT,
     several("--box", "JOINT=LOW,HIGH", "range of a joint that is free of collisions: rad or m, or with a unit (90deg, "
-            "20mm); others have their limits"),
-    several("--start", "JOINT=VALUE", "position of a joint at the start and the end; others start at zero, or as near "
-            "as the middle half of their range allows"),
+            "20mm); others have their limits. The motion starts at zero, or as near as the middle half of the range"),
     argument("--seconds", type=real(1.0, 600.0, "s"), default=10.0, metavar="S", help="duration (default: 10)"),
     argument("--harmonics", type=whole(2, 20), default=5, metavar="N", help="of the Fourier series (default: 5)"),
     argument("--scale", type=real(0.01, 1.0), default=SCALE, metavar="FRACTION",
@@ -79,11 +76,8 @@ def run(args: argparse.Namespace) -> Answer:
     check_files(args)
     box = dict(_range(text, robot) for text in args.box)
     with progress(quiet=args.json) as show:
-        found = excite(
-            robot, seconds=args.seconds, harmonics=args.harmonics, scale=args.scale, box=box,
-            start=positions("--start", args.start, robot), rotors=args.sensors == "motor", budget=args.budget,
-            seed=args.seed, progress=show,
-        )  # fmt: skip
+        found = excite(robot, seconds=args.seconds, harmonics=args.harmonics, scale=args.scale, box=box,
+                       rotors=args.sensors == "motor", budget=args.budget, seed=args.seed, progress=show)  # fmt: skip
     write_trajectory(out, found.trajectory, args.command_line)
     if args.plot:
         draw(Path(args.plot), robot, found)
@@ -98,17 +92,17 @@ def run(args: argparse.Namespace) -> Answer:
         "path_tolerance": tolerance, "next": step,
     }  # fmt: skip
     q = found.trajectory.positions
-    numbers = np.stack((q[0], q.min(axis=0), q.max(axis=0), *(100.0 * found.used)), axis=1)
-    rows = [
-        [f"{name} ({unit.position})", *(f"{x:.3f}" for x in row[:3]), *(f"{x:.0f}" for x in row[3:])]
-        for name, unit, row in zip(robot.joint_names, joint_units(robot), numbers.tolist(), strict=True)
-    ]
-    table = Rows(("joint", "start", "least", "largest", "position %", "velocity %", "effort %"), rows,
-                 f"{robot.name}: motion of {args.seconds:g} s, percent of the bounds for --scale {args.scale:g}")
+    columns = {"start": q[0], "least": q.min(axis=0), "largest": q.max(axis=0)}
+    columns |= dict(zip(("position %", "velocity %", "effort %"), 100.0 * found.used, strict=True))
+    title = f"{robot.name}: motion of {args.seconds:g} s, percent of the bounds for --scale {args.scale:g}"
     said = (f"scaled condition number {found.condition:.2f} of {found.parameters} parameters; best random motion "
-            f"{found.random:.1f}")
+            f"{found.random:.1f}")  # fmt: skip
+    if found.combined:
+        said += (f". {found.combined} less than links and friction have: combinations count as one, as of a vertical "
+                 "sliding joint the mass and the offset of friction")  # fmt: skip
     if found.condition > _LARGE:
         said += f". Above {_LARGE:g} little is found of some: later, with more range, --scale or --seconds, of all"
+    table = joint_table(robot.open_tree, title, columns, "position")
     return Answer(
         values, [table, said, "Collisions are not checked. Next, with the controller running and a recorder:",
                  Line(f"  {step}")],

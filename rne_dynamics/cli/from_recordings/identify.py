@@ -9,7 +9,6 @@ from functools import partial, reduce
 from importlib.util import find_spec
 from operator import add
 from pathlib import Path
-from typing import NamedTuple
 
 from rne_dynamics.cli.answer import Answer, Verdict, check_files
 from rne_dynamics.cli.arguments import REPORT, ROBOT, argument, flag, payload, positive, robot_source, several
@@ -19,12 +18,11 @@ from rne_dynamics.description.model_file import urdf_source
 from rne_dynamics.errors import ArgumentError
 from rne_dynamics.figures.output_file import output_file
 from rne_dynamics.figures.tracking import units_of
-from rne_dynamics.identification.identify import TRUST, Identified, estimated_gains, identify, with_gains
+from rne_dynamics.identification.identify import TRUST, estimated_gains, identify, with_gains
 from rne_dynamics.identification.models import identified_robot, write_model
 from rne_dynamics.identification.motion import Motion, Residual, joined, motion_of, residual
-from rne_dynamics.identification.triangles import USUAL, Friction, Layout, Triangles, triangles_of
+from rne_dynamics.identification.triangles import USUAL, Friction, Layout, triangles_of
 from rne_dynamics.model.robot import RobotModel
-from rne_dynamics.model.tree import Payload
 
 EXAMPLES = """\
 examples:
@@ -45,10 +43,8 @@ exit code: 0 if the new model predicts better than ROBOT, 1 otherwise.
 
 #: Faults of a log with which the command ends; others are notes.
 _FATAL = ("time", "degrees", "sign")
-#: Largest scaled condition number for least squares.
-LARGEST_CONDITION = 30.0
-#: Trust for least squares, and for the model when a payload is found from loaded logs only.
-_NO_PRIOR, _GOOD_MODEL = 100.0, 0.05
+#: Trust in the model when a payload is found from loaded logs only.
+_GOOD_MODEL = 0.05
 
 ARGUMENTS = (
     *ROBOT, *LOG,
@@ -58,9 +54,6 @@ ARGUMENTS = (
              f"with --payload and no --reference {_GOOD_MODEL})"),
     argument("--friction", choices=("auto", "coulomb", "stribeck"), default="auto",
              help="form of every joint's friction; auto: the one that predicts left-out parts best (default)"),
-    argument("--method", choices=("consistent", "least-squares"), default="consistent",
-             help="least-squares leaves ROBOT's inertias out of account, as far as bodies stay possible; only for "
-             f"motions with a scaled condition number up to {LARGEST_CONDITION:g}"),
     argument("--load", metavar="LINK=KG", help="logs have currents, and a load of this mass: find the gains"),
     argument("--payload", metavar="LINK", help="find only a load on this link; the rest of ROBOT stays"),
     flag("--force", "go on where a log has a fault that makes the result worthless"),
@@ -76,40 +69,33 @@ def run(args: argparse.Namespace) -> Answer:
     path, source = _path(args), robot_source(args)
     if args.robot == "-":
         args.robot = source.data.decode()  # standard input is read once
-    robot, load, notes = load_arm(args), payload("--load", args.load), list[str]()
+    robot, load, notes, gains = load_arm(args), payload("--load", args.load), list[str](), None
     if load is not None and (args.payload or args.gains):
         raise ArgumentError("--load finds gains of currents; leave out --payload and --gains, or --load")
     layout = Layout(robot, rotors=args.sensors == "motor", payload=load.link if load else args.payload)
-    read = partial(_motions, args, robot, notes)
-    motions = read(args.log, loaded=layout.payload is not None) + read(args.reference)
-    checked = read(args.validate, loaded=layout.payload is not None)
-    triangles, gains = reduce(add, (triangles_of(layout, m) for m in motions)), None
+    motions = _motions(args, robot, notes, args.log, loaded=True) + _motions(args, robot, notes, args.reference)
+    checked = _motions(args, robot, notes, args.validate, loaded=True)
+    triangles = reduce(add, (triangles_of(layout, motion) for motion in motions))
     if load is not None:
         gains = estimated_gains(triangles, load.mass, args.trust or TRUST)
         triangles = with_gains(triangles, gains.values)
         motions, checked = ([m._replace(effort=m.effort * gains.values) for m in part] for part in (motions, checked))
-    found = _identified(args, triangles, load)
+    form = {"auto": None, "coulomb": USUAL, "stribeck": Friction(USUAL.threshold, stribeck=True)}[args.friction]
+    trust = args.trust or (_GOOD_MODEL if args.payload and not args.reference else TRUST)
+    found = identify(triangles, trust=trust, forms=(form,) * robot.n if form else None,
+                     payload_mass=load.mass if load else None)  # fmt: skip
     text = replace(urdf_source(source), lenient=args.lenient)
-    written = write_model(found.without_payload() if load else found, text, path, args.command_line)
-    before = _Models(robot, robot.with_payload(load) if load else robot)
-    empty = robot if args.payload else written
-    after = _Models(empty, identified_robot(found) if load else written)
-    pairs = {
-        name: (before.along(part), after.along(part))
-        for name, part in (("training", motions), ("validation", checked)) if part
-    }  # fmt: skip
+    written = write_model(found, text, path, args.command_line, payload_only=bool(args.payload))
+    # without and with the load that some logs have
+    before = (robot, robot.with_payload(load) if load else robot)
+    after = (robot if args.payload else written, identified_robot(found) if load else written)
+
+    def along(models: tuple[RobotModel, RobotModel], part: Sequence[Motion]) -> Residual:
+        return joined([residual(models[motion.loaded], motion) for motion in part])
+
+    parts = {"training": motions, "validation": checked}
+    pairs = {name: (along(before, part), along(after, part)) for name, part in parts.items() if part}
     return _answer(args, Findings(found, gains, pairs, tuple(notes)), path)
-
-
-class _Models(NamedTuple):
-    """A robot without and with the load that some logs have."""
-
-    empty: RobotModel
-    loaded: RobotModel
-
-    def along(self, motions: Sequence[Motion]) -> Residual:
-        """Measured and predicted efforts of all motions."""
-        return joined([residual(self.loaded if motion.loaded else self.empty, motion) for motion in motions])
 
 
 def _path(args: argparse.Namespace) -> Path:
@@ -132,40 +118,20 @@ def _motions(
     """Motions of logs; what is said of them is added to `notes`."""
     found = []
     for log, faults in read_logs(args, robot, files):
-        fatal = [trap for trap in faults if trap.kind in _FATAL]
-        if fatal and not args.force:
-            raise ArgumentError(f"{log.source}: {fatal[0].text}; {fatal[0].fix} (--force goes on with the log as it is)")
-        notes += said(log, [trap for trap in faults if not args.load or trap.kind not in ("scale", "joint")])
+        for trap in faults:
+            if trap.kind in _FATAL and not args.force:
+                raise ArgumentError(f"{log.source}: {trap.text}; {trap.fix} (--force goes on with the log as it is)")
+        notes += said(log, [trap for trap in faults if not args.load or trap.kind != "scale"])
         found.append(motion_of(log, args.band)._replace(loaded=loaded))
     return found
 
 
-def _identified(args: argparse.Namespace, triangles: Triangles, load: Payload | None) -> Identified:
-    """The fit that the options ask for."""
-    form = {"auto": None, "coulomb": USUAL, "stribeck": Friction(USUAL.threshold, stribeck=True)}[args.friction]
-    trust = args.trust or (_GOOD_MODEL if args.payload and not args.reference else TRUST)
-    fit = partial(
-        identify, triangles, forms=None if form is None else (form,) * triangles.layout.robot.n,
-        payload_mass=None if load is None else load.mass,
-    )  # fmt: skip
-    found = fit(trust=trust)
-    if args.method == "consistent":
-        return found
-    if found.base.condition > LARGEST_CONDITION:
-        raise ArgumentError(
-            f"--method least-squares: the scaled condition number is {found.base.condition:.3g}, so least squares would "
-            f"fit this motion and no other; it may be {LARGEST_CONDITION:g} at most: record a motion of `rne excite`, or "
-            "leave --method out"
-        )
-    return fit(trust=_NO_PRIOR)
-
-
 def _answer(args: argparse.Namespace, findings: Findings, path: Path) -> Answer:
     """Numbers, tables, plots and verdict."""
-    robot = findings.found.layout.robot
-    name = "validation" if "validation" in findings.pairs else "training"
-    before, after = (side.mean_norm for side in findings.pairs[name])
-    where = "on other data" if name == "validation" else "on the logs themselves; give --validate LOG for another one"
+    robot, other = findings.found.layout.robot, "validation" in findings.pairs
+    pair = findings.pairs["validation" if other else "training"]
+    before, after = (side.norms[0] for side in pair)
+    where = "on other data" if other else "on the logs themselves; give --validate LOG for another one"
     text = f"mean norm of the residual {before:.3g} -> {after:.3g} {units_of(robot).effort} {where}"
     if after >= before:
         text += f"; the given model of {robot.name!r} is better: keep it, and record a motion of `rne excite`"
@@ -175,6 +141,6 @@ def _answer(args: argparse.Namespace, findings: Findings, path: Path) -> Answer:
         "files": [str(file) for file in written], "report": args.report and str(args.report),
         "verdict": verdict.as_plain(),
     }  # fmt: skip
-    picture = partial(draw, robot=robot, pair=findings.pairs[name]), f"Measured and predicted efforts {where.split(';')[0]}"
+    picture = partial(draw, robot=robot, pair=pair), "Measured and predicted efforts."
     title = f"{robot.name}: identified from {', '.join(args.log)}"
-    return Answer(values, tables(findings), verdict, (), written, title, [picture])
+    return Answer(values, list(tables(findings)), verdict, (), written, title, [picture])

@@ -9,13 +9,13 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from rne_dynamics.cli.answer import Rows, finite
-from rne_dynamics.cli.from_recordings.logs import broken, draw_efforts
+from rne_dynamics.cli.from_recordings.logs import broken, draw_efforts, joint_table, records
 from rne_dynamics.dynamics.friction import OWN
 from rne_dynamics.figures.style import COLORS, DASHED, GUIDE, WIDE
-from rne_dynamics.figures.tracking import joint_units, units_of
+from rne_dynamics.figures.tracking import units_of
 from rne_dynamics.identification.identify import Gains, Identified
 from rne_dynamics.identification.models import identified_payload
-from rne_dynamics.identification.motion import Residual, rms
+from rne_dynamics.identification.motion import Residual
 from rne_dynamics.identification.triangles import structure
 from rne_dynamics.model.robot import RobotModel
 
@@ -38,15 +38,15 @@ def as_json(findings: Findings) -> dict[str, Any]:
     base_values = zip(base.combinations.tolist(), base.combinations @ found.parameters, deviations, strict=True)
     sides = {
         name: {
-            "mean_norm": after.mean_norm, "mean_norm_before": before.mean_norm, "logs": list(after.sources),
-            "joints": _records(name=robot.joint_names, rms=rms(after.error), rms_before=rms(before.error),
-                               rms_measured=rms(after.measured), bias=after.bias, bias_before=before.bias),
-        } for name, (before, after) in findings.pairs.items()
+            "mean_norm": after.norms[0], "mean_norm_before": before.norms[0], "logs": list(after.sources),
+            "joints": records(name=robot.joint_names, rms=new["rms"], rms_before=old["rms"], bias=new["bias"],
+                              bias_before=old["bias"], rms_measured=new["measured"]),
+        } for name, (before, after) in findings.pairs.items() for old, new in [(before.columns(), after.columns())]
     }  # fmt: skip
     source = np.where(found.from_data, "data", "URDF")
-    every = _records(name=names, value=found.parameters, deviation=found.deviations, before=found.layout.given,
+    every = records(name=names, value=found.parameters, deviation=found.deviations, before=found.layout.given,
                      source=source)  # fmt: skip
-    joints = _records(joint=robot.joint_names, threshold=[form.threshold for form in found.forms],
+    joints = records(joint=robot.joint_names, threshold=[form.threshold for form in found.forms],
                       stribeck=[form.stribeck for form in found.forms])  # fmt: skip
     return {
         "robot": robot.name, "joints": list(robot.joint_names), **sides, "friction": joints,
@@ -67,14 +67,6 @@ def as_json(findings: Findings) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def _records(**columns: Any) -> list[dict[str, Any]]:
-    """A record for each row of columns, as JSON has them: None for NaN."""
-    rows = zip(*(np.asarray(column).tolist() for column in columns.values()), strict=True)
-    return [
-        {key: finite(x) if isinstance(x, float) else x for key, x in zip(columns, row, strict=True)} for row in rows
-    ]
-
-
 def _payload(found: Identified) -> dict[str, Any] | None:
     """The payload in its link's frame, with the deviation of its mass, and how many of its parameters data say."""
     load, own = identified_payload(found), slice(found.layout.links - 10, found.layout.links)
@@ -87,7 +79,7 @@ def _payload(found: Identified) -> dict[str, Any] | None:
 
 def tables(findings: Findings) -> Iterator[str | Rows]:
     """What was said of logs, residuals of every joint, then parameters."""
-    found, names, gains = findings.found, findings.found.layout.robot.joint_names, findings.gains
+    found, robot, gains = findings.found, findings.found.layout.robot, findings.gains
     yield from findings.notes
     yield (
         f"{len(found.base.kept)} of {found.layout.used(found.forms).sum()} parameters and combinations are seen in the "
@@ -98,21 +90,16 @@ def tables(findings: Findings) -> Iterator[str | Rows]:
             "In the given model these bodies cannot be (mass or moments of inertia of no body); a corrected one was "
             f"the start: {', '.join(found.corrected)}."
         )
-    units = [unit.effort for unit in joint_units(found.layout.robot)]
-    for name, (old, new) in findings.pairs.items():
-        columns = zip(rms(new.measured), rms(old.error), rms(new.error), 100.0 * new.share, new.bias, strict=True)
-        rows = [
-            [f"{joint} ({unit})", *(f"{x:.3g}" for x in row[:3]), f"{row[3]:.3g} %", f"{round(row[4], 6) + 0.0:.2g}"]
-            for joint, unit, row in zip(names, units, columns, strict=True)
-        ]
-        norms = new.measured_norm, old.mean_norm, new.mean_norm
-        rows.append(["mean norm", *(f"{norm:.3g}" for norm in norms), "", ""])
-        headings = ("joint", "effort RMS", "residual before", "after", "of the effort", "bias")
-        yield Rows(headings, rows, "on other data (--validate)" if name == "validation" else "on the logs")
+    for name, (before, after) in findings.pairs.items():
+        old, new = before.columns(), after.columns()
+        shown = {"effort RMS": new["measured"], "residual before": old["rms"], "after": new["rms"],
+                 "% of effort": 100.0 * new["share"], "bias": new["bias"]}  # fmt: skip
+        table = joint_table(robot, "on other data (--validate)" if name == "validation" else "on the logs", shown)
+        norms = (f"{norm:.3g}" for norm in (after.norms[1], before.norms[0], after.norms[0]))
+        yield table._replace(rows=[*table.rows, ["mean norm", *norms, "", ""]])
     if gains is not None:
-        rows = [[joint, f"{value:.4g}", f"{100 * deviation:.2g} %"] for joint, value, deviation in
-                zip(names, gains.values, gains.deviations, strict=True)]  # fmt: skip
-        yield Rows(("joint", "drive gain, effort over current", "deviation"), rows)
+        columns = {"drive gain, effort over current": gains.values, "relative deviation": gains.deviations}
+        yield joint_table(robot, "drives", columns)
     load = _payload(found)
     if load is not None:
         row = [load["link"], f"{load['mass']:.4g}", f"{load['mass_deviation']:.2g}",
@@ -133,11 +120,9 @@ def _parameter_tables(found: Identified) -> Iterator[Rows]:
     ]  # fmt: skip
     title = "bodies, named by their joints; *: rather from the given model than from data"
     yield Rows(("body", "mass before (kg)", "mass", "m cx (kg m)", "m cy", "m cz"), bodies, title)
-    joints = [
-        [joint, *cells[layout.links + len(OWN) * j :][: len(OWN)], f"{form.threshold:g}"]
-        for j, (joint, form) in enumerate(zip(layout.robot.joint_names, found.forms, strict=True))
-    ]
-    yield Rows(("joint", "rotor", "offset", "viscous", "Coulomb", "Stribeck", "threshold"), joints, "joints, SI units")
+    own = dict(zip(OWN, np.reshape(cells[layout.links :], (-1, len(OWN))).T.tolist(), strict=True))
+    own["threshold"] = [f"{form.threshold:g}" for form in found.forms]
+    yield joint_table(layout.robot, "joints, SI units", own, "position")
 
 
 def draw(path: Path, *, robot: RobotModel, pair: tuple[Residual, Residual]) -> None:
@@ -147,8 +132,7 @@ def draw(path: Path, *, robot: RobotModel, pair: tuple[Residual, Residual]) -> N
 
     def norms(axes: Any) -> None:
         for side, (label, look) in zip(pair, looks.items(), strict=True):
-            t, values = broken(side.t, np.linalg.norm(side.error, axis=1)[:, None])
-            axes.plot(t, values, label=label, **look)
+            axes.plot(*broken(side.t, np.linalg.norm(side.error, axis=1)), label=label, **look)
         axes.set_ylabel(f"norm of residual ({units_of(robot).effort})")
 
     curves: dict[str, Any] = {"measured": (run.measured, {"color": GUIDE, "linewidth": 2.0 * WIDE})}

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from rne_dynamics.cli.answer import Line
+from rne_dynamics.cli.answer import Line, Rows, finite, shown
 from rne_dynamics.cli.arguments import MOST_SAMPLED, argument, assignments, load_robot, positions, positive, several
 from rne_dynamics.errors import ArgumentError
 from rne_dynamics.figures.tracking import Curve, Draw, draw_stack, joint_cells, joint_units
@@ -82,12 +82,25 @@ def _gains(text: str, robot: RobotModel) -> Array:
     return np.broadcast_to(found, robot.n)
 
 
-def said(log: Recording, found: Sequence[Trap]) -> Iterator[str]:
+def said(log: Recording, found: Sequence[Trap]) -> list[str]:
     """What was read, what was left out, and faults with their fixes."""
-    yield Line(f"{log.source}: {len(log.t)} states, {log.t[-1]:.4g} s")
-    yield from (f"note: {note}" for note in log.notes)
-    for trap in found:
-        yield f"{'wrong' if trap.fatal else 'note'}: {trap.text}. {'Fix' if trap.fatal else 'So'}: {trap.fix}"
+    faults = [f"wrong: {x.text}. Fix: {x.fix}" if x.fatal else f"note: {x.text}. So: {x.fix}" for x in found]
+    return [Line(f"{log.source}: {len(log.t)} states, {log.t[-1]:.4g} s"), *(f"note: {x}" for x in log.notes), *faults]
+
+
+def records(**columns: Any) -> list[dict[str, Any]]:
+    """A record for each row of columns, as JSON has them: None for NaN."""
+    rows = zip(*(np.asarray(column).tolist() for column in columns.values()), strict=True)
+    return [
+        {key: finite(x) if isinstance(x, float) else x for key, x in zip(columns, row, strict=True)} for row in rows
+    ]
+
+
+def joint_table(robot: RobotModel, title: str, columns: Mapping[str, Any], unit: str = "effort") -> Rows:
+    """A table with a row for each joint, of columns of numbers or texts by their headings."""
+    names = [f"{name} ({getattr(own, unit)})" for name, own in zip(robot.joint_names, joint_units(robot), strict=True)]
+    cells = [[x if isinstance(x, str) else shown(finite(round(x, 6)), ".3g") for x in own] for own in columns.values()]
+    return Rows(("joint", *columns), list(zip(names, *cells, strict=True)), title)
 
 
 def draw_efforts(

@@ -19,15 +19,15 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def test_a_motion_is_written_drawn_and_simulated(folder, capsys):
-    words = ["--box", "joint1=-30deg,60deg", "--start", "joint2=0.5", "--plot", "e.png"]
+    words = ["--box", "joint1=-30deg,60deg", "--plot", "e.png"]
     assert main(["excite", "scara", "--budget", "0.2", "--seconds", "4", *words]) == 0
     out = capsys.readouterr().out
     assert "scaled condition number" in out
     assert "send --trajectory scara_excite.yaml --path-tolerance 0.0" in out, "0.1 m is half of the prismatic joint"
     assert "Collisions are not checked" in out
+    assert "combinations count as one" in " ".join(out.split())
     found = read_trajectory("scara_excite.yaml")
     assert found.duration == 4.0
-    assert found.positions[0, 1] == found.positions[-1, 1] == 0.5
     assert (np.abs(found.positions[:, 0] - np.radians(15.0)) < np.radians(45.0)).all()
     assert (folder / "e.png").stat().st_size > 10_000
 
@@ -55,7 +55,6 @@ def test_figures_as_json(capsys):
     ("excite scara --box joint1=10mm,20mm", "its unit is rad or deg"),
     ("excite scara --box elbow=0,1", "elbow"),
     ("excite scara --box joint1=1,0", "inside the limits"),
-    ("excite scara --start joint1=9", "start of joint 'joint1'"),
     ("excite scara --harmonics 1", "between 2 and 20"),
     ("excite scara --out e.txt", "its ending must be .yaml or .yml"),
     ("excite four_bar", "no open arm"),

@@ -92,9 +92,6 @@ def test_what_would_be_worthless_is_refused(answer, tmp_path):
         assert code == 1
         assert name in error
         assert "--force" in error
-    code, error = answer("puma560", good, "--method", "least-squares")
-    assert code == 1
-    assert "scaled condition number is" in error
     for words, said in [
         (("puma560", good, "--payload", "link9"), "no link named 'link9'"),
         (("pantograph", good), "closed loops"),

@@ -98,17 +98,10 @@ def test_the_search_is_the_same_for_a_seed_and_improves():
     assert excite(robot, budget=Evaluations(150), seed=3).condition < 0.8 * random[0].condition
 
 
-def test_a_given_start_is_the_start():
-    found = excite(with_own_code("scara"), start={"joint1": 1.0}, budget=1e-6)
-    assert found.trajectory.positions[[0, -1], 0].tolist() == [1.0, 1.0]
-
-
 @pytest.mark.parametrize(("given", "error", "said"), [
     ({"box": {"joint1": (-9.0, 1.0)}}, ArgumentError, "inside the limits"),
     ({"box": {"joint1": (1.0, 1.0)}}, ArgumentError, "inside the limits"),
     ({"box": {"elbow": (0.0, 1.0)}}, ModelError, "elbow"),
-    ({"start": {"joint1": 9.0}}, ArgumentError, "start of joint 'joint1' is 9"),
-    ({"start": {"joint1": 0.99}, "box": {"joint1": (0.0, 1.0)}}, ArgumentError, "either side"),
 ])  # fmt: skip
 def test_what_is_refused(given, error, said):
     with pytest.raises(error, match=said):

@@ -10,8 +10,8 @@ import pytest
 from support.robots import robot as named
 
 import rne_dynamics as rne
-from rne_dynamics.errors import RecordingError
 from rne_dynamics.dynamics.friction import own_columns
+from rne_dynamics.errors import RecordingError
 from rne_dynamics.identification.consistent_fit import Prior, consistent_fit, corrected, parameters_of, pseudo_inertia
 from rne_dynamics.identification.identify import identify
 from rne_dynamics.identification.models import identified_robot
@@ -102,8 +102,7 @@ def test_the_fit_is_where_its_cost_is_least():
     A, b = rng.normal(size=(40, 12)), rng.normal(size=40)
     prior = corrected(np.r_[1.0, 0.1, 0.0, 0.2, 0.3, 0.0, 0.0, 0.25, 0.0, 0.2], ("body",))[0]
     positive, typical = np.array([10]), np.array([0.5])
-    known = np.zeros((0, 13))
-    x = consistent_fit(A, b, Prior(12, prior, np.array([3.0]), positive, typical, 2.0, known))
+    x = consistent_fit(A, b, Prior(12, prior, np.array([3.0]), positive, typical, 2.0))
 
     def cost(x):
         X = np.linalg.solve(prior[0], pseudo_inertia(x[:10])[0])

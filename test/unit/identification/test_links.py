@@ -9,8 +9,8 @@ import pytest
 from support.robots import robot as named
 
 import rne_dynamics as rne
-from rne_dynamics.identification.models import links_with
 from rne_dynamics.identification.consistent_fit import corrected, pseudo_inertia
+from rne_dynamics.identification.models import links_with
 
 
 @pytest.mark.parametrize("name", ["puma560", "panda.urdf", "ur5_robot.urdf", "tiago_dual.urdf", "baxter.urdf"])

@@ -54,7 +54,7 @@ def covered(name: str, seeds: range, spread: float) -> float:
         viscous, coulomb, offset = arm.friction.T
         true[links:] = np.stack((arm.rotors, offset, viscous, coulomb, 0.0 * viscous), axis=1).ravel()
         own = np.flatnonzero(layout.used(found.forms))[links:]
-        B, error = base.combinations, found.parameters - true
+        B, error = base.combinations[:, :links], found.parameters - true
         deviations = np.sqrt(np.diag(B @ found.covariance[:links, :links] @ B.T))
         inside += [np.abs(B @ error[:links]) < 1.96 * deviations]
         inside += [np.abs(error[own]) < 1.96 * found.deviations[own]]

@@ -66,21 +66,6 @@ def test_one_torque_on_the_other_side_of_its_gears():
     assert (trap.kind, trap.joints) == ("scale", (1,))
 
 
-def test_torques_that_come_late():
-    robot, log, _ = logged("panda", points=True)
-    late = [np.interp(log.t - 0.06, log.t, column) for column in log.effort.T]
-    (trap,) = traps(robot, replace(log, effort=np.stack(late, axis=1)))
-    assert trap.kind == "delay"
-    assert "60 ms later" in trap.text
-
-
-def test_a_joint_that_turns_the_other_way():
-    robot, log, _ = logged("puma560")
-    turned = np.where(np.arange(6) == 1, -1.0, 1.0)
-    (trap,) = traps(robot, replace(log, q=turned * log.q, qd=turned * log.qd, effort=turned * log.effort))
-    assert (trap.kind, trap.joints) == ("direction", (1,))
-
-
 @pytest.mark.parametrize("kind", ["noise", "constant", "zero"])
 def test_torques_that_have_nothing_to_do_with_the_motion(kind):
     robot, log, _ = logged("panda", points=True)
