@@ -167,7 +167,7 @@ def by_law(robot: str, count: int) -> dict[str, dict[str, float]]:
     bench = Bench(robot)
     settings, values = bench.loop.supervisor.settings, bench.node.parameters.values
     supervisors = {}
-    for name in ("computed_torque", "joint_impedance", "cartesian_impedance"):
+    for name in ("computed_torque", "disturbance_observer", "joint_impedance", "cartesian_impedance"):
         law = law_of(settings.robot, values, name)
         supervisors[name] = Supervisor(replace(settings, tracking=law))
         supervisors[name].warm_up()
