@@ -166,7 +166,7 @@ class MoveNode(ArmNode):
             what = "refuses" if ended[0] == REFUSED else "has ended"
             share = self._fastest.be_gentler() if self._fastest is not None and ended[0] == REFUSED else None
             if share is not None:
-                self._say(f"the controller refuses the motion: {why}. Planned again with {share:.0%} of it", False)
+                self._say(f"the controller refuses the motion: {why}. Next: {share:.0%} of the accelerations", False)
                 self._send()
                 return
             self._finish(f"the controller {what} the motion: {why}", 1)

@@ -24,9 +24,11 @@ from rne_dynamics.errors import MissingDependencyError, TrajectoryError
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.robot import RobotModel
 
-#: Where the speed is reduced instead of the effort: at such multiples of a limit, as in curves that are passed within
-#: the smoothing, and after so many passes; by this factor. Highest speed, of a path without velocity.
-SHARP, STUBBORN, SLOWER, FASTEST = 1.15, 4, 0.85, 1e4
+#: Passes after which a joint gets less everywhere; after twice as many, and at such multiples of a limit, as in curves
+#: that are passed within the smoothing, the speed is reduced instead of the effort.
+STUBBORN, SHARP = 3, 1.15
+#: Factor by which the speed is reduced; highest speed, of a path without velocity.
+SLOWER, FASTEST = 0.85, 1e4
 #: Steps of a trajectory, rad or m, at which it dwells; cosine of the turn at which it is taken to stop.
 DWELL, CORNER = 1e-11, 0.5
 #: Fewest points along the path, points for each waypoint up to so many, and most passes.
@@ -137,7 +139,9 @@ def _along(
         if attempt:  # the first pass knows no viscous friction
             needed = _largest_near(np.where(over > 1.0, LESS * over, 1.0), round(smoothing / times[1]))
             needed = np.stack([np.interp(curve.grid, np.interp(times, made.times, place), x) for x in needed.T], axis=1)
-            slow = needed.max(axis=1) > (SHARP if attempt <= STUBBORN else 1.0)
+            if attempt > STUBBORN:
+                needed = np.maximum(needed, np.minimum(needed.max(axis=0), LESS))
+            slow = needed.max(axis=1) > (SHARP if attempt <= 2 * STUBBORN else LESS)
             allowed = np.where(slow[:, None], allowed, allowed / needed)
             highest = np.where(slow, np.minimum(highest, SLOWER * speed), highest)
     raise TrajectoryError(
