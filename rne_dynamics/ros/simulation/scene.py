@@ -12,10 +12,10 @@ from rne_dynamics.simulation.mismatch.mismatch import Mismatch
 from rne_dynamics.simulation.surroundings.scene import Scene
 
 PARAMETERS = (
-    Parameter("scene", "", "File with what the arm touches and a script of what happens (.yaml, docs/mismatch.md). Its "
-              "time begins with the first command. Empty for none.", read_only=True),
-    Parameter("mismatch", "", "File with differences between the arm and its description (.yaml, docs/mismatch.md). "
+    Parameter("scene", "", "File (.yaml) with what the arm touches, and a script, which begins with the first command. "
               "Empty for none.", read_only=True),
+    Parameter("mismatch", "", "File (.yaml) with differences between arm and description. Empty for none.",
+              read_only=True),
 )  # fmt: skip
 
 
