@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 from argparse import ArgumentParser
 
+import numpy as np
 import pytest
 
 import rne_dynamics as rne
@@ -21,7 +22,7 @@ def test_rne_simulate_compensates_friction_as_the_library_does(law: str) -> None
     parser = ArgumentParser()
     declare(parser, simulate.ARGUMENTS)
     args = parser.parse_args(["puma560", "--law", law])
-    found = motion.controller(args, ROBOT).friction_compensation
+    found = motion.controller(args, ROBOT, np.zeros(ROBOT.n)).friction_compensation
     assert found == kind(ROBOT, GAINS).friction_compensation == rne.FrictionCompensation()
 
 

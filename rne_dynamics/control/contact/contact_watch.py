@@ -26,7 +26,7 @@ OFFSET, THRESHOLD = ROWS, ROWS + 1
 #: What `watch_kernel` returns besides a joint: whether a contact may have ended.
 ENDING, BETWEEN = -1, -2
 #: Bandwidths after which the first external efforts are no transient any more, for a tare.
-SETTLED = 8.0
+OBSERVED = 8.0
 
 
 @kernel
@@ -107,7 +107,7 @@ class ContactWatch:
     @property
     def settled(self) -> bool:
         """Whether external efforts are observed, and their beginning has decayed."""
-        return self.observing and self.age * self.settings.observer.bandwidth >= SETTLED
+        return self.observing and self.age * self.settings.observer.bandwidth >= OBSERVED
 
     def rest(self) -> None:
         """Observe nothing until the next state is taken, which begins anew; the last tare stays."""

@@ -28,7 +28,7 @@ from rne_dynamics.model.robot import RobotModel
 #: that are passed within the smoothing, the speed is reduced instead of the effort.
 STUBBORN, SHARP = 3, 1.15
 #: Factor by which the speed is reduced; highest speed, of a path without velocity.
-SLOWER, FASTEST = 0.85, 1e4
+SLOWED, UNBOUNDED = 0.85, 1e4
 #: Steps of a trajectory, rad or m, at which it dwells; cosine of the turn at which it is taken to stop.
 DWELL, CORNER = 1e-11, 0.5
 #: Fewest points along the path, points for each waypoint up to so many, and most passes.
@@ -36,7 +36,7 @@ GRID, GRID_PER_POINT, MOST_GRID, PASSES = 200, 8, 1600, 30
 #: Times between samples, s: half the smoothing within these. A controller takes shorter pieces for steps of velocity.
 SHORTEST_SAMPLE, LONGEST_SAMPLE = 0.006, 0.01
 #: Times at which each piece between samples is checked.
-CHECKS = 8
+BETWEEN = 8
 #: Factor by which another pass has less effort, or more smoothing, than the one before suggests.
 LESS = 1.005
 #: Largest distance from the path by default, rad or m.
@@ -132,7 +132,7 @@ def _along(
         efforts = inverse_dynamics(robot, q, qd, qdd)
         over = np.abs(np.hstack([efforts + friction_torque(robot, qd), qdd])) / bounds
         # friction steps where a joint begins to move, whatever the motion
-        rate = float((np.abs(np.diff(efforts[::CHECKS], axis=0)) / (CHECKS * times[1] * rates)).max())
+        rate = float((np.abs(np.diff(efforts[::BETWEEN], axis=0)) / (BETWEEN * times[1] * rates)).max())
         if (over <= 1.0).all() and rate <= 1.0:
             return made, curve.deviation + deviation
         smoothing *= max(LESS * rate, 1.0)
@@ -143,7 +143,7 @@ def _along(
                 needed = np.maximum(needed, np.minimum(needed.max(axis=0), LESS))
             slow = needed.max(axis=1) > (SHARP if attempt <= 2 * STUBBORN else LESS)
             allowed = np.where(slow[:, None], allowed, allowed / needed)
-            highest = np.where(slow, np.minimum(highest, SLOWER * speed), highest)
+            highest = np.where(slow, np.minimum(highest, SLOWED * speed), highest)
     raise TrajectoryError(
         f"the path cannot be followed with {effort:g} of the effort limits: robot {robot.name!r} cannot hold itself, "
         "friction takes too much, or the path bends too sharply. Choose other waypoints or a larger effort"
@@ -197,7 +197,7 @@ class _Curve:
         tables = (*canlinear_colloc_to_interpolate(
             self._inertia[:, rows], self._coriolis[:, rows], constant[:, rows], sides,
             np.hstack([allowed[:, rows]] * 2), None, None, self.grid,
-        )[:5], None, np.stack([np.zeros_like(highest), np.minimum(highest, FASTEST) ** 2], axis=1))
+        )[:5], None, np.stack([np.zeros_like(highest), np.minimum(highest, UNBOUNDED) ** 2], axis=1))
 
         class Limits(constraint.LinearConstraint):  # type: ignore[misc]  # toppra has no types
             def compute_constraint_params(self, *_: Any) -> Any:
@@ -300,7 +300,7 @@ def _check_limits(robot: RobotModel, points: Array, what: str) -> None:
 
 def _between(times: Array) -> Array:
     """The times, and some between neighbours."""
-    return np.interp(np.arange(CHECKS * (len(times) - 1) + 1) / CHECKS, np.arange(len(times)), times)
+    return np.interp(np.arange(BETWEEN * (len(times) - 1) + 1) / BETWEEN, np.arange(len(times)), times)
 
 
 def _largest_near(values: Array, width: int) -> Array:
