@@ -36,7 +36,7 @@ GRID, GRID_PER_POINT, MOST_GRID, PASSES = 200, 8, 1600, 30
 #: Times between samples, s: half the smoothing within these. A controller takes shorter pieces for steps of velocity.
 SHORTEST_SAMPLE, LONGEST_SAMPLE = 0.006, 0.01
 #: Times at which each piece between samples is checked.
-BETWEEN = 8
+PER_SAMPLE = 8
 #: Factor by which another pass has less effort, or more smoothing, than the one before suggests.
 LESS = 1.005
 #: Largest distance from the path by default, rad or m.
@@ -132,7 +132,7 @@ def _along(
         efforts = inverse_dynamics(robot, q, qd, qdd)
         over = np.abs(np.hstack([efforts + friction_torque(robot, qd), qdd])) / bounds
         # friction steps where a joint begins to move, whatever the motion
-        rate = float((np.abs(np.diff(efforts[::BETWEEN], axis=0)) / (BETWEEN * times[1] * rates)).max())
+        rate = float((np.abs(np.diff(efforts[::PER_SAMPLE], axis=0)) / (PER_SAMPLE * times[1] * rates)).max())
         if (over <= 1.0).all() and rate <= 1.0:
             return made, curve.deviation + deviation
         smoothing *= max(LESS * rate, 1.0)
@@ -300,7 +300,7 @@ def _check_limits(robot: RobotModel, points: Array, what: str) -> None:
 
 def _between(times: Array) -> Array:
     """The times, and some between neighbours."""
-    return np.interp(np.arange(BETWEEN * (len(times) - 1) + 1) / BETWEEN, np.arange(len(times)), times)
+    return np.interp(np.arange(PER_SAMPLE * (len(times) - 1) + 1) / PER_SAMPLE, np.arange(len(times)), times)
 
 
 def _largest_near(values: Array, width: int) -> Array:
