@@ -203,7 +203,8 @@ def _size_traps(evidence: Evidence, moving: Sequence[int]) -> Iterator[Trap]:
     if not _SMALL < usual < _LARGE:
         gains = ",".join(f"{1.0 / scale[j]:.3g}" if j in strong else "?" for j in range(n))
         text = f"torques are {usual:.3g} times the model's: currents, torques before the gears, or another unit"
-        yield Trap("scale", text, f"--gains of the data sheet, N m for each of these; by the model {gains}")
+        milli = " (--units tau=mNm of mN m)" * (300.0 < usual < 3000.0)
+        yield Trap("scale", text, f"--gains of the data sheet, N m for each of these{milli}; by the model {gains}")
     apart = [j for j in strong if not 1.0 / _APART < scale[j] / usual < _APART]
     if apart:
         text = (
