@@ -62,10 +62,7 @@ class Evidence(NamedTuple):
     def columns(self, k: int, *, whole: bool = False) -> Array:
         """What explains the torque of joint k: inertia, gravity, or their sum if `whole`; rotor, viscous, Coulomb."""
         rigid = [self.inertia[:, k] + self.gravity[:, k]] if whole else [self.inertia[:, k], self.gravity[:, k]]
-        weight = self.gravity.std(axis=0)
-        light = [-self.gravity[:, k]] if weight[k] < _LIGHT * weight.max() else []  # a small mass on the other side
-        own = [self.qdd[:, k], self.qd[:, k], np.tanh(self.qd[:, k] / USUAL.threshold)]
-        return np.stack([*rigid, *own, *light], axis=1)
+        return np.stack([*rigid, self.qdd[:, k], self.qd[:, k], np.tanh(self.qd[:, k] / USUAL.threshold)], axis=1)
 
     def explained(self, i: int, k: int, sign: float = 1.0, *, whole: bool = False) -> tuple[float, Array]:
         """Part of the variance of torque i that joint k of the model explains, and the coefficients."""
@@ -75,6 +72,12 @@ class Evidence(NamedTuple):
     def own(self, sign: float = 1.0) -> Array:
         """Part of each torque's variance that its own joint explains, shape (n,)."""
         return np.array([self.explained(j, j, sign)[0] for j in range(self.robot.n)])
+
+    def either_side(self, j: int) -> float:
+        """Part of torque j that is explained, where gravity is that of small masses with these on whichever side."""
+        weight = self.gravity.std(axis=0)
+        light = [-self.gravity[:, j]] if weight[j] < _LIGHT * weight.max() else []
+        return 1.0 - fit(np.column_stack([self.columns(j), *light]), self.measured[:, j])[0]
 
 
 def fit(columns: Array, y: Array) -> tuple[float, Array]:

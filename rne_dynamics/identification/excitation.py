@@ -234,41 +234,19 @@ def excite(
     budget: float | Evaluations = 30.0, seed: int = 0,
     progress: Callable[[str, float], object] = lambda what, share: None,
 ) -> Excitation:
-    """Search for a motion with the least scaled condition number of the columns of a fit.
+    """Search for a motion of an open arm with the least scaled condition number of the columns of a fit.
 
-    Random motions are followed by a descent (L-BFGS-B) from each of the best ones, until the budget is used.
+    Random motions are followed by a descent (L-BFGS-B) from each of the best ones, until the budget is used. Collisions
+    are not known here. The motion starts at neutral, or as near as the middle half of each joint's range allows, or
+    where gravity needs less effort.
 
-    Parameters
-    ----------
-    robot
-        An open arm on a fixed base.
-    seconds, harmonics
-        Period of the series, s, and its number of harmonics, at least 2.
-    scale
-        Part of the ways from the start to the position limits, and of the velocity limits, that is used.
-    box
-        Ranges of joints instead of their limits, rad or m. Collisions are not known here. The motion starts at neutral,
-        or as near as the middle half of each range allows, or where gravity needs less effort.
-    rotors
-        Whether the fit has rotors: efforts are measured on the motor's side of the gears.
-    budget
-        CPU time of this thread, s, on an idle computer the same as time; or a number of evaluations, with which the
-        answer does not depend on how fast the computer is.
-    seed
-        Of the random motions.
-    progress
-        Called with what is done and the share of the budget that is used.
-
-    Returns
-    -------
-    Excitation
-
-    Raises
-    ------
-    ArgumentError
-        A box beyond the limits.
-    ModelError
-        Not an open arm on a fixed base, or one whose efforts cannot hold it at the start.
+    `seconds`, `harmonics`: period of the series, s, and its number of harmonics, at least 2. `scale`: part of the ways
+    from the start to the position limits, and of the velocity limits, that is used. `box`: ranges of joints instead of
+    their limits, rad or m. `rotors`: whether the fit has them, of efforts measured on the motor's side of the gears.
+    `budget`: CPU time of this thread, s, or a number of evaluations, with which the answer does not depend on how fast
+    the computer is. `seed`: of the random motions. `progress` receives what is done and the share of the budget that is
+    used. Raises ArgumentError: a box beyond the limits; ModelError: not an open arm on a fixed base, or one whose
+    efforts cannot hold it at the start.
     """
     arm = robot.open_tree  # itself, if it is one
     if robot.kind != "arm" or robot.nq != robot.n or robot.base != "fixed" or robot.n == 0:

@@ -49,7 +49,8 @@ _WIDEST = 3.0
 _ALL = 8.0
 #: Factor of the prior's variance, since its distances are seen along few directions only.
 _CAREFUL = 3.0
-#: A payload of unknown mass and a link without mass as they are assumed: masses, kg, and radius, m. Part of a known mass that is its deviation.
+#: A payload of unknown mass and a link without mass as they are assumed: masses, kg, and radius, m. Part of a known
+#: mass that is its deviation.
 _PAYLOAD, _UNKNOWN, _RADIUS, _KNOWN = 1.0, 0.2, 0.08, 0.002
 #: Error of another threshold, and with friction that is larger at low speed, over that of the usual form, to be taken.
 _OTHER, _STRIBECK = 0.7, 0.5
@@ -100,18 +101,10 @@ def identify(
     triangles: Triangles, *, trust: float = TRUST, forms: tuple[Friction, ...] | None = None,
     payload_mass: float | None = None,
 ) -> Identified:
-    """Fit all parameters to a recording, with the robot's as prior.
+    """Fit all parameters to one or several recordings, with the robot's as prior.
 
-    Parameters
-    ----------
-    triangles
-        Of one or several recordings.
-    trust
-        Relative standard deviation of the robot's inertias: 0.1 for a data sheet, 1 for a guess.
-    forms
-        Of the joints' friction; by default those that predict best.
-    payload_mass
-        kg, of the layout's payload, if it is known.
+    `trust`: relative standard deviation of the robot's inertias, 0.1 for a data sheet, 1 for a guess. `forms`: of the
+    joints' friction; by default those that predict best. `payload_mass`: kg, of the layout's payload, if it is known.
     """
     layout, least = triangles.layout, _LEAST_NOISE * triangles.effort + 1e-12
     fit = _Fit(triangles, forms or (USUAL,) * layout.robot.n, 0.1 * triangles.effort + 1e-9, trust, payload_mass)
@@ -294,13 +287,8 @@ def estimated_gains(triangles: Triangles, mass: float, trust: float = TRUST) -> 
     Of all gains and parameters the likeliest: currents i = (W x) / K + noise. For given gains the parameters are those
     of the consistent fit; its cost is lowered by Gauss-Newton steps in log K, with the parameters at their own minimum.
 
-    Parameters
-    ----------
-    triangles
-        Of currents; their layout has the payload. Recordings without it make the gains of joints under its
-        weight independent of the model's masses.
-    mass, trust
-        Of the payload; as for `identify`, it is what gains of other joints are known from.
+    `triangles`: of currents; their layout has the payload. Recordings without it make the gains of joints under its
+    weight independent of the model's masses. `trust`: as for `identify`; gains of other joints are known from it.
     """
     forms, currents = (USUAL,) * triangles.layout.robot.n, triangles.effort
     if not currents.all():

@@ -29,7 +29,7 @@ UNITS = {"t": {"s": 1.0, "ms": 1e-3, "us": 1e-6, "ns": 1e-9}, "q": _ANGLES, "qd"
 _BRIDGED = 0.05
 #: Numbers that no sensor reports; part of the usual span by which one position or time is off, and the least such.
 _ABSURD, _SPIKE, _LEAST_SPIKE = 1e15, 0.5, 0.05
-#: Part of the rows that may be out of order, part that must have times of their own, and part of torques to be known.
+#: Parts of the rows: those that may be out of order, must have times of their own, and must have torques.
 _FEW, _NEW, _KNOWN = 0.02, 0.4, 0.2
 #: Most rows by which arrays of one log differ in length.
 _CUT = 10
@@ -41,34 +41,16 @@ def read_log(
 ) -> Recording:
     """Read what was logged of a robot's joints: times, positions, torques, and velocities where there are any.
 
-    Parameters
-    ----------
-    path
-        An .npz, .mcap or .db3, the folder of a bag, or a text file with a row for each time (CSV, any separator).
-    robot
-        Its joints are taken by name where the log names them, else in the order of their numbers.
-    columns
-        ``t=NAME,q=NAME,qd=NAME,tau=NAME``: names of arrays or columns (with ``*`` for joints), numbers of columns from
-        1 (``q=2-7``), or some columns of an array (``tau=torques[1,3,2]``); ``t=200Hz`` where no times were logged.
-        What is not named is found by usual names.
-    topic
-        Of the joint states of a bag, if there are several.
-    units
-        Of `UNITS`; by default as the names say, else SI units.
-    gains
-        Torque over what was logged, of every joint, as N·m/A of motor currents; shape (n,).
+    `path`: an .npz, .mcap or .db3, the folder of a bag, or a text file with a row for each time (CSV, any separator).
+    `robot`: its joints are taken by name where the log names them, else in the order of their numbers. `columns`:
+    ``t=NAME,q=NAME,qd=NAME,tau=NAME``, names of arrays or columns (with ``*`` for joints), numbers of columns from 1
+    (``q=2-7``), or some columns of an array (``tau=torques[1,3,2]``); ``t=200Hz`` where no times were logged; what is
+    not named is found by usual names. `topic`: of the joint states of a bag, if there are several. `units`: of `UNITS`;
+    by default as the names say, else SI units. `gains`: torque over what was logged, (n,), as N·m/A of motor currents.
 
-    Returns
-    -------
-    Recording
-        On the robot's joints, with efforts; times begin at 0 and rise. `notes` say what was found and left out.
-
-    Raises
-    ------
-    RecordingError
-        No such file; no positions, torques or times; several that could be; other numbers of joints; times that fall.
-    ArgumentError
-        `columns` or `units` that are none.
+    Returns the recording on the robot's joints, with efforts; times begin at 0 and rise; `notes` say what was found and
+    left out. Raises RecordingError: no such file; no positions, torques or times; several that could be; other numbers
+    of joints; times that fall. ArgumentError: `columns` or `units` that are none.
     """
     path, found_units = Path(path), dict(units or {})
     for key, unit in found_units.items():
@@ -196,8 +178,8 @@ def _tidy(path: Path, joints: tuple[str, ...], rows: Array, notes: list[str]) ->
     rows = _rising(path, rows, notes)
     new = np.r_[True, np.diff(rows[:, 0]) > 0.0]
     if new.mean() < _NEW:
-        raise RecordingError(f"{path}: {(~new).sum()} of {len(new)} rows have the time of the row before, so times have "
-                             "too few digits; log them with more, or give --columns t=200Hz")  # fmt: skip
+        raise RecordingError(f"{path}: {(~new).sum()} of {len(new)} rows have the time of the row before: too few "
+                             "digits; log times with more, or give --columns t=200Hz")  # fmt: skip
     rows = _kept(rows, new, "have the time of the row before: left out", notes)
     rows = _without_gaps(rows, notes)
     known = np.isfinite(rows).mean(axis=0)

@@ -47,8 +47,9 @@ _PERIOD, _LONGER = 0.2, (("ms", 1e-3, 500.0), ("us", 1e-6, 5e5), ("ns", 1e-9, np
 #: Span of positions over that between the limits from which they are in degrees, and least such span, rad; for arms
 #: without limits the least span.
 _BEYOND, _BEYOND_LEAST, _TURNS = 1.2, 2.0 * np.pi, 4.0 * np.pi
-#: Part of a torque's variance that may be explained while its sign is named wrong.
-_LITTLE = 0.35
+#: Part of a torque's variance that may be explained while its sign is named wrong; part of the largest torque below
+#: which it is weak, and part that the other sign must explain of a weak one.
+_LITTLE, _WEAK, _SURE = 0.35, 0.05, 0.9
 #: Torque over the model's from which, and below which, it has another unit.
 _LARGE, _SMALL = 2.8, 0.35
 #: The same between one joint and the others.
@@ -139,7 +140,9 @@ def _torque_traps(evidence: Evidence, moving: Sequence[int]) -> Iterator[Trap]:
     """Faults of torques."""
     n, names = evidence.robot.n, evidence.robot.joint_names
     right, wrong = evidence.own(), evidence.own(-1.0)
-    flipped = [j for j in moving if wrong[j] > EXPLAINED and right[j] < _LITTLE]
+    total = evidence.measured.std(axis=0)
+    sure = np.where(total > _WEAK * total.max(), EXPLAINED, _SURE)
+    flipped = [j for j in moving if wrong[j] > sure[j] and evidence.either_side(j) < _LITTLE]
     known = [j for j in moving if max(right[j], wrong[j]) > EXPLAINED]
     every = bool(flipped) and all(wrong[j] > right[j] for j in known) and (len(known) > 1 or n == 1)
     signs = np.where([j in flipped for j in range(n)], -1.0, 1.0)
@@ -203,7 +206,8 @@ def _size_traps(evidence: Evidence, moving: Sequence[int]) -> Iterator[Trap]:
     if not _SMALL < usual < _LARGE:
         gains = ",".join(f"{1.0 / scale[j]:.3g}" if j in strong else "?" for j in range(n))
         text = f"torques are {usual:.3g} times the model's: currents, torques before the gears, or another unit"
-        yield Trap("scale", text, f"--gains of the data sheet, N m for each of these; by the model {gains}")
+        milli = " (--units tau=mNm of mN m)" * (300.0 < usual < 3000.0)
+        yield Trap("scale", text, f"--gains of the data sheet, N m for each of these{milli}; by the model {gains}")
     apart = [j for j in strong if not 1.0 / _APART < scale[j] / usual < _APART]
     if apart:
         text = (
