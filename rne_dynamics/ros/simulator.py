@@ -59,8 +59,9 @@ SCHEMA: tuple[Parameter, ...] = (
     Parameter("on_command_timeout", "zero_effort", "Reaction to that: no effort (zero_effort), or brakes hold the "
               "joints until the next command (brake).", choices=get_args(TimeoutReaction), read_only=True),
     Parameter("lockstep", False, "Wait with each step until all controllers and gates in simulated time (see "
-              "publish_clock) have answered the last joint state, so that a pause of any process only slows the "
-              "simulation down. With controllers in real time: wait for an effort, from the first one on.", read_only=True),
+              "publish_clock) have answered the last joint state, so that a pause of any process only slows "
+              "the simulation down. With controllers in real time: wait for an effort, from the first one on.",
+              read_only=True),
     Parameter("lockstep_timeout", 10.0, "Longest wait for an answer; then the simulation goes on without waiting until "
               "that sender is received again.", "s", 0.01, 3600.0, read_only=True),
     Parameter("deflections_divisor", 10, "Of an arm with flexible links: joint states between two messages on "

@@ -187,8 +187,8 @@ class Rollout(Rebuilt):
         """
         if self._packed is None:
             raise SimulationError(
-                "many samples are run by the compiled loop, for a rigid open arm without surroundings on a base at rest under "
-                "ComputedTorque or PdGravity; "
+                "many samples are run by the compiled loop, for a rigid open arm without surroundings, on a base at "
+                "rest, under ComputedTorque or PdGravity; "
                 "run this rollout from each start by itself"
             )
         if count < 1:

@@ -192,11 +192,14 @@ def parts_of_step(tree: RobotModel, touch: Touch, q: Array, qd: Array, dt: float
     moving = body_motions(tree, np.tile(q, (tree.n, 1)), np.eye(tree.n))[:, touch.where]
     poses = moving[0, :, :9].reshape(-1, 3, 3)
     lever = np.einsum("pij,pj->pi", poses, touch.points[:, :3])
-    J = (moving[..., LINEAR] + np.cross(moving[..., ANGULAR], lever)).transpose(1, 2, 0)
+    turning = moving[..., ANGULAR]
+    J = np.stack([moving[..., LINEAR] + np.cross(turning, lever), turning]).transpose(0, 2, 3, 1)
     try:
-        light = np.linalg.eigvalsh(J @ np.linalg.solve(mass_matrix(tree, q), J.transpose(0, 2, 1)))[:, -1]
+        easy = np.linalg.eigvalsh(J @ np.linalg.solve(mass_matrix(tree, q), J.transpose(0, 1, 3, 2)))[..., -1]
     except np.linalg.LinAlgError:
-        light = np.zeros(len(felt))  # a joint that moves no inertia: the step itself reports it
+        easy = np.zeros((2, len(felt)))  # a joint that moves no inertia: the step itself reports it
+    centre, turn = np.sqrt(np.maximum(easy, 0.0))
+    light = (centre + touch.points[:, 3] * turn) ** 2  # a bound of 1/mass anywhere on the sphere
     swing, decay = math.sqrt(float(felt[:, 0] @ light)), float(felt[:, 1] @ light)
     parts = max(_FEWEST if how == CHANGING else 1, math.ceil(dt * max(swing / _SWING, decay / _DECAY)))
     if parts > _MOST_PARTS:

@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from rne_dynamics.cli.main import main
@@ -42,7 +43,28 @@ def test_a_mismatch_is_named_as_the_cause_only_where_the_arm_tracks_without_it(
     assert simulated(capsys, "--mismatch", "noise=1e-7")["verdict"]["cause"] is None
 
 
+def test_a_scene_is_touched_pushed_and_recorded(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    scene, log = Path(__file__).resolve().parents[3] / "examples" / "wall.yaml", tmp_path / "log.npz"
+    words = ["simulate", "puma560", "--law", "joint_impedance", "--to", "joint3=-0.5", "--to", "joint5=0.5", "--scene"]
+    words += [str(scene), "--seconds", "1", "--json", "--out", str(log), "--plot", str(tmp_path / "a.png")]
+    assert main(words) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert found["scene"]["bodies"][0]["stiffness"] == 2e4
+    assert found["mismatch"]["script"][0]["push"] == {"link": "tool0", "force": [0, 80, 0], "duration": 0.2}
+    (contact,) = found["contacts"]
+    assert contact["name"] == "tool0"
+    assert 20.0 < contact["force_end"] < contact["largest_force"] < 150.0
+    with np.load(log) as saved:
+        assert saved["touching"].tolist() == ["tool0"]
+        assert np.linalg.norm(saved["contact"], axis=2).max() == contact["largest_force"]
+        assert saved["q"][400, 0] > 1e-4  # the push turns the first joint
+    assert (tmp_path / "a.png").stat().st_size > 10_000
+
+
 @pytest.mark.parametrize(("words", "said"), [
+    (["--scene", "nowhere.yaml"], "--scene: nowhere.yaml cannot be read"),
+    (["--scene", "examples/wall.yaml", "--samples", "2"], "leave --samples out"),
+    (["--scene", "examples/wall.yaml", "--dae"], "leave it out with --dae"),
     (["--mismatch", "masses=0.1"], "did you mean 'mass'"),
     (["--mismatch", "delay=soon"], "delay is 'soon'"),
     (["--mismatch", "worn"], "write NAME=VALUE, or the path of a .yaml file"),
