@@ -25,6 +25,7 @@ from rne_dynamics.ros.node.lifecycle import ArmNode
 from rne_dynamics.ros.node.process import run
 from rne_dynamics.ros.node.robot import description_source
 from rne_dynamics.ros.parameters.schema import Parameter
+from rne_dynamics.ros.viewer_target import TargetPanel
 from rne_dynamics.viewer.controls import PushPanel
 from rne_dynamics.viewer.page import FRAMES, HOST, PORT, Page, Picture
 
@@ -43,6 +44,8 @@ SCHEMA: tuple[Parameter, ...] = (
               "also SCHED_IDLE on Linux: no page on a computer that is never idle.", "", 0, 19, read_only=True),
     Parameter("controller", "computed_torque_controller", "Node whose ~/torque/* and ~/reference are shown; "
               "empty for none.", read_only=True),
+    Parameter("target_pose", False, "Whether the page has a box with which visitors move the arm: they drag the "
+              "controller's ~/target_pose.", read_only=True),
     Parameter("simulator", "simulator", "Simulator that is paused, reset and pushed from the page; empty for a real "
               "arm.", read_only=True),
 )  # fmt: skip
@@ -72,7 +75,7 @@ class Newest:
 
 
 class ViewerNode(ArmNode):
-    """The node `viewer`. It only listens, but for what is pressed on the page, which goes to a simulator."""
+    """The node `viewer`. It only listens, but for what is pressed on the page: for a simulator, or as a target."""
 
     live = False
 
@@ -106,6 +109,9 @@ class ViewerNode(ArmNode):
         self._desired = Newest(self, JointState, f"{controller}/reference") if controller else None
         if simulator := values["simulator"]:
             self._add_simulator(simulator)
+        self._target: TargetPanel | None = None
+        if values["target_pose"] and controller and robot.kind == "arm":
+            self._target = TargetPanel(self, page, controller)
         page.add_torques()
         if simulator:
             self._pushing = PushPanel(page, self._push)
@@ -142,6 +148,8 @@ class ViewerNode(ArmNode):
             q=self._q, effort=effort, terms=terms, reference=self._reference(), forces=self._forces,
             status=self._status(),
         ))  # fmt: skip
+        if self._target is not None:
+            self._target.follow()
 
     def _read(self, message: JointState) -> None:
         """Take the joints that are in the message; others stay where they were."""
@@ -167,6 +175,8 @@ class ViewerNode(ArmNode):
         silent = time.monotonic() - self._states.at
         if silent > STALE:
             return f"no joint state for {silent:.0f} s on {self._states.topic}: the arm is shown where it was"
+        if self._target is not None and self._target.text:
+            return f"live; target {self._target.text}"
         if self._terms and not any(topic.fresh for topic in self._terms.values()):
             return f"live; no torques of {self.parameters['controller']} are received"
         return "live"

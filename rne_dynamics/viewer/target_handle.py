@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from functools import partial
 
 import numpy as np
 
@@ -32,8 +33,7 @@ class TargetHandle:
             "/target", scale=0.22 * reach(page.robot), disable_rotations=page.robot.n < TURNING, depth_test=False,
             opacity=0.8, visible=False,
         )
-        phases = {"start": self._grip, "end": self._let_go}
-        handle.on_update(lambda event: page.do(phases.get(event.phase, self._pull)))
+        handle.on_update(lambda event: page.do(partial(self._moved, event.phase, handle.wxyz, handle.position)))
 
     def follow(self, link: str, tool: Array | None = None, *, anew: bool = False) -> None:
         """Show the handle; while nobody drags it and the arm rests it is at a point of a link, or at once if `anew`.
@@ -53,14 +53,8 @@ class TargetHandle:
         if off and (anew or (now >= self._rested_at and not self._held)):
             handle.position, handle.wxyz = p, turn
 
-    def _grip(self) -> None:
-        self._held = True
-
-    def _pull(self) -> None:
-        if self._held and self._handle.visible:
-            R = quaternion_matrices(np.roll(self._handle.wxyz, -1)[None])[0]
-            self._aim(R, np.array(self._handle.position, dtype=np.float64))
-
-    def _let_go(self) -> None:
-        self._pull()
-        self._held = False
+    def _moved(self, phase: str, wxyz: Array, position: Array) -> None:
+        """Take what a visitor does; the pose is that of then."""
+        self._held = phase != "end"
+        if phase != "start" and self._handle.visible:
+            self._aim(quaternion_matrices(np.roll(wxyz, -1)[None])[0], np.array(position, dtype=np.float64))

@@ -70,6 +70,18 @@ class ViserClient:
                 return
         raise AssertionError(f"no button {label!r}")
 
+    def set(self, label: str, value: Any) -> None:
+        """Set a checkbox or a dropdown."""
+        (uuid,) = (m["uuid"] for m in list(self.messages) if m.get("props", {}).get("label") == label)
+        self.send("GuiUpdateMessage", uuid=uuid, updates={"value": value})
+
+    def drag(self, handle: str, position: Any, wxyz: Any = (1.0, 0.0, 0.0, 0.0)) -> None:
+        """Drag a handle of the scene to a pose and let it go."""
+        self.send("TransformControlsDragStartMessage", name=handle)
+        place, turn = tuple(map(float, position)), tuple(map(float, wxyz))
+        self.send("TransformControlsUpdateMessage", name=handle, position=place, wxyz=turn)
+        self.send("TransformControlsDragEndMessage", name=handle)
+
     def text(self) -> str:
         """All text that was sent, the newest last."""
         return "\n".join(map(str, self.messages))

@@ -116,7 +116,7 @@ def test_an_arm_with_few_joints_follows_the_place_of_a_target_only():
     arm.advance(2500)
     np.testing.assert_allclose(rne.forward_kinematics(arm.robot, arm.state.q)[arm.tool][:3, 3], place, atol=2e-3)
     assert "is at the pose" in arm.target_text
-    with pytest.raises(ArgumentError, match="must be one of gravity compensation, computed torque, no effort$"):
+    with pytest.raises(ArgumentError, match=r"must be one of gravity compensation, computed torque, no effort$"):
         made("five_bar").choose("Cartesian impedance")
 
 

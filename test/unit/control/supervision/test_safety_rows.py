@@ -409,6 +409,24 @@ def efforts_that_do_not_fit_refuse_motions(name: str) -> None:
     rig.ends()
 
 
+def a_contact_ends_the_motion(name: str) -> None:
+    near = Deviation(tuple(np.random.default_rng(3).uniform(0.95, 1.05, 40)))  # what contact.model_error allows
+    rig = foreign(name, deviation=near, contact__reaction="stop").hold()
+    contact = replace(rig.settings.contact, threshold=0.03 * rig.robot.effort_limit)  # efforts act late
+    rig.supervisor.adopt(replace(rig.settings, contact=contact))
+    rig.off()
+    push = {end_links(rig.robot)[-1]: np.array([0.0, 0.0, -20.0 if name == "four_joint_arm" else -60.0, 0, 0, 0])}
+    for _ in range(20):
+        rig.run(0.005, wrenches=push)
+        if rig.mode is Mode.HOLDING:
+            break
+    assert rig.supervisor.contact.count == 1, rig.supervisor.cause
+    assert rig.endings[-1][1].startswith("contact at joint")
+    rig.run(0.3)
+    assert rig.mode is Mode.HOLDING
+    rig.check()
+
+
 def an_exception_stops_the_arm(name: str) -> None:
     rig = foreign(name).hold().off()
     rig.supervisor.fail(rig.now, "ZeroDivisionError")
@@ -458,6 +476,7 @@ ROWS: dict[str, Case | tuple[str, ...]] = {
     "the same in hand guiding": a_pushed_arm_is_guided_on,
     "a velocity limit is lowered below the speed of the arm": a_lowered_velocity_limit_slows_the_arm,
     "reported efforts do not fit the model, or an unknown payload": efforts_that_do_not_fit_refuse_motions,
+    "a contact is felt, and `contact.reaction` is not `none`": a_contact_ends_the_motion,
     "an unexpected exception": an_exception_stops_the_arm,
     "the node is stopped: service, lifecycle, SIGINT, SIGTERM":
         ("stop-in-motion", "deactivated-in-motion", "sigint-while-held", "sigterm-in-motion"),
