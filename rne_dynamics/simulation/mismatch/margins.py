@@ -3,10 +3,11 @@
 For small deviations δq the arm obeys M δq̈ + B δq̇ + G δq = u with the viscous friction B and G = ∂g/∂q. The law's
 u = −(K δq + D δq̇ + I ∫δq dt) is differentiated numerically. It is sampled and held, with period T.
 
-Gain: the sampled loop with the efforts k·u, x⁺ = Φ x + k Γ u, is stable between two k. An arm that feels 1 / k times the
-inertia of the model has the lower one as its limit: with integral gains it is above 0. Delay: with a delay τ the loop
-oscillates at ω without end where an eigenvalue of (ω² M − jω B − G)⁻¹ (K + jω D + I / jω) is e^{jωτ}; half a period,
-for which a held effort is older than a continuous one, is taken off the least of these τ.
+Gain: the sampled loop with the efforts k·u, x⁺ = Φ x + k Γ u, is stable between two k. The lower one is the limit of
+arms that feel 1 / k times the model's inertia: with integral gains it is above 0.
+
+Delay: with a delay τ the loop oscillates at ω without end where (ω² M − jω B − G)⁻¹ (K + jω D + I / jω) has the
+eigenvalue e^{jωτ}; half a period, for which a held effort is older than a continuous one, is taken off the least of these τ.
 """
 
 from __future__ import annotations
