@@ -7,7 +7,7 @@ Gain: the sampled loop with the efforts k·u, x⁺ = Φ x + k Γ u, is stable be
 arms that feel 1 / k times the model's inertia: with integral gains it is above 0.
 
 Delay: with a delay τ the loop oscillates at ω without end where (ω² M − jω B − G)⁻¹ (K + jω D + I / jω) has the
-eigenvalue e^{jωτ}; half a period, for which a held effort is older than a continuous one, is taken off the least of these τ.
+eigenvalue e^{jωτ}; half a period, for which a held effort is older than a continuous one, is taken off the least τ.
 """
 
 from __future__ import annotations
