@@ -191,9 +191,9 @@ def _dask(address: str) -> Any:
 
 def _margins(found: Comparison) -> Rows:
     """Stability margins of the laws."""
-    rows = [[law, *(shown(finite(x), ".3g") for x in (one.gain, 1e3 * one.delay))]
+    rows = [[law, *(shown(finite(x), ".3g") for x in (one.least_gain, one.gain, 1e3 * one.delay))]
             for law, one in found.margins.items()]  # fmt: skip
-    return Rows(("law", "gain factor", "delay, ms"), rows, "stability margins, linearised where the move begins")
+    return Rows(("law", "gain from", "to", "delay, ms"), rows, "stability margins, linearised where the move begins")
 
 
 def _cell(found: Result) -> str:

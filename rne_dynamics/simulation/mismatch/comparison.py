@@ -77,7 +77,7 @@ def _margins(law: ControlLaw, plant: ArmPlant, start: Array, period: float) -> M
     try:
         return stability_margins(law, plant.robot.rigid, start, period)
     except (RneDynamicsError, np.linalg.LinAlgError):  # of a mechanism, or of a law of one's own
-        return Margins(math.nan, math.nan)
+        return Margins(math.nan, math.nan, math.nan)
 
 
 def result(rollout: Rollout) -> Result:

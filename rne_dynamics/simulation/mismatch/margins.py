@@ -3,9 +3,11 @@
 For small deviations δq the arm obeys M δq̈ + B δq̇ + G δq = u with the viscous friction B and G = ∂g/∂q. The law's
 u = −(K δq + D δq̇ + I ∫δq dt) is differentiated numerically. It is sampled and held, with period T.
 
-Gain: the efforts k·u of the sampled loop, x⁺ = Φ x + k Γ u, are stable up to that k. Delay: with a delay τ the loop
-oscillates at ω without end where an eigenvalue of (ω² M − jω B − G)⁻¹ (K + jω D + I / jω) is e^{jωτ}; half a period,
-for which a held effort is older than a continuous one, is taken off the least of these τ.
+Gain: the sampled loop with the efforts k·u, x⁺ = Φ x + k Γ u, is stable between two k. The lower one is the limit of
+arms that feel 1 / k times the model's inertia: with integral gains it is above 0.
+
+Delay: with a delay τ the loop oscillates at ω without end where (ω² M − jω B − G)⁻¹ (K + jω D + I / jω) has the
+eigenvalue e^{jωτ}; half a period, for which a held effort is older than a continuous one, is taken off the least τ.
 """
 
 from __future__ import annotations
@@ -34,9 +36,11 @@ _HALVINGS = 40
 
 
 class Margins(NamedTuple):
-    """Margins of a law; both 0 where it is not stable."""
+    """Margins of a law; 1, 1 and 0 where it is not stable."""
 
-    #: Factor of all efforts that answer to deviations up to which the loop is stable; infinite beyond `MOST`.
+    #: Factors of all efforts that answer to deviations between which the loop is stable; 0 below 1 / `MOST`, infinite
+    #: above `MOST`.
+    least_gain: float
     gain: float
     #: Delay of efforts up to which it is, s; infinite where none is too much.
     delay: float
@@ -55,11 +59,11 @@ def stability_margins(law: ControlLaw, robot: RigidRobot, q: Array, period: floa
     integral = slope(lambda x: terms_of(law, q, zero, aim, x, None, None).total)
     G = slope(lambda x: gravity_torque(robot, q + x))
     M, B = np.asarray(mass_matrix(robot, q)), np.diag(joint_friction(robot).viscous)
-    gain = _gain(M, B, G, (K, D, integral), period)
-    return Margins(gain, 0.0 if gain == 0.0 else max(_delay(M, B, G, (K, D, integral), period), 0.0))
+    least, most = _gains(M, B, G, (K, D, integral), period)
+    return Margins(least, most, 0.0 if most == 1.0 else max(_delay(M, B, G, (K, D, integral), period), 0.0))
 
 
-def _gain(M: Array, B: Array, G: Array, law: tuple[Array, Array, Array], period: float) -> float:
+def _gains(M: Array, B: Array, G: Array, law: tuple[Array, Array, Array], period: float) -> tuple[float, float]:
     n, unit = len(M), np.eye(len(M))
     rates = np.zeros((3 * n, 3 * n))
     rates[:n, n : 2 * n] = unit
@@ -76,16 +80,21 @@ def _gain(M: Array, B: Array, G: Array, law: tuple[Array, Array, Array], period:
         return bool(np.abs(poles).max() < UNSTABLE)
 
     if not stable(1.0):
-        return 0.0
-    low, high = 1.0, GROWTH
-    while stable(high):
-        low, high = high, GROWTH * high
-        if low > MOST:
-            return np.inf
+        return 1.0, 1.0
+    return _border(stable, 1.0 / GROWTH, 1.0 / MOST, 0.0), _border(stable, GROWTH, MOST, np.inf)
+
+
+def _border(stable: Callable[[float], bool], growth: float, last: float, beyond: float) -> float:
+    """The last stable gain from 1 on in steps of a factor; `beyond` where `last` is stable."""
+    inside, outside = 1.0, growth
+    while stable(outside):
+        inside, outside = outside, growth * outside
+        if abs(np.log(inside)) > abs(np.log(last)):
+            return beyond
     for _ in range(_HALVINGS):
-        middle = 0.5 * (low + high)
-        low, high = (middle, high) if stable(middle) else (low, middle)
-    return low
+        middle = 0.5 * (inside + outside)
+        inside, outside = (middle, outside) if stable(middle) else (inside, middle)
+    return inside
 
 
 def _delay(M: Array, B: Array, G: Array, law: tuple[Array, Array, Array], period: float) -> float:

@@ -43,4 +43,15 @@ def test_a_loop_is_stable_just_before_the_margins_and_not_beyond(law: str) -> No
 
 
 def test_a_loop_that_is_not_stable_has_no_margins() -> None:
-    assert stability_margins(rne.ComputedTorque(ARM, rne.Gains.critically_damped(2, 1500.0)), ARM, AT, T) == (0.0, 0.0)
+    law = rne.ComputedTorque(ARM, rne.Gains.critically_damped(2, 1500.0))
+    assert stability_margins(law, ARM, AT, T) == (1.0, 1.0, 0.0)
+
+
+def test_an_integral_needs_a_least_gain() -> None:
+    arm = assemble(ARM.tree, gravity=(0.0, 0.0, 0.0))
+    law = rne.DisturbanceObserver(arm, rne.Gains.critically_damped(2, 20.0), bandwidth=8.0)
+    # s³ + k (d s² + p s + i) is stable for k d p > i (Hurwitz)
+    gains = law.acceleration_gains
+    found = stability_margins(law, arm, AT, T).least_gain
+    assert found == pytest.approx(gains.i[0] / (gains.d[0] * gains.p[0]), rel=0.02)
+    assert stability_margins(rne.ComputedTorque(arm, law.gains), arm, AT, T).least_gain == 0.0

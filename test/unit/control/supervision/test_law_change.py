@@ -12,7 +12,7 @@ import rne_dynamics as rne
 from rne_dynamics.control.laws import find_law
 from rne_dynamics.control.supervision.law_change import LawChange
 from rne_dynamics.control.supervision.motion_queue import Ending
-from rne_dynamics.control.supervision.states import HOLDING, TRACKING
+from rne_dynamics.control.supervision.states import HOLDING, STOPPING, TRACKING
 
 PANDA = rne.load_urdf("panda")
 START = np.array([0.2, -0.4, 0.1, -2.0, 0.15, 1.7, 0.6])
@@ -152,4 +152,31 @@ def test_a_stop_in_a_change_ends(name):
     moving.supervisor.stop(moving.now, "test")
     moving.run(1.5)
     assert moving.mode.value == "released"
+    moving.check()
+
+
+def test_an_observer_learns_an_unknown_load_and_nothing_in_a_stop_or_from_who_pushes_a_held_arm():
+    loaded = rne.load_urdf("panda", payload=rne.Payload("panda_link8", 1.5))
+    moving = rig("disturbance_observer", real=loaded)
+    torques = moving.supervisor.machine.torques
+
+    def learnt(seconds, **outside):
+        moving.run(seconds, **outside)
+        return torques.integral.copy()
+
+    assert not learnt(0.3).any()
+    moving.move(START + 0.3, 1.0)
+    assert learnt(2.2).any()
+    assert moving.endings[-1][0] is Ending.SUCCEEDED
+    np.testing.assert_allclose(moving.supervisor.q, START + 0.3, atol=5e-3)  # friction
+    before = torques.integral.copy()
+    push = {"panda_link8": np.array([15.0, 0.0, 0.0, 0.0, 0.0, 0.0])}
+    np.testing.assert_array_equal(learnt(0.3, wrenches=push), before)
+    moving.run(0.5)
+    moving.move(START, 1.0)
+    moving.run(0.5)
+    moving.supervisor.stop(moving.now, "asked")
+    before = learnt(0.2)
+    assert moving.mode is STOPPING
+    np.testing.assert_array_equal(learnt(0.1), before)
     moving.check()
