@@ -184,6 +184,8 @@ def test_simulated_time_waits_for_the_controller_unless_it_is_real(given, lockst
 def test_a_move():
     (node,) = planned("move", hardware="franka", to="fr3_joint7=0.1 fr3_joint6=-0.1", velocity_scale="0.1").values()
     assert node.arguments == ("fr3_joint7=0.1", "fr3_joint6=-0.1", "--velocity-scale", "0.1")
+    (node,) = planned("move", hardware="franka", to="0 0 0 0 0 0 0", fastest="true").values()
+    assert node.arguments[-1] == "--fastest"
     assert topic(node, "joint_states") == "franka/joint_states"
 
 

@@ -15,21 +15,27 @@ from pathlib import Path
 import pytest
 import yaml
 from geometry_msgs.msg import WrenchStamped
+from rcl_interfaces.srv import SetParametersAtomically
 from rclpy.executors import SingleThreadedExecutor
+from rclpy.parameter import Parameter
 from sensor_msgs.msg import JointState
 from std_srvs.srv import SetBool
 from support.frozen import freezable, freeze, thaw
 
 from rne_dynamics.cli.main import main
 from rne_dynamics.cli.with_ros.state import trouble
+from rne_dynamics.control.trajectory import SampledTrajectory, quintic_duration
+from rne_dynamics.recording.trajectory_file import write_trajectory
 from rne_dynamics.ros.sessions.processes import NodeProcess, session_node, wait_until
-from rne_dynamics.ros.sessions.running_nodes import RunningNode
+from rne_dynamics.ros.sessions.running_nodes import RunningNode, RunningNodes
 
 from .peer import PATIENCE
 
 ROOT = Path(__file__).resolve().parents[2]
 #: No other test uses it: `rne stop` stops every controller that it finds.
 DOMAIN = {"ROS_DOMAIN_ID": str(110 + os.getpid() % 100)}
+#: Of planar2, rad/s.
+VELOCITY = [6.0, 6.0]
 LEFT, RIGHT, PUSHED = (f"/{place}/computed_torque_controller" for place in ("left", "right", "pushed"))
 #: In lock-step, so that a busy computer slows the arm down and changes nothing else.
 SIMULATOR = {"robot_description": "planar2", "rate": 200.0, "publish_clock": True, "lockstep": True,
@@ -73,10 +79,11 @@ def left(tmp_path_factory: pytest.TempPathFactory) -> Iterator[list[NodeProcess]
         yield processes
 
 
-def rne(*words: str) -> subprocess.CompletedProcess[str]:
+def rne(*words: str, first: Path = ROOT) -> subprocess.CompletedProcess[str]:
+    """The command in a process; `first`: folder in which modules are searched before all others."""
     return subprocess.run(
         [sys.executable, "-m", "rne_dynamics.cli.main", *words], check=False, capture_output=True, text=True,
-        timeout=200, env={**os.environ, "PYTHONPATH": str(ROOT)},
+        timeout=200, env={**os.environ, "PYTHONPATH": f"{first}:{ROOT}"},
     )
 
 
@@ -113,6 +120,59 @@ def test_state_and_stop(left, capsys):
     assert report["state"] == "released"
     assert "send --recover" in report["remedy"]
     assert main(["stop"]) == 0, "a second stop changes nothing"
+
+
+def test_the_fastest_move_arrives(left, capsys):
+    pytest.importorskip("toppra")
+    done = rne("send", "joint1=0.9", "joint2=-0.9", "--fastest", "--recover", "--node", LEFT)
+    assert done.returncode == 0, done.stderr
+    assert f"{LEFT}: arrived" in done.stdout
+    seconds = float(done.stdout.partition("moving for ")[2].partition(" s")[0])
+    assert 0.02 < seconds < 0.5 * quintic_duration([0.0, 0.0], [0.9, -0.9], VELOCITY, scale=0.3)
+
+
+@pytest.mark.slow
+def test_fastest_along_a_trajectory_without_toppra_and_of_a_controller_with_low_gains(left, tmp_path, capsys):
+    pytest.importorskip("toppra")
+    file = tmp_path / "way.yaml"
+    way = SampledTrajectory([0.0, 3.0, 6.0], [[0.0, 0.0], [0.5, -0.3], [-0.2, 0.4]], joint_names=("joint1", "joint2"))
+    write_trajectory(file, way)
+    words = ("--recover", "--node", LEFT, "--fastest")
+    done = rne("send", "--trajectory", str(file), *words)
+    assert done.returncode == 0, done.stderr
+    assert "s, not 6.000, within 0.001 of its path" in done.stdout
+
+    without = tmp_path / "without"
+    without.mkdir()
+    (without / "toppra.py").write_text("raise ImportError")
+    done = rne("send", "joint1=0.2", *words, first=without)
+    assert done.returncode == 0, done.stderr
+    assert "retiming needs toppra" in done.stdout
+    assert "a quintic at 0.3 of the velocity" in done.stdout
+    refused = rne("send", "--trajectory", str(file), *words, first=without)
+    assert refused.returncode == 1
+    assert "retiming needs toppra" in refused.stderr
+    assert rne("send", "joint1=0.3", "--duration", "1", *words).returncode == 1  # the fastest has no duration
+
+    set_gains(9.0, 6.0)
+    try:
+        done = rne("send", "joint1=1.2", "joint2=-1.8", *words, "--tolerance", "0.05")
+    finally:
+        set_gains(400.0, 40.0)
+    assert "the controller refuses the motion" in done.stdout, done.stdout + done.stderr
+    assert "Next: 50% of the accelerations" in done.stdout
+
+
+def set_gains(p: float, d: float) -> None:
+    """Change the gains of the left arm's controller."""
+    values = [
+        Parameter(f"gains.{joint}.{name}", value=value).to_parameter_msg()
+        for joint in ("joint1", "joint2") for name, value in (("p", p), ("d", d))
+    ]
+    with RunningNodes() as nodes:
+        nodes.find(LEFT)
+        request = SetParametersAtomically.Request(parameters=values)
+        assert nodes.call(SetParametersAtomically, f"{LEFT}/set_parameters_atomically", request).result.successful
 
 
 @pytest.mark.slow
