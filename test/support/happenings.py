@@ -59,6 +59,8 @@ class Happenings:
     period: float = PERIOD
     #: Between two joint states, s.
     interval: float = PERIOD
+    #: Fastest clock of the joint states so far, in real time.
+    clock: float = 1.0
     #: How late the controller sees what its efforts do, s.
     late: float = 0.0
 
@@ -170,6 +172,7 @@ class Happenings:
     def does_clock_rate(self) -> None:
         rate, base = float(self.rng.choice([0.3, 1.5, 3.0])), []
         self.healthy = self.healthy and rate < 1.0  # a path is followed as fast as its clock runs, until that is found
+        self.clock = max(self.clock, rate)
 
         def paced(state: State) -> State:
             base[:] = base or [state["stamp"]]
