@@ -205,7 +205,7 @@ class Episode(Happenings):
         # dead reckoning begins where the arm would be by now
         self.speed = np.maximum(np.abs(rig.supervisor.queue.reference.qd), np.abs(rig.supervisor.qd))
         # after missing states the reference goes on where it would be
-        gap = rig.now - min(self.judged_at, self.arrival) + 2 * self.period + self.jitter
+        gap = rig.now - min(self.judged_at, self.arrival) + 2 * self.period + self.jitter + self.skipped
         step, measured = np.abs(now - self.before), rig.supervisor.q
         allowed = REFERENCE * self.clock * limit * gap + 1e-6
         step[np.abs(now - measured) < np.abs(self.before - measured)] = 0.0  # or gives way to where the arm is

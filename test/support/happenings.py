@@ -61,6 +61,8 @@ class Happenings:
     interval: float = PERIOD
     #: Fastest clock of the joint states so far, in real time.
     clock: float = 1.0
+    #: By how much stamps are ahead of the last ones where a delay ends, s.
+    skipped: float = 0.0
     #: How late the controller sees what its efforts do, s.
     late: float = 0.0
 
@@ -157,6 +159,7 @@ class Happenings:
     def does_delay(self) -> None:
         length, queue = int(self.rng.choice([5, 20, 75])), []
         self.late += length * self.interval
+        self.skipped += length * self.interval
         self.healthy = self.healthy and not self.corrupt  # of states without a true time nobody knows how late they are
 
         def late(state: State) -> State | None:
