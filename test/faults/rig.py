@@ -11,6 +11,7 @@ from faults.arm import GATE, STOP, STOP_SLACK, Arm
 from faults.controller import PATIENCE, START
 from faults.driver import RATE
 from faults.observer import HELD, Observer
+from faults.reaction import ReactionError
 from lifecycle_msgs.msg import Transition
 from numpy.typing import ArrayLike
 from rcl_interfaces.msg import SetParametersResult
@@ -186,7 +187,10 @@ class Rig(Observer):
         """Send the arm off; returns once it is in motion, with where it is to go, (n,)."""
         self.reach("holding")
         message = self.trajectory(to, seconds)
-        self.check(self.send(message), "the motion that is to be disturbed is refused")
+        if self.springs_back:  # friction may hold it farther from its place than constraints.start
+            del message.points[0]
+        if not self.send(message):
+            raise ReactionError(f"the motion that is to be disturbed is refused: {self.refusal}")
         self.reach("tracking", seconds=3.0)
         speed = 0.2 * float(np.abs(np.array(self.arm.far)).max()) / (seconds or self.arm.seconds)
         self.until(lambda: np.abs(self.driver.qd).max() > speed, "the arm to move")

@@ -205,8 +205,9 @@ class Episode(Happenings):
         # dead reckoning begins where the arm would be by now
         self.speed = np.maximum(np.abs(rig.supervisor.queue.reference.qd), np.abs(rig.supervisor.qd))
         # after missing states the reference goes on where it would be
-        gap = rig.now - min(self.judged_at, self.arrival) + 2 * self.period + self.jitter
-        step, allowed, measured = np.abs(now - self.before), REFERENCE * limit * gap + 1e-6, rig.supervisor.q
+        gap = rig.now - min(self.judged_at, self.arrival) + 2 * self.period + self.jitter + self.skipped
+        step, measured = np.abs(now - self.before), rig.supervisor.q
+        allowed = REFERENCE * self.clock * limit * gap + 1e-6
         step[np.abs(now - measured) < np.abs(self.before - measured)] = 0.0  # or gives way to where the arm is
         leaps = bool((step > allowed).any()) and mode in (*DRIVING, Mode.STOPPING)
         if leaps and all((np.abs(now - q) > allowed).any() for q in (measured, self.q_before)):  # or held there

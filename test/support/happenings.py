@@ -59,6 +59,10 @@ class Happenings:
     period: float = PERIOD
     #: Between two joint states, s.
     interval: float = PERIOD
+    #: Fastest clock of the joint states so far, in real time.
+    clock: float = 1.0
+    #: By how much stamps are ahead of the last ones where a delay ends, s.
+    skipped: float = 0.0
     #: How late the controller sees what its efforts do, s.
     late: float = 0.0
 
@@ -155,6 +159,7 @@ class Happenings:
     def does_delay(self) -> None:
         length, queue = int(self.rng.choice([5, 20, 75])), []
         self.late += length * self.interval
+        self.skipped += length * self.interval
         self.healthy = self.healthy and not self.corrupt  # of states without a true time nobody knows how late they are
 
         def late(state: State) -> State | None:
@@ -170,6 +175,7 @@ class Happenings:
     def does_clock_rate(self) -> None:
         rate, base = float(self.rng.choice([0.3, 1.5, 3.0])), []
         self.healthy = self.healthy and rate < 1.0  # a path is followed as fast as its clock runs, until that is found
+        self.clock = max(self.clock, rate)
 
         def paced(state: State) -> State:
             base[:] = base or [state["stamp"]]
