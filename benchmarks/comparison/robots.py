@@ -8,8 +8,8 @@ from functools import cached_property
 
 from comparison.peers.pinocchio import PinocchioModel
 
-from rne_dynamics.description.example_robots import example_robots
 from rne_dynamics.description.model_file import load_model
+from rne_dynamics.description.share import example_robots
 from rne_dynamics.description.sources import is_model_file, read_source
 from rne_dynamics.description.urdf_writer import to_urdf
 from rne_dynamics.errors import ArgumentError

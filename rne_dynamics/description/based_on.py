@@ -7,12 +7,10 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from rne_dynamics.description.example_robots import example_robots
 from rne_dynamics.description.findings import FaultyDescriptionError, Finding, Reading, Severity, collect, error
 from rne_dynamics.description.model_schema import SCHEMA
-from rne_dynamics.description.schema import WHOLE, Table
-from rne_dynamics.description.schema_scalars import Marked
-from rne_dynamics.description.share import shipped_models, shipped_robots
+from rne_dynamics.description.schema import WHOLE, Marked, Table
+from rne_dynamics.description.share import example_robots, shipped_models, shipped_robots
 from rne_dynamics.description.sources import Source, names_model_file, read_source
 from rne_dynamics.description.yaml_nodes import read_yaml
 from rne_dynamics.errors import DescriptionError

@@ -9,8 +9,7 @@ from pathlib import PurePath
 import numpy as np
 
 from rne_dynamics.description.findings import Finding, Reading, error, warning
-from rne_dynamics.description.schema import Key, ListOf, Record, Vector
-from rne_dynamics.description.schema_scalars import Choice, Marked, Name, Number
+from rne_dynamics.description.schema import Choice, Key, ListOf, Marked, Name, Number, Record, Vector
 from rne_dynamics.description.sources import Source
 from rne_dynamics.description.urdf_tree import rotation_rpy
 from rne_dynamics.errors import ModelError

@@ -31,8 +31,7 @@ from rne_dynamics.description.model_parts import (
     with_drives,
 )
 from rne_dynamics.description.model_schema import SCHEMA
-from rne_dynamics.description.schema import WHOLE
-from rne_dynamics.description.schema_scalars import Marked
+from rne_dynamics.description.schema import WHOLE, Marked
 from rne_dynamics.description.share import share_file, shipped_models
 from rne_dynamics.description.sources import Source, SourceLike, is_model_file, names_model_file, read_source
 from rne_dynamics.description.urdf import accepted, load_urdf, refusal

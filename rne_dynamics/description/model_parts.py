@@ -10,7 +10,7 @@ import numpy as np
 
 from rne_dynamics.description.findings import Finding, Reading, error
 from rne_dynamics.description.model_schema import KINDS, NO_ROTORS
-from rne_dynamics.description.schema_scalars import Marked
+from rne_dynamics.description.schema import Marked
 from rne_dynamics.description.urdf_tree import rotation_rpy
 from rne_dynamics.model.inertia import Array, symmetric
 from rne_dynamics.model.layout import FLOATING, KIND

@@ -7,8 +7,20 @@ from types import MappingProxyType
 from typing import get_args
 
 from rne_dynamics.description.dh_table import TABLE
-from rne_dynamics.description.schema import Either, Key, ListOf, Record, Stations, Table, TableOr, Vector
-from rne_dynamics.description.schema_scalars import Choice, Name, Number, Whole
+from rne_dynamics.description.schema import (
+    Choice,
+    Either,
+    Key,
+    ListOf,
+    Name,
+    Number,
+    Record,
+    Stations,
+    Table,
+    TableOr,
+    Vector,
+    Whole,
+)
 from rne_dynamics.model.flexible.beam import Shapes
 from rne_dynamics.model.flexible.section import Section, rectangle, rod, tube
 from rne_dynamics.model.loop import DIRECTIONS, LoopKind

@@ -13,9 +13,15 @@ from pathlib import Path, PurePath
 from typing import BinaryIO, Union
 
 from rne_dynamics.advice import rne
-from rne_dynamics.description.example_robots import HOW_TO_GET, example_robots
 from rne_dynamics.description.markup import MOST_BYTES
-from rne_dynamics.description.share import resolve_uri, share_file, shipped_models, shipped_robots
+from rne_dynamics.description.share import (
+    HOW_TO_GET,
+    example_robots,
+    resolve_uri,
+    share_file,
+    shipped_models,
+    shipped_robots,
+)
 from rne_dynamics.description.urdf_object import UrdfObject, is_urdf_object, urdf_of_object
 from rne_dynamics.errors import DescriptionError
 from rne_dynamics.input_file import read_limited, read_pipe_or_file

@@ -45,7 +45,7 @@ FORWARD_ENGINES: Mapping[Method, Engine] = MappingProxyType(
         "walker_orin_columns": WALKER_ORIN_COLUMNS.compute,
         "newton_euler_dae": _when_called("free_bodies.newton_euler_dae", "newton_euler_dae_forward"),
         "newton_euler_operator": _when_called("block_operators.operator_form", "operator_forward"),
-        "lagrange": _when_called("lagrange.engines", "lagrange_forward"),
+        "lagrange": _when_called("lagrange.terms", "lagrange_forward"),
     }
 )
 

@@ -15,7 +15,7 @@ from rne_dynamics.flexible.inertia import first_moment, masses, put_first_moment
 from rne_dynamics.flexible.motion import Motions, motions
 from rne_dynamics.flexible.packed import COORDINATE, FIRST_MODE, MODES, Packed, pack
 from rne_dynamics.flexible.specialised import of_posture
-from rne_dynamics.flexible.stiffness import elastic_energy
+from rne_dynamics.flexible.static import elastic_energy
 from rne_dynamics.model.flexible.arm import FlexibleArm
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.spatial.rows import matrix_at

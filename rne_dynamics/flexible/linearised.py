@@ -11,8 +11,7 @@ from rne_dynamics.dynamics.declared.arguments import as_floats
 from rne_dynamics.errors import ArgumentError, ModelError
 from rne_dynamics.flexible.arguments import coordinates
 from rne_dynamics.flexible.equations import equations_of_motion
-from rne_dynamics.flexible.static import balance
-from rne_dynamics.flexible.stiffness import damping_matrix, elastic_matrix, slopes
+from rne_dynamics.flexible.static import balance, damping_matrix, elastic_matrix, slopes
 from rne_dynamics.model.flexible.arm import FlexibleArm
 from rne_dynamics.model.inertia import Array
 

@@ -15,8 +15,7 @@ import numpy as np
 from rne_dynamics.closed_chain.packed import pack, workspace
 from rne_dynamics.closed_chain.rows import ASSEMBLE, INVERSE, TERMS, States, empty_rows, rows_kernel, run
 from rne_dynamics.dynamics.block_operators.blocks import matrix_operations, transfer_kernel, velocity_terms_kernel
-from rne_dynamics.dynamics.composite.mass_matrix import mass_matrix_kernel
-from rne_dynamics.dynamics.composite.mass_matrix_columns import mass_matrix_columns_kernel
+from rne_dynamics.dynamics.composite.mass_matrix import mass_matrix_columns_kernel, mass_matrix_kernel
 from rne_dynamics.dynamics.composite.walker_orin import mass_matrix_solve
 from rne_dynamics.dynamics.declared.arm import Arm
 from rne_dynamics.dynamics.declared.quantity import Quantity

@@ -24,8 +24,7 @@ from rne_dynamics.dynamics.free_bodies.newton_euler_dae import (
     newton_euler_dae_reactions,
 )
 from rne_dynamics.dynamics.free_bodies.reduced_equations import reduced_equations
-from rne_dynamics.dynamics.lagrange.engines import lagrange_forward, lagrange_inverse
-from rne_dynamics.dynamics.lagrange.terms import lagrange_terms
+from rne_dynamics.dynamics.lagrange.terms import lagrange_forward, lagrange_inverse, lagrange_terms
 from rne_dynamics.dynamics.newton_euler.joint_reactions import joint_reactions_bodies
 from rne_dynamics.dynamics.newton_euler.newton_euler import INVERSE_DYNAMICS
 from rne_dynamics.model.inertia import Array

@@ -9,8 +9,7 @@ import numpy as np
 
 from rne_dynamics.dynamics.kinematics.random_configuration import random_configuration
 from rne_dynamics.errors import ModelError
-from rne_dynamics.flexible.equations import EquationsOfMotion, equations_of_motion
-from rne_dynamics.flexible.forward_dynamics import flexible_forward_dynamics
+from rne_dynamics.flexible.equations import EquationsOfMotion, equations_of_motion, flexible_forward_dynamics
 from rne_dynamics.model.flexible.arm import FlexibleArm
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.verification.agreement import Agreement, LargestDifferences, Progress

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from faults.arm import TWO_LINKS, Arm
 
-from rne_dynamics.description.example_robots import HOW_TO_GET, example_robots
-from rne_dynamics.description.share import share_file
+from rne_dynamics.description.share import HOW_TO_GET, example_robots, share_file
 from rne_dynamics.errors import ArgumentError, MissingDependencyError
 
 _LINK = (

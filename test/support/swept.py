@@ -8,7 +8,7 @@ from support.kinds import kinds_of
 
 from rne_dynamics.simulation.rollouts.closed_loop import closed_loops
 from rne_dynamics.simulation.rollouts.rollout import Rollout
-from rne_dynamics.simulation.rollouts.variation import Variation
+from rne_dynamics.simulation.rollouts.samples import Variation
 
 
 def worst_error(case: tuple[Rollout, int]) -> tuple[float, int, int]:

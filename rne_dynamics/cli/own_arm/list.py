@@ -12,8 +12,7 @@ import yaml
 
 from rne_dynamics.cli.answer import Answer, Rows
 from rne_dynamics.cli.arguments import flag
-from rne_dynamics.description.example_robots import HOW_TO_GET, WHEEL, example_robots
-from rne_dynamics.description.share import share_file, shipped_models, shipped_robots
+from rne_dynamics.description.share import HOW_TO_GET, WHEEL, example_robots, share_file, shipped_models, shipped_robots
 
 EXAMPLES = """\
 examples:

@@ -21,7 +21,7 @@ from rne_dynamics.model.protocol import Robot
 from rne_dynamics.simulation.plant.plant import ArmPlant
 from rne_dynamics.simulation.rollouts.many import ManyRollouts, Outcome
 from rne_dynamics.simulation.rollouts.rollout import Rollout
-from rne_dynamics.simulation.rollouts.variation import PARTS, WIDTHS, Variation
+from rne_dynamics.simulation.rollouts.samples import PARTS, WIDTHS, Variation
 
 #: Approximate number of rows that are kept for the figure.
 _ROWS = 300

@@ -1,10 +1,13 @@
 """The joint-space mass matrix M(q) by composite rigid bodies (Walker and Orin's third method).
 
-The subtree behind joint i is one rigid body. Its inertia times the joint's unit acceleration is the wrench there;
-its component along each joint between there and the base is an entry. Entries between branches stay zero
-and cost nothing. Each body has its own axes and origin, so that the component is one of six numbers, and straight-line
-code takes 41 % (UR5) to 64 % (Baxter) of the operations that it takes with common axes. (By inverse dynamics, column by
-column: `mass_matrix_columns`.)
+The subtree behind joint i is one rigid body. Its inertia times the joint's unit acceleration is the wrench there; its
+component along each joint between there and the base is an entry. Entries between branches stay zero and cost nothing.
+Each body has its own axes and origin, so that the component is one of six numbers, and straight-line code takes 41 %
+(UR5) to 64 % (Baxter) of the operations that it takes with common axes.
+
+Their first method finds it column by column from inverse dynamics: at rest and without gravity, the efforts that
+accelerate coordinate j alone by one unit are column j of M. Document 002 builds M so, and document 000 measures itself
+against it. O(n²) and more work than composite rigid bodies, but nothing else than inverse dynamics is in it.
 """
 
 from __future__ import annotations
@@ -18,18 +21,36 @@ from numpy.typing import ArrayLike, NDArray
 
 from rne_dynamics.compiling.jit import helper, kernel
 from rne_dynamics.compiling.tables import per_body
-from rne_dynamics.dynamics.composite.mass_matrix_columns import MASS_MATRIX_COLUMNS
 from rne_dynamics.dynamics.declared.arm import Arm
 from rne_dynamics.dynamics.declared.forms import N
 from rne_dynamics.dynamics.declared.quantity import Engine, Quantity
 from rne_dynamics.dynamics.kinematics.joint_axes import axes_of, component, gear, place_of, unit_motion
 from rne_dynamics.dynamics.kinematics.joint_motion import inertia_of, joint_turns, placement_at_turn
+from rne_dynamics.dynamics.newton_euler.newton_euler import inverse_dynamics_kernel
 from rne_dynamics.errors import ArgumentError
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.layout import BASE, FLOATING, KIND, MULTIPLIER, PARENT, ROTOR, VELOCITY_INDEX
 from rne_dynamics.model.robot import RobotModel
 from rne_dynamics.spatial.pairs import Pair, onto_parent, scaled
 from rne_dynamics.spatial.rigid import momentum_of, plus_rigid, rigid_seen_from_parent
+
+
+@kernel
+def mass_matrix_columns_kernel(arm: Arm, q: Array, M: Array) -> None:
+    """Fill M, shape (n, n), for one state: q (nq,); symmetric up to round-off. Base motion and loads do not enter."""
+    n = M.shape[0]
+    still = Arm(arm.topology, arm.parameters, np.zeros(12), np.empty((0, 6)))
+    rest, unit, column = np.zeros(n), np.zeros(n), np.empty(n)
+    for j in range(n):
+        unit[j] = 1.0
+        inverse_dynamics_kernel(still, q, rest, unit, column)
+        unit[j] = 0.0
+        for i in range(n):
+            M[i, j] = column[i]
+
+
+#: Base motion and loads do not enter.
+MASS_MATRIX_COLUMNS = Quantity("mass_matrix_columns", mass_matrix_columns_kernel, ("q",), (N, N))
 
 
 @helper

@@ -11,8 +11,7 @@ import numpy as np
 
 from rne_dynamics.compiling.jit import helper, kernel
 from rne_dynamics.dynamics.composite.inertia_scale import inertia_scale_kernel
-from rne_dynamics.dynamics.composite.mass_matrix import mass_matrix_kernel
-from rne_dynamics.dynamics.composite.mass_matrix_columns import mass_matrix_columns_kernel
+from rne_dynamics.dynamics.composite.mass_matrix import mass_matrix_columns_kernel, mass_matrix_kernel
 from rne_dynamics.dynamics.declared.arm import Arm
 from rne_dynamics.dynamics.declared.forms import N
 from rne_dynamics.dynamics.declared.quantity import Quantity

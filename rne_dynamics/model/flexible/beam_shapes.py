@@ -21,7 +21,7 @@ import numpy as np
 
 from rne_dynamics.model.flexible import euler_bernoulli
 from rne_dynamics.model.flexible.beam import Beam
-from rne_dynamics.model.flexible.brent import root_between
+from rne_dynamics.model.flexible.euler_bernoulli import root_between
 from rne_dynamics.model.flexible.finite_element import element_modes
 from rne_dynamics.model.inertia import Array
 

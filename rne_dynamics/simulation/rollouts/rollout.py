@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 
@@ -10,7 +10,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from rne_dynamics.control.checks import measured
-from rne_dynamics.control.control_law import ControlLaw, check_law
+from rne_dynamics.control.control_law import ControlLaw, check_law, next_integral, restart_law, terms_of
+from rne_dynamics.control.reference import Reference
 from rne_dynamics.control.trajectory import Trajectory, references
 from rne_dynamics.errors import ArgumentError, SimulationError
 from rne_dynamics.model.inertia import Array
@@ -21,13 +22,44 @@ from rne_dynamics.simulation.plant.arrays import OwnCode
 from rne_dynamics.simulation.plant.base_trajectory import check_base_trajectory
 from rne_dynamics.simulation.plant.plant import ArmPlant
 from rne_dynamics.simulation.plant.start import checked_state, no_joint_outside
+from rne_dynamics.simulation.plant.state import State
 from rne_dynamics.simulation.rollouts.closed_loop import DONE, Clock, Columns, Course, closed_loops
-from rne_dynamics.simulation.rollouts.cycle_by_cycle import cycle_by_cycle
 from rne_dynamics.simulation.rollouts.many import ManyRollouts, repeat_failed_step, run_many
 from rne_dynamics.simulation.rollouts.packed_loop import PackedLoop, course, own_code_of, packed_loop
 from rne_dynamics.simulation.rollouts.samples import Samples, rows_of
+from rne_dynamics.simulation.runs.free_motion import recorded
 from rne_dynamics.simulation.runs.log import Log, count, log_of, whole
 from rne_dynamics.simulation.stepping.stepping import StepMethod, chosen_method
+
+
+def cycle_by_cycle(
+    plant: ArmPlant,
+    controller: ControlLaw,
+    trajectory: Trajectory,
+    state: State,
+    *,
+    dt: float,
+    substeps: int,
+    cycles: int,
+    method: StepMethod | None,
+    base_known: bool = True,
+    progress: Callable[[float], None] | None,
+) -> Log:
+    """`Rollout.run` from a checked state, where it is not compiled."""
+    integral = np.zeros(plant.robot.n)
+    restart_law(controller)
+
+    def command(t: float, state: State) -> tuple[Array, Reference, Mapping[str, Array]]:
+        nonlocal integral
+        reference = trajectory.sample(t)
+        base = plant.base_motion.motion(t) if base_known and plant.base_motion is not None else None
+        terms = terms_of(controller, state.q, state.qd, reference, integral, state.posture, base)
+        cut = plant.limited(terms.total) != terms.total
+        integral = next_integral(controller, integral, state.q, reference, substeps * dt, cut)
+        return terms.total, reference, terms._asdict()
+
+    return recorded(plant, state, command, dt, substeps, cycles, method, progress)
+
 
 Progress = Callable[[float], None]
 

@@ -13,7 +13,7 @@ from support.wheel import NOT_ROBOTS, wheel_urdf, wheel_urdfs
 
 import rne_dynamics as rne
 from rne_dynamics.cli.main import main
-from rne_dynamics.description import example_robots as wheel
+from rne_dynamics.description import share as wheel
 from rne_dynamics.description.share import shipped_models, shipped_robots
 from rne_dynamics.errors import DescriptionError
 

@@ -21,7 +21,7 @@ from rne_dynamics.dynamics.composite.inertia_scale import inertia_scale
 from rne_dynamics.dynamics.forward_dynamics import FORWARD_ENGINES
 from rne_dynamics.dynamics.free_bodies.state import body_states
 from rne_dynamics.errors import ModelError, SingularInertiaError
-from rne_dynamics.flexible.forward_dynamics import flexible_forward_dynamics
+from rne_dynamics.flexible.equations import flexible_forward_dynamics
 from rne_dynamics.model.flexible.arm import FlexibleArm
 from rne_dynamics.model.flexible.beam import Beam
 from rne_dynamics.model.inertia import Inertia

@@ -10,8 +10,7 @@ from support.flexible_arms import random_state, two_link_arm
 from rne_dynamics.errors import SimulationError
 from rne_dynamics.flexible.energy import flexible_kinetic_energy, flexible_potential_energy
 from rne_dynamics.flexible.linearised import linearised
-from rne_dynamics.flexible.static import static_deflection
-from rne_dynamics.flexible.stiffness import damping_matrix, elastic_matrix
+from rne_dynamics.flexible.static import damping_matrix, elastic_matrix, static_deflection
 from rne_dynamics.model.assembly import assemble
 from rne_dynamics.model.flexible.arm import FlexibleArm
 from rne_dynamics.model.tree import Friction

@@ -26,7 +26,7 @@ from rne_dynamics.simulation.plant.plant import ArmPlant
 from rne_dynamics.simulation.rollouts.closed_loop import closed_loops
 from rne_dynamics.simulation.rollouts.many import Outcome
 from rne_dynamics.simulation.rollouts.rollout import Rollout
-from rne_dynamics.simulation.rollouts.variation import Variation
+from rne_dynamics.simulation.rollouts.samples import Variation
 
 S, SECONDS = 4, 0.12
 

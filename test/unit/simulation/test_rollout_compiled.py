@@ -23,8 +23,7 @@ from rne_dynamics.errors import ControlError, SimulationError, SingularInertiaEr
 from rne_dynamics.model.tree import Friction, Limits
 from rne_dynamics.simulation.plant.plant import ArmPlant
 from rne_dynamics.simulation.plant.start import checked_state
-from rne_dynamics.simulation.rollouts.cycle_by_cycle import cycle_by_cycle
-from rne_dynamics.simulation.rollouts.rollout import Rollout, simulate
+from rne_dynamics.simulation.rollouts.rollout import Rollout, cycle_by_cycle, simulate
 
 
 def integral_law(robot, kind=ComputedTorque, bandwidth=40.0, compensation=True):
