@@ -170,7 +170,7 @@ def _tidy(path: Path, joints: tuple[str, ...], rows: Array, notes: list[str]) ->
     n = len(joints)
     rows = np.where(np.abs(rows) < _ABSURD, rows, np.nan)
     states = rows[:, : n + 1]
-    whole: NDArray[np.bool_] = np.isfinite(states).all(axis=1)
+    whole: NDArray[np.bool_] = np.asarray(np.isfinite(states).all(axis=1))
     if not whole.any():
         raise RecordingError(f"{path}: no row has a time and the positions of all joints")
     whole[whole] = ~_spikes(states[whole])

@@ -8,8 +8,8 @@ from typing import NamedTuple
 import numpy as np
 
 import rne_dynamics as rne
-from rne_dynamics.identification.motion import Motion
 from rne_dynamics.identification.consistent_fit import ball, corrected, moved, parameters_of
+from rne_dynamics.identification.motion import Motion
 from rne_dynamics.recording.recording import Recording
 
 PERIOD = 0.005
