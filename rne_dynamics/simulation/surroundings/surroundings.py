@@ -166,7 +166,7 @@ class Surroundings:
         rows = [[*(frame.rotation @ point.point + frame.position), point.radius]
                 for frame, point in zip(frames, points, strict=True)]  # fmt: skip
         where = np.array([frame.body for frame in frames], np.int64)
-        parts = np.array([body.row for body in self.bodies]), where, np.array(rows)
+        parts = np.array([body.row for body in self.bodies]), where, np.array(rows, np.float64).reshape(-1, 4)
         for part in parts:
             part.flags.writeable = False
         return Touch(*parts, np.zeros((tree.bodies, 6)))
