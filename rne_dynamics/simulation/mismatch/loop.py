@@ -34,10 +34,11 @@ def mismatched(
         reference = trajectory.sample(t)
         base = plant.base_motion.motion(t) if base_known and plant.base_motion is not None else None
         terms = terms_of(controller, q, qd, reference, integral, here.posture, base)
-        if not np.isfinite(terms.total).all():
-            raise SimulationError(f"at {t:g} s the law commands {terms.total.tolist()}; efforts must be finite")
-        effort = plant.limited(terms.total)
-        integral = next_integral(controller, integral, q, reference, period, effort != terms.total)
+        wanted = terms.total
+        if not np.isfinite(wanted).all():
+            raise SimulationError(f"at {t:g} s the law commands {wanted.tolist()}; efforts must be finite")
+        effort = plant.limited(wanted)
+        integral = next_integral(controller, integral, q, reference, period, effort != wanted)
         arm.send(k * substeps, effort)
         log.add(t, here, arm.drive(k * substeps), reference, terms._asdict())
         for step in range(k * substeps, (k + 1) * substeps if k < clock.cycles else 0):
