@@ -23,7 +23,7 @@ FIELD_OF_VIEW, FROM = 0.7, np.array([1.0, -1.25, 0.6])
 #: over its radius, since the panel is on the right.
 DISTANCE, LEFT_OF_PANEL = 1.3, 0.3
 GHOST, ELLIPSOID, CENTRE, AXIS = (60, 150, 90), (220, 120, 40), (30, 30, 30), (40, 90, 200)
-FORCE, PIN, TOUCHED = (200, 40, 60), (150, 60, 170), (150, 165, 180)
+FORCE, PIN, TOUCHED = (200, 40, 60), (150, 60, 170), (70, 110, 150)
 #: Length of an arrow over the robot's size, for a force equal to its weight.
 WEIGHT_ARROW = 0.5
 #: The reference is drawn where a link's origin is further from its place than this, over the robot's size.
@@ -192,17 +192,19 @@ class ArmScene:
         return {"shaft_radius": 0.008 * s, "head_radius": 0.02 * s, "head_length": 0.05 * s}
 
     def surroundings(self, bodies: Iterable[SpringyBody]) -> None:
-        """Draw what the arm may touch; of a plane a square as large as the robot's reach."""
+        """Draw what the arm may touch; of a plane a square in front of the robot."""
+        middle = np.mean([position for _, position in self.poses.values()], axis=0)
+        look = {"opacity": 0.3, "cast_shadow": False, "receive_shadow": False}
         for k, body in enumerate(bodies):
             name, turn, place, size = f"/surroundings/{k}", quaternion(body.turn), np.array(body.point), body.size
             if body.kind == "sphere":
-                self._scene.add_icosphere(name, body.radius, TOUCHED, opacity=0.5, position=place)
+                self._scene.add_icosphere(name, body.radius, TOUCHED, position=place, **look)
                 continue
             if body.kind == "plane":
-                side, thickness, z = 2.0 * self._size, 0.01 * self._size, body.turn[:, 2]
+                side, thickness, z = 0.8 * self._size, 0.01 * self._size, body.turn[:, 2]
                 size = side, side, thickness
-                place = (z @ place - 0.5 * thickness) * z  # around the point nearest to the base
-            self._scene.add_box(name, TOUCHED, np.array(size), opacity=0.5, wxyz=turn, position=place)
+                place = middle - (z @ (middle - place) + 0.5 * thickness) * z
+            self._scene.add_box(name, TOUCHED, np.array(size), wxyz=turn, position=place, **look)
 
     # -- camera and floor ---------------------------------------------------------------------------------------------
 

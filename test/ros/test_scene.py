@@ -73,6 +73,7 @@ def test_wrong_files_are_refused(tmp_path, name, text, said):
     assert said.format(file=file) in str(refused.value)
 
 
+@pytest.mark.slow
 def test_a_mismatch_that_the_arm_cannot_have_ends_the_node(namespace, tmp_path):
     file = tmp_path / "wrong.yaml"
     file.write_text("stiffness: 3000.0\n")

@@ -16,7 +16,7 @@ from rne_dynamics.compiling.jit import helper, kernel
 from rne_dynamics.dynamics.kinematics.world_motion import motions_in_world
 from rne_dynamics.model.friction import smooth_sign
 from rne_dynamics.model.inertia import Array
-from rne_dynamics.spatial.arrays import copy_into
+from rne_dynamics.spatial.arrays import copy_into, matrix_times, product
 from rne_dynamics.spatial.columns import columns
 from rne_dynamics.spatial.pairs import add_pair, motion_at
 from rne_dynamics.spatial.rows import matrix_at, put, vector_at
@@ -130,3 +130,30 @@ def _force(bodies: Array, b: int, depth: float, normal: Vector, speed: Vector) -
     fast = _length(slide)
     rubbing = bodies[b, FRICTION] * N * smooth_sign(fast / bodies[b, SLIP]) / fast if fast > 0.0 else 0.0
     return subtract(scale(N, normal), scale(rubbing, slide))
+
+
+@kernel
+def ease_of_motion(
+    topology: NDArray[np.int64], parameters: Array, touch: Touch, q: Array, A: Array, out: Array
+) -> None:
+    """Fill a bound of 1/mass of each point in any direction, (points,), for A = M⁻¹, (n, n)."""
+    n, points = A.shape[0], touch.where.shape[0]
+    J, unit = np.empty((points, 6, n)), np.zeros(n)
+    for j in range(n):
+        unit[j] = 1.0
+        X, V, _ = motions_in_world(topology, parameters, q, unit, None)
+        unit[j] = 0.0
+        for a in range(points):
+            R, _ = X[touch.where[a]]
+            v, w = motion_at(V[touch.where[a]], rotate(R, vector_at(touch.points, a, 0)))
+            for k in range(3):
+                J[a, k, j], J[a, 3 + k, j] = v[k], touch.points[a, 3] * w[k]
+    here = np.empty(n)
+    for a in range(points):
+        out[a] = 0.0
+        for i in range(6):
+            matrix_times(A, J[a, i], here)
+            total = 0.0
+            for k in range(6):
+                total += abs(product(J[a, k], here))
+            out[a] = max(out[a], total)  # the largest row of J M⁻¹ Jᵀ bounds its eigenvalues

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
@@ -10,7 +11,6 @@ from typing import Any
 import numpy as np
 
 from rne_dynamics.dynamics.composite.mass_matrix import mass_matrix
-from rne_dynamics.dynamics.kinematics.world_motion import ANGULAR, LINEAR, body_motions
 from rne_dynamics.errors import ArgumentError, SimulationError, unknown
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.robot import RobotModel
@@ -21,6 +21,7 @@ from rne_dynamics.simulation.surroundings.contact_law import (
     PLANE,
     SPHERE,
     Touch,
+    ease_of_motion,
     touch_loads,
 )
 from rne_dynamics.simulation.three_numbers import three_numbers
@@ -165,7 +166,7 @@ class Surroundings:
         rows = [[*(frame.rotation @ point.point + frame.position), point.radius]
                 for frame, point in zip(frames, points, strict=True)]  # fmt: skip
         where = np.array([frame.body for frame in frames], np.int64)
-        parts = np.array([body.row for body in self.bodies]), where, np.array(rows)
+        parts = np.array([body.row for body in self.bodies]), where, np.array(rows, np.float64).reshape(-1, 4)
         for part in parts:
             part.flags.writeable = False
         return Touch(*parts, np.zeros((tree.bodies, 6)))
@@ -189,17 +190,10 @@ def parts_of_step(tree: RobotModel, touch: Touch, q: Array, qd: Array, dt: float
     how = touch_loads(tree.topology, tree.parameters, touch, q, qd, dt, loads, forces, felt)
     if how == APART:
         return 1
-    moving = body_motions(tree, np.tile(q, (tree.n, 1)), np.eye(tree.n))[:, touch.where]
-    poses = moving[0, :, :9].reshape(-1, 3, 3)
-    lever = np.einsum("pij,pj->pi", poses, touch.points[:, :3])
-    turning = moving[..., ANGULAR]
-    J = np.stack([moving[..., LINEAR] + np.cross(turning, lever), turning]).transpose(0, 2, 3, 1)
-    try:
-        easy = np.linalg.eigvalsh(J @ np.linalg.solve(mass_matrix(tree, q), J.transpose(0, 1, 3, 2)))[..., -1]
-    except np.linalg.LinAlgError:
-        easy = np.zeros((2, len(felt)))  # a joint that moves no inertia: the step itself reports it
-    centre, turn = np.sqrt(np.maximum(easy, 0.0))
-    light = (centre + touch.points[:, 3] * turn) ** 2  # a bound of 1/mass anywhere on the sphere
+    light = np.zeros(len(felt))
+    with contextlib.suppress(np.linalg.LinAlgError):  # a joint that moves no inertia: the step itself reports it
+        A = np.asarray(np.linalg.inv(mass_matrix(tree, q)), np.float64)
+        ease_of_motion(tree.topology, tree.parameters, touch, q, A, light)
     swing, decay = math.sqrt(float(felt[:, 0] @ light)), float(felt[:, 1] @ light)
     parts = max(_FEWEST if how == CHANGING else 1, math.ceil(dt * max(swing / _SWING, decay / _DECAY)))
     if parts > _MOST_PARTS:
