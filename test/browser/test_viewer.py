@@ -21,7 +21,7 @@ from rne_dynamics.simulation.plant.plant import ArmPlant
 from rne_dynamics.simulation.runs.free_motion import free_motion
 from rne_dynamics.viewer.page import Page
 from rne_dynamics.viewer.replay_page import ReplayPage, read_replay
-from rne_dynamics.viewer.simulated_arm import SimulatedArm
+from rne_dynamics.viewer.simulated_arm import CARTESIAN, SimulatedArm
 from rne_dynamics.viewer.simulation_page import SimulationPage
 
 pytestmark = pytest.mark.slow
@@ -152,6 +152,24 @@ def test_the_hand_drags_the_arm(browser: Browser, show: Shown) -> None:
     browser.drag(grip, goal, hold=3.0)
     browser.until(lambda: page.scene.poses[link][1][2] < start[2] - 0.05, "the link to come down")
     browser.until(lambda: arm.hand is None, "the hand to let go")
+    assert browser.errors == []
+
+
+def test_the_target_is_dragged_under_the_cartesian_law(browser: Browser, show: Shown) -> None:
+    page, session = simulated("puma560")
+    arm = session.arm
+    arm.place(np.array([0.2, 0.4, -0.4, 0.1, 0.8, 0.0]))
+    arm.choose(CARTESIAN)
+    show(page, session)
+    steady(browser)
+    start, turn = (x.copy() for x in page.scene.poses[arm.tool][::-1])
+    (client,) = page.server.get_clients().values()
+    size = browser.run("(() => { const r = document.querySelector('canvas').getBoundingClientRect();"
+                       "return [r.width, r.height]; })()")
+    arrow = start + 0.22 * page.scene._size * 0.8 * turn[:, 2]  # on the arrow along z
+    browser.drag(pixel(client.camera, arrow, *size), pixel(client.camera, arrow - 0.15 * turn[:, 2], *size))
+    browser.until(lambda: "is at the pose" in arm.target_text, "the tool to reach the target")
+    assert (page.scene.poses[arm.tool][1] - start) @ turn[:, 2] < -0.03
     assert browser.errors == []
 
 

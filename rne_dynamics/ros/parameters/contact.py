@@ -15,7 +15,8 @@ from rne_dynamics.ros.parameters.schema import Parameter, Values, filled, per_jo
 THRESHOLD_SHARE, COMPLIANT = 0.01, "joint_impedance"
 
 CONTACT: tuple[Parameter, ...] = (
-    Parameter("contact.observe", True, "Whether external efforts are observed and published.", at_configure=True),
+    Parameter("contact.observe", True, "Whether external efforts may be observed: for a reaction, for "
+              "subscribers of their topics, and for ~/tare.", at_configure=True),
     Parameter("contact.reaction", "none", "What a contact does: nothing but reports (none), the arm is held where it "
               "touched (stop), it is led by hand (float), it is held by the law joint_impedance, which prepared_laws "
               "must name (comply), it goes back along its path (retract).", choices=REACTIONS),
