@@ -95,7 +95,7 @@ def run(args: argparse.Namespace) -> Answer:
     remarks = []
     if args.springs and robot.kind == "arm" and not rotor_inertia(robot.open_tree).all():
         robot = _geared(robot.open_tree, plan.moves[0].start)
-        remarks.append("Joints without rotor inertia were given that of their links at the start, as a matched gear has.")
+        remarks.append("Joints without rotor inertia were given that of their links at the start, as of matched gears.")
     laws = _laws(args, robot.rigid, plan.moves[0].start, remarks)
     plant = ArmPlant(robot.with_own_code(False).with_effort_limit(plan.effort_limit))
     cases = _cases(args, plant)
