@@ -74,8 +74,6 @@ ARGUMENTS = (
     REPORT,
     flag("--json", "print the figures as JSON"),
 )  # fmt: skip
-#: Rotor inertia of joints without one, of what they feel: for --springs.
-ROTOR = 0.5
 #: How long a scheduler is waited for, s.
 DASK_TIMEOUT = 10.0
 #: Number of failed simulations that are printed.
@@ -97,7 +95,7 @@ def run(args: argparse.Namespace) -> Answer:
     remarks = []
     if args.springs and robot.kind == "arm" and not rotor_inertia(robot.open_tree).all():
         robot = _geared(robot.open_tree, plan.moves[0].start)
-        remarks.append(f"A joint without rotor inertia was given {ROTOR:g} of the inertia that it feels at the start.")
+        remarks.append("Joints without rotor inertia were given that of their links at the start, as of matched gears.")
     laws = _laws(args, robot.rigid, plan.moves[0].start, remarks)
     plant = ArmPlant(robot.with_own_code(False).with_effort_limit(plan.effort_limit))
     cases = _cases(args, plant)
@@ -139,8 +137,8 @@ def _laws(args: argparse.Namespace, robot: RigidRobot, start: Array, remarks: li
 
 def _geared(robot: RobotModel, start: Array) -> RobotModel:
     """The arm with a rotor inertia at each joint that has none."""
-    felt = dict(zip(robot.joint_names, ROTOR * joint_inertia(robot, start).felt, strict=True))
-    joints = tuple(replace(joint, rotor_inertia=joint.rotor_inertia or float(felt.get(joint.name, 0.0)))
+    held = dict(zip(robot.joint_names, joint_inertia(robot, start).held, strict=True))
+    joints = tuple(replace(joint, rotor_inertia=joint.rotor_inertia or float(held.get(joint.name, 0.0)))
                    for joint in robot.tree.joints)  # fmt: skip
     made = assemble(replace(robot.tree, joints=joints), base=robot.base, gravity=robot.gravity)
     return made.with_effort_limit(robot.effort_limit)

@@ -134,11 +134,11 @@ class ComputedTorque(TrackingLaw):
     @property
     def motion_demand(self) -> MotionDemand:
         """As of `ControlLaw`: half of the velocity gain is the bandwidth."""
-        return MotionDemand(self.friction_rows, 0.5 * self.gains.d)
+        return MotionDemand(self.friction_rows, 0.5 * self.acceleration_gains.d)
 
     def check_rate(self, rate: float) -> tuple[str, ...]:
         """As of `ControlLaw`: the damping of each joint's poles."""
-        return check_gains(self.gains, rate, self.robot.joint_names)
+        return check_gains(self.acceleration_gains, rate, self.robot.joint_names)
 
     @classmethod
     def tuned(

@@ -13,9 +13,9 @@ from numpy.typing import NDArray
 
 from rne_dynamics.compiling.jit import kernel
 from rne_dynamics.control.checks import check_number, measured
-from rne_dynamics.control.control_law import CompiledLaw, MotionDemand
+from rne_dynamics.control.control_law import CompiledLaw
 from rne_dynamics.control.felt_inertia import joint_inertia
-from rne_dynamics.control.gains import Gains, check_gains, lowest_rate
+from rne_dynamics.control.gains import Gains, lowest_rate
 from rne_dynamics.control.inertia_terms import inertia_model, inertia_terms
 from rne_dynamics.control.laws import gain_parameters, joint_number, law_parameter
 from rne_dynamics.control.laws.computed_torque import GAIN_D, GAIN_I, GAIN_P, ComputedTorque, put_friction
@@ -156,15 +156,6 @@ class DisturbanceObserver(ComputedTorque):
     def lowest_rate(self) -> float:
         """As of `ControlLaw`."""
         return lowest_rate(self.acceleration_gains)
-
-    @property
-    def motion_demand(self) -> MotionDemand:
-        """As of `ControlLaw`."""
-        return MotionDemand(self.friction_rows, 0.5 * self.acceleration_gains.d)
-
-    def check_rate(self, rate: float) -> tuple[str, ...]:
-        """As of `ControlLaw`: the damping of each joint's poles."""
-        return check_gains(self.acceleration_gains, rate, self.robot.joint_names)
 
     @cached_property
     def _observing(self) -> tuple[Any, Array]:
