@@ -104,9 +104,8 @@ class MoveNode(ArmNode):
         self._map, self._continuous = JointMap(robot.joint_names), continuous(robot)
         self._q, self._qd, self._seen, self._refusal = np.zeros(robot.n), np.zeros(robot.n), False, ""
         self._goal: Array | None = None
-        self._velocity, effort, rate = self._limits or (
-            described_velocity(robot), robot.effort_limit, robot.effort_limit / RATE_TIME
-        )
+        effort = np.where(robot.effort_limit > 0.0, robot.effort_limit, np.inf)
+        self._velocity, effort, rate = self._limits or (described_velocity(robot), effort, effort / RATE_TIME)
         self._fastest: FastestMotion | None = None
         if self.parameters["fastest"]:
             if self.parameters["duration"]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import signal
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
@@ -17,7 +16,7 @@ import yaml
 
 from rne_dynamics.ros.sessions.processes import NodeProcess
 
-from .peer import NUMBERS, Peer, SteppedPeer
+from .peer import NUMBERS, Peer, SteppedPeer, end_together
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -39,21 +38,23 @@ Start = Callable[..., NodeProcess]
 @pytest.fixture(scope="module")
 def start(namespace: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Start]:
     """Start a node: `start("simulator", robot_description="scara", rate=500.0)`; all are ended after the module."""
-    with contextlib.ExitStack() as stack:
+    processes: list[NodeProcess] = []
 
-        def run(
-            module: str, arguments: Sequence[str] = (), script: str = "", **parameters: object
-        ) -> NodeProcess:
-            file = Path(tmp_path_factory.mktemp("parameters")) / "node.yaml"
-            values = {name.replace("__", "."): value for name, value in parameters.items()}
-            file.write_text(yaml.safe_dump({"/**": {"ros__parameters": values}}))
-            ros = ["--ros-args", "--params-file", str(file), "-r", f"__ns:={namespace}"]
-            ros += ["-r", f"/clock:={namespace}/clock"]
-            program = file.with_name("program.py")
-            program.write_text(script)
-            return stack.enter_context(NodeProcess(module, [*arguments, *ros], script=program if script else None))
+    def run(
+        module: str, arguments: Sequence[str] = (), script: str = "", **parameters: object
+    ) -> NodeProcess:
+        file = Path(tmp_path_factory.mktemp("parameters")) / "node.yaml"
+        values = {name.replace("__", "."): value for name, value in parameters.items()}
+        file.write_text(yaml.safe_dump({"/**": {"ros__parameters": values}}))
+        ros = ["--ros-args", "--params-file", str(file), "-r", f"__ns:={namespace}"]
+        ros += ["-r", f"/clock:={namespace}/clock"]
+        program = file.with_name("program.py")
+        program.write_text(script)
+        processes.append(NodeProcess(module, [*arguments, *ros], script=program if script else None))
+        return processes[-1]
 
-        yield run
+    yield run
+    end_together(processes)
 
 
 @pytest.fixture(scope="module")
@@ -79,7 +80,7 @@ def in_lockstep(start: Start, namespace: str) -> Iterator[Callable[..., tuple[No
             process = start(module, script=script, use_sim_time=True, **parameters)
             peer = SteppedPeer(namespace, names, module)
             stack.callback(peer.close)
-            stack.callback(process.signal, signal.SIGKILL)  # without a clock its own stop takes seconds
+            stack.callback(peer.hurry)
             if connect:
                 peer.connect(process)
             return process, peer

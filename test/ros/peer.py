@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
+import signal
 import time
 from collections.abc import Callable, Sequence
 
@@ -31,6 +32,8 @@ from rne_dynamics.ros.sessions.processes import NodeProcess, wait_until
 PATIENCE = 180.0
 #: The same for a node's start, s.
 START = PATIENCE
+#: Longest wait for the end of a node that nobody watches, s, before it is killed.
+HURRIED = 5.0
 #: Time after which a service is called again, s.
 AGAIN = 5.0
 #: Time between two joint states, s.
@@ -45,6 +48,16 @@ SEES_AGAIN: dict[str, object] = {**AT_ONCE, "recover_automatically": True}
 
 #: Numbers of nodes and namespaces, none used twice.
 NUMBERS = itertools.count()
+
+
+def end_together(processes: Sequence[NodeProcess]) -> None:
+    """End nodes whose stop nobody watches: a second signal cuts the release of the arm short."""
+    for number in (signal.SIGINT, signal.SIGTERM):
+        for process in processes:
+            process.signal(number)
+    for process in processes:
+        with process:
+            pass
 
 
 class Peer:
@@ -300,6 +313,17 @@ class SteppedPeer(Peer):
             self.pass_time(STEP)
             time.sleep(0.001)  # the end of the process itself takes its own time
         return process.wait(0.1)
+
+    def hurry(self) -> None:
+        """End the node without the release of its arm, for which simulated time must pass."""
+        if self._process is None or self._process.exit_code is not None:
+            return
+        for number in (signal.SIGINT, signal.SIGTERM):
+            self._process.signal(number)
+        deadline = time.monotonic() + HURRIED
+        while self._process.exit_code is None and time.monotonic() < deadline:
+            self.pass_time(STEP)
+            time.sleep(0.001)
 
     def transition(self, node: str, number: int) -> bool:
         if number == Transition.TRANSITION_CLEANUP:

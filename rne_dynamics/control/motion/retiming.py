@@ -116,7 +116,10 @@ def _along(
     curve: _Curve, effort: float, velocity: Array, accelerations: Array, rates: Array, smoothing: float
 ) -> tuple[SampledTrajectory, float]:
     """The fastest motion along one curve within limits, (n,), and its deviation; see `retimed`."""
+    from scipy.ndimage import maximum_filter1d
+
     robot = curve.robot
+    _check_limits(robot, curve.spline(curve.grid), "the path between the waypoints")
     bounds = np.concatenate([effort * robot.effort_limit, accelerations])
     allowed, speed = np.tile(bounds, (len(curve.grid), 1)), np.full(len(curve.grid), 1e-6)
     with np.errstate(divide="ignore"):
@@ -137,7 +140,8 @@ def _along(
             return made, curve.deviation + deviation
         smoothing *= max(LESS * rate, 1.0)
         if attempt:  # the first pass knows no viscous friction
-            needed = _largest_near(np.where(over > 1.0, LESS * over, 1.0), round(smoothing / times[1]))
+            needed = np.where(over > 1.0, LESS * over, 1.0)
+            needed = maximum_filter1d(needed, 2 * round(smoothing / times[1]) + 1, axis=0, mode="nearest")
             needed = np.stack([np.interp(curve.grid, np.interp(times, made.times, place), x) for x in needed.T], axis=1)
             if attempt > STUBBORN:
                 needed = np.maximum(needed, np.minimum(needed.max(axis=0), LESS))
@@ -151,19 +155,18 @@ def _along(
 
 
 class _Curve:
-    """A path of a robot as a cubic spline, on the grid of the optimal problem.
+    """A path of a robot as a cubic spline through points, on the grid of the optimal problem."""
 
-    `deviation`: distance of the spline from what it stands for.
-    """
+    #: Distance of the spline from what it stands for, rad or m.
+    deviation = 0.0
 
-    def __init__(self, robot: RobotModel, points: Array, deviation: float = 0.0) -> None:
+    def __init__(self, robot: RobotModel, points: Array) -> None:
         try:
             import toppra
         except ImportError:
             raise MissingDependencyError(f"retiming needs toppra: {extra('retime')}") from None
         toppra.setup_logging("ERROR")
-        self.robot, self.deviation = robot, deviation
-        way = _lengths(points)
+        self.robot, way = robot, _lengths(points)
         ends = "not-a-knot" if len(points) > 3 else "natural"
         # about the time of the motion, so that the solver's numbers have the size of 1 for short paths too
         reach, still = np.abs(np.diff(points, axis=0)).sum(axis=0), np.zeros(robot.n)
@@ -174,7 +177,6 @@ class _Curve:
         count = max(GRID, min(GRID_PER_POINT * len(points), MOST_GRID), len(points))
         self.grid = 0.5 * self.length * (1.0 - np.cos(np.linspace(0.0, np.pi, count)))  # close where it is slow
         q, self.tangent, bend = (self.spline(self.grid, order) for order in range(3))
-        _check_limits(robot, q, "the path between the waypoints")
         rest = np.zeros_like(q)
         self._gravity = inverse_dynamics(robot, q, rest, rest)
         inertia = inverse_dynamics(robot, q, rest, self.tangent) - self._gravity
@@ -301,10 +303,3 @@ def _check_limits(robot: RobotModel, points: Array, what: str) -> None:
 def _between(times: Array) -> Array:
     """The times, and some between neighbours."""
     return np.interp(np.arange(PER_SAMPLE * (len(times) - 1) + 1) / PER_SAMPLE, np.arange(len(times)), times)
-
-
-def _largest_near(values: Array, width: int) -> Array:
-    """Largest values, (rows, n), within a number of rows."""
-    padded = np.pad(values, ((width, width), (0, 0)), constant_values=1.0)
-    largest: Array = np.lib.stride_tricks.sliding_window_view(padded, 2 * width + 1, axis=0).max(axis=-1)
-    return largest
