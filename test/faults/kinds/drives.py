@@ -19,7 +19,7 @@ EVERYWHERE = {"arms": ROBOTS, "nodes": (COMPUTED_TORQUE, GRAVITY_COMPENSATION)}
 #: How far the arm is moved while a drive is off, rad, and how long that takes, s.
 MOVED, TIME = 0.4, 0.6
 #: Speed above which an arm jumps when its drives return, rad/s: without protection it is several times higher. An arm
-#: on springs returns to its place, as fast as they pull it, but it is not thrown.
+#: on springs returns to its place, or is stopped where they pull it faster than its limits.
 JUMP = 1.2
 #: Time for which it is observed after that, s.
 AFTER = 1.0
@@ -83,6 +83,9 @@ def brake_drags(rig: Rig) -> None:
 def _no_jump(rig: Rig, when: str) -> None:
     first, drift = len(rig.driver.speeds), rig.drift()
     rig.run(AFTER)
+    if rig.springs_back and rig.controller.state == "fault":
+        rig.silent()  # they pulled so hard that it was stopped for its speed, and fell
+        return
     fastest = np.abs(np.array(rig.driver.speeds[first:])).max(axis=0)
     allowed = OVERSPEED * rig.robot.velocity_limit if rig.springs_back else JUMP + np.maximum(drift, rig.drift())
     j = int(np.argmax(fastest - allowed))
