@@ -12,9 +12,8 @@ from rne_dynamics.figures.style import INK, canvas, color_of, legend_below
 from rne_dynamics.model.generated import chain, tree
 from rne_dynamics.model.robot import RobotModel
 from rne_dynamics.verification.counting import Driven, count_operations, published
-from rne_dynamics.verification.engines import ENGINES
+from rne_dynamics.verification.engines import ENGINES, seconds_per_state
 from rne_dynamics.verification.states import bare_states
-from rne_dynamics.verification.timing import seconds_per_state
 
 #: Numbers of joints at the axis of the figure.
 _TICKS = (2, 5, 10, 20, 50, 100, 200)

@@ -66,7 +66,7 @@ from rne_dynamics.dynamics.kinematics.random_configuration import random_configu
 from rne_dynamics.dynamics.kinematics.inverse_kinematics import UnreachablePoseError as UnreachablePoseError
 from rne_dynamics.dynamics.kinematics.inverse_kinematics import inverse_kinematics as inverse_kinematics
 from rne_dynamics.dynamics.kinematics.jacobian import jacobian as jacobian
-from rne_dynamics.dynamics.kinematics.jacobian_rate import jacobian_rate as jacobian_rate
+from rne_dynamics.dynamics.kinematics.jacobian import jacobian_rate as jacobian_rate
 from rne_dynamics.dynamics.kinematics.kinematics import LinkPoses as LinkPoses
 from rne_dynamics.dynamics.lagrange.lagrange import LagrangeTerms as LagrangeTerms
 from rne_dynamics.dynamics.lagrange.terms import lagrange_terms as lagrange_terms

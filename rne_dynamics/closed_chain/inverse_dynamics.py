@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from rne_dynamics.closed_chain.arguments import Start
-from rne_dynamics.closed_chain.cuts import FORCE_ON_B, MOMENT_ON_B, PLACE_OF_B, TURN_OF_B
+from rne_dynamics.closed_chain.constraints import FORCE_ON_B, MOMENT_ON_B, PLACE_OF_B, TURN_OF_B
 from rne_dynamics.closed_chain.generic_rank import generic_rank
 from rne_dynamics.closed_chain.rows import ASSEMBLE, INVERSE, run
 from rne_dynamics.closed_chain.specialised import by_own_code

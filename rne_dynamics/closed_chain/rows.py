@@ -20,7 +20,7 @@ from rne_dynamics.closed_chain.closing import (
     drift_kernel,
     motion_map_kernel,
 )
-from rne_dynamics.closed_chain.cuts import CUT_COLUMNS, cut_forces, cut_loads
+from rne_dynamics.closed_chain.constraints import CUT_COLUMNS, cut_forces, cut_loads
 from rne_dynamics.closed_chain.independence import INCONSISTENT, independent_joints
 from rne_dynamics.closed_chain.nearest import nearest_posture
 from rne_dynamics.closed_chain.packed import Packed, Work, pack, workspace
@@ -56,7 +56,7 @@ class Rows(NamedTuple):
     force: Array
     #: Efforts of the tree's joints, (B, tree n): with the forces at the cuts; passive ones are round-off then.
     tau: Array
-    #: (B, loops, CUT_COLUMNS), see cuts.py.
+    #: (B, loops, CUT_COLUMNS), see constraints.py.
     cuts: Array
 
 

@@ -17,7 +17,7 @@ from numpy.typing import ArrayLike
 
 from rne_dynamics.closed_chain.arguments import posture_rows
 from rne_dynamics.closed_chain.closing import SINGULAR
-from rne_dynamics.closed_chain.cuts import cut_loads
+from rne_dynamics.closed_chain.constraints import cut_loads
 from rne_dynamics.closed_chain.generic_rank import RANK, generic_rank
 from rne_dynamics.closed_chain.independence import evaluated, scaled_jacobian
 from rne_dynamics.closed_chain.packed import Packed, Work, pack, workspace

@@ -17,8 +17,7 @@ from rne_dynamics.dynamics.derivatives.inverse_derivatives import INVERSE_DYNAMI
 from rne_dynamics.dynamics.derivatives.regressor import REGRESSOR
 from rne_dynamics.dynamics.forward_dynamics import FORWARD_DYNAMICS
 from rne_dynamics.dynamics.kinematics.configuration import INTEGRATE_CONFIGURATION
-from rne_dynamics.dynamics.kinematics.jacobian import JACOBIAN
-from rne_dynamics.dynamics.kinematics.jacobian_rate import JACOBIAN_RATE
+from rne_dynamics.dynamics.kinematics.jacobian import JACOBIAN, JACOBIAN_RATE
 from rne_dynamics.dynamics.kinematics.kinematics import FORWARD_KINEMATICS
 from rne_dynamics.dynamics.newton_euler.gravity import GRAVITY_TORQUE
 from rne_dynamics.dynamics.newton_euler.newton_euler import BIAS_TORQUE, INVERSE_DYNAMICS

@@ -21,7 +21,7 @@ from rne_dynamics.dynamics.declared.arm import Arm
 from rne_dynamics.dynamics.declared.quantity import Quantity
 from rne_dynamics.dynamics.forward_dynamics import FORWARD_DYNAMICS
 from rne_dynamics.dynamics.free_bodies.blocks import MOTION_COLUMNS, free_body_kernel, joint_motion_kernel
-from rne_dynamics.dynamics.free_bodies.operations import reaction_operations, sparse_solve_operations
+from rne_dynamics.dynamics.free_bodies.newton_euler_dae import reaction_operations, sparse_solve_operations
 from rne_dynamics.dynamics.lagrange.lagrange import LagrangeTerms, lagrange_batch
 from rne_dynamics.dynamics.newton_euler.newton_euler import INVERSE_DYNAMICS
 from rne_dynamics.model.mechanism import Mechanism

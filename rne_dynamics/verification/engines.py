@@ -1,11 +1,12 @@
-"""Table of the formulations: quantities that each computes, and by which function."""
+"""Table of the formulations: quantities that each computes, and by which function; and their times."""
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
-from typing import Generic, Literal, TypeVar
+from typing import Any, Generic, Literal, TypeVar
 
 import numpy as np
 
@@ -27,6 +28,7 @@ from rne_dynamics.dynamics.free_bodies.reduced_equations import reduced_equation
 from rne_dynamics.dynamics.lagrange.terms import lagrange_forward, lagrange_inverse, lagrange_terms
 from rne_dynamics.dynamics.newton_euler.joint_reactions import joint_reactions_bodies
 from rne_dynamics.dynamics.newton_euler.newton_euler import INVERSE_DYNAMICS
+from rne_dynamics.errors import SingularInertiaError
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.mechanism import RigidRobot
 from rne_dynamics.model.robot import RobotModel
@@ -100,3 +102,30 @@ ENGINES: tuple[Engine[RobotModel], ...] = (
         "reactions": operator_reactions,
     }),
 )  # fmt: skip
+
+
+#: Least total time of the repeats, s.
+_ENOUGH = 0.05
+
+
+def seconds_per_state(engine: Engine[Any], quantity: Quantity, robot: RigidRobot, rows: Rows) -> float | None:
+    """Smallest time of several repeats of all rows in one call, over their number, s; `None` without the quantity."""
+    if not engine.offers(quantity):
+        return None
+    try:
+        engine.compute(quantity, robot, rows.first)
+    except SingularInertiaError:
+        return None
+    return smallest_time(lambda: engine.compute(quantity, robot, rows)) / len(rows.q)
+
+
+def smallest_time(call: Callable[[], object]) -> float:
+    """Smallest time of several calls after a first one, s."""
+    call()  # compiles and allocates
+    best, spent = float("inf"), 0.0
+    while spent < _ENOUGH:
+        start = time.perf_counter()
+        call()
+        took = time.perf_counter() - start
+        best, spent = min(best, took), spent + took
+    return best

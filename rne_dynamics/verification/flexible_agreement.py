@@ -13,11 +13,9 @@ from rne_dynamics.flexible.equations import EquationsOfMotion, equations_of_moti
 from rne_dynamics.model.flexible.arm import FlexibleArm
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.verification.agreement import Agreement, LargestDifferences, Progress
-from rne_dynamics.verification.engines import Quantity
-from rne_dynamics.verification.flexible_energy import energy_equations
-from rne_dynamics.verification.particles import arm_particles
+from rne_dynamics.verification.engines import Quantity, smallest_time
+from rne_dynamics.verification.flexible_energy import arm_particles, energy_equations
 from rne_dynamics.verification.states import random_base_motion, random_loads
-from rne_dynamics.verification.timing import smallest_time
 
 #: Largest difference of the two derivations, relative to the terms that are summed.
 TOLERANCE = 1e-11

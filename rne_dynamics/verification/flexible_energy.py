@@ -1,33 +1,110 @@
 """The equations of motion of a flexible arm from its energies: no recursion, no integrals over mode shapes.
 
 Positions are products of 4 × 4 matrices along the chain of links as the description has it, one for each joint and each
-attachment on a bent link; the kinetic energy is summed over particles (`particles.py`). It is a quadratic form of the
+attachment on a bent link; the kinetic energy is summed over particles. It is a quadratic form of the
 velocities, so velocities in the directions of the coordinates give the inertia matrix (polarization), and steps of
 10⁻³⁰ i in the coordinates give every derivative of Lagrange's equations without cancellation.
 
 A particle is at h₀ + h₁ + h₂ in powers of the amplitudes, and the kinetic energy keeps h₀² + 2 h₀ h₁ + h₁² + 2 h₀ h₂;
 what is left out is small of third order. That is the energy of document 003, (22), with the shortening h₂ added.
+
+The particles are positions of a beam's mass and their displacement by the mode shapes. The integrals of `ModalLink` are
+not used: only its shapes at points (`ModalLink.at`) and the beam's mass distribution.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from rne_dynamics.dynamics.declared.arguments import Wrenches, bodies_wrenches
 from rne_dynamics.dynamics.declared.base_motion import BaseMotion
+from rne_dynamics.errors import ModelError
 from rne_dynamics.flexible.arguments import coordinates
 from rne_dynamics.flexible.equations import EquationsOfMotion
 from rne_dynamics.model.bodies import align_z
 from rne_dynamics.model.flexible.arm import FlexibleArm
-from rne_dynamics.model.flexible.modal import Attachment
+from rne_dynamics.model.flexible.beam import Beam
+from rne_dynamics.model.flexible.beam_field import BeamField
+from rne_dynamics.model.flexible.modal import Attachment, ModalLink
+from rne_dynamics.model.flexible.ritz import Rule, gauss
 from rne_dynamics.model.inertia import Array, Inertia
 from rne_dynamics.model.tree import JointKind, TreeJoint
-from rne_dynamics.verification.particles import Particles
+
+#: Gauss points between two kinks: of smooth shapes along the whole beam, and of cubics on one element.
+SMOOTH = 48
+ELEMENT = 8
+
+
+class Particles(NamedTuple):
+    """Particles of a flexible link with m modes, in the link's axes."""
+
+    #: kg; shape (N,).
+    mass: Array
+    #: Undeformed, m; shape (N, 3).
+    position: Array
+    #: Per unit of each amplitude; shape (N, m, 3).
+    displacement: Array
+    #: Additional displacement −½ Σ δ_k δ_l s_kl at amplitudes δ; shape (N, m, m, 3).
+    shortening: Array
+
+
+def arm_particles(arm: FlexibleArm) -> dict[str, Particles]:
+    """The particles of every flexible link of an arm, by the link's name.
+
+    Raises ModelError: a link that is not a beam: the positions of its mass are unknown.
+    """
+    particles = {}
+    for link in arm.flexible_links:
+        if not isinstance(link.field, BeamField):
+            raise ModelError(
+                f"flexible link {link.link!r} of arm {arm.name!r} is given by integrals over its modes, not as a beam: "
+                "the positions of its mass are unknown, so it has no particles; describe it as a beam"
+            )
+        particles[link.link] = beam_particles(link.field.beam, link)
+    return particles
+
+
+def beam_particles(beam: Beam, link: ModalLink) -> Particles:
+    """The particles of a beam: four at each Gauss point, with the mass and the second moments of the section.
+
+    Bending translates a section, torsion turns it about the beam's axis (`Beam`: bending neglects the rotary inertia of
+    sections). Shortening moves it along the axis.
+    """
+    x, w = _rule(beam)
+    axis, side, up = beam.rotation.T
+    mass = beam.along("mass_per_length", x) * w
+    # m/2 (2 a²) = spread: two particles at ±a √2 on either axis of the section
+    along_y = np.sqrt(2.0 * beam.along("spread_y", x) / beam.along("mass_per_length", x))
+    along_z = np.sqrt(2.0 * beam.along("spread_z", x) / beam.along("mass_per_length", x))
+    offsets = np.stack([np.outer(s, d) for s, d in ((along_y, side), (-along_y, side), (along_z, up), (-along_z, up))])
+    centres = beam.origin + np.outer(x, axis)
+    shapes = [link.at(centre) for centre in centres]
+    translation = np.array([shape.translation for shape in shapes])
+    torsion = np.array([shape.rotation @ axis for shape in shapes])
+    turned = torsion[None, :, :, None] * np.cross(axis, offsets)[:, :, None, :]
+    drawn = np.array([np.multiply.outer(shape.shortening @ axis, axis) for shape in shapes])
+    count, m = len(x), link.modes
+    return Particles(
+        mass=np.tile(0.25 * mass, 4), position=(centres + offsets).reshape(-1, 3),
+        displacement=(translation + turned).reshape(4 * count, m, 3), shortening=np.tile(drawn, (4, 1, 1, 1)),
+    )
+
+
+def breaks(beam: Beam) -> Array:
+    """Positions where shapes or properties may have kinks."""
+    if beam.shapes != "finite_element":
+        return beam.ends
+    return np.unique(np.concatenate([beam.ends, np.linspace(0.0, beam.length, beam.elements + 1)]))
+
+
+def _rule(beam: Beam) -> Rule:
+    return gauss(breaks(beam), ELEMENT if beam.shapes == "finite_element" else SMOOTH)
+
 
 Complex = NDArray[np.complex128]
 

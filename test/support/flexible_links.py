@@ -13,7 +13,7 @@ from rne_dynamics.model.flexible.beam import Beam
 from rne_dynamics.model.flexible.beam_modes import modal_link
 from rne_dynamics.model.flexible.modal import Attachment, ModalLink
 from rne_dynamics.model.tree import JointKind, KinematicTree, TreeJoint, TreeLink
-from rne_dynamics.verification.particles import Particles
+from rne_dynamics.verification.flexible_energy import Particles
 
 
 class CubicField(NamedTuple):

@@ -17,11 +17,10 @@ from rne_dynamics.model.flexible.arm import FlexibleArm
 from rne_dynamics.model.mechanism import RigidRobot
 from rne_dynamics.verification.agreement import Agreement, Disagreement, Progress, compare, engines_of
 from rne_dynamics.verification.counting import Driven, count_closed, count_operations, published
-from rne_dynamics.verification.engines import QUANTITIES, Engine
+from rne_dynamics.verification.engines import QUANTITIES, Engine, seconds_per_state
 from rne_dynamics.verification.flexible_agreement import ENERGY, RECURSION, compare_flexible, flexible_seconds_per_state
 from rne_dynamics.verification.operations import Operations
 from rne_dynamics.verification.states import bare_states
-from rne_dynamics.verification.timing import seconds_per_state
 
 EXAMPLES = """\
 examples:

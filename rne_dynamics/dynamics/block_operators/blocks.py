@@ -140,7 +140,7 @@ def matrix_operations(robot: RobotModel, problem: Literal["inverse", "forward"])
     one of `cholesky_solve`. H is counted by its entries, 𝓜 by dense blocks.
     """
     bodies, n = robot.bodies, robot.n
-    entries = np.count_nonzero(joint_map(robot))
+    entries = int(np.count_nonzero(joint_map(robot)))
     roots = bodies - int((robot.topology[:, PARENT] >= 0).sum())
     # V, A and F by one solve each, with H q̇ and H q̈, the base's share twice, 𝓜 A + (β − W), Hᵀ F + I_rotor q̈
     solves = solve_operations(robot, 3)

@@ -24,8 +24,16 @@ from rne_dynamics.compiling.tables import per_body
 from rne_dynamics.dynamics.declared.arm import Arm
 from rne_dynamics.dynamics.declared.forms import N
 from rne_dynamics.dynamics.declared.quantity import Engine, Quantity
-from rne_dynamics.dynamics.kinematics.joint_axes import axes_of, component, gear, place_of, unit_motion
-from rne_dynamics.dynamics.kinematics.joint_motion import inertia_of, joint_turns, placement_at_turn
+from rne_dynamics.dynamics.kinematics.joint_motion import (
+    axes_of,
+    component,
+    gear,
+    inertia_of,
+    joint_turns,
+    place_of,
+    placement_at_turn,
+    unit_motion,
+)
 from rne_dynamics.dynamics.newton_euler.newton_euler import inverse_dynamics_kernel
 from rne_dynamics.errors import ArgumentError
 from rne_dynamics.model.inertia import Array

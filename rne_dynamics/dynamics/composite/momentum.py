@@ -21,8 +21,7 @@ from rne_dynamics.compiling.tables import per_body
 from rne_dynamics.dynamics.composite.energy import center_of_mass
 from rne_dynamics.dynamics.declared.arguments import as_floats, state_arrays
 from rne_dynamics.dynamics.kinematics.jacobian import add_column
-from rne_dynamics.dynamics.kinematics.joint_axes import axes_of, gear, place_of, unit_motion
-from rne_dynamics.dynamics.kinematics.joint_motion import inertia_of
+from rne_dynamics.dynamics.kinematics.joint_motion import axes_of, gear, inertia_of, place_of, unit_motion
 from rne_dynamics.dynamics.kinematics.kinematics import POSE_COLUMNS, POSITION, ROTATION, world_poses
 from rne_dynamics.dynamics.kinematics.world_motion import ANGULAR, LINEAR, body_motions
 from rne_dynamics.errors import ArgumentError, ModelError

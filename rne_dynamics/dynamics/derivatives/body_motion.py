@@ -20,8 +20,14 @@ from numpy.typing import NDArray
 
 from rne_dynamics.compiling.jit import helper
 from rne_dynamics.compiling.tables import per_body
-from rne_dynamics.dynamics.kinematics.joint_axes import axes_of, gear, place_of, unit_motion
-from rne_dynamics.dynamics.kinematics.joint_motion import joint_turns, placement_at_turn
+from rne_dynamics.dynamics.kinematics.joint_motion import (
+    axes_of,
+    gear,
+    joint_turns,
+    place_of,
+    placement_at_turn,
+    unit_motion,
+)
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.layout import BASE, KIND, PARENT, VELOCITY_INDEX
 from rne_dynamics.spatial.pairs import NONE, Pair, into_child, motion_cross, plus, scaled, slice_pair

@@ -27,8 +27,7 @@ from rne_dynamics.dynamics.derivatives.body_motion import (
     spatial_motions,
     with_subtree,
 )
-from rne_dynamics.dynamics.kinematics.joint_axes import axes_of, component, gear, place_of, unit_motion
-from rne_dynamics.dynamics.kinematics.joint_motion import inertia_of
+from rne_dynamics.dynamics.kinematics.joint_motion import axes_of, component, gear, inertia_of, place_of, unit_motion
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.layout import BASE, KIND, PARENT, VELOCITY_INDEX
 from rne_dynamics.model.robot import RobotModel

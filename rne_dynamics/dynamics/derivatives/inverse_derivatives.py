@@ -36,8 +36,7 @@ from rne_dynamics.dynamics.derivatives.body_motion import (
     spatial_motions,
     with_subtree,
 )
-from rne_dynamics.dynamics.kinematics.joint_axes import component, first_axes, gear, place_of, unit_motion
-from rne_dynamics.dynamics.kinematics.joint_motion import inertia_of
+from rne_dynamics.dynamics.kinematics.joint_motion import component, first_axes, gear, inertia_of, place_of, unit_motion
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.layout import BASE, FLOATING, KIND, MULTIPLIER, PARENT, ROTOR, VELOCITY_INDEX
 from rne_dynamics.model.robot import RobotModel

@@ -43,7 +43,7 @@ import numpy as np
 from rne_dynamics.errors import DescriptionError, ModelError
 from rne_dynamics.model.flexible.modal import ModalLink, TableField, modal_damping
 from rne_dynamics.model.flexible.modal_archive import ArrayFile, read_arrays
-from rne_dynamics.model.flexible.nodal_file import read_nodal_link
+from rne_dynamics.model.flexible.nodal import read_nodal_link
 from rne_dynamics.model.inertia import Array, Inertia
 
 _BODY = ("mass", "com", "inertia")
@@ -56,7 +56,7 @@ _FEW_DIGITS = 1e-4
 
 
 def load_modal_link(path: str | PathLike[str], link: str) -> ModalLink:
-    """Read a flexible link from a file of the form above, or from one with nodal modes (`nodal_file`).
+    """Read a flexible link from a file of the form above, or from one with nodal modes (`nodal`).
 
     Parameters
     ----------

@@ -5,7 +5,7 @@ import pytest
 from support.arms import chain, gripper
 from support.robots import robot
 
-from rne_dynamics.dynamics.free_bodies.operations import SparseOperations, sparse_solve_operations
+from rne_dynamics.dynamics.free_bodies.newton_euler_dae import SparseOperations, sparse_solve_operations
 from rne_dynamics.dynamics.free_bodies.system import MaximalSystem
 from rne_dynamics.dynamics.kinematics.random_configuration import random_configuration
 

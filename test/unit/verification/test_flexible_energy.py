@@ -14,8 +14,7 @@ from rne_dynamics.errors import ModelError
 from rne_dynamics.flexible.equations import equations_of_motion
 from rne_dynamics.model.flexible.beam import Shapes
 from rne_dynamics.model.tree import JointKind, KinematicTree, TreeJoint, TreeLink, rotation_about
-from rne_dynamics.verification.flexible_energy import System, energy_equations
-from rne_dynamics.verification.particles import ELEMENT, SMOOTH, arm_particles, breaks
+from rne_dynamics.verification.flexible_energy import ELEMENT, SMOOTH, System, arm_particles, breaks, energy_equations
 
 KINDS = (JointKind.REVOLUTE, JointKind.FIXED, JointKind.PRISMATIC, JointKind.CONTINUOUS, JointKind.PLANAR)
 
