@@ -122,7 +122,7 @@ def arm(in_lockstep):
         **AT_ONCE,
     )
     yield Arm(process, peer, RATE)
-    process.stop()
+    peer.hurry()
 
 
 def check(arm: Arm, messages: list[tuple[float, float]], ahead: float | None, error: float) -> None:

@@ -82,7 +82,7 @@ def arm(in_lockstep):
     arm = Arm(process, peer)
     arm.run(0.1)
     yield arm
-    process.stop()
+    peer.hurry()
 
 
 def test_a_target_is_reached_straight_or_by_a_detour_or_at_rest_near_it(arm):
