@@ -77,7 +77,8 @@ def arm(in_lockstep):
     )
     arm = Arm(process, peer)
     arm.run(0.5)
-    return arm
+    yield arm
+    peer.hurry()
 
 
 def test_a_push_is_published_as_efforts_wrench_and_contact(arm) -> None:

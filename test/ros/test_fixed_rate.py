@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import signal
-
 import numpy as np
 import pytest
 
@@ -19,13 +17,12 @@ RATE, STATES = 200.0, 100.0
 
 @pytest.fixture(params=["computed_torque_controller", "gravity_compensation"])
 def peer(request, in_lockstep):
-    process, peer = in_lockstep(
+    _, peer = in_lockstep(
         request.param, ROBOT.joint_names, robot_description="planar2", rate=RATE, state_timeout=0.4,
         stop={"brake_time": 0.1, "ramp_time": 0.2, "hold_time": 0.0}, **SEES_AGAIN,
     )
     yield peer
-    process.signal(signal.SIGINT)
-    peer.end(process)
+    peer.hurry()
 
 
 def test_efforts_come_at_the_rate_whatever_that_of_the_states_and_end_where_they_are_stale(peer):

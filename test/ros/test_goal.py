@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import signal
-
 import pytest
 from diagnostic_msgs.msg import DiagnosticArray
 from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
@@ -71,8 +69,7 @@ def rig(in_lockstep):
         stop={"brake_time": 0.05, "hold_time": 0.0, "ramp_time": 0.05}, **SEES_AGAIN,
     )
     yield Rig(process, peer)
-    process.signal(signal.SIGINT)
-    peer.end(process)
+    peer.hurry()
 
 
 def test_goals_are_judged_once_against_the_tolerance_of_each_joint(rig):
@@ -119,3 +116,4 @@ def test_trajectories_are_refused_until_the_startup_check_is_over(in_lockstep):
     rig.stay(HOME, "not checked: the arm reports no efforts", 1)
     rig.send(HOME)
     rig.stay(HOME, "goal reached", 1)
+    peer.hurry()

@@ -121,7 +121,8 @@ def arm(in_lockstep):
         NODE, JOINTS, robot_description="planar2", limits={joint: dict(limits) for joint in JOINTS}, torque_divisor=1,
         **AT_ONCE,
     )
-    return Arm(process, peer, RATE)
+    yield Arm(process, peer, RATE)
+    peer.hurry()
 
 
 def check(arm: Arm, messages: list[tuple[float, float]], ahead: float | None, error: float) -> None:

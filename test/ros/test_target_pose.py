@@ -81,7 +81,8 @@ def arm(in_lockstep):
     )
     arm = Arm(process, peer)
     arm.run(0.1)
-    return arm
+    yield arm
+    peer.hurry()
 
 
 def test_a_target_is_reached_straight_or_by_a_detour_or_at_rest_near_it(arm):
