@@ -21,7 +21,7 @@ from rne_dynamics.control.impedance import (
     SPEED,
     Softening,
     Springs,
-    put_held_friction,
+    put_bounded,
     put_impedance,
     uniform_ratio,
 )
@@ -161,7 +161,7 @@ def cartesian_impedance_kernel(
     limit_part(wrench, 3, numbers[_OTHERS, 1])
     tool, state = (J, Y, light, heavy), (q, qd, reference)
     put_tool(square, tool, numbers[_RATIO], rows, wrench, table, state, L, rate[0], terms)
-    put_held_friction(table, q, reference, terms)
+    put_bounded(table, q, reference, M, rate[0], terms)
 
 
 @dataclass(frozen=True, eq=False)
