@@ -48,6 +48,8 @@ TINY = 1e-9
 #: Part of its velocity limit that compensated friction may drive a joint without friction beyond the desired velocity,
 #: and the row of the law's table with that limit: it has no integral gain.
 HELD_FRICTION, SPEED = OVERSPEED - 1.0, GAIN_I
+#: Part of its velocity limit by which the feedback may accelerate a joint in a period.
+QUICKEST = 0.5
 
 
 @helper
@@ -120,10 +122,11 @@ def put_impedance(
 
 
 @helper
-def put_held_friction(table: Array, q: Array, reference: Reference, terms: Array) -> None:
+def put_bounded(table: Array, q: Array, reference: Reference, M: Array, rate: float, terms: Array) -> None:
     """`put_friction`, limited by the damping, which is in the row of the feedback before; limits of speed in `SPEED`.
 
-    A joint that turns out to have no friction is driven on by all of it, until damping balances that.
+    A joint that turns out to have no friction is driven on by all of it, until damping balances that. The feedback is
+    limited to what reaches the velocity limit in two periods of `rate`: a light joint is stopped no sooner.
     """
     n = q.shape[0]
     held = np.empty(n)
@@ -135,6 +138,11 @@ def put_held_friction(table: Array, q: Array, reference: Reference, terms: Array
             terms[3, j] = held[j]
         elif terms[3, j] < -held[j]:
             terms[3, j] = -held[j]
+        most = QUICKEST * rate * table[SPEED, j] * M[j, j]
+        if terms[4, j] > most:
+            terms[4, j] = most
+        elif terms[4, j] < -most:
+            terms[4, j] = -most
 
 
 def known_speeds(robot: RigidRobot) -> Array:

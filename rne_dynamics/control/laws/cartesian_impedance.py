@@ -22,7 +22,7 @@ from rne_dynamics.control.impedance import (
     Softening,
     Springs,
     known_speeds,
-    put_held_friction,
+    put_bounded,
     put_impedance,
     uniform_ratio,
 )
@@ -165,7 +165,7 @@ def cartesian_impedance_kernel(
     put_tool(square, tool, numbers[_RATIO], rows, wrench, table, state, L, rate[0], terms)
     force, moment = numbers[_OTHERS, 0], numbers[_OTHERS, 1]
     add_wrench(motions[0], J, local, numbers[_WRENCH:], wrench, force, moment, terms[3])
-    put_held_friction(table, q, reference, terms)
+    put_bounded(table, q, reference, M, rate[0], terms)
 
 
 @dataclass(frozen=True, eq=False)

@@ -18,13 +18,14 @@ from rne_dynamics.control.felt_inertia import joint_inertia, posture_inertia
 from rne_dynamics.control.impedance import (
     HELD_FRICTION,
     LEAST_RATIO,
+    QUICKEST,
     RATIO,
     SPEED,
     TINY,
     Softening,
     Springs,
     known_speeds,
-    put_held_friction,
+    put_bounded,
     put_impedance,
     uniform_ratio,
 )
@@ -87,7 +88,7 @@ def joint_impedance_kernel(
         terms[0, j] = product(found[j], reference.qdd)
         terms[1, j], terms[2, j] = found[n, j], found[n + 1, j]
     spring_torque(found[:n], table, rate[0], q, qd, reference.q, reference.qd, terms[3], terms[4])
-    put_held_friction(table, q, reference, terms)
+    put_bounded(table, q, reference, found[:n], rate[0], terms)
 
 
 @dataclass(frozen=True, eq=False)
@@ -200,6 +201,8 @@ class JointImpedance(Springs):
             M = closed_mass_matrix(mechanism, q, start=posture)
             damping = np.zeros(n)
             spring_torque(np.array(M), self.table, float(self.damped_rate[0]), q, qd, aim, aim_qd, answer, damping)
+            most = QUICKEST * float(self.damped_rate[0]) * self.table[SPEED] * np.diag(M)
+            answer = np.clip(answer, -most, most)
             held = HELD_FRICTION * self.table[SPEED] * np.maximum(damping, TINY)
             friction = np.clip(self.friction_torque(aim_qd, passive), -held, held)
             return TorqueTerms(inertia, coriolis, gravity, friction, answer)

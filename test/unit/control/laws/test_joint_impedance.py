@@ -92,6 +92,21 @@ def test_friction_is_compensated_whole_where_the_description_has_no_velocity_lim
     np.testing.assert_allclose(friction, law.friction_torque(speed, still), rtol=1e-12)
 
 
+@pytest.mark.parametrize("robot", [PANDA, rough_five_bar()], ids=["open", "loops"])
+def test_the_feedback_reaches_no_velocity_limit_within_two_periods(robot):
+    """Before: a wrist that dry friction held was thrown by the springs within two periods of 4 ms."""
+    law = rne.JointImpedance(robot, np.full(robot.n, 1e4), 1.0, None, 250.0)
+    posture = robot.posture if robot.loops else None
+    q, zero = START["panda"] if posture is None else np.array(posture[robot.actuated]), np.zeros(robot.n)
+    M, rate = rne.mass_matrix(robot, q), law.damped_rate[0]
+    aim = rne.Reference(q + 1.5, zero, zero)
+    whole = damping_of(M, np.diag(law.stiffness), 1.0, rate * 0.125)[0] @ (aim.q - q)
+    most = 0.5 * rate * robot.velocity_limit * np.diag(M)
+    assert (np.abs(whole) > most).any()
+    found = law.law(q, zero, aim, posture=posture).feedback
+    np.testing.assert_allclose(found, np.clip(whole, -most, most), rtol=1e-3, atol=1e-3)
+
+
 def soft(name, frequency):
     """Stiffness that gives each joint alone this frequency at the start."""
     robot = rne.load_urdf(text_of(name))

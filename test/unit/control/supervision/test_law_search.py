@@ -35,6 +35,11 @@ def test_a_light_wrist_is_not_thrown_by_a_loop_that_is_late():
     assert not search(258, 259, MixedEpisode)[1]
 
 
+def test_a_light_wrist_that_was_stuck_is_not_thrown():
+    """Before: dry friction held it until springs near a singular posture tore it loose, within two periods."""
+    assert not search(1030, 1031, MixedEpisode)[1]
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", [LawEpisode, MixedEpisode])
 def test_a_hundred_episodes(kind):
