@@ -17,7 +17,7 @@ from rne_dynamics.identification.triangles import Friction, Layout, structure, t
 
 
 def norm(robot, *motions) -> float:
-    return joined([residual(robot, motion) for motion in motions]).mean_norm
+    return joined([residual(robot, motion) for motion in motions]).norms[0]
 
 
 @pytest.mark.parametrize("name", ["puma560", "panda", "scara"])
