@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import json
+
 import numpy as np
 import pytest
 from support.supervised import settings
 
 import rne_dynamics as rne
+from rne_dynamics.cli.main import main
 from rne_dynamics.control.motion.acceptance import CurrentMotion, Points, Rules, accept_table
 from rne_dynamics.control.motion.effort_demand import EffortDemand
 from rne_dynamics.control.motion.fastest import FastestMotion
 from rne_dynamics.control.motion.limits import MotionLimits
 from rne_dynamics.errors import ModelError, TrajectoryError
+from rne_dynamics.recording.trajectory_file import write_trajectory
 
 WAY = np.array([[0.0, -0.5, 0.0, -1.8, 0.0, 1.5, 0.4], [0.9, 0.2, 0.8, -1.2, -0.7, 1.9, -1.0]])
 
@@ -67,3 +71,28 @@ def test_gentler_motions_have_an_end_and_mechanisms_are_refused():
     assert planner.be_gentler() is None  # nothing is planned
     with pytest.raises(ModelError, match="closed loops"):
         FastestMotion(rne.load_model("pantograph"))
+
+
+def test_rne_simulate_moves_as_fast_and_names_what_does_not_go_with_it(tmp_path, capsys):
+    pytest.importorskip("toppra")
+    assert main(["simulate", "puma560", "--to", "joint2=-0.7", "--fastest", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["verdict"]["passed"]
+    file = tmp_path / "way.yaml"
+    robot = rne.load_urdf("planar2")
+    still = np.zeros((3, 2))
+    write_trajectory(file, rne.SampledTrajectory([0.0, 2.0, 4.0], [[0.0, 0.0], [1.0, 0.5], [0.0, 1.0]], still, still,
+                                                 robot.joint_names[::-1]))  # fmt: skip
+    out = tmp_path / "run.npz"
+    assert main(["simulate", "planar2", "--trajectory", str(file), "--fastest", "--out", str(out)]) == 0
+    run = np.load(out)
+    assert run["time"][-1] < 2.0
+    np.testing.assert_allclose(run["q"][-1], [1.0, 0.0], atol=0.01)  # the file names joint2 first
+    capsys.readouterr()
+    for words, said in (
+        (["puma560", "--fastest"], "--fastest needs --to or --trajectory"),
+        (["puma560", "--fastest", "--to", "joint1=1", "--seconds", "2"], "--seconds is not for --fastest"),
+        (["puma560", "--fastest", "--free"], "--fastest is for a controlled move"),
+        (["pantograph", "--fastest", "--to", "joint1=0.5"], "has closed loops"),
+    ):
+        assert main(["simulate", *words]) == 1
+        assert said in capsys.readouterr().err
