@@ -43,8 +43,10 @@ exit code: 0 if the new model predicts better than ROBOT, 1 otherwise.
 
 #: Faults of a log with which the command ends; others are notes.
 _FATAL = ("time", "degrees", "sign")
-#: Trust in the model when a payload is found from loaded logs only.
-_GOOD_MODEL = 0.05
+#: Largest scaled condition number for least squares.
+LARGEST_CONDITION = 30.0
+#: Trust for least squares, and for the model when a payload is found from loaded logs only.
+_NO_PRIOR, _GOOD_MODEL = 30.0, 0.05
 
 ARGUMENTS = (
     *ROBOT, *LOG,
@@ -54,6 +56,9 @@ ARGUMENTS = (
              f"with --payload and no --reference {_GOOD_MODEL})"),
     argument("--friction", choices=("auto", "coulomb", "stribeck"), default="auto",
              help="form of every joint's friction; auto: the one that predicts left-out parts best (default)"),
+    argument("--method", choices=("consistent", "least-squares"), default="consistent",
+             help="least-squares leaves ROBOT's inertias out of account, as far as bodies stay possible; only for "
+             f"motions with a scaled condition number up to {LARGEST_CONDITION:g}"),
     argument("--load", metavar="LINK=KG", help="logs have currents, and a load of this mass: find the gains"),
     argument("--payload", metavar="LINK", help="find only a load on this link; the rest of ROBOT stays"),
     flag("--force", "go on where a log has a fault that makes the result worthless"),
@@ -82,8 +87,12 @@ def run(args: argparse.Namespace) -> Answer:
         motions, checked = ([m._replace(effort=m.effort * gains.values) for m in part] for part in (motions, checked))
     form = {"auto": None, "coulomb": USUAL, "stribeck": Friction(USUAL.threshold, stribeck=True)}[args.friction]
     trust = args.trust or (_GOOD_MODEL if args.payload and not args.reference else TRUST)
-    found = identify(triangles, trust=trust, forms=(form,) * robot.n if form else None,
-                     payload_mass=load.mass if load else None)  # fmt: skip
+    fit = partial(identify, triangles, forms=(form,) * robot.n if form else None,
+                  payload_mass=load.mass if load else None)  # fmt: skip
+    found = fit(trust=trust)
+    if args.method == "least-squares":
+        _check_condition(found.base.condition)
+        found = fit(trust=_NO_PRIOR)
     text = replace(urdf_source(source), lenient=args.lenient)
     written = write_model(found, text, path, args.command_line, payload_only=bool(args.payload))
     # without and with the load that some logs have
@@ -96,6 +105,15 @@ def run(args: argparse.Namespace) -> Answer:
     parts = {"training": motions, "validation": checked}
     pairs = {name: (along(before, part), along(after, part)) for name, part in parts.items() if part}
     return _answer(args, Findings(found, gains, pairs, tuple(notes)), path)
+
+
+def _check_condition(condition: float) -> None:
+    """`ArgumentError` where least squares would fit this motion and no other."""
+    if condition > LARGEST_CONDITION:
+        raise ArgumentError(
+            f"--method least-squares: the scaled condition number is {condition:.3g}; it may be {LARGEST_CONDITION:g} "
+            "at most. Record a motion of `rne excite`, or leave --method out"
+        )
 
 
 def _path(args: argparse.Namespace) -> Path:
