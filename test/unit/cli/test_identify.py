@@ -86,7 +86,6 @@ def test_least_squares_serves_motions_that_show_enough(answer, tmp_path):
     logs = [arm.log(tmp_path / f"{k}.npz", k) for k in (1, 2)]
     code, found = answer("--no-report", "scara", logs[0], "--validate", logs[1], "--method", "least-squares")
     assert code == 0
-    assert found["base_parameters"]["scaled_condition"] < 30.0
     assert found["validation"]["mean_norm"] < 0.01 * found["validation"]["mean_norm_before"]
     assert all(p["deviation"] > 0.0 for p in found["parameters"])  # also none that is NaN
 
