@@ -79,7 +79,7 @@ class OperatorForm:
     def efforts(self, qdd: Array) -> Array:
         """τ = Hᵀ F + I_rotor q̈ (4.78); shapes (B, n)."""
         F = self.reactions(qdd)
-        return np.asarray(F.reshape(len(F), -1) @ joint_map(self.robot) + rotor_inertia(self.robot) * qdd)
+        return np.asarray(F.reshape(len(F), 6 * F.shape[1]) @ joint_map(self.robot) + rotor_inertia(self.robot) * qdd)
 
     @property
     def mass_matrix(self) -> Array:

@@ -499,7 +499,7 @@ ROWS: dict[str, Case | tuple[str, ...]] = {
 }
 CASES = tuple(dict.fromkeys(case for case in ROWS.values() if callable(case)))
 #: Tables of figures, which `docs/safety.md` says how to measure, by their first column.
-FIGURES = ("arm", "deviation", "what", "see also", "fault")
+FIGURES = ("arm", "deviation", "what", "see also", "fault", "search")
 
 
 def rows(page: str) -> list[str]:
