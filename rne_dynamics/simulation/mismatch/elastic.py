@@ -24,7 +24,7 @@ from rne_dynamics.simulation.mismatch.mismatch import Mismatch
 from rne_dynamics.simulation.plant.arrays import LOWER
 from rne_dynamics.simulation.plant.plant import ArmPlant
 from rne_dynamics.simulation.plant.state import State
-from rne_dynamics.simulation.surroundings.contact_law import NO_TOUCH, Touch, touch_loads
+from rne_dynamics.simulation.surroundings.contact_law import Touch, touch_loads
 from rne_dynamics.simulation.surroundings.surroundings import parts_of_step
 
 #: Rows of a state: links, motors, and their velocities.
@@ -38,7 +38,7 @@ _LONGEST = 0.5
 
 
 @helper
-def _put_rates(arm: Arm, touch: Touch, drive: Array, x: Array, effort: Array, spring: Array, out: Array) -> int:
+def _put_rates(arm: Arm, touch: Touch | None, drive: Array, x: Array, effort: Array, spring: Array, out: Array) -> int:
     """Rates of a state, (4, n); −1, or the body that moves no inertia."""
     for j in range(x.shape[1]):
         twist, gap, speed = x[MOTOR, j] - x[LINK, j], drive[GAP, j], x[MOTOR_SPEED, j]
@@ -50,7 +50,7 @@ def _put_rates(arm: Arm, touch: Touch, drive: Array, x: Array, effort: Array, sp
         rubbing = drive[FRICTION, j] * speed + rest * smooth_sign(speed / SMOOTH)
         out[LINK, j], out[MOTOR, j] = x[LINK_SPEED, j], speed
         out[MOTOR_SPEED, j] = (effort[j] - spring[j] - rubbing) / drive[ROTOR, j]
-    if touch.where.shape[0] > 0:
+    if touch is not None:
         forces, felt = np.empty((touch.where.shape[0], 3)), np.empty((touch.where.shape[0], 2))
         given = (arm.topology, arm.parameters, touch, x[LINK], x[LINK_SPEED], 0.0, arm.wrenches, forces, felt)
         apart(touch_loads, given)
@@ -59,7 +59,7 @@ def _put_rates(arm: Arm, touch: Touch, drive: Array, x: Array, effort: Array, sp
 
 
 @kernel
-def elastic_steps(arm: Arm, touch: Touch, drive: Array, x: Array, effort: Array, dt: float, steps: int) -> int:
+def elastic_steps(arm: Arm, touch: Touch | None, drive: Array, x: Array, effort: Array, dt: float, steps: int) -> int:
     """`steps` Runge–Kutta steps of `dt` of a state (4, n), in place; −1, or the body that moves no inertia."""
     n = x.shape[1]
     y, rate, total, spring = np.zeros((4, n)), np.zeros((4, n)), np.zeros((4, n)), np.zeros(n)
@@ -111,7 +111,7 @@ class ElasticJoints:
                                 "rotor inertia; give it one (rotor_inertia of the model file)")
         self._plant = plant
         self._links = assemble(robot.tree.without_rotors(), base=robot.base, gravity=robot.gravity)
-        self._touch = NO_TOUCH if plant.surroundings is None else plant.surroundings.touch(self._links)
+        self._touch = None if plant.surroundings is None else plant.surroundings.touch(self._links)
         spring = np.full(n, given.stiffness)
         if given.spring_frequency > 0.0:
             spring = (2.0 * np.pi * given.spring_frequency) ** 2 * np.diag(mass_matrix(self._links, self._start))
@@ -127,7 +127,7 @@ class ElasticJoints:
         """One step, in as many as the springs need; SimulationError: a link at its stop, or no finite motion."""
         x, robot, t, links = self._x, self._plant.robot, self.state.t + dt, self._links
         steps, touch = self._steps(dt), self._touch
-        if len(touch.where):
+        if touch is not None:
             steps = max(steps, parts_of_step(links, touch, x[LINK], x[LINK_SPEED], dt))
             loads, touch = np.zeros((links.bodies, 6)), touch._replace(loads=loads) if len(loads) else touch
         arm = Arm(links.topology, links.parameters, links.base_at_rest, loads)

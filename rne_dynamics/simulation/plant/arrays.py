@@ -88,5 +88,5 @@ class PlantArrays(NamedTuple):
     flex: Flex | None
     #: Of an open arm whose base is at rest, without loads.
     code: ArmCode
-    #: What links may touch.
-    touch: Touch
+    #: What links may touch; None for nothing.
+    touch: Touch | None

@@ -27,7 +27,7 @@ from rne_dynamics.simulation.plant.base_trajectory import BaseTrajectory
 from rne_dynamics.simulation.plant.coordinates import Coordinates
 from rne_dynamics.simulation.plant.start import coordinates_of
 from rne_dynamics.simulation.plant.state import State
-from rne_dynamics.simulation.surroundings.contact_law import NO_TOUCH, Touch
+from rne_dynamics.simulation.surroundings.contact_law import Touch
 from rne_dynamics.simulation.surroundings.surroundings import Surroundings, parts_of_step, touch_forces
 
 
@@ -75,8 +75,8 @@ class ArmPlant(Rebuilt):
     joints: Array = field(init=False, repr=False)
     #: where each velocity coordinate has its position in q, −1 for floating joints; shape (n,), or (n + modes,)
     positions: NDArray[np.int64] = field(init=False, repr=False)
-    #: what links touch, as the stepping kernels take it
-    touch: Touch = field(init=False, repr=False)
+    #: what links touch, as the stepping kernels take it; None for nothing
+    touch: Touch | None = field(init=False, repr=False)
     _at_rest: PlantArrays = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
@@ -91,7 +91,7 @@ class ArmPlant(Rebuilt):
                 f"surroundings are given, but robot {robot.name!r} has flexible links, which touch nothing; give an "
                 "open arm or a mechanism"
             )
-        touch = NO_TOUCH if self.surroundings is None else self.surroundings.touch(tree)
+        touch = None if self.surroundings is None else self.surroundings.touch(tree)
         joints = free_joints(len(positions))
         if self.friction:
             joints[:n, :LOWER] = joint_friction(robot).rows.T
@@ -134,14 +134,14 @@ class ArmPlant(Rebuilt):
         arrays = self._at_rest
         if joints is not None or self.base_motion is not None or len(loads):
             arrays = arrays._replace(base=base, joints=self.joints if joints is None else joints, wrenches=loads)
-        if len(self.touch.where):
+        if self.touch is not None:
             wrenches, touch = self.loads(loads)
             arrays = arrays._replace(wrenches=wrenches, touch=touch)
         return self.coordinates.completed(arrays, state.posture, collocation)
 
-    def loads(self, held: Array) -> tuple[Array, Touch]:
+    def loads(self, held: Array) -> tuple[Array, Touch | None]:
         """`PlantArrays.wrenches` and `touch` with loads that are held over a step, as `bodies_wrenches` gives them."""
-        if not len(self.touch.where):
+        if self.touch is None:
             return held, self.touch
         return np.zeros((self.tree.bodies, 6)), self.touch._replace(loads=held) if len(held) else self.touch
 
@@ -159,7 +159,7 @@ class ArmPlant(Rebuilt):
 
     def parts_of_step(self, state: State, dt: float) -> int:
         """Number of parts in which a step of `dt` resolves what links may touch; `SimulationError`: too many."""
-        return parts_of_step(self.tree, self.touch, *self._tree_state(state), dt) if len(self.touch.where) else 1
+        return 1 if self.touch is None else parts_of_step(self.tree, self.touch, *self._tree_state(state), dt)
 
     @property
     def touching(self) -> tuple[str, ...]:
@@ -170,6 +170,8 @@ class ArmPlant(Rebuilt):
 
     def touch_forces(self, state: State) -> Array:
         """Force on each touching point, N, in the root link's axes or of a floating base the world's; (points, 3)."""
+        if self.touch is None:
+            return np.zeros((0, 3))
         return touch_forces(self.tree, self.touch, *self._tree_state(state))
 
     def _tree_state(self, state: State) -> tuple[Array, Array]:

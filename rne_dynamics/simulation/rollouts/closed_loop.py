@@ -36,7 +36,6 @@ from rne_dynamics.simulation.stepping.lanes import (
     step_lanes,
 )
 from rne_dynamics.simulation.stepping.stiffness import damped
-from rne_dynamics.simulation.surroundings.contact_law import NO_BODIES, NO_LOADS, NO_PLACES, NO_POINTS, Touch
 from rne_dynamics.spatial.arrays import copy_into
 
 COMPUTED_TORQUE, PD_GRAVITY = range(2)
@@ -257,7 +256,7 @@ def _step(block: Block, lane: int, clock: Clock) -> int:
     plant = PlantArrays(
         plants.topology, plants.parameters[row_of(plants.parameters, s)], plants.mimic,
         plants.base[row_of(plants.base, s)], plants.joints[row_of(plants.joints, s)], plants.positions, NO_WRENCH, None,
-        None, block.code.one, Touch(NO_BODIES, NO_PLACES, NO_POINTS, NO_LOADS),
+        None, block.code.one, None,
     )  # fmt: skip
     q_new, qd_new = q.copy(), qd.copy()
     if not implicit(block, lane, clock.dt):

@@ -249,7 +249,7 @@ def log_of(plant: ArmPlant, time: Array, arrays: dict[str, Any]) -> Log:
     if base is not None:
         arrays |= {"base_position": base.position, "base_rotation": base.rotation}
     arrays |= plant.coordinates.described(time, arrays, base)
-    if plant.surroundings is not None:
+    if plant.touch is not None:
         q, qd = (arrays.get(f"tree_{name}", arrays[name]) for name in ("q", "qd"))
         arrays |= {"touching": plant.touching, "contact": touch_forces(plant.tree, plant.touch, q, qd)}
     return Log(joint_names=plant.robot.joint_names, time=time, terms=terms, **arrays)

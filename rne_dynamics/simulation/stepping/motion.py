@@ -79,7 +79,7 @@ def mass_and_bias(
     `implicit` and `factor` as for `closed_mass_and_bias` and `flexible_mass_and_bias`.
     """
     if plant.loops is not None:
-        if plant.touch.where.shape[0] > 0:
+        if plant.touch is not None:
             if not apart(assemble_ahead, (plant.loops, q)):
                 return False
             speeds = np.empty(plant.loops.posture.shape[0])
@@ -98,7 +98,7 @@ def mass_and_bias(
 @helper
 def put_loads(plant: PlantArrays, q: Array, qd: Array) -> None:
     """Fill `plant.wrenches` at a state of the tree, where links may touch something."""
-    if plant.touch.where.shape[0] > 0:
+    if plant.touch is not None:
         points = plant.touch.where.shape[0]
         forces, felt = np.empty((points, 3)), np.empty((points, 2))
         apart(touch_loads, (plant.topology, plant.parameters, plant.touch, q, qd, 0.0, plant.wrenches, forces, felt))

@@ -30,7 +30,7 @@ APART, TOUCHING, CHANGING = range(3)
 
 
 class Touch(NamedTuple):
-    """Springy bodies and points of links, as the stepping kernels take them; no points: nothing is touched."""
+    """Springy bodies and points of links, as the stepping kernels take them."""
 
     #: Shape (springy bodies, BODY_COLUMNS), in the world; of a base that moves, in the root link.
     bodies: Array
@@ -42,12 +42,6 @@ class Touch(NamedTuple):
     loads: Array
 
 
-NO_BODIES, NO_POINTS, NO_LOADS = np.empty((0, BODY_COLUMNS)), np.empty((0, 4)), np.empty((0, 6))
-NO_PLACES = np.empty(0, np.int64)
-for _part in (NO_BODIES, NO_PLACES, NO_POINTS):
-    _part.flags.writeable = False  # as those of `Surroundings.touch`, for which kernels are compiled
-#: For plants that touch nothing.
-NO_TOUCH = Touch(NO_BODIES, NO_PLACES, NO_POINTS, NO_LOADS)
 
 
 @helper
