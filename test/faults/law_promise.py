@@ -27,6 +27,12 @@ def keeps_place(law: ControlLaw) -> bool:
     return _tolerances(law).holding_error == 0.0
 
 
+def learns(law: ControlLaw, q: Array) -> bool:
+    """Whether it learns efforts that the model lacks at `q`, (n,), and goes on with them when they end."""
+    still = np.zeros(len(q))
+    return bool(law.law(q, still, Reference(q, still, still), np.full(len(q), SMALL)).feedback.any())
+
+
 def _tolerances(law: ControlLaw) -> LawTolerances:
     return getattr(law, "tolerances", LawTolerances())
 

@@ -15,7 +15,7 @@ from faults.controller import PATIENCE, Controller
 from faults.driver import RATE, Driver
 from faults.effort_checks import violations
 from faults.foreign import drift, sag
-from faults.law_promise import keeps_place, law_of, yields
+from faults.law_promise import keeps_place, law_of, learns, yields
 from faults.reaction import ReactionError
 from rclpy.context import Context
 
@@ -158,6 +158,11 @@ class Observer:
     def springs_back(self) -> bool:
         """Whether an arm that was displaced comes back to its place."""
         return self.module == COMPUTED_TORQUE and keeps_place(self.law)
+
+    @property
+    def learns(self) -> bool:
+        """Whether the controller's law has learned what dragged in a motion."""
+        return self.module == COMPUTED_TORQUE and learns(self.law, self._position)
 
     def drift(self) -> Array:
         """Speed to which the weight that its model lacks drives the arm where it floats, rad/s; (n,)."""

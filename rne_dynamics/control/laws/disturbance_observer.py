@@ -16,6 +16,7 @@ from rne_dynamics.control.checks import check_number, measured
 from rne_dynamics.control.control_law import CompiledLaw
 from rne_dynamics.control.felt_inertia import joint_inertia
 from rne_dynamics.control.gains import Gains, lowest_rate
+from rne_dynamics.control.impedance import known_speeds
 from rne_dynamics.control.inertia_terms import inertia_model, inertia_terms
 from rne_dynamics.control.laws import gain_parameters, joint_number, law_parameter
 from rne_dynamics.control.laws.computed_torque import GAIN_D, GAIN_I, GAIN_P, ComputedTorque, put_friction
@@ -27,8 +28,9 @@ from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.mechanism import RigidRobot
 from rne_dynamics.spatial.arrays import product
 
-#: Rows of `DisturbanceObserver.memory`: largest correction; 1 where it is reached; time of the reference at rest, s.
-BOUND, LIMITED, RESTED, MEMORY_ROWS = range(4)
+#: Rows of `DisturbanceObserver.memory`: largest correction, as effort and as acceleration; 1 where one is reached; time
+#: of the reference at rest, s.
+BOUND, FREED, LIMITED, RESTED, MEMORY_ROWS = range(5)
 #: Bandwidth for critically damped gains, of theirs: more costs delay margin, less leaves more of the error.
 PART = 0.4
 #: Speed of a reference that counts as rest, rad/s or m/s, and the time for which the observer goes on then, s.
@@ -50,12 +52,15 @@ def disturbance_observer_kernel(
         p, d = table[GAIN_P, j], table[GAIN_D, j]
         error, rate = reference.q[j] - q[j], reference.qd[j] - qd[j]
         answer[j] = p * error + d * rate
-        observed[j] = table[GAIN_I, j] * (rate + d * error + p * integral[j])
+        sought, most = table[GAIN_I, j] * (rate + d * error + p * integral[j]), memory[FREED, j]
+        observed[j] = min(max(sought, -most), most)
+        memory[LIMITED, j] = 1.0 if abs(sought) > most else 0.0
     for j in range(n):
         terms[0, j] = product(found[j], reference.qdd)
         terms[1, j], terms[2, j] = found[n, j], found[n + 1, j]
         correction, bound = product(found[j], observed), memory[BOUND, j]
-        memory[LIMITED, j] = 1.0 if abs(correction) > bound else 0.0
+        if abs(correction) > bound:
+            memory[LIMITED, j] = 1.0
         if correction > bound:
             correction = bound
         elif correction < -bound:
@@ -70,7 +75,8 @@ class DisturbanceObserver(ComputedTorque):
 
     With e = q_d − q an arm that lacks w obeys M (ë + Kd ė + Kp e) = w − d. The observer of first order d' = γ (w − d)
     is integrated in accelerations, so that none is measured: d = M γ (ė + Kd e + Kp ∫e). An error of the model that is
-    constant then leaves no error. Every joint's d is at most a part of its effort limit. ∫e stays what it is where d or
+    constant then leaves no error. Every joint's d is at most a part of its effort limit, and its acceleration what
+    Kd holds at the velocity limit: what dragged may let go. ∫e stays what it is where d or
     an effort is limited, and once the reference has been at rest for 1 s: who pushes a resting arm feels Kp only.
 
     Parameters
@@ -103,7 +109,7 @@ class DisturbanceObserver(ComputedTorque):
     correction: float = law_parameter(
         0.5, "Largest effort that it adds, as a part of each joint's effort limit.", lower=0.0, upper=1.0
     )
-    #: Rows `BOUND`, `LIMITED` and `RESTED`, (MEMORY_ROWS, n).
+    #: Rows `BOUND` to `RESTED`, (MEMORY_ROWS, n).
     memory: Array = field(init=False, repr=False)
     name: ClassVar[str] = "disturbance observer"
     prefix: ClassVar[str] = "disturbance_observer"
@@ -132,6 +138,7 @@ class DisturbanceObserver(ComputedTorque):
             limit = np.where(known, limit, UNLIMITED * joint_inertia(self.robot, np.array(self.robot.neutral)).held)
         memory = np.zeros((MEMORY_ROWS, self.robot.n))
         memory[BOUND], memory[RESTED] = self.correction * limit, np.inf
+        memory[FREED] = known_speeds(self.robot) * self.gains.d
         object.__setattr__(self, "memory", memory)
 
     @classmethod

@@ -76,18 +76,20 @@ def brake_drags(rig: Rig) -> None:
         rig.until(lambda: rig.controller.state != "tracking", "the end of the motion")
         rig.run(0.5)  # the position to hold follows an arm that is too far from it
         faults.drag[j] = 0.0
-        _no_jump(rig, "the brake is released")
+        _no_jump(rig, "the brake is released", rig.learns)
     rig.stops()
 
 
-def _no_jump(rig: Rig, when: str) -> None:
+def _no_jump(rig: Rig, when: str, pressing: bool = False) -> None:
+    """`pressing`: the law has learned to press against what ends now, which feedback then has to undo."""
     first, drift = len(rig.driver.speeds), rig.drift()
     rig.run(AFTER)
     if rig.springs_back and rig.controller.state == "fault":
         rig.silent()  # they pulled so hard that it was stopped for its speed, and fell
         return
     fastest = np.abs(np.array(rig.driver.speeds[first:])).max(axis=0)
-    allowed = OVERSPEED * rig.robot.velocity_limit if rig.springs_back else JUMP + np.maximum(drift, rig.drift())
+    strong = rig.springs_back or pressing
+    allowed = OVERSPEED * rig.robot.velocity_limit if strong else JUMP + np.maximum(drift, rig.drift())
     j = int(np.argmax(fastest - allowed))
     rig.check(
         fastest[j] <= allowed[j],
