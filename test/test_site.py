@@ -103,7 +103,7 @@ def test_the_site_is_built_and_loads_nothing_from_elsewhere(tmp_path: Path) -> N
     assert 'src="images/states_diagram.png"' in states
     assert "stateDiagram" not in states
     text = "".join(page.read_text(encoding="utf-8") for page in pages)
-    for found in ("rne_dynamics.inverse_dynamics", "rne_dynamics.Rollout", "rne verify ROBOT", "franka.yaml"):
+    for found in ("rne_dynamics.inverse_dynamics", "rne_dynamics.Rollout", "rne verify pantograph", "franka.yaml"):
         assert found in text
     assert list(tmp_path.glob("notebooks/*.ipynb"))
     assert list(tmp_path.glob("notebooks/*_0.png"))

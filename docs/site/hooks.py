@@ -37,7 +37,7 @@ PYTHON = re.compile(r"^```python\n(.*?)^```\n", re.M | re.S)
 API = {
     "dispatch": "dynamics", "dynamics": "dynamics", "bound": "dynamics", "bound_batch": "dynamics",
     "c_export": "dynamics", "c_functions": "dynamics", "model": "models", "description": "models", "errors": "models",
-    "control": "control", "simulation": "simulation",
+    "control": "control", "simulation": "simulation", "recording": "simulation",
 }  # fmt: skip
 #: Head of a page that the search leaves out, as it would be found before the pages about it.
 UNSEARCHED = "---\nsearch:\n  exclude: true\n---\n\n"
