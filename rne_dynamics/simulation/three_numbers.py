@@ -9,11 +9,11 @@ from rne_dynamics.errors import ArgumentError
 
 
 def three_numbers(what: str, given: Any) -> tuple[float, ...]:
-    """Three finite numbers; `ArgumentError` names `what` has others."""
+    """Three finite numbers; `ArgumentError` otherwise, whose message begins with `what`."""
     try:
         row = tuple(float(x) for x in given)
-        if len(row) == 3 and all(map(math.isfinite, row)):
-            return row
     except (TypeError, ValueError):
-        pass
-    raise ArgumentError(f"{what} {given!r}; it must be three finite numbers")
+        row = ()
+    if len(row) != 3 or not all(map(math.isfinite, row)):
+        raise ArgumentError(f"{what} {given!r}; it must be three finite numbers")
+    return row

@@ -267,13 +267,14 @@ def _payload(given: Any) -> tuple[str, float] | tuple[str, float, tuple[float, .
             next(iter(given.items())) if len(given) == 1 else ())  # fmt: skip
     try:
         link, mass, *com = parts
-        if isinstance(link, str) and 0.0 <= float(mass) < math.inf and len(com) < 2:
-            found = link, float(mass)
-            return (*found, three_numbers("", com[0])) if com else found
+        found = link, float(mass)
     except (TypeError, ValueError):
-        pass
-    raise ArgumentError(f"mismatch: payload is {given!r}; write {{LINK: KG}} or {{link: …, mass: KG, com: [x, y, z]}}, "
-                        "not negative")  # fmt: skip
+        link, com, found = None, [], ("", math.nan)
+    if not isinstance(link, str) or not 0.0 <= found[1] < math.inf or len(com) > 1:
+        raise ArgumentError(
+            f"mismatch: payload is {given!r}; write {{LINK: KG}} or {{link: …, mass: KG, com: [x, y, z]}}, not negative"
+        )
+    return (*found, three_numbers("mismatch: com of the payload is", com[0])) if com else found
 
 
 class ScriptedPush(NamedTuple):
