@@ -130,7 +130,8 @@ def test_scenes_are_read_from_files(tmp_path: Path) -> None:
         ("script:\n- {at: 1, push: {link: a, force: [0, 0, 1]}}\n", "script has the push"),
         ("script:\n- {at: 1, push: {link: a, force: [0, 0], duration: 1}}\n", "the force [0, 0]; it must be three"),
         ("script:\n- {at: 1, push: {link: a, force: [0, 0, 1], duration: -1}}\n", "duration of a push is -1"),
-        ("script:\n- {at: 1, payload: {link: a, mass: 1, com: [0, x, 0]}}\n", "com of the payload is [0, 'x', 0]; it must be three"),
+        ("script:\n- {at: 1, payload: {link: a, mass: 1, com: [0, x, 0]}}\n",
+         "com of the payload is [0, 'x', 0]; it must be three"),
     ):
         file.write_text(text)
         with pytest.raises(ArgumentError, match=said.replace("[", r"\[")):
