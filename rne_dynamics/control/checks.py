@@ -28,13 +28,7 @@ def frozen_vector(
     names: Sequence[str] | None = None,
     error: type[ControlError] = ControlError,
 ) -> Array:
-    """A read-only joint vector from a number (the same for all joints) or n numbers; shape (n,).
-
-    `value`, `n`: what was given, and how many joints there are. `what`: its name in messages. `lowest`, `highest`:
-    allowed range, ends included. `finite`: whether infinity is refused too; NaN always is. `names`: joint names for
-    messages. `error`: class of the error raised. Raises ControlError: (or `error`) A wrong shape or a number that is
-    not allowed; names the joint.
-    """
+    """A read-only vector (n,) of one number or n of them; `error` names joint, value and what is allowed."""
     try:
         array = np.array(value, dtype=np.float64)
     except (TypeError, ValueError):
@@ -72,10 +66,7 @@ def check_number(
 
 
 def measured(value: ArrayLike, n: int, what: str) -> Array:
-    """A joint vector of one control cycle as the kernels need it; only its shape is checked, for speed.
-
-    A number that is not finite passes and makes the effort non-finite, which `EffortLimiter` refuses.
-    """
+    """A vector (n,) of one control cycle, as kernels need it; only its shape is checked: the limiter refuses NaN."""
     # always a copy: kernels compile anew for read-only or strided arrays, which would stall a running loop
     array = np.array(value, dtype=np.float64)
     if array.shape != (n,):

@@ -135,12 +135,7 @@ class PredictableLaw(ControlLaw, Protocol):
 
 
 def check_law(law: Any, robot: Any, what: str, *, base_moves: bool = False) -> None:
-    """Refuse an object that is no `ControlLaw` for a robot.
-
-    `law`, `robot`: what was given, and the arm that it is to drive; `what`: name of the argument, for messages;
-    `base_moves`: whether the law receives a base motion. Raises ControlError: names what is missing, or the arguments
-    that `law` does not take, or the number of joints.
-    """
+    """`ControlError` where an object is no `ControlLaw` for a robot, with what it lacks; `what` names it."""
     kind = law.__name__ if isinstance(law, type) else type(law).__name__
     if isinstance(law, type):
         raise ControlError(f"{what} is the class {kind}; give an object of it, as {kind}(robot)")
@@ -171,10 +166,7 @@ def terms_of(
     law: ControlLaw, q: Array, qd: Array, reference: Reference, integral: Array | None, posture: Array | None,
     base_motion: BaseMotion | None,
 ) -> TorqueTerms:
-    """The law's efforts; `posture` and `base_motion` are passed only where there is one.
-
-    Raises ControlError: the law failed, or returned something else than five arrays (n,).
-    """
+    """The law's efforts; `ControlError` where it fails, or returns something else than five arrays (n,)."""
     known: dict[str, Any] = {} if posture is None else {"posture": posture}
     if base_motion is not None:
         known["base_motion"] = base_motion

@@ -55,26 +55,18 @@ class JointInertia(NamedTuple):
 
     @property
     def felt(self) -> Array:
-        """Inertia that each joint feels, for `EffortLimiter.update_inertia`, kg·m² or kg; shape (n,).
-
-        Pushed while all others are held a joint feels M_jj, pushed while they yield 1 / (M⁻¹)_jj, on redundant arms up
-        to 30 times less. Walls tuned to the first oscillate and, with a late state, throw the joint back; walls tuned
-        to the second hardly stop an arm with stiff feedback. The geometric mean is off by the same factor both ways,
-        and frequency and damping of the wall by its root.
-        """
+        """Inertia that each joint feels, for `EffortLimiter.update_inertia`, kg·m² or kg; shape (n,)."""
+        # Pushed while all others are held a joint feels M_jj, pushed while they yield 1 / (M⁻¹)_jj, on redundant arms
+        # up to 30 times less. Walls tuned to the first oscillate and throw the joint back; walls tuned to the second
+        # hardly stop an arm with stiff feedback. The geometric mean is off by the same factor both ways, frequency and
+        # damping by its root.
         felt: Array = np.sqrt(self.held / np.diag(self.inverse))
         return felt
 
 
 def joint_inertia(robot: RigidRobot, q: Array, posture: Array | None = None) -> JointInertia:
-    """The inertia of the joints at `q`, (n,).
-
-    `robot`, `q`: the model and a position. More motors than freedoms, and idle freedoms, are no exception; see
-    `motor_inertia`. `posture`: of a mechanism all joints of its tree, (tree n,), from which its loops are closed; its
-    own by default. Raises ControlError: a motion without inertia, or a joint that the loops hold still; AssemblyError,
-    SingularPostureError: of a mechanism whose loops do not close at `q`, or whose motors do not hold it;
-    SingularInertiaError: of a mechanism a motion without inertia.
-    """
+    """The inertia of the joints at `q`, (n,); loops close from `posture`, all joints of the tree, or its own."""
+    # idle freedoms, and more motors than freedoms, are no exception; see `motor_inertia`
     mechanism = mechanism_of(robot)
     if mechanism is None:
         return of_mass_matrix(mass_matrix(robot.open_tree, q))
@@ -143,10 +135,7 @@ class PostureInertia:
 
 
 def posture_inertia(robot: RigidRobot) -> PostureInertia:
-    """M⁻¹ over the joint range of `robot`; remembered for the last few robots.
-
-    Raises ControlError: a posture in which some motion of the arm carries no inertia.
-    """
+    """M⁻¹ over the joint range, remembered for the last few robots; `ControlError` where some motion has no inertia."""
     return _remembered(_Key(robot))
 
 
@@ -266,22 +255,13 @@ _NOTICED = 0.01
 
 
 def fastest_decay(inverse: Array, damping: Array) -> Array:
-    """Largest eigenvalue of M⁻¹D, 1/s; shape (…).
-
-    `inverse`: M⁻¹; shape (…, n, n). `damping`: diagonal of D, not negative; shape (n,).
-    """
+    """Largest eigenvalue of M⁻¹D, 1/s, (…), of `inverse` (…, n, n) and the diagonal of D, (n,)."""
     root = np.sqrt(damping)
     return np.asarray(np.linalg.eigvalsh(root[:, None] * inverse * root)[..., -1], dtype=np.float64)
 
 
 def stable_damping(inertia: JointInertia, rate: float, delay: float) -> Array:
-    """Damping in one posture that does not overshoot at a given delay, N·m·s/rad or N·s/m; shape (n,).
-
-    All joints are lowered by one factor, so that their damping keeps its ratio to the inertia.
-
-    `inertia`: in the posture; `rate`: damping over felt inertia that is wanted, 1/s, not negative; `delay`: T: sample
-    time plus lag of the velocity, s, above 0.
-    """
+    """Damping of `rate`, 1/s, times the felt inertia, lowered by one factor until it is calm at `delay`, s; (n,)."""
     damping = rate * inertia.felt
     fastest = float(fastest_decay(inertia.inverse, damping))
     stable: Array = damping * min(1.0, 1.0 / (CALM * delay * fastest)) if fastest > 0.0 else damping
@@ -289,14 +269,8 @@ def stable_damping(inertia: JointInertia, rate: float, delay: float) -> Array:
 
 
 def lowered(inverse: Array, damping: Array, fastest: float) -> Array:
-    """`damping` itself where it decays at most at `fastest`, 1/s, and otherwise lowered until it does; shape (n,).
-
-    Joints are lowered as much as they take part in the fastest motion, so that a large joint keeps its damping where a
-    small one has too much.
-
-    `inverse`: M⁻¹ in one posture; shape (n, n). `damping`: not negative; shape (n,). `fastest`: allowed eigenvalue of
-    M⁻¹D, 1/s, above 0.
-    """
+    """`damping` itself, (n,), where it decays at most at `fastest`, 1/s, otherwise lowered until it does."""
+    # joints are lowered as much as they take part in the fastest motion: a large one keeps its damping
     for _ in range(_ROUNDS):
         root = np.sqrt(damping)
         values, vectors = np.linalg.eigh(root[:, None] * inverse * root)
@@ -327,14 +301,7 @@ class Damping(NamedTuple):
 
 
 def checked_damping(robot: RigidRobot, given: Array, rate: float, parameter: str) -> Damping:
-    """Damping that is stable at `rate`, from what the user has given.
-
-    `robot`: the model. `given`: N·m·s/rad or N·s/m; a negative number for the largest that is calm in every posture,
-    but at most `LIGHT`. Shape (n,). `rate`: efforts per second, at least. `parameter`: name of the parameter with
-    ``{joint}``, for messages. Returns where a given value is not safe in some postures it stays as it is, and a warning
-    says so: whoever uses it lowers it there. Raises ControlError: a given value that is not safe in any posture. The
-    message has the largest safe one.
-    """
+    """Damping that is stable at `rate` from what was `given`, (n,), below 0 to choose; `ControlError` if never safe."""
     study, chosen, safe = posture_inertia(robot), given < 0.0, rate / SAFETY
     explicit = np.where(chosen, 0.0, given)
     allowed = lowered_everywhere(study, explicit, safe)

@@ -107,10 +107,7 @@ class Gains(Rebuilt):
 
 
 def sampled_poles(p: float, i: float, d: float, period: float) -> Array:
-    """Poles z of one joint's error, complex; those that gains of 0 leave at 1 are left out.
-
-    `p`, `i`, `d`: gains, 1/s², 1/s³, 1/s; `period`: T, s.
-    """
+    """Poles z of one joint's error with the period T, s, complex; those that gains of 0 leave at 1 are left out."""
     T = period
     A = np.array([[1.0, T, 0.5 * T * T, 0.0], [0.0, 1.0, T, 0.0], [-p, -d, 0.0, -i], [T, 0.0, 0.0, 1.0]])
     if i > 0.0:
@@ -132,10 +129,7 @@ def damping_ratio(p: float, i: float, d: float, period: float) -> float:
 
 
 def check_gains(gains: Gains, rate: float, joints: Sequence[str] | None = None) -> tuple[str, ...]:
-    """Warnings about joints whose error oscillates at `rate` efforts per second; empty where all is well.
-
-    Raises ControlError: gains that are not stable at that rate; names all joints.
-    """
+    """Warnings about joints whose error oscillates at `rate` efforts per second; `ControlError` if one is unstable."""
     unstable, ringing = [], []
     for j, (p, i, d) in enumerate(zip(gains.p, gains.i, gains.d, strict=True)):
         ratio = damping_ratio(float(p), float(i), float(d), 1.0 / rate)
@@ -160,32 +154,18 @@ def check_gains(gains: Gains, rate: float, joints: Sequence[str] | None = None) 
 
 
 def advised_bandwidth(rate: float) -> float:
-    """Bandwidth w of critically damped gains (p = w², d = 2 w) for an arm of which nothing else is known, rad/s.
-
-    `rate`: joint states per second, at least, Hz.
-    """
+    """Bandwidth, rad/s, of critically damped gains where only `rate`, joint states per second, is known."""
     return min(USUAL_BANDWIDTH, rate / SAMPLES_OF_BANDWIDTH)
 
 
 def lowest_rate(gains: Gains) -> float:
-    """States per second below which an arm must not be driven with these gains; 0 without gains, 1/s.
-
-    `RATE_SAFETY` times the rate at which `PERIODS_OF_DELAY` periods are the critical delay; infinite for gains that are
-    not stable at any rate.
-    """
+    """States per second below which an arm must not be driven with these gains; 0 without, infinite if unstable."""
     critical = float(np.min(critical_delays(gains.p, gains.i, gains.d), initial=np.inf))
     return RATE_SAFETY * PERIODS_OF_DELAY / critical if critical > 0.0 else np.inf
 
 
 def tolerated_delay(p: Array, i: Array, d: Array) -> float:
-    """Largest total delay that all joints tolerate, with the factor `DELAY_SAFETY` to the critical one, s.
-
-    Total is: from the instant at which the arm was in the state measured until the effort computed from it acts, plus
-    half the time for which that effort is held.
-
-    `p`, `i`, `d`: gains of computed torque, 1/s², 1/s³, 1/s; not negative; shape (n,). Returns 0 where a joint is not
-    stable without delay either (p d ≤ i with p or i above 0); infinite where all gains are 0.
-    """
+    """Largest delay that all joints tolerate, s: from a state until half of the time for which its effort acts."""
     return float(np.min(critical_delays(p, i, d), initial=math.inf)) / DELAY_SAFETY
 
 

@@ -251,16 +251,9 @@ class Shaped:
 def shaped_points(
     trajectory: Quintic | SampledTrajectory, shaper: InputShaper, *, nanoseconds: bool = False
 ) -> SampledTrajectory:
-    """The same motion as `Shaped`, as points between which a controller interpolates it, exact to rounding.
+    """The same motion as `Shaped`, as points between which a controller interpolates it exactly, to rounding.
 
-    `trajectory`: at rest at both ends, as far as it carries velocities and accelerations. `shaper`: what shapes it.
-    `nanoseconds`: round the times to whole nanoseconds, as a message does, and take each point from the motion at that
-    time. A message made of exact times would round them without moving the points, which costs accuracy where two
-    points are close. Returns points where any copy of the trajectory has one, in the trajectory's own order (a quintic
-    and points with accelerations give accelerations, points with velocities alone give velocities): sums of polynomials
-    of one degree are polynomials of that degree, and continuous as far as each of them is. The first point is at the
-    time of the trajectory's first: what a controller puts before it (`SampledTrajectory.starting_at`) is not shaped.
-    Raises TrajectoryError: an end that is not at rest, or another kind of trajectory.
+    At rest at both ends, else TrajectoryError. `nanoseconds`: points at whole nanoseconds, to which messages round.
     """
     points = _points(trajectory)
     for what, rows in (("velocity", points.velocities), ("acceleration", points.accelerations)):

@@ -57,11 +57,7 @@ class LockedJoints:
         return dict(self._at)
 
     def update(self, now: float, measured: Mapping[str, Measured]) -> dict[str, float]:
-        """Take what was measured since the last call; the positions to lock at from now on, empty to keep the model.
-
-        `now`: monotonic time, s. Call this every 0.05 to 0.1 s. `measured`: the newest measurement of each joint, where
-        there is one. Others than those of `at` are ignored, as is what is not finite.
-        """
+        """Take what was measured at `now`, s, every 0.05 to 0.1 s; the positions to lock at, empty for no change."""
         for name in self._at.keys() & measured.keys():
             position, stamp = measured[name]
             if math.isfinite(position):

@@ -80,11 +80,7 @@ def closed_law_kernel(
     posture: Array,
     terms: Array,
 ) -> int:
-    """Rows of `terms`, (6, n): M·desired, c(q, q̇), g(q), M·correction, passive joints' viscous torque; a status.
-
-    The rows of `accelerations`, (2, n), are desired and correction; that torque is for each row of `speeds`, (2, n).
-    `viscous` is `passive_viscous`, `posture` as for `closed_terms_kernel`, whose status this is.
-    """
+    """Rows of `terms`, (6, n): M·desired, c, g, M·correction, viscous torques at each of `speeds`; a status."""
     if not _finite(q, terms):
         return DONE
     n = qd.shape[0]
@@ -133,14 +129,8 @@ def closed_terms(
     mechanism: Mechanism, q: Array, qd: Array, desired: Array, correction: Array, posture: Array | None,
     base_motion: BaseMotion | None = None, speeds: Array | None = None,
 ) -> Array:
-    """(M·desired, c(q, q̇), g(q), M·correction, two viscous torques of passive joints), N·m or N; shape (6, n).
-
-    Arguments as `measured` gives them; `posture` and `base_motion` as for `ComputedTorque.law`. Viscous torques are for
-    the velocities of actuated joints in the rows of `speeds`, (2, n); 0 by default.
-
-    Raises AssemblyError, SingularPostureError, ModelError: a position where the loops do not close or where the
-    actuated joints do not hold the mechanism. A position that is not a number gives terms that are not.
-    """
+    """(M·desired, c(q, q̇), g(q), M·correction, viscous torques of passive joints at two `speeds`), (6, n)."""
+    # AssemblyError, SingularPostureError, ModelError where the loops do not close, or the motors do not hold them
     packed, viscous, base = _constants(mechanism)
     if base_motion is not None:
         base = base_motion.packed(mechanism.robot.gravity)
@@ -207,14 +197,9 @@ def rigid_terms_kernel(
     correction: Array,
     terms: Array,
 ) -> None:
-    """The first rows of `terms`, shape (4 or 5, n): M·desired, c(q, q̇), g(q), M·correction.
-
-    Other arguments as in the dynamics. Of a moving base, c holds what its turning takes, g what its linear acceleration
-    and gravity take.
-
-    Inverse dynamics is linear in the acceleration, so the rows add up to the one call
-    ID(q, q̇, desired + correction).
-    """
+    """The first rows of `terms`, shape (4 or 5, n): M·desired, c(q, q̇), g(q), M·correction."""
+    # Inverse dynamics is linear in the acceleration: the rows add up to ID(q, q̇, desired + correction). Of a moving
+    # base, c holds what its turning takes, g what its linear acceleration and gravity take.
     n = qd.shape[0]
     none = np.zeros((0, 6))
     weightless, turning = np.zeros(12), np.zeros(12)
@@ -241,10 +226,7 @@ class OwnTerms(NamedTuple):
 
 @helper
 def rigid_terms(arm: Any, q: Array, qd: Array, desired: Array, correction: Array, terms: Array) -> None:
-    """As `rigid_terms_kernel`, of an `Arm`, or by machine code of `OwnTerms`; NaN for a state that this refuses.
-
-    It refuses NaN, infinity and angles beyond 2³⁰ rad, all of which joint states are checked for before.
-    """
+    """As `rigid_terms_kernel`, of an `Arm`, or by machine code of `OwnTerms`, which makes NaN of NaN and 2³⁰ rad."""
     if len(arm) == len(Arm._fields):
         topology, parameters, base, _ = arm
         rigid_terms_kernel(topology, parameters, base, q, qd, desired, correction, terms)
@@ -306,11 +288,7 @@ def gravity_on_bases(robot: RobotModel, q: Array, bases: Array) -> Array:
 def holding_terms(
     robot: RigidRobot, q: Array, qd: Array, posture: Array | None = None, base_motion: BaseMotion | None = None
 ) -> Array:
-    """(g(q), viscous torque of passive joints), N·m or N; shape (2, n). An open arm has no passive joints.
-
-    Arguments as `measured` gives them; `posture` and `base_motion` as for `ComputedTorque.law`. On a moving base g(q)
-    is what holds the joints still on it.
-    """
+    """(g(q), viscous torque of passive joints), (2, n), N·m or N; on a moving base g holds joints still on it."""
     if (mechanism := mechanism_of(robot)) is not None:
         return closed_holding_terms(mechanism, q, qd, posture, base_motion)
     arm = robot.open_tree

@@ -102,14 +102,7 @@ class Predictor:
         self._count = min(self._count + 1, REMEMBERED)
 
     def predict(self, q: Array, qd: Array, measured: int, stamp: int, aim_qd: Array) -> tuple[Array, Array]:
-        """Position and velocity, each (n,), at the time at which the effort that answers for `stamp` acts.
-
-        Where no effort is known yet, or the model has no answer, the velocity is taken to stay.
-
-        `q`, `qd`: measured, shape (n,). `measured`: their stamp, ns. `stamp`: the one that is answered, ns: the same,
-        or later where a state is answered more than once. `aim_qd`: desired velocity, which says which way Coulomb
-        friction acts; shape (n,).
-        """
+        """Position and velocity, (n,), when the effort that answers for `stamp`, ns, acts; stay if not known."""
         memory = self._memory
         memory[_Q], memory[_QD], memory[_AIM] = q, qd, aim_qd
         end = min(stamp + self.ahead, measured + LONGEST)
@@ -143,12 +136,10 @@ def _prediction(forward_dynamics: Compiled) -> Compiled:
         arm: Arm, joints: Array, coriolis: bool, times: NDArray[np.int64], efforts: Array, newest: int, count: int,
         start: int, end: int, memory: Array,
     ) -> bool:
-        """Move position and velocity in `memory`, (9, n), from `start` to `end`, ns; whether they stay finite.
-
-        Of the ring of `times` and `efforts` the `count` up to `newest` are known: each acts from its time until the
-        next one's. Each step is the implicit trapezoidal rule for viscous friction, which may be stiff (half a step's
-        friction is added to the rotor inertia), and the midpoint rule for all else. `joints` as of `_joint_rows`.
-        """
+        """Move position and velocity in `memory`, (9, n), from `start` to `end`, ns; whether they stay finite."""
+        # Of the ring of times and efforts the `count` up to `newest` are known. Each step is the implicit trapezoidal
+        # rule for viscous friction, which may be stiff (half a step's is added to the rotor inertia), and the midpoint
+        # rule otherwise.
         n, size = memory.shape[1], times.shape[0]
         state, aim_qd, work = memory[:_AIM], memory[_AIM], memory[_WORK:]
         q, speed, qdd, effort, force, bias_speed = work[0], work[1], work[2], work[3], work[4], work[5]

@@ -28,10 +28,7 @@ SMALL = 1e-9
 
 @helper
 def effective_inertia(A: Array, length: float, least: float, work: Array, light: Array, heavy: Array) -> None:
-    """The two inertias, (6, 6), from J M⁻¹ Jᵀ, overwritten: `light` fades to 0 near singularities, `heavy` does not.
-
-    `length`, `least`: ℓ and a₀; `work`, (6, 6): memory.
-    """
+    """The two inertias, (6, 6), from J M⁻¹ Jᵀ, overwritten: `light` fades to 0 near singularities, `heavy` does not."""
     for i in range(6):
         for j in range(6):
             A[i, j] *= (length if i > 2 else 1.0) * (length if j > 2 else 1.0)
@@ -103,11 +100,7 @@ def limit_part(wrench: Array, first: int, limit: float) -> None:
 def add_wrench(
     motion: Array, J: Array, local: float, more: Array, spring: Array, force: float, moment: float, torque: Array
 ) -> None:
-    """Add the torque of a wrench besides the spring's, so that both together keep the limits.
-
-    `more`, (2, 6): in axes of the base and of the tool; `J` and `spring`, (6,), in axes of the tool where `local` is
-    not 0.
-    """
+    """Add the torque of a wrench `more`, (2, 6): base axes, tool axes, besides the spring's, both within the limits."""
     R, both, any_more = matrix_of(motion), np.empty(6), False
     for half in range(2):
         at = 3 * half

@@ -138,16 +138,7 @@ def integral_kernel(
 def integrate_error(
     gains: Gains, integral: ArrayLike, error: ArrayLike, dt: float, saturated: NDArray[np.bool_] | None = None
 ) -> Array:
-    """∫e dt one cycle later.
-
-    It winds up in neither of the two ways: where a joint's effort is clamped its integral may shrink towards zero but
-    not grow, and |i·∫e| never exceeds `gains.i_clamp`. Joints without integral gain keep 0. An error or `dt` that
-    is not finite leaves the integral as it was.
-
-    `gains`: gains of the law. `integral`, `error`: ∫e so far (rad·s or m·s) and e = desired − measured (rad or m);
-    shape (n,). `dt`: time since the last cycle, s. `saturated`: where the effort of the last cycle was clamped; shape
-    (n,). Returns the new ∫e; shape (n,).
-    """
+    """∫e dt one cycle later, (n,): where saturated it may shrink only, |i·∫e| stays within `gains.i_clamp`."""
     n = gains.n
     before = np.array(integral, dtype=np.float64)
     after = np.empty(n)

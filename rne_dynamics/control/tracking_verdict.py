@@ -185,15 +185,8 @@ def judge(
     robot: RigidRobot, gains: Gains, run: Run, tolerance: float, *, relative: bool = True, compensated: float = 1.0,
     friction: bool = True, feedforward: bool = True, goals: bool = True,
 ) -> TrackingVerdict:
-    """The verdict on a run.
-
-    `robot`, `gains`: the controller's model and gains: of accelerations, or without feedforward of efforts; `run`: what
-    was measured and reported; `tolerance`: largest RMS error, rad or m; `relative`: whether it shrinks in proportion
-    for joints that travel less than `SMALL_TRAVEL`; `compensated`: fraction of the modelled friction that the law
-    compensates; `friction`: whether the arm has its friction; `feedforward`: whether the law is computed torque;
-    `goals`: whether a missed goal counts: arms with flexible links vibrate after moves, and their goals are reported
-    only.
-    """
+    """The verdict on a run with the controller's model and gains: every RMS error within `tolerance`, or why not."""
+    # relative: it shrinks for travel below `SMALL_TRAVEL`; goals: whether a missed one counts, flexible links miss some
     asked, made = run.asked, run.made
     scale = np.minimum(1.0, asked / SMALL_TRAVEL) if relative else np.ones(robot.n)
     allowed = tolerance * np.where(asked > 0.0, scale, 1.0)

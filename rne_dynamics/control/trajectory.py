@@ -97,10 +97,7 @@ class SampledTrajectory(Rebuilt):
     def departure(
         self, what: Literal["position", "velocity", "acceleration"], lower: Array, upper: Array
     ) -> Departure | None:
-        """An early time at which a joint is outside its bounds, each (n,); None for never.
-
-        Exact between the points too; see `BlendedPath.departure`.
-        """
+        """An early time at which a joint is outside its bounds, each (n,), between the points too; None for never."""
         bounds = np.full((3, 2, self.positions.shape[1]), [[-np.inf], [np.inf]])
         bounds[("position", "velocity", "acceleration").index(what)] = lower, upper
         path = takeover(self.path, self.path.begin, self.path.sample(self.path.begin), 1.0)  # without a blend
@@ -108,11 +105,7 @@ class SampledTrajectory(Rebuilt):
         return None if found is None else found[1]
 
     def starting_at(self, q: ArrayLike, qd: ArrayLike | None = None, qdd: ArrayLike | None = None) -> SampledTrajectory:
-        """The same trajectory with a given state at time 0 in front of it, as a controller starts it.
-
-        Where the first point is at time 0 it is replaced. `qd` and `qdd` are zero unless given, and used only where
-        the trajectory has velocities or accelerations.
-        """
+        """The same trajectory with a given state, (n,), at time 0 in front of it, as a controller starts it."""
         n = self.positions.shape[1]
         keep = 1 if self.times[0] == 0.0 else 0
         if len(self.times) == 1:
@@ -298,13 +291,7 @@ def quintic_duration(
     scale: float = 1.0,
     minimum: float = 0.1,
 ) -> float:
-    """Shortest duration for which a `Quintic` stays within limits, s.
-
-    `start`, `end`: positions, rad or m; shape (n,). `velocity_limit`, `acceleration_limit`: largest speed and
-    acceleration of each joint, one number or shape (n,); infinite where there is none. `scale`: fraction of the limits
-    to use, above 0 and at most 1. `minimum`: the answer is never shorter than this, s. Raises TrajectoryError: a limit
-    that is not above 0, a scale outside (0, 1], or a joint that moves with no finite limit at all.
-    """
+    """Shortest duration, at least `minimum`, for which a `Quintic` stays within `scale` of limits, (n,) or one, s."""
     a, b = _point(start, "the start"), _point(end, "the end")
     n = len(a)
     if len(b) != n:
@@ -330,10 +317,7 @@ def quintic_duration(
 
 
 def references(trajectory: Trajectory, times: Array, n: int) -> Array:
-    """Position, velocity and acceleration at each time, shape (rows, 3, n), of any trajectory of `n` joints.
-
-    Raises ControlError: a trajectory of another number of joints.
-    """
+    """Position, velocity, acceleration at each time, (rows, 3, n), of any trajectory of `n` joints; ControlError."""
     if type(trajectory) in (Quintic, SampledTrajectory, Path):  # a subclass may have a `sample` of its own
         assert isinstance(trajectory, (Quintic, SampledTrajectory, Path))
         measured(trajectory.sample(0.0).q, n, "reference.q")

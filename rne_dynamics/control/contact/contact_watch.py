@@ -122,10 +122,7 @@ class ContactWatch:
         self._memory[OFFSET] = self._memory[EXTERNAL]
 
     def take(self, stamp: int, q: Array, qd: Array, effort: Array, qdd: Array) -> bool:
-        """Take a state, with the effort that acted since the last one; whether a contact has begun with it.
-
-        `stamp`: its time, ns; `qdd`: desired acceleration. Arrays of shape (n,), float64, contiguous.
-        """
+        """Take a state at `stamp`, ns, and the effort that acted since the last, (n,); whether a contact has begun."""
         dt, self._stamp = (stamp - self._stamp) / NANOSECONDS, stamp
         constants, memory = self.settings.observer.constants, self._memory
         if not self.observing or not 0.0 < dt <= OBSERVED_GAP:

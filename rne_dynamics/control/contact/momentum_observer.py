@@ -51,11 +51,9 @@ def observe_kernel(
     arm: Arm, q: Array, qd: Array, qdd: Array, effort: Array, friction: Array, steepness: Array, numbers: Array,
     dt: float, memory: Array,
 ) -> None:
-    """One period of `dt`, s, that ended at q, qd, in which `effort` acted; without a period the memory begins anew.
-
-    `friction` (5, n): of `JointFriction`; `steepness` (n,): 1 / threshold; `numbers`: ω, ζ, the relative errors of
-    masses and friction, and the part of gravity that the efforts must hold; `memory` (ROWS, n).
-    """
+    """One period of `dt`, s, that ended at q, qd, in which `effort` acted; 0: `memory` (ROWS, n) begins anew."""
+    # friction (5, n): of `JointFriction`; steepness (n,): 1 / threshold; numbers: ω, ζ, relative errors of masses and
+    # friction, part of gravity that the efforts must hold
     n = q.shape[0]
     rows = np.empty((MOMENTUM_ROWS, n))
     momentum_terms_kernel(arm, q, qd, qdd, rows)

@@ -89,10 +89,7 @@ class EffortGate:
     # -- settings -----------------------------------------------------------------------------------------------------
 
     def adopt(self, settings: GateSettings) -> None:
-        """Other parameters from the next effort on; the rate limit softens what jumps.
-
-        Raises ControlError: settings for other joints.
-        """
+        """Other parameters from the next effort on; `ControlError` where they are for other joints."""
         self._limiter.change(settings.limits)
         self._velocity.change(settings.limits.velocity, self.qd)
         self.states.change(settings.states)
@@ -122,11 +119,7 @@ class EffortGate:
         self._enter(WAITING, "activated")
 
     def stop(self, now: float, why: str, *, ending: bool = False) -> None:
-        """Take over, hold and release as `settings.stop` says; where nothing is driven, pass nothing any more.
-
-        `now`: present time. `why`: the cause that is shown. `ending`: whether the gate is deactivated, so that it
-        cannot hold without end; it is inactive afterwards.
-        """
+        """Take over, hold and release as `settings.stop` says; pass nothing any more. `ending`: inactive afterwards."""
         self._asked, self._ending = True, self._ending or ending
         if self.mode is PASSING:
             self._take_over(now, why, after=RELEASED)
@@ -145,10 +138,7 @@ class EffortGate:
             self._on_change(self.mode, why)
 
     def recover(self, now: float) -> None:
-        """Pass efforts again: from the held arm without a jump, from a released one as after activation.
-
-        Raises ControlError: there is nothing to recover from, or the controller or the joint states are still missing.
-        """
+        """Pass efforts again, from the held arm without a jump; `ControlError` where that cannot be."""
         if self.mode in (FAULT, RELEASED):
             self._restart(now)
             self._enter(WAITING, "recovery was requested")
@@ -168,10 +158,7 @@ class EffortGate:
     # -- efforts of the controller ------------------------------------------------------------------------------------
 
     def command(self, now: float, effort: Array) -> GateEffort | None:
-        """Take an effort of the controller; what is to be sent, None for nothing.
-
-        `now`: when it came. `effort`: N·m or N in the model's order; anything but n finite numbers is refused.
-        """
+        """Take an effort of the controller, (n,) in the model's order; what is to be sent, None for nothing."""
         if not self.commands.take(now, effort, self.settings.command_timeout):
             return None
         if self.mode is WAITING and not self.states.stale(now):

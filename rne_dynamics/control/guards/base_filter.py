@@ -114,10 +114,7 @@ class BaseFilter:
         return now - self.arrival >= self.sensor.timeout
 
     def accept(self, reading: BaseReading, now: float) -> BaseMotion:
-        """The motion of the root link that a reading shows.
-
-        Raises StateError: a reading that must not be used; nothing has changed then.
-        """
+        """The motion of the root link that a reading shows; nothing changes where `StateError` refuses it."""
         begun = not self.stale(now)
         anew = begun and self._clock_was_set(reading.stamp, now)
         dt = now - self.arrival if anew else (reading.stamp - self._stamp) * _NANO
@@ -147,10 +144,7 @@ class BaseFilter:
         return self.motion
 
     def still(self) -> BaseMotion:
-        """Base motion once readings are stale: at rest, tilted as the last ones showed it.
-
-        By the last orientation, or where there was none by the mean of the specific force, of gravity's size.
-        """
+        """At rest, tilted as the last readings showed it, by orientation or the mean of the specific force."""
         if self._R is not None:
             return BaseMotion(rotation=self._R)
         g = float(np.linalg.norm(self._gravity))

@@ -109,11 +109,7 @@ def _common_factor(motion: float, support: float, limit: float) -> float:
 def limit_kernel(
     memory: Array, dt: float, walls: bool | np.bool_, fade: float, command: Array, flags: NDArray[np.uint8]
 ) -> int:
-    """The steps of the module's docstring; returns all flags together, or −1 and changes nothing.
-
-    `memory`, rows as above, holds limits, inputs and what is remembered; without `walls` only the last two steps act,
-    on each joint alone. `fade` as for `limit`.
-    """
+    """The steps of the module's docstring, without `walls` the last two; all flags together, or −1 and no change."""
     n = command.shape[0]
     if not abs(dt) < np.inf:
         return REFUSED

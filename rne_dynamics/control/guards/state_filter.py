@@ -88,11 +88,7 @@ def check_state(
     sequence: int,
     missing: bool,
 ) -> int:
-    """One state: GOOD or NEW_BASE, remembered, with q unwrapped and qd filled in; or why it is refused.
-
-    The first three are the filter's memory, see `state_limits`; `sequence` is -1 where it is not known, the others as
-    for `StateFilter.accept`.
-    """
+    """One state: GOOD or NEW_BASE, remembered, with q unwrapped and qd filled in; or why it is refused."""
     if q.shape[0] != table.shape[1] or qd.shape[0] != table.shape[1]:
         return m.WRONG_SHAPE
     code = values_usable(whole, clock, q, qd, missing, arrival)
@@ -202,12 +198,7 @@ DOUBTED = frozenset({StateProblem.POSITION_JUMP, StateProblem.DELAYED, StateProb
 
 
 def refusal(code: int, clock: Array, joint: int, joints: Sequence[str], velocity: Array) -> StateError:
-    """The error for an answer of `check_state`.
-
-    `code`: the answer. `clock`: the filter's memory of numbers, in which the check has left what it found and what is
-    allowed. `joint`: the joint it is about; below 0 for none. `joints`, `velocity`: names of all joints and their
-    velocity limits, rad/s or m/s; shape (n,).
-    """
+    """The error for an answer of `check_state` about a `joint`, below 0 for none, from the figures left in `clock`."""
     found, allowed, step = (float(clock[k]) for k in (memory.FOUND, memory.ALLOWED, memory.STEP))
     way = (
         f"is {found:.6g} from its last good place after {step:.6f} s; at most {allowed:.4g} is possible"
@@ -273,11 +264,7 @@ class StateFilter:
         return bool(self._clock[memory.BEGAN] == arrival)
 
     def reset(self) -> None:
-        """Accept the next state at any position: after a gap in the stream.
-
-        What is known of a second sender, of the time base and of wrong velocities stays: the next state may still be
-        refused for these.
-        """
+        """Accept the next state at any position, after a gap; senders, time base and wrong velocities stay known."""
         self._noted = None
         self._whole[memory.KNOWN], self._whole[memory.EXCESSES] = 0, 0
         self._whole[memory.SEQUENCE] = self._whole[memory.OTHER] = -1
@@ -287,24 +274,13 @@ class StateFilter:
         self._clock[memory.EXPECTED_AT] = self._clock[memory.DOUBTED_AT] = -np.inf
 
     def restart(self) -> None:
-        """Take the next state as the first of all, whatever its time: for a restart by the operator.
-
-        What is known of a second sender stays.
-        """
+        """Take the next state as the first of all, whatever its time; what is known of a second sender stays."""
         self.reset()
         self._whole[memory.CLOCKED] = self._whole[memory.RUSHES] = 0
         self._table[memory.DISTRUSTED] = self._table[memory.DEAD] = 0.0
 
     def expect(self, now: float, reference: Reference | None, friction: Array, feedback: Array, inertia: Array) -> None:
-        """Note what the law expects, for readings that stand still; it counts for 50 ms.
-
-        The arrays are kept until `settle`, or until the next state if nobody calls that.
-
-        `now`: time on the clock of arrivals, s. `reference`: desired motion; None where there is none: a reading that
-        stands still is not judged then. `friction`, `feedback`: efforts of the friction compensation and of the
-        feedback, N·m or N; shape (n,). `inertia`: `JointInertia.held`, kg·m² or kg; shape (n,). Another inertia is
-        another array.
-        """
+        """Note what the law expects at `now`, s, for readings that stand still; counts for 50 ms; (n,) each."""
         self._noted = now, reference, friction, feedback, inertia
 
     def doubt(self, now: float) -> None:
@@ -327,10 +303,7 @@ class StateFilter:
             self._expected[:], self._asked[:] = reference.qd, reference.qdd
 
     def change(self, limits: StateLimits) -> None:
-        """Expect something else from the next state on; what is known of the stream stays.
-
-        Raises ControlError: limits for other joints.
-        """
+        """Expect something else from the next state on; `ControlError` for other joints."""
         if limits.joints != self.limits.joints:
             raise ControlError(f"limits are for {limits.joints}; the filter has {self.limits.joints}")
         self.limits = limits
@@ -351,15 +324,10 @@ class StateFilter:
         velocity_missing: bool = False,
         sequence: int | None = None,
     ) -> bool:
-        """Check one state; unwrap `q` and fill a missing `qd`, both in place.
+        """Check a state of the stamp, ns, 0 for none, that came at `arrival`, s; whether the time base is new.
 
-        `stamp`: time of the state, ns; 0 for none. `arrival`: when it came, on a clock that is never set, s. `q`, `qd`:
-        contiguous arrays (n,) of float64, rad or m and rad/s or m/s. Written to, also where the state is refused: keep
-        what you need of an earlier state elsewhere. `velocity_missing`: whether `qd` is to be estimated; what it holds
-        is ignored then. `sequence`: the middleware's number of this message, counted by its publisher; None where
-        unknown. Returns whether the time base is new: motion must be called off and the arm held where it is. Raises
-        StateError: the state must not be used; `problem` says why. Nothing has changed that a later good state needs.
-        ControlError: arrays of a wrong shape.
+        `q`, `qd`, (n,), contiguous, are unwrapped and filled in place, also where StateError refuses the state. With a
+        new time base motion must be called off.
         """
         if not 0 <= stamp < _LAST:
             raise StateError(f"joint state: its stamp is {stamp} ns; it must not be negative or beyond 2^62",

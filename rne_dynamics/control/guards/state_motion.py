@@ -222,10 +222,7 @@ def velocity_usable(
     whole: NDArray[np.int64], clock: Array, table: Array, q: Array, qd: Array, dt: float, jitter: float, rate: float,
     missing: bool, began: bool,
 ) -> int:  # fmt: skip
-    """Velocity of each joint, as reported or estimated, in USED; FAST where one is far beyond its limit.
-
-    `jitter` is how exact the times are, s.
-    """
+    """Velocity of each joint, reported or estimated, in USED; FAST where one is far beyond its limit."""
     n = q.shape[0]
     if not missing:
         for j in range(n):

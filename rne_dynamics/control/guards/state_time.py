@@ -59,10 +59,8 @@ CATCH_UP, RUSHED = 20e-3, 3
 
 @helper
 def set_back(whole: NDArray[np.int64], clock: Array, table: Array, q: Array, stamp: int, arrival: float) -> bool:
-    """Whether a state, at q, completes a run that shows that the sender's clock was set back: a new time base.
-
-    Where the stamps have passed the last good one meanwhile, time goes on; only the lateness is counted from there on.
-    """
+    """Whether a state, at q, completes a run that shows that the sender's clock was set back: a new time base."""
+    # where the stamps have passed the last good one meanwhile, time goes on; only lateness is counted from there on
     if stamp == 0 or whole[m.STAMPED] == 0 or whole[m.CLOCKED] == 0:
         return False
     step, passed, early = 1e-9 * (stamp - whole[m.STAMP]), arrival - clock[m.ARRIVAL], EARLY * clock[m.PACE]

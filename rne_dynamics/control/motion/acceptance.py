@@ -80,13 +80,7 @@ def nanoseconds(time: Time, what: str) -> int:
 
 
 def read_points(names: Sequence[str], points: Sequence[Point], joints: tuple[str, ...]) -> Points:
-    """The points of a request for some of `joints`, or all.
-
-    Raises TrajectoryError: a joint that is not one of `joints`, no joints, one named twice, too many points, efforts
-    other than zero, lists of another length than there are names, velocities or accelerations in some points only,
-    times that are negative or longer than `LONGEST_TRAJECTORY`. (Numbers that are not finite and times that do not
-    increase are left to `SampledTrajectory`.).
-    """
+    """The points of a request for some of `joints`, or all; `TrajectoryError` with the point, where they are none."""
     columns = _columns(names, joints)
     check_count(len(points), len(joints))
     times = np.array([nanoseconds(p.time_from_start, f"point {k}: its time") for k, p in enumerate(points)])
@@ -211,18 +205,9 @@ class Rules(NamedTuple):
 def accept_points(
     names: Sequence[str], points: Sequence[Point], header: Time, motion: CurrentMotion, rules: Rules
 ) -> Accepted:
-    """The trajectory through `points`, if it may be followed.
+    """The trajectory through `points`, if it may be followed; `TrajectoryError` with the reason where it may not.
 
-    Joints that it does not name come to rest from what they do, and hold. Where its first point lies in the future, the
-    way there begins with what the arm does now. Of continuous joints all points are moved by the whole turns that bring
-    its begin nearest to the arm; see `Rules.limits`.
-
-    `names`, `points`: at least one point. `header`: when it starts; zero for at once. A time in the past: it is joined
-    where it would be by now, or where the arm is too far from that, at the next of its points. `motion`, `rules`: what
-    the arm does, and what the trajectory must keep. Raises TrajectoryError: what `read_points` refuses; numbers that
-    are not finite; times that do not increase; an end in the past; a start too far from the arm; positions or
-    velocities beyond the limits at any time, while taking over too; a last point that moves; far more effort than the
-    limits allow, or one that changes faster.
+    Other joints come to rest, and hold. A `header` in the past joins it where it would be by now, or at its next point.
     """
     start = nanoseconds(header, "the header's stamp") or motion.stamp
     with np.errstate(all="ignore"):  # hostile numbers overflow; the results are checked
@@ -232,11 +217,7 @@ def accept_points(
 
 
 def accept_table(read: Points, start: int, motion: CurrentMotion, rules: Rules) -> Accepted:
-    """As `accept_points`, for points that are tables already.
-
-    `read`: at least one point. `start`: stamp at which it starts, ns; that of `motion` for at once. `motion`, `rules`:
-    as for `accept_points`; so are the errors.
-    """
+    """As `accept_points`, for points that are tables already; `start`: stamp, ns."""
     limits, blend_time = rules.limits, rules.blend_time
     with np.errstate(all="ignore"):
         _check_clock(start, motion.stamp)

@@ -82,11 +82,7 @@ class EffortDemand:
         self._coriolis = "coriolis" not in compensated
 
     def check(self, path: BlendedPath) -> str:
-        """A warning where a path needs more effort than allowed, but not for much more; empty where it does not.
-
-        Raises TrajectoryError: more than `ACCEPTED` times the effort limit, or the effort has to change faster than its
-        rate limit allows, or couplings would throw a joint meanwhile; names joint, time, demand and limit.
-        """
+        """A warning where a path needs more effort than allowed, empty where not; `TrajectoryError` for much more."""
         mechanism = mechanism_of(self._robot)
         times, short = _times(path, SAMPLES if mechanism is None else CLOSED_SAMPLES)
         asked = path.samples(times)
@@ -153,11 +149,9 @@ class EffortDemand:
             )
 
     def _throw(self, robot: RobotModel, times: Array, q: Array, effort: Array) -> None:
-        """Refuse steps of the effort Δτ that throw a joint: each joint follows its own at its rate limit r.
-
-        What is missing until then changes the velocities by M⁻¹ Δτ |Δτ| / 2r: little where the joints are done at the
-        same time, much where a heavy joint waits for a light one.
-        """
+        """Refuse steps Δτ of the effort that throw a joint: each joint follows its own at its rate limit r."""
+        # what is missing until then changes the velocities by M⁻¹ Δτ |Δτ| / 2r: much where a heavy joint waits for a
+        # light one
         rate = np.where(self._limits.rate > 0.0, self._limits.rate, np.inf)
         step = np.diff(effort, axis=0) * (np.diff(times) < SAME)[:, None]
         rows = np.flatnonzero((np.abs(step) > SHORT * rate).any(axis=1))
@@ -172,10 +166,7 @@ class EffortDemand:
         )
 
     def _slope(self, times: Array, effort: Array) -> Array:
-        """Rate of the effort from each time on, per second: over the window, or to the next time.
-
-        An isolated step counts over 1.5 times the window: 3/4 of the time constant of the law.
-        """
+        """Rate of the effort from each time on, per second, over the window; of an isolated step over 1.5 of it."""
         same = np.diff(times) < SAME
         apart = np.diff(times[1:][same], prepend=-np.inf, append=np.inf) > self._window
         steps = np.zeros_like(effort)

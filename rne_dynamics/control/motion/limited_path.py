@@ -57,10 +57,7 @@ class Replacement(NamedTuple):
 
 
 def limited_path(path: Path, limits: MotionLimits) -> Path:
-    """The path with pieces within the limits where its splines swing past them; itself where they do not.
-
-    What cannot be replaced stays as it is: this finds what may be followed, and `PathCheck` judges it.
-    """
+    """The path with pieces within the limits where its splines swing past them, as far as that can be."""
     replaced: dict[int, dict[int, Replacement]] = {}
     hardest = 2.0 * np.abs(path.coefficients[:, 2]).max(axis=0)
     for piece, j in _suspects(path, limits)[:MOST_PIECES].tolist():
@@ -98,11 +95,7 @@ def _suspects(path: Path, limits: MotionLimits) -> NDArray[np.intp]:
 def _replacement(
     c: Array, T: float, lower: float, upper: float, velocity: float, hardest: float
 ) -> Replacement | None:
-    """A piece within the limits in the place of one that leaves them; None where it does not, and where there is none.
-
-    `c`, `T`: coefficients in the piece's time as a part of its length, lowest power first, shape (6,); and the length,
-    s. `lower`, `upper`, `velocity`: limits. `hardest`: largest acceleration of the joint at any point; see `STEEPER`.
-    """
+    """A piece within the limits for coefficients `c`, (6,), of time as a part of its length T, s; None for none."""
     rate = c[1:] * np.arange(1.0, ORDER) / T
     q, v, highest = _POSITIONS @ c, _VELOCITIES @ rate, HIGHEST * velocity
     ends = rate[0], rate.sum(), c[1:].sum() / T  # and on average
@@ -163,11 +156,9 @@ def _slowed(c: Array, T: float, bound: float, hardest: float) -> Replacement | N
 
 
 def _turn(c: Array, T: float, top: float, hardest: float) -> Replacement | None:
-    """A piece that goes up, comes to rest no higher than `top`, and goes down. Accelerations up to `hardest`.
-
-    The deceleration is constant, and so is the acceleration afterwards: with these, and no pause, it turns at the place
-    that it would have if the planner's profile were of this kind. A pause takes what is left over below `top`.
-    """
+    """A piece that goes up, comes to rest no higher than `top`, and goes down. Accelerations up to `hardest`."""
+    # constant deceleration, then acceleration: without a pause it turns where the planner's profile would, if of this
+    # kind
     first, last = float(c[0]), float(c.sum())
     up, down = float(c[1]) / T, -float((c[1:] * np.arange(1.0, ORDER)).sum()) / T
     if not (up > 0.0 and down > 0.0):

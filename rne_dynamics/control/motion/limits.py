@@ -83,12 +83,7 @@ class Tolerances:
         goal: Sequence[JointTolerance] = (),
         goal_time: float = 0.0,
     ) -> Tolerances:
-        """These tolerances with those a request brings, as an action FollowJointTrajectory does.
-
-        `path`, `goal`: joints that are to have their own. Of each number 0 keeps what is set here and -1 switches it
-        off. `goal_time`: s; the same. Raises TrajectoryError: an unknown joint, one named twice, NaN, a negative number
-        other than -1, a tolerance of acceleration (nothing measures accelerations, so it could not be kept).
-        """
+        """These with a request's, of which 0 keeps what is set, −1 switches it off. Raises TrajectoryError."""
         path_position, path_velocity = self._with("path", path)
         goal_position, goal_velocity = self._with("goal", goal)
         kinds = (("path", path), ("goal", goal))
@@ -167,10 +162,7 @@ def continuous(robot: RigidRobot) -> NDArray[np.bool_]:
 
 
 def turns_off(angle: Angle, near: Angle) -> Angle:
-    """Whole turns by which `angle` lies further up than necessary from `near`, rad; numbers or arrays.
-
-    ``angle - 2 * pi * turns_off(angle, near)`` is the same posture, at most half a turn from `near`.
-    """
+    """Whole turns by which `angle` lies further up than necessary from `near`, rad; numbers or arrays."""
     off = (angle - near) / (2.0 * np.pi)
     turns: Angle = np.copysign(np.ceil(np.abs(off) - _HALF), off)
     return turns
@@ -217,10 +209,7 @@ class MotionLimits(JointRanges):
     start: float | Array
 
     def bounds(self, now: Reference) -> Array:
-        """Bounds of position, velocity and acceleration for a path that begins with `now`; shape (3, 2, n).
-
-        A joint that is outside its limits may move, but not further out, nor faster.
-        """
+        """Bounds of position, velocity, acceleration, (3, 2, n), from `now`; a joint outside moves no further out."""
         bounds = np.empty((3, 2, len(self.joints)))
         bounds[0, 0] = np.minimum(np.maximum(self.lower, -ABSURD) - POSITION_ALLOWANCE, now.q) - ROUNDING
         bounds[0, 1] = np.maximum(np.minimum(self.upper, ABSURD) + POSITION_ALLOWANCE, now.q) + ROUNDING
@@ -240,13 +229,7 @@ _QUANTITY = re.compile(r"(.*?\d\.?)\s*([a-z]*)")
 
 
 def parse_goal(words: Sequence[str], robot: RigidRobot, lower: Array, upper: Array) -> dict[str, float]:
-    """Position of each joint that the words name, rad or m.
-
-    `words`: all with a name, or none: then one for each joint in order. `robot`: has the joints. `lower`, `upper`: what
-    is allowed, rad or m; (n,). Raises ArgumentError: no words, words with and without names, another number than
-    joints, no finite number, a unit that does not fit the joint, a joint named twice, a position outside the limits;
-    ModelError: an unknown joint.
-    """
+    """Position of each joint that words name, rad or m, within limits (n,): all named or none, else ArgumentError."""
     named = ["=" in word for word in words]
     if not words:
         raise ArgumentError("no goal is given; write JOINT=VALUE, or a VALUE for each joint, as in joint1=30deg")
@@ -271,11 +254,7 @@ def parse_goal(words: Sequence[str], robot: RigidRobot, lower: Array, upper: Arr
 
 
 def joint_position(text: str, joint: str, sliding: Container[str]) -> float:
-    """A position as typed, with a unit (deg, mm) or in rad and m; rad or m.
-
-    `text`: such as 30deg, 0.5 or 20mm; `joint`: its name; `sliding`: names of the prismatic joints. Raises
-    ArgumentError: no finite number, a unit that does not fit the joint.
-    """
+    """A position as typed, 30deg, 0.5 or 20mm, in rad or m; `ArgumentError` where it is none, or of another unit."""
     parts = _QUANTITY.fullmatch(text.strip())
     number, unit = parts.groups() if parts else ("", "")
     units, kind, example = (_METRES, "prismatic", "20mm") if joint in sliding else (_RADIANS, "revolute", "30deg")

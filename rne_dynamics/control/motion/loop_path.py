@@ -36,10 +36,7 @@ CHECK_EVERY, LEAST_CHECKS, MOST_CHECKS = 0.02, 20, 100
 
 
 def leading_path(mechanism: Mechanism, posture: Array) -> Leading | None:
-    """Paths of all actuated joints from those that lead; None where these are independent, so that all lead.
-
-    `posture`: where it is, all joints of the tree, (tree n,).
-    """
+    """Paths of all actuated joints from those that lead; None where all do. `posture`: all joints of the tree."""
     if independent_joints(mechanism) is None:
         return None
 
@@ -131,13 +128,7 @@ class _LoopPath:
 
 
 def check_loops(trajectory: Trajectory, mechanism: Mechanism, posture: Array, begin: float = 0.0) -> Array:
-    """Follow a trajectory with a mechanism's loops; returns the posture at its end, all joints of the tree, (tree n,).
-
-    `trajectory`: of the actuated joints; `posture`: where the mechanism is, all joints of the tree, shape (tree n,);
-    `begin`: where on the trajectory to begin, s. Raises TrajectoryError: on the way a loop cannot close, a posture is
-    nearer to a singular one than `NEAR_SINGULAR`, or a passive joint passes its position limits; says when. A mechanism
-    that is there already may move, but no further that way.
-    """
+    """Follow a trajectory with the loops; the posture at its end, (tree n,). `TrajectoryError` where that cannot be."""
     tree, passive = mechanism.robot, mechanism.passive
     lower = np.minimum(tree.lower, posture) - ROUNDING
     upper = np.maximum(tree.upper, posture) + ROUNDING

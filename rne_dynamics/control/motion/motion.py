@@ -70,14 +70,7 @@ class Motion:
         self._largest = np.zeros(1)  # error of a position while it was judged
 
     def begin(self, stamp: int, now: Reference, *, rate: float = 1.0, slope: float = 0.0) -> None:
-        """Take over at `stamp`, ns, from the reference `now`, without a jump, however they differ.
-
-        `stamp`: before `start` the trajectory waits in its first point, to which the arm is led; after it, the
-        trajectory is joined where it would be. `now`: as sampled from the motion before at this stamp; each (n,).
-        `rate`, `slope`: at which path time runs: those of the motion before, or the speed that is set, and 0, where the
-        arm was held. What moves is blended in terms of this rate; see `in_path_time`. Raises TrajectoryError: it lies
-        too far from `now`, or the way onto it leaves the limits: it must not be followed.
-        """
+        """Take over at `stamp`, ns, from `now` without a jump; `TrajectoryError` where it must not be followed."""
         self._take_over(stamp, (stamp - self.start) / NANOSECONDS, now, rate, slope)
 
     def _take_over(self, stamp: int, begin: float, now: Reference, rate: float, slope: float) -> None:
@@ -99,13 +92,7 @@ class Motion:
         self.reference = self.path.sample(begin, rate, slope)
 
     def advance(self, stamp: int, speed: float = 1.0) -> Reference:
-        """The reference at `stamp`, ns; the rate follows `speed`, 0 to 1 (NaN and what lies below 0 count as 0).
-
-        Path time advances by no more than the stamp does.
-
-        Raises TrajectoryError: of a long way onto the trajectory, part of which is checked in each cycle: it leaves the
-        limits further on. The reference is what it was.
-        """
+        """The reference at `stamp`, ns; the rate follows `speed`, 0 to 1. Raises TrajectoryError off the limits."""
         stamp = max(stamp, self._stamp)
         speed = min(speed, self._fastest)
         if not self._braking and speed != self._rate.target:
@@ -130,10 +117,7 @@ class Motion:
         return self.path.sample(s, rate, slope)
 
     def limit(self, limits: MotionLimits, *, begun: bool) -> None:
-        """Keep other limits: what lies ahead is checked again, and slowed down along the path where it is too fast.
-
-        Raises TrajectoryError: it has `begun`, and leaves the position limits.
-        """
+        """Keep other limits, slower along the path where too fast; `TrajectoryError` if it has `begun` and cannot."""
         if not begun and self.limits is not None:
             limits = replace(limits, start=self.limits.start)
         self.limits, self._limited = limits, True
@@ -141,10 +125,7 @@ class Motion:
             self._take_over(self._stamp, self._s, self.reference, self.rate, self.slope)
 
     def brake(self, duration: float) -> None:
-        """Come to rest on the path within `duration`, s, from the stamp last advanced to; then stay there.
-
-        The rate falls and never rises again, so that no joint is ever faster than it would have been there.
-        """
+        """Come to rest on the path within `duration`, s, and stay there: the rate falls and never rises again."""
         self._rate.brake(self._stamp, duration)
         self._braking = True
 
@@ -169,11 +150,7 @@ class Motion:
         return max(self.path.end - self._s, 0.0)
 
     def judge(self, stamp: int, q: Array, qd: Array) -> Outcome | None:
-        """Whether the motion has ended with the arm at `q`, `qd`, each (n,), at `stamp`, ns; None while it goes on.
-
-        Against the reference last advanced to. The path's tolerances hold until the goal is reached, those of the
-        goal from the end of the path on. A motion that is braked has no goal any more.
-        """
+        """Whether the motion has ended with the arm at `q`, `qd`, each (n,), at `stamp`, ns; None while it goes on."""
         reference, tolerances = self.reference, self.tolerances
         j = _beyond(q, qd, reference.q, reference.qd, tolerances.path, tolerances.path_velocity, self._largest)
         if j >= 0:
@@ -230,10 +207,7 @@ def warm_up(n: int) -> None:
 def _beyond(
     q: Array, qd: Array, aim_q: Array, aim_qd: Array, position: Array, velocity: Array, largest: Array
 ) -> int:
-    """The joint furthest beyond its tolerance of position or velocity, in its tolerances; -1 where none is.
-
-    `largest`, (1,), is raised to the largest error of a position.
-    """
+    """The joint furthest beyond its tolerance, −1 for none; `largest`, (1,): raised to the largest position error."""
     worst, which = 0.0, -1
     for j in range(len(q)):
         e, v = abs(aim_q[j] - q[j]), abs(aim_qd[j] - qd[j])
@@ -255,15 +229,9 @@ SIXTEENTHS = 16
 
 
 def rest(now: Reference, duration: float, lower: Array, upper: Array, velocity: Array) -> SampledTrajectory:
-    """Bring every joint from `now` to rest, with acceleration continuous where no limit forbids it.
-
-    Each joint's position is the polynomial of degree four from its position, velocity and acceleration to rest: the
-    velocity falls as a cubic. Where that would pass a limit, the joint comes to rest sooner, in as many sixteenths of
-    the duration as there is room for. A measured arm may be faster than allowed: its reference is not.
-
-    `now`: each (n,). `duration`: s; above 0. `lower`, `upper`, `velocity`: limits, (n,); infinite where there are none.
-    A joint that is outside may pass no further.
-    """
+    """Bring every joint from `now` to rest in `duration`, s, within the limits, (n,); one outside passes no further."""
+    # Each joint's position is the polynomial of degree four from its state to rest. Where that would pass a limit, the
+    # joint comes to rest sooner. A measured arm may be faster than allowed: its reference is not.
     down, up = (2.0 * SIXTEENTHS / duration * np.maximum(way, 0.0) for way in (now.q - lower, upper - now.q))
     qd = np.clip(now.qd, -np.minimum(down, velocity), np.minimum(up, velocity))
     slack, gain = np.minimum(velocity + qd, velocity), DIP * duration

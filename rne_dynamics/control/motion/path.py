@@ -39,12 +39,7 @@ class Departure(NamedTuple):
 
 @helper
 def leaves(c: Array, degree: int, length: float, lower: float, upper: float, points: Array, found: Array) -> bool:
-    """Whether one polynomial leaves its bounds; then `found` is the time since its begin, and the value there.
-
-    `c`: coefficients, lowest power first; shape (at least degree + 1,). `degree`, `length`: how many powers count, and
-    how long the piece is, s. `lower`, `upper`: bounds. What is not a number is outside. `points`: work memory, shape
-    (HALVINGS + 2, DEGREE + 1). `found`: shape (2,).
-    """
+    """Whether a polynomial leaves its bounds within `length`, s; `found` is then the time from its begin, value."""
     power = 1.0
     for k in range(degree + 1):
         scaled = c[k] * power
@@ -114,10 +109,7 @@ class Path(Rebuilt):
         return self.end
 
     def sample(self, s: float, rate: float = 1.0, slope: float = 0.0) -> Reference:
-        """The reference at path time `s`, s, where path time runs at `rate` = ds/dt, which changes by `slope`, 1/s.
-
-        q(s), q'(s) rate and q''(s) rate² + q'(s) slope, by the chain rule.
-        """
+        """The reference at path time `s`, s, where path time runs at `rate` = ds/dt, which changes by `slope`, 1/s."""
         out = np.empty((3, self.coefficients.shape[2]))
         evaluate_path(self.coefficients, self.knots, s, rate, slope, out)
         return rows_reference(out)

@@ -184,11 +184,7 @@ class _Curve:
         self._inertia, self._coriolis = np.hstack([inertia, self.tangent]), np.hstack([coriolis, bend])
 
     def fastest(self, highest: Array, allowed: Array, speed: Array) -> Array | None:
-        """Largest speeds along the path on the grid, by TOPP-RA; None where there are none.
-
-        `highest`: bounds of the speed, (grid,). `allowed`: efforts and accelerations, (grid, 2 n). `speed`: that of
-        friction, (grid,).
-        """
+        """Largest speeds along the path on the grid, or None; `allowed`: efforts and accelerations, (grid, 2 n)."""
         from toppra import algorithm, constraint
         from toppra.constraint.linear_constraint import canlinear_colloc_to_interpolate
 

@@ -22,12 +22,7 @@ ACCELERATION_BLEND = 0.05
 
 
 def in_path_time(now: Reference, rate: float, slope: float = 0.0) -> tuple[Reference, float, float]:
-    """A motion in time as one in path time, and the rate and slope at which that runs.
-
-    `now`: motion in time; each (n,). `rate`, `slope`: rate of path time, and its change, 1/s. Where something moves the
-    rate is taken to be no less than `LEAST_RATE` (at rate 0 no path moves), and the slope to be the same fraction of it
-    as before.
-    """
+    """A motion in time as one in path time, its rate (at least `LEAST_RATE` where something moves) and slope."""
     if not (now.qd.any() or now.qdd.any()):
         return now, rate, 0.0
     if rate < LEAST_RATE:
@@ -92,12 +87,7 @@ class BlendedPath:
         return int(np.searchsorted(self.base.knots, self.until.max(), side="left"))
 
     def departure(self, bounds: Array, first: int, last: int) -> tuple[int, Departure] | None:
-        """First place where pieces `first` to `last` (not included) leave bounds, at rate 1, between the knots too.
-
-        `bounds`: lower and upper bound of position, velocity and acceleration; shape (3, 2, n). `first`, `last`: see
-        `pieces`. Returns tuple or None: 0 for a position, 1 for a velocity, 2 for an acceleration, in this order, and
-        where; None for none.
-        """
+        """Where pieces first leave bounds (3, 2, n), and of what: 0 position, 1 velocity, 2 acceleration."""
         found = np.zeros(2)
         which = _departure(
             self.base.coefficients, self.base.knots, self.begin, self.offsets, self.until, bounds, first, last, found
@@ -109,16 +99,9 @@ class BlendedPath:
 
 
 def takeover(base: Path, begin: float, now: Reference, blend_time: float) -> BlendedPath:
-    """The path `base` from path time `begin` on, plus the offset of `now` from it, which dies out.
-
-    The offset is made of quintics that start as the difference and end at zero, at rest: the differences of position
-    and velocity die out over `blend_time`, that of acceleration over `ACCELERATION_BLEND` if that is shorter, since it
-    would otherwise lead far from the trajectory. Where there is no difference there is no offset, not even of rounding.
-
-    `base`: of a trajectory. `begin`: s; before the trajectory's first point it rests in that, and so it does in its
-    last. `now`: in path time; each (n,). `blend_time`: s; above 0. Where the trajectory is over before, the path ends
-    when the blend does.
-    """
+    """The path from path time `begin` on, plus the offset of `now` from it, which dies out over `blend_time`, s."""
+    # quintics from the difference to zero, at rest; that of acceleration is shorter: it would lead far from the
+    # trajectory
     there = base.sample(begin)
     zero = np.zeros(len(now.q))
     offsets, until = np.zeros((2, ORDER, len(now.q))), np.full(2, begin)
@@ -259,10 +242,7 @@ class PathCheck:
         self._check(self._last)
 
     def cycle(self, s: float) -> None:
-        """Check what a control cycle has time for, and in any case what is followed until path time `s`.
-
-        Raises TrajectoryError: the path leaves the limits.
-        """
+        """Check what a control cycle has time for, and what is followed until path time `s`; `TrajectoryError`."""
         if not self.over:
             needed = int(np.searchsorted(self._path.base.knots, s, side="right"))
             self._check(min(self._last, max(needed, self._next + max(A_CYCLE // len(self._limits.joints), 1))))
@@ -306,12 +286,7 @@ def away(first: Array, now: Array, limits: MotionLimits) -> NDArray[np.bool_]:
 
 
 def check_start(first: Array, now: Array, limits: MotionLimits, off: Array | float = 0.0) -> None:
-    """`TrajectoryError` where a trajectory lies too far from where the arm is asked to be.
-
-    `first`, `now`: where the trajectory is and where the arm is asked to be, rad or m; shape (n,). `limits`: of which
-    `start` counts. `off`: whole turns that were taken off the trajectory's positions, rad, (n,): the message has them
-    as they were sent.
-    """
+    """`TrajectoryError` where a trajectory is too far from the arm, (n,); `off`: turns taken off what was sent, rad."""
     gap, sent, allowed = np.abs(first - now), first + off, np.broadcast_to(limits.start, now.shape)
     beyond = away(first, now, limits)
     if beyond.any():

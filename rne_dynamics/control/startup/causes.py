@@ -163,10 +163,7 @@ def one_joint(evidence: Evidence) -> Iterator[Cause]:
 
 
 def swapped(evidence: Evidence, gravity_at: Callable[[Array], Array] | None) -> Iterator[Cause]:
-    """Two joints changed places, in their efforts alone or in their positions too.
-
-    `gravity_at` gives g(q); without it (closed loops) only efforts are exchanged.
-    """
+    """Two joints changed places, in their efforts alone or in their positions too; that by g(q), where there is one."""
     places = np.flatnonzero(evidence.seen).tolist()
     off = evidence.beyond(evidence.residual)
     for a, b in combinations(places, 2):
@@ -231,11 +228,9 @@ def tilted(evidence: Evidence) -> Iterator[Cause]:
 
 
 def nearest_on_sphere(H: Array, v: Array, radius: float) -> Array:
-    """The x of length `radius` that minimises x·H x − 2 v·x; H (3, 3) symmetric, v (3,).
-
-    At the minimum (H + λ I) x = v with λ not below minus the least eigenvalue; |x| falls as λ grows, so that λ is found
-    by bisection (the trust-region problem with equality; Conn, Gould, Toint, Trust-Region Methods, 2000, section 7.3).
-    """
+    """The x of length `radius` that minimises x·H x − 2 v·x; H (3, 3) symmetric, v (3,)."""
+    # At the minimum (H + λ I) x = v with λ not below minus the least eigenvalue; |x| falls as λ grows: bisection (the
+    # trust-region problem with equality; Conn, Gould, Toint, Trust-Region Methods, 2000, section 7.3).
     eigenvalues, Q = np.linalg.eigh(H)
     c = Q.T @ v
     least = float(eigenvalues[0])

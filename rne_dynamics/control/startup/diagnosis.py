@@ -53,12 +53,7 @@ def suspects(evidence: Evidence, gravity_at: Callable[[Array], Array] | None) ->
 
 
 def diagnose(evidence: Evidence, gravity_at: Callable[[Array], Array] | None) -> Diagnosis:
-    """Name what could be wrong.
-
-    A cause explains what was seen if it leaves no joint beyond what is allowed. Of those that do, the one with the
-    smallest misfit plus price comes first, and others nearly as good are named as well: in one posture some cannot
-    be distinguished.
-    """
+    """Name what leaves no joint beyond what is allowed: smallest misfit plus price first, then nearly as good ones."""
     fitting = [
         (evidence.misfit(cause.residual) + cause.price, cause)
         for cause in suspects(evidence, gravity_at)
@@ -79,11 +74,7 @@ def diagnose(evidence: Evidence, gravity_at: Callable[[Array], Array] | None) ->
 def diagnose_pattern(
     evidence: Evidence, payloads: list[PayloadEstimate], gravity_at: Callable[[Array], Array] | None
 ) -> Diagnosis:
-    """Name what could be wrong where no joint alone disagrees, but a payload explains the pattern of all.
-
-    `evidence`: its `allowed` is what an arm without unknown payload can show; `payloads`: those that are significant;
-    `gravity_at`: as for `diagnose`.
-    """
+    """Name what could be wrong where no joint alone disagrees, but one of `payloads` explains the pattern of all."""
     best = min(payloads, key=lambda found: evidence.misfit(found.residual))
     own = Cause("payload", best.residual, 0.0, payload_text(evidence, best))
     all_causes = diagnose(evidence, gravity_at).causes

@@ -53,10 +53,7 @@ _START, _POSITIONS, _EFFORTS, _COUNT, _NOT_ZERO, _ROWS = range(6)
 
 @rare_kernel
 def gather_kernel(record: Array, blocks: Array, block: int, q: Array, effort: Array, still: float) -> int:
-    """Add one state to `record` (5, n) and to sums and counts of efforts in its block, `blocks` (2, blocks, n).
-
-    Returns the first joint that moved, or −1 where none did.
-    """
+    """Add a state to `record` (5, n) and its block of `blocks` (2, blocks, n); the first joint that moved, or −1."""
     for j in range(q.shape[0]):
         if not abs(q[j] - record[_START, j]) <= still:
             return j
@@ -124,12 +121,7 @@ class LoadCheck:
         trial.verdict()
 
     def add(self, stamp: int, q: Array, qd: Array, effort: Array) -> None:
-        """One state while the arm is held.
-
-        `stamp`: its time, ns. `q`, `qd`, `effort`: position, velocity, and effort as the model counts it (scaled), NaN
-        where not reported; shape (n,). Whether the arm keeps still is seen from the positions: at rest a velocity is
-        noise.
-        """
+        """Take a state, (n,) each, NaN for no effort, while the arm is held; stillness is judged by positions."""
         if self.finished:
             return
         begun, self._last = self._starts > 0 and stamp >= self._last, stamp
@@ -172,11 +164,7 @@ class LoadCheck:
         self._states, self._began = 0, stamp
 
     def verdict(self) -> LoadVerdict:
-        """Result of the check; call it once `finished`.
-
-        Raises ControlError: called before the check is finished; AssemblyError, SingularPostureError: of a mechanism
-        whose loops do not close in its posture.
-        """
+        """Result of a finished check; errors of `gravity_load` where loops do not close."""
         if not self.finished:
             raise ControlError("the start-up check is not finished; hand in states until it is")
         if self._starts > MOST_STARTS:

@@ -200,10 +200,7 @@ class PayloadEstimate(NamedTuple):
 
 
 def friction_bound(robot: RigidRobot, share: float, otherwise: Array) -> Array:
-    """Largest static friction: the model's Coulomb friction and `share` of the effort limit, N·m or N; shape (n,).
-
-    Without an effort limit `otherwise`, shape (n,), takes that share's place.
-    """
+    """Largest static friction, (n,): the model's and `share` of the effort limit, or `otherwise` if there is none."""
     limit = robot.effort_limit
     known = np.isfinite(limit) & (limit > 0.0)
     rest = np.where(known, share * np.where(known, limit, 0.0), otherwise)
@@ -211,12 +208,8 @@ def friction_bound(robot: RigidRobot, share: float, otherwise: Array) -> Array:
 
 
 def noise_of_mean(sums: Array, counts: Array, seen: NDArray[np.bool_]) -> Array | None:
-    """Covariance of the mean effort, shape (n, n), 0 where not `seen`; None where too little was seen to know it.
-
-    The scatter of the means of blocks, not of samples: neighbours in time are correlated, blocks are next to not.
-
-    `sums`, `counts`: of the efforts in each block; shape (blocks, n). `seen`: joints that report; shape (n,).
-    """
+    """Covariance of the mean effort, (n, n), from blocks' sums and counts, (blocks, n); None if too few."""
+    # the scatter of the means of blocks, not of samples: neighbours in time are correlated, blocks are next to not
     places = np.flatnonzero(seen)
     whole = (counts[:, places] > 0.0).all(axis=1)
     blocks = int(np.count_nonzero(whole))
@@ -232,12 +225,7 @@ def noise_of_mean(sums: Array, counts: Array, seen: NDArray[np.bool_]) -> Array 
 
 
 def doubt(robot: RigidRobot, load: GravityLoad, noise: Array, test: PayloadTest, tolerance: Array) -> Doubt:
-    """Largest difference of an arm without unknown payload.
-
-    `robot`, `load`: the model and its gravity; `noise`: covariance of the mean effort, shape (n, n); `test`: friction
-    and model error; `tolerance`: what the check of each joint allows, shape (n,): the friction of joints without effort
-    limit.
-    """
+    """Largest difference of an arm without unknown payload; `noise`: covariance of the mean effort, (n, n)."""
     bodies = test.model_error * load.bodies
     covariance = noise + bodies @ bodies.T + np.diag(np.square(_FLOOR * tolerance))
     return Doubt(covariance, friction_bound(robot, test.friction, tolerance))
@@ -246,12 +234,7 @@ def doubt(robot: RigidRobot, load: GravityLoad, noise: Array, test: PayloadTest,
 def estimate_payload(
     flange: Flange, residual: Array, seen: NDArray[np.bool_], unsure: Doubt, least: float
 ) -> PayloadEstimate:
-    """The payload at `flange` that explains a difference best.
-
-    `flange`: the link. `residual`: reported minus modelled efforts, N·m or N, 0 where nothing was reported; shape (n,).
-    `seen`: joints that report; shape (n,). `unsure`: what the difference can be without payload. `least`: as in
-    `PayloadTest`, kg.
-    """
+    """The payload at `flange` that explains best a `residual` of the efforts, (n,), 0 where not `seen`."""
     places = np.flatnonzero(seen)
     r, A = residual[places], flange.columns[places]
     C, friction = unsure.covariance[np.ix_(places, places)], unsure.friction[places]

@@ -69,14 +69,9 @@ class Bounds(NamedTuple):
 def follow_kernel(
     state: Array, aim: Array, since: float, bend: float, limits: Array, speed: float, horizon: float, dt: float
 ) -> None:
-    """Advance `state` in place by `dt` towards the aim.
-
-    `state`: position, velocity, acceleration of each joint, rad or m and their rates; shape (3, n). `aim`: the same of
-    the aim when it is due; shape (3, n). `since`: time from then until now, s; negative where the aim is yet to come.
-    `bend`: time around then in which the aim has its acceleration; outside it moves at constant velocity, s. `limits`:
-    rows as named above; shape (5, n). Acceleration and jerk are finite and above 0. `speed`: fraction of the velocity
-    limits that may be used, 0 to 1. `horizon`: s; above 0. `dt`: s; not negative.
-    """
+    """Advance `state`, (3, n), by `dt`, s, towards an `aim`, (3, n), that was due `since` s ago."""
+    # the aim has its acceleration within `bend`, s, of that time; `limits` rows as named above; `speed`: part of
+    # velocity
     steps = max(math.ceil(dt / SUBSTEP - 1e-6), 1)
     step = dt / steps
     if step <= 0.0:
@@ -202,11 +197,7 @@ def _moved(x: State, jerk: float, step: float) -> State:
 
 @helper
 def _outcome(kind: int, x: State, A: float, J: float) -> float:
-    """Velocity or position to which a state leads, stopping as fast as `RESERVE` allows.
-
-    The velocity when the acceleration has ended; the highest position until the joint rests; or the position where it
-    rests.
-    """
+    """Velocity when acceleration has ended, highest position until rest, or position at rest, by `RESERVE`."""
     q, v, a = x.q, x.v, x.a
     A, J = RESERVE * A, RESERVE * J
     if kind == _PEAK:
@@ -246,13 +237,7 @@ EFFORT_SHARE, POSTURES = 0.5, 200
 
 
 def default_acceleration(robot: RobotModel, velocity: Array, effort: Array) -> Array:
-    """Acceleration limits that the motors can follow, rad/s² or m/s²; shape (n,).
-
-    `velocity / ACCELERATION_TIME`, or less where that would take more than `EFFORT_SHARE` of the effort limit in the
-    worst of random postures.
-
-    `robot`: an open arm. `velocity`, `effort`: limits, finite and above 0; shape (n,).
-    """
+    """`velocity / ACCELERATION_TIME`, (n,), or less where that takes more than `EFFORT_SHARE` of the efforts."""
     lower, upper = np.maximum(robot.lower, -np.pi), np.minimum(robot.upper, np.pi)
     postures = np.random.default_rng(0).uniform(lower, np.maximum(lower, upper), (POSTURES, robot.n))
     wanted = velocity / ACCELERATION_TIME

@@ -110,10 +110,7 @@ def _towards(left: Vector, v: Vector, top: float, most: float, dt: float) -> Vec
 
 @helper
 def _leashed(e: Vector, v: Vector, behind: Vector, length: float) -> tuple[Vector, Vector]:
-    """The lead e of the filtered pose, shortened to a length, and its velocity, which then lengthens it no more.
-
-    `behind`: the velocity of what it leads.
-    """
+    """The lead e of the filtered pose, shortened to a length, and its velocity, which lengthens it no more."""
     d = math.sqrt(dot(e, e))
     if d <= length:
         return e, v
@@ -166,12 +163,9 @@ def follow_pose_kernel(
     task: Task, pose: Array, twist: Array, joints: Array, rates: Array, limits: Array, speed: float, dt: float,
     work: Work, report: Array,
 ) -> None:
-    """Move the filtered pose (1, FRAME_COLUMNS), its `twist` (2, 3) and the `joints`' q and qd (2, n) on by dt.
-
-    `task`: as of `inverse_kinematics`; its target is where the pose moves to. `rates` (2, n): velocity and acceleration
-    limits of the joints. `limits` (4,): speed, acceleration, and those of turning. `speed`: fraction of the speeds that
-    may be used, 0 to 1. `report` (2,): distance of the joints' pose from the target, m and rad.
-    """
+    """Move the filtered pose (1, FRAME_COLUMNS), its `twist` (2, 3) and the `joints`' q and qd (2, n) on by dt, s."""
+    # rates (2, n): velocity and acceleration limits; limits (4,): speed, acceleration, those of turning; report (2,):
+    # distance of the joints' pose from the target, m and rad
     q, qd, weight = joints[0], joints[1], task.weight
     steps = max(math.ceil(dt / POSE_SUBSTEP - 1e-6), 1)
     h = dt / steps
@@ -236,10 +230,7 @@ class PoseFollower:
         return qd
 
     def posture_for(self, target: Array) -> Array | None:
-        """A posture through which the joints reach a pose that does not lie on the straight way from where they are.
-
-        The straight way is tried beforehand; None where it leads to the pose, or where no posture is found.
-        """
+        """A posture, (n,), through which the joints reach a pose; None if the straight way does, or none."""
         ahead = PoseFollower(self.robot, self.limits, np.concatenate([self._bounds, self._rates / SHARE]))
         ahead.place(self.q, self.qd)
         ahead.aim(target)

@@ -58,15 +58,10 @@ class Setpoints:
         self, source: int, q: Array, qd: Array, *, stamp: int, ahead: int, at: int, sequence: int | None,
         begin: Callable[[], Reference],
     ) -> bool:
-        """Take a setpoint; whether a stream begins with it.
+        """Take a setpoint, (n,), NaN where not given, received `at`, ns, on topic `source`; whether a stream begins.
 
-        `source`: number of the topic. `q`, `qd`: position and velocity, NaN throughout where not given; shape (n,),
-        float64. Positions of continuous joints are moved by whole turns, in place, to the nearest from where the
-        reference is. `stamp`: of the message, by the clock of the joint states, ns; 0 for none. `ahead`: time after the
-        stamp, or after it was sent, at which the arm is to be there, ns. `at`: when it was received, by the clock of
-        the joint states, ns. `sequence`: the sender's running number of the message. `begin`: returns the current
-        reference where a stream may begin; raises `SetpointError` where not. Raises SetpointError: the setpoint is not
-        followed; the message says why.
+        `stamp`, 0 for none, and `ahead`, ns, say when the arm is to be there. `begin`: the reference from which a
+        stream may begin. SetpointError: it is not followed.
         """
         silence, self.received = at - self.received, at
         quiet = silence > self.limits.timeout * NANOSECONDS
@@ -161,11 +156,7 @@ class Setpoints:
 
 @kernel
 def check_kernel(q: Array, qd: Array, now: Array, allowed: Array, continuous: NDArray[np.bool_]) -> int:
-    """-1 for a good setpoint; j, n + j, 2 n + j where position or velocity of joint j is not finite, or it is too far.
-
-    NaN throughout is a vector that is not given; (n,) each. Of a good setpoint, positions of `continuous` joints are
-    moved by whole turns, nearest to `now`.
-    """
+    """−1 for a good setpoint, moved by turns near `now`; j, n + j: not finite position, velocity; 2 n + j: too far."""
     n: int = q.shape[0]
     no_q, no_qd = True, True
     for j in range(n):

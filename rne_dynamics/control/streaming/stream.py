@@ -38,19 +38,11 @@ LEAST_STEP = 0.25
 def aim_kernel(
     aim: Array, q: Array, qd: Array, elapsed: float, settled: bool, smoothing: float, limits: Array
 ) -> int:
-    """Move the aim on by `elapsed` and bring it to a setpoint; how many joints a limit has changed.
-
-    - Position and velocity given: they are the aim's. Its acceleration is the smoothed difference quotient of the
-      velocities.
-    - Position alone: a fading-memory filter of second degree (Morrison 1969, "Introduction to Sequential Smoothing and
-      Prediction", chapter 13), which has no lag for constant acceleration.
-    - Velocity alone: the position is the integral.
-
-    `aim`: position, velocity, acceleration; shape (3, n); written to. `q`, `qd`: setpoint, NaN where it is not given;
-    shape (n,). `elapsed`: time between the two setpoints, s; not negative. `settled`: whether the time between them is
-    long enough to estimate derivatives from it. `smoothing`: time constant of the estimates, s; above 0. `limits`: as
-    `follow_kernel`.
-    """
+    """Move `aim`, (3, n), on by `elapsed`, s, and to a setpoint, (n,) or NaN; how many joints a limit has changed."""
+    # Position and velocity given: they are the aim's; its acceleration is the smoothed difference quotient of
+    # velocities. Position alone: a fading-memory filter of second degree (Morrison 1969, "Introduction to Sequential
+    # Smoothing and Prediction", chapter 13), without lag for constant acceleration. Velocity alone: the position is the
+    # integral.
     changed = 0
     theta = math.exp(-elapsed / smoothing)
     for j in range(aim.shape[1]):
@@ -127,11 +119,7 @@ class Stream:
         np.maximum(table[UPPER], q, out=table[UPPER])
 
     def set(self, q: Array, qd: Array, due: int, at: int, period: float) -> None:
-        """Take a setpoint.
-
-        `q`, `qd`: position and velocity, NaN throughout where not given; shape (n,), float64. `due`, `at`: when the arm
-        is to be there, and when it was received; ns. `period`: of the sender as far as known, otherwise 0; s.
-        """
+        """Take a setpoint, (n,), NaN where not given, `due` and received `at` stamps, ns; its `period`, s, or 0."""
         if self._timed_out:  # the sender is back
             self._line, self._timed_out = None, False
         elapsed = (due - self._due) / NANOSECONDS
@@ -155,11 +143,7 @@ class Stream:
         self._stamp, self.reference = stamp, now
 
     def advance(self, stamp: int, speed: float = 1.0) -> Reference:
-        """The reference at `stamp`, ns; `speed` scales the velocity limits, 0 to 1.
-
-        Where no setpoint has come for the time-out, the aim decelerates along its line: all joints together, as fast as
-        their limits allow.
-        """
+        """The reference at `stamp`, ns; `speed`, 0 to 1, scales velocity limits. The aim brakes after the time-out."""
         stamp = max(stamp, self._stamp)
         self.rate = min(speed, 1.0) if speed > 0.0 else 0.0
         if not self.braking and self.ended(stamp):

@@ -59,11 +59,7 @@ def answer_kernel(law_kernel: Callable[..., None]) -> Callable[..., int]:
 def _limited(
     law: Array, place: Array, speed: Array, memory: Array, answer: Array, flags: NDArray[np.uint8]
 ) -> int:
-    """Rows of `answer`, (6, n): the terms, each times its weight, and the command; all flags together.
-
-    `law` has the rows named above; `place` and `speed` are measured, `memory` is the limiter's; `flags` as for
-    `limit_kernel`.
-    """
+    """Rows of `answer`, (6, n): the terms, each times its weight, and the command; all flags together."""
     fast = False
     for j in range(speed.shape[0]):
         for row in range(_COMMAND):
@@ -121,13 +117,7 @@ class QuickAnswer:
         self, q: Array, qd: Array, reference: Reference, feedback: float, integral: Array, limiter: EffortLimiter,
         dt: float, measured: tuple[Array, Array] | None = None,
     ) -> Answer:
-        """The answer at a state.
-
-        `q`, `qd`, `integral`: contiguous float64 arrays (n,) that can be written to, though they are not: nothing else
-        is compiled; `reference`: desired motion; `feedback`: fraction of the feedback, 0 to 1; `limiter`: which limits
-        the effort and remembers it; `dt`: time since the last effort, s; `measured`: measured position and velocity,
-        for which the limits hold, where `q` and `qd` are predicted ones. Raises ControlError: as `EffortLimiter.limit`.
-        """
+        """The answer at a state, contiguous (n,), `dt` s after the last; limits hold for `measured` where given."""
         law = self._law
         law[_STEP, 0] = dt
         if integral is not self._integral:

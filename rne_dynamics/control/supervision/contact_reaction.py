@@ -52,10 +52,7 @@ class ContactReaction:
             self._watch.adopt(settings)
 
     def tare(self, done: Callable[[str], None] = lambda text: None) -> None:
-        """Let the present external efforts be zero, as soon as they are observed; ControlError where they cannot be.
-
-        `done`: called later where they were not observed yet, with the reason of a failure, empty for none.
-        """
+        """Let present external efforts be zero once observed; `done` is then called with why not. ControlError."""
         watch = self.watch
         if watch is None:
             raise ControlError("external efforts are not observed: see docs/contact.md")

@@ -23,10 +23,7 @@ class HoldingBound:
         self._yielding = False
 
     def moved(self, held: Array, q: Array, settings: Settings) -> tuple[Array, str] | None:
-        """The new held position, and the cause when it begins to move; None where `held` stays.
-
-        `held`, `q`: held and measured position, rad or m; shape (n,). `settings`: with the bound.
-        """
+        """The new held position, (n,), and the cause when it begins to move; None where `held` stays."""
         bound = settings.holding_error
         if bound is None:
             return None

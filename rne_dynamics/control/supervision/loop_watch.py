@@ -83,10 +83,8 @@ class LoopDelay:
         self.delay, self.period = math.nan, 0.0
 
     def note(self, stamp: int, sent: Array, reported: Array) -> bool:
-        """Take the effort that answers the state of `stamp`, ns, and those reported with it; whether that was the end.
-
-        After the last state one shift is compared in each call, in less than 20 us.
-        """
+        """Take the effort that answers the state of `stamp`, ns, and those reported then; whether it was the last."""
+        # after the last state one shift is compared in each call, in less than 20 us
         k, t = self._rows, stamp / NANOSECONDS
         if not self._scores and k < MOST_STATES and (k == 0 or t < self._stamps[0] + SPAN):
             if k == 0 or t > self._stamps[k - 1]:
@@ -111,11 +109,7 @@ class LoopDelay:
 
 @kernel
 def swing_kernel(memory: Array, aim: Array, q: Array, finest: Array, kept: float, t: float) -> int:
-    """Take the state of the time `t`, s; the joint that oscillates, or −1.
-
-    `memory` (`SWING_ROWS`, n), zero at first but for its last rows; `finest`, (n,), are steps of the encoders; swings
-    count that are `kept` times as large as the last one the same way.
-    """
+    """Take the state of the time `t`, s; the joint that oscillates, or −1. Swings count from `kept` of the last on."""
     found = -1
     for j in range(q.shape[0]):
         e, way, limit = aim[j] - q[j], memory[_WAY, j], memory[LIMIT, j]
@@ -218,11 +212,9 @@ class LoopWatch:
         return known if self._measured or known > 0.0 else UNKNOWN_DELAY
 
     def measure(self, stamp: int, sent: Array, reported: Array) -> str:
-        """Take an effort sent and those reported with the state of `stamp`, ns; why motion is locked from now on.
-
-        A delay that the gains do not tolerate is measured once more, as soon as efforts show it: a computer that was
-        busy for a moment locks no motion.
-        """
+        """Take an effort sent and those reported with the state of `stamp`, ns; why motion is locked from now on."""
+        # a delay that the gains do not tolerate is measured once more: a computer that was busy for a moment locks no
+        # motion
         if not self.measuring or not self._delay.note(stamp, sent, reported):
             return ""
         found, self._period = self._delay.delay, self._delay.period
@@ -235,10 +227,7 @@ class LoopWatch:
         return self.locked
 
     def oscillates(self, aim: Reference, state: Measured, *, guided: bool = False) -> str:
-        """Take a reference and the state that it is for; what is said where feedback or damping are lowered.
-
-        The arm is to be stopped then if `spent`: it oscillates with as little feedback as is useful.
-        """
+        """Take a reference and its state; the text where feedback or damping are lowered. If `spent`: stop the arm."""
         self._memory[:, LONGEST] = QUICK if guided else self._longest
         t, finest = state.stamp / NANOSECONDS, state.finest
         passed, self._at = t - self._at, t

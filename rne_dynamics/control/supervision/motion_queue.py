@@ -84,11 +84,7 @@ class MotionQueue:
         self._at = stamp
 
     def put(self, motion: Followed, on_end: OnEnd) -> None:
-        """Let `motion` begin at its start; it replaces what is then under way, and at once what was to come.
-
-        It checks itself when it begins: what the arm does then may not be what was foreseen. Where it must not be
-        followed the arm comes to rest.
-        """
+        """Let `motion` begin at its start, in place of what is under way then. It checks itself when it begins."""
         if self._next is not None:
             self._next.on_end(Ending.REPLACED, "another trajectory came before this one began")
         self._next = _Entry(motion, on_end)
@@ -104,14 +100,7 @@ class MotionQueue:
                 self.cancel(f"it leaves limits that were changed: {error}", Ending.STOPPED)
 
     def advance(self, stamp: int, speed: float, *, reckoning: bool = False) -> Reference:
-        """The reference at `stamp`, ns, with path time at `speed` of real time; stamps do not decrease.
-
-        Where a reference that moves would advance by more than `LONGEST_GAP` the arm comes to rest from where the
-        reference is instead, and what was under way is stopped.
-
-        `stamp`, `speed`: see above; `reckoning`: whether no states come, so that the reference says where the arm is:
-        it then takes steps of any length.
-        """
+        """The reference at `stamp`, ns, with path time at `speed`; in steps of any length only by `reckoning`."""
         step, self._at = (stamp - self._at) / NANOSECONDS, stamp
         if step > LONGEST_GAP and not reckoning and (self._now is not None or self.reference.qd.any()):
             self.anchor(stamp, self.reference, f"no joint state was answered for {step:.3f} s, in which the motion "
@@ -157,11 +146,7 @@ class MotionQueue:
             return self.reference
 
     def judge(self, stamp: int, q: Array, qd: Array) -> Ending | None:
-        """How the motion under way has ended, reported to its sender; None while it goes on, or where there is none.
-
-        After a goal, reached or missed, the last reference is held; so it is where a cancelled motion came to rest.
-        After a violated path tolerance the arm comes to rest from where it is.
-        """
+        """How the motion under way has ended, reported to its sender; None while it goes on, or where there is none."""
         if self._now is None:
             return None
         if self._cancelled:

@@ -70,11 +70,7 @@ class Output:
         self.limiter.memory[rows.VELOCITY] = self.velocity.now
 
     def start_from(self, reported: Array, gravity: Array) -> None:
-        """Begin one step away from the present effort of the motors, as far as it is known and plausible.
-
-        `reported`: what the arm reports, NaN where nothing is reported; shape (n,). `gravity`: the model's in the
-        measured posture; shape (n,).
-        """
+        """Begin at the efforts reported, NaN for none, as far as plausible with the model's gravity; (n,) each."""
         if "gravity" in self._settings.compensated:  # whether such an arm reports gravity too is unknown
             self.limiter.start(np.zeros(len(reported)))
             return
@@ -84,10 +80,7 @@ class Output:
     def answer(
         self, terms: TorqueTerms, now: float, q: Array, qd: Array, counters: Counters, fade: float = 1.0
     ) -> Limited:
-        """The effort at a measured state; `ControlError` for what is not finite, and nothing goes out then.
-
-        `fade` as for `EffortLimiter.limit`.
-        """
+        """The effort at a measured state; `ControlError`, and nothing goes out, for what is not finite."""
         motion = terms.inertia + terms.coriolis + terms.friction + terms.feedback
         limited = self.limiter.limit(terms.gravity, motion, q, qd, self._step(now), fade)
         return self._note(limited, terms, now, q, counters)
@@ -96,10 +89,7 @@ class Output:
         self, torques: Torques, quick: QuickAnswer, q: Array, qd: Array, reference: Reference, feedback: float,
         now: float, counters: Counters, expected: tuple[Array, Array] | None = None,
     ) -> Answer:
-        """The effort along a reference at a measured state, with the terms it is made of; errors as for `answer`.
-
-        `expected` are position and velocity that the law answers for instead; limits hold for the measured ones.
-        """
+        """The effort along a reference at a measured state; the law answers for the `expected` one, if given."""
         measured = q, qd
         at = expected or measured
         if torques.integrates:
@@ -170,28 +160,17 @@ class Counters:
 
 
 def believable_start(reported: Array, gravity: Array, tolerance: Array) -> Array:
-    """What the motors give now, joint by joint, as far as the report of it is plausible for an arm at rest.
-
-    An arm that brakes hold reports about zero, one that another controller holds about gravity, one that rests on
-    something any effort between them. A report outside of that by more than `tolerance` has a wrong unit, sign or
-    offset: the nearer end of what is plausible is taken instead. So the start never goes against gravity, nor beyond
-    it, by more than `tolerance`. A report that is far too large starts from gravity, one of the wrong sign from zero.
-
-    `reported`: N·m or N, NaN where nothing is reported, which starts from zero; shape (n,). `gravity`: the model's, in
-    the measured posture; shape (n,). `tolerance`: how far a true report can be outside, see `start_tolerance`; shape
-    (n,).
-    """
+    """What the motors give now, (n,), as far as the report of it, NaN for none, is plausible for an arm at rest."""
+    # An arm that brakes hold reports about zero, one that another controller holds about gravity, one that rests on
+    # something any effort between. A report outside of that by more than `tolerance` has a wrong unit, sign or offset:
+    # the nearer end is taken instead, so that the start never goes against gravity, nor beyond it, by more than that.
     known = np.where(np.isfinite(reported), reported, 0.0)
     plausible = np.clip(known, np.minimum(gravity, 0.0), np.maximum(gravity, 0.0))
     return np.asarray(np.where(np.abs(known - plausible) <= tolerance, known, plausible))
 
 
 def start_tolerance(robot: RigidRobot, gravity: Array, effort_limit: Array) -> Array:
-    """How far a true report can be from gravity or zero: friction and model error, N·m or N; shape (n,).
-
-    `robot`: the model: Coulomb friction and the size of the drives. `gravity`: the model's, in the measured posture;
-    shape (n,). `effort_limit`: the controller's, shape (n,): of joints to which the model gives no limit.
-    """
+    """How far a true report can be from gravity or zero: friction and model error, N·m or N; shape (n,)."""
     return friction_bound(robot, FRICTION, FRICTION * effort_limit) + MODEL_ERROR * np.abs(gravity)
 
 
@@ -203,12 +182,7 @@ NEGLIGIBLE = 0.01
 
 
 def clamp_report(terms: TorqueTerms, limited: Limited, limits: EffortLimits, q: Array) -> str:
-    """A sentence a joint that was limited, for logs and diagnostics; empty where none was. Not for the hot path.
-
-    `terms`: commanded by the law, N·m or N. `limited`: result of the limiter. `limits`: in force. `q`: measured
-    position, rad or m; shape (n,). Returns as in "joint 'elbow' asked for 130 (gravity 60, feedback 55, inertia 15) and
-    got 87: its effort limit is 87".
-    """
+    """A sentence a joint that was limited: what each term asked, what it got, and why. Not for the hot path."""
     return "; ".join(_sentence(int(j), terms, limited, limits, q) for j in np.flatnonzero(limited.flags))
 
 

@@ -33,12 +33,7 @@ class PoseInput:
             self._stream.adopt(settings.stream, settings.path_tolerances)
 
     def aim(self, target: Array, detour: Array | None, on_end: OnEnd) -> None:
-        """Move the link of `settings.pose` to a pose in the root link's frame; another target is replaced.
-
-        `target`: as of `pose_steps.Task`, (1, 12); `detour`: posture through which the joints go, (n,), or None;
-        `on_end`: called once, for the last target, with how the motion ended. Raises ControlError: it is not followed;
-        the message says why.
-        """
+        """Move the link of `settings.pose` to a pose, (1, 12), by a posture `detour`, (n,). Raises ControlError."""
         settings, queue = self._machine.settings, self._machine.queue
         if settings.stream is None or settings.pose is None:
             raise ControlError(settings.no_pose or settings.no_stream)

@@ -77,12 +77,7 @@ class Runaway:
     def allow(
         self, now: float, late: float, qd: Array, effort: Array, explaining: Callable[[Array], Array]
     ) -> Array:
-        """The part of `effort` that may be sent, N·m or N; shape (n,).
-
-        `now`, `late`: present time, monotonic s, and how old the efforts are that the measurement shows, s. `qd`,
-        `effort`: measured velocity, rad/s or m/s; gravity and damping; shape (n,). `explaining`: efforts of the motors
-        that explain an acceleration at the measured state; both (n,).
-        """
+        """The part of `effort` that may be sent, N·m or N; (n,). `qd` shows efforts that are `late` s old."""
         self._impulse += (now - self._last_at) * self._command
         self._last_at = now
         if self.cut and (self._command.any() or now - late - self._zero_from < TRIAL):

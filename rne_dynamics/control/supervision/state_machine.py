@@ -104,10 +104,8 @@ class StateMachine:
         queue.brake_time = settings.stop.brake_time
 
     def _take_along(self) -> None:
-        """With another law, hold an arm where it is that is farther from its reference than the law allows.
-
-        The effort of the law before fades from what it is: an arm that carries something must not fall.
-        """
+        """With another law, hold an arm where it is that is farther from its reference than the law allows."""
+        # the effort of the law before fades from what it is: an arm that carries something must not fall
         bound, reference, stream, torques = self.settings.holding_error, self.queue.reference, self.stream, self.torques
         if bound is None or (np.abs(reference.q - stream.q) <= bound).all() or self.mode in (STOPPING, FLOATING):
             return
@@ -145,10 +143,7 @@ class StateMachine:
         self.enter(HOLDING, cause)
 
     def anchor(self, why: str, *, soft: bool = True, late: float = 0.0, still: bool = False) -> None:
-        """Come to rest from what was measured `late` s ago; if `soft`, the feedback grows from nothing.
-
-        `still`: whether the reference is at rest at once, so that the feedback brakes the arm.
-        """
+        """Rest from what was measured `late` s ago, at once if `still`; if `soft`, the feedback grows from nothing."""
         stream, torques = self.stream, self.torques
         torques.forget()
         zero = np.zeros(len(stream.q))
@@ -374,10 +369,7 @@ class StateMachine:
         return True
 
     def watch_base(self, now: float) -> None:
-        """Stop where the motion of the base is not known any more; gravity stays where it was last.
-
-        The arm can still see its joints, so the stop is that of `stop`, not one by dead reckoning.
-        """
+        """Stop where the motion of the base is not known any more; gravity stays where it was last."""
         if self.base is None or self.base_lost or not self.base.stale(now):
             return
         if self.mode not in DRIVING and self.mode is not STOPPING:

@@ -72,10 +72,7 @@ class StateRates:
         self._stamps.restart(math.nan)
 
     def too_slow(self, now: float, stamp: float, *, new_time: bool) -> str:
-        """Count a state that came at `now`, stamped `stamp`, s; why the rate is too low, empty where it is not.
-
-        `new_time` says whether the stamps have jumped.
-        """
+        """Count a state that came at `now`, stamped `stamp`, s; why the rate is too low, empty where it is not."""
         arrivals, stamps = self._arrivals, self._stamps
         within = now - arrivals.began < STREAM_WINDOW and stamp - stamps.began < STREAM_WINDOW  # NaN: not begun
         if within and not new_time:

@@ -52,11 +52,7 @@ class StopPlan:
             raise ControlError(f"stop.after_cancel is {self.after_cancel!r}; it must be hold or stop")
 
     def begin(self, now: float, *, braking: bool, ending: bool) -> Stop:
-        """The stop that begins at `now`, monotonic s.
-
-        `now`: present time. `braking`: whether there is a motion to brake; held at once otherwise. `ending`: whether
-        the controller itself ends, so that it cannot hold without end.
-        """
+        """The stop from `now`, s: at once without `braking`, with an end where the controller is `ending`."""
         hold_from = now + (self.brake_time if braking else 0.0)
         endless = self.policy == "hold" and not ending
         down_from = math.inf if endless else hold_from + self.hold_time

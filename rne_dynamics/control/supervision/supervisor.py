@@ -69,12 +69,7 @@ class Supervisor:
         self, stamp: int, now: float, q: Array, qd: Array, reported: Array, *, velocity_missing: bool = False,
         sequence: int | None = None,
     ) -> bool:
-        """Take a joint state; whether it is usable, so that `effort` answers it.
-
-        `stamp`, `now`: its time, ns, and when it came, monotonic s. `q`, `qd`, `reported`: positions, velocities and
-        the efforts that the arm reports, shape (n,); written to. NaN in `reported` where nothing is reported.
-        `velocity_missing`: whether `qd` is to be estimated. `sequence`: the sender's running number of the message.
-        """
+        """Take a joint state of `stamp`, ns, that came at `now`, s, (n,) each, written to; whether it is usable."""
         machine = self.machine
         if machine.mode in (INACTIVE, UNCONFIGURED):
             return False
@@ -156,10 +151,7 @@ class Supervisor:
     # -- start and stop -----------------------------------------------------------------------------------------------
 
     def adopt(self, settings: Settings) -> None:
-        """Other parameters, from the next effort on; the rate limit softens what jumps.
-
-        A start-up check that is under way or has failed begins anew where the robot is another one.
-        """
+        """Other parameters from the next effort on; with another robot a start-up check not passed begins anew."""
         self.machine.adopt(settings)
         self._input.adopt(settings)
 
@@ -216,11 +208,7 @@ class Supervisor:
         machine.wait(now, "recovery was requested")
 
     def stop(self, now: float, why: str, *, ending: bool = False) -> None:
-        """Decelerate, hold and release as `settings.stop` says; nothing where nothing is driven.
-
-        `now`: present time. `why`: reported to the sender of a motion, and shown. `ending`: whether the controller is
-        deactivated, so that it cannot hold without end; it is inactive afterwards, and released otherwise.
-        """
+        """Decelerate, hold and release as `settings.stop` says; inactive afterwards where `ending`, else released."""
         machine, after = self.machine, INACTIVE if ending else RELEASED
         machine.requested, machine.stopped_by_loss = True, False
         if machine.mode is STOPPING:
@@ -238,11 +226,7 @@ class Supervisor:
             self.machine.stop = Stop(now, now, 0.0)
 
     def drives(self, now: float, act: bool) -> None:
-        """Whether the drives act on what is sent, as far as they say.
-
-        While they do not, motions end and are refused, and the efforts are those that hold the measured posture. When
-        they do again, the arm is held where it is then, and the feedback grows from nothing.
-        """
+        """Whether the drives act on what is sent. While not, motions are refused; then the arm is held where it is."""
         machine = self.machine
         if act is machine.drives:
             return
@@ -263,10 +247,7 @@ class Supervisor:
         self.machine.ready()
 
     def follow(self, motion: Motion, on_end: OnEnd) -> None:
-        """Follow `motion` from its start on; see `MotionQueue.put`.
-
-        Raises ControlError: the controller does not accept motions now; the message says why.
-        """
+        """Follow `motion` from its start on, see `MotionQueue.put`; `ControlError` where no motion is accepted now."""
         self.ready()
         self.queue.put(motion, on_end)
 
@@ -274,11 +255,7 @@ class Supervisor:
         self, source: int, q: Array, qd: Array, now: float, *, stamp: int = 0, ahead: int = 0,
         sequence: int | None = None,
     ) -> None:
-        """Follow a setpoint from the next effort on; one that is not followed is counted.
-
-        `source`, `q`, `qd`, `stamp`, `ahead`, `sequence`: as for `Setpoints.take`; `now`: when it was received,
-        monotonic s. Raises SetpointError: it is not followed; the message says why.
-        """
+        """Follow a setpoint received at `now`, s, others as for `Setpoints.take`; `SetpointError` where not."""
         self._input.take(source, q, qd, now, stamp=stamp, ahead=ahead, sequence=sequence)
 
     def obstruct(self, why: str) -> None:
@@ -299,10 +276,7 @@ class Supervisor:
         self.queue.cancel(why)
 
     def hand_guide(self, on: bool) -> None:
-        """Let a hand lead the arm, or hold it again where it is.
-
-        Raises ControlError: the arm moves by itself, is not held, or the start-up check is not passed.
-        """
+        """Let a hand lead the arm, or hold it again where it is; `ControlError` where it is not held and checked."""
         machine, mode = self.machine, self.mode
         if on == (mode is FLOATING):
             return

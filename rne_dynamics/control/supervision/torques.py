@@ -65,10 +65,7 @@ class MissedEffort:
         return weight
 
     def fit(self) -> Array:
-        """Support, factor of the inertia term, factor of the friction term, (3, n): least squares, each joint alone.
-
-        They moved the arm, besides gravity and the velocity torque. What follows neither term is support.
-        """
+        """Support, factor of the inertia term, factor of the friction term, (3, n): least squares, each joint alone."""
         if not self._fit.size:
             rows = [(t[INERTIA], t[FRICTION], c - t[INERTIA] - t[CORIOLIS] - t[GRAVITY]) for t, c in self._efforts]
             data = np.array(rows or np.zeros((1, 3, len(self._scatter))))
@@ -201,12 +198,9 @@ class Torques:
             self.loops.follow(q, qd)
 
     def update_inertia(self, q: Array, acts_after: float = 0.0) -> Array:
-        """The inertia of walls and overspeed dampers, (n,); dampers of `damped` and `floating` from now on.
-
-        All are as large as is stable here at the rate at which states come, and where an effort acts `acts_after` s
-        after its state. Walls and overspeed dampers, which may act at the same time as damping and each other, get half
-        as much as that has for the rate.
-        """
+        """Inertia of walls and overspeed dampers, (n,), where efforts act `acts_after` s late; new dampers too."""
+        # as large as is stable here; walls and overspeed dampers may act together: they get half as much as the rate
+        # allows
         settings, robot = self._settings, self._settings.robot
         inertia = joint_inertia(robot, q, self.posture)
         felt, inverse = inertia.felt, inertia.inverse
@@ -242,10 +236,7 @@ class Torques:
         return np.full(robot.n, min(1.0, fastest / decay) if decay > 0.0 else 1.0)
 
     def gravity(self, q: Array) -> Array:
-        """The model's gravity at a measured posture, shape (n,), also where the hardware compensates it.
-
-        Zero where a mechanism's loops do not close, for which `follow` raises as soon as an effort is due.
-        """
+        """The model's gravity at a measured posture, (n,), also where compensated; zero where loops do not close."""
         try:
             self.follow(q, self._zero)
             return self._damped.law(q, self._zero, posture=self.posture, base_motion=self.base).gravity
@@ -304,10 +295,7 @@ class Torques:
             bias_torque(self._settings.robot, q, self._zero)
 
     def along(self, reference: Reference, *, braking: bool, faster: bool = False) -> TorqueTerms:
-        """Feedforward, as if an arm that is not measured were on the reference, with what the model has missed so far.
-
-        It makes the arm `faster` only on demand. Where it brakes, friction is left to the arm, not compensated.
-        """
+        """Feedforward for an arm that is not measured, with what the model has missed; accelerates only if `faster`."""
         q, qd, qdd = reference
         self.follow(q, qd)
         aim = reference if faster else Reference(q, qd, np.where(qdd * qd > 0.0, 0.0, qdd))
@@ -318,10 +306,7 @@ class Torques:
         return terms._replace(inertia=inertia * terms.inertia, friction=friction * terms.friction, feedback=support)
 
     def integrate(self, dt: float, late: float, limited: Limited) -> None:
-        """Integrate the error of the last `tracking` over `dt`, the time between the last two states, s.
-
-        A state that came `late`, s, is a delay that counts for damping like a longer period.
-        """
+        """Integrate the error of the last `tracking` over `dt`, s; a state that came `late`, s, counts for damping."""
         self.period.add(dt + late if dt > 0.0 else dt)
         self.change.advance(min(max(dt, 0.0), LONGEST_STEP), self.integral)
         if self._load.under_way:

@@ -28,11 +28,7 @@ class WrenchInput:
         return self._fade.active
 
     def take(self, wrench: Array, frame: str, now: float) -> str:
-        """Apply a wrench from now on; returns what was limited, for messages.
-
-        `wrench`: force, N, and moment, N·m, at the law's tool, (6,). `frame`: whose axes: the root link, also if empty,
-        or the link of the law. `now`: monotonic s. Raises ControlError: it is not applied; the message says why.
-        """
+        """Apply force and moment, (6,), in axes of the root link or the law's; what was limited."""
         settings, law = self._machine.settings, self._law()
         if law is None:
             name = getattr(settings.tracking, "name", type(settings.tracking).__name__)
