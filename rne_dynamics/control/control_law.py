@@ -39,10 +39,7 @@ class MotionDemand(NamedTuple):
 
 
 class CompiledLaw(NamedTuple):
-    """A law as a kernel.
-
-    ``kernel(model, table, q, qd, reference, integral, terms)`` fills the first rows of `terms`, (5 or more, n).
-    """
+    """A law as a kernel: ``kernel(model, table, q, qd, reference, integral, terms)`` fills `terms`, (5 or more, n)."""
 
     kernel: Callable[..., None]
     #: A tuple; an `Arm` or machine code with a field `base`, or one that begins with such a tuple.

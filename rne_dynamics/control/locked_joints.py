@@ -39,11 +39,7 @@ class _Seen(NamedTuple):
 
 
 class LockedJoints:
-    """Decides where the model has the joints locked.
-
-    `at`: where the model has them before they are measured, rad or m, by name; `continuous`: those that turn without
-    end: their positions may wrap.
-    """
+    """Decides where the model has joints locked, first `at`, rad or m by name; those `continuous` may wrap."""
 
     def __init__(self, at: Mapping[str, float], continuous: Collection[str] = ()) -> None:
         self._at, self._continuous = dict(at), frozenset(continuous)

@@ -39,15 +39,9 @@ _Q, _QD, _AIM, _WORK, _MEMORY = columns(1, 1, 1, 6)
 class Predictor:
     """Predicts an open arm's state at the time at which the next effort acts.
 
-    An effort that answers the state of a stamp acts `delay` later, and until the next one does: on average half a
-    period of the states later still. Up to then then those act that were sent before, and what
-    they do to the arm is known from the model: gravity, inertia, and as much friction as the law compensates. A law
-    that answers for the predicted state has no delay left in its loop, as far as the model is right.
-
-    `law`: of an open arm; the friction that it compensates is in the prediction. `delay`: from a state's stamp until
-    its effort acts, s; above 0. `compensated`: terms that the hardware adds itself: "gravity", "coriolis", "friction".
-    `before`: whose remembered efforts are taken over; of the same number of joints. Raises ControlError: a delay that
-    is not above 0 or longer than `LONGEST_DELAY`, or a mechanism with closed loops.
+    An effort that answers the state of a stamp acts `delay` s later, on average for half a period of the states longer.
+    Until then those act that were sent `before`; the model says what they do. A law that answers for the predicted
+    state has no delay left in its loop, as far as the model is right.
     """
 
     def __init__(

@@ -72,11 +72,7 @@ SERVED = ("computed_torque", "disturbance_observer", "joint_impedance", "cartesi
 
 
 class ComputedTorqueController(EffortNode):
-    """The node `computed_torque_controller`.
-
-    Time is the stamp of the joint states, so that the reference belongs to the instant of the measurement,
-    independently of delays. On activation the arm is held where it is.
-    """
+    """The node; its time is the joint states' stamp, so that the reference belongs to the measured instant."""
 
     _action: FollowAction | None = None
     _snapshot: Snapshot | None = None
@@ -166,12 +162,7 @@ class ComputedTorqueController(EffortNode):
     # -- trajectories -------------------------------------------------------------------------------------------------
 
     def prepare(self, message: JointTrajectory, tolerances: Tolerances | None = None) -> Begin:
-        """Check `message`, which has points; the function returned follows it from its header's stamp, if called at
-        once.
-
-        `message`: acceptable as a whole, or not at all; `tolerances`: the node's own by default. Raises ControlError:
-        the controller accepts no motion now, or the trajectory is not acceptable; the message has the reason.
-        """
+        """Check `message`, which has points; the function returned follows it, if called at once. ControlError."""
         start = nanoseconds(message.header.stamp, "the header's stamp")
         present: Present = self.control.call("present", start)
         mechanism, posture = mechanism_of(self._robot), present.posture

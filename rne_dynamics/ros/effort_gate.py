@@ -91,11 +91,7 @@ COMMANDS = "~/commands"
 
 
 class EffortGateNode(ArmNode):
-    """Connects an `EffortGate` to its topics.
-
-    Efforts on both topics are in the driver's unit. Limits are in the model's unit, N m or N, as for the controllers:
-    `effort_scale` converts between them.
-    """
+    """Connects an `EffortGate` to its topics: efforts in the driver's unit, limits in the model's, N m or N."""
 
     _wait: GateLoop | None = None
 

@@ -46,13 +46,9 @@ SETTINGS_PERIOD = 0.1
 
 
 class EffortNode(ArmNode):
-    """A controller that turns joint states into efforts.
-
-    Subclasses define `settings`. Of a mechanism with closed loops only the states of the driven joints are read.
+    """A controller that turns joint states into efforts; subclasses define `settings`.
 
     The last effort never stays applied: every way to end releases the arm, see `Supervisor`.
-
-    `name`, `schema`: as for `ArmNode`; `control`: the control loop.
     """
 
     def __init__(self, name: str, schema: Sequence[Parameter], control: Loop) -> None:

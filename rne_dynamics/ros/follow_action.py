@@ -102,10 +102,7 @@ class FollowAction:
         return CancelResponse.ACCEPT
 
     def report(self, stamp: int, now: float) -> None:
-        """Send feedback, if a goal is active and feedback is due.
-
-        `stamp`: of the last joint state, ns; `now`: monotonic time, s.
-        """
+        """Send feedback, if a goal is active and feedback is due; `stamp` of the last joint state, ns; `now`, s."""
         if not self._goals or now < self._feedback_at:
             return
         self._feedback_at = now + FEEDBACK_PERIOD
@@ -129,10 +126,7 @@ def follow_action(controller: Any, joints: tuple[str, ...]) -> FollowAction | No
 
 
 def read_goal(goal: Any, defaults: Tolerances) -> tuple[JointTrajectory, Tolerances]:
-    """The trajectory of a goal and its tolerances.
-
-    Raises TrajectoryError: no points, joints of several degrees of freedom, tolerances that cannot be kept.
-    """
+    """The trajectory of a goal and its tolerances; `TrajectoryError` where they cannot be followed or kept."""
     if not goal.trajectory.points:
         raise TrajectoryError("it has no points; cancel a goal to bring the arm to rest")
     several = goal.multi_dof_trajectory.joint_names or goal.component_path_tolerance or goal.component_goal_tolerance

@@ -79,12 +79,8 @@ SCHEMA: tuple[Parameter, ...] = (
 
 
 class MoveNode(ArmNode):
-    """The node `move`: one point-to-point motion, then the process ends, with 0 if the arm has arrived.
-
-    `overrides`: parameters. `say`: reports to the user; by default in the log. `limits`: of velocity, effort and its
-    rate, (n,) each, infinite for none; by default the description's. `path`: a trajectory to follow after a move to its
-    start; the goal is its end.
-    """
+    """The node `move`: one point-to-point motion, then the process ends, with 0 if the arm has arrived."""
+    # limits: velocity, effort, its rate, (n,) each, infinite for none; path: followed after a move to its start
 
     live = False
 
@@ -307,10 +303,8 @@ class StampClock:
 
 
 def quintic_message(joints: Sequence[str], end: Array, duration: float) -> JointTrajectory:
-    """A quintic from wherever the controller holds the arm to rest at `end`, (n,), in `duration` seconds.
-
-    It has two points and no stamp: a controller that also follows setpoints takes it for a trajectory, however short.
-    """
+    """A quintic from wherever the controller holds the arm to rest at `end`, (n,), in `duration` seconds."""
+    # two points and no stamp: a controller that also follows setpoints takes it for a trajectory, however short
     rest = [0.0] * len(joints)
     points = [
         JointTrajectoryPoint(
@@ -325,10 +319,7 @@ def quintic_message(joints: Sequence[str], end: Array, duration: float) -> Joint
 
 
 def goal(robot: RigidRobot, joints: Sequence[str], values: Values) -> Array:
-    """The goal that the parameters name, NaN for joints that stay; shape (n,), rad or m.
-
-    Raises ArgumentError: another number of values than joints, an unknown joint, a goal outside the position limits.
-    """
+    """The goal that the parameters name, NaN for joints that stay, rad or m; (n,). ArgumentError."""
     listed = values["goal_joints"] or joints
     given = values["goal"]
     if len(given) != len(listed):

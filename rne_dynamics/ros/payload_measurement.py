@@ -55,10 +55,7 @@ class PayloadMeasurement:
         self.said = f"{len(self._loaded)} measured with payload"
 
     def estimate(self, robot: Robot, link: str) -> None:
-        """Say which payload they show and forget those with it; raises as `estimate_payload`, and `ControlError`.
-
-        `robot`: the model without payload; `link`: which carries it, empty for that at the arm's only end.
-        """
+        """Say which payload at `link`, empty for the only end, they show, and forget those with it. ControlError."""
         check_open_arm(robot)
         arm = robot.open_tree  # itself
         ends = [outermost_link(arm, body) for body in end_bodies(arm)]

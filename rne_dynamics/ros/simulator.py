@@ -232,10 +232,7 @@ class SimulatorNode(ArmNode):
         self._running = True
 
     def end(self) -> None:
-        """Stop once no effort drives the arm any more, at most after `LONGEST_END`.
-
-        So a controller that is stopped at the same time still releases the arm, as on hardware.
-        """
+        """Stop once no effort drives the arm any more, after `LONGEST_END` at most: a controller still releases it."""
         first = last = self._periods
         moved = time.monotonic()
         driven = self._hardware is None  # the drives' own servo loops end with the simulation

@@ -50,10 +50,7 @@ DRIVE_PERIOD = 0.005
 
 
 class EffortGate:
-    """The state machine of the gate.
-
-    `settings`: what parameters decide; `on_change`: called with each new mode and its cause.
-    """
+    """The state machine of the gate; `on_change` gets each new mode and its cause."""
 
     def __init__(
         self, settings: GateSettings, on_change: Callable[[GateMode, str], None] = lambda mode, cause: None

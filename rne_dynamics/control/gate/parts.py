@@ -138,11 +138,7 @@ class CommandStream:
 
 
 class GateHold:
-    """Gravity torque and stable damping of one arm or mechanism.
-
-    `robot`: the model, payload included; `rate`: damping over felt inertia, 1/s; `weightless`: whether the arm
-    compensates gravity itself, so that its gravity torque counts as 0.
-    """
+    """Gravity torque, 0 if `weightless`, and stable damping, `rate` 1/s over felt inertia, of an arm or mechanism."""
 
     def __init__(self, robot: RigidRobot, rate: float, *, weightless: bool) -> None:
         self.robot, self.rate, self.weightless = robot, rate, weightless

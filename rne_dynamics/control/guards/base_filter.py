@@ -92,10 +92,7 @@ class BaseSensor(Rebuilt):
 
 
 class BaseFilter:
-    """Takes readings and knows how the base moves, as long as they are usable and new.
-
-    `sensor`: how the motion is measured. `gravity`: the model's, m/s²; shape (3,).
-    """
+    """Takes readings and knows how the base moves, as long as they are usable and new."""
 
     def __init__(self, sensor: BaseSensor, gravity: Array) -> None:
         self.sensor, self._gravity = sensor, np.array(gravity)

@@ -221,10 +221,7 @@ _LAST = 2**62
 
 
 class StateFilter:
-    """Joint states checked one by one against those before them; the module's table says how.
-
-    `limits`: what to expect.
-    """
+    """Joint states checked one by one against those before them; the module's table says how."""
 
     def __init__(self, limits: StateLimits) -> None:
         self._whole, self._clock = np.zeros(memory.WHOLE, dtype=np.int64), np.zeros(memory.SIZE)

@@ -19,10 +19,7 @@ from rne_dynamics.spatial.columns import columns
 
 @dataclass(frozen=True, eq=False)
 class StateLimits:
-    """Plausible range of joint states, for `StateFilter`.
-
-    Raises ControlError: a value outside these ranges, NaN, or a wrong shape.
-    """
+    """Plausible range of joint states, for `StateFilter`; `ControlError` for values outside these ranges."""
 
     #: Velocity limit of each joint, rad/s or m/s, greater than 0; inf where it is not known, which leaves jumps and
     #: velocities of that joint unjudged. Shape (n,).

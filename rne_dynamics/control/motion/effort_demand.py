@@ -57,15 +57,9 @@ LONGEST_WINDOW = 0.05
 class EffortDemand:
     """Checks the efforts of a law along a path, feedback on velocity steps included.
 
-    Where the velocity of the reference steps by Δ, a critically damped law asks for the acceleration
-    ω (2 − ω t) exp(−ω t) Δ for a time t afterwards, with ω half its velocity gain. That is added to the path's own, and
-    the inverse dynamics gives the effort. In pieces shorter than `SHORT` it takes the place of the path's own, so that
-    the noise of a recorded motion does not count.
-
-    `law`: model, friction and bandwidth. `limits`: effort and rate limits. `compensated`: terms that the hardware adds
-    itself, which are not asked for: "gravity", "coriolis", "friction". `delay`: from a state's stamp until the effort
-    that answers it acts, s; NaN counts as 0. `posture`: of a mechanism, where it is: all joints of its tree; its own
-    posture by default.
+    Where the velocity of the reference steps by Δ, a critically damped law asks for the acceleration ω (2 − ω t) exp(−ω
+    t) Δ for a time t afterwards, with ω half its velocity gain. That is added to the path's own; in pieces shorter than
+    `SHORT` it takes its place, so that the noise of a recorded motion does not count.
     """
 
     def __init__(

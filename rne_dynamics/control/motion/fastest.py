@@ -19,11 +19,7 @@ GENTLER, LEAST = 0.5, 0.05
 
 
 class FastestMotion:
-    """Plans motions along paths with `retimed`.
-
-    `robot`: an open arm with its payload. `velocity`, `effort`, `rate`: limits in force, (n,), of velocity, effort and
-    change of effort; those of the robot, and none of the rate, by default. Raises ModelError: another kind of robot.
-    """
+    """Plans motions of an open arm along paths with `retimed`; limits in force, (n,), by default the robot's."""
 
     def __init__(
         self, robot: RigidRobot, velocity: Array | None = None, effort: Array | None = None, rate: Array | None = None

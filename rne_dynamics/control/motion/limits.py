@@ -46,12 +46,7 @@ def _none() -> Array:
 
 @dataclass(frozen=True, eq=False)
 class Tolerances:
-    """Largest errors of position and velocity, on the path and at the goal.
-
-    As everywhere in ros2_controllers 0 means: not checked. It is stored as infinity.
-
-    Raises ControlError: a number that is negative or NaN.
-    """
+    """Largest errors of position and velocity, on the path and at the goal; 0, not checked, is kept as infinity."""
 
     #: Names, in the order of the vectors.
     joints: tuple[str, ...]

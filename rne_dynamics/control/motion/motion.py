@@ -23,18 +23,8 @@ class Motion:
     """A trajectory that is followed.
 
     Path time s runs at a rate r = ds/dt from 0 to 1, and the reference is q(s), q'(s) r, q''(s) r² + q'(s) dr/dt:
-    scaled in speed the arm runs through the same positions, with velocities scaled by r and accelerations by r², plus
-    what it takes to change the rate.
-
-    What is followed is what was checked: the path of the trajectory when it was accepted, the way onto it when it
-    begins. A motion can be pickled; of the trajectory only the arrays of its path go along.
-
-    `trajectory`: what is to be followed, or its path, in the order of `tolerances.joints`. `start`: stamp at which it
-    starts, ns; may lie in the past. `tolerances`: by which it is judged. `blend_time`: path time in which the
-    difference dies out between the trajectory and what the arm did before, s; above 0. `ramp`: time in which the rate
-    changes between 0 and 1, s; above 0. `limits`: checked when it begins: how far from the trajectory the arm is, and
-    the way onto it. None checks nothing. Raises ControlError: a blend time or ramp that is not above 0 and finite, or
-    tolerances for another number of joints.
+    scaled in speed the arm runs through the same positions. What is followed is what was checked: the path when it was
+    accepted, the way onto it when it begins. A pickle takes along the arrays of the path only.
     """
 
     #: What the controller follows, for messages.

@@ -83,13 +83,8 @@ ORDER = 6
 
 @dataclass(frozen=True, eq=False)
 class Path(Rebuilt):
-    """Pieces of a desired motion; before the first and in the last it rests.
-
-    Notes
-    -----
-    What is sampled here every cycle is what `BlendedPath.departure` checks, number for number. Both arrays become
-    read-only, and a path comes out of a pickle without a copy of its own: it may have 100,000 pieces.
-    """
+    """Pieces of a desired motion; before the first and in the last it rests."""
+    # what is sampled every cycle is what `BlendedPath.departure` checks; read-only, and not copied out of a pickle
 
     #: Path time at which each piece begins, s; increasing; shape (pieces,).
     knots: Array
@@ -191,12 +186,8 @@ class PathRate:
     """Path time as a function of the stamp.
 
     A change of the rate by Δ takes 1.5 · ramp · |Δ|, over which the rate is the cubic in time that starts with the
-    slope it has and ends with none. So |dr/dt| stays within 1/ramp or what it was, and dr/dt is continuous, with one
-    exception: where a rise is called off the slope is dropped, since whoever asks for less must not get more first. A
-    fall that is called off goes on for a moment, unless it would pass 0. Between 0 and 1 the rate stays there.
-
-    `stamp`: now, ns. `s`: path time now, s. `rate`, `slope`: present rate, and its change in 1/s; the slope is kept
-    until the first `follow`, which is to come at once. `ramp`: s; above 0.
+    slope it has and ends with none. So dr/dt is continuous, with one exception: where a rise is called off the slope is
+    dropped, since whoever asks for less must not get more first.
     """
 
     def __init__(self, stamp: int, s: float, rate: float, slope: float = 0.0, ramp: float = RAMP) -> None:

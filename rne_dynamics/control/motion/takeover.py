@@ -35,10 +35,7 @@ def in_path_time(now: Reference, rate: float, slope: float = 0.0) -> tuple[Refer
 
 @dataclass(frozen=True, eq=False)
 class BlendedPath:
-    """A path from some path time on, plus offsets that die out: what a trajectory becomes when it is taken over.
-
-    Making one costs the same however long the path is: nothing of it is copied.
-    """
+    """A path from some path time on, plus offsets that die out: a trajectory taken over. Nothing of it is copied."""
 
     #: The path of the trajectory.
     base: Path
@@ -211,14 +208,8 @@ SLOWER = 0.98
 
 
 class PathCheck:
-    """A check of a path against limits of position, velocity and acceleration, at the rate 1, piece by piece.
-
-    `path`: from its `begin`, the blend included. `now`: the reference there: a joint that is outside the limits may
-    move, but not further out, nor faster. `limits`: see `MotionLimits`. `blend_time`: s; what leaves the limits within
-    it is reported to do so while the trajectory is taken over. `rest_known`: whether what follows the blend was checked
-    before, so that only the pieces of the blend are to be checked. `slows`: whether velocities beyond the limits lower
-    the rate at which the path may be followed, and are no error.
-    """
+    """A check of a path against limits, at the rate 1, piece by piece; with `slows` fast ones lower the rate."""
+    # `blend_time`: what leaves the limits within it does so while taken over; `rest_known`: only the blend is checked
 
     def __init__(
         self, path: BlendedPath, now: Reference, limits: MotionLimits, blend_time: float, *, rest_known: bool = False,

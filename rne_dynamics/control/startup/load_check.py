@@ -70,17 +70,10 @@ def gather_kernel(record: Array, blocks: Array, block: int, q: Array, effort: Ar
 
 
 class LoadCheck:
-    """Holds still for `duration` and judges the mean effort.
+    """Holds still for `duration`, s, and judges the mean effort from the first one on that is not exactly 0.
 
-    The mean begins with the first effort that is not exactly 0. Where gravity loads the arm and all reported efforts
-    are 0, that effort is awaited for `FIRST_EFFORT` seconds more.
-
-    `robot`: the model; every joint driven. `tolerance`: allowed difference besides Coulomb friction, N·m or N, above 0;
-    one number or shape (n,). `duration`: time to hold still, s, above 0. `compensated`: what the hardware adds by
-    itself (``"gravity"``, …). With gravity among it the efforts may be reported with gravity or without: either agrees,
-    and the text says which it was. `posture`: of a mechanism all joints of its tree, shape (tree n,), from which its
-    loops are closed; its own by default. `payload`: how surely an unknown payload must be seen to disagree; not looked
-    for on mechanisms with closed loops. Raises ControlError: values out of range, or a floating joint.
+    Where gravity loads the arm and all efforts are 0, that is awaited for `FIRST_EFFORT` more. An arm that compensates
+    gravity may report with it or without: either agrees.
     """
 
     def __init__(

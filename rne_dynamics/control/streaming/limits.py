@@ -248,11 +248,7 @@ def default_acceleration(robot: RobotModel, velocity: Array, effort: Array) -> A
 
 @dataclass(frozen=True, eq=False)
 class StreamLimits(JointRanges):
-    """Limits and times of a stream of setpoints.
-
-    `joints`, `lower`, `upper`, `velocity`, `continuous`: as for `JointRanges`; velocities above 0 and finite. Raises
-    ControlError: a number that is not allowed.
-    """
+    """Limits and times of a stream of setpoints; velocities above 0 and finite. Raises ControlError."""
 
     #: rad/s² and rad/s³ or m/s² and m/s³, one number or shape (n,); 0 takes `velocity / ACCELERATION_TIME` and
     #: `acceleration / JERK_TIME`.

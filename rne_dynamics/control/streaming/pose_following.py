@@ -198,11 +198,7 @@ def follow_pose_kernel(
 
 
 class PoseFollower:
-    """Joint positions and velocities on the way to a pose.
-
-    `robot`, `limits`: an open arm, and how the pose moves. `bounds` (4, n): lower and upper positions, velocity and
-    acceleration of the joints. Raises ModelError, ArgumentError: a link or tool that is none.
-    """
+    """Joint positions and velocities on the way to a pose, within bounds (4, n): positions, velocity, acceleration."""
 
     def __init__(self, robot: RobotModel, limits: PoseLimits, bounds: Array) -> None:
         self.robot, self.limits = robot, limits

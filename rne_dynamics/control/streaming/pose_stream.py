@@ -18,10 +18,7 @@ AT_AIM = 1e-5
 
 
 class PoseStream(Stream):
-    """Joint motion to a pose, which other poses may replace on the way; it ends at rest, at the pose or near it.
-
-    `robot`: an open arm; `limits`, `tolerances`: as for `Stream`; `pose_limits`: of the pose.
-    """
+    """Joint motion to a pose, which other poses may replace on the way; it ends at rest, at the pose or near it."""
 
     name = "pose target"
 

@@ -188,12 +188,8 @@ def warm_up(n: int) -> None:
 
 
 class SendTimes:
-    """Estimates the times at which equally spaced messages were sent from their arrivals.
-
-    A line is fitted to the arrivals over the number of the message, with gains of a growing memory (least squares) that
-    end at those of a fading one. Lost messages are counted by the time that has passed. This removes most of the jitter
-    of the way; it does not remove a delay.
-    """
+    """Estimates when equally spaced messages were sent from their arrivals, by a line fitted over their number."""
+    # gains of a growing memory (least squares) that end at those of a fading one remove most jitter, and no delay
 
     def __init__(self) -> None:
         self.period = 0.0

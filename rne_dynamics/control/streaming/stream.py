@@ -72,13 +72,7 @@ def aim_kernel(
 
 
 class Stream:
-    """A motion whose aim is moved on by setpoints; see `Motion` for what a motion does.
-
-    Messages are taken without making an array.
-
-    `limits`: limits and times; `tolerances`: of which those of the path are used: beyond them the arm comes to rest
-    from where it is.
-    """
+    """A motion whose aim is moved on by setpoints; see `Motion` for what a motion does."""
 
     #: What the controller follows, for messages.
     name = "setpoints"

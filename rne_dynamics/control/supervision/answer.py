@@ -88,10 +88,7 @@ class Answer(NamedTuple):
 
 
 class QuickAnswer:
-    """`Torques.tracking` and `EffortLimiter.limit` of an open arm in one call.
-
-    `compiled`: the law; `compensated`: terms that the hardware adds itself.
-    """
+    """`Torques.tracking` and `EffortLimiter.limit` of an open arm in one call, without terms `compensated`."""
 
     def __init__(self, compiled: CompiledLaw, compensated: frozenset[str]) -> None:
         law, model, table = compiled

@@ -70,10 +70,7 @@ class FeedbackRamp:
 
 
 class StartGate:
-    """Shut until the start-up check is passed.
-
-    `settings`: how the check is done; `posture` of a mechanism as in `LoadCheck`.
-    """
+    """Shut until the start-up check is passed; `posture` of a mechanism as in `LoadCheck`."""
 
     def __init__(self, settings: Settings, posture: Array | None = None) -> None:
         check = settings.check

@@ -18,10 +18,7 @@ FADE_TIME = 0.3
 
 
 class LawChange:
-    """The law in force, with what is left of the one before; without a change that is `law` alone.
-
-    Of changes that come before one is over only the newest is made, after it.
-    """
+    """The law in force, with what is left of the one before; of changes meanwhile only the newest is made, after it."""
 
     def __init__(self, law: ControlLaw | None) -> None:
         #: ∫e of the law before at the beginning of the change, and its feedback where that stays, (n,).

@@ -66,12 +66,8 @@ LEAST_SCATTER = 1e-4
 
 
 class LoopDelay:
-    """From a state's stamp until the effort that answers it acts.
-
-    `limit`: effort limits, N·m or N; shape (n,). `changing`: whether efforts changed before the first one that is
-    noted. Reports are then compared in the second half of the time only: the effort that each of them shows has been
-    noted, whatever the delay.
-    """
+    """From a state's stamp until the effort that answers it acts."""
+    # changing: efforts changed before the first one noted; only the second half of the reports is compared then
 
     def __init__(self, limit: Array, changing: bool = False) -> None:
         self._limit, self._changing = limit, changing

@@ -49,11 +49,7 @@ class _Entry:
 
 
 class MotionQueue:
-    """The motion under way, the one that replaces it, and rest where there is none.
-
-    `q`: where the arm is, rad or m; shape (n,). `lower`, `upper`, `velocity`: limits of coming to rest, rad or m and
-    per s; shape (n,). `brake_time`: in which a motion that is called off comes to rest, s.
-    """
+    """The motion under way, the one that replaces it, and rest within the limits, (n,), where there is none."""
 
     def __init__(self, q: Array, lower: Array, upper: Array, velocity: Array, brake_time: float) -> None:
         self.lower, self.upper, self.velocity, self.brake_time = lower, upper, velocity, brake_time

@@ -45,10 +45,7 @@ class Effort(NamedTuple):
 
 
 class Output:
-    """Limits efforts and remembers when and what went out last.
-
-    `settings`: limits, and what the hardware compensates.
-    """
+    """Limits efforts and remembers when and what went out last."""
 
     def __init__(self, settings: Settings) -> None:
         self._settings = settings

@@ -49,13 +49,8 @@ GUIDED = 1.5
 
 
 class Runaway:
-    """Efforts that a stop may send after a joint was too fast.
-
-    `now`: time of the detection, monotonic s. `qd`: measured velocity, rad/s or m/s; shape (n,). `command`: effort sent
-    last, N·m or N; shape (n,). `limits`: limits in force. `moving`: `JointInertia.moving`: what motors pull against
-    each other explains no motion; shape (n, n). `guided`: whether a hand may drive joints on; only fast ones are
-    suspected then.
-    """
+    """Efforts that a stop may send after a joint was too fast; `guided`: a hand may drive joints on."""
+    # moving: `JointInertia.moving`, since what motors pull against each other explains no motion
 
     def __init__(
         self, now: float, qd: Array, command: Array, limits: EffortLimits, moving: Array, guided: bool = False

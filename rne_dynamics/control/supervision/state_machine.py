@@ -46,10 +46,7 @@ OnChange = Callable[[Mode, str], None]
 
 
 class StateMachine:
-    """Mode and parts of a controller.
-
-    `settings`: what parameters decide; `on_change`: called with each new mode and its cause.
-    """
+    """Mode and parts of a controller; `on_change` gets each new mode and its cause."""
 
     def __init__(self, settings: Settings, on_change: OnChange) -> None:
         self.settings, self.on_change = settings, on_change

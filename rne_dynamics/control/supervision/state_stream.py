@@ -20,11 +20,7 @@ PERIODS = 3.0
 
 
 class RateWatch:
-    """Counts states over windows of `STREAM_WINDOW` seconds.
-
-    `least`: states per second that are needed; 0 for any. `windows`: windows in a row with too few states after which
-    they count as too slow.
-    """
+    """Counts states over windows of `STREAM_WINDOW`; too slow after so many `windows` with fewer than `least`, 1/s."""
 
     def __init__(self, least: float, windows: int = 1) -> None:
         self.least, self.rate = least, math.nan
@@ -50,12 +46,7 @@ class RateWatch:
 
 
 class StateRates:
-    """Whether joint states come as often as `min_rate` and the gains need.
-
-    The rate for the gains is taken from the stamps, over two windows: a gap in the states is no rate.
-
-    `settings`: `min_rate` and gains.
-    """
+    """Whether joint states come as often as `min_rate` and, by their stamps over two windows, the gains need."""
 
     def __init__(self, settings: Settings) -> None:
         self._arrivals, self._stamps = RateWatch(settings.min_rate), _gain_watch(settings)
@@ -100,10 +91,7 @@ def _gain_watch(settings: Settings) -> RateWatch:
 
 
 class StateStream:
-    """The joint states so far, of which the last good one is at hand.
-
-    `settings`: what to expect of them.
-    """
+    """The joint states so far, of which the last good one is at hand."""
 
     def __init__(self, settings: Settings) -> None:
         self.filter = StateFilter(settings.states)

@@ -25,10 +25,7 @@ class Stage(Enum):
 
 @dataclass(frozen=True)
 class StopPlan:
-    """Settings of stopping and releasing an arm.
-
-    Raises ControlError: a time or damping that is negative or not finite, an unknown policy.
-    """
+    """Settings of stopping and releasing an arm; `ControlError` for a number or policy that is not allowed."""
 
     #: What follows the deceleration. ``"ramp"``: hold for `hold_time`, then let the support fade over `ramp_time`.
     #: ``"release"``: hold for `hold_time`, then no support, as fast as the effort rate allows. ``"hold"``: hold without

@@ -46,10 +46,7 @@ from rne_dynamics.model.inertia import Array
 
 
 class Supervisor:
-    """A controller.
-
-    `settings`: what parameters decide; `on_change`: called with each new mode and its cause.
-    """
+    """A controller; `on_change` gets each new mode and its cause."""
 
     def __init__(self, settings: Settings, on_change: OnChange = lambda mode, cause: None) -> None:
         #: Its mode, its parts, and the transitions; for tests and reports.

@@ -88,10 +88,7 @@ RESISTED = 0.8
 
 
 class PeriodWatch:
-    """Longest recent time between two joint states: rises at once, and falls over about `STREAM_WINDOW`.
-
-    `expected`: where it begins, s.
-    """
+    """Longest recent time between two joint states, s: rises at once, and falls over about `STREAM_WINDOW`."""
 
     def __init__(self, expected: float) -> None:
         self.longest = expected
@@ -105,12 +102,7 @@ class PeriodWatch:
 
 
 class Torques:
-    """Laws with what they remember: the integral of the error, and the loops of a mechanism at the state at hand.
-
-    What the hardware compensates itself is left out of every result.
-
-    `settings`: robot and laws.
-    """
+    """Laws, without what the hardware compensates, with the integral of the error and a mechanism's loops."""
 
     def __init__(self, settings: Settings) -> None:
         n = settings.robot.n

@@ -84,11 +84,8 @@ def _parameters(given: Path | dict[str, Any]) -> str | dict[str, Any]:
 
 
 def _on_exit(plan: NodePlan) -> Any:
-    """The end of a node ends the launch, so that an arm without its controller is noticed.
-
-    Exceptions: a node that only shows or records something, and a controller behind the gate of this launch, since the
-    gate holds or releases the arm.
-    """
+    """The end of a node ends the launch, so that an arm without its controller is noticed."""
+    # not of a node that only shows or records, nor of a controller behind this launch's gate, which holds the arm
     if plan.optional:
         return [LogInfo(msg=f"{plan.executable} has ended: going on without it")]
     if not plan.guarded:

@@ -102,10 +102,7 @@ MOVED = (
 
 
 def checked(arguments: Sequence[LaunchArgument], given: Mapping[str, str]) -> dict[str, str]:
-    """The value of every argument, from what was given or its default.
-
-    Raises ArgumentError: a value that is not among the choices.
-    """
+    """The value of every argument, given or its default; `ArgumentError` where it is not among the choices."""
     values = {}
     for argument in arguments:
         value = given.get(argument.name) or argument.default
@@ -130,10 +127,7 @@ def check_time(values: Mapping[str, str], given: Mapping[str, str]) -> None:
 
 
 def check_names(arguments: Sequence[LaunchArgument], typed: Iterable[str], file: str) -> None:
-    """Refuse arguments that the launch file does not have: ROS's launch would ignore them silently.
-
-    `arguments`: those of the file; `typed`: words of the command line, ``NAME:=VALUE``; `file`: its name.
-    """
+    """Refuse arguments NAME:=VALUE that the launch file does not have: ROS's launch would ignore them silently."""
     known = [argument.name for argument in arguments]
     for name in (word.partition(":=")[0] for word in typed if ":=" in word):
         if name not in known and not name.startswith("launch-prefix"):  # these two are options of `ros2 launch`

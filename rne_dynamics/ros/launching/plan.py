@@ -62,12 +62,7 @@ class Arm:
 def plan(
     kind: Kind, given: Mapping[str, str], installed: Callable[[str], bool] = lambda package: True
 ) -> list[NodePlan]:
-    """The nodes to start.
-
-    `kind`: the launch file. `given`: its arguments; those left out or empty have their defaults. `installed`: whether
-    another package is installed. Raises ArgumentError, DescriptionError: an argument that cannot be used; the message
-    names it and the value.
-    """
+    """The nodes to start, by the arguments `given`; ArgumentError, DescriptionError for one that cannot be used."""
     values = checked(kind.arguments, given)
     if kind.simulated and values["hardware"] and not (values["urdf"] or values["model"]):
         raise ArgumentError(f"launch argument hardware:={values['hardware']} is given without urdf; give the arm's")
@@ -106,10 +101,7 @@ def plan(
 
 
 def chosen_arm(values: Mapping[str, str], default: str) -> Arm:
-    """The arm that the arguments urdf, xacro_args and model name.
-
-    Raises ArgumentError: both, one in the other's place, or a description that cannot be read.
-    """
+    """The arm that the arguments urdf, xacro_args and model name; `ArgumentError` where they name none."""
     urdf, model, xacro = values["urdf"], values["model"], values["xacro_args"]
     if urdf and model:
         raise ArgumentError(f"launch arguments urdf:={urdf} and model:={model} are both given; give one of them")

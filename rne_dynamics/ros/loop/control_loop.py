@@ -39,12 +39,8 @@ SUPERVISOR_COMMANDS = (*TIMED_COMMANDS, "cancel", "hand_guide", "scale_speed", "
 
 
 class ControlLoop:
-    """One controller's loop. Its public methods are the commands that it takes, with `SUPERVISOR_COMMANDS`.
-
-    `report`: calls `entered`, `ended`, `aimed`, `felt`, `tared`, `log` and `snapshot` of the node; `settled`: called
-    once the loop is built, before the first state: settings of the process for real time; `receive`: as
-    `Link.receive_lossy`: setpoints of the trajectory topic, each with its number before it.
-    """
+    """One controller's loop. Its public methods are the commands that it takes, with `SUPERVISOR_COMMANDS`."""
+    # `report` calls methods of the node; `settled`: once built, before the first state; `receive`: `Link.receive_lossy`
 
     def __init__(
         self, report: Report, settled: Callable[[], None] = lambda: None, receive: ReceiveLossy = lambda memory: 0
@@ -124,12 +120,7 @@ class ControlLoop:
         )
 
     def follow(self, number: int, motion: Motion, at_once: bool, checked_at: float) -> None:
-        """Follow a trajectory that was checked; `ended` reports with its `number` how it ended.
-
-        `motion`: its blend from the present motion is checked now; `at_once`: whether it starts now, rather than at its
-        own start time; `checked_at`: when it was checked against the reference in force, s of the loop's clock. Raises
-        ControlError: the controller accepts no motion now, or the check is too old.
-        """
+        """Follow a trajectory that was `checked_at`, s of the clock; `ended` reports with its `number`."""
         age = self.clock.now() - checked_at  # simulated time, if it is used: in that the arm may have moved
         if age > OLD_CHECK:
             raise ControlError(f"its check took {age:.1f} s; at most {OLD_CHECK:g} s are allowed: send fewer points")

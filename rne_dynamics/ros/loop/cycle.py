@@ -47,11 +47,7 @@ ReceiveLossy = Callable[[memoryview], int]
 
 
 class SetpointInput:
-    """Reads setpoints and hands them to the supervisor.
-
-    `node`: the loop's node. `supervisor`: follows the setpoints; without a tracking law none is taken. `clock`: the
-    loop's clock. `receive`: as `Link.receive_lossy`. `warn`: logs a text.
-    """
+    """Reads setpoints and hands them to the supervisor; without a tracking law none is taken."""
 
     def __init__(
         self, node: LoopNode, supervisor: Supervisor, clock: LoopClock, receive: ReceiveLossy,
@@ -124,11 +120,7 @@ Report = Callable[..., None]
 
 
 class LoopCycle:
-    """Joint states in, efforts out.
-
-    `setup`: what the loop is built from; `node`: the loop's node; `supervisor`, `reader`: the state machine, and the
-    reader of joint states; `report`: calls `log` and `snapshot` of the node; `receive`: as for `SetpointInput`.
-    """
+    """Joint states in, efforts out; `report` calls `log` and `snapshot` of the node, `receive` as `Link`'s."""
 
     def __init__(
         self, setup: Setup, node: LoopNode, supervisor: Supervisor, reader: StateReader, report: Report,

@@ -29,13 +29,8 @@ TIME_ROUNDING = 1e-7
 
 
 class HotLoop:
-    """Waits for messages of one topic and for deadlines.
-
-    `kind`, `topic`, `profile`: of the topic. `on_message`: called with each message. `raw`: whether with its bytes:
-    making Python objects of them costs more than all other processing. `period`: time between two deadlines, s; None
-    for none. `on_deadline`: called at each deadline with whether it is late by more than half a period. `clock`,
-    `on_time`: clock of the deadlines, the steady one by default; and the callback of each simulated time.
-    """
+    """Waits for messages of one topic, `raw` as bytes, and for deadlines, of which it says whether each is late."""
+    # making Python objects of messages costs more than all other processing
 
     def __init__(
         self,
@@ -68,19 +63,13 @@ class HotLoop:
     def add_topic(
         self, node: Node, kind: type, topic: str, depth: int, on_message: Callable[[Any], None]
     ) -> Subscription:
-        """Subscribe to a further topic, whose waiting messages are all served when the executor is.
-
-        For streams: the executor serves one message a turn, so that a stream of more than 20 Hz would lag.
-        """
+        """Subscribe to a topic whose waiting messages are all served when the executor is."""
         subscription = polled_subscription(node, kind, topic, depth)
         self._further.append((subscription, kind, on_message))
         return subscription
 
     def turn(self, executor: NodeExecutor | None = None, longest: float = LONGEST_WAIT) -> None:
-        """Wait for one message or deadline, at most `longest` seconds, and serve it.
-
-        Then serve `executor` if that is due; None during a transition, which runs inside the executor.
-        """
+        """Wait for one message or deadline, at most `longest`, s, and serve it; then the executor, if that is due."""
         now = self._meet_deadline()
         if self._period is not None and not self._ticking:
             longest = min(longest, max(self._deadline - now, 0.0))
@@ -122,12 +111,7 @@ class HotLoop:
 
 
 class GateLoop:
-    """Waits for commands and joint states, both serialised. Commands first: they must not wait for a joint state.
-
-    `commands`, `states`: the topics; `kind`: type of the commands; `on_command`, `on_state`: called with each command
-    or joint state, and the sender's running number of it; `clock`, `on_time`: the clock, simulated or steady, and the
-    callback of each simulated time.
-    """
+    """Waits for commands and joint states, both serialised. Commands first: they must not wait for a joint state."""
 
     def __init__(
         self, node: Node, commands: str, kind: type, states: str, on_command: Callable[[bytes, int], None],

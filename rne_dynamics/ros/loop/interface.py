@@ -54,10 +54,7 @@ Loop = LoopProcess | LocalLoop
 
 
 class Throttle(Generic[T]):
-    """Passes a value on at once; of those that come within `period` after it, only the newest, at its end.
-
-    `pass_on`: called with a value; `period`: shortest time between two calls, s.
-    """
+    """Passes a value on at once; of those that come within `period`, s, after it, only the newest, at its end."""
 
     def __init__(self, pass_on: Callable[[T], None], period: float) -> None:
         self._pass_on, self._period = pass_on, period

@@ -38,10 +38,7 @@ class LinkClosedError(RneDynamicsError):
 
 
 class Link:
-    """One end of the connection.
-
-    `end`: of a `socket.socketpair` of `SOCK_SEQPACKET`; `side`: another one, for bytes of which some may be lost.
-    """
+    """One end of the connection, of a SOCK_SEQPACKET pair; `side`: another one, for bytes that may be lost."""
 
     def __init__(self, end: socket.socket, side: socket.socket | None = None) -> None:
         self._socket, self._side = end, side
@@ -71,10 +68,7 @@ class Link:
         return bool(poll.poll(1e3 * seconds))
 
     def send(self, message: object, *, block: bool = True) -> bool:
-        """Send a message; False if it would block, too long or, without `block`, at all: it is not sent then.
-
-        Raises LinkClosedError: the other end has closed.
-        """
+        """Send a message; False, and not sent, if it would block for too long; `LinkClosedError`."""
         out = io.BytesIO()
         arrays: list[memoryview] = []
 
@@ -123,10 +117,7 @@ class Link:
             os.close(self._files.popleft())
 
     def receive(self) -> Any:
-        """The next message; None if there is none now.
-
-        Raises LinkClosedError: the other end has closed, and everything that it sent has been received.
-        """
+        """The next message; None if there is none now. `LinkClosedError` once everything has been received."""
         try:
             if not self.wait(0.0):
                 return None

@@ -138,11 +138,7 @@ class LoopNode(Node):  # type: ignore[misc]  # rclpy may be absent where types a
 
 
 def loop_setup(node: ArmNode, robot: RigidRobot, settings: Settings, simulated: bool) -> Setup:
-    """The setup of the control loop of `node`; `simulated` as in `Setup`.
-
-    Raises RneDynamicsError: a type of effort commands that is not installed, effort scales of another number than there
-    are joints.
-    """
+    """The setup of the control loop of `node`; `RneDynamicsError`: a type not installed, too few effort scales."""
     values = node.parameters.values
     optional = {DRIVES: values["drives.topic"], BASE: values["base_motion.topic"]}
     effort_type(values["command_message"])  # refuses a type that is not installed

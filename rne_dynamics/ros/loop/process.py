@@ -204,11 +204,7 @@ class LoopProcess:
         self._send(Command(0, name, arguments))
 
     def call(self, name: str, *arguments: object, seconds: float = ANSWER_TIMEOUT) -> Any:
-        """Send a command and wait for its result.
-
-        Raises ControlError: the command is refused, or has failed; LoopSilentError, LoopEndedError: no answer in time,
-        or the process has ended.
-        """
+        """The result of a command; ControlError: refused or failed, LoopSilentError, LoopEndedError: no answer."""
         number = next(self._numbers)
         self._send(Command(number, name, arguments))
         deadline = time.monotonic() + seconds
@@ -262,10 +258,7 @@ LONGEST_STOP = 120.0
 
 @contextmanager
 def control_process(argv: Sequence[str] | None = None) -> Iterator[LoopProcess]:
-    """Make the process of a control loop, before ROS is initialised; it ends with the context.
-
-    `argv`: as for `process.run`.
-    """
+    """Make the process of a control loop, before ROS is initialised; it ends with the context."""
     ours, theirs = Link.pair(ANSWER_TIMEOUT)
     import_shared()
     gc.freeze()  # collections do not write to the memory that both share; imports leave little garbage

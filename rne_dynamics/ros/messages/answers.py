@@ -62,12 +62,7 @@ def seen_topic(node: Node) -> str:
 
 
 class SeenPublisher:
-    """Publishes acknowledgements, after each message that a controller or gate has processed.
-
-    Efforts are no acknowledgements: a refused state, and a time at which nothing is due, are answered by none.
-
-    `node`: the controller's loop, or the gate; `topic`: as by `seen_topic`.
-    """
+    """Publishes an acknowledgement after each message processed: refused states have no effort as an answer."""
 
     def __init__(self, node: ArmNode, topic: str) -> None:
         self.node = number_of(node.get_fully_qualified_name().removesuffix(LOOP))
@@ -135,11 +130,8 @@ class Answers:
         return first
 
     def wait(self, sequence: int | None, repeat: Callable[[bool], None]) -> bool:
-        """Whether the next joint state has to wait; counts the waits.
-
-        `sequence`: publication sequence number of the last effort; None if there is none. `repeat`: publishes the time
-        again, and with True the joint state too.
-        """
+        """Whether the next joint state has to wait, with the last effort's `sequence`; counts the waits."""
+        # `repeat` publishes the time again, and with True the joint state too
         self._due = self.commanded and not self.answered
         waits = self._patience is not None and self._published > 0.0 and self._unanswered(sequence, repeat)
         self.waits += waits
@@ -259,12 +251,7 @@ class Followers:
         return False
 
     def awaited(self, received: int | None) -> list[int]:
-        """For each effort that was sent and not received: the number of the last received effort there, 0 for none.
-
-        They are publication sequence numbers.
-
-        `received`: that of the last effort that the simulator has received; None if there is none.
-        """
+        """For each effort sent and not received: publication number of the last received there, 0 for none."""
         last = {s.source: s.commands for s in self._done if s.source}
         if received is not None:
             last[self._commands] = received

@@ -145,10 +145,7 @@ class CdrCursor:
 
 
 def stamped_names(data: bytes) -> tuple[CdrCursor, tuple[bytes, ...]]:
-    """The names of the joints of a message that begins with a header and these names, and the place behind them.
-
-    Raises `struct.error` where the bytes are not plain CDR of this computer's byte order, or end too early.
-    """
+    """Names of the joints of a message that begins with a header and them, and the place behind; `struct.error`."""
     if data[:2] != PLAIN or not NATIVE:
         raise error("not plain CDR of this computer's byte order")
     walk = CdrCursor(data, ENCAPSULATION + _STAMP.size)
@@ -158,10 +155,7 @@ def stamped_names(data: bytes) -> tuple[CdrCursor, tuple[bytes, ...]]:
 
 
 def joint_state_layout(data: bytes) -> JointStateLayout | None:
-    """The layout of a joint state; None where its bytes are not plain CDR of this computer's order, or end too early.
-
-    To be compared with what rclpy reads from the same bytes before it is used.
-    """
+    """The layout of a joint state, to be compared with what rclpy reads; None where it cannot be read here."""
     try:
         walk, names = stamped_names(data)
         position, velocity, effort = walk.numbers(), walk.numbers(), walk.numbers()
@@ -181,11 +175,8 @@ def trajectory_points(data: bytes) -> int | None:
 
 
 def one_point_layout(data: bytes) -> tuple[JointStateLayout, int] | None:
-    """The layout of a trajectory_msgs/JointTrajectory of one point, and where its time from start is.
-
-    None for any other number of points, and where the bytes are not plain CDR of this computer's order, or end too
-    early. The span of the effort is that of all numbers that are not read.
-    """
+    """The layout of a JointTrajectory of one point, and the place of its time from start; None for other bytes."""
+    # the span of the effort is that of all numbers that are not read
     try:
         walk, names = stamped_names(data)
         if walk.count() != 1:
@@ -241,11 +232,7 @@ class NumbersReader:
 
 
 class PreparedMessage:
-    """A message that is serialised once; its numbers are then written in place.
-
-    `message`: with all names and lists, which keep their lengths. If its type begins with a header, `stamp` sets its
-    time. `fields`: the lists of float64 that change, such as "data" or "reference.positions".
-    """
+    """A message that is serialised once; its numbers, lists of float64 at `fields`, are then written in place."""
 
     def __init__(self, message: Any, *fields: str) -> None:
         lists = [np.frombuffer(attrgetter(field)(message)) for field in fields]  # the message's own memory

@@ -25,11 +25,7 @@ EXTERNAL_EFFORT, EXTERNAL_WRENCH, CONTACT = "~/external_effort", "~/external_wre
 
 
 class ContactTopics:
-    """Publishes what a `ContactWatch` observes.
-
-    `node`: the loop's node; `settings`: of the watch; `divisor`: cycles between two messages, 0 for none; `felt`:
-    called with the text of each contact that begins.
-    """
+    """Publishes what a `ContactWatch` observes every `divisor` cycles; `felt` gets each contact that begins."""
 
     def __init__(
         self, node: ArmNode, settings: ContactSettings, divisor: int, felt: Callable[[str], None]

@@ -55,10 +55,7 @@ def effort_type(message: str) -> Any:
 
 
 def prepared_effort(message: str, joints: Sequence[str]) -> PreparedMessage:
-    """A message of type `message` with one effort for each of `joints`, all 0.
-
-    Raises ParameterError: as `effort_type`.
-    """
+    """A message of type `message` with one effort for each of `joints`, all 0; errors as of `effort_type`."""
     kind, n = effort_type(message), len(joints)
     if message == FLOATS:
         layout = MultiArrayLayout(dim=[MultiArrayDimension(label=",".join(joints), size=n, stride=n)])
@@ -72,10 +69,7 @@ def effort_reader(message: str, joints: Sequence[str]) -> NumbersReader | JointC
 
 
 class JointCommandReader:
-    """Reads control_msgs/JointCommand messages: header, joint_names, interface_name, values.
-
-    The names are compared once per sender. The message's Python type is not needed.
-    """
+    """Reads control_msgs/JointCommand messages without their Python type; names are compared once per sender."""
 
     def __init__(self, joints: Sequence[str]) -> None:
         self._joints = tuple(joints)

@@ -40,12 +40,7 @@ _WHOLE, _NO_VELOCITY, _ = Reading  # reading a member off its class is slow in P
 
 
 class JointMap:
-    """Indices of the controlled joints in the messages of each sender.
-
-    They are looked up once for each list of names: an arm and its gripper may share the topic.
-
-    `joints`: names of the controlled joints; the order of everything `read` fills.
-    """
+    """Indices of the controlled joints in the messages of each sender, looked up once for each list of names."""
 
     def __init__(self, joints: Sequence[str]) -> None:
         self.joints = tuple(joints)
@@ -62,14 +57,10 @@ class JointMap:
         gather(_NO_WORDS, np.zeros(3 * n), _NO_PATTERN, places, np.zeros(n), np.zeros(n), self._unread)
 
     def read(self, message: JointState, q: Array, qd: Array, effort: Array | None = None) -> Reading:
-        """Fill `q`, `qd` and `effort`, shape (n,), from a message; other joints are ignored.
+        """Fill `q`, `qd` and `effort`, (n,), from a message, NaN for what it lacks; other joints are ignored.
 
-        Missing values are NaN, which laws and filters refuse: `qd` if the message has no velocities, or if those of all
-        controlled joints are NaN (so joint_state_broadcaster reports their absence); all three if the message has no
-        controlled joint (`Reading.OTHER_JOINTS`). A missing or infinite effort is NaN, and no reason to refuse a state.
-
-        Raises StateError: some controlled joints are missing or named twice, the position or velocity list has another
-        length than the names, or one of their values is not finite. `q`, `qd` and `effort` must not be used then.
+        Velocities that are all NaN count as missing. StateError: only some of the joints, lists of other lengths than
+        the names, values that are not finite; an effort may be missing.
         """
         if message.name != self._names:
             names = list(message.name)
@@ -93,10 +84,7 @@ class JointMap:
         return self.verdict(gather(_NO_WORDS, values, _NO_PATTERN, places, q, qd, reported), q, qd)
 
     def places(self, position: int, velocity: int | None, effort: int | None) -> NDArray[np.int64]:
-        """Index of each joint's values among all numbers of a message like the last one read; (3, n), -1 for none.
-
-        Given the index at which each list begins. (3, 0) if the message has no controlled joint.
-        """
+        """Index of each joint's values among all numbers of such a message, by where lists begin; (3, n)."""
         if self._places is None:
             return np.empty((3, 0), np.int64)
         return rows_of(self._places, position, velocity, effort)
@@ -145,11 +133,9 @@ def gather(
     words: NDArray[np.int64], values: Array, pattern: NDArray[np.int64], places: NDArray[np.int64], q: Array, qd: Array,
     reported: Array,
 ) -> int:
-    """Fill q, qd and reported, (n,) each, from `values` at `places`, (3, n), if `words` fit `pattern`, (2, words).
-
-    Returns WHOLE or NO_VELOCITY; OTHER if they do not fit, and nothing is written; otherwise the value that is not
-    finite: j for the position of joint j, n + j for its velocity.
-    """
+    """Fill q, qd and reported, (n,), from `values` at `places`, (3, n), if `words` fit `pattern`, (2, words)."""
+    # WHOLE or NO_VELOCITY; OTHER if they do not fit, and nothing is written; else the value that is not finite: j, n +
+    # j
     for k in range(pattern.shape[1]):
         if (words[k] ^ pattern[0, k]) & pattern[1, k] != 0:
             return OTHER
@@ -228,10 +214,7 @@ class StateReader:
         self.stamp = 0
 
     def read(self, data: bytes, q: Array, qd: Array, effort: Array) -> Reading:
-        """As `JointMap.read`, from a serialised sensor_msgs/JointState.
-
-        Raises StateError: as there, or the bytes are no joint state.
-        """
+        """As `JointMap.read`, from a serialised message; `StateError` also for bytes that are none."""
         self.stamp = stamp_in(data)
         size = len(data)
         for known in self._known:
@@ -244,11 +227,9 @@ class StateReader:
         return self._read_anew(data, q, qd, effort)
 
     def others(self) -> dict[str, Measured]:
-        """The newest received position of each of the other joints.
-
-        Costs nothing per message: the last one of each layout is still in its memory. So each sender's second message
-        is the first to count, and messages that cannot be read by a layout never do.
-        """
+        """The newest received position of each of the other joints."""
+        # Costs nothing per message: the last one of each layout is still in its memory. So each sender's second message
+        # is the first to count, and messages that cannot be read by a layout never do.
         found: dict[str, Measured] = {}
         for known in self._known:
             words, (expected, mask) = known.words[: known.pattern.shape[1]], known.pattern

@@ -43,14 +43,7 @@ def write_stamp(header: Header, stamp: int) -> None:
 
 
 class EffortPublisher:
-    """Effort commands in the order of the joints.
-
-    `node`: the publishing node. `joints`: names of the joints in the order of the command; they also label the
-    message's one dimension. `model_joints`: the same names in the order of the model. `scale`: sent value per N·m or N
-    of the model; shape (n,), in the model's order. It is constant, so that efforts within limits and rate limits in the
-    model's unit are within `scale` times these in the sent unit. `message`: type of the messages, as the parameter
-    `command_message`. Stamped ones have the node's time of sending. Raises ParameterError: that type is not installed.
-    """
+    """Effort commands in the order of `joints`, each times `scale`, (n,), in the model's order; ParameterError."""
 
     def __init__(
         self, node: ArmNode, joints: Sequence[str], model_joints: Sequence[str], scale: Array, message: str = FLOATS
@@ -78,11 +71,8 @@ class EffortPublisher:
         self._publish()
 
     def release(self) -> None:
-        """Send zeros, `RELEASES` times, until reliable subscribers have them, for `RECEIPT` s at most.
-
-        A message to a best-effort subscriber may be lost, and what a reliable one that stood still has not taken is
-        lost with the process that sent it. If all zeros were lost, the effort before them would stay applied.
-        """
+        """Send zeros, `RELEASES` times, until reliable subscribers have them, for `RECEIPT` s at most."""
+        # best-effort messages may be lost; a reliable subscriber that stood still loses what it has not taken
         self._values[:] = 0.0
         for _ in range(RELEASES):
             self._publish()
@@ -102,12 +92,7 @@ class EffortPublisher:
 
 
 class EveryNth:
-    """Publishes a message, whose memory is written in place, every `divisor`-th cycle, if there are subscribers.
-
-    `node`, `topic`: the publishing node, and where to. `message`: with all lists, which keep their lengths. `divisor`:
-    cycles between two messages; 0 for none at all. `fields`: the lists of float64 that change, such as "position" or
-    "reference.positions".
-    """
+    """Publishes a message, whose `fields` are written in place, every `divisor`-th cycle, 0 never, if subscribed."""
 
     def __init__(self, node: ArmNode, topic: str, message: Any, divisor: int, *fields: str) -> None:
         self.message, self._divisor, self._count = message, divisor, 0
@@ -133,11 +118,7 @@ class EveryNth:
 
 
 class TermsPublisher:
-    """Publishes the torque term by term on ``~/torque/*`` every `divisor`-th cycle, if there are subscribers.
-
-    `node`: the publishing node. `joints`: names of the joints. `divisor`: cycles between two messages; 0 for none at
-    all.
-    """
+    """Publishes the torque term by term on ``~/torque/*`` every `divisor`-th cycle, 0 never, if subscribed."""
 
     def __init__(self, node: ArmNode, joints: Sequence[str], divisor: int) -> None:
         self._divisor = divisor

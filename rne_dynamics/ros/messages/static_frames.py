@@ -28,10 +28,7 @@ class StaticFrames:
         }  # fmt: skip
 
     def add(self, parent: str, child: str, position: Sequence[float], quaternion: Sequence[float]) -> None:
-        """Note a static transform: pose of `child` in `parent`, position (3,), m, and quaternion x y z w.
-
-        Links of the robot are where its description has them. Raises ArgumentError: no pose.
-        """
+        """Note a pose of `child` in `parent`, m, quaternion x y z w; not of the robot's links. Raises ArgumentError."""
         parent, child = parent.lstrip("/"), child.lstrip("/")
         R, p = frame_of((position, quaternion), f"static frame {child!r}")
         assert R is not None
@@ -39,10 +36,7 @@ class StaticFrames:
             self._above[child] = parent, _matrix(R, p)
 
     def pose(self, frame: str) -> Array:
-        """Pose of a frame in the root link's, (4, 4); of no name, of the root link itself.
-
-        Raises ControlError: the frame moves with the arm, or is not connected to the root link.
-        """
+        """Pose of a frame in the root link's, (4, 4); `ControlError` where it moves or is not connected to it."""
         frame = frame.lstrip("/") or self._root
         (top, pose), (base, root) = self._top(frame), self._top(self._root)
         if top != base:

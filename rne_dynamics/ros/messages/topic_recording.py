@@ -28,14 +28,9 @@ class Sample(NamedTuple):
 
 
 class TopicRecorder:
-    """Records the serialised messages of a topic.
-
-    DDS threads receive in the background; `drain` must be called before `depth` messages wait.
-
-    `node`: a node that no executor spins. `kind`, `topic`: message class and name. `depth`: largest number of waiting
-    messages. `latched`: whether to receive the last message from before the subscription too, of a latched topic.
-    `reliable`: whether a sender that ends waits until its last message was received; it must offer that.
-    """
+    """Records the serialised messages of a topic; `drain` must be called before `depth` messages wait."""
+    # of a node that no executor spins; `latched`: also the last one before; `reliable`: a sender waits for it at its
+    # end
 
     def __init__(
         self, node: Node, kind: type, topic: str, depth: int = 2000, *, latched: bool = False, reliable: bool = False
@@ -81,10 +76,7 @@ _TEXT = re.compile(r"^(w?string)<(\d+)>$")
 
 @dataclass
 class Stream:
-    """One topic, and what was received of it.
-
-    `lost` counts gaps in the sender's numbers, where all its messages came from one sender.
-    """
+    """One topic, and what was received of it; `lost` counts gaps in the numbers of a single sender."""
 
     recorder: TopicRecorder
     kind: str
@@ -102,13 +94,8 @@ class Stream:
 
 
 class TopicRecording:
-    """Recording of all topics whose names match, also of those that appear later.
-
-    `node`: a node that no executor spins. `path`: the first file. Those after it have numbers. `topics`: names,
-    absolute or in the node's namespace; ``*`` stands for one part. `file_size`, `total_size`: as the parameters, bytes.
-    `log`: called with a level, "info" or "warning", and a text. Raises RecordingError: the file exists or cannot be
-    written, here and in `drain`, `flush` and `close`.
-    """
+    """Recording of all topics whose names match, also of those that appear later, in files of `file_size` bytes."""
+    # RecordingError: the file exists or cannot be written, here and in `drain`, `flush` and `close`
 
     def __init__(
         self, node: Node, path: Path, topics: Sequence[str], file_size: float, total_size: float,
@@ -217,13 +204,8 @@ def message_class(kind: str) -> Any:
 
 
 def definition(kind: str) -> str:
-    """The definition of a type and of all that it contains, as MCAP's schema encoding ``ros2msg``.
-
-    From the Python class, as the package of the type may have no files. Fields only: constants, defaults and comments
-    are not in the class.
-
-    Raises LookupError: the package of a type is not installed.
-    """
+    """The definition of a type and all that it contains, as MCAP's encoding ``ros2msg``; LookupError."""
+    # from the Python class, which has fields only, as the package of the type may have no files
     parts: dict[str, str] = {}
     waiting = [kind]
     while waiting:

@@ -35,10 +35,7 @@ BY_EXECUTOR = bool(missing_from_implementation())
 
 
 class ManualCallbackGroup(CallbackGroup):  # type: ignore[misc]  # rclpy is not typed the same everywhere
-    """For subscriptions whose messages are taken by `take`, and by no executor that spins their node.
-
-    `context`: of their node; rclpy's own by default.
-    """
+    """For subscriptions whose messages are taken by `take`, and by no executor that spins their node."""
 
     def __init__(self, context: Context | None = None) -> None:
         super().__init__()
@@ -74,10 +71,7 @@ def polled_subscription(
 
 
 class TopicWait:
-    """Waits for a message of any of a few topics.
-
-    `node`: of the subscriptions; `subscriptions`: all `ManualCallbackGroup`.
-    """
+    """Waits for a message of any of a few subscriptions, all `ManualCallbackGroup`."""
 
     def __init__(self, node: Node, *subscriptions: Subscription) -> None:
         self._subscriptions = subscriptions

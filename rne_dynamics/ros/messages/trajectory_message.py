@@ -60,10 +60,7 @@ def trajectory_message(trajectory: SampledTrajectory, lead: float) -> JointTraje
 
 
 def read_trajectory(data: bytes) -> JointTrajectory:
-    """Deserialise a message if it has no more points than are accepted.
-
-    Raises TrajectoryError: too many points, or bytes that are no trajectory.
-    """
+    """Deserialise a message if it has no more points than are accepted; `TrajectoryError` otherwise."""
     points = trajectory_points(data)
     if points is not None and points > MOST_POINTS:
         raise TrajectoryError(f"it has {points} points; at most {MOST_POINTS} are accepted")
@@ -71,12 +68,8 @@ def read_trajectory(data: bytes) -> JointTrajectory:
 
 
 def last_setpoint(message: JointTrajectory, now: int, within: float) -> JointTrajectory | None:
-    """The last point of a sliding window as a setpoint that is due at its stamp; None for another trajectory.
-
-    Newer versions of MoveIt Servo send such windows: stamped, with several points, some of which are past.
-
-    `now`: time of the joint states, ns; `within`: largest distance of the last point's time from now, s.
-    """
+    """The last point of a sliding window, due `within`, s, of `now`, ns, as a setpoint; None for others."""
+    # newer versions of MoveIt Servo send such windows: stamped, with several points, some of which are past
     if len(message.points) < 2 or message.header.stamp == Time():
         return None
     stamp, last = message.header.stamp, message.points[-1]
@@ -105,10 +98,7 @@ _LAYOUTS = 4
 
 
 class SetpointReader:
-    """Reads the controlled joints from setpoints.
-
-    `joints`: names, in the order of the vectors. Other joints of a message are ignored.
-    """
+    """Reads the controlled joints, in the order of the vectors, from setpoints; others are ignored."""
 
     def __init__(self, joints: Sequence[str]) -> None:
         n = len(joints)
@@ -123,11 +113,7 @@ class SetpointReader:
         gather(np.zeros(0, np.int64), self.q, np.zeros((2, 0), np.int64), absent, self.q, self.qd, self._unread)
 
     def read(self, data: bytes | memoryview, kind: type) -> None:
-        """Read a serialised message of type `kind`.
-
-        Raises SetpointError: not all joints, one named twice, lists of other lengths than the names, no position and no
-        velocity, not one point, or bytes that are no such message.
-        """
+        """Read a serialised message of type `kind`; `SetpointError` where it is no setpoint for all joints."""
         size = len(data)
         for known in self._known:
             if known.size == size and known.kind is kind and known.read(data, self.q, self.qd, self._unread) != OTHER:

@@ -41,11 +41,7 @@ def described(parameter: Parameter) -> str:
 def read_command_line(
     node: str, text: str | None, parameters: Sequence[Parameter], argv: Sequence[str] | None
 ) -> None:
-    """Show help or the version, which ends the process, or refuse what is not a ROS argument.
-
-    `node`: name of the executable. `text`: description; its first paragraph is shown. `parameters`: all that the node
-    declares. `argv`: command line without the program; this process's own by default.
-    """
+    """Show help or the version, which ends the process, or refuse what is not a ROS argument."""
     words = own_words(sys.argv[1:] if argv is None else argv)
     if not words:
         return
@@ -85,11 +81,9 @@ def own_words(arguments: Sequence[str]) -> list[str]:
 
 
 def own_context() -> Context:
-    """An initialised context without ROS arguments.
-
-    By default rclpy passes on this process's command line, where rcl takes every ``NAME:=VALUE`` for a remapping, also
-    the arguments of xacro (``--arg joint_states:=merged``).
-    """
+    """An initialised context without ROS arguments."""
+    # rclpy passes on this process's command line, where rcl takes every NAME:=VALUE for a remapping, also xacro's
+    # arguments
     context = Context()
     rclpy.init(args=[], context=context)
     return context

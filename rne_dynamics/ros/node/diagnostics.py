@@ -29,10 +29,7 @@ def first_finding(*findings: tuple[object, bytes, str]) -> tuple[bytes, str]:
 
 
 class Diagnostics:
-    """Publishes one status of one node.
-
-    `node`: the node that reports; its full name becomes the status's name and hardware id.
-    """
+    """Publishes one status of one node, whose full name is the status's name and hardware id."""
 
     def __init__(self, node: ArmNode) -> None:
         self._node = node
@@ -62,10 +59,7 @@ class Diagnostics:
 
 
 class TopicPeers:
-    """Counts the publishers and subscribers of the topic of efforts.
-
-    `node`: counts them in its graph; `topic`: the topic, as the node names it.
-    """
+    """Counts the publishers and subscribers of the topic of efforts in a node's graph."""
 
     def __init__(self, node: ArmNode, topic: str) -> None:
         self._node, self._topic = node, node.resolve_topic_name(topic)

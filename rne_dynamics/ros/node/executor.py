@@ -20,14 +20,8 @@ EXECUTOR_PERIOD = 0.5
 
 
 class NodePoll:
-    """Polls all entities of a node with a wait set that is made once.
-
-    An executor makes a new one for each poll, with several calls per entity, which takes half a period at 1 kHz.
-    Guard conditions are left out, because polling one resets it. So are events of the middleware, such as warnings of
-    incompatible QoS: a node has dozens, and they can wait for the executor's own poll.
-
-    `node`: the node; its entities are read at each poll.
-    """
+    """Polls all entities of a node with a wait set that is made once: an executor takes half a period at 1 kHz."""
+    # without guard conditions, which polling resets, and events of the middleware, dozens that can wait
 
     #: Whether the installed rclpy has the parts needed.
     possible = WAIT_SET not in missing_from_implementation()
@@ -76,12 +70,8 @@ class NodePoll:
 
 
 class NodeExecutor(SingleThreadedExecutor):  # type: ignore[misc]  # rclpy is not typed the same everywhere
-    """A single-threaded executor for the pauses of a control loop.
-
-    Its attributes have names with two underscores, so that they differ from those of any release of rclpy.
-
-    `context`: of its nodes; rclpy's own by default.
-    """
+    """A single-threaded executor for the pauses of a control loop."""
+    # attributes with two underscores differ from those of any release of rclpy
 
     def __init__(self, *, context: Context | None = None) -> None:
         super().__init__(context=context)
@@ -106,10 +96,7 @@ class NodeExecutor(SingleThreadedExecutor):  # type: ignore[misc]  # rclpy is no
         return task
 
     def serve(self, now: float) -> bool:
-        """Do one thing, if anything waits; whether there was one. Once begun, all that waits is served.
-
-        `now`: monotonic time, s.
-        """
+        """Do one thing, if anything waits at `now`, s; whether there was one. Once begun, all that waits is served."""
         if not self.__serving:
             due = now >= self.__poll_at
             if not due and not self.ready():
@@ -130,11 +117,7 @@ class NodeExecutor(SingleThreadedExecutor):  # type: ignore[misc]  # rclpy is no
         return bool(self.__tasks) or not NodePoll.possible or any(poll.ready() for poll in self.__polls.values())
 
     def step(self) -> bool:
-        """Do one thing of all that is ready; False if there is none.
-
-        As `spin_once`, which does not return whether there was one. So all that waits is served in the pauses after the
-        next messages, with one poll of all entities.
-        """
+        """Do one thing of all that is ready, with one poll; False if there is none, which `spin_once` does not say."""
         try:
             task, _, _ = self.wait_for_ready_callbacks(timeout_sec=0.0)
         except (TimeoutException, ShutdownException):

@@ -58,11 +58,7 @@ class EntityNode(LifecycleNode):  # type: ignore[misc]  # rclpy may be absent wh
         self.keep(self.create_timer(period, callback, clock=Clock(clock_type=ClockType.STEADY_TIME)))
 
     def offer(self, kind: type, name: str, action: Callable[[Any], object], message: Callable[[], str]) -> None:
-        """Offer a service of std_srvs: it carries out `action`.
-
-        `kind`, `name`: type and name of the service. `action`: called with each request; may raise `RneDynamicsError`,
-        whose text is then the response. `message`: text of the response otherwise.
-        """
+        """Offer a service of std_srvs: `action` takes its requests; its error, or `message`, is the response."""
         def answer(request: Any, response: Any) -> Any:
             try:
                 action(request)
@@ -245,11 +241,7 @@ class ArmNode(EntityNode, ABC):
         return TransitionCallbackReturn.FAILURE
 
     def _done(self, what: str, action: Callable[[], None]) -> bool:
-        """Whether `action` has completed; if not, the reason is logged.
-
-        An exception other than `RneDynamicsError` is an error in this package: the arm is stopped if that is still
-        possible, and the process ends with exit code 1.
-        """
+        """Whether `action` has completed; if not, the reason is logged. An internal error ends the process with 1."""
         try:
             action()
         except RneDynamicsError as error:
@@ -289,10 +281,7 @@ class ArmNode(EntityNode, ABC):
     # -- the robot ----------------------------------------------------------------------------------------------------
 
     def load(self) -> None:
-        """Make `bare_robot`, the model of the controlled joints without payload, and `locked`; see `load_robot`.
-
-        `described` is the same robot with the flexible links of the model file, if any.
-        """
+        """Make `bare_robot`, of the controlled joints without payload, `locked`, and `described`; see `load_robot`."""
         self.take(load_robot(
             self.model, self.description, self.parameters["joints"], self.parameters["gravity"]
         ))  # fmt: skip

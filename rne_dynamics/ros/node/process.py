@@ -38,11 +38,8 @@ LATE = "rne_dynamics.straight_line.state_code"
 
 
 def import_type_support() -> None:
-    """Import what loads the type support of messages, without the generator of their code: 50 modules less.
-
-    `rosidl_generator_py` works without its generator where that cannot be imported, as its ``__init__`` says; None in
-    `sys.modules` is Python's way to say so. The generator can be imported afterwards.
-    """
+    """Import what loads the type support of messages, without the generator of their code: 50 modules less."""
+    # `rosidl_generator_py` works without its generator where that cannot be imported; None in `sys.modules` says so
     if "rosidl_generator_py" in sys.modules or GENERATOR in sys.modules:
         return
     sys.modules[GENERATOR] = None  # type: ignore[assignment]
@@ -62,10 +59,7 @@ def import_shared() -> None:
 
 
 def note_files() -> None:
-    """Note which module each file is, for rclpy's logger: `inspect` would resolve all paths for its first line, 40 ms.
-
-    Without this undocumented table, `inspect` does so.
-    """
+    """Note which module each file is, for rclpy's logger: `inspect` would resolve all paths, 40 ms."""
     modules: dict[str, str] = getattr(inspect, "modulesbyfile", {})
     for name, module in list(sys.modules.items()):
         if file := getattr(module, "__file__", None):
@@ -139,13 +133,9 @@ class StopSignal:
 
 
 def end_with_parent() -> None:
-    """If `VARIABLE` is 1, have the kernel send SIGINT to this process when its parent ends.
-
-    `ros2 launch` passes SIGINT on, but SIGTERM (from systemd and docker) and SIGKILL end it silently, without its
-    nodes: https://github.com/ros2/launch/issues/666. A controller would go on driving the arm unattended.
-
-    Linux only; elsewhere, and without the variable, nothing happens.
-    """
+    """If `VARIABLE` is 1, have the kernel send SIGINT to this process when its parent ends; Linux only."""
+    # `ros2 launch` passes SIGINT on, but SIGTERM (from systemd and docker) and SIGKILL end it without its nodes:
+    # https://github.com/ros2/launch/issues/666. A controller would go on driving the arm unattended.
     if os.environ.get(VARIABLE) != "1" or not sys.platform.startswith("linux"):
         return
     parent = os.getppid()
@@ -164,13 +154,8 @@ LAST_TURNS = 20
 def run(
     make: Callable[[], ArmNode], argv: Sequence[str] | None = None, signals: StopSignal | None = None
 ) -> int:
-    """Run one node until a signal, a shutdown transition or its own end.
-
-    `make`: makes the node. `argv`: command line without the program; this process's own by default. `signals`: notes
-    SIGINT and SIGTERM; by default one for a process that ends with the node. Returns the node's exit code after SIGINT,
-    SIGTERM, a shutdown transition or when it has finished; 1 where it could not start (one line has the reason); 130
-    after SIGINT before it had started, 0 after SIGTERM.
-    """
+    """Run one node until a signal, a shutdown transition or its own end; the exit code."""
+    # the node's; 1 where it could not start (one line has the reason); 130 after SIGINT before, 0 after SIGTERM
     with signals or StopSignal() as stop:
         node: ArmNode | None = None
         executor: NodeExecutor | None = None
@@ -242,11 +227,7 @@ def serve_last_requests(executor: Executor) -> None:
 
 
 def settle() -> None:
-    """Prepare for the control loop when all is compiled: what only the start needs leaves memory.
-
-    Garbage collection is kept out of the loop: all present objects are frozen; later garbage is collected by the node's
-    diagnostics timer, once a second, right after an effort was sent.
-    """
+    """Freeze all present objects for the control loop, drop what only the start needs, and collect no garbage in it."""
     gc.collect()
     drop_compiler_pages()
     gc.freeze()

@@ -92,11 +92,7 @@ except ImportError:
 
 
 class ControllerState:
-    """Publishes what a controller follows, every `divisor`-th cycle, if there are subscribers.
-
-    `node`: the publishing node. `joints`: names of the joints. `divisor`: cycles between two messages; 0 for none at
-    all.
-    """
+    """Publishes what a controller follows, every `divisor`-th cycle, 0 never, if there are subscribers."""
 
     def __init__(self, node: ArmNode, joints: Sequence[str], divisor: int) -> None:
         names, zeros = list(joints), [0.0] * len(joints)
@@ -118,13 +114,7 @@ class ControllerState:
         self, stamp: int, reference: Reference, q: Array, qd: Array, command: Array, speed: float, unwrapped: Array, *,
         following: bool,
     ) -> None:
-        """Send what is due.
-
-        `stamp`: of the joint state, ns. `reference`: for that time; each (n,). `q`, `qd`: measured; rad or m, and per
-        s; (n,). `command`: limited effort that was sent, N·m or N; (n,). `speed`: speed scaling in force, 0 to 1.
-        `unwrapped`: what unwrapping has added to all these positions, rad; (n,). `following`: whether the arm follows
-        the reference; ``~/reference`` is not published otherwise.
-        """
+        """Send what is due at `stamp`, ns; (n,) each. `unwrapped`: turns to take off all positions, rad."""
         if following and self._reference.due():
             self._reference.publish(stamp, reference.q - unwrapped, reference.qd)
         if self._state is not None and self._state.due():
@@ -139,10 +129,7 @@ class ControllerState:
 
 
 class GateReport:
-    """Status messages, each with what is new since the one before.
-
-    Refused and limited efforts that another message is more important than are said in a later one.
-    """
+    """Status messages of what is new; refused and limited efforts that wait for a more important one come later."""
 
     def __init__(self, gate: EffortGate) -> None:
         self._gate = gate
@@ -152,11 +139,7 @@ class GateReport:
     def next(
         self, now: float, *, commanders: int, bypasses: int, listeners: int
     ) -> tuple[bytes, str, dict[str, object]]:
-        """Level, message and values of the next status.
-
-        `now`: present time, s. `commanders`, `bypasses`, `listeners`: publishers of the commands that the gate
-        receives; other publishers of the efforts that it sends; and subscribers of these.
-        """
+        """Level, message and values at `now`, s, with counts of publishers and subscribers of its two topics."""
         gate, c = self._gate, self._gate.counters
         totals = {"refused": c.refused.total(), "limited": c.limited + c.stepped, "states": gate.states.refused}
         if c is not self._counters:  # activated anew

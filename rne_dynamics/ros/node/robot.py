@@ -33,15 +33,9 @@ class DescribedRobot:
 
 
 def load_robot(model: str, description: str, joints: Sequence[str], gravity: Sequence[float]) -> DescribedRobot:
-    """The robot that the parameters of these names describe.
-
-    `model`: as `load_model` takes it; empty for none. `description`: as `load_urdf` takes it; not used, and to be
-    empty, where there is a model. `joints`: the joints to drive, of a mechanism among its actuated ones; empty for all.
-    Others are locked: at zero, those of a mechanism where its posture has them. `gravity`: in the axes of the base
-    link, m/s²; empty for the model's own. Raises ParameterError: both a model and a description, a model file where a
-    URDF should be, a joint named twice. DescriptionError, ModelError: what `load_model` refuses; an unknown or passive
-    joint, a mechanism whose loops do not close.
-    """
+    """The robot of the parameters of these names; joints left out are locked at zero, or in a mechanism's posture."""
+    # ParameterError, DescriptionError, ModelError: both or the wrong kind of source, joints that are none or named
+    # twice
     if model and description:
         raise ParameterError(
             f"parameter model is {model!r} and robot_description is given too; give one of them: a model file names "
@@ -65,14 +59,8 @@ def load_robot(model: str, description: str, joints: Sequence[str], gravity: Seq
 
 
 def relocked(described: DescribedRobot, positions: Mapping[str, float]) -> DescribedRobot:
-    """The same with joints locked elsewhere: nothing is read or compiled again.
-
-    A new model takes 1 ms for an arm, 10 to 20 ms for a robot of 50 joints.
-
-    `described`: what `load_robot` gave. Of an arm with flexible links the rigid one is made. `positions`: where joints
-    of `described.locked` are now, by name, rad or m; the others stay. Raises ModelError: a joint that is not locked, a
-    position that is not finite, a mechanism whose loops do not close then.
-    """
+    """The same with joints locked at other positions, rad or m: nothing is read or compiled again. ModelError."""
+    # 1 ms for an arm, 10 to 20 ms for a robot of 50 joints; of an arm with flexible links the rigid one
     for name in positions:
         if name not in described.locked:
             raise unknown_name("locked joint", name, described.locked, f"robot {described.robot.name!r}")
@@ -109,13 +97,7 @@ def description_source(source: SourceLike, mappings: Mapping[str, str] | None = 
 
 
 def description_text(source: SourceLike, mappings: Mapping[str, str] | None = None) -> str:
-    """URDF text of a path, a URI, a shipped robot's name, or of text itself; xacro is expanded.
-
-    Of a model file it is the URDF that it names, without the loops.
-
-    `source`: as `load_model` takes it; `mappings`: arguments for a xacro file by name. Raises DescriptionError: nothing
-    there, bytes that are not in the encoding they claim, or `mappings` for what is not xacro.
-    """
+    """URDF text of a path, a URI, a shipped robot's name, text itself, or that of a model file; DescriptionError."""
     read = description_source(source, mappings)
     try:
         return read.data.decode(read.encoding or "utf-8-sig")

@@ -28,11 +28,7 @@ SCHEDULING: tuple[Parameter, ...] = (
 
 
 def apply_scheduling(priority: int, cpus: Iterable[int], lock_memory: bool) -> Iterator[str]:
-    """Set the scheduling of all threads of this process, those of the middleware too; yields a text per refusal.
-
-    `priority`: under SCHED_FIFO, 1 to 98 (99 is the kernel's own); 0 changes nothing. `cpus`: CPUs where threads may
-    run; empty changes nothing. `lock_memory`: whether pages must stay in memory.
-    """
+    """Set the scheduling of all threads of this process, the middleware's too; yields a text per refusal."""
     wanted = {int(cpu) for cpu in cpus}
     for thread in [int(task.name) for task in Path("/proc/self/task").iterdir()]:
         try:

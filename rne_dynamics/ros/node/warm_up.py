@@ -16,11 +16,7 @@ from rne_dynamics.ros.simulator import SimulatorNode
 
 
 def configure_nodes(robot: str, parameter: str, joints: Sequence[str] = ()) -> None:
-    """Configure controllers, gate and simulator as on a robot, in a namespace of their own, and activate none.
-
-    `parameter` is the one that takes the robot; `joints` are those to drive, empty for all. Raises `RneDynamicsError`
-    where a node refuses the robot.
-    """
+    """Configure controllers, gate and simulator as on a robot, given by a parameter, and activate none."""
     chosen = ["-p", f"joints:=[{', '.join(joints)}]"] if joints else []
     rclpy.init(
         args=["--ros-args", "--log-level", "error", "-r", "__ns:=/rne_warmup", "-p", f"{parameter}:={robot}", *chosen]

@@ -54,11 +54,7 @@ class Translation:
     def agreed(
         self, name: str, parse: Callable[[str, object], Value], given: Mapping[str, object]
     ) -> Value | None:
-        """The value of our parameter `name` if it was given under another name; None otherwise.
-
-        Raises ParameterError: one that `parse` refuses, or one that differs from another one or from that `given` under
-        our name.
-        """
+        """The value of our parameter `name` if given under another one; `ParameterError` where two differ."""
         found = [(label, parse(label, value)) for label, value in self.aliases.get(name, ())]
         if not found:
             return None

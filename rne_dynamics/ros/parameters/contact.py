@@ -35,10 +35,7 @@ CONTACT: tuple[Parameter, ...] = (
 
 
 def contact_settings(robot: RigidRobot, values: Values, effort: Array) -> ContactSettings | None:
-    """Settings of contact; None where external efforts are not observed; `effort`: limits of the joints, (n,).
-
-    Raises ParameterError, ControlError, ModelError: a reaction without an observer or its law, an unknown link.
-    """
+    """Settings of contact with limits `effort`, (n,); None where external efforts are not observed."""
     reaction, link = values["contact.reaction"], values["contact.link"]
     why = unobserved(robot, values)
     if why:

@@ -140,12 +140,7 @@ def lowest_rate(values: Values) -> float:
 
 
 def controller_settings(robot: RigidRobot, values: Values, *, law: ControlLaw | None, damping: str) -> Settings:
-    """Settings of a controller for a robot.
-
-    `robot`, `values`: the model, and all parameters of a controller. `law`: the law that follows references; None for a
-    controller that only floats. `damping`: name of the parameter, with ``{joint}``, of the damping of hand guiding.
-    Raises ParameterError, ControlError: the parameters do not fit together, or gains or damping are not stable.
-    """
+    """Settings of a controller; `law` None only floats; `damping`: name of the parameter of hand guiding's."""
     if robot.n == 0:
         raise ParameterError(f"robot {robot.name!r} has no joint that can be driven; check the description and joints")
     rate = lowest_rate(values)
@@ -211,10 +206,7 @@ def velocity_limits(robot: RigidRobot, values: Values) -> Array:
 
 
 def effort_scales(robot: RigidRobot, values: Values) -> Array:
-    """Sent value per N·m or N of the model, joint by joint; shape (n,).
-
-    Raises ParameterError: a scale that is too close to 0.
-    """
+    """Sent value per N·m or N of the model, (n,); `ParameterError` for one that is too close to 0."""
     scale = per_joint(values, "effort_scale.{joint}", robot.joint_names)
     j = int(np.argmin(np.abs(scale)))
     if abs(scale[j]) < LEAST_SCALE:

@@ -32,10 +32,7 @@ _FOR_ONE_NODE = re.compile(r"(?P<node>[^:=]+):(?P<name>[^:=]+):=")
 
 
 def lost_settings(arguments: Sequence[str], name: str, namespace: str) -> list[str]:
-    """Warnings about parameter files and settings of the command line that are for other nodes only.
-
-    `arguments`: of the process; `name`, `namespace`: of the node, after remapping.
-    """
+    """Warnings about parameter files and settings of the command line that are for other nodes only."""
     full = f"{namespace.rstrip('/')}/{name}"
     warnings = []
     for flag, value in ros_settings(arguments):
@@ -81,10 +78,7 @@ def node_keys(file: str) -> Iterator[str]:
 
 
 def settings_for(file: str, node: str) -> dict[str, Any]:
-    """The settings of a parameter file for a node, given by its full name: values by name, with dots.
-
-    Raises ParameterError: a file that cannot be read, or is no parameter file.
-    """
+    """Values by name, with dots, of a parameter file for a node, by its full name. Raises ParameterError."""
     import yaml
 
     try:
@@ -99,10 +93,7 @@ def settings_for(file: str, node: str) -> dict[str, Any]:
 
 
 def simulated(given: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any], tuple[str, ...]]:
-    """The settings of a controller behind which a simulated arm takes the place of the hardware.
-
-    Returns those that the controller keeps, those of the simulator, and the names of those that are left out.
-    """
+    """A controller's settings where a simulated arm replaces the hardware: its own, the simulator's, names left out."""
     kept = {k: v for k, v in given.items() if not k.startswith(OF_HARDWARE)}
     arm = {k: given[k] for k in OF_THE_ARM if k in given}
     compensated = given.get("hardware_compensates")
@@ -186,12 +177,8 @@ def listed(value: object) -> object:
 def unclaimed(
     node: Node, names: Iterable[str], patterns: Iterable[str], joints: Sequence[str], left_out: Iterable[str]
 ) -> list[str]:
-    """Unknown ones of `names`.
-
-    Settings without effect are not among them, but logged as a warning: those of joints that are `left_out`, and of QoS
-    without a declaration. While there are no `joints`, neither are names that begin like one of `patterns` with
-    ``{joint}``.
-    """
+    """Unknown ones of `names`; settings of joints `left_out` and of QoS are logged as without effect instead."""
+    # while there are no `joints`, neither are names that begin like one of `patterns` with {joint}
     rest = [name for name in names if not node.has_parameter(name)]
     per_joint = [pattern for pattern in patterns if JOINT in pattern]
     if not joints:

@@ -67,11 +67,7 @@ class Parameter:
         return str(self.default).lower() if isinstance(self.default, bool) else str(self.default) or '""'
 
     def parse(self, name: str, value: object) -> Value:
-        """`value` in the type of this parameter; integers serve where floats are meant.
-
-        Raises ParameterError: wrong type, NaN or infinity, outside the bounds or the choices. NaN is refused before
-        bounds are checked, because every comparison with it is false.
-        """
+        """`value` in the type of this parameter, an integer also as a float; `ParameterError` where not allowed."""
         if not isinstance(self.default, tuple):
             return self._parse_one(name, value)
         if isinstance(value, (str, bytes)) or not isinstance(value, Iterable):

@@ -58,11 +58,7 @@ class ParameterTable:
         self, joints: Sequence[str], defaults: Mapping[str, Sequence[float]] = MappingProxyType({}),
         left_out: Iterable[str] = (),
     ) -> None:
-        """Declare the per-joint parameters of `joints`; those already declared keep their values.
-
-        `defaults` has the defaults that differ from joint to joint, by name with ``{joint}``, joint by joint.
-        `left_out` are joints of the robot that the node does not control: a warning names their parameters.
-        """
+        """Declare the per-joint parameters; `defaults`, by name and joint by joint, replace the schema's."""
         self._declare({
             p.name.replace(JOINT, joint): replace(p, default=defaults[p.name][j]) if p.name in defaults else p
             for p in self._schema if JOINT in p.name for j, joint in enumerate(joints)
@@ -107,11 +103,7 @@ class ParameterTable:
             self._node.get_logger().info(f"settings without effect here: {', '.join(translated.without_effect)}")
 
     def enable_changes(self, apply: Callable[[Values], Callable[[], None]]) -> None:
-        """Let changes take effect at run time from now on, instead of when the node is configured next.
-
-        `apply`: called with all values after the change; it prepares the change and returns the function that applies
-        it, or raises `RneDynamicsError` to refuse. Nothing changes before that function is called.
-        """
+        """Let changes take effect at run time: `apply` checks all values after one and returns what applies it."""
         self._apply, self._configured = apply, True
 
     def disable_changes(self) -> None:

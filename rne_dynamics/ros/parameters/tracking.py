@@ -116,10 +116,7 @@ SCHEMA: tuple[Parameter, ...] = (
 
 
 def tracking_settings(robot: RigidRobot, values: Values) -> Settings:
-    """Settings of the controller that follows references.
-
-    Raises ParameterError, ControlError: as `controller_settings`, and tolerances that do not fit.
-    """
+    """Settings of the controller that follows references; errors as of `controller_settings`, and of tolerances."""
     law = law_of(robot, values, values["law"])
     tolerances = tolerances_of(robot, values)
     plain = controller_settings(robot, values, law=law, damping="hand_guiding.{joint}.damping")
@@ -134,11 +131,7 @@ def tracking_settings(robot: RigidRobot, values: Values) -> Settings:
 
 
 def law_of(robot: RigidRobot, values: Values, name: str) -> ControlLaw:
-    """The law of that name by the parameters.
-
-    Raises ParameterError, ControlError: there is no such law, it is not for this robot, or its parameters are not
-    declared.
-    """
+    """The law of that name by the parameters; ParameterError, ControlError where it is none, or not declared."""
     kind = find_law(name)
     if missing := [p.name for p in law_parameters(kind) if p.name.replace(JOINT, robot.joint_names[0]) not in values]:
         raise ParameterError(f"law {name!r} has parameters of its own ({missing[0]}, …): start the node with it")
@@ -161,10 +154,7 @@ def _tolerances(kind: LawKind) -> LawTolerances:
 
 
 def with_law(schema: Sequence[Parameter], name: str) -> tuple[Parameter, ...]:
-    """The schema with the parameters of a law that is none of this package, and with the tolerances that fit the law.
-
-    Raises ParameterError, ControlError: there is no such law, or its parameters have the names of others.
-    """
+    """The schema with the parameters of a law of one's own, and with the tolerances that fit the law."""
     kind = find_law(Parameter("law", DEFAULT_LAW, "").parse("law", name))
     own = () if name in law_names() else law_parameters(kind)
     taken = {p.name.partition(".")[0] for p in schema}
@@ -246,10 +236,8 @@ class SpeedUnit:
         return value / self._full
 
     def suspicion(self) -> str:
-        """A warning, once, if all numbers since the start are plausible in the other unit; otherwise empty.
-
-        Percent that never exceed 1 may be fractions: the arm then moves at 1 % of the intended speed.
-        """
+        """A warning, once, if all numbers since the start are plausible in the other unit; otherwise empty."""
+        # percent that never exceed 1 may be fractions: the arm then moves at 1 % of the intended speed
         if self._unit != "percent" or self._warned or not 0.0 < self._largest <= 1.0:
             return ""
         self._warned = True

@@ -42,11 +42,7 @@ from rne_dynamics.ros.sessions.recorder import PATIENCE, STREAMS, Recording, Ses
 
 @dataclass(frozen=True, eq=False)
 class ArmConfig:
-    """Parameters of one file by their dotted names, for the controller and for the simulator.
-
-    The simulated arm has the payload and the gravity of the controller's model. Terms that the hardware compensates
-    are left out of it, as they are in efforts; other parameters of hardware are left out of the controller.
-    """
+    """Parameters of one file by their dotted names, for the controller and for the simulator, see `simulated`."""
 
     #: For messages.
     file: str
@@ -58,10 +54,7 @@ class ArmConfig:
 
     @classmethod
     def read(cls, path: str | Path, controller: str, simulator: str) -> ArmConfig:
-        """Read a file; `controller` and `simulator` are the nodes' full names.
-
-        Raises ArgumentError: it cannot be read, is no YAML, or has no parameters for that controller.
-        """
+        """Read a file for nodes by full names; `ArgumentError` where it has nothing for that controller."""
         try:
             given, own = settings_for(str(path), controller), settings_for(str(path), simulator)
         except ParameterError as error:
@@ -82,11 +75,7 @@ class ArmConfig:
         return replace(self, controller={**self.controller, **given}, simulator={**self.simulator, **given})
 
     def values(self, robot: RigidRobot, schema: Sequence[Parameter] = SCHEMA) -> Values:
-        """The parameters that `schema` declares for the controller, with the defaults of those left out.
-
-        Raises ParameterError: other joints than the robot's, a value that is not allowed, or a joint without effort
-        limit.
-        """
+        """The controller's parameters that `schema` declares, with defaults; `ParameterError` where not allowed."""
         joints = self.controller.get("joints")
         if joints and sorted(map(str, joints)) != sorted(robot.joint_names):
             raise ParameterError(
@@ -105,10 +94,7 @@ class ArmConfig:
 
 @dataclass(frozen=True, eq=False)
 class ConfiguredArm:
-    """Settings of a demo from a configuration: robot, limits, (n,), gains, friction compensation.
-
-    `friction` is the fraction that the law compensates; `rubs` is whether the simulated arm has any.
-    """
+    """Settings of a demo from a configuration; limits (n,), `friction` compensated, whether the arm `rubs`."""
 
     robot: AnyRobot
 
@@ -196,11 +182,7 @@ Progress = Callable[[str, float], None]
 
 
 def run(session: Session, progress: Progress) -> tuple[Recording, ...]:
-    """Run a session; one recording per run. `progress` is called with the present activity and the fraction done.
-
-    Raises RneDynamicsError: a process has ended, or a wait timed out; the message has the reason and the end of the
-    log.
-    """
+    """Run a session; one recording per run. `progress` gets activity and fraction done. RneDynamicsError."""
     with session_node("demo", NAMESPACE) as node:
         recorder = SessionRecorder(node, NAMESPACE, SIMULATOR, CONTROLLER, session.joints, flexible=session.flexible)
         trajectories = node.create_publisher(JointTrajectory, f"{CONTROLLER}/joint_trajectory", OFFERED)
@@ -263,11 +245,9 @@ def _move(
     session: Session, run: Run, recorder: SessionRecorder, trajectories: Any, processes: Sequence[NodeProcess],
     progress: Progress,
 ) -> tuple[tuple[int, ...], Reports]:
-    """Send one move after the other; when each begins, ns, and what the controller reported.
-
-    A move that is not followed to its end is the last one: the next would not start where the arm is. Flexible links
-    vibrate after a move, which misses goals, and the moves go on.
-    """
+    """Send one move after the other; when each begins, ns, and what the controller reported."""
+    # One that is not followed to its end is the last: the next would not start where the arm is. Flexible links vibrate
+    # after a move, which misses goals, and the moves go on.
     begins, done, before = [], 0.0, recorder.controller_report()
     reports, speed = Reports(), before.speed or 1.0
     for turn, move in enumerate(run.moves, 1):

@@ -87,11 +87,7 @@ class GuidedRun:
 
 
 def run(guidance: Guidance, progress: Progress) -> GuidedRun:
-    """Run a session; `progress` is called with the present activity and the fraction done.
-
-    Raises RneDynamicsError: a process has ended, or a wait timed out; the message has the reason and the end of the
-    log.
-    """
+    """Run a session; `progress` gets activity and fraction done. Raises RneDynamicsError with the end of the log."""
     joints = guidance.robot.joint_names
     with session_node("guide", NAMESPACE) as node:
         recorder = SessionRecorder(node, NAMESPACE, SIMULATOR, CONTROLLER, joints, flexible=False)

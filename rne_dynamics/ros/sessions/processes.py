@@ -28,16 +28,9 @@ SIGNAL_GRACE = 10.0
 
 
 class NodeProcess:
-    """One of our nodes in a process of its own.
-
-    Its output goes to a file, since a full pipe would block it. Leaving the context ends it: SIGINT, then SIGTERM, then
-    SIGKILL, to its own process group only. It also ends when the thread that started it does, so that a killed test or
-    demo leaves nothing running.
-
-    `module`: the node's module in `rne_dynamics.ros`; `arguments`: its command line; `environment`: added to this
-    process's environment, which is passed on whole: rclpy's wheels need their variables together; `script`: A Python
-    file that is run in place of the module.
-    """
+    """One of our nodes in a process of its own, which ends with the context or the thread that started it."""
+    # Output goes to a file, since a full pipe would block it; `environment` is added to this process's, which rclpy's
+    # wheels need whole. SIGINT, then SIGTERM, then SIGKILL, to its own process group only.
 
     def __init__(
         self, module: str, arguments: Sequence[str] = (), environment: Mapping[str, str] | None = None,
@@ -106,10 +99,7 @@ def wait_until(
     condition: Callable[[], object], seconds: float, what: str, processes: Sequence[NodeProcess] = (),
     period: float = 0.005,
 ) -> None:
-    """Wait until `condition()` is true, checked every `period` seconds, as are the processes.
-
-    Raises RneDynamicsError: it is not true in time (`what` describes it), or one of the processes has ended.
-    """
+    """Wait until `condition()` is true; `RneDynamicsError` for `what` after `seconds`, or where a process ended."""
     deadline = time.monotonic() + seconds
     while not condition():
         for process in processes:
@@ -142,11 +132,7 @@ def session_node(name: str, namespace: str) -> Iterator[Node]:
 
 
 class ArmProcesses:
-    """The processes of an arm; leaving the context ends them.
-
-    `namespace`: of the nodes and their clock. `parameters`: of each node, by the name of its module. The simulator
-    comes first: it is ended last, so that it still answers when the controller releases the arm.
-    """
+    """The processes of an arm, by name of module; leaving the context ends them, the first, the simulator, last."""
 
     def __init__(self, namespace: str, parameters: Mapping[str, Mapping[str, Any]]) -> None:
         self._namespace, self._parameters = namespace, parameters

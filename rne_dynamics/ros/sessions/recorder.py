@@ -109,11 +109,7 @@ class Recording:
 
 
 class SessionRecorder:
-    """Records the topics for the figures, and no others, since every subscriber slows the senders down.
-
-    `node`: a node that no executor spins; `namespace`, `simulator`, `controller`: of the recorded nodes, and their
-    names; `joints`: names, in the order of the vectors; `flexible`: whether to record deflections.
-    """
+    """Records the topics for the figures, and no others, since every subscriber slows the senders down."""
 
     def __init__(
         self, node: Node, namespace: str, simulator: str, controller: str, joints: tuple[str, ...], *, flexible: bool
@@ -137,10 +133,7 @@ class SessionRecorder:
             recorder.samples = []
 
     def receives_everything(self) -> bool:
-        """Whether states, torque terms, deflections and the simulator's reports arrive.
-
-        A controller that has stopped the arm sends no more terms, so none are awaited then.
-        """
+        """Whether states, torque terms (not of a stopped arm), deflections and the simulator's reports arrive."""
         self.drain()
         terms = () if self.controller_report().failed else self.terms.values()
         streams = (self.states, *terms, *self.deflections)

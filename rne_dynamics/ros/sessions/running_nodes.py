@@ -42,10 +42,7 @@ TRAJECTORY = "trajectory_msgs/msg/JointTrajectory"
 
 
 class RunningNode:
-    """One node, with what it has published so far.
-
-    `name`: its full name; `kind`: "controller", "gate" or "simulator".
-    """
+    """One node by its full name, a "controller", "gate" or "simulator", with what it has published so far."""
 
     def __init__(self, name: str, kind: str) -> None:
         self.name, self.kind = name, kind
@@ -75,10 +72,7 @@ class RunningNode:
 
 
 class Request:
-    """A request that is sent again until a response comes, at most `ATTEMPTS` times.
-
-    `client`: of the service; `request`: may be served more than once.
-    """
+    """A request that is sent again until a response comes, at most `ATTEMPTS` times; may be served more than once."""
 
     LONGEST = (ATTEMPTS + 1) * ANSWER
 
@@ -167,10 +161,7 @@ class RunningNodes:
                 return
 
     def controller(self, wanted: str | None) -> RunningNode:
-        """The controller to command.
-
-        Raises ControlError: None runs, or not the one that is wanted; ArgumentError: None is named and several run.
-        """
+        """The controller to command; `ControlError` where there is none, `ArgumentError` where several run."""
         self.find(wanted)
         controllers = self.of("controller")
         names = ", ".join(node.name for node in controllers) or "none"
@@ -310,10 +301,7 @@ class RunningModel:
 
 
 def read_model(nodes: RunningNodes, controller: RunningNode) -> RunningModel:
-    """The model of a controller.
-
-    Raises ControlError: the controller does not answer, or its description cannot be read here.
-    """
+    """The model of a controller; `ControlError` where it does not answer, or cannot be read here."""
     model, description, joints, gravity = _parameters(nodes, controller, "model", "robot_description", "joints",
                                                       "gravity")
     if not (model or description):

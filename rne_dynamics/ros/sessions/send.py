@@ -17,11 +17,7 @@ def send(
     controller: RunningNode, model: RunningModel, goal: Mapping[str, float], options: Mapping[str, Any], say: Say,
     path: SampledTrajectory | None = None,
 ) -> int:
-    """Move the arm; 0 if it has arrived. After SIGINT or SIGTERM, KeyboardInterrupt once the arm is at rest.
-
-    `controller`, `model`: who moves it. `goal`: positions by joint, rad or m; other joints stay. `options`: parameters
-    of the node `move`. `say`: reports. `path`: as for `MoveNode`.
-    """
+    """Move the arm to a `goal`, rad or m by joint; 0 if it arrived. After a signal, KeyboardInterrupt at rest."""
     values = {
         **model.parameters, **options, "controller": controller.name, "goal": [float(x) for x in goal.values()],
         "goal_joints": list(goal),

@@ -18,13 +18,7 @@ NOTABLE = 0.1
 
 
 class SimulatorReport:
-    """Status messages of one run of the simulation, from its start or reset on.
-
-    `node`: the simulator. `diagnostics`: publishes the messages. `answers`, `wall`: what is reported on: replies to
-    joint states, and the lag behind the wall clock. `bending`: of an arm with flexible links; None for others.
-    `clock_topic`: topic of the clock that the simulator publishes; empty for none. `lockstep`: whether it runs in
-    lock-step.
-    """
+    """Status messages of one run of the simulation, from its start or reset on."""
 
     def __init__(
         self, node: ArmNode, diagnostics: Diagnostics, answers: Answers, wall: WallTime, bending: BendingWatch | None,
@@ -39,11 +33,7 @@ class SimulatorReport:
         self.overruns = self.refused = 0
 
     def publish(self, state: State, periods: int, *, running: bool, paused: bool, commanded: bool) -> None:
-        """Publish the next status.
-
-        `state`, `periods`: of the simulation; how many periods it has run. `running`, `paused`: whether it runs, and
-        whether it is paused. `commanded`: whether a command has come.
-        """
+        """Publish the next status, at a `state` after so many `periods`."""
         level, message = self._status(state, running=running, paused=paused, commanded=commanded)
         self._lag = self._wall.lag
         recent, answers = self._recent.next(), self._answers

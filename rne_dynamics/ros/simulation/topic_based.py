@@ -35,13 +35,7 @@ DRIVE_FREQUENCY = Parameter(
 
 
 class TopicBasedHardware:
-    """The drives of a simulated arm, commanded by sensor_msgs/JointState.
-
-    `robot`: the simulated arm, without its flexibility; `rate`: efforts per second; `frequency`: as the parameter
-    `drive_frequency`; `command_timeout`: as for `ServoDrives`; `brake`: whether brakes hold joints whose commands are
-    too old; `lockstep`: the parameter of that name. Raises ParameterError: a frequency above a quarter of the rate, or
-    lock-step.
-    """
+    """The drives of a simulated arm, commanded by sensor_msgs/JointState. Raises ParameterError."""
 
     def __init__(
         self, robot: RigidRobot, rate: float, frequency: float, *, command_timeout: float | None, brake: bool,
@@ -64,10 +58,7 @@ class TopicBasedHardware:
         self._to: list[int] = []
 
     def take(self, data: bytes, simulator: Simulator) -> None:
-        """Take a serialised command; other joints are ignored, as are commands without any number.
-
-        Raises ControlError, SimulationError: the command is not valid; the former one stays in force.
-        """
+        """Take a serialised command; other joints are ignored. ControlError, SimulationError: the former one stays."""
         message = deserialised(data, JointState, ControlError)
         names = list(message.name)
         if names != self._names:
@@ -106,10 +97,7 @@ class TopicBasedHardware:
         return column
 
     def drive(self, simulator: Simulator) -> None:
-        """Apply the drives' efforts at the present state to the plant; before the first command the brakes hold it.
-
-        Raises RneDynamicsError: a singular posture of a mechanism, in which its motors cannot hold it.
-        """
+        """Apply the drives' efforts; brakes hold before the first command. RneDynamicsError in singular postures."""
         if self.drives.commanded:
             state = simulator.state
             simulator.command(self.drives.effort(state.t, state.q, state.qd, state.posture))

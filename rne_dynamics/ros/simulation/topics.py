@@ -33,13 +33,7 @@ from rne_dynamics.simulation.plant.state import State
 
 
 class SimulatorOutputs:
-    """Publishes the state of the simulation.
-
-    `node`: the simulator. `robot`: its joints; of a mechanism all joints are published, the driven ones first.
-    `locked`: positions of the joints that are locked out of the model, rad or m: viewers need them too. `topic`: of the
-    joint states. `publish_clock`: whether to publish /clock. `base`, `deflections`: publishers of the motion of the
-    base and of deflections, if any.
-    """
+    """Publishes the state of the simulation; of a mechanism all joints, driven ones first, then `locked` ones."""
 
     def __init__(
         self, node: ArmNode, robot: RigidRobot, locked: Mapping[str, float], topic: str, *, publish_clock: bool,
@@ -74,10 +68,8 @@ class SimulatorOutputs:
                             np.concatenate([measured[1], state.tree_qd[free]]))  # fmt: skip
 
     def publish(self, stamp: int, state: State, effort: Array) -> None:
-        """Publish the motion noted last, and the rest of the `state`, with the driven joints' `effort`, (n,).
-
-        `stamp` is the time of the state, ns. The clock comes before the joint state, whose answer may need the time.
-        """
+        """Publish the motion noted last, and the rest of the `state` of `stamp`, ns, with the `effort`, (n,)."""
+        # the clock comes before the joint state, whose answer may need the time
         self._message.stamp(stamp)
         self._position[:], self._velocity[:] = self._motion
         self._effort[:] = effort
@@ -132,13 +124,7 @@ class BendingWatch:
 
 
 class DeflectionsPublisher:
-    """Publishes the ends of flexible links on ``~/deflections`` every `divisor`-th period, if there are subscribers.
-
-    Names are ``<link>/x`` and so on, see `COMPONENTS`; `position` has displacements and rotations, `velocity` their
-    rates.
-
-    `divisor`: periods between two messages; 0 for none at all.
-    """
+    """Publishes the ends of flexible links, ``<link>/x`` and so on, every `divisor`-th period, if subscribed."""
 
     def __init__(self, node: ArmNode, arm: FlexibleArm, divisor: int) -> None:
         self._arm = arm
@@ -169,11 +155,7 @@ TIMEOUT = 0.5
 
 
 class BasePublisher:
-    """A simulated sensor at the root link's origin, along its axes, without noise.
-
-    `node`: the node that publishes. `trajectory`: motion of the base. `gravity`: in the world, m/s²; shape (3,).
-    `frame`: name of the root link.
-    """
+    """A simulated sensor at the root link's origin, along its axes, without noise."""
 
     def __init__(self, node: ArmNode, trajectory: BaseTrajectory, gravity: Array, frame: str) -> None:
         self._trajectory, self._gravity = trajectory, gravity
@@ -194,13 +176,7 @@ class BasePublisher:
 
 
 class BaseListener:
-    """A `BaseTrajectory` whose motion is that of the newest usable sensor_msgs/Imu, whatever the simulated time.
-
-    At rest and upright until the first one; after the last one at rest, tilted as it was. The position, which
-    affects no effort, stays zero.
-
-    `node`, `topic`: the simulator, and the topic. `gravity`: in the world, m/s²; shape (3,).
-    """
+    """A `BaseTrajectory` whose motion is that of the newest usable Imu; at rest before, and tilted after the last."""
 
     def __init__(self, node: ArmNode, topic: str, gravity: Array) -> None:
         self._node = node
@@ -241,10 +217,7 @@ MOST_WAITING, LONGEST_AHEAD = 1000, 60.0
 
 
 class AppliedWrenches:
-    """The present wrench on each link, in its frame, and those for later.
-
-    `node`: logs what is refused; `tree`: the robot that has the links.
-    """
+    """The present wrench on each link, in its frame, and those for later."""
 
     def __init__(self, node: ArmNode, tree: RobotModel) -> None:
         self._node, self._tree, self._now = node, tree, 0
@@ -268,10 +241,7 @@ class AppliedWrenches:
         return self._by_link or None
 
     def take(self, message: WrenchStamped) -> None:
-        """Apply a wrench to the link named by frame_id until the next one for that link.
-
-        It acts from its stamp on, in the time of the joint states; at once where the stamp is past or zero.
-        """
+        """Apply a wrench to the link named by frame_id from its stamp, 0 for at once, until the next one there."""
         f, m, stamp = message.wrench.force, message.wrench.torque, message.header.stamp
         wrench = np.array([f.x, f.y, f.z, m.x, m.y, m.z])
         begin = stamp.sec * NANOSECONDS + stamp.nanosec
