@@ -111,26 +111,6 @@ class ControlLaw(Protocol):
         """
 
 
-class DemandingLaw(ControlLaw, Protocol):
-    """A law that says what its motions demand."""
-
-    @property
-    def motion_demand(self) -> MotionDemand:
-        """What it adds to the inverse dynamics."""
-
-
-class PredictableLaw(ControlLaw, Protocol):
-    """A law that can answer for a predicted state: how the arm goes on there depends on what it compensates."""
-
-    @property
-    def friction_rows(self) -> Array:
-        """As of `TrackingLaw`; shape (5, n), or (3, n) without Stribeck friction."""
-
-    @property
-    def steepness(self) -> Array | float:
-        """As of `TrackingLaw`; one for all joints, or (n,)."""
-
-
 def check_law(law: Any, robot: Any, what: str, *, base_moves: bool = False) -> None:
     """`ControlError` where an object is no `ControlLaw` for a robot, with what it lacks; `what` names it."""
     kind = law.__name__ if isinstance(law, type) else type(law).__name__
@@ -203,20 +183,18 @@ def next_integral(
     return after
 
 
-def restart_law(law: ControlLaw | None) -> None:
-    """Let a state of the law's own begin anew, where it has one."""
-    restart: Callable[[], None] | None = getattr(law, "restart", None)
-    if restart is not None:
-        restart()
+def call_own(law: ControlLaw | None, name: str, *arguments: Any) -> None:
+    """Call a method that a law may have, where it has it."""
+    if hasattr(law, name):
+        getattr(law, name)(*arguments)
 
 
 def resume_law(law: ControlLaw | None, former: ControlLaw | None) -> None:
     """Let a law go on in place of a former one: with its state where they are of one class, otherwise anew."""
-    resume: Callable[[ControlLaw], None] | None = getattr(law, "resume", None)
-    if resume is not None and former is not None and type(former) is type(law):
-        resume(former)
+    if type(former) is type(law) and hasattr(law, "resume"):
+        call_own(law, "resume", former)
     elif former is not None:
-        restart_law(law)
+        call_own(law, "restart")
 
 
 def rate_warnings(law: ControlLaw, rate: float) -> tuple[str, ...]:

@@ -16,7 +16,7 @@ kernels run as plain Python there are fewer postures, and the margins chosen her
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from itertools import product
 from typing import NamedTuple
@@ -60,8 +60,7 @@ class JointInertia(NamedTuple):
         # up to 30 times less. Walls tuned to the first oscillate and throw the joint back; walls tuned to the second
         # hardly stop an arm with stiff feedback. The geometric mean is off by the same factor both ways, frequency and
         # damping by its root.
-        felt: Array = np.sqrt(self.held / np.diag(self.inverse))
-        return felt
+        return np.sqrt(self.held / np.diag(self.inverse))
 
 
 def joint_inertia(robot: RigidRobot, q: Array, posture: Array | None = None) -> JointInertia:
@@ -136,24 +135,17 @@ class PostureInertia:
 
 def posture_inertia(robot: RigidRobot) -> PostureInertia:
     """M⁻¹ over the joint range, remembered for the last few robots; `ControlError` where some motion has no inertia."""
-    return _remembered(_Key(robot))
+    tree = robot.open_tree
+    parts = tuple(a.tobytes() for a in (tree.parameters, tree.topology, tree.lower, tree.upper))
+    return _remembered(_Key(robot if robot.loops else parts, robot))
 
 
+@dataclass(frozen=True)
 class _Key:
     """Equal for robots that are equal in all that the mass matrix depends on."""
 
-    def __init__(self, robot: RigidRobot) -> None:
-        self.robot = robot
-        tree = robot.open_tree
-        self._key: object = robot if robot.loops else tuple(
-            a.tobytes() for a in (tree.parameters, tree.topology, tree.lower, tree.upper)
-        )
-
-    def __hash__(self) -> int:
-        return hash(self._key)
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, _Key) and self._key == other._key
+    values: object
+    robot: RigidRobot = field(compare=False)
 
 
 @lru_cache(maxsize=4)
@@ -264,8 +256,7 @@ def stable_damping(inertia: JointInertia, rate: float, delay: float) -> Array:
     """Damping of `rate`, 1/s, times the felt inertia, lowered by one factor until it is calm at `delay`, s; (n,)."""
     damping = rate * inertia.felt
     fastest = float(fastest_decay(inertia.inverse, damping))
-    stable: Array = damping * min(1.0, 1.0 / (CALM * delay * fastest)) if fastest > 0.0 else damping
-    return stable
+    return damping * min(1.0, 1.0 / (CALM * delay * fastest)) if fastest > 0.0 else damping
 
 
 def lowered(inverse: Array, damping: Array, fastest: float) -> Array:

@@ -116,8 +116,7 @@ def sampled_poles(p: float, i: float, d: float, period: float) -> Array:
         kept = [0, 1, 2]
     else:
         kept = [1, 2] if d > 0.0 else []
-    poles: Array = np.linalg.eigvals(A[np.ix_(kept, kept)]).astype(complex)
-    return poles
+    return np.linalg.eigvals(A[np.ix_(kept, kept)]).astype(complex)
 
 
 def damping_ratio(p: float, i: float, d: float, period: float) -> float:

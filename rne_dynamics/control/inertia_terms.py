@@ -2,37 +2,21 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from rne_dynamics.compiling.addresses import call
 from rne_dynamics.compiling.jit import helper, kernel
+from rne_dynamics.control.model_terms import OwnTerms, shared_terms
 from rne_dynamics.dynamics.composite.mass_matrix import mass_matrix_kernel
 from rne_dynamics.dynamics.declared.arm import Arm, arm_of
-from rne_dynamics.dynamics.declared.inertia_code import inertia_of, shared_code
-from rne_dynamics.dynamics.declared.specialised import efforts_parameters, sample_of
 from rne_dynamics.dynamics.newton_euler.gravity import gravity_torque_kernel
 from rne_dynamics.dynamics.newton_euler.newton_euler import inverse_dynamics_kernel
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.robot import RobotModel
-from rne_dynamics.straight_line.recipe import Recipe
 from rne_dynamics.straight_line.status import VALID
-
-if TYPE_CHECKING:
-    from rne_dynamics.straight_line.state_code import StateCode
-
-
-class InertiaCode(NamedTuple):
-    """Machine code of `inertia_terms` for models that differ in their payload, for one of them."""
-
-    #: Of ``i32 (q, qd, base, inertia, terms)``; (1,).
-    address: NDArray[np.int64]
-    #: Motion of the base, (12,), and what `inertia_of` gives.
-    base: Array
-    inertia: Array
 
 
 @kernel
@@ -51,7 +35,7 @@ def inertia_terms_kernel(
 
 @helper
 def inertia_terms(arm: Any, q: Array, qd: Array, terms: Array) -> None:
-    """As `inertia_terms_kernel`, of an `Arm` or by `InertiaCode`; NaN for a state that this refuses."""
+    """As `inertia_terms_kernel`, of an `Arm` or by `OwnTerms`; NaN for a state that this refuses."""
     if len(arm) == len(Arm._fields):
         topology, parameters, base, _ = arm
         inertia_terms_kernel(topology, parameters, base, q, qd, terms)
@@ -61,23 +45,10 @@ def inertia_terms(arm: Any, q: Array, qd: Array, terms: Array) -> None:
             terms[:, :] = np.nan
 
 
-def inertia_model(robot: RobotModel) -> Arm | InertiaCode:
+def inertia_model(robot: RobotModel) -> Arm | OwnTerms:
     """What `inertia_terms` takes of an open arm with its base at rest; compiles where machine code is to be made."""
-    code = _code(robot)
-    return arm_of(robot) if code is None else InertiaCode(np.array([code.address]), robot.base_at_rest, *code.constant)
-
-
-def _code(robot: RobotModel) -> StateCode | None:
-    if not robot.shares_code:
-        return None
-
-    def recipe() -> Recipe:
-        sample = *sample_of(robot, ("q", "qd")), np.random.default_rng(2).normal(size=12)
-        model = (Arm(robot.topology, efforts_parameters(robot), None, None),)
-        return Recipe("inertia terms", robot.name, _rows, model, (), sample, (robot.n + 2, robot.n))
-
-    code = shared_code(robot, "inertia terms", recipe, moves_masses=True)
-    return None if code is None else replace(code, constant=(inertia_of(robot, moves_masses=True),))
+    code = shared_terms(robot, "inertia terms", _rows, ("q", "qd"), (robot.n + 2, robot.n))
+    return arm_of(robot) if code is None else OwnTerms(np.array([code.address]), robot.base_at_rest, *code.constant)
 
 
 def _rows(arm: Arm, q: Array, qd: Array, base: Array, out: Array) -> None:

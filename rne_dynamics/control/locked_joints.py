@@ -93,10 +93,6 @@ class LockedJoints:
             words.append(f"{name} at {position:.4g} ({how})")
         return ", ".join(words)
 
-    def unmeasured(self, now: float) -> tuple[str, ...]:
-        """Joints that were not measured within the last `OLD_POSITION` seconds."""
-        return tuple(name for name in self._at if name not in self._seen or now - self._seen[name].at > OLD_POSITION)
-
     def _take(self, name: str, position: float, stamp: int, now: float) -> None:
         before = self._seen.get(name)
         if before is not None:

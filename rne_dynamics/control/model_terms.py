@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -214,9 +215,9 @@ def rigid_terms_kernel(
 
 
 class OwnTerms(NamedTuple):
-    """Machine code of the rigid-body terms of models that differ in their payload, for one of them."""
+    """Machine code of a law's terms of models that differ in their payload, for one of them."""
 
-    #: Of ``i32 (q, qd, desired, correction, base, inertia, terms)``, as `rigid_terms_kernel`; (1,).
+    #: Of ``i32 (inputs, base, inertia, terms)``; (1,).
     address: NDArray[np.int64]
     #: Motion of the base, (12,).
     base: Array
@@ -238,6 +239,23 @@ def rigid_terms(arm: Any, q: Array, qd: Array, desired: Array, correction: Array
                     terms[row, j] = np.nan
 
 
+def shared_terms(
+    robot: RobotModel, name: str, kernel: Callable[..., None], inputs: tuple[str, ...], shape: tuple[int, ...],
+    model: tuple[int, ...] = (), more: tuple[Array, ...] = (),
+) -> StateCode | None:
+    """Machine code of a kernel of inputs, base and `more` for a model that shares it; None where there is none."""
+    if not robot.shares_code:
+        return None
+
+    def recipe() -> Recipe:
+        sample = *sample_of(robot, inputs), np.random.default_rng(2).normal(size=12), *more
+        arm = Arm(robot.topology, efforts_parameters(robot), None, None)
+        return Recipe(name, robot.name, kernel, (arm, *model), (), sample, shape)
+
+    code = shared_code(robot, (name, *model), recipe, moves_masses=True)
+    return None if code is None else replace(code, constant=(inertia_of(robot, moves_masses=True),))
+
+
 def own_terms(robot: RobotModel) -> OwnTerms | None:
     """The terms' machine code for a model that shares it (`RobotModel.with_shared_code`); None where there is none."""
     code = _terms_code(robot)
@@ -245,16 +263,7 @@ def own_terms(robot: RobotModel) -> OwnTerms | None:
 
 
 def _terms_code(robot: RobotModel) -> StateCode | None:
-    if not robot.shares_code:
-        return None
-
-    def recipe() -> Recipe:
-        sample = *sample_of(robot, ("q", "qd", "qdd", "qdd")), np.random.default_rng(2).normal(size=12)
-        model = (Arm(robot.topology, efforts_parameters(robot), None, None),)
-        return Recipe("control terms", robot.name, _terms_rows, model, (), sample, (4, robot.n))
-
-    code = shared_code(robot, "control terms", recipe, moves_masses=True)
-    return None if code is None else replace(code, constant=(inertia_of(robot, moves_masses=True),))
+    return shared_terms(robot, "control terms", _terms_rows, ("q", "qd", "qdd", "qdd"), (4, robot.n))
 
 
 def _terms_rows(

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from rne_dynamics.compiling.jit import kernel
-from rne_dynamics.control.control_law import PredictableLaw, check_delay
+from rne_dynamics.control.control_law import check_delay
 from rne_dynamics.control.thresholds import LONGEST_DELAY, NANOSECONDS
 from rne_dynamics.control.tracking_law import joint_compensation
 from rne_dynamics.dynamics.articulated.nasser import nasser_kernel
@@ -45,7 +46,7 @@ class Predictor:
     """
 
     def __init__(
-        self, law: PredictableLaw, delay: float, compensated: frozenset[str] = frozenset(),
+        self, law: Any, delay: float, compensated: frozenset[str] = frozenset(),
         before: Predictor | None = None,
     ) -> None:
         check_delay(law, delay)
@@ -108,8 +109,8 @@ class Predictor:
         return memory[_Q].copy(), memory[_QD].copy()
 
 
-def _joint_rows(law: PredictableLaw, *, friction: bool) -> Array:
-    """What the kernel needs of each joint, (_ROWS, n); `friction` says whether there is any."""
+def _joint_rows(law: Any, *, friction: bool) -> Array:
+    """What the kernel needs of each joint, (_ROWS, n), of a law with `friction_rows` and `steepness`."""
     robot = law.robot.open_tree
     moved_by = robot.topology[:, VELOCITY_INDEX]
     joints = np.empty((_ROWS, robot.n))

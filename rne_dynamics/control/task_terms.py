@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,10 +10,9 @@ from numpy.typing import NDArray
 from rne_dynamics.compiling.addresses import call
 from rne_dynamics.compiling.jit import helper, kernel
 from rne_dynamics.control.inertia_terms import inertia_terms_kernel
+from rne_dynamics.control.model_terms import shared_terms
 from rne_dynamics.control.reference import Reference
 from rne_dynamics.dynamics.declared.arm import Arm
-from rne_dynamics.dynamics.declared.inertia_code import inertia_of, shared_code
-from rne_dynamics.dynamics.declared.specialised import efforts_parameters, sample_of
 from rne_dynamics.dynamics.kinematics.jacobian import jacobian_kernel
 from rne_dynamics.dynamics.kinematics.world_motion import motions_in_world
 from rne_dynamics.model.inertia import Array
@@ -24,11 +22,7 @@ from rne_dynamics.spatial.columns import columns
 from rne_dynamics.spatial.pairs import acceleration_at, motion_at, put_slice_pair
 from rne_dynamics.spatial.rows import slice_vector
 from rne_dynamics.spatial.vector import Matrix, add, compose, rotate
-from rne_dynamics.straight_line.recipe import Recipe
 from rne_dynamics.straight_line.status import VALID
-
-if TYPE_CHECKING:
-    from rne_dynamics.straight_line.state_code import StateCode
 
 # Motion of the tool at a state: turn R, place p, velocity (v, ω), acceleration (v̇, ω̇), in axes of the base. The
 # measured one is that at q̈ = 0, J̇ q̇; that of the reference follows.
@@ -115,25 +109,14 @@ def task_model(robot: RobotModel, link: str, tool: Array) -> TaskModel:
     """A tool at the point `tool`, (3,), of a link, the base at rest; compiles where machine code is to be made."""
     at = robot.link(link)
     frame = np.concatenate([at.rotation.ravel(), at.position + at.rotation @ tool])
-    code = _code(robot, at.body, frame)
+    generic = frame + 0.1 * np.random.default_rng(2).normal(size=24)[12:]
+    code = shared_terms(
+        robot, "task terms", _rows, ("q", "qd", "q", "qd", "qd"), (task_size(robot.n),), (at.body,), (generic,)
+    )
     address, inertia = (0, np.zeros(1)) if code is None else (code.address, code.constant[0])
     return TaskModel(
         robot.topology, robot.parameters, robot.base_at_rest, at.body, frame, np.array([address]), inertia
     )
-
-
-def _code(robot: RobotModel, body: int, frame: Array) -> StateCode | None:
-    if not robot.shares_code:
-        return None
-
-    def recipe() -> Recipe:
-        rng = np.random.default_rng(2)
-        sample = *sample_of(robot, ("q", "qd", "q", "qd", "qd")), rng.normal(size=12), frame + 0.1 * rng.normal(size=12)
-        model = Arm(robot.topology, efforts_parameters(robot), None, None), body
-        return Recipe("task terms", robot.name, _rows, model, (), sample, (task_size(robot.n),))
-
-    code = shared_code(robot, ("task terms", body), recipe, moves_masses=True)
-    return None if code is None else replace(code, constant=(inertia_of(robot, moves_masses=True),))
 
 
 def _rows(arm: Arm, body: int, *arrays: Array) -> None:

@@ -8,7 +8,6 @@ from collections import Counter
 from collections.abc import Sequence
 from contextlib import suppress
 from functools import partial
-from typing import cast
 
 import numpy as np
 from rclpy.parameter import Parameter as RosParameter
@@ -17,7 +16,7 @@ from std_msgs.msg import Float64
 from std_srvs.srv import SetBool, Trigger
 from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 
-from rne_dynamics.control.control_law import ControlLaw, DemandingLaw
+from rne_dynamics.control.control_law import ControlLaw
 from rne_dynamics.control.laws import DEFAULT_LAW, find_law
 from rne_dynamics.control.motion.acceptance import CurrentMotion, Rules, nanoseconds
 from rne_dynamics.control.motion.effort_demand import EffortDemand
@@ -247,8 +246,7 @@ class ComputedTorqueController(EffortNode):
         settings = self.in_force
         if not hasattr(settings.tracking, "motion_demand"):
             return None
-        law = cast(DemandingLaw, settings.tracking)
-        return EffortDemand(law, settings.limits, settings.compensated, delay, posture)
+        return EffortDemand(settings.tracking, settings.limits, settings.compensated, delay, posture)
 
     def cancel_motion(self, why: str) -> None:
         """Bring the present motion to rest on its path."""

@@ -5,6 +5,7 @@ Decisions are made by `EffortGate`; docs/effort_gate.md describes what the gate 
 
 from __future__ import annotations
 
+import gc
 import time
 import traceback
 from collections.abc import Callable, Sequence
@@ -318,7 +319,7 @@ class EffortGateNode(ArmNode):
             "time to pass an effort p50 (ms)": 1e3 * percentile(recent, 50.0),
             "time to pass an effort p99 (ms)": 1e3 * percentile(recent, 99.0),
         })
-        self.collect_garbage()
+        gc.collect()  # 0.03 ms, because the start's objects are frozen
 
 
 

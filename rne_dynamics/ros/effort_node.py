@@ -6,6 +6,7 @@ about the arm are made by the `Supervisor` of the loop; see `control_loop`.
 
 from __future__ import annotations
 
+import gc
 import math
 import time
 from abc import abstractmethod
@@ -282,4 +283,4 @@ class EffortNode(ArmNode):
             level, message, values | {"locked joints": self._others.report(time.monotonic())}
             | self._peers.values() | self.status(),
         )
-        self.collect_garbage()
+        gc.collect()  # 0.03 ms, because the start's objects are frozen

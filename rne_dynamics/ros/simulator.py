@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import time
 from collections.abc import Sequence
 from typing import get_args
@@ -361,7 +362,7 @@ class SimulatorNode(ArmNode):
             self.simulator.state, self._periods, running=self._running, paused=self._paused,
             commanded=self.answers.commanded or bool(self._hardware and self._hardware.drives.commanded),
         )
-        self.collect_garbage()
+        gc.collect()  # 0.03 ms, because the start's objects are frozen
 
 
 

@@ -195,7 +195,8 @@ class Episode(Happenings):
         under_way = rig.supervisor.machine.stop
         if plan.policy == "hold" and under_way != NO_STOP and np.isinf(under_way.down_from):
             self.stopping_since = rig.now
-        if rig.now - self.stopping_since > planned + STOP_GRACE + (0.1 if rig.supervisor.dead_reckoning else 0.0):
+        more = 0.1 if rig.supervisor.machine.dead_reckoning else 0.0
+        if rig.now - self.stopping_since > planned + STOP_GRACE + more:
             self._fail(f"a stop has not ended {rig.now - self.stopping_since - planned:.3f} s after its time")
 
     def _judge_reference(self, mode: Mode) -> None:
@@ -213,7 +214,7 @@ class Episode(Happenings):
         if leaps and all((np.abs(now - q) > allowed).any() for q in (measured, self.q_before)):  # or held there
             self._fail(f"the reference leaps by {step.max():.4f}")
         self.before, self.q_before = now.copy(), rig.supervisor.q.copy()
-        self.judged_at, self.arrival = rig.now, rig.supervisor.arrival
+        self.judged_at, self.arrival = rig.now, rig.supervisor.machine.stream.arrival
 
     def _judge_energy(self) -> None:
         rig, supervisor = self.rig, self.rig.supervisor

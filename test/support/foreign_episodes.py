@@ -14,7 +14,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import cache
 from pathlib import Path
-from typing import Any, NamedTuple, cast
+from typing import Any, NamedTuple
 
 import numpy as np
 from support.episode_arms import homemade_urdf
@@ -24,7 +24,6 @@ from support.supervised import Rig
 from support.wheel import wheel_urdf
 
 import rne_dynamics as rne
-from rne_dynamics.control.control_law import DemandingLaw
 from rne_dynamics.control.motion.acceptance import Rules
 from rne_dynamics.control.motion.effort_demand import EffortDemand
 from rne_dynamics.control.supervision.motion_queue import Ending
@@ -232,7 +231,7 @@ class ForeignEpisode(Episode):
         assert settings.tracking is not None
         limits = motion_limits(self.robot, controller_values(self.robot, {}))
         demand = EffortDemand(
-            cast(DemandingLaw, settings.tracking), settings.limits, settings.compensated, self.rig.supervisor.loop.delay
+            settings.tracking, settings.limits, settings.compensated, self.rig.supervisor.loop.delay
         )
         return Rules(replace(limits, velocity=settings.limits.velocity), blend_time, demand)
 

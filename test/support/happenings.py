@@ -100,7 +100,7 @@ class Happenings:
         delay = float(rng.choice([0.0, 0.0, 0.2]))
         begin = supervisor.stamp + round(delay * 1e9)
         header = Duration(*divmod(begin, 10**9)) if delay else Duration(0, 0)
-        rate, slope = supervisor.queue.path_rate(supervisor.speed)
+        rate, slope = supervisor.queue.path_rate(supervisor.machine.speed)
         blend = float(rng.choice([0.05, 0.3]))
         moving = CurrentMotion(supervisor.stamp, supervisor.queue.ahead, rate, slope)
         accepted = accept_points(robot.joint_names, points, header, moving, self.rules(blend))

@@ -15,7 +15,7 @@ from rne_dynamics.ros.effort_gate import EffortGateNode
 from rne_dynamics.ros.gravity_compensation import GravityCompensationNode
 from rne_dynamics.ros.move import MoveNode
 from rne_dynamics.ros.parameters import tracking
-from rne_dynamics.ros.parameters.aliases import JTC, any_value
+from rne_dynamics.ros.parameters.aliases import JTC
 from rne_dynamics.ros.parameters.schema import JOINT, Parameter
 from rne_dynamics.ros.simulator import SimulatorNode
 from rne_dynamics.ros.viewer import ViewerNode
@@ -109,7 +109,7 @@ def alias_tables() -> list[list[str]]:
         if entry.ours:
             effect, meaning = 0, f"{'minus ' if entry.negated else ''}`{entry.ours.replace(JOINT, '<joint>')}`"
         else:
-            effect = 1 if entry.accepts is any_value else 2
+            effect = 1 if entry.accepts is None else 2
             words = re.split(r"([\w.]*<joint>[\w.]*)", entry.does)
             meaning = "".join(f"`{word}`" if "<joint>" in word else text(word) for word in words)
         names[effect].setdefault(meaning, []).append(f"`{entry.name.replace(JOINT, '<joint>')}`")

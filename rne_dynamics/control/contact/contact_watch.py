@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
@@ -59,8 +59,6 @@ class ContactSettings:
     retract_time: float = 0.3
     #: Link of which the wrench is published; empty for none.
     link: str = ""
-    #: The law to which "comply" changes; one of `Settings.others`.
-    compliant: str = field(default="joint_impedance")
 
     def __post_init__(self) -> None:
         robot = self.observer.robot

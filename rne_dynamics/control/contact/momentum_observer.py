@@ -192,16 +192,12 @@ class MomentumObserver:
         """
         n, memory = self.robot.n, state.memory.copy()
         acceleration = np.zeros(n) if qdd is None else measured(qdd, n, "the desired acceleration")
-        self.update_in_place(
-            memory, measured(q, n, "the position"), measured(qd, n, "the velocity"), acceleration,
-            measured(effort, n, "the effort"), dt,
+        arm, rows, steepness, numbers = self.constants
+        observe_kernel(
+            arm, measured(q, n, "the position"), measured(qd, n, "the velocity"), acceleration,
+            measured(effort, n, "the effort"), rows, steepness, numbers, dt, memory,
         )
         return Observed(memory)
-
-    def update_in_place(self, memory: Array, q: Array, qd: Array, qdd: Array, effort: Array, dt: float) -> None:
-        """As `update`, for loops: in the memory of a state; arguments are contiguous arrays of float64."""
-        arm, rows, steepness, numbers = self.constants
-        observe_kernel(arm, q, qd, qdd, effort, rows, steepness, numbers, dt, memory)
 
     def wrench(self, external: ArrayLike, q: ArrayLike, link: str, damping: float = SEEN) -> LinkWrench:
         """The least wrench on a link that explains external efforts, by damped least squares.

@@ -197,8 +197,7 @@ class EffortGate:
             held = self._held(now)
         except RneDynamicsError as error:
             self.counters.failure, held = str(error), self._hold.gravity
-        mixed: Array = part * effort + (1.0 - part) * self._support * held
-        return mixed
+        return part * effort + (1.0 - part) * self._support * held
 
     # -- joint states -------------------------------------------------------------------------------------------------
 

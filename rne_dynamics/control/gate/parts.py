@@ -177,8 +177,7 @@ class GateHold:
             self.update_inertia(q, delay)
             self._update_at = now + INERTIA_PERIOD
         self.gravity, damping = self.torque(q, qd)
-        held: Array = self.gravity + damping
-        return held
+        return self.gravity + damping
 
     @property
     def damping(self) -> Array:

@@ -139,8 +139,7 @@ class EffortLimits:
 
         Where the effort limit suffices: inertia · `stop_frequency` · twice that speed, in addition to gravity.
         """
-        speed: Array = STOPPING * self.stop_frequency * self.margin
-        return speed
+        return STOPPING * self.stop_frequency * self.margin
 
 
 #: The vectors, in the order of the table's rows: name in messages, lowest value, whether infinity is refused.

@@ -29,7 +29,7 @@ from rne_dynamics.control.impedance import (
     put_impedance,
     uniform_ratio,
 )
-from rne_dynamics.control.inertia_terms import InertiaCode, inertia_model, inertia_terms
+from rne_dynamics.control.inertia_terms import inertia_model, inertia_terms
 from rne_dynamics.control.laws import joint_parameter
 from rne_dynamics.control.laws.computed_torque import (
     GAIN_D,
@@ -39,7 +39,7 @@ from rne_dynamics.control.laws.computed_torque import (
     TABLE_ROWS,
     VISCOUS,
 )
-from rne_dynamics.control.model_terms import closed_terms
+from rne_dynamics.control.model_terms import OwnTerms, closed_terms
 from rne_dynamics.control.reference import Reference, TorqueTerms
 from rne_dynamics.control.thresholds import ASSUMED_RATE
 from rne_dynamics.control.tracking_law import FrictionCompensation
@@ -154,7 +154,7 @@ class JointImpedance(Springs):
         set_fields(self, stiffness=stiffness, damping_ratio=ratio, table=table, rate=float(self.rate), given=given)
 
     @cached_property
-    def model(self) -> tuple[Arm | InertiaCode, Array]:
+    def model(self) -> tuple[Arm | OwnTerms, Array]:
         """What `joint_impedance_kernel` takes of an open arm with its base at rest."""
         return inertia_model(self.robot.open_tree), self.damped_rate
 

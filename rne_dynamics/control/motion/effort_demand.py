@@ -8,13 +8,13 @@ straight lines, brings a healthy Panda to 1.8 times its velocity limit.
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from rne_dynamics.closed_chain.following import Follower
 from rne_dynamics.compiling.jit import kernel
-from rne_dynamics.control.control_law import DemandingLaw
 from rne_dynamics.control.guards.effort_limits import EffortLimits
 from rne_dynamics.control.model_terms import closed_terms
 from rne_dynamics.control.motion.takeover import BlendedPath
@@ -63,9 +63,10 @@ class EffortDemand:
     """
 
     def __init__(
-        self, law: DemandingLaw, limits: EffortLimits, compensated: frozenset[str] = frozenset(),
-        delay: float = 0.0, posture: Array | None = None,
+        self, law: Any, limits: EffortLimits, compensated: frozenset[str] = frozenset(), delay: float = 0.0,
+        posture: Array | None = None,
     ) -> None:
+        # of a law with a `motion_demand`
         self._robot, self._limits, self._delay, self._posture = law.robot, limits, np.nan_to_num(delay), posture
         demand = law.motion_demand
         self._friction = np.zeros_like(demand.friction) if "friction" in compensated else demand.friction
@@ -171,8 +172,7 @@ class EffortDemand:
         changes = [
             np.abs(effort[k] - effort) / np.maximum(times[k] - times, self._window)[:, None] for k in (next_, later)
         ]
-        slope: Array = np.maximum(np.maximum(*changes), np.abs(steps) / (1.5 * self._window))
-        return slope
+        return np.maximum(np.maximum(*changes), np.abs(steps) / (1.5 * self._window))
 
     def _judged(self, times: Array, asked: Array, limit: Array, name: str, accepted: float) -> str:
         with np.errstate(divide="ignore", invalid="ignore"):

@@ -257,5 +257,4 @@ def _within(end: Array, q: Array, lower: Array, upper: Array) -> Array:
 
 
 def _way(now: Reference, T: float | Array) -> Array:
-    way: Array = T * (now.qd / 2.0 + T * now.qdd / 12.0)
-    return way
+    return T * (now.qd / 2.0 + T * now.qdd / 12.0)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
+from itertools import chain
 from typing import NamedTuple
 
 import numpy as np
@@ -41,22 +42,15 @@ class Diagnosis(NamedTuple):
     text: str
 
 
-def suspects(evidence: Evidence, gravity_at: Callable[[Array], Array] | None) -> Iterator[Cause]:
-    """All causes, fitted."""
-    yield from nothing_reported(evidence)
-    yield from whole_arm(evidence)
-    yield from opposite_signs(evidence)
-    yield from one_joint(evidence)
-    yield from swapped(evidence, gravity_at)
-    yield from tilted(evidence)
-    yield from payload(evidence)
-
-
 def diagnose(evidence: Evidence, gravity_at: Callable[[Array], Array] | None) -> Diagnosis:
     """Name what leaves no joint beyond what is allowed: smallest misfit plus price first, then nearly as good ones."""
+    suspects = chain(
+        nothing_reported(evidence), whole_arm(evidence), opposite_signs(evidence), one_joint(evidence),
+        swapped(evidence, gravity_at), tilted(evidence), payload(evidence),
+    )
     fitting = [
         (evidence.misfit(cause.residual) + cause.price, cause)
-        for cause in suspects(evidence, gravity_at)
+        for cause in suspects
         if not evidence.beyond(np.where(evidence.seen, cause.residual, 0.0)).any()
     ]
     if not fitting:
@@ -65,7 +59,9 @@ def diagnose(evidence: Evidence, gravity_at: Callable[[Array], Array] | None) ->
     best = fitting[0][0]
     causes: list[Cause] = []
     for score, cause in fitting:
-        said = any(_covers(other, cause) for other in causes)
+        said = any(other.joints == cause.joints and (
+            other.kind == cause.kind or (other.kind, cause.kind) in _COVERS
+        ) for other in causes)
         if score <= best + ALSO and not said and len(causes) <= MOST_OTHERS:
             causes.append(cause)
     return Diagnosis(tuple(causes), f"Likeliest: {causes[0].text}.{_possible(causes[1:])}")
@@ -87,12 +83,6 @@ def diagnose_pattern(
 def _possible(others: list[Cause]) -> str:
     """Causes that a posture does not distinguish from the likeliest one."""
     return f" This posture does not rule out: {'; or '.join(cause.text for cause in others)}." if others else ""
-
-
-def _covers(first: Cause, second: Cause) -> bool:
-    """Whether naming the first leaves nothing to say for the second."""
-    same = first.kind == second.kind or (first.kind, second.kind) in _COVERS
-    return same and first.joints == second.joints
 
 
 def worst_joints(evidence: Evidence) -> str:

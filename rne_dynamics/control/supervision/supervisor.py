@@ -16,7 +16,6 @@ from rne_dynamics.compiling.apart import load_all
 from rne_dynamics.control.guards.base_filter import BaseReading
 from rne_dynamics.control.motion.motion import Motion
 from rne_dynamics.control.motion.motion import warm_up as warm_up_motion
-from rne_dynamics.control.streaming.setpoints import Setpoints
 from rne_dynamics.control.streaming.setpoints import warm_up as warm_up_setpoints
 from rne_dynamics.control.supervision.efforts import Efforts
 from rne_dynamics.control.supervision.holding import StartGate
@@ -57,8 +56,9 @@ class Supervisor:
         self.queue = self.machine.queue
         #: What is published of positions is less by that, as the driver reports them, (n,).
         self.unwrapped = self._stream.filter.unwrapped
-        self._input = SetpointInput(self.machine)
-        self.poses, self.contact, self.wrenches = self._input.poses, self._efforts.contact, self._efforts.wrenches
+        #: Setpoints and poses that come one at a time.
+        self.input = SetpointInput(self.machine)
+        self.poses, self.contact, self.wrenches = self.input.poses, self._efforts.contact, self._efforts.wrenches
 
     # -- joint states in, efforts out ---------------------------------------------------------------------------------
 
@@ -150,13 +150,13 @@ class Supervisor:
     def adopt(self, settings: Settings) -> None:
         """Other parameters from the next effort on; with another robot a start-up check not passed begins anew."""
         self.machine.adopt(settings)
-        self._input.adopt(settings)
+        self.input.adopt(settings)
 
     def warm_up(self) -> None:
         """Compile everything a cycle needs, so that the first one is as fast as the others; changes no state."""
         other, settings = Supervisor(self.settings), self.settings
         machine, n = other.machine, settings.robot.n
-        machine.speed = self.speed
+        machine.speed = self.machine.speed
         q = np.clip(np.array(settings.robot.neutral), *machine.place_range()[:2])
         other.activate(0.0)
         for k in range(1, 4):
@@ -183,7 +183,7 @@ class Supervisor:
         """Wait for the first usable state and hold the arm where it finds it."""
         machine, zero = self.machine, np.zeros(self.settings.robot.n)
         machine.counters = Counters()
-        self._input.restart()
+        self.input.restart()
         machine.torques.restart()
         self._stream.filter.restart()
         machine.output.start_from(zero, zero)
@@ -253,7 +253,7 @@ class Supervisor:
         sequence: int | None = None,
     ) -> None:
         """Follow a setpoint received at `now`, s, others as for `Setpoints.take`; `SetpointError` where not."""
-        self._input.take(source, q, qd, now, stamp=stamp, ahead=ahead, sequence=sequence)
+        self.input.take(source, q, qd, now, stamp=stamp, ahead=ahead, sequence=sequence)
 
     def obstruct(self, why: str) -> None:
         """Brake what is under way and accept no motion, for a reason outside of the arm; empty: accept them again."""
@@ -306,24 +306,9 @@ class Supervisor:
         return self.machine.settings
 
     @property
-    def speed(self) -> float:
-        """Path time passes at so much of real time, 0 to 1."""
-        return self.machine.speed
-
-    @property
     def counters(self) -> Counters:
         """Totals since activation."""
         return self.machine.counters
-
-    @property
-    def obstacle(self) -> str:
-        """Why no motion is accepted, for a reason outside of the arm; empty for none."""
-        return self.machine.obstacle
-
-    @property
-    def setpoints(self) -> Setpoints | None:
-        """The setpoints so far; None where none are followed."""
-        return self._input.setpoints
 
     @property
     def gate(self) -> StartGate:
@@ -339,33 +324,3 @@ class Supervisor:
     def stamp(self) -> int:
         """Time of the last good state, ns."""
         return self._stream.stamp
-
-    @property
-    def arrival(self) -> float:
-        """When it came, monotonic s."""
-        return self._stream.arrival
-
-    @property
-    def estimated(self) -> tuple[str, ...]:
-        """As of `StateFilter`."""
-        return self._stream.filter.estimated
-
-    @property
-    def dead_reckoning(self) -> bool:
-        """Whether the arm is being stopped without usable states: `tick` gives the efforts."""
-        return self.machine.dead_reckoning
-
-    @property
-    def posture(self) -> Array | None:
-        """Positions of all joints of a mechanism's tree at the state at hand; None of an open arm."""
-        return self.machine.torques.posture
-
-    @property
-    def distance(self) -> float | None:
-        """Of a mechanism, a lower bound of its distance to a singular posture; None of an open arm."""
-        loops = self.machine.torques.loops
-        return None if loops is None else loops.smallest
-
-    def clamp_text(self) -> str:
-        """As of `Output`."""
-        return self.machine.output.clamp_text()

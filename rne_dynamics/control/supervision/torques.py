@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from rne_dynamics.closed_chain.following import Follower
-from rne_dynamics.control.control_law import next_integral, restart_law, resume_law
+from rne_dynamics.control.control_law import call_own, next_integral, resume_law
 from rne_dynamics.control.felt_inertia import joint_inertia, lowered
 from rne_dynamics.control.gravity_compensation import GravityCompensation
 from rne_dynamics.control.guards.effort_limiter import Limited
@@ -175,7 +175,7 @@ class Torques:
     def forget(self) -> None:
         """Nothing integrated, no effort under way."""
         self.integral, self._load = np.zeros(len(self.integral)), LoadChange()
-        restart_law(self._settings.tracking)
+        call_own(self._settings.tracking, "restart")
         if self.predictor is not None:
             self.predictor.forget()
 
@@ -210,8 +210,7 @@ class Torques:
         frequency = 2.0 * settings.limits.stop_frequency
         damper = lowered(inverse, frequency * felt, calm)
         self._braked = GravityCompensation(robot, np.maximum(damper, self._damped.damping))
-        walls: Array = damper / frequency
-        return walls
+        return damper / frequency
 
     def _viscous_part(self, q: Array, inverse: Array, fastest: float) -> Array:
         """Fractions, (n,), of the viscous friction that hand guiding compensates: none decays faster than `fastest`."""

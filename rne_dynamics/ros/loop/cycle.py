@@ -91,8 +91,8 @@ class SetpointInput:
             )
         except SetpointError as error:
             unread = error.problem in (SetpointProblem.UNREADABLE, SetpointProblem.WRONG_JOINTS)
-            if unread and supervisor.setpoints is not None:
-                supervisor.setpoints.refuse(error)
+            if unread and supervisor.input.setpoints is not None:
+                supervisor.input.setpoints.refuse(error)
             now = time.monotonic()
             if now >= self._refusal_at:
                 self._refusal_at = now + REFUSALS
@@ -169,7 +169,7 @@ class LoopCycle:
 
     def turn(self) -> None:
         """Wait for one state or deadline, for 10 ms at most, and answer it; check the age of the state."""
-        self.hot.turn(longest=DEAD_RECKONING_PERIOD if self.supervisor.dead_reckoning else LONGEST_WAIT)
+        self.hot.turn(longest=DEAD_RECKONING_PERIOD if self.supervisor.machine.dead_reckoning else LONGEST_WAIT)
         if not self.clock.simulated or self.clock.running_on:
             self._watch(self.clock.now())
 
@@ -228,7 +228,8 @@ class LoopCycle:
             return
         arrived, now = time.monotonic(), self.clock.now()
         self.statistics.overruns += late
-        self._answer(supervisor.effort(supervisor.stamp + int((now - supervisor.arrival) * 1e9), now), arrived)
+        stamp = supervisor.stamp + int((now - supervisor.machine.stream.arrival) * 1e9)
+        self._answer(supervisor.effort(stamp, now), arrived)
 
     def _sense_base(self, now: float) -> None:
         """Take the newest motion of the base, if it is measured."""
@@ -257,7 +258,7 @@ class LoopCycle:
         if self._contact is not None and watch is not None and (watch.observing or self._contact.felt):
             self._contact.publish(supervisor.stamp, watch, q)
         self._tracking.publish(
-            supervisor.stamp, reference, q, supervisor.qd, effort.command, supervisor.speed, unwrapped,
+            supervisor.stamp, reference, q, supervisor.qd, effort.command, supervisor.machine.speed, unwrapped,
             following=supervisor.mode is not STOPPING,  # an arm that is released follows no reference
         )
         # simulated time may pass faster: the node must know where the arm is now, not where it was long ago
@@ -287,7 +288,7 @@ class LoopCycle:
         if effort is not None:
             self.publish(effort)
             self.statistics.efforts += 1
-        self._watch_at = now + (DEAD_RECKONING_PERIOD if self.supervisor.dead_reckoning else WATCH_PERIOD)
+        self._watch_at = now + (DEAD_RECKONING_PERIOD if self.supervisor.machine.dead_reckoning else WATCH_PERIOD)
         for subscription in self._drives:
             taken = take(subscription, Bool)
             if taken is not None:

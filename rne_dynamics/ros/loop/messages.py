@@ -66,7 +66,7 @@ class Present(NamedTuple):
     #: Of path time, as for `Motion.begin`.
     rate: float
     slope: float
-    #: As `Supervisor.posture`.
+    #: As `Torques.posture`.
     posture: Array | None
     #: Of the loop, as measured, s; NaN where it is not known.
     delay: float

@@ -211,8 +211,7 @@ class ArmNode(EntityNode, ABC):
         leaving = [t.transition for t in known if t.start_state.id == present.id]
         there = [t.label if wanted.label else t.id for t in leaving]
         if (wanted.label or wanted.id) in there:
-            made: ChangeState.Response = self._lifecycle[ChangeState](request, response)
-            return made
+            return self._lifecycle[ChangeState](request, response)
         self.get_logger().warning(
             f"transition {wanted.label or wanted.id!r} is refused: state {present.label!r} has "
             f"{', '.join(map(str, there)) or 'none'}"
@@ -296,10 +295,6 @@ class ArmNode(EntityNode, ABC):
         """The joints in the order of the effort commands."""
         return self.parameters["joints"] or self.bare_robot.joint_names
 
-    def collect_garbage(self) -> None:
-        """Collect garbage of all generations: 0.03 ms, because the start's objects are frozen."""
-        gc.collect()
-
     def relock(self, positions: Mapping[str, float], changed: Callable[[Values], Callable[[], None]]) -> str:
         """Lock joints at other positions, with effect as a change of parameters; why not, empty if it is done."""
         try:
@@ -322,7 +317,7 @@ class ArmNode(EntityNode, ABC):
                 continue
             if not self.context.ok():
                 return
-            self.collect_garbage()
+            gc.collect()
             waited += WAITING_PERIOD
             if timeout is not None and waited >= timeout:
                 raise ModelError(

@@ -31,47 +31,48 @@ class ControllerReport:
 
     def next(self) -> tuple[bytes, str, dict[str, object]]:
         """Level, message and values of the next status."""
-        s, c = self._supervisor, self._supervisor.counters
+        s, m, c = self._supervisor, self._supervisor.machine, self._supervisor.counters
+        estimated, loops = ", ".join(m.stream.filter.estimated), m.torques.loops
         refused, clamped = c.refused.total(), c.clamped
         if refused < self._refused or clamped < self._clamped:  # activated anew
             self._refused = self._clamped = 0
         new_refused, new_clamped = refused - self._refused, clamped - self._clamped
         self._refused, self._clamped = refused, clamped
-        clamp, said = s.clamp_text(), f"{s.mode.value}: {s.cause}" if s.cause else s.mode.value
+        clamp, said = m.output.clamp_text(), f"{s.mode.value}: {s.cause}" if s.cause else s.mode.value
         level, message = first_finding(
-            (s.mode is Mode.FAULT or (s.mode is Mode.STOPPING and s.dead_reckoning) or s.gate.failed, ERROR, said),
-            (s.obstacle, ERROR, f"no motion is allowed: {s.obstacle}"),
+            (s.mode is Mode.FAULT or (s.mode is Mode.STOPPING and m.dead_reckoning) or s.gate.failed, ERROR, said),
+            (m.obstacle, ERROR, f"no motion is allowed: {m.obstacle}"),
             (s.loop.locked, ERROR, f"no motion is allowed: {s.loop.locked}"),
             (s.mode in (Mode.STOPPING, Mode.RELEASED), WARN, said),
             (s.loop.text or s.loop.doubt, WARN, s.loop.text or s.loop.doubt),
             (new_refused, WARN, f"{new_refused} joint states refused: {c.refusal}"),
             (new_clamped, WARN, f"{new_clamped} efforts limited: {clamp}"),
-            (s.estimated, WARN, f"velocities contradict positions and are estimated: {', '.join(s.estimated)}"),
-            (s.distance is not None and s.distance < NEAR_SINGULAR, WARN,
+            (estimated, WARN, f"velocities contradict positions and are estimated: {estimated}"),
+            (loops is not None and loops.smallest < NEAR_SINGULAR, WARN,
              "near a singular posture, in which the motors cannot hold the mechanism"),
             (True, OK, said),
         )
         values: dict[str, object] = {
             "state": s.mode.value, "cause": s.cause,
-            "motion locked": s.obstacle or s.loop.locked or (s.gate.text if not s.gate.open else ""),
+            "motion locked": m.obstacle or s.loop.locked or (s.gate.text if not s.gate.open else ""),
             "measured delay": s.loop.delay_text,
             "refused joint states": refused,
             **{f"refused: {problem.value}": c.refused[problem] for problem in StateProblem},
-            "last refusal": c.refusal, "estimated velocities": ", ".join(s.estimated),
+            "last refusal": c.refusal, "estimated velocities": estimated,
             "foreign joint states": c.foreign, "time jumps": c.time_jumps, "held anew": c.held_anew,
             "clamped efforts": clamped, "last clamp": clamp, "blind efforts": c.dead_reckoned,
             "refused base motions": c.base_refused, "last base refusal": c.base_refusal,
             "lost streams": c.lost, "stops": c.stops, "faults": c.faults, "last fault": c.fault,
         }
-        if s.distance is not None:
-            values["distance to a singular posture"] = s.distance
+        if loops is not None:
+            values["distance to a singular posture"] = loops.smallest
         if s.settings.tracking is not None:
             error = np.abs(s.queue.reference.q - s.q)
             values |= {
-                "tracking": s.queue.moving, "speed scaling": s.speed, "target wrench": s.wrenches.text(),
+                "tracking": s.queue.moving, "speed scaling": m.speed, "target wrench": s.wrenches.text(),
                 "largest present error": float(np.max(error, initial=0.0)),
             }
-        if (setpoints := s.setpoints) is not None:
+        if (setpoints := s.input.setpoints) is not None:
             values |= {
                 "streaming": setpoints.following, "setpoints": setpoints.taken,
                 "limited setpoints": setpoints.stream.limited,

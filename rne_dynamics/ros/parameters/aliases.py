@@ -12,16 +12,6 @@ Value = TypeVar("Value")
 JOINT = "{joint}"
 
 
-def any_value(value: object) -> bool:
-    """For settings whose value makes no difference."""
-    return True
-
-
-def only(*values: object) -> Callable[[object], bool]:
-    """For settings that this controller supports with these values alone."""
-    return lambda value: value in values
-
-
 @dataclass(frozen=True)
 class ParameterAlias:
     """One parameter of another controller."""
@@ -32,8 +22,8 @@ class ParameterAlias:
     ours: str = ""
     #: Whether our parameter has the opposite sign.
     negated: bool = False
-    #: Without such a parameter: the values that ask for what this controller does anyway.
-    accepts: Callable[[Any], bool] = any_value
+    #: Without such a parameter: the values that ask for what this controller does anyway; None: any value.
+    accepts: tuple[Any, ...] | None = None
     #: What this controller does instead, a clause.
     does: str = ""
 
@@ -85,7 +75,7 @@ def translate(given: Mapping[str, Any], aliases: Iterable[ParameterAlias], joint
                 found.setdefault(entry.ours.replace(JOINT, joint), []).append(
                     (f"{name}, negated,", -value) if negated else (name, value)
                 )
-            elif entry.accepts(value):
+            elif entry.accepts is None or value in entry.accepts:
                 idle.append(f"{name} ({entry.does})")
             else:
                 faults.append(f"parameter {name} is {value!r}, which this controller cannot do: {entry.does}")
@@ -124,22 +114,22 @@ JTC: tuple[ParameterAlias, ...] = (
     ParameterAlias("gains.{joint}.antiwindup_strategy", does=_ANTI_WINDUP),
     ParameterAlias("gains.{joint}.tracking_time_constant", does=_ANTI_WINDUP),
     # only one of their values is supported
-    ParameterAlias("command_joints", accepts=lambda value: not len(value),
+    ParameterAlias("command_joints", accepts=((),),
                    does="it commands the joints of the parameter joints, in their order"),
-    ParameterAlias("update_rate", accepts=only(0), does="give the parameter rate; 0 answers every joint state"),
-    ParameterAlias("start_with_holding", accepts=only(True), does="the arm is held after a start"),
-    ParameterAlias("allow_integration_in_goal_trajectories", accepts=only(False), does="every point needs positions"),
-    ParameterAlias("interpolation_method", accepts=only("splines"), does="points are joined by splines"),
-    ParameterAlias("speed_scaling.state_interface", accepts=only(""), does="the topic ~/speed_scaling sets the speed"),
-    ParameterAlias("speed_scaling.command_interface", accepts=only(""),
+    ParameterAlias("update_rate", accepts=(0,), does="give the parameter rate; 0 answers every joint state"),
+    ParameterAlias("start_with_holding", accepts=(True,), does="the arm is held after a start"),
+    ParameterAlias("allow_integration_in_goal_trajectories", accepts=(False,), does="every point needs positions"),
+    ParameterAlias("interpolation_method", accepts=("splines",), does="points are joined by splines"),
+    ParameterAlias("speed_scaling.state_interface", accepts=("",), does="the topic ~/speed_scaling sets the speed"),
+    ParameterAlias("speed_scaling.command_interface", accepts=("",),
                    does="the topic ~/speed_scaling sets the speed"),
-    ParameterAlias("constraints.{joint}.max_deceleration_on_cancel", accepts=only(0.0),
+    ParameterAlias("constraints.{joint}.max_deceleration_on_cancel", accepts=(0.0,),
                    does="stop.brake_time sets how fast all joints come to rest"),
-    ParameterAlias("gains.{joint}.ff_velocity_scale", accepts=only(0.0), does="the model computes the feedforward"),
-    ParameterAlias("gains.{joint}.u_clamp_max", accepts=only(float("inf")),
+    ParameterAlias("gains.{joint}.ff_velocity_scale", accepts=(0.0,), does="the model computes the feedforward"),
+    ParameterAlias("gains.{joint}.u_clamp_max", accepts=(float("inf"),),
                    does="limits.<joint>.effort limits the whole effort, both ways"),
-    ParameterAlias("gains.{joint}.u_clamp_min", accepts=only(float("-inf")),
+    ParameterAlias("gains.{joint}.u_clamp_min", accepts=(float("-inf"),),
                    does="limits.<joint>.effort limits the whole effort, both ways"),
-    ParameterAlias("gains.{joint}.error_deadband", accepts=only(0.0),
+    ParameterAlias("gains.{joint}.error_deadband", accepts=(0.0,),
                    does="every error is integrated, where gains.<joint>.i is not 0"),
 )

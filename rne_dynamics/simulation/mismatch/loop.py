@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from rne_dynamics.control.control_law import ControlLaw, next_integral, restart_law, terms_of
+from rne_dynamics.control.control_law import ControlLaw, call_own, next_integral, terms_of
 from rne_dynamics.control.trajectory import Trajectory
 from rne_dynamics.errors import SimulationError
 from rne_dynamics.simulation.mismatch.different_arm import DifferentArm, phases_of
@@ -26,7 +26,7 @@ def mismatched(
     n, dt, substeps, period = plant.robot.n, clock.dt, clock.substeps, clock.substeps * clock.dt
     arm = DifferentArm(phases_of(plant, mismatch), mismatch, state, dt, method)
     log, integral = Recorder(plant), np.zeros(n)
-    restart_law(controller)
+    call_own(controller, "restart")
     for k in range(clock.cycles + 1):
         t = k * period
         arm.pass_to(t)

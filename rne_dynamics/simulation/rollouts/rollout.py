@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from rne_dynamics.control.checks import measured
-from rne_dynamics.control.control_law import ControlLaw, check_law, next_integral, restart_law, terms_of
+from rne_dynamics.control.control_law import ControlLaw, call_own, check_law, next_integral, terms_of
 from rne_dynamics.control.reference import Reference
 from rne_dynamics.control.trajectory import Trajectory, references
 from rne_dynamics.errors import ArgumentError, SimulationError
@@ -47,7 +47,7 @@ def cycle_by_cycle(
 ) -> Log:
     """`Rollout.run` from a checked state, where it is not compiled."""
     integral = np.zeros(plant.robot.n)
-    restart_law(controller)
+    call_own(controller, "restart")
 
     def command(t: float, state: State) -> tuple[Array, Reference, Mapping[str, Array]]:
         nonlocal integral

@@ -76,7 +76,9 @@ class Arm(Rig):
         begin = supervisor.stamp + round(delay * 1e9) if delay else 0
         accepted = accept_points(
             names, sent, SimpleNamespace(sec=begin // 10**9, nanosec=begin % 10**9),
-            CurrentMotion(supervisor.stamp, supervisor.queue.ahead, *supervisor.queue.path_rate(supervisor.speed)),
+            CurrentMotion(
+                supervisor.stamp, supervisor.queue.ahead, *supervisor.queue.path_rate(supervisor.machine.speed)
+            ),
             Rules(MOTIONS, 0.2),
         )
         motion = accepted.motion(Tolerances(ROBOT.joint_names, path=0.2, goal=0.01, goal_time=0.2))

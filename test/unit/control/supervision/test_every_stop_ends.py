@@ -95,7 +95,7 @@ def test_a_stop_requested_during_dead_reckoning_is_not_undone_by_states_that_com
     rig = Rig(PLANAR, np.array([0.3, 0.8]), settings(PLANAR))
     rig.run(0.3)
     lost(rig, 0.2)
-    assert rig.supervisor.dead_reckoning
+    assert rig.supervisor.machine.dead_reckoning
     rig.supervisor.stop(rig.now, "~/stop was called")
     rig.run(1.0)
     assert rig.mode in (Mode.FAULT, Mode.RELEASED)
@@ -149,7 +149,7 @@ def test_recover_vouches_for_states_that_were_doubted():
     rig.run(0.3)
     slip = np.array([0.5, 0.0])
     rig.run(0.3, corrupt=lambda s: {**s, "q": s["q"] + slip})
-    assert rig.supervisor.dead_reckoning
+    assert rig.supervisor.machine.dead_reckoning
     rig.supervisor.recover(rig.now)
     rig.run(0.1, corrupt=lambda s: {**s, "q": s["q"] + slip})
     assert rig.mode is Mode.HOLDING

@@ -121,7 +121,7 @@ def wrong_velocity(name, j, kind, period, friction, times=(None, 0.15, 0.3, 0.45
             fastest = max(fastest, peak(rig, began, lambda state: state))
         fastest = max(fastest, peak(rig, 1.0, corrupt))
         assert fastest <= PEAK, f"wrong from {began} s of the motion on"
-        assert rig.supervisor.estimated == (rig.robot.joint_names[j],)
+        assert rig.supervisor.machine.stream.filter.estimated == (rig.robot.joint_names[j],)
         assert rig.mode is Mode.HOLDING
 
 
@@ -144,14 +144,14 @@ def test_velocities_are_believed_again_when_somebody_recovers():
     rig.run(0.4)
     go(rig)
     rig.run(1.0, corrupt=scaled(0, -1.0))
-    assert rig.supervisor.estimated == ("joint1",)
+    assert rig.supervisor.machine.stream.filter.estimated == ("joint1",)
     rig.supervisor.stop(rig.now, "test")
     rig.run(2.0)
     rig.simulator.reset()
     rig.supervisor.recover(rig.now)
     rig.run(0.4)
     assert rig.mode is Mode.HOLDING
-    assert rig.supervisor.estimated == ()
+    assert rig.supervisor.machine.stream.filter.estimated == ()
 
 
 # -- readings that freeze ---------------------------------------------------------------------------------------------
@@ -229,7 +229,7 @@ def test_healthy_encoders_are_neither_frozen_nor_estimated(resolution, period, s
     go(rig, speed)
     rig.run(1.0, corrupt=coarse)
     assert rig.mode is Mode.HOLDING
-    assert rig.supervisor.estimated == ()
+    assert rig.supervisor.machine.stream.filter.estimated == ()
     assert not rig.supervisor.counters.refused
 
 
@@ -246,7 +246,7 @@ def test_friction_that_nobody_compensates_is_not_a_frozen_reading(name):
         rig.run(0.9)
     assert rig.mode is Mode.HOLDING
     assert not rig.supervisor.counters.refused
-    assert rig.supervisor.estimated == ()
+    assert rig.supervisor.machine.stream.filter.estimated == ()
 
 
 # -- delays -----------------------------------------------------------------------------------------------------------

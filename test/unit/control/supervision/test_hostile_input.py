@@ -70,7 +70,7 @@ def apply(rig: Rig, what: str, value: Any) -> None:
     elif what == "activate" and s.mode is Mode.INACTIVE:
         s.activate(rig.now)
     elif what == "look":
-        s.clamp_text()
+        s.machine.output.clamp_text()
 
 
 @given(events=st.lists(event, min_size=LENGTH, max_size=LENGTH), checked=st.booleans())

@@ -76,7 +76,7 @@ def test_it_follows_a_path_and_stops_on_it():
     goal = placed(-1.9, -0.9)
     rest = np.zeros((2, 3))
     asked = SampledTrajectory(np.array([0.0, 0.5]), np.stack([ARM.neutral, goal]), rest, rest, ARM.joint_names).path
-    path = leading_path(ARM, arm.supervisor.posture)(asked, np.arange(3), 0.0)
+    path = leading_path(ARM, arm.supervisor.machine.torques.posture)(asked, np.arange(3), 0.0)
     tolerances = Tolerances(ARM.joint_names, path=0.01, goal=0.005, goal_time=0.2)
     arm.supervisor.follow(Motion(path, arm.supervisor.stamp, tolerances, blend_time=0.2),
                           lambda ending, text: arm.endings.append((ending, text)))  # fmt: skip

@@ -60,8 +60,8 @@ def test_the_arm_follows_and_comes_to_rest_when_the_stream_ends(rig):
     assert rig.mode is Mode.HOLDING
     assert rig.supervisor.cause == "no more setpoints"
     assert np.abs(rig.supervisor.qd).max() < 1e-3
-    assert not rig.supervisor.setpoints.following
-    assert rig.supervisor.setpoints.taken == 100
+    assert not rig.supervisor.input.setpoints.following
+    assert rig.supervisor.input.setpoints.taken == 100
     rig.check()
 
 
@@ -81,7 +81,7 @@ def test_a_trajectory_takes_over_smoothly_and_the_stream_begins_again_only_after
     rig.run(0.12)
     q = rig.supervisor.queue.reference.q
     rig.supervisor.setpoint(0, q, np.zeros(2), rig.now)
-    assert rig.supervisor.setpoints.following
+    assert rig.supervisor.input.setpoints.following
     rig.check()
 
 

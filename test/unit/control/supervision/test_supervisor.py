@@ -190,7 +190,7 @@ def test_lost_states_stop_the_arm_by_dead_reckoning_and_end_in_a_fault(moving):
     speed = np.abs(r.simulator.state.qd).max()
     r.run(0.35, corrupt=lambda state: None)
     assert r.mode is Mode.STOPPING
-    assert r.supervisor.dead_reckoning
+    assert r.supervisor.machine.dead_reckoning
     assert np.abs(r.simulator.state.qd).max() <= max(0.1 * speed, 0.02), "dead reckoning has stopped it"
     r.run(0.5, corrupt=lambda state: None)
     assert r.mode is Mode.FAULT
@@ -262,7 +262,7 @@ def test_a_requested_stop_goes_on_when_lost_states_come_back():
     r.run(0.2)
     r.supervisor.stop(r.now, "asked for")
     r.run(0.35, corrupt=lambda state: None)
-    assert r.supervisor.dead_reckoning
+    assert r.supervisor.machine.dead_reckoning
     r.run(0.6)
     assert r.mode is Mode.RELEASED
     r.check()
@@ -393,7 +393,7 @@ def test_speed_scaling_slows_a_motion_down():
     for bad in (np.nan, -0.1, 1.1, np.inf):
         with pytest.raises(ControlError, match="speed scaling"):
             r.supervisor.scale_speed(bad)
-    assert r.supervisor.speed == 0.25
+    assert r.supervisor.machine.speed == 0.25
 
 
 def test_a_motion_that_begins_too_far_from_the_arm_is_stopped_and_the_arm_held():
