@@ -69,8 +69,7 @@ class Gains(Rebuilt):
     integrates: bool = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
-        sizes = {np.size(getattr(self, name)) for name in ("p", "i", "d", "i_clamp")}
-        n = max(sizes)
+        n = max(np.size(getattr(self, name)) for name in ("p", "i", "d", "i_clamp"))
         for name in ("p", "i", "d", "i_clamp"):
             value: ArrayLike = getattr(self, name)
             if np.size(value) == 1:

@@ -58,8 +58,7 @@ def rotation_vector(wanted: Array, found: Array) -> Vector:
         factor = math.atan2(sine, cosine) / sine
     elif cosine < 0.0:  # half a turn: about the axis that E + 1 maps on itself
         best = 0 if E[0] >= E[4] and E[0] >= E[8] else (1 if E[4] >= E[8] else 2)
-        along = column(E, best)
-        x, y, z = along
+        x, y, z = column(E, best)
         x, y, z = x + (1.0 if best == 0 else 0.0), y + (1.0 if best == 1 else 0.0), z + (1.0 if best == 2 else 0.0)
         factor = math.pi / math.sqrt(x * x + y * y + z * z)
     return factor * x, factor * y, factor * z

@@ -11,6 +11,7 @@ import os
 import sys
 import time
 from collections.abc import Sequence
+from functools import partial
 
 import rclpy
 from rclpy.node import Node
@@ -19,7 +20,7 @@ from rclpy.signals import SignalHandlerOptions
 from rne_dynamics.errors import RecordingError, RneDynamicsError
 from rne_dynamics.ros.messages.topic_recording import MEGABYTE, TopicRecording, new_file
 from rne_dynamics.ros.node.command_line import read_command_line
-from rne_dynamics.ros.node.process import StopSignal, end_with_parent
+from rne_dynamics.ros.node.process import StopSignal, end_with_parent, log_at
 from rne_dynamics.ros.parameters.schema import Parameter
 from rne_dynamics.ros.parameters.table import ParameterTable
 
@@ -72,19 +73,10 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def record(node: Node, stop: StopSignal) -> int:
     """Record until a signal; 1 if the recording has ended early."""
-    logger = node.get_logger()
-
-    def log(level: str, text: str) -> None:
-        # two calls: rclpy refuses another severity from the same line
-        if level == "info":
-            logger.info(text)
-        else:
-            logger.warning(text)
-
-    values = ParameterTable(node, SCHEMA)
+    logger, values = node.get_logger(), ParameterTable(node, SCHEMA)
     recording = TopicRecording(
         node, new_file(values["output"]), values["topics"], values["file_size"] * MEGABYTE,
-        values["total_size"] * MEGABYTE, log,
+        values["total_size"] * MEGABYTE, partial(log_at, logger),
     )
     stop.defer()
     recording.discover()

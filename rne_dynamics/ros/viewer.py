@@ -15,7 +15,6 @@ from sensor_msgs.msg import JointState
 from std_srvs.srv import SetBool, Trigger
 
 from rne_dynamics.control.reference import TorqueTerms
-from rne_dynamics.description.sources import Source
 from rne_dynamics.errors import ArgumentError
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.mechanism import RigidRobot
@@ -94,8 +93,7 @@ class ViewerNode(ArmNode):
         """Show the robot, subscribe to its topics."""
         self.robot, page, values = robot, self.page, self.parameters
         page.clear()
-        source: Source = description_source(self.model or self.description)
-        scene = page.add_robot(robot, source)
+        scene = page.add_robot(robot, description_source(self.model or self.description))
         for text in scene.appearance.missing[:5]:
             self.get_logger().warning(f"not shown: {text}")
         self._q, self._effort = np.array(robot.neutral, dtype=np.float64), np.full(robot.n, np.nan)

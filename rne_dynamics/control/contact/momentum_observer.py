@@ -178,8 +178,7 @@ class MomentumObserver:
 
         `q`, `qd`: measured, (n,), rad or m, rad/s or m/s. Raises ControlError: wrong shapes.
         """
-        zero = np.zeros(self.robot.n)
-        return self.update(Observed(np.zeros((ROWS, self.robot.n))), q, qd, zero, 0.0)
+        return self.update(Observed(np.zeros((ROWS, self.robot.n))), q, qd, np.zeros(self.robot.n), 0.0)
 
     def update(
         self, state: Observed, q: ArrayLike, qd: ArrayLike, effort: ArrayLike, dt: float, qdd: ArrayLike | None = None

@@ -320,8 +320,7 @@ class EffortGate:
         """Release an arm that the gate's own effort does not slow down: its model or its signs are wrong."""
         if self._dead_reckoning or self._dropped:
             return
-        limit = OVERSPEED * self._velocity.now
-        allowed = self._allowed if now - self._began < GRACE else limit
+        allowed = self._allowed if now - self._began < GRACE else OVERSPEED * self._velocity.now
         if (np.abs(self.qd) > allowed).any():
             self._after = FAULT
             fastest = self.settings.limits.fastest(self.qd)

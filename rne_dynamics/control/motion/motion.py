@@ -45,9 +45,8 @@ class Motion:
         self.start, self.tolerances, self.limits = start, tolerances, limits
         self._blend_time, self._ramp = blend_time, ramp
         self._base = base
-        none = np.zeros((0, *base.coefficients.shape[1:]))
         #: What is followed, in path time: the trajectory with the blend from what was followed before.
-        self.path = BlendedPath(base, base.begin, none, np.zeros(0))
+        self.path = BlendedPath(base, base.begin, np.zeros((0, *base.coefficients.shape[1:])), np.zeros(0))
         self._check: PathCheck | None = None
         self._limited, self._fastest = False, 1.0  # whether the limits have changed, and the rate that keeps them
         self._rate = PathRate(start, 0.0, 1.0, ramp=ramp)

@@ -102,8 +102,7 @@ def end_bodies(robot: RobotModel) -> tuple[int, ...]:
 
 def outermost_link(robot: RobotModel, body: int) -> str:
     """The link of a body that is furthest out before fixed links branch: where a tool is bolted on."""
-    moved = next(joint for joint in robot.tree.joints if joint.name == robot.body_names[body])
-    link = moved.child
+    link = next(joint.child for joint in robot.tree.joints if joint.name == robot.body_names[body])
     while True:
         fixed = [j.child for j in robot.tree.joints if j.parent == link and robot.links[j.child].body == body]
         if len(fixed) != 1:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
-from rne_dynamics.control.control_law import ControlLaw, call_own, terms_of
+from rne_dynamics.control.control_law import ControlLaw, terms_of
 from rne_dynamics.control.reference import Reference, TorqueTerms
 from rne_dynamics.control.supervision.load_change import FASTEST_FADE, LOAD_TIME, other_load
 from rne_dynamics.dynamics.declared.base_motion import BaseMotion
@@ -17,7 +18,10 @@ FADE_TIME = 0.3
 
 
 class LawChange:
-    """The law in force, with what is left of the one before; of changes meanwhile only the newest is made, after it."""
+    """The law in force, with what is left of the one before; without a change that is `law` alone.
+
+    Of changes that come before one is over only the newest is made, after it.
+    """
 
     def __init__(self, law: ControlLaw | None) -> None:
         #: ∫e of the law before at the beginning of the change, and its feedback where that stays, (n,).
@@ -34,7 +38,7 @@ class LawChange:
 
     def finish(self, law: ControlLaw | None) -> None:
         """Let a law be in force at once."""
-        call_own(law, "apply_wrench", self._wrench)
+        self._apply(law)
         self.law = law
         self._former: ControlLaw | None = None
         self._next: ControlLaw | None = None
@@ -43,17 +47,24 @@ class LawChange:
     def act_after(self, delay: float, period: float) -> None:
         """Pass on the delay from a state until its effort acts, and the time between states, s."""
         for law in (self.law, self._former):
-            call_own(law, "act_after", delay, period)
+            own: Callable[[float, float], None] | None = getattr(law, "act_after", None)
+            if own is not None:
+                own(delay, period)
 
     def apply_wrench(self, rows: Array) -> None:
         """Pass on a wrench, as of `WrenchFade.rows`, also to laws that are still to come."""
         self._wrench = rows
-        for law in (self.law, self._former):
-            call_own(law, "apply_wrench", rows)
+        self._apply(self.law)
+        self._apply(self._former)
+
+    def _apply(self, law: ControlLaw | None) -> None:
+        own: Callable[[Array], None] | None = getattr(law, "apply_wrench", None)
+        if own is not None:
+            own(self._wrench)
 
     def begin(self, law: ControlLaw, integral: Array) -> None:
         """Let a law come into force, as fast as it says where the one before is of its class, and has its load."""
-        call_own(law, "apply_wrench", self._wrench)
+        self._apply(law)
         same = type(law) is type(self.law)
         time = getattr(law, "fade_time", 0.0) if same else FADE_TIME
         if self.law is not None and other_load(law.robot, self.law.robot):

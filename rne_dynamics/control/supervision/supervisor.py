@@ -161,8 +161,7 @@ class Supervisor:
         other.activate(0.0)
         for k in range(1, 4):
             if settings.base is not None:
-                resting = settings.base.at_rest(k * 1_000_000, settings.robot.open_tree.gravity)
-                other.sense_base(resting, 1e-3 * k)
+                other.sense_base(settings.base.at_rest(k * 1_000_000, settings.robot.open_tree.gravity), 1e-3 * k)
             other.observe(k * 1_000_000, 1e-3 * k, q.copy(), np.zeros(n), np.zeros(n), velocity_missing=k == 2)
             other.effort(k * 1_000_000, 1e-3 * k)
         # the law without limits, as in a stop without states

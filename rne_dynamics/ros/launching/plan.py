@@ -75,8 +75,7 @@ def plan(
     file = config_file(arm, values)
     if MOVE in kind.nodes:
         return [_move(kind, arm, driver, values, file)]
-    wanted = values["robot_state_publisher"] or ("true" if kind.simulated else "false")
-    viewer = wanted == "true"
+    viewer = (values["robot_state_publisher"] or ("true" if kind.simulated else "false")) == "true"
     if viewer and not arm.parameters:
         raise ArgumentError(
             "launch argument robot_state_publisher:=true needs urdf or model: without them the description is read "

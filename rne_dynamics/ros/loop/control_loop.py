@@ -151,8 +151,7 @@ class ControlLoop:
                 f"use_sim_time is set and nothing was received on /clock for {clock.silence:.0f} s: the controller "
                 "waits; start or continue the simulation, or set use_sim_time to false"
             )
-        statistics = self.active_cycle.statistics.report(time.monotonic())
-        return level, message, values | statistics, clock.stamp
+        return level, message, values | self.active_cycle.statistics.report(time.monotonic()), clock.stamp
 
     def pass_on(self, number: int, data: memoryview) -> None:
         """As `SetpointInput.pass_on`."""

@@ -29,6 +29,7 @@ from rne_dynamics.model.mechanism import RigidRobot
 from rne_dynamics.ros.loop.hot_loop import SERVICE_PERIOD, HotLoop
 from rne_dynamics.ros.messages.topic_wait import LATCHED
 from rne_dynamics.ros.node.executor import NodeExecutor
+from rne_dynamics.ros.node.process import log_at
 from rne_dynamics.ros.node.robot import DescribedRobot, load_robot, relocked
 from rne_dynamics.ros.node.scheduling import apply_scheduling, seconds_since_start
 from rne_dynamics.ros.parameters.aliases import ParameterAlias
@@ -71,13 +72,7 @@ class EntityNode(LifecycleNode):  # type: ignore[misc]  # rclpy may be absent wh
 
     def log(self, level: str, text: str) -> None:
         """Log a text as "info", "warning" or "error"."""
-        log = self.get_logger()  # one line for each severity: rclpy identifies calls by their line
-        if level == "error":
-            log.error(text)
-        elif level == "warning":
-            log.warning(text)
-        else:
-            log.info(text)
+        log_at(self.get_logger(), level, text)
 
     def release(self) -> None:
         """Destroy what was kept."""

@@ -14,7 +14,7 @@ from contextlib import suppress
 from importlib import import_module
 from pathlib import Path
 from types import FrameType, TracebackType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import rclpy
 from rclpy.executors import Executor, ExternalShutdownException
@@ -209,6 +209,16 @@ def run(
                 executor.shutdown(timeout_sec=0.0)
             rclpy.try_shutdown()
         return code if stop.early is None else stop.code_if_early()
+
+
+def log_at(log: Any, level: str, text: str) -> None:
+    """Log a text as "info", "warning" or "error"."""
+    if level == "error":  # one line for each severity: rclpy identifies calls by their line
+        log.error(text)
+    elif level == "warning":
+        log.warning(text)
+    else:
+        log.info(text)
 
 
 def log_error(node: ArmNode | None, what: str) -> None:

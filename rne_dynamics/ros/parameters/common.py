@@ -53,8 +53,7 @@ def payload(values: Values) -> Payload | None:
             raise ParameterError(f"parameter payload.mass is {mass} but payload.link is empty; name the link")
         return None
     xx, xy, xz, yy, yz, zz = values["payload.inertia"]
-    inertia = ((xx, xy, xz), (xy, yy, yz), (xz, yz, zz))
-    return Payload(link, mass, values["payload.com"], inertia)
+    return Payload(link, mass, values["payload.com"], ((xx, xy, xz), (xy, yy, yz), (xz, yz, zz)))
 
 
 def smaller_limit(given: Array, described: Array) -> Array:

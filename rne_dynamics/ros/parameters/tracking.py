@@ -157,8 +157,7 @@ def with_law(schema: Sequence[Parameter], name: str) -> tuple[Parameter, ...]:
     """The schema with the parameters of a law of one's own, and with the tolerances that fit the law."""
     kind = find_law(Parameter("law", DEFAULT_LAW, "").parse("law", name))
     own = () if name in law_names() else law_parameters(kind)
-    taken = {p.name.partition(".")[0] for p in schema}
-    if own and kind.prefix in taken:
+    if own and kind.prefix in {p.name.partition(".")[0] for p in schema}:
         raise ParameterError(
             f"law {name!r}: its parameters would begin with {kind.prefix!r}, as others do; give the class a `prefix`"
         )
