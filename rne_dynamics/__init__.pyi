@@ -11,8 +11,6 @@ from rne_dynamics.control.static_payload import FoundPayload as FoundPayload
 from rne_dynamics.control.static_payload import estimate_payload as estimate_payload
 from rne_dynamics.control.static_payload import payload_postures as payload_postures
 from rne_dynamics.control.tracking_law import FrictionCompensation as FrictionCompensation
-from rne_dynamics.control.laws import joint_parameter as joint_parameter
-from rne_dynamics.control.laws import law_parameter as law_parameter
 from rne_dynamics.control.gains import Gains as Gains
 from rne_dynamics.control.gravity_compensation import GravityCompensation as GravityCompensation
 from rne_dynamics.control.guards.effort_limiter import EffortLimiter as EffortLimiter
@@ -23,6 +21,8 @@ from rne_dynamics.control.laws.cartesian_impedance import CartesianImpedance as 
 from rne_dynamics.control.laws.disturbance_observer import DisturbanceObserver as DisturbanceObserver
 from rne_dynamics.control.laws.joint_impedance import JointImpedance as JointImpedance
 from rne_dynamics.control.laws.pd_gravity import PdGravity as PdGravity
+from rne_dynamics.control.parameters import joint_parameter as joint_parameter
+from rne_dynamics.control.parameters import law_parameter as law_parameter
 from rne_dynamics.control.motion.retiming import retimed as retimed
 from rne_dynamics.control.reference import Reference as Reference
 from rne_dynamics.control.input_shaper import Shaped as Shaped

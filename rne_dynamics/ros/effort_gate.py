@@ -49,7 +49,7 @@ from rne_dynamics.ros.node.process import run
 from rne_dynamics.ros.node.reports import GateReport
 from rne_dynamics.ros.parameters.common import described_velocity, payload
 from rne_dynamics.ros.parameters.controller import CONTROLLER, effort_scales, limits_of
-from rne_dynamics.ros.parameters.schema import Parameter, Values, filled
+from rne_dynamics.ros.parameters.schema import Parameter, Values, declared_parameters, filled
 
 #: Parameters with the same meaning as those of the controllers.
 SHARED = (
@@ -58,14 +58,7 @@ SHARED = (
 )  # fmt: skip
 
 SCHEMA: tuple[Parameter, ...] = (
-    Parameter("command_timeout", 0.02, "Age of the last good effort at which the gate takes over: a few periods of the "
-              "controller.", "s", 0.001, 10.0),
-    Parameter("recover_automatically", False, "Whether efforts are passed again after recover_after good ones in a "
-              "row; otherwise ~/recover is needed. Not after ~/stop, nor after an overspeed in a take-over."),
-    Parameter("recover_after", 100, "Good efforts in a row after which recover_automatically passes them.", "", 1,
-              1_000_000),
-    Parameter("hand_back_time", 0.5, "Time over which the gate's own effort fades into the controller's when a held "
-              "arm is handed back.", "s", 0.0, 60.0),
+    *declared_parameters(GateSettings, "", blend_time="hand_back_time"),
     COMMAND_MESSAGE,
     *(replace(p, read_only=True) if p.name.startswith("effort_scale") else p for p in CONTROLLER if p.name in SHARED),
 )

@@ -7,12 +7,11 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import NamedTuple
 
-from rne_dynamics.control.checks import check_number
 from rne_dynamics.control.guards.effort_limits import EffortLimits
 from rne_dynamics.control.guards.state_limits import StateLimits
+from rne_dynamics.control.parameters import check_parameters, parameter
 from rne_dynamics.control.supervision.settings import check_compensated
 from rne_dynamics.control.supervision.stop_plan import StopPlan
-from rne_dynamics.errors import ControlError
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.mechanism import RigidRobot
 
@@ -52,21 +51,26 @@ class GateSettings:
     states: StateLimits
     #: How the arm is held and released after a take-over; its `brake_time` has no meaning here.
     stop: StopPlan = field(default_factory=StopPlan)
-    #: Age of the last good effort at which the gate takes over, s.
-    command_timeout: float = 0.02
+    command_timeout: float = parameter(
+        0.02, "Age of the last good effort at which the gate takes over: a few periods of the controller.", "s",
+        lower=0.001, upper=10.0,
+    )
     #: Terms that the arm's own electronics adds.
     compensated: frozenset[str] = frozenset()
-    #: Whether efforts are passed again unasked, after so many good ones in a row.
-    recover_automatically: bool = False
-    recover_after: int = 100
-    #: Time over which the gate's own effort fades into the controller's when it hands the held arm back, s.
-    blend_time: float = 0.5
+    recover_automatically: bool = parameter(
+        False, "Whether efforts are passed again after recover_after good ones in a row; otherwise ~/recover is "
+        "needed. Not after ~/stop, nor after an overspeed in a take-over.",
+    )
+    recover_after: int = parameter(
+        100, "Good efforts in a row after which recover_automatically passes them.", lower=1, upper=1_000_000
+    )
+    blend_time: float = parameter(
+        0.5, "Time over which the gate's own effort fades into the controller's when a held arm is handed back.", "s",
+        lower=0.0, upper=60.0,
+    )
 
     def __post_init__(self) -> None:
-        check_number(self.command_timeout, "command_timeout", unit=" s")
-        check_number(self.blend_time, "blend_time", zero=True, unit=" s")
-        if self.recover_after < 1:
-            raise ControlError(f"recover_after is {self.recover_after}; it must be at least 1")
+        check_parameters(self, "")
         check_compensated(self.compensated)
 
 

@@ -13,10 +13,11 @@ from typing import Literal, NamedTuple, get_args
 import numpy as np
 
 from rne_dynamics.control.checks import frozen_vector
+from rne_dynamics.control.parameters import check_parameters, parameter
 from rne_dynamics.control.thresholds import ABSURD
 from rne_dynamics.dynamics.declared.base_motion import BaseMotion
 from rne_dynamics.dynamics.kinematics.rotations import quaternion_matrices, rotation_quaternions
-from rne_dynamics.errors import ControlError, StateError, StateProblem
+from rne_dynamics.errors import StateError, StateProblem
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.rebuilt import Rebuilt
 
@@ -54,34 +55,35 @@ class BaseReading(NamedTuple):
 class BaseSensor(Rebuilt):
     """How the motion of the base is measured, and what is believed of it. Raises ControlError: values out of range."""
 
-    #: What the sensor's linear acceleration is: v̇ − g, as accelerometers measure it and REP 145 has it
-    #: (``"specific_force"``); v̇ (``"without_gravity"``); or not to be used (``"ignored"``), so that the base counts as
-    #: not accelerated. The last two need orientations.
-    acceleration: Acceleration = "specific_force"
-    #: Age from which the last usable message is stale and the arm is stopped, s; above 0.
-    timeout: float = 0.1
-    #: Corner frequency of the angular acceleration's estimate, Hz; 0 for none: it counts as zero.
-    frequency: float = 10.0
-    #: The sensor in the root link's frame, m; shape (3,).
-    position: Array = field(default_factory=lambda: np.zeros(3))
+    #: v̇ − g, as REP 145 has it; v̇; or the base counts as not accelerated.
+    acceleration: Acceleration = parameter(
+        "specific_force", "Meaning of the messages' linear acceleration: with gravity, as accelerometers measure it "
+        "(specific_force), without it (without_gravity), or not to be used (ignored). The last two need orientations.",
+        choices=ACCELERATIONS,
+    )
+    timeout: float = parameter(
+        0.1, "Age at which the last usable message is stale and the arm is stopped.", "s", lower=0.001, upper=10.0
+    )
+    frequency: float = parameter(
+        10.0, "Corner frequency of the angular acceleration that is estimated from the angular velocity; 0 for none.",
+        "Hz", lower=0.0, upper=1000.0,
+    )
+    position: Array = parameter(
+        (0.0, 0.0, 0.0), "The sensor's origin in the root link's frame.", "m", lower=-1000.0, upper=1000.0
+    )
     #: ``R_BS``, the sensor's axes in the root link's; shape (3, 3).
     rotation: Array = field(default_factory=lambda: np.eye(3))
-    #: What is still believed, m/s² without gravity, and rad/s.
-    largest_acceleration: float = 20.0
-    largest_angular_velocity: float = 5.0
+    largest_acceleration: float = parameter(
+        20.0, "Acceleration of the base, without gravity, above which a message is refused.", "m/s^2", lower=0.0,
+        upper=1000.0,
+    )
+    largest_angular_velocity: float = parameter(
+        5.0, "Angular velocity above which a message is refused.", "rad/s", lower=0.0, upper=100.0
+    )
 
     def __post_init__(self) -> None:
-        if self.acceleration not in ACCELERATIONS:
-            raise ControlError(
-                f"base_motion.acceleration is {self.acceleration!r}; it must be one of {', '.join(ACCELERATIONS)}"
-            )
-        for name, least in (
-            ("timeout", 1e-3), ("frequency", 0.0), ("largest_acceleration", 0.0), ("largest_angular_velocity", 0.0)
-        ):  # fmt: skip
-            value = getattr(self, name)
-            if not (math.isfinite(value) and value >= least):
-                raise ControlError(f"base_motion.{name} is {value}; it must be finite and at least {least:g}")
         object.__setattr__(self, "position", frozen_vector(self.position, 3, "base_motion.position"))
+        check_parameters(self, "base_motion.")
         BaseMotion(rotation=self.rotation).packed(np.zeros(3))  # refuses what is no rotation
 
     def at_rest(self, stamp: int, gravity: Array) -> BaseReading:

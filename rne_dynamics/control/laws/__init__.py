@@ -8,9 +8,8 @@ Python finds, as ``my_package.my_law``. Parameters of the controller node, its l
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields, is_dataclass, replace
+from dataclasses import fields, is_dataclass
 from functools import cache
 from importlib import import_module
 from importlib.util import find_spec
@@ -22,6 +21,7 @@ import numpy as np
 
 from rne_dynamics.control.control_law import ControlLaw
 from rne_dynamics.control.gains import Gains
+from rne_dynamics.control.parameters import DECLARED, Declared
 from rne_dynamics.control.thresholds import ASSUMED_RATE
 from rne_dynamics.control.tracking_law import FrictionCompensation
 from rne_dynamics.errors import ControlError, unknown
@@ -29,100 +29,6 @@ from rne_dynamics.model.mechanism import RigidRobot
 
 #: The law of a node or command that is given no other.
 DEFAULT_LAW = "computed_torque"
-#: Values of parameters.
-Value = bool | float | str | tuple[float, ...]
-#: Key of a field's metadata: its `LawParameter`, or those of a set of gains by name.
-_DECLARED = "law parameter"
-
-
-@dataclass(frozen=True)
-class LawParameter:
-    """One parameter of a law; bounds are both allowed."""
-
-    default: Value
-    #: Its meaning, one sentence.
-    text: str
-    unit: str = ""
-    lower: float = -math.inf
-    upper: float = math.inf
-    #: The strings allowed, any if empty.
-    choices: tuple[str, ...] = ()
-    #: Whether each joint has its own value.
-    per_joint: bool = False
-    #: Whether it stays what it is while a node is configured.
-    at_configure: bool = False
-
-    def parse(self, name: str, text: str) -> Value:
-        """The value of a text, of a list with commas; ControlError: it is not allowed."""
-        if isinstance(self.default, tuple):
-            parts = text.split(",")
-            if len(parts) != len(self.default):
-                raise ControlError(f"{name} is {text!r}; it must be {len(self.default)} numbers, with commas between")
-            number = replace(self, default=0.0)
-            return tuple(number.parse(f"{name}[{k}]", part) for k, part in enumerate(parts))  # type: ignore[misc]
-        if isinstance(self.default, str):
-            if self.choices and text not in self.choices:
-                raise ControlError(f"{name} is {text!r}; it must be one of {', '.join(self.choices)}")
-            return text
-        if isinstance(self.default, bool):
-            if text not in ("true", "false"):
-                raise ControlError(f"{name} is {text!r}; it must be true or false")
-            return text == "true"
-        try:
-            value = float(text)
-        except ValueError:
-            value = math.nan
-        if not self.lower <= value <= self.upper or math.isinf(value):
-            raise ControlError(
-                f"{name} is {text!r}; it must be a number from {self.lower:g} to {self.upper:g} {self.unit}".rstrip()
-            )
-        return value
-
-
-def law_parameter(
-    default: Value, text: str, unit: str = "", *, lower: float = -math.inf, upper: float = math.inf,
-    choices: tuple[str, ...] = (), at_configure: bool = False,
-) -> Any:
-    """A field of a law that is a parameter: one value for the whole arm.
-
-    Parameters
-    ----------
-    default
-        Its type is the parameter's: bool, float, str, or a tuple of as many floats.
-    text
-        Its meaning, one sentence.
-    unit
-        SI unit, empty for pure numbers.
-    lower, upper
-        Bounds of a number, both allowed.
-    choices
-        The strings allowed, any if empty.
-    at_configure
-        Whether it stays what it is while a node is configured.
-    """
-    declared = LawParameter(default, text, unit, lower, upper, choices, at_configure=at_configure)
-    return field(default=default, metadata={_DECLARED: declared})
-
-
-def joint_parameter(
-    default: float, text: str, unit: str = "", *, lower: float = 0.0, upper: float = math.inf
-) -> Any:
-    """A field of a law that is a parameter with a number for each joint, shape (n,); otherwise as `law_parameter`."""
-    return field(default=default, metadata={_DECLARED: joint_number(default, text, unit, lower, upper)})
-
-
-def joint_number(default: float, text: str, unit: str, lower: float, upper: float) -> LawParameter:
-    """A parameter with a number for each joint, for `gain_parameters`."""
-    return LawParameter(default, text, unit, lower, upper, per_joint=True)
-
-
-def gain_parameters(**gains: LawParameter) -> dict[str, Any]:
-    """Metadata of a law's field that is a `Gains`: each of them is a parameter, in the unit of the law."""
-    return {_DECLARED: gains}
-
-
-# -- laws by name ------------------------------------------------------------------------------------------------------
-
 
 class LawKind(NamedTuple):
     """A law as it is declared."""
@@ -131,7 +37,7 @@ class LawKind(NamedTuple):
     #: Makes the law, of a robot and its parameters.
     make: Any
     #: By the names of the fields, or of the gains.
-    parameters: Mapping[str, LawParameter]
+    parameters: Mapping[str, Declared]
     #: With which the names of its parameters begin in a node.
     prefix: str
 
@@ -165,8 +71,8 @@ class LawKind(NamedTuple):
             values = make.chosen(robot, values)
         arguments: dict[str, Any] = {}
         for one in fields(make) if is_dataclass(make) else ():
-            declared = one.metadata.get(_DECLARED)
-            if isinstance(declared, LawParameter):
+            declared = one.metadata.get(DECLARED)
+            if isinstance(declared, Declared):
                 arguments[one.name] = values[one.name]
             elif declared is not None:
                 arguments[one.name] = Gains(**{key: values[key] for key in declared}, joint_names=robot.joint_names)
@@ -205,8 +111,8 @@ def find_law(name: str) -> LawKind:
         raise ControlError(
             f"law {name!r}: the module lacks `LAW = ` the class of the law, with a method `law`; see docs/own_law.md"
         )
-    parameters: dict[str, LawParameter] = {}
+    parameters: dict[str, Declared] = {}
     for one in fields(make) if is_dataclass(make) else ():
-        declared = one.metadata.get(_DECLARED, {})
-        parameters |= {one.name: declared} if isinstance(declared, LawParameter) else declared
+        declared = one.metadata.get(DECLARED, {})
+        parameters |= {one.name: declared} if isinstance(declared, Declared) else declared
     return LawKind(name, make, MappingProxyType(parameters), getattr(make, "prefix", name.rpartition(".")[2]))

@@ -26,9 +26,9 @@ from rne_dynamics.control.impedance import (
     put_impedance,
     uniform_ratio,
 )
-from rne_dynamics.control.laws import joint_parameter, law_parameter
 from rne_dynamics.control.laws.computed_torque import GAIN_P, SCALE, STEEPNESS, TABLE_ROWS, VISCOUS
 from rne_dynamics.control.laws.joint_impedance import chosen_stiffness
+from rne_dynamics.control.parameters import joint_parameter, law_parameter
 from rne_dynamics.control.reference import Reference, TorqueTerms
 from rne_dynamics.control.task_space import add_wrench, effective_inertia, limit_part, put_pose_error, turn_rows
 from rne_dynamics.control.task_terms import ACCELERATION, MOTION, VELOCITY, TaskModel, task_model, task_size, task_terms

@@ -14,8 +14,8 @@ from rne_dynamics.compiling.jit import helper, kernel
 from rne_dynamics.control.checks import measured, set_fields
 from rne_dynamics.control.control_law import CompiledLaw, MotionDemand
 from rne_dynamics.control.gains import Gains, check_gains
-from rne_dynamics.control.laws import gain_parameters, joint_number
 from rne_dynamics.control.model_terms import OwnTerms, closed_terms, own_terms, rigid_terms
+from rne_dynamics.control.parameters import gain_parameters, joint_number
 from rne_dynamics.control.reference import Reference, TorqueTerms
 from rne_dynamics.control.tracking_law import (
     FrictionCompensation,

@@ -18,8 +18,8 @@ from rne_dynamics.control.felt_inertia import joint_inertia
 from rne_dynamics.control.gains import Gains, lowest_rate
 from rne_dynamics.control.impedance import known_speeds
 from rne_dynamics.control.inertia_terms import inertia_model, inertia_terms
-from rne_dynamics.control.laws import gain_parameters, joint_number, law_parameter
 from rne_dynamics.control.laws.computed_torque import GAIN_D, GAIN_I, GAIN_P, ComputedTorque, put_friction
+from rne_dynamics.control.parameters import gain_parameters, joint_number, law_parameter
 from rne_dynamics.control.reference import Reference, TorqueTerms
 from rne_dynamics.control.tracking_law import FrictionCompensation, integrate_error
 from rne_dynamics.dynamics.declared.base_motion import BaseMotion

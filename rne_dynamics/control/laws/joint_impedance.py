@@ -30,7 +30,6 @@ from rne_dynamics.control.impedance import (
     uniform_ratio,
 )
 from rne_dynamics.control.inertia_terms import inertia_model, inertia_terms
-from rne_dynamics.control.laws import joint_parameter
 from rne_dynamics.control.laws.computed_torque import (
     GAIN_D,
     GAIN_P,
@@ -40,6 +39,7 @@ from rne_dynamics.control.laws.computed_torque import (
     VISCOUS,
 )
 from rne_dynamics.control.model_terms import OwnTerms, closed_terms
+from rne_dynamics.control.parameters import joint_parameter
 from rne_dynamics.control.reference import Reference, TorqueTerms
 from rne_dynamics.control.thresholds import ASSUMED_RATE
 from rne_dynamics.control.tracking_law import FrictionCompensation

@@ -19,8 +19,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from rne_dynamics.control.checks import check_number
 from rne_dynamics.control.model_terms import gravity_on_bases, holding_terms
+from rne_dynamics.control.parameters import check_parameters, parameter
 from rne_dynamics.dynamics.derivatives.regressor import PARAMETERS, regressor
 from rne_dynamics.model.friction import joint_friction
 from rne_dynamics.model.inertia import Array
@@ -138,17 +138,22 @@ _FLOOR = 1e-6
 class PayloadTest:
     """Payload that refuses motion, and the friction and model error that the test assumes."""
 
-    #: Mass below which no payload is refused, kg; 0 for no test. A first moment is refused from this mass at
-    #: `FARTHEST_MASS` on.
-    least: float = 0.2
-    #: Static friction besides the model's Coulomb friction, as a fraction of each joint's effort limit: a bound.
-    friction: float = 0.01
-    #: Error of each body's weight in the model, as a fraction: one standard deviation, each body on its own.
-    model_error: float = 0.05
+    #: A first moment is refused from this mass at `FARTHEST_MASS` on.
+    least: float = parameter(
+        0.2, "Unknown payload from which on motion is refused, if the reported efforts show it beyond noise, friction "
+        "and model error; 0 for no such test.", "kg", lower=0.0, upper=1000.0,
+    )
+    friction: float = parameter(
+        0.01, "Static friction of each joint, in addition to the description's, that this test assumes, as a fraction "
+        "of the description's effort limit.", lower=0.0, upper=1.0,
+    )
+    model_error: float = parameter(
+        0.05, "Error of each body's weight in the description that this test assumes, as a fraction: one standard "
+        "deviation.", lower=0.0, upper=1.0,
+    )
 
     def __post_init__(self) -> None:
-        for name, value in (("payload", self.least), ("friction", self.friction), ("model_error", self.model_error)):
-            check_number(value, f"startup_check.{name}", zero=True)
+        check_parameters(self, "startup_check.")
 
 
 class Doubt(NamedTuple):

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from rne_dynamics.compiling.jit import helper, kernel
-from rne_dynamics.control.checks import check_number
+from rne_dynamics.control.parameters import check_parameters, parameter
 from rne_dynamics.dynamics.kinematics.inverse_kinematics import (
     UnreachablePoseError,
     binding_text,
@@ -81,20 +81,17 @@ class PoseLimits:
     #: Name of the link, and of the tool: its frame (4, 4) in the link's, or a position; None for the link's frame.
     link: str
     tool: Any = None
-    #: m/s and m/s².
-    speed: float = 0.5
-    acceleration: float = 2.0
-    #: rad/s and rad/s².
-    turn_speed: float = 1.5
-    turn_acceleration: float = 6.0
+    speed: float = parameter(0.5, "Speed of this point.", "m/s", lower=1e-3, upper=10.0)
+    acceleration: float = parameter(2.0, "Its acceleration.", "m/s^2", lower=1e-2, upper=100.0)
+    turn_speed: float = parameter(1.5, "Speed at which the link turns.", "rad/s", lower=1e-3, upper=20.0)
+    turn_acceleration: float = parameter(6.0, "Its acceleration.", "rad/s^2", lower=1e-2, upper=200.0)
     #: Whether the link's turn is to be reached too.
     turns: bool = True
     #: Time without progress after which the target is out of reach, s.
     patience: float = 0.5
 
     def __post_init__(self) -> None:
-        for name in ("speed", "acceleration", "turn_speed", "turn_acceleration", "patience"):
-            check_number(getattr(self, name), f"the {name.replace('_', ' ')} of pose targets")
+        check_parameters(self, "target_pose.")
 
 
 @helper

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from rne_dynamics.control.checks import check_number
+from rne_dynamics.control.parameters import check_parameters, parameter
 from rne_dynamics.model.inertia import Array
 
 #: Rows of a wrench, by the axes that it is given in.
@@ -20,15 +20,15 @@ _ZERO = (0.0, 0.0, 0.0)
 class WrenchRates:
     """How target wrenches come into force. Raises ControlError: a number that is not above 0."""
 
-    #: Time without a target after which the wrench fades to zero, s.
-    timeout: float = 0.1
-    #: Fastest change of force and moment, N/s and N·m/s.
-    force_rate: float = 200.0
-    moment_rate: float = 20.0
+    timeout: float = parameter(
+        0.1, "Time without a message on ~/target_wrench after which the wrench fades to zero.", "s", lower=0.005,
+        upper=10.0,
+    )
+    force_rate: float = parameter(200.0, "Fastest change of its force.", "N/s", lower=1e-2, upper=1e5)
+    moment_rate: float = parameter(20.0, "Fastest change of its moment.", "N m/s", lower=1e-3, upper=1e5)
 
     def __post_init__(self) -> None:
-        for name in ("timeout", "force_rate", "moment_rate"):
-            check_number(getattr(self, name), f"target_wrench.{name}")
+        check_parameters(self, "target_wrench.")
 
 
 class WrenchFade:

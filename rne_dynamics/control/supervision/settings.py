@@ -13,6 +13,7 @@ from rne_dynamics.control.guards.base_filter import BaseSensor
 from rne_dynamics.control.guards.effort_limits import EffortLimits
 from rne_dynamics.control.guards.state_limits import StateLimits
 from rne_dynamics.control.motion.limits import Tolerances
+from rne_dynamics.control.parameters import parameter
 from rne_dynamics.control.startup.payload_estimate import PayloadTest
 from rne_dynamics.control.streaming.limits import StreamLimits
 from rne_dynamics.control.streaming.pose_following import PoseLimits
@@ -40,12 +41,14 @@ def check_compensated(names: frozenset[str]) -> None:
 class StartCheck:
     """The start-up check."""
 
-    #: How long the arm is held and its efforts compared with the model's gravity, s; 0 for no check.
-    duration: float = 1.0
-    #: Disagreement allowed, as a fraction of each joint's effort limit.
-    tolerance: float = 0.1
-    #: Whether an arm that reports no efforts may not move.
-    required: bool = False
+    duration: float = parameter(
+        1.0, "Time after a start for which the arm is held and its efforts are compared with the model's gravity, "
+        "before it may move; 0 for no check.", "s", lower=0.0, upper=60.0,
+    )
+    tolerance: float = parameter(
+        0.1, "Largest difference that the check allows, as a fraction of the effort limit.", lower=0.001, upper=1.0
+    )
+    required: bool = parameter(False, "Refuse motion if no efforts are reported, so that nothing can be compared.")
     #: Certainty of an unknown payload at which motion is refused.
     payload: PayloadTest = field(default_factory=PayloadTest)
 

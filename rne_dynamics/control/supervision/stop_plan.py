@@ -7,8 +7,7 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Literal
 
-from rne_dynamics.control.checks import check_number
-from rne_dynamics.errors import ControlError
+from rne_dynamics.control.parameters import check_parameters, parameter
 
 Policy = Literal["hold", "release", "ramp"]
 POLICIES: tuple[Policy, ...] = ("hold", "release", "ramp")
@@ -27,26 +26,29 @@ class Stage(Enum):
 class StopPlan:
     """Settings of stopping and releasing an arm; `ControlError` for a number or policy that is not allowed."""
 
-    #: What follows the deceleration. ``"ramp"``: hold for `hold_time`, then let the support fade over `ramp_time`.
-    #: ``"release"``: hold for `hold_time`, then no support, as fast as the effort rate allows. ``"hold"``: hold without
-    #: end; where the controller itself ends, as ``"ramp"``.
-    policy: Policy = "ramp"
-    #: s, not negative.
-    brake_time: float = 0.3
-    hold_time: float = 0.5
-    ramp_time: float = 1.0
-    #: While held and released: a rate, 1/s, which times the inertia each joint feels is its damper.
-    damping: float = 10.0
-    #: What follows where a motion is cancelled or aborted: ``"hold"`` the position, or ``"stop"`` as everything else.
-    after_cancel: Literal["hold", "stop"] = "hold"
+    #: ``"hold"``: where the controller itself ends, as ``"ramp"``.
+    policy: Policy = parameter(
+        "ramp", "How a stopped arm is released: after stop.hold_time over stop.ramp_time (ramp), after stop.hold_time "
+        "at once (release), or only when the controller ends (hold).", choices=POLICIES,
+    )
+    brake_time: float = parameter(0.3, "Time in which a cancelled motion comes to rest.", "s", lower=0.01, upper=10.0)
+    hold_time: float = parameter(
+        0.5, "Time for which a stop then holds the arm against gravity.", "s", lower=0.0, upper=60.0
+    )
+    ramp_time: float = parameter(
+        1.0, "Time over which the effort is then ramped to zero.", "s", lower=0.05, upper=60.0
+    )
+    damping: float = parameter(
+        10.0, "Damping while stopping, as a rate: times the inertia that each joint feels.", "1/s", lower=0.0,
+        upper=200.0,
+    )
+    after_cancel: Literal["hold", "stop"] = parameter(
+        "hold", "Reaction after a motion is cancelled or aborted: the arm is held (hold) or stopped as by ~/stop "
+        "(stop).", choices=("hold", "stop"),
+    )
 
     def __post_init__(self) -> None:
-        for name in ("brake_time", "hold_time", "ramp_time", "damping"):
-            check_number(getattr(self, name), f"stop.{name}", zero=True)
-        if self.policy not in POLICIES:
-            raise ControlError(f"stop.policy is {self.policy!r}; it must be one of {', '.join(POLICIES)}")
-        if self.after_cancel not in ("hold", "stop"):
-            raise ControlError(f"stop.after_cancel is {self.after_cancel!r}; it must be hold or stop")
+        check_parameters(self, "stop.")
 
     def begin(self, now: float, *, braking: bool, ending: bool) -> Stop:
         """The stop from `now`, s: at once without `braking`, with an end where the controller is `ending`."""

@@ -7,13 +7,13 @@ import numpy as np
 from rne_dynamics.control.control_law import ControlLaw, rate_warnings
 from rne_dynamics.control.felt_inertia import checked_damping
 from rne_dynamics.control.gravity_compensation import GravityCompensation
-from rne_dynamics.control.guards.base_filter import ACCELERATIONS, BaseSensor
+from rne_dynamics.control.guards.base_filter import BaseSensor
 from rne_dynamics.control.guards.effort_limits import EffortLimits
 from rne_dynamics.control.guards.state_limits import StateLimits
 from rne_dynamics.control.motion.limits import continuous
 from rne_dynamics.control.startup.payload_estimate import PayloadTest
 from rne_dynamics.control.supervision.settings import COMPENSATED, Settings, StartCheck
-from rne_dynamics.control.supervision.stop_plan import POLICIES, StopPlan
+from rne_dynamics.control.supervision.stop_plan import StopPlan
 from rne_dynamics.control.thresholds import ASSUMED_RATE
 from rne_dynamics.control.tracking_law import FrictionCompensation
 from rne_dynamics.description.urdf_tree import rotation_rpy
@@ -23,7 +23,7 @@ from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.mechanism import RigidRobot
 from rne_dynamics.ros.messages.effort_message import COMMAND_MESSAGE
 from rne_dynamics.ros.parameters.common import described_velocity, effort_limits, smaller_limit
-from rne_dynamics.ros.parameters.schema import Parameter, Values, filled, per_joint
+from rne_dynamics.ros.parameters.schema import Parameter, Values, declared_parameters, filled, per_joint
 
 #: Default effort rate: the effort limit in this time, s.
 RATE_TIME = 0.01
@@ -50,18 +50,8 @@ CONTROLLER: tuple[Parameter, ...] = (
               "was released because they were missing; otherwise ~/recover is needed."),
     Parameter("start.ramp_time", 0.5, "Time after a start in which the feedback is ramped up.", "s", 0.0,
               60.0),
-    Parameter("startup_check.duration", 1.0, "Time after a start for which the arm is held and its efforts are "
-              "compared with the model's gravity, before it may move; 0 for no check.", "s", 0.0, 60.0),
-    Parameter("startup_check.tolerance", 0.1, "Largest difference that the check allows, as a fraction of the effort "
-              "limit.", "", 0.001, 1.0),
-    Parameter("startup_check.required", False, "Refuse motion if no efforts are reported, so that nothing can be "
-              "compared."),
-    Parameter("startup_check.payload", 0.2, "Unknown payload from which on motion is refused, if the reported efforts "
-              "show it beyond noise, friction and model error; 0 for no such test.", "kg", 0.0, 1000.0),
-    Parameter("startup_check.friction", 0.01, "Static friction of each joint, in addition to the description's, that "
-              "this test assumes, as a fraction of the description's effort limit.", "", 0.0, 1.0),
-    Parameter("startup_check.model_error", 0.05, "Error of each body's weight in the description that this test "
-              "assumes, as a fraction: one standard deviation.", "", 0.0, 1.0),
+    *declared_parameters(StartCheck, "startup_check."),
+    *declared_parameters(PayloadTest, "startup_check.", least="payload"),
     Parameter("hardware_compensates", (), "Terms that the arm's own electronics adds to the efforts, so that they are "
               "left out here.", choices=COMPENSATED, kind=str),
     Parameter("effort_scale.{joint}", 1.0, "Sent value per N m or N of the model: a unit, a gear ratio or a sign; "
@@ -72,36 +62,15 @@ CONTROLLER: tuple[Parameter, ...] = (
               0.0, 1.0),
     Parameter("friction_velocity_threshold", 0.0001, "Speed below which the compensation of Coulomb friction fades, of "
               "joints without a threshold in the model.", "rad/s or m/s", 1e-6, 10.0),
-    Parameter("stop.policy", "ramp", "How a stopped arm is released: after stop.hold_time over stop.ramp_time (ramp), "
-              "after stop.hold_time at once (release), or only when the controller ends (hold).",
-              choices=POLICIES),
-    Parameter("stop.brake_time", 0.3, "Time in which a cancelled motion comes to rest.", "s", 0.01, 10.0),
-    Parameter("stop.hold_time", 0.5, "Time for which a stop then holds the arm against gravity.", "s", 0.0, 60.0),
-    Parameter("stop.ramp_time", 1.0, "Time over which the effort is then ramped to zero.", "s", 0.05, 60.0),
-    Parameter("stop.damping", 10.0, "Damping while stopping, as a rate: times the inertia that each joint feels.",
-              "1/s", 0.0, 200.0),
-    Parameter("stop.after_cancel", "hold", "Reaction after a motion is cancelled or aborted: the arm is held (hold) "
-              "or stopped as by ~/stop (stop).", choices=("hold", "stop")),
+    *declared_parameters(StopPlan, "stop."),
     Parameter("drives.topic", "", "Topic of std_msgs/Bool: whether the drives act on efforts. Motions are refused "
               "while it is false, and before its first message. Empty for none.", read_only=True),
     Parameter("base_motion.topic", "", "Topic of sensor_msgs/Imu with the motion of the base, for an arm on a ship or "
               "a vehicle; without usable messages the arm is stopped, and not started. Empty for a base at rest.",
               read_only=True),
-    Parameter("base_motion.acceleration", "specific_force", "Meaning of the messages' linear acceleration: with "
-              "gravity, as accelerometers measure it (specific_force), without it (without_gravity), or not to be used "
-              "(ignored). The last two need orientations.", choices=ACCELERATIONS),
-    Parameter("base_motion.timeout", 0.1, "Age at which the last usable message is stale and the arm is stopped.", "s",
-              0.001, 10.0),
-    Parameter("base_motion.filter", 10.0, "Corner frequency of the angular acceleration that is estimated from the "
-              "angular velocity; 0 for none.", "Hz", 0.0, 1000.0),
-    Parameter("base_motion.position", (0.0, 0.0, 0.0), "The sensor's origin in the root link's frame.", "m", -1000.0,
-              1000.0, length=(3,)),
+    *declared_parameters(BaseSensor, "base_motion.", frequency="filter"),
     Parameter("base_motion.rpy", (0.0, 0.0, 0.0), "The sensor's axes in the root link's: roll, pitch and yaw as in a "
               "URDF.", "rad", -10.0, 10.0, length=(3,)),
-    Parameter("base_motion.largest_acceleration", 20.0, "Acceleration of the base, without gravity, above which a "
-              "message is refused.", "m/s^2", 0.0, 1000.0),
-    Parameter("base_motion.largest_angular_velocity", 5.0, "Angular velocity above which a message is refused.",
-              "rad/s", 0.0, 100.0),
     Parameter("torque_divisor", 10, "Cycles between two messages on ~/torque/* and ~/reference; 0 publishes none.", "",
               0, 1_000_000, read_only=True),
     Parameter("limits.saturation", "joint", "Effect of saturation on the other joints: none (joint), or the motion of "

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
+from rne_dynamics.control.parameters import Declared, declared
 from rne_dynamics.errors import ParameterError
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.ros.parameters.aliases import JOINT
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
 
 
 __all__ = [
-    "JOINT", "Parameter", "Value", "Values", "filled", "per_joint",
+    "JOINT", "Parameter", "Value", "Values", "declared_parameters", "filled", "per_joint",
 ]
 
 Value = bool | int | float | str | tuple[str, ...] | tuple[float, ...]
@@ -54,6 +55,15 @@ class Parameter:
     read_only: bool = False
     #: Read when the node is configured; until it is cleaned up another value is refused.
     at_configure: bool = False
+
+    @classmethod
+    def of(cls, name: str, known: Declared) -> Parameter:
+        """The parameter that a field declares."""
+        length = (len(known.default),) if isinstance(known.default, tuple) else ()
+        return cls(
+            name, known.default, known.text, known.unit, known.lower, known.upper, known.choices, length,
+            at_configure=known.at_configure,
+        )
 
     @property
     def element(self) -> type[bool] | type[int] | type[float] | type[str]:
@@ -132,6 +142,11 @@ class Parameter:
             high = int(self.upper) if math.isfinite(self.upper) else 2**63 - 1
             descriptor.integer_range = [IntegerRange(from_value=low, to_value=high)]
         return descriptor
+
+
+def declared_parameters(kind: type, prefix: str, **names: str) -> tuple[Parameter, ...]:
+    """The parameters that the fields of a dataclass declare: `prefix` and the field's name, or another of `names`."""
+    return tuple(Parameter.of(prefix + names.get(key, key), known) for key, known in declared(kind).items())
 
 
 def per_joint(values: Values, pattern: str, joints: Sequence[str]) -> Array:

@@ -34,7 +34,7 @@ from rne_dynamics.ros.parameters.controller import (
     lowest_rate,
     velocity_limits,
 )
-from rne_dynamics.ros.parameters.schema import JOINT, Parameter, Values, filled, per_joint
+from rne_dynamics.ros.parameters.schema import JOINT, Parameter, Values, declared_parameters, filled, per_joint
 
 #: Largest distance of the first setpoint from the arm if constraints.start is 0, rad or m.
 SMALLEST_START = 1e-6
@@ -49,13 +49,7 @@ FULL_SPEED = {"fraction": 1.0, "percent": 100.0}
 
 def law_parameters(kind: LawKind) -> tuple[Parameter, ...]:
     """The parameters of a law."""
-    declared = ((name, kind.parameters[key]) for name, key in kind.node_names().items())
-    return tuple(
-        Parameter(
-            name, p.default, p.text, p.unit, p.lower, p.upper, p.choices, at_configure=p.at_configure,
-            length=(len(p.default),) if isinstance(p.default, tuple) else (),
-        ) for name, p in declared
-    )
+    return tuple(Parameter.of(name, kind.parameters[key]) for name, key in kind.node_names().items())
 
 
 SCHEMA: tuple[Parameter, ...] = (
@@ -97,16 +91,10 @@ SCHEMA: tuple[Parameter, ...] = (
     Parameter("target_pose.link", "", "Link that ~/target_pose moves; empty for no such topic.", at_configure=True),
     Parameter("target_pose.tool", (0.0, 0.0, 0.0), "Point of that link which is brought to the pose, in its frame.",
               "m", -10.0, 10.0, length=(3,)),
-    Parameter("target_pose.speed", 0.5, "Speed of this point.", "m/s", 1e-3, 10.0),
-    Parameter("target_pose.acceleration", 2.0, "Its acceleration.", "m/s^2", 1e-2, 100.0),
-    Parameter("target_pose.turn_speed", 1.5, "Speed at which the link turns.", "rad/s", 1e-3, 20.0),
-    Parameter("target_pose.turn_acceleration", 6.0, "Its acceleration.", "rad/s^2", 1e-2, 200.0),
+    *declared_parameters(PoseLimits, "target_pose."),
     Parameter("target_pose.detour", True, "Whether a single target that is not reached on the straight way is "
               "approached joint by joint; targets that follow within 1 s never are."),
-    Parameter("target_wrench.timeout", 0.1, "Time without a message on ~/target_wrench after which the wrench fades to "
-              "zero.", "s", 0.005, 10.0),
-    Parameter("target_wrench.force_rate", 200.0, "Fastest change of its force.", "N/s", 1e-2, 1e5),
-    Parameter("target_wrench.moment_rate", 20.0, "Fastest change of its moment.", "N m/s", 1e-3, 1e5),
+    *declared_parameters(WrenchRates, "target_wrench."),
     *CONTACT,
     Parameter("constraints.{joint}.trajectory", 0.0, "Tracking error at which a trajectory is aborted; 0 never.",
               "rad or m", 0.0, 10.0),

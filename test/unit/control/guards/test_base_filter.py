@@ -138,7 +138,7 @@ def test_orientation_is_needed_where_gravity_is_not_measured():
     [
         ({"acceleration": "none"}, "base_motion.acceleration is 'none'"),
         ({"timeout": 0.0}, "base_motion.timeout is 0.0"),
-        ({"frequency": np.nan}, "base_motion.frequency is nan"),
+        ({"frequency": np.nan}, "base_motion.filter is nan"),
         ({"position": np.array([0.0, np.inf, 0.0])}, "base_motion.position"),
     ],
 )

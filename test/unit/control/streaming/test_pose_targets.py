@@ -240,5 +240,5 @@ def test_a_controller_without_pose_limits_refuses_and_a_link_must_exist():
     arm.rig.supervisor.adopt(replace(arm.settings, pose=PoseLimits("hand")))
     with pytest.raises(ModelError, match="no link named 'hand'"):
         arm.aim(np.eye(4))
-    with pytest.raises(ControlError, match="the speed of pose targets is -1"):
+    with pytest.raises(ControlError, match=r"target_pose\.speed is -1"):
         PoseLimits("tool0", speed=-1.0)
