@@ -169,9 +169,7 @@ def _mirrored(x: State) -> State:
 
 
 @helper
-def _largest(
-    kind: int, x: State, bound: float, step: float, low: float, high: float, A: float, J: float
-) -> float:
+def _largest(kind: int, x: State, bound: float, step: float, low: float, high: float, A: float, J: float) -> float:
     """The largest jerk from `low` to `high` whose outcome, which grows with it, is within `bound`; `low` for none."""
     if _outcome(kind, _moved(x, high, step), A, J) <= bound:
         return high

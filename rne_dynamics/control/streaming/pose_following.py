@@ -131,8 +131,8 @@ def _catching_up(e: Vector, top: float) -> Vector:
     return scale(min(POSE_GAIN, POSE_CATCH_UP * top / d) if d > 0.0 else POSE_GAIN, e)
 
 
-@helper
-def _moved(q: Array, qd: Array, step: Array, bounds: Array, rates: Array, speed: float, dt: float) -> None:
+@kernel
+def move_kernel(q: Array, qd: Array, step: Array, bounds: Array, rates: Array, speed: float, dt: float) -> None:
     """Move joints for a time with velocities near `step`, all slowed down alike, each within its limits."""
     n, slower = q.shape[0], 1.0
     for j in range(n):
@@ -147,12 +147,6 @@ def _moved(q: Array, qd: Array, step: Array, bounds: Array, rates: Array, speed:
         before = q[j]
         q[j] = min(max(before + v * dt, bounds[0, j]), bounds[1, j])
         qd[j] = (q[j] - before) / dt
-
-
-@kernel
-def move_kernel(q: Array, qd: Array, step: Array, bounds: Array, rates: Array, dt: float) -> None:
-    """Move joints for dt with velocities near `step`; all (n,), or (2, n): positions, and velocity and acceleration."""
-    _moved(q, qd, step, bounds, rates, 1.0, dt)
 
 
 @kernel
@@ -189,7 +183,7 @@ def follow_pose_kernel(
             work.p[j] = RETURN * (task.posture[j] - q[j]) if q.shape[0] > 6 else 0.0
         distant = dot(way, way) + weight * weight * dot(turn, turn)
         damped_step(work.J, POSE_DAMPING * POSE_DAMPING + DISTANT * distant, q, task.bounds, work)
-        _moved(q, qd, work.step, task.bounds, rates, speed, h)
+        move_kernel(q, qd, work.step, task.bounds, rates, speed, h)
     way, turn = pose_error(task.target, link_placement(task.arm, task.body, task.frame, q, work.J))
     report[0], report[1] = math.sqrt(dot(way, way)), math.sqrt(dot(turn, turn))
 
@@ -264,7 +258,7 @@ class PoseFollower:
         if dt <= 0.0:
             return
         if self.resting or self.detour is not None:
-            move_kernel(self.q, self.qd, self._along(speed, dt), self._task.bounds, self._rates, dt)
+            move_kernel(self.q, self.qd, self._along(speed, dt), self._task.bounds, self._rates, 1.0, dt)
             return
         follow_pose_kernel(
             self._task, self._pose, self._twist, self._joints, self._rates, self._limits, speed, dt, self._work,

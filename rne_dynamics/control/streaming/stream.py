@@ -35,9 +35,7 @@ LEAST_STEP = 0.25
 
 
 @kernel
-def aim_kernel(
-    aim: Array, q: Array, qd: Array, elapsed: float, settled: bool, smoothing: float, limits: Array
-) -> int:
+def aim_kernel(aim: Array, q: Array, qd: Array, elapsed: float, settled: bool, smoothing: float, limits: Array) -> int:
     """Move `aim`, (3, n), on by `elapsed`, s, and to a setpoint, (n,) or NaN; how many joints a limit has changed."""
     # Position and velocity given: they are the aim's; its acceleration is the smoothed difference quotient of
     # velocities. Position alone: a fading-memory filter of second degree (Morrison 1969, "Introduction to Sequential

@@ -19,7 +19,6 @@ from rne_dynamics.control.guards import effort_limiter, effort_limits
 from rne_dynamics.control.guards.effort_limiter import EffortLimiter, Limited, limit_kernel
 from rne_dynamics.control.laws.computed_torque import TABLE_ROWS
 from rne_dynamics.control.reference import Reference, TorqueTerms
-from rne_dynamics.control.supervision.settings import Settings
 from rne_dynamics.control.thresholds import OVERSPEED
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.spatial.columns import columns
@@ -56,9 +55,7 @@ def answer_kernel(law_kernel: Callable[..., None]) -> Callable[..., int]:
 
 
 @helper
-def _limited(
-    law: Array, place: Array, speed: Array, memory: Array, answer: Array, flags: NDArray[np.uint8]
-) -> int:
+def _limited(law: Array, place: Array, speed: Array, memory: Array, answer: Array, flags: NDArray[np.uint8]) -> int:
     """Rows of `answer`, (6, n): the terms, each times its weight, and the command; all flags together."""
     fast = False
     for j in range(speed.shape[0]):
@@ -130,9 +127,3 @@ class QuickAnswer:
         # the memory of flags that are all zero is used again: it is never read
         limited = _new(Limited, (command, flags.copy() if changed else flags, changed != 0))
         return _new(Answer, (answer, limited, together >= RUNAWAY))
-
-
-def quick_answer(settings: Settings) -> QuickAnswer | None:
-    """Where there is one: for a law that is a kernel."""
-    compiled: CompiledLaw | None = getattr(settings.tracking, "compiled", None)
-    return None if compiled is None else QuickAnswer(compiled, settings.compensated)

@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from rne_dynamics.control.contact.contact_watch import ContactSettings, ContactWatch
+from rne_dynamics.control.contact.contact_watch import ContactWatch
 from rne_dynamics.control.motion.limits import Tolerances
 from rne_dynamics.control.motion.motion import Motion
 from rne_dynamics.control.supervision.motion_queue import Ending
@@ -41,15 +41,11 @@ class ContactReaction:
     def watch(self) -> ContactWatch | None:
         """With the settings in force; None where nothing is observed."""
         settings = self._machine.settings.contact
-        if self._watch is None or settings is not self._watch.settings:
-            self._adopt(settings)
-        return self._watch
-
-    def _adopt(self, settings: ContactSettings | None) -> None:
         if settings is None or self._watch is None:
             self._watch = None if settings is None else ContactWatch(settings)
-        else:
+        elif settings is not self._watch.settings:
             self._watch.adopt(settings)
+        return self._watch
 
     def tare(self, done: Callable[[str], None] = lambda text: None) -> None:
         """Let present external efforts be zero once observed; `done` is then called with why not. ControlError."""
@@ -65,8 +61,9 @@ class ContactReaction:
 
     def take(self, command: Array) -> None:
         """Take the state that `command`, (n,), has answered: what acted until then was the effort before."""
-        watch, machine = self.watch, self._machine
-        if watch is None:
+        machine = self._machine
+        if machine.settings.contact is None or (watch := self.watch) is None:
+            self._watch = None
             return
         reaction = watch.settings.reaction
         if not self.read and reaction == "none" and self._tared is None:

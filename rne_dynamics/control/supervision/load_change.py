@@ -28,40 +28,36 @@ class LoadChange:
     """Models whose gravity has not faded yet, each with its share; without a change there is none."""
 
     def __init__(self) -> None:
-        self._former: list[tuple[float, RigidRobot]] = []
+        #: Of the models before, while something of them is left.
+        self.former: list[tuple[float, RigidRobot]] = []
         self._left, self._difference = 0.0, 0.0
 
     def begin(self, former: RigidRobot) -> None:
         """Let the gravity of the model before fade, and what is left of those before it."""
-        self._former = [(share * self._left, robot) for share, robot in self._former] + [(1.0 - self._left, former)]
+        self.former = [(share * self._left, robot) for share, robot in self.former] + [(1.0 - self._left, former)]
         self._left = 1.0
 
     def apply(
         self, terms: TorqueTerms, q: Array, qd: Array, posture: Array | None, base: BaseMotion | None
     ) -> TorqueTerms:
         """Efforts at a state with as much gravity of the models before as is left."""
-        if not self._former:
+        if not self.former:
             return terms
         more = np.zeros(len(q))
-        for share, robot in self._former:
+        for share, robot in self.former:
             more += share * (holding_terms(robot, q, qd, posture, base)[0] - terms.gravity)
         self._difference = float(np.abs(more).max())
         return terms._replace(gravity=terms.gravity + self._left * more)
 
-    @property
-    def under_way(self) -> bool:
-        """Whether something of the models before is left."""
-        return bool(self._former)
-
     def inertia(self, robot: RigidRobot) -> Array:
         """Mass, first moment and inertia of the bodies with what is left of those before; columns of `parameters`."""
         now: Array = robot.open_tree.parameters[:, MASS:ROTOR]
-        before = sum(share * (former.open_tree.parameters[:, MASS:ROTOR] - now) for share, former in self._former)
+        before = sum(share * (former.open_tree.parameters[:, MASS:ROTOR] - now) for share, former in self.former)
         return np.asarray(now + self._left * before)
 
     def advance(self, dt: float) -> None:
         """Let them fade over `dt`, s."""
-        if self._former:
+        if self.former:
             self._left -= dt * min(1.0 / LOAD_TIME, FASTEST_FADE / max(self._difference, 1e-9))
             if self._left <= 0.0:
                 self.__init__()  # type: ignore[misc]

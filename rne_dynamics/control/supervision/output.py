@@ -103,9 +103,7 @@ class Output:
     def _step(self, now: float) -> float:
         return min(now - self.at, LONGEST_STEP)
 
-    def _note(
-        self, limited: Limited, terms: TorqueTerms | Array, now: float, q: Array, counters: Counters
-    ) -> Limited:
+    def _note(self, limited: Limited, terms: TorqueTerms | Array, now: float, q: Array, counters: Counters) -> Limited:
         self.at = now
         counters.efforts += 1
         if limited.any:

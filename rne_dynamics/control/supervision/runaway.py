@@ -69,9 +69,7 @@ class Runaway:
         self._along, self._drive, self._suspects = np.sign(qd), np.zeros(len(qd)), np.zeros(len(qd), dtype=bool)
         self._restart(now, qd)
 
-    def allow(
-        self, now: float, late: float, qd: Array, effort: Array, explaining: Callable[[Array], Array]
-    ) -> Array:
+    def allow(self, now: float, late: float, qd: Array, effort: Array, explaining: Callable[[Array], Array]) -> Array:
         """The part of `effort` that may be sent, N·m or N; (n,). `qd` shows efforts that are `late` s old."""
         self._impulse += (now - self._last_at) * self._command
         self._last_at = now

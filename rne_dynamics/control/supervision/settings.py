@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Literal
 
 from rne_dynamics.control.checks import check_number, frozen_vector
@@ -131,10 +131,6 @@ class Settings:
     def path_tolerances(self) -> Tolerances:
         """Of the path of a stream."""
         return self.stream_tolerances or Tolerances(self.robot.joint_names)
-
-    def with_others(self) -> list[Settings]:
-        """The settings with each of the other laws."""
-        return [replace(self, tracking=law, others=(), command_delay=0.0) for law in self.others]
 
     def _check_laws(self) -> None:
         if not isinstance(self.floating, GravityCompensation):

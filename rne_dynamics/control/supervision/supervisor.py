@@ -10,6 +10,8 @@ One joint state passes these files in turn: `state_stream` checks it, `state_mac
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from rne_dynamics.compiling.apart import load_all
@@ -175,8 +177,8 @@ class Supervisor:
         warm_up_setpoints(n)
         other.poses.warm_up(q)
         load_all()
-        for changed in settings.with_others():
-            Supervisor(changed).warm_up()
+        for law in settings.others:
+            Supervisor(replace(settings, tracking=law, others=(), command_delay=0.0)).warm_up()
 
     def activate(self, now: float) -> None:
         """Wait for the first usable state and hold the arm where it finds it."""

@@ -16,7 +16,7 @@ from rne_dynamics.control.gravity_compensation import GravityCompensation
 from rne_dynamics.control.guards.effort_limiter import Limited
 from rne_dynamics.control.model_terms import closed_terms, holding_terms
 from rne_dynamics.control.reference import CORIOLIS, FRICTION, GRAVITY, INERTIA, Reference, TorqueTerms
-from rne_dynamics.control.supervision.answer import quick_answer
+from rne_dynamics.control.supervision.answer import QuickAnswer
 from rne_dynamics.control.supervision.law_change import LawChange
 from rne_dynamics.control.supervision.load_change import LoadChange, other_load
 from rne_dynamics.control.supervision.settings import Settings
@@ -143,7 +143,8 @@ class Torques:
         self.loops = follower(robot, posture)
         self._damped = self._braked = GravityCompensation(robot, np.zeros(robot.n))
         self._floating, self._inertia_period = settings.floating, self.period.longest
-        self.quick, self.missed = quick_answer(settings), MissedEffort(settings.limits.effort)
+        compiled, self.missed = getattr(law, "compiled", None), MissedEffort(settings.limits.effort)
+        self.quick = None if compiled is None else QuickAnswer(compiled, settings.compensated)
         self.move_base(self.base)
         self.inertia_at = -math.inf
         before, self.predictor = self.predictor, None
@@ -300,7 +301,7 @@ class Torques:
         """Integrate the error of the last `tracking` over `dt`, s; a state that came `late`, s, counts for damping."""
         self.period.add(dt + late if dt > 0.0 else dt)
         self.change.advance(min(max(dt, 0.0), LONGEST_STEP), self.integral)
-        if self._load.under_way:
+        if self._load.former:
             self._load.advance(min(max(dt, 0.0), LONGEST_STEP))
             if self.predictor is not None:
                 self.predictor.set_inertia(self._load.inertia(self._settings.robot))
