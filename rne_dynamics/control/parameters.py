@@ -90,9 +90,7 @@ def parameter(
 law_parameter = parameter
 
 
-def joint_parameter(
-    default: float, text: str, unit: str = "", *, lower: float = 0.0, upper: float = math.inf
-) -> Any:
+def joint_parameter(default: float, text: str, unit: str = "", *, lower: float = 0.0, upper: float = math.inf) -> Any:
     """A field of a law that is a parameter with a number for each joint, shape (n,); otherwise as `parameter`."""
     return field(default=default, metadata={DECLARED: joint_number(default, text, unit, lower, upper)})
 
@@ -112,10 +110,10 @@ def declared(kind: Any) -> dict[str, Declared]:
     return {f.name: f.metadata[DECLARED] for f in fields(kind) if DECLARED in f.metadata}
 
 
-def check_parameters(settings: Any, prefix: str) -> None:
-    """`ControlError` for a field that is outside its bounds or not among its choices; its name begins with `prefix`."""
-    for name, known in declared(settings).items():
-        value = getattr(settings, name)
+def check_parameters(settings: Any, prefix: str, **names: str) -> None:
+    """`ControlError` for a field outside its bounds or choices: `prefix` and its name, or another of `names`."""
+    for key, known in declared(settings).items():
+        value, name = getattr(settings, key), names.get(key, key)
         if known.choices and value not in known.choices:
             raise ControlError(f"{prefix}{name} is {value!r}; it must be one of {', '.join(known.choices)}")
         numbers = value if isinstance(known.default, tuple) else (value,)

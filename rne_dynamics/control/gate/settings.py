@@ -70,7 +70,7 @@ class GateSettings:
     )
 
     def __post_init__(self) -> None:
-        check_parameters(self, "")
+        check_parameters(self, "", blend_time="hand_back_time")
         check_compensated(self.compensated)
 
 

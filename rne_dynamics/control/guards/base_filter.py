@@ -83,7 +83,7 @@ class BaseSensor(Rebuilt):
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "position", frozen_vector(self.position, 3, "base_motion.position"))
-        check_parameters(self, "base_motion.")
+        check_parameters(self, "base_motion.", frequency="filter")
         BaseMotion(rotation=self.rotation).packed(np.zeros(3))  # refuses what is no rotation
 
     def at_rest(self, stamp: int, gravity: Array) -> BaseReading:

@@ -153,7 +153,7 @@ class PayloadTest:
     )
 
     def __post_init__(self) -> None:
-        check_parameters(self, "startup_check.")
+        check_parameters(self, "startup_check.", least="payload")
 
 
 class Doubt(NamedTuple):
