@@ -18,15 +18,8 @@ def joint_name(index: int, names: Sequence[str] | None) -> str:
 
 
 def frozen_vector(
-    value: ArrayLike,
-    n: int,
-    what: str,
-    *,
-    lowest: float = -np.inf,
-    highest: float = np.inf,
-    finite: bool = True,
-    names: Sequence[str] | None = None,
-    error: type[ControlError] = ControlError,
+    value: ArrayLike, n: int, what: str, *, lowest: float = -np.inf, highest: float = np.inf, finite: bool = True,
+    names: Sequence[str] | None = None, error: type[ControlError] = ControlError,
 ) -> Array:
     """A read-only vector (n,) of one number or n of them; `error` names joint, value and what is allowed."""
     try:

@@ -70,16 +70,8 @@ def _finite(q: Array, terms: Array) -> bool:
 
 @kernel
 def closed_law_kernel(
-    packed: Packed,
-    work: Work,
-    viscous: Array,
-    base: Array,
-    q: Array,
-    qd: Array,
-    accelerations: Array,
-    speeds: Array,
-    posture: Array,
-    terms: Array,
+    packed: Packed, work: Work, viscous: Array, base: Array, q: Array, qd: Array, accelerations: Array, speeds: Array,
+    posture: Array, terms: Array,
 ) -> int:
     """Rows of `terms`, (6, n): M·desired, c, g, M·correction, viscous torques at each of `speeds`; a status."""
     if not _finite(q, terms):
@@ -189,13 +181,7 @@ def _good(mechanism: Mechanism, status: int, q: Array, posture: Array, terms: Ar
 
 @kernel
 def rigid_terms_kernel(
-    topology: NDArray[np.int64],
-    parameters: Array,
-    base: Array,
-    q: Array,
-    qd: Array,
-    desired: Array,
-    correction: Array,
+    topology: NDArray[np.int64], parameters: Array, base: Array, q: Array, qd: Array, desired: Array, correction: Array,
     terms: Array,
 ) -> None:
     """The first rows of `terms`, shape (4 or 5, n): M·desired, c(q, q̇), g(q), M·correction."""
@@ -266,9 +252,7 @@ def _terms_code(robot: RobotModel) -> StateCode | None:
     return shared_terms(robot, "control terms", _terms_rows, ("q", "qd", "qdd", "qdd"), (4, robot.n))
 
 
-def _terms_rows(
-    arm: Arm, q: Array, qd: Array, desired: Array, correction: Array, base: Array, out: Array
-) -> None:
+def _terms_rows(arm: Arm, q: Array, qd: Array, desired: Array, correction: Array, base: Array, out: Array) -> None:
     """The rows of `rigid_terms_kernel` of each state, (B, 4, n); base motions (B, 12)."""
     for b in range(q.shape[0]):
         rigid_terms_kernel(arm.topology, arm.parameters, base[b], q[b], qd[b], desired[b], correction[b], out[b])

@@ -46,8 +46,7 @@ class Predictor:
     """
 
     def __init__(
-        self, law: Any, delay: float, compensated: frozenset[str] = frozenset(),
-        before: Predictor | None = None,
+        self, law: Any, delay: float, compensated: frozenset[str] = frozenset(), before: Predictor | None = None
     ) -> None:
         check_delay(law, delay)
         if not delay > 0.0:

@@ -122,13 +122,7 @@ def after_cycle(gain: float, clamp: float, before: float, error: float, dt: floa
 
 @kernel
 def integral_kernel(
-    gain: Array,
-    clamp: Array,
-    integral: Array,
-    error: Array,
-    dt: float,
-    saturated: NDArray[np.bool_],
-    after: Array,
+    gain: Array, clamp: Array, integral: Array, error: Array, dt: float, saturated: NDArray[np.bool_], after: Array
 ) -> None:
     """∫e dt one cycle later into `after`, which may be `integral`; see `integrate_error`. Each of shape (n,)."""
     for j in range(after.shape[0]):
@@ -149,14 +143,7 @@ def integrate_error(
 
 @kernel
 def feedback_kernel(
-    p: Array,
-    i: Array,
-    d: Array,
-    q: Array,
-    qd: Array,
-    reference_q: Array,
-    reference_qd: Array,
-    integral: Array,
+    p: Array, i: Array, d: Array, q: Array, qd: Array, reference_q: Array, reference_qd: Array, integral: Array,
     answer: Array,
 ) -> None:
     """Kp e + Kd ė + Ki ∫e into `answer`; each of shape (n,)."""

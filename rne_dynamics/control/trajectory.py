@@ -49,9 +49,8 @@ class SampledTrajectory(Rebuilt):
 
     Notes
     -----
-    Where the first time is above 0, the trajectory waits in the first point until then; `starting_at` inserts the
-    arm's own state at time 0 instead, as a controller does. After the last point it holds that point at rest, even
-    where the last point carries a velocity.
+    Where the first time is above 0, the trajectory waits in the first point until then. After the last point it holds
+    that point at rest, even where the last point carries a velocity.
     """
 
     times: Array
@@ -103,33 +102,6 @@ class SampledTrajectory(Rebuilt):
         path = takeover(self.path, self.path.begin, self.path.sample(self.path.begin), 1.0)  # without a blend
         found = path.departure(bounds, *path.pieces())
         return None if found is None else found[1]
-
-    def starting_at(self, q: ArrayLike, qd: ArrayLike | None = None, qdd: ArrayLike | None = None) -> SampledTrajectory:
-        """The same trajectory with a given state, (n,), at time 0 in front of it, as a controller starts it."""
-        n = self.positions.shape[1]
-        keep = 1 if self.times[0] == 0.0 else 0
-        if len(self.times) == 1:
-            keep = 0
-
-        def joined(rows: Array | None, first: ArrayLike | None) -> Array | None:
-            if rows is None:
-                return None
-            row = np.zeros(n) if first is None else np.asarray(first, dtype=np.float64)
-            if row.shape != (n,):
-                raise TrajectoryError(f"the state to start from has shape {row.shape}; the trajectory needs ({n},)")
-            return np.vstack([row, rows[keep:]])
-
-        if len(self.times) == 1 and self.times[0] == 0.0:
-            return self  # a single point at time 0 asks for a jump; there is no time to move in
-        positions = joined(self.positions, q)
-        assert positions is not None
-        return SampledTrajectory(
-            np.concatenate([[0.0], self.times[keep:]]),
-            positions,
-            joined(self.velocities, qd),
-            joined(self.accelerations, qdd),
-            self.joint_names,
-        )
 
 
 def _times(value: ArrayLike, points: int) -> Array:
@@ -283,13 +255,8 @@ class Quintic(Rebuilt):
 
 
 def quintic_duration(
-    start: ArrayLike,
-    end: ArrayLike,
-    velocity_limit: ArrayLike,
-    acceleration_limit: ArrayLike | None = None,
-    *,
-    scale: float = 1.0,
-    minimum: float = 0.1,
+    start: ArrayLike, end: ArrayLike, velocity_limit: ArrayLike, acceleration_limit: ArrayLike | None = None, *,
+    scale: float = 1.0, minimum: float = 0.1,
 ) -> float:
     """Shortest duration, at least `minimum`, for which a `Quintic` stays within `scale` of limits, (n,) or one, s."""
     a, b = _point(start, "the start"), _point(end, "the end")

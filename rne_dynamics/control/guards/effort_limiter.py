@@ -92,11 +92,6 @@ def _place(q: float, lower: float, upper: float, margin: float) -> tuple[float, 
 
 
 @helper
-def _cut(effort: float, limit: float) -> float:
-    return min(max(effort, -limit), limit)
-
-
-@helper
 def _common_factor(motion: float, support: float, limit: float) -> float:
     """Largest factor, 0 to 1, by which `motion` may be added to `support` within ± limit."""
     if motion == 0.0:
@@ -163,7 +158,7 @@ def limit_kernel(
         limit, last = memory[rows.EFFORT, j], memory[_LAST, j]
         motion = memory[MOTION, j]
         asked = memory[SUPPORT, j] + factor * motion
-        target = _cut(asked, limit)
+        target = min(max(asked, -limit), limit)
         flag = np.int64(flags[j])  # as plain Python, uint8 has no room for flags of other kernels
         if target != asked or (factor < 1.0 and motion != 0.0):
             flag |= EFFORT
@@ -317,10 +312,3 @@ class EffortLimiter:
             f"{_INPUTS[row]} of {name} is {self.memory[SUPPORT + row, j]}; it must be finite, so no effort was passed "
             "on. Look for a state, reference or model parameter that is not finite"
         )
-
-    def warm_up(self) -> None:
-        """Compile the kernel, so that no later call stalls. Changes nothing."""
-        n = self.limits.n
-        memory, command, flags = self.memory.copy(), np.empty(n), np.empty(n, dtype=np.uint8)
-        memory[_INPUT_ROWS] = 0.0
-        limit_kernel(memory, 0.0, True, 1.0, command, flags)

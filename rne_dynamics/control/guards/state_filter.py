@@ -78,15 +78,8 @@ RECOVERY = 0.5
 
 @kernel
 def check_state(
-    whole: NDArray[np.int64],
-    clock: Array,
-    table: Array,
-    q: Array,
-    qd: Array,
-    stamp: int,
-    arrival: float,
-    sequence: int,
-    missing: bool,
+    whole: NDArray[np.int64], clock: Array, table: Array, q: Array, qd: Array, stamp: int, arrival: float,
+    sequence: int, missing: bool,
 ) -> int:
     """One state: GOOD or NEW_BASE, remembered, with q unwrapped and qd filled in; or why it is refused."""
     if q.shape[0] != table.shape[1] or qd.shape[0] != table.shape[1]:
@@ -312,13 +305,7 @@ class StateFilter:
         self._inertia = self._inertia.copy()  # another array, so that `settle` uses the new friction
 
     def accept(
-        self,
-        stamp: int,
-        arrival: float,
-        q: Array,
-        qd: Array,
-        *,
-        velocity_missing: bool = False,
+        self, stamp: int, arrival: float, q: Array, qd: Array, *, velocity_missing: bool = False,
         sequence: int | None = None,
     ) -> bool:
         """Check a state of the stamp, ns, 0 for none, that came at `arrival`, s; whether the time base is new.

@@ -86,12 +86,6 @@ def weights(dt: float, rate: float) -> tuple[float, float]:
     return faded, faded / dt
 
 
-@helper
-def low_passed(before: float, moved: float, faded: float, gain: float) -> float:
-    """v_k from v_{k−1} `before`, q_k − q_{k−1} `moved` and the `weights` of the step."""
-    return before + (gain * moved - faded * before)
-
-
 # -- motion in joint states: jumps, velocities that contradict the positions, frozen readings --------------------------
 
 
@@ -241,7 +235,7 @@ def velocity_usable(
             estimate = 0.0 if missing or table[m.DISTRUSTED, j] != 0.0 else qd[j]
             mismatch = travel = 0.0
         else:
-            estimate = low_passed(table[m.ESTIMATE, j], moved, fade, gain)
+            estimate = table[m.ESTIMATE, j] + (gain * moved - fade * table[m.ESTIMATE, j])
             mismatch, travel = kept * table[m.MISMATCH, j], kept * table[m.TRAVEL, j]
             integral = 0.5 * (qd[j] + table[m.REPORTED, j]) * dt - moved
             if dt <= LONGEST and not missing and table[m.DEAD, j] == 0.0 and not math.isnan(integral):

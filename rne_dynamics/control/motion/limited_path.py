@@ -92,9 +92,7 @@ def _suspects(path: Path, limits: MotionLimits) -> NDArray[np.intp]:
     return np.concatenate(found)
 
 
-def _replacement(
-    c: Array, T: float, lower: float, upper: float, velocity: float, hardest: float
-) -> Replacement | None:
+def _replacement(c: Array, T: float, lower: float, upper: float, velocity: float, hardest: float) -> Replacement | None:
     """A piece within the limits for coefficients `c`, (6,), of time as a part of its length T, s; None for none."""
     rate = c[1:] * np.arange(1.0, ORDER) / T
     q, v, highest = _POSITIONS @ c, _VELOCITIES @ rate, HIGHEST * velocity

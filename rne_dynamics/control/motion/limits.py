@@ -73,10 +73,7 @@ class Tolerances:
         })
 
     def overridden(
-        self,
-        path: Sequence[JointTolerance] = (),
-        goal: Sequence[JointTolerance] = (),
-        goal_time: float = 0.0,
+        self, path: Sequence[JointTolerance] = (), goal: Sequence[JointTolerance] = (), goal_time: float = 0.0
     ) -> Tolerances:
         """These with a request's, of which 0 keeps what is set, −1 switches it off. Raises TrajectoryError."""
         path_position, path_velocity = self._with("path", path)

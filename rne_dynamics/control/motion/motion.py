@@ -133,11 +133,6 @@ class Motion:
         """Whether the path's end is reached: the reference rests in the trajectory's last point."""
         return self._s >= self.path.end
 
-    @property
-    def remaining(self) -> float:
-        """Path time to the end, s: at full speed as much time."""
-        return max(self.path.end - self._s, 0.0)
-
     def judge(self, stamp: int, q: Array, qd: Array) -> Outcome | None:
         """Whether the motion has ended with the arm at `q`, `qd`, each (n,), at `stamp`, ns; None while it goes on."""
         reference, tolerances = self.reference, self.tolerances
@@ -193,9 +188,7 @@ def warm_up(n: int) -> None:
 
 
 @kernel
-def _beyond(
-    q: Array, qd: Array, aim_q: Array, aim_qd: Array, position: Array, velocity: Array, largest: Array
-) -> int:
+def _beyond(q: Array, qd: Array, aim_q: Array, aim_qd: Array, position: Array, velocity: Array, largest: Array) -> int:
     """The joint furthest beyond its tolerance, −1 for none; `largest`, (1,): raised to the largest position error."""
     worst, which = 0.0, -1
     for j in range(len(q)):

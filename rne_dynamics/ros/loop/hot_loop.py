@@ -33,18 +33,9 @@ class HotLoop:
     # making Python objects of messages costs more than all other processing
 
     def __init__(
-        self,
-        node: Node,
-        kind: type,
-        topic: str,
-        profile: QoSProfile,
-        on_message: Callable[[Any], None],
-        period: float | None = None,
-        on_deadline: Callable[[bool], None] | None = None,
-        *,
-        raw: bool = False,
-        clock: LoopClock | None = None,
-        on_time: Callable[[], None] = lambda: None,
+        self, node: Node, kind: type, topic: str, profile: QoSProfile, on_message: Callable[[Any], None],
+        period: float | None = None, on_deadline: Callable[[bool], None] | None = None, *, raw: bool = False,
+        clock: LoopClock | None = None, on_time: Callable[[], None] = lambda: None,
     ) -> None:
         self.subscription = polled_subscription(node, kind, topic, profile, raw=raw)
         self._kind, self._on_message, self._raw = kind, on_message, raw

@@ -27,9 +27,7 @@ EXTERNAL_EFFORT, EXTERNAL_WRENCH, CONTACT = "~/external_effort", "~/external_wre
 class ContactTopics:
     """Publishes what a `ContactWatch` observes every `divisor` cycles; `felt` gets each contact that begins."""
 
-    def __init__(
-        self, node: ArmNode, settings: ContactSettings, divisor: int, felt: Callable[[str], None]
-    ) -> None:
+    def __init__(self, node: ArmNode, settings: ContactSettings, divisor: int, felt: Callable[[str], None]) -> None:
         joints, link = settings.observer.robot.joint_names, settings.link
         self._link, self._report, self._joint = link, felt, -1
         message = JointState(name=list(joints), effort=[0.0] * len(joints))

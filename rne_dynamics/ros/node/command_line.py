@@ -38,9 +38,7 @@ def described(parameter: Parameter) -> str:
     )
 
 
-def read_command_line(
-    node: str, text: str | None, parameters: Sequence[Parameter], argv: Sequence[str] | None
-) -> None:
+def read_command_line(node: str, text: str | None, parameters: Sequence[Parameter], argv: Sequence[str] | None) -> None:
     """Show help or the version, which ends the process, or refuse what is not a ROS argument."""
     words = own_words(sys.argv[1:] if argv is None else argv)
     if not words:

@@ -151,9 +151,7 @@ def end_with_parent() -> None:
 LAST_TURNS = 20
 
 
-def run(
-    make: Callable[[], ArmNode], argv: Sequence[str] | None = None, signals: StopSignal | None = None
-) -> int:
+def run(make: Callable[[], ArmNode], argv: Sequence[str] | None = None, signals: StopSignal | None = None) -> int:
     """Run one node until a signal, a shutdown transition or its own end; the exit code."""
     # the node's; 1 where it could not start (one line has the reason); 130 after SIGINT before, 0 after SIGTERM
     with signals or StopSignal() as stop:

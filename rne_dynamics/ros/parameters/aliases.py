@@ -41,9 +41,7 @@ class Translation:
     #: Reasons why others are refused.
     faults: tuple[str, ...]
 
-    def agreed(
-        self, name: str, parse: Callable[[str, object], Value], given: Mapping[str, object]
-    ) -> Value | None:
+    def agreed(self, name: str, parse: Callable[[str, object], Value], given: Mapping[str, object]) -> Value | None:
         """The value of our parameter `name` if given under another one; `ParameterError` where two differ."""
         found = [(label, parse(label, value)) for label, value in self.aliases.get(name, ())]
         if not found:

@@ -153,21 +153,6 @@ def test_samples_are_finite_and_velocity_is_the_derivative(trajectory, t):
             np.testing.assert_allclose(there.qdd, qdd, atol=1e-3 * scale)
 
 
-def test_starting_at_puts_the_arm_in_front_of_the_first_point():
-    later = SampledTrajectory([1.0, 2.0], [[1.0], [2.0]], [[0.5], [0.0]]).starting_at([0.2], [0.1])
-    np.testing.assert_array_equal(later.times, [0.0, 1.0, 2.0])
-    assert later.sample(0.0).q == [0.2]
-    assert later.sample(0.0).qd == [0.1]
-    at_once = SampledTrajectory([0.0, 2.0], [[1.0], [2.0]]).starting_at([0.2])
-    np.testing.assert_array_equal(at_once.positions, [[0.2], [2.0]])
-    single = SampledTrajectory([1.5], [[1.0]]).starting_at([0.2])
-    assert single.sample(0.75).q == pytest.approx([0.6])
-    jump = SampledTrajectory([0.0], [[1.0]])
-    assert jump.starting_at([0.2]) is jump
-    with pytest.raises(TrajectoryError, match=r"shape \(2,\)"):
-        at_once.starting_at([0.2, 0.3])
-
-
 GOOD = {"times": [0.0, 1.0], "positions": [[0.0, 1.0], [1.0, 2.0]], "joint_names": ("shoulder", "elbow")}
 
 

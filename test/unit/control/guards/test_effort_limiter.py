@@ -277,22 +277,13 @@ def test_times_inertias_efforts_and_shapes_are_checked():
 
 def test_any_array_will_do_without_compiling_again():
     made = limiter()
-    made.warm_up()
+    limit(made)
     before = kinds_of(effort_limiter.limit_kernel)
     frozen = np.ones(2)
     frozen.flags.writeable = False
     made.limit(frozen, np.ones(4)[::2], np.zeros(2, dtype=np.float32), np.zeros(2, dtype=int), 0)
     made.limit(ZERO, ZERO, ZERO, ZERO, np.float64(0.001))
     assert kinds_of(effort_limiter.limit_kernel) == before
-
-
-def test_warming_up_changes_nothing():
-    made = limiter(rate=[1000.0, 1000.0])
-    made.start(np.array([7.0, 7.0]))
-    limit(made, q=[0.9, 0.0], support=[7.0, 7.0])
-    made.warm_up()
-    np.testing.assert_array_equal(made.last, [7.0, 7.0])
-    np.testing.assert_array_equal(limit(made, q=[0.9, 0.0], support=[7.0, 7.0]).command, [7.0, 7.0])
 
 
 def test_results_of_earlier_calls_stay_as_they_were():
