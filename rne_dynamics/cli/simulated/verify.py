@@ -40,7 +40,7 @@ _TIMED_STATES = 20
 _DRIVEN: tuple[Driven, ...] = ("inverse", "forward")
 #: Headings of `operation_cells` behind that of the multiplications.
 COSTS = ("add", "other", "µs")
-_TITLES = {RECURSION: "recursive Lagrange, Book", ENERGY: "energies of particles, Lagrange"}
+_TITLES = {RECURSION: "recursive Lagrange, Book", ENERGY: "energies, Lagrange"}
 
 ARGUMENTS = (
     *ROBOT, NO_ROTORS, base(),
