@@ -99,7 +99,8 @@ def test_every_kind_of_robot_has_the_shared_attributes(kind: str) -> None:
     robot = ROBOTS[kind]
     described = re.findall(r"(?<!`)`([a-z]\w*)`(?!`)", str(protocol.__doc__))
     methods = [name for name in vars(rne.RobotModel) if name.startswith(("with_", "on_"))]
-    assert len(described) > 25 and len(methods) > 5
+    assert len(described) > 25
+    assert len(methods) > 5
     for name in {*described, *methods, "joint_index", "_repr_html_"}:
         getattr(robot, name)
     n, tree = robot.n, robot.open_tree
