@@ -17,7 +17,6 @@ from rne_dynamics.description.schema import (
     Record,
     Stations,
     Table,
-    TableOr,
     Vector,
     Whole,
 )
@@ -232,7 +231,7 @@ SCHEMA = Record(
         "payload": Key(_PAYLOAD, "a load on one link"),
         "friction": Key(Table(_FRICTION, "joint"), "joint friction, in place of what the URDF gives"),
         "rotors": Key(
-            TableOr(NO_ROTORS, Table(Number("kg m^2 or kg", 0.0), "joint")),
+            Either(Choice((NO_ROTORS,), ", or a mapping"), Table(Number("kg m^2 or kg", 0.0), "joint")),
             "reflected rotor inertia (rotor's own times gear ratio squared), in place of what the URDF gives; kg m^2, "
             "prismatic kg. none: efforts are measured or commanded behind the gears, without rotors",
         ),

@@ -332,7 +332,6 @@ def test_a_first_answer_needs_no_general_kernel(tmp_path):
         "rne.jacobian(robot, q, robot.link_names[-1])\n"
         "rne.momentum(robot, q, qd, 'com')\n"
         "rne.joint_reactions(robot, q, qd, qdd, wrenches={robot.link_names[-1]: np.ones(6)})\n"
-        "rne.lagrange_terms(robot, q, qd)\n"
         "rne.kinetic_energy(robot, q, qd), rne.center_of_mass(robot, q)\n"
         "rne.bind(robot, 'mass_matrix')(q)\n"
     )
