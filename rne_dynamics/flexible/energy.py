@@ -69,8 +69,7 @@ def flexible_moving_base_energies(
 
 def _first_moment(arm: FlexibleArm, rows: list[Array]) -> Array:
     """Mass times mass centre of everything (50), for checked rows of q and δ; shape (B, 3)."""
-    whole: Array = of_posture(arm, put_first_moment, (3,), rows) + arm.body_model.root_inertia.first_moment
-    return whole
+    return np.asarray(of_posture(arm, put_first_moment, (3,), rows) + arm.body_model.root_inertia.first_moment)
 
 
 def flexible_kinetic_energy(

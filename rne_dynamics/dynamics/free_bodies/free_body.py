@@ -143,8 +143,7 @@ class FreeBody:
     @property
     def total(self) -> Array:
         """Sum of all that acts; by Euler's laws (rate.linear, rate.angular); shape (…, 6)."""
-        total: Array = self.gravity + self.base + self.load + sum(self.joints.values())
-        return total
+        return np.asarray(self.gravity + self.base + self.load + sum(self.joints.values()))
 
 
 def free_body(

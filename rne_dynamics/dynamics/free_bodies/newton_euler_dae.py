@@ -34,8 +34,7 @@ def newton_euler_dae_inverse(
 ) -> Array:
     """Joint efforts (B, n) over checked rows: what the reactions leave to the drives, τ = Sᵀ F + J q̈."""
     system, force = MaximalSystem.of(robot), newton_euler_dae_reactions(robot, base, q, qd, qdd, wrenches)
-    tau: Array = system.onto_axes(np.moveaxis(force, 0, -1)).T + system.rotor * qdd
-    return tau
+    return np.asarray(system.onto_axes(np.moveaxis(force, 0, -1)).T + system.rotor * qdd)
 
 
 def newton_euler_dae_reactions(
@@ -68,10 +67,8 @@ def _reactions(system: MaximalSystem, base: Array, q: Array, qd: Array, qdd: Arr
     factors = factorised(system.constraint_matrix(blocks.transfer))
     acceleration = factors.solve((system.along_axes(qdd) + blocks.drift).ravel()).reshape(-1, 6)
     needed = np.einsum("ijk,ik->ij", system.inertia, acceleration) - blocks.force
-    force: Array = factors.solve(needed.ravel(), trans="T").reshape(-1, 6)
-    return force
+    return np.asarray(factors.solve(needed.ravel(), trans="T").reshape(-1, 6))
 
 
 def _row(rows: Array, b: int) -> Array:
-    row: Array = rows[b if rows.shape[0] > 1 else 0]
-    return row
+    return np.asarray(rows[b if rows.shape[0] > 1 else 0])
