@@ -99,10 +99,7 @@ FLEXIBLE = Record(
             ),
             "number of modes of each kind",
         ),
-        "shapes": Key(
-            Choice(get_args(Shapes)),
-            "mode shapes; clamped_mass if not given, finite_element for a taper",
-        ),
+        "shapes": Key(Choice(get_args(Shapes)), "mode shapes; clamped_mass if not given, finite_element for a taper"),
         "elements": Key(Whole(1), "number of elements of finite_element shapes; 20 if not given"),
         "damping": Key(
             Stations(""),

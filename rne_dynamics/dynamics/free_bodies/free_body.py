@@ -209,13 +209,9 @@ def free_body(
     }
     weight = body.mass * robot.gravity
     return FreeBody(
-        link,
-        np.broadcast_to(about, shape).copy(),
-        _joined(weight, np.cross(centre - about, weight), shape),
-        joints,
+        link, np.broadcast_to(about, shape).copy(), _joined(weight, np.cross(centre - about, weight), shape), joints,
         seen(link, reactions.base if link == robot.tree.root else np.zeros(6)),
-        seen(link, (wrenches or {}).get(link, np.zeros(6))),
-        rate,
+        seen(link, (wrenches or {}).get(link, np.zeros(6))), rate,
     )
 
 

@@ -47,9 +47,7 @@ def form_terms_on_moving_base(
     origin = np.array([0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 1.0])
     velocity = np.broadcast_to(base[:, :6], (rows, 6))
     whole = form_terms(
-        *with_floating_root(robot),
-        field,
-        np.concatenate([np.broadcast_to(origin, (rows, 7)), q], axis=1),
+        *with_floating_root(robot), field, np.concatenate([np.broadcast_to(origin, (rows, 7)), q], axis=1),
         np.concatenate([velocity, qd], axis=1),
         np.concatenate([np.zeros((len(wrenches), 1, 6)), wrenches], axis=1) if wrenches.size else wrenches,
     )
@@ -57,12 +55,8 @@ def form_terms_on_moving_base(
     acceleration = np.broadcast_to(np.concatenate([dv - np.cross(w, v), dw], axis=1), (rows, 6))
     given = (whole.W[:, 6:, :6] @ acceleration[:, :, None])[:, :, 0]
     return LagrangeTerms(
-        np.ascontiguousarray(whole.W[:, 6:, 6:]),
-        whole.V[:, 6:] - given,
-        np.ascontiguousarray(whole.W_dot[:, 6:, 6:]),
-        whole.dT_dq[:, 6:],
-        whole.Y[:, 6:],
-        (whole.W_dot[:, 6:, :6] @ velocity[:, :, None])[:, :, 0] + given,
+        np.ascontiguousarray(whole.W[:, 6:, 6:]), whole.V[:, 6:] - given, np.ascontiguousarray(whole.W_dot[:, 6:, 6:]),
+        whole.dT_dq[:, 6:], whole.Y[:, 6:], (whole.W_dot[:, 6:, :6] @ velocity[:, :, None])[:, :, 0] + given,
     )
 
 
