@@ -6,12 +6,12 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from comparison.generated import chain, tree
 from operation_counts import Driven, count_closed, count_operations, published
 from script import options, print_table
 
 from rne_dynamics.description.model_file import load_model
 from rne_dynamics.figures.style import INK, canvas, color_of, legend_below
-from rne_dynamics.model.generated import chain, tree
 from rne_dynamics.model.mechanism import RigidRobot
 from rne_dynamics.model.robot import RobotModel
 from rne_dynamics.verification.agreement import engines_of

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
+from comparison.generated import chain
 from operation_counter import OperationCounter, Operations
 from operation_counts import count_operations
 
@@ -21,7 +22,6 @@ from rne_dynamics.model.assembly import assemble
 from rne_dynamics.model.flexible.arm import FlexibleArm
 from rne_dynamics.model.flexible.beam import Beam, Shapes
 from rne_dynamics.model.flexible.beam_modes import modal_link
-from rne_dynamics.model.generated import chain
 from rne_dynamics.model.tree import TreeLink
 from rne_dynamics.spatial.cholesky import cholesky_solve
 

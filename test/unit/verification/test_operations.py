@@ -6,6 +6,7 @@ import math
 
 import numpy as np
 import pytest
+from comparison.generated import chain, tree
 from formulations import plot_scaling, polynomial, print_operations, sweep
 from operation_counter import OperationCounter, Operations
 from operation_counts import count_closed, count_operations, published
@@ -14,7 +15,6 @@ import rne_dynamics as rne
 from rne_dynamics.compiling.jit import helper, kernel
 from rne_dynamics.dynamics.declared.arm import Arm
 from rne_dynamics.dynamics.newton_euler.newton_euler import inverse_dynamics_kernel
-from rne_dynamics.model.generated import chain, tree
 from rne_dynamics.spatial.vector import cross, dot, rotate
 from rne_dynamics.verification.engines import ENGINES
 from rne_dynamics.verification.states import bare_states
