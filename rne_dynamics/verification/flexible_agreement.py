@@ -6,7 +6,6 @@ without cancellation. Nothing of sections 5.2 and 5.3, which give J and R by rec
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -38,25 +37,13 @@ _DEFLECTED = 0.02
 _STEP = 1e-30
 
 
-@dataclass(frozen=True, eq=False)
-class FlexibleRows:
-    """B states of a flexible arm: (B, n) and (B, modes), accelerations (B, n + modes), and loads."""
+def flexible_states(
+    arm: FlexibleArm, count: int, seed: int, *, loaded: bool = False
+) -> tuple[tuple[Array, Array, Array, Array], Array, dict[str, Any]]:
+    """Random states (q, δ, q̇, δ̇), tips deflected by a few percent, accelerations (count, n + modes), and loads.
 
-    q: Array
-    delta: Array
-    qd: Array
-    deltad: Array
-    zdd: Array
-    loads: dict[str, Any]
-
-    @property
-    def state(self) -> tuple[Array, Array, Array, Array]:
-        """q, δ, q̇, δ̇."""
-        return self.q, self.delta, self.qd, self.deltad
-
-
-def flexible_states(arm: FlexibleArm, count: int, seed: int, *, loaded: bool = False) -> FlexibleRows:
-    """Random states, tips deflected by a few percent; if `loaded`, with `random_loads` and `random_base_motion`."""
+    If `loaded`, with `random_loads` and `random_base_motion`.
+    """
     rng = np.random.default_rng(seed)
     q = random_configuration(arm.robot, rng, count)
     scale = np.concatenate([_amplitudes(arm, k) for k in range(len(arm.flexible_links))])
@@ -65,7 +52,7 @@ def flexible_states(arm: FlexibleArm, count: int, seed: int, *, loaded: bool = F
     loads: dict[str, Any] = {}
     if loaded:
         loads = {"wrenches": random_loads(arm, rng, count), "base_motion": random_base_motion(rng)}
-    return FlexibleRows(q, delta, qd, deltad, np.hstack([qdd, deltadd]), loads)
+    return (q, delta, qd, deltad), np.hstack([qdd, deltadd]), loads
 
 
 def compare_flexible(
@@ -76,12 +63,12 @@ def compare_flexible(
     largest = LargestDifferences()
     cases = (False, True) if loaded else (False,)
     for k, case in enumerate(cases):
-        rows = flexible_states(arm, count, seed + k, loaded=case)
+        state, zdd, loads = flexible_states(arm, count, seed + k, loaded=case)
         report("recursion", k / len(cases))
-        found = equations_of_motion(arm, *rows.state, **rows.loads)
+        found = equations_of_motion(arm, *state, **loads)
         report("energies", k / len(cases))
-        expected = energy_equations(arm, *rows.state, **rows.loads)
-        for quantity, *differences in _differences(found, expected, rows.zdd):
+        expected = energy_equations(arm, *state, **loads)
+        for quantity, *differences in _differences(found, expected, zdd):
             largest.note((quantity, RECURSION, ENERGY), *differences)
     report("", 1.0)
     return Agreement(largest.disagreements(lambda first, second: TOLERANCE), ())
@@ -89,7 +76,7 @@ def compare_flexible(
 
 def flexible_seconds_per_state(arm: FlexibleArm, count: int) -> dict[str, float]:
     """Smallest times for J and R over the number of rows, s, by formulation, and for accelerations by the recursion."""
-    state = flexible_states(arm, count, 0).state
+    state = flexible_states(arm, count, 0)[0]
     calls = {
         RECURSION: lambda: equations_of_motion(arm, *state),
         "accelerations": lambda: flexible_forward_dynamics(arm, *state, np.zeros(arm.n)),

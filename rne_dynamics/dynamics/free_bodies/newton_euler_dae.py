@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from rne_dynamics.dynamics.free_bodies.system import MaximalSystem, Solution, factorised
+from rne_dynamics.dynamics.free_bodies.system import MaximalSystem, factorised
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.robot import RobotModel
 
@@ -25,7 +25,9 @@ def newton_euler_dae_forward(robot: RobotModel, base: Array, q: Array, qd: Array
     qdd = np.empty((q.shape[0], robot.n))
     if robot.n:
         for b in range(q.shape[0]):
-            qdd[b] = solved_state(system, _row(base, b), q[b], qd[b], tau[b], _row(wrenches, b)).qdd
+            blocks = system.blocks(_row(base, b), q[b], qd[b], _row(wrenches, b))
+            right = system.right_side(blocks.force, -blocks.drift, tau[b])
+            qdd[b] = system.solution(system.solve(system.matrix(blocks.transfer), right, q[b])).qdd
     return qdd
 
 
@@ -50,13 +52,6 @@ def newton_euler_dae_reactions(
     for b in range(q.shape[0]):
         force[b] = _reactions(system, _row(base, b), q[b], qd[b], qdd[b], _row(wrenches, b))
     return force
-
-
-def solved_state(system: MaximalSystem, base: Array, q: Array, qd: Array, tau: Array, wrenches: Array) -> Solution:
-    """All reactions and accelerations of one state: base (12,), q (nq,), qd, tau (n,), wrenches (bodies or 0, 6)."""
-    blocks = system.blocks(base, q, qd, wrenches)
-    right = system.right_side(blocks.force, -blocks.drift, tau)
-    return system.solution(system.solve(system.matrix(blocks.transfer), right, q))
 
 
 def _reactions(system: MaximalSystem, base: Array, q: Array, qd: Array, qdd: Array, wrenches: Array) -> Array:
