@@ -1,4 +1,4 @@
-"""Operations and times of the formulations over the number of joints, on generated chains and trees."""
+"""Operations and times of the formulations: of one robot, or over the number of joints of chains and trees."""
 
 from __future__ import annotations
 
@@ -6,12 +6,15 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from script import options
+from comparison.generated import chain, tree
+from operation_counts import Driven, count_closed, count_operations, published
+from script import options, print_table
 
+from rne_dynamics.description.model_file import load_model
 from rne_dynamics.figures.style import INK, canvas, color_of, legend_below
-from rne_dynamics.model.generated import chain, tree
+from rne_dynamics.model.mechanism import RigidRobot
 from rne_dynamics.model.robot import RobotModel
-from rne_dynamics.verification.counting import Driven, count_operations, published
+from rne_dynamics.verification.agreement import engines_of
 from rne_dynamics.verification.engines import ENGINES, seconds_per_state
 from rne_dynamics.verification.states import bare_states
 
@@ -115,11 +118,33 @@ def plot_scaling(path: Path, samples: Sequence[Sample]) -> None:
         legend_below(figure, grid[0][0], 4)
 
 
+def print_operations(robot: RigidRobot) -> None:
+    """Print the operations of every formulation of a robot for one state without loads."""
+    count = count_closed if robot.loops else count_operations
+    rows = []
+    for engine in engines_of(robot):
+        counts = [count(engine.name, quantity, robot) for quantity in ("inverse", "forward")]
+        rows.append([engine.name, *(str(x) for c in counts for x in (["", "", ""] if c is None else [
+            c.multiplications, c.additions, c.divisions + c.functions]))])  # fmt: skip
+    headings = [f"{quantity}: {kind}" for quantity in ("inverse", "forward") for kind in ("mul", "add", "other")]
+    print_table(f"{robot.name}: operations for one state", ["formulation", *headings], rows)
+    if not robot.loops:
+        paper, n = published(robot.bodies), robot.bodies
+        by_paper = f"258 n - 119 = {paper.multiplications} mul, 191 n - 83 = {paper.additions} add"
+        print(f"document 000 for nasser, n = {n}: {by_paper}")
+
+
 def main() -> None:
-    """Count, time and plot."""
+    """Count and print, or count, time and plot."""
     parser = options(__doc__)
-    parser.add_argument("--plot", type=Path, required=True, metavar="FILE", help="the figure; takes minutes")
-    plot_scaling(parser.parse_args().plot, list(sweep()))
+    which = parser.add_mutually_exclusive_group(required=True)
+    which.add_argument("--robot", help="print the operations of a robot or mechanism, by name or path")
+    which.add_argument("--plot", type=Path, metavar="FILE", help="the figure; takes minutes")
+    args = parser.parse_args()
+    if args.robot:
+        print_operations(load_model(args.robot).rigid)
+    else:
+        plot_scaling(args.plot, list(sweep()))
 
 
 if __name__ == "__main__":

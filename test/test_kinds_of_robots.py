@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import inspect
 import pickle
+import re
 from typing import Any
 
 import numpy as np
@@ -14,7 +15,7 @@ import rne_dynamics as rne
 from rne_dynamics import flexible
 from rne_dynamics.dispatch import closed, follower
 from rne_dynamics.errors import ArgumentError, ModelError, RneDynamicsError
-from rne_dynamics.model.protocol import Robot
+from rne_dynamics.model import protocol
 
 ROBOTS = {"open arm": rne.load_urdf("puma560"), "mechanism": rne.load_model("four_bar"),
           "flexible arm": rne.load_model("flexible_arm")}  # fmt: skip
@@ -94,9 +95,13 @@ def test_every_kind_of_robot_is_copied_and_pickled(kind: str, way: Any) -> None:
 
 
 @pytest.mark.parametrize("kind", ROBOTS)
-def test_every_kind_of_robot_has_the_attributes_of_the_protocol(kind: str) -> None:
+def test_every_kind_of_robot_has_the_shared_attributes(kind: str) -> None:
     robot = ROBOTS[kind]
-    for name in {name for name in vars(Robot) if not name.startswith("_")} | {"_repr_html_"}:
+    described = re.findall(r"(?<!`)`([a-z]\w*)`(?!`)", str(protocol.__doc__))
+    methods = [name for name in vars(rne.RobotModel) if name.startswith(("with_", "on_"))]
+    assert len(described) > 25
+    assert len(methods) > 5
+    for name in {*described, *methods, "joint_index", "_repr_html_"}:
         getattr(robot, name)
     n, tree = robot.n, robot.open_tree
     assert len(robot.joint_names) == n == len(robot.actuated) == len(robot.effort_limit)

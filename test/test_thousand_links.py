@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from comparison.generated import comb
+from comparison.generated import chain, comb, tree
 from support.errors import relative_error
 
 import rne_dynamics as rne
 from rne_dynamics.errors import ArgumentError
-from rne_dynamics.model.generated import chain, tree
 from rne_dynamics.model.layout import INERTIA, MASS, MOMENT, PARENT, PLACEMENT, ROTATION
 
 N = 1000

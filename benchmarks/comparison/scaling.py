@@ -8,13 +8,12 @@ from typing import Any
 
 import numpy as np
 from comparison.contenders import Case, Comparison, Contender
-from comparison.generated import comb
+from comparison.generated import chain, comb, tree
 from comparison.peers.pinocchio import PinocchioModel, library, nothing
 from comparison.plan import LeftOut, Plan
 
 from rne_dynamics.bound import bind
 from rne_dynamics.dispatch import forward_dynamics, gravity_torque, inverse_dynamics, mass_matrix
-from rne_dynamics.model.generated import chain, tree
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.robot import RobotModel
 from rne_dynamics.verification.states import Rows, bare_states

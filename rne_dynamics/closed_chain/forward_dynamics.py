@@ -7,11 +7,11 @@ from typing import Literal, get_args
 import numpy as np
 from numpy.typing import ArrayLike
 
-from rne_dynamics.closed_chain.arguments import Start
+from rne_dynamics.closed_chain.assembly import assemble
 from rne_dynamics.closed_chain.generic_rank import generic_rank
 from rne_dynamics.closed_chain.independence import combinations, evaluated
 from rne_dynamics.closed_chain.packed import pack, workspace
-from rne_dynamics.closed_chain.rows import ASSEMBLE, MOVE, TERMS, run
+from rne_dynamics.closed_chain.rows import MOVE, TERMS, run
 from rne_dynamics.closed_chain.specialised import by_own_code
 from rne_dynamics.closed_chain.tree_dynamics import tree_forward
 from rne_dynamics.closed_chain.tree_motion import starting_velocity
@@ -36,7 +36,6 @@ def closed_forward_dynamics(
     wrenches: Wrenches | None = None,
     base_motion: BaseMotion | None = None,
     method: ClosedMethod | None = None,
-    start: Start = None,
 ) -> Array:
     """Accelerations of the actuated joints that their efforts give; passive joints turn freely.
 
@@ -47,7 +46,7 @@ def closed_forward_dynamics(
     the open tree, and also serves mechanisms with more actuated joints than freedoms. ``"tree_coordinates"``, the
     default elsewhere: all joints of the tree, at any posture, with idle freedoms, more motors than freedoms or fewer.
     Freedoms that the actuated joints leave open have the velocities of least kinetic energy; where these are known,
-    take `tree_dynamics.tree_forward_dynamics`. `start`: as for `assemble`. Raises AssemblyError: a loop does not close
+    take `tree_dynamics.tree_forward_dynamics`. Raises AssemblyError: a loop does not close
     there; SingularPostureError: the actuated joints do not hold the others there, or are too few; ModelError: more
     actuated joints than freedoms (method ``"walker_orin"``).
     """
@@ -59,15 +58,14 @@ def closed_forward_dynamics(
     base = packed_base(mechanism.robot, base_motion, lead)
     loads = bodies_wrenches(mechanism.robot, wrenches, lead)
     if method == "constraint_forces":
-        postures = run(mechanism, ASSEMBLE, positions, start=start, lead=lead).postures
-        qdd = constraint_forces_forward(mechanism, base, postures, velocities, efforts, loads)
+        qdd = constraint_forces_forward(mechanism, base, assemble(mechanism, positions), velocities, efforts, loads)
         return qdd.reshape((*lead, mechanism.n))
     if method == "tree_coordinates":
-        postures = run(mechanism, ASSEMBLE, positions, start=start, lead=lead).postures
+        postures = assemble(mechanism, positions)
         rates = [starting_velocity(mechanism, *row)[0] for row in zip(postures, velocities, strict=True)]
         answer = tree_forward(mechanism, base, postures, np.array(rates).reshape(postures.shape), efforts, loads)
         return answer[:, mechanism.actuated].reshape((*lead, mechanism.n))
-    terms = run(mechanism, TERMS, positions, velocities, base=base, wrenches=loads, start=start, lead=lead)
+    terms = run(mechanism, TERMS, positions, velocities, base=base, wrenches=loads)
     scale = (inertia_scale(mechanism.robot, terms.postures)[:, None] @ terms.T**2)[:, 0]
     qdd = solved_accelerations(terms.M, efforts - terms.bias, scale, mechanism.name, mechanism.joint_names)
     return qdd.reshape((*lead, mechanism.n))

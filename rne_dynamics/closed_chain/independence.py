@@ -33,8 +33,7 @@ def evaluated(packed: Packed, work: Work, q_tree: Array, velocity: Array | None 
 
 def scaled_jacobian(packed: Packed, work: Work) -> Array:
     """K of all constraints by all joints of the tree, lengths in the mechanism's own."""
-    scaled: Array = packed.row_scale[:, None] * work.K * packed.column_scale
-    return scaled
+    return np.asarray(packed.row_scale[:, None] * work.K * packed.column_scale)
 
 
 class Combinations(NamedTuple):

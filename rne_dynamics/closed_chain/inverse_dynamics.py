@@ -20,10 +20,10 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import ArrayLike
 
-from rne_dynamics.closed_chain.arguments import Start
+from rne_dynamics.closed_chain.assembly import assemble
 from rne_dynamics.closed_chain.constraints import FORCE_ON_B, MOMENT_ON_B, PLACE_OF_B, TURN_OF_B
 from rne_dynamics.closed_chain.generic_rank import generic_rank
-from rne_dynamics.closed_chain.rows import ASSEMBLE, INVERSE, run
+from rne_dynamics.closed_chain.rows import INVERSE, run
 from rne_dynamics.closed_chain.specialised import by_own_code
 from rne_dynamics.closed_chain.tree_dynamics import tree_inverse
 from rne_dynamics.dynamics.declared.arguments import Wrenches, as_floats, bodies_wrenches, state_arrays
@@ -59,16 +59,14 @@ class ClosedInverse:
     @property
     def cut_forces(self) -> Array:
         """(force, moment) that A exerts on B at every cut, at B's origin in A's axes, N, N·m; shape (…, loops, 6)."""
-        found: Array = self.cuts[..., FORCE_ON_B:TURN_OF_B]
-        return found
+        return np.asarray(self.cuts[..., FORCE_ON_B:TURN_OF_B])
 
     def cut_force(self, loop: str) -> Array:
         """`cut_forces` of the loop of that name, shape (…, 6); `ModelError` for an unknown one."""
         names = [x.name for x in self.mechanism.loops]
         if loop not in names:
             raise unknown_name("loop", loop, names, f"mechanism {self.mechanism.name!r}")
-        found: Array = self.cut_forces[..., names.index(loop), :]
-        return found
+        return np.asarray(self.cut_forces[..., names.index(loop), :])
 
     @cached_property
     def reactions(self) -> JointReactions:
@@ -103,7 +101,6 @@ def closed_inverse(
     *,
     wrenches: Wrenches | None = None,
     base_motion: BaseMotion | None = None,
-    start: Start = None,
 ) -> ClosedInverse:
     """Inverse dynamics with its intermediate results: the forces at the cuts, the reactions of all joints.
 
@@ -114,12 +111,9 @@ def closed_inverse(
     base = packed_base(robot, base_motion, lead)
     loads = bodies_wrenches(robot, wrenches, lead)
     if generic_rank(mechanism).coordinates:
-        rows = run(
-            mechanism, INVERSE, positions, velocities, accelerations, base=base, wrenches=loads, start=start, lead=lead
-        )
+        rows = run(mechanism, INVERSE, positions, velocities, accelerations, base=base, wrenches=loads)
     else:
-        postures = run(mechanism, ASSEMBLE, positions, start=start, lead=lead).postures
-        rows = tree_inverse(mechanism, base, postures, velocities, accelerations, loads)
+        rows = tree_inverse(mechanism, base, assemble(mechanism, positions), velocities, accelerations, loads)
     shape = (*lead, robot.n)
     return ClosedInverse(
         mechanism=mechanism,
@@ -143,16 +137,15 @@ def closed_inverse_dynamics(
     *,
     wrenches: Wrenches | None = None,
     base_motion: BaseMotion | None = None,
-    start: Start = None,
 ) -> Array:
     """Efforts of the actuated joints that give their accelerations `qdd`, the passive joints being free.
 
-    As `rne_dynamics.inverse_dynamics`, with `start` as for `assemble`. Where the actuated joints are more than the
-    freedoms: the efforts nearest to `Mechanism.preload` in the metric of `Mechanism.effort_weights`, by default the
-    least in norm. Idle freedoms move as they must without effort.
+    As `rne_dynamics.inverse_dynamics`, on the branch of the mechanism's posture. Where the actuated joints are more
+    than the freedoms: the efforts nearest to `Mechanism.preload` in the metric of `Mechanism.effort_weights`, by
+    default the least in norm. Idle freedoms move as they must without effort.
 
     Raises AssemblyError: a loop does not close there; SingularPostureError: the actuated joints do not hold the others
     there, or are too few; ArgumentError: with more actuated joints than freedoms: velocities or accelerations that the
     loops do not allow.
     """
-    return closed_inverse(mechanism, q, qd, qdd, wrenches=wrenches, base_motion=base_motion, start=start).torque
+    return closed_inverse(mechanism, q, qd, qdd, wrenches=wrenches, base_motion=base_motion).torque

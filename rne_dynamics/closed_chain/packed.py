@@ -82,19 +82,10 @@ def pack(mechanism: Mechanism) -> Packed:
         if robot.body_names[i] in robot.joint_names:
             column_scale[robot.topology[i, VELOCITY_INDEX]] = length if robot.topology[i, KIND] == PRISMATIC else 1.0
     return Packed(
-        robot.topology,
-        robot.parameters,
-        mechanism.loop_bodies.copy(),
-        mechanism.loop_frames.copy(),
-        mechanism.actuated.copy(),
-        np.array(passive + rest, dtype=np.int64),
-        np.array(drivers, dtype=np.int64),
-        np.array(constraints, dtype=np.int64),
-        np.array(bounds, dtype=np.int64),
-        np.where(translations, 1.0 / length, 1.0),
-        column_scale,
-        length,
-        1e-15 * (1.0 + reach / length),
+        robot.topology, robot.parameters, mechanism.loop_bodies.copy(), mechanism.loop_frames.copy(),
+        mechanism.actuated.copy(), np.array(passive + rest, dtype=np.int64), np.array(drivers, dtype=np.int64),
+        np.array(constraints, dtype=np.int64), np.array(bounds, dtype=np.int64),
+        np.where(translations, 1.0 / length, 1.0), column_scale, length, 1e-15 * (1.0 + reach / length),
         int(np.diff(np.array(bounds)[:, :2], axis=0).sum(axis=1).max()),
     )
 

@@ -128,8 +128,7 @@ def motor_efforts(mechanism: Mechanism, T: Array, efforts: Array, preload: Array
     root = np.sqrt(mechanism.weights)
     onto = T[mechanism.actuated].T
     share, *_ = np.linalg.lstsq(onto / root, T.T @ efforts - onto @ preload, rcond=_MISSED)
-    tau: Array = preload + share / root
-    return tau
+    return np.asarray(preload + share / root)
 
 
 def refuse_loose(mechanism: Mechanism, q: Array, free: Array) -> None:

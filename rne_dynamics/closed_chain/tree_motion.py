@@ -80,8 +80,7 @@ def _along_branch(mechanism: Mechanism, q_tree: Array, qd: Array, h: float) -> A
         ahead, behind = (assemble(mechanism, q + way * qd, start=q_tree) for way in (h, -h))
     except AssemblyError:
         return None
-    velocity: Array = (ahead - behind) / (2.0 * h)
-    return velocity
+    return np.asarray((ahead - behind) / (2.0 * h))
 
 
 def least_velocity(mechanism: Mechanism, q_tree: Array, qd: Array) -> Array:
@@ -116,8 +115,7 @@ def nearest_motion(mechanism: Mechanism, K: Array, loops: Array, actuated: Array
 
 def unforced(free: Array, M: Array, efforts: Array) -> Array:
     """Accelerations of the loose freedoms, (tree n,), with which their part of `efforts` is zero."""
-    change: Array = -free @ np.linalg.lstsq(free.T @ M @ free, free.T @ efforts, rcond=None)[0]
-    return change
+    return np.asarray(-free @ np.linalg.lstsq(free.T @ M @ free, free.T @ efforts, rcond=None)[0])
 
 
 def no_motion(mechanism: Mechanism, name: str, missed: float) -> ArgumentError:

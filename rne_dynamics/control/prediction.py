@@ -13,7 +13,7 @@ from rne_dynamics.control.control_law import check_delay
 from rne_dynamics.control.thresholds import LONGEST_DELAY, NANOSECONDS
 from rne_dynamics.control.tracking_law import joint_compensation
 from rne_dynamics.dynamics.articulated.nasser import nasser_kernel
-from rne_dynamics.dynamics.composite.walker_orin import walker_orin_kernel
+from rne_dynamics.dynamics.composite.walker_orin import WALKER_ORIN
 from rne_dynamics.dynamics.declared.arm import Arm, arm_of
 from rne_dynamics.dynamics.declared.base_motion import BaseMotion, packed_base
 from rne_dynamics.dynamics.declared.forms import Compiled
@@ -183,4 +183,4 @@ def _prediction(forward_dynamics: Compiled) -> Compiled:
     return predict
 
 
-_PREDICTIONS = {False: _prediction(nasser_kernel), True: _prediction(walker_orin_kernel)}
+_PREDICTIONS = {False: _prediction(nasser_kernel), True: _prediction(WALKER_ORIN.kernel)}

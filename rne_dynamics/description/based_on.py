@@ -108,4 +108,4 @@ def _merged(base: dict[str, Marked], own: Mapping[str, Marked]) -> dict[str, Mar
 
 def _by_joint(key: str) -> bool:
     reader = SCHEMA.keys[key].reader
-    return isinstance(getattr(reader, "table", reader), Table)
+    return isinstance(getattr(reader, "mapping", reader), Table)

@@ -254,8 +254,7 @@ def _entry(link: str, entry: Marked, where: str, file: str) -> Reading[FlexibleE
         yield error(
             given["damping"].line, f"{where} damping",
             f"holds {len(damping)} ratios for {sum(modes)} modes; it must be one for all, or one for each in the order "
-            "y, z, torsion",
-            f"give {sum(modes) or 1}",
+            "y, z, torsion", f"give {sum(modes) or 1}",
         )  # fmt: skip
         return None
     tapered = any(len(set(values)) > 1 for values in along.values())
@@ -296,11 +295,9 @@ def _modal(entry: FlexibleEntry, beam: Beam) -> Reading[ModalLink | None]:
         yield _link_finding(str(fault), entry)
     except (np.linalg.LinAlgError, ArithmeticError, ValueError):
         yield error(
-            entry.line, entry.where,
-            f"no mode shapes could be computed for length {beam.length:g} m, mass_per_length "
+            entry.line, entry.where, f"no mode shapes could be computed for length {beam.length:g} m, mass_per_length "
             f"{beam.mass_per_length[0]:g} kg/m, EI {beam.EI_y[0]:g} and {beam.EI_z[0]:g}, GJ {beam.GJ[0]:g} N m^2, and "
-            f"{beam.tip_mass:g} kg at the tip: the numbers are too far apart",
-            "correct their units (m, kg, N)",
+            f"{beam.tip_mass:g} kg at the tip: the numbers are too far apart", "correct their units (m, kg, N)",
         )  # fmt: skip
     return None
 

@@ -69,10 +69,8 @@ def _lint_massless(outline: Outline, joint: TreeJoint, weighs: bool, moved: Iner
         shape = link.element.first("visual") or link.element.first("collision")
         make = note if shape is None else warning
         yield make(
-            link.element.line,
-            link.where,
-            f"moves with joint {joint.name!r} and {what}; its gravity and inertia are missing",
-            "add its <inertial>",
+            link.element.line, link.where,
+            f"moves with joint {joint.name!r} and {what}; its gravity and inertia are missing", "add its <inertial>",
         )
 
 
@@ -91,17 +89,14 @@ def _lint_felt(
         rotors += multiplier * multiplier * member.rotor_inertia
     if felt < -1e-9 * size:
         yield error(
-            link.element.line,
-            link.where,
+            link.element.line, link.where,
             f"joint {joint.name!r} would move an inertia of {felt:.4g} about its axis; it must be positive",
             "correct the inertias of the links it moves",
         )
     elif felt <= 1e-12 * size and rotors == 0.0:
         what = "inertia about its axis" if joint.kind in _TURNING else "mass"
         yield warning(
-            link.element.line,
-            link.where,
-            f"joint {joint.name!r} moves no {what}: its acceleration is undefined",
+            link.element.line, link.where, f"joint {joint.name!r} moves no {what}: its acceleration is undefined",
             "add the <inertial>, make the joint fixed, or lock it",
         )
 
@@ -125,11 +120,9 @@ def _lint_lengths(outline: Outline, tree: KinematicTree, own: dict[str, Inertia]
         if 0.0 < longest * _OUTREACHES <= length[joint.name]:
             origin = outline.joints[joint.name].element.first("origin") or outline.joints[joint.name].element
             yield warning(
-                origin.line,
-                f"joint {joint.name!r} <origin>",
+                origin.line, f"joint {joint.name!r} <origin>",
                 f"is {length[joint.name]:.4g} m from the joint before it; neighbouring links reach at most "
-                f"{longest:.3g} m",
-                "convert from millimetres if that is what it is",
+                f"{longest:.3g} m", "convert from millimetres if that is what it is",
             )
 
 
@@ -142,11 +135,9 @@ def _lint_centres(outline: Outline, own: dict[str, Inertia], longest: float) -> 
             origin = None if inertial is None else inertial.first("origin")
             assert origin is not None  # the mass centre is not at the frame
             yield warning(
-                origin.line,
-                f"{outline.links[name].where} <inertial> <origin>",
+                origin.line, f"{outline.links[name].where} <inertial> <origin>",
                 f"the mass centre is {distance:.4g} m from the link's frame; no joint is more than {longest:.3g} m "
-                "from the joint before it",
-                "convert from millimetres if that is what it is",
+                "from the joint before it", "convert from millimetres if that is what it is",
             )
 
 
@@ -162,8 +153,7 @@ def _lint_proportion(outline: Outline, tree: KinematicTree, own: dict[str, Inert
         rest = total_moving - mass
         if len(moving) > 3 and mass > _OUTWEIGHS * rest:
             yield warning(
-                outline.links[name].element.line,
-                f"{outline.links[name].where} <mass>",
+                outline.links[name].element.line, f"{outline.links[name].where} <mass>",
                 f"{mass:g} kg, while all other moving links weigh {rest:.4g} kg together",
                 "convert from grams if that is what it is, or correct the density the CAD export used",
             )
@@ -174,9 +164,7 @@ def _lint_proportion(outline: Outline, tree: KinematicTree, own: dict[str, Inert
         if gyration > _VAST * farthest:
             element = outline.links[name].element
             yield warning(
-                element.line,
-                f"{outline.links[name].where} <inertia>",
+                element.line, f"{outline.links[name].where} <inertia>",
                 f"is that of a body {gyration:.3g} m across for a mass of {inertia.mass:g} kg, on a robot that reaches "
-                f"{farthest:.3g} m",
-                "correct mass or inertia: grams, or kg mm^2?",
+                f"{farthest:.3g} m", "correct mass or inertia: grams, or kg mm^2?",
             )

@@ -49,9 +49,7 @@ def lint_origin(element: Element, where: str) -> Iterator[Finding]:
             values = yield from read_numbers(origin, attribute, 3, where)
             if attribute == "rpy" and values is not None and max(map(abs, values)) > _MOST_ANGLE:
                 yield warning(
-                    origin.line,
-                    where,
-                    f"rpy is {origin.attributes['rpy']!r}, in radians more than a turn",
+                    origin.line, where, f"rpy is {origin.attributes['rpy']!r}, in radians more than a turn",
                     f'write rpy="{" ".join(f"{math.radians(x):.10g}" for x in values)}" if these are degrees',
                 )
     for attribute in origin.attributes:
@@ -77,15 +75,12 @@ def _lint_axis(joint: JointOutline) -> Iterator[Finding]:
     length = math.hypot(*xyz)
     if length < 1e-12:
         yield error(
-            axis.line,
-            where,
-            f"xyz is {axis.attributes['xyz']!r}; an axis must not be zero",
+            axis.line, where, f"xyz is {axis.attributes['xyz']!r}; an axis must not be zero",
             "write the direction of motion, or make the joint fixed",
         )
     elif abs(length - 1.0) > 1e-3:
         yield warning(
-            axis.line,
-            where,
+            axis.line, where,
             f"xyz is {axis.attributes['xyz']!r}, of length {length:.6g}; an axis must be a unit vector",
             "divide it by its length (done here on loading)",
         )
@@ -103,9 +98,7 @@ def _limits(joint: JointOutline, follows: bool) -> Reading[tuple[float, float] |
     if limit is None:
         what = "position, speed and effort" if joint.kind in LIMITED else "speed and effort"
         yield warning(
-            joint.element.line,
-            joint.where,
-            f"a {joint.kind.value} joint without <limit>: {what} have no bound",
+            joint.element.line, joint.where, f"a {joint.kind.value} joint without <limit>: {what} have no bound",
             "add <limit> with the values of the data sheet",
         )
         return None
@@ -130,9 +123,7 @@ def _limits(joint: JointOutline, follows: bool) -> Reading[tuple[float, float] |
         return None
     if lower > upper:
         yield error(
-            limit.line,
-            where,
-            f"lower is {lower:g}, above upper, which is {upper:g}; lower must not exceed upper",
+            limit.line, where, f"lower is {lower:g}, above upper, which is {upper:g}; lower must not exceed upper",
             "swap them",
         )
         return None
@@ -141,16 +132,12 @@ def _limits(joint: JointOutline, follows: bool) -> Reading[tuple[float, float] |
     )
     if lower == upper:
         yield warning(
-            limit.line,
-            where,
-            f"lower and upper are both {lower:g}: the joint cannot move",
+            limit.line, where, f"lower and upper are both {lower:g}: the joint cannot move",
             "write the range, or make it fixed",
         )
     elif most < max(abs(lower), abs(upper)) < 1e4:
         yield warning(
-            limit.line,
-            where,
-            f"lower is {lower:g} and upper {upper:g} {unit}, more than {most:.4g} {unit}",
+            limit.line, where, f"lower is {lower:g} and upper {upper:g} {unit}, more than {most:.4g} {unit}",
             f"convert from {mistaken} if that is what they are",
         )
     return (yield from _lint_soft_limits(joint, lower, upper))
@@ -172,11 +159,9 @@ def _lint_soft_limits(joint: JointOutline, lower: float, upper: float) -> Readin
     if narrowed is None:
         if lower < upper:
             yield warning(
-                safety.line,
-                where,
+                safety.line, where,
                 f"the soft limits {soft[0]:g} to {soft[1]:g} leave nothing of the joint's range {lower:g} to "
-                f"{upper:g}; they are ignored",
-                "write soft limits inside the range, or delete them",
+                f"{upper:g}; they are ignored", "write soft limits inside the range, or delete them",
             )
         return lower, upper
     return narrowed
@@ -200,9 +185,7 @@ def _lint_bound(limit: Element, attribute: str, where: str, follows: bool) -> It
         return
     if value < 0.0:
         yield error(
-            limit.line,
-            where,
-            f"{attribute} is {value:g}; it must not be negative",
+            limit.line, where, f"{attribute} is {value:g}; it must not be negative",
             "write the largest magnitude allowed",
         )
     elif value == 0.0 and not follows:
@@ -220,9 +203,7 @@ def _lint_dynamics(joint: JointOutline) -> Iterator[Finding]:
         value = yield from read_number(dynamics, attribute, where)
         if value is not None and value < 0.0:
             yield error(
-                dynamics.line,
-                where,
-                f"{attribute} is {value:g}; it must not be negative, as it would add energy",
+                dynamics.line, where, f"{attribute} is {value:g}; it must not be negative, as it would add energy",
                 "write its magnitude",
             )
 
@@ -233,8 +214,7 @@ def _lint_friction(joint: JointOutline) -> Iterator[Finding]:
     effort, velocity = ((limit.numbers.get(name, (0.0,))[0] if limit else 0.0) for name in ("effort", "velocity"))
     if limit and joint.kind is JointKind.REVOLUTE and velocity > _MOST_SPEED and not math.log10(velocity).is_integer():
         yield note(
-            limit.line,
-            f"{joint.where} <limit>",
+            limit.line, f"{joint.where} <limit>",
             f"velocity is {velocity:g} rad/s, {velocity / (2.0 * math.pi):.3g} turns per second",
             f'write velocity="{math.radians(velocity):.6g}" if it is in degrees per second',
         )
@@ -245,16 +225,14 @@ def _lint_friction(joint: JointOutline) -> Iterator[Finding]:
     swapped = f"; are damping ({damping:g}) and friction ({friction:g}) swapped?"
     if friction >= effort:
         yield warning(
-            dynamics.line,
-            f"{joint.where} <dynamics>",
+            dynamics.line, f"{joint.where} <dynamics>",
             f"friction is {friction:g} {unit}, while the effort limit is {effort:g} {unit}: its drive cannot move it",
             "correct friction or effort" + (swapped if damping < effort else ""),
         )
     elif damping * velocity > effort - friction and velocity <= _MOST_SPEED:
         fastest = (effort - friction) / damping
         yield note(
-            dynamics.line,
-            f"{joint.where} <dynamics>",
+            dynamics.line, f"{joint.where} <dynamics>",
             f"with damping {damping:g} and friction {friction:g} the effort limit of {effort:g} {unit} is used up at "
             f"{fastest:.3g} {per}, while the velocity limit is {velocity:g} {per}",
             "correct damping, friction or the limits" + (swapped if damping + friction * velocity <= effort else ""),
@@ -275,9 +253,7 @@ def _lint_mimic(outline: Outline, joint: JointOutline, span: tuple[float, float]
     multiplier, offset = numbers["multiplier"], numbers["offset"]
     if multiplier == 0.0:
         yield warning(
-            mimic.line,
-            where,
-            f"multiplier is 0: the joint stays at {offset:g}",
+            mimic.line, where, f"multiplier is 0: the joint stays at {offset:g}",
             "write the multiplier, or make it fixed",
         )
     leader = outline.joints[mimic.attributes["joint"]]
@@ -288,9 +264,7 @@ def _lint_mimic(outline: Outline, joint: JointOutline, span: tuple[float, float]
     slack = 1e-3 * max(1e-3, reach[1] - reach[0])
     if reach[0] < span[0] - slack or reach[1] > span[1] + slack:
         yield warning(
-            mimic.line,
-            where,
+            mimic.line, where,
             f"over the range of {leader.where} it moves from {reach[0]:.6g} to {reach[1]:.6g}, outside its own limits "
-            f"{span[0]:g} to {span[1]:g}",
-            "widen its limits, narrow the leader's, or correct multiplier and offset",
+            f"{span[0]:g} to {span[1]:g}", "widen its limits, narrow the leader's, or correct multiplier and offset",
         )

@@ -53,9 +53,7 @@ def _lint_centre(inertial: Element, where: str) -> Iterator[Finding]:
         return  # reported by lint_origin
     if origin is not None and distance > FARTHEST:
         yield warning(
-            origin.line,
-            f"{where} <origin>",
-            f"the mass centre is {distance:g} m from the link's frame",
+            origin.line, f"{where} <origin>", f"the mass centre is {distance:g} m from the link's frame",
             "convert from millimetres if that is what it is",
         )
 
@@ -77,9 +75,7 @@ def _mass(inertial: Element, where: str) -> Reading[float | None]:
         return None
     if mass > _HEAVIEST:
         yield warning(
-            element.line,
-            where,
-            f"value is {mass:g} kg, heavier than {_HEAVIEST:g} kg",
+            element.line, where, f"value is {mass:g} kg, heavier than {_HEAVIEST:g} kg",
             "convert from grams if that is what it is, or correct the density the CAD export used",
         )
     return mass
@@ -90,9 +86,7 @@ def _moments(inertial: Element, where: str) -> Reading[tuple[float, ...] | None]
     where = f"{where} <inertia>"
     if element is None:
         yield warning(
-            inertial.line,
-            where,
-            "is missing: the link counts as a point mass",
+            inertial.line, where, "is missing: the link counts as a point mass",
             "add <inertia> with the values about the mass centre",
         )
         return None
@@ -127,25 +121,19 @@ def _lint_body(inertial: Element, where: str, mass: float, moments: tuple[float,
         gross = low < -_GROSS * high
         make = error if gross else warning
         yield make(
-            element.line,
-            where,
-            f"is not positive definite: its principal moments are {shown}"
+            element.line, where, f"is not positive definite: its principal moments are {shown}"
             + ("" if gross else "; the mass matrix may become indefinite"),
             "correct signs and units of the products ixy, ixz, iyz (URDF's are negative integrals)",
         )
     elif triangle_margin(principal) < -_ROUND_OFF * high - tolerance:
         yield warning(
-            element.line,
-            where,
+            element.line, where,
             f"breaks the triangle inequality, which every body obeys: principal moments {shown}, and "
-            f"{low:.4g} + {middle:.4g} < {high:.4g}",
-            "export the inertia about the mass centre from CAD again",
+            f"{low:.4g} + {middle:.4g} < {high:.4g}", "export the inertia about the mass centre from CAD again",
         )
     elif mass == 0.0 and size > 0.0:
         yield warning(
-            element.line,
-            where,
-            f"the mass is 0, but the largest moment is {high:g}; a body with inertia has mass",
+            element.line, where, f"the mass is 0, but the largest moment is {high:g}; a body with inertia has mass",
             "write the mass",
         )
     elif mass > 0.0 and size == 0.0:
@@ -154,8 +142,7 @@ def _lint_body(inertial: Element, where: str, mass: float, moments: tuple[float,
         )
     elif mass > 0.01 and 0.0 < high < 1e-8 * mass:
         yield warning(
-            element.line,
-            where,
+            element.line, where,
             f"its largest moment is {high:g} kg m^2 for a mass of {mass:g} kg: a body of less than a millimetre",
             "correct its units, or write 0 if a point mass is meant",
         )

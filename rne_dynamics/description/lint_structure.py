@@ -31,19 +31,15 @@ def _lint_ends(outline: Outline) -> Iterator[Finding]:
                 yield error(element.line, f"{joint.where} <{end}>", what, fix)
         if joint.parent == joint.child:
             yield error(
-                joint.element.line,
-                joint.where,
-                f"connects link {joint.child!r} with itself",
+                joint.element.line, joint.where, f"connects link {joint.child!r} with itself",
                 "name two different links as parent and child",
             )
         elif joint.child in parent_joint:
             first = parent_joint[joint.child]
             yield error(
-                joint.element.line,
-                joint.where,
+                joint.element.line, joint.where,
                 f"link {joint.child!r} has two parents: {first.parent!r} (joint {first.name!r}, line "
-                f"{first.element.line}) and {joint.parent!r}; a tree allows one",
-                "delete one of the two joints",
+                f"{first.element.line}) and {joint.parent!r}; a tree allows one", "delete one of the two joints",
             )
         parent_joint.setdefault(joint.child, joint)
 
@@ -62,8 +58,7 @@ def _lint_tree(outline: Outline) -> Iterator[Finding]:
     if len(roots) > 1:
         for name in roots[1:]:
             yield error(
-                outline.links[name].element.line,
-                f"link {name!r}",
+                outline.links[name].element.line, f"link {name!r}",
                 f"is a second root, besides {roots[0]!r}: no joint has it as child; there must be one root",
                 f"add a joint with child {name!r}, or delete the link",
             )
@@ -75,10 +70,8 @@ def _lint_tree(outline: Outline) -> Iterator[Finding]:
     if lost:
         shown = ", ".join(map(repr, lost[:6])) + (", ..." if len(lost) > 6 else "")
         yield error(
-            outline.links[lost[0]].element.line,
-            f"link {lost[0]!r}",
-            f"the joints between {shown} form a loop; they must form a tree",
-            "cut the loop at one joint",
+            outline.links[lost[0]].element.line, f"link {lost[0]!r}",
+            f"the joints between {shown} form a loop; they must form a tree", "cut the loop at one joint",
         )
 
 
@@ -109,24 +102,19 @@ def _lint_mimics(outline: Outline) -> Iterator[Finding]:
             yield note(mimic.line, where, "a fixed joint cannot mimic; this is ignored", "delete the <mimic>")
         elif joint.kind not in ONE_FREEDOM:
             yield error(
-                mimic.line,
-                where,
-                f"a {joint.kind.value} joint cannot mimic; one coordinate is needed",
+                mimic.line, where, f"a {joint.kind.value} joint cannot mimic; one coordinate is needed",
                 "delete the <mimic>",
             )
         elif leader is None:
             near = _near(leader_name, outline.joints)
             hint = f"write {' or '.join(map(repr, near))}" if near else "name a joint that exists"
             yield warning(
-                mimic.line,
-                where,
-                f"there is no joint {leader_name!r}; the mimic is ignored and the joint moves by itself",
-                hint,
+                mimic.line, where,
+                f"there is no joint {leader_name!r}; the mimic is ignored and the joint moves by itself", hint,
             )
         elif leader.kind not in ONE_FREEDOM:
             yield error(
-                mimic.line,
-                where,
+                mimic.line, where,
                 f"follows {leader.where}, which is {leader.kind.value}; it must be revolute, continuous or prismatic",
                 "name a joint that moves, or make this one fixed",
             )
@@ -135,9 +123,7 @@ def _lint_mimics(outline: Outline) -> Iterator[Finding]:
             in_circle.update(circle)
             if circle:
                 yield error(
-                    mimic.line,
-                    where,
-                    f"joints mimic each other in a circle: {' -> '.join([*circle, circle[0]])}",
+                    mimic.line, where, f"joints mimic each other in a circle: {' -> '.join([*circle, circle[0]])}",
                     "let one of them move by itself",
                 )
 

@@ -177,11 +177,9 @@ class _Reader:
             raise FaultyDescriptionError(
                 self.file,
                 error(
-                    self.line,
-                    f"<!DOCTYPE {name}>",
+                    self.line, f"<!DOCTYPE {name}>",
                     "declares entities or an external document type, which are refused: they can expand without bound "
-                    "and read other files",
-                    "delete the DOCTYPE and write the entities out",
+                    "and read other files", "delete the DOCTYPE and write the entities out",
                 ),
             )
 

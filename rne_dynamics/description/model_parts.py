@@ -63,11 +63,9 @@ def read_payload(values: Values, tree: KinematicTree) -> Reading[Payload | None]
     slack = 1e-6 * abs(moments[2])
     if moments[0] < -slack or moments[0] + moments[1] < moments[2] - slack:
         yield error(
-            given["inertia"].line,
-            "payload inertia",
+            given["inertia"].line, "payload inertia",
             f"has the principal moments {', '.join(f'{x:.4g}' for x in moments)} kg m^2; no body has them: each must "
-            "be positive and at most the sum of the other two",
-            "write ixx ixy ixz iyy iyz izz about the mass centre",
+            "be positive and at most the sum of the other two", "write ixx ixy ixz iyy iyz izz about the mass centre",
         )
         return None
     return Payload(link.value, given["mass"].value, given.get("com", _ZERO).value, inertia)
@@ -93,9 +91,7 @@ def read_loops(values: Values, robot: RobotModel) -> Reading[tuple[Loop, ...]]:
             continue
         if robot.links[a.link].body == robot.links[b.link].body:
             yield error(
-                entry.line,
-                where,
-                f"links {a.link!r} and {b.link!r} are one body, so the loop closes nothing",
+                entry.line, where, f"links {a.link!r} and {b.link!r} are one body, so the loop closes nothing",
                 "name two links with a joint between them",
             )
             continue
@@ -143,9 +139,7 @@ def lint_whole(values: Values, root_line: int, robot: RobotModel) -> Iterator[Fi
         for key in ("actuated", "posture", "effort_weights", "preload"):
             if key in values and not (key == "posture" and "flexible" in values):
                 yield error(
-                    values[key].line,
-                    key,
-                    "is given, but there are no loops; every joint of an open arm is actuated",
+                    values[key].line, key, "is given, but there are no loops; every joint of an open arm is actuated",
                     "delete it, or add `loops`",
                 )
         return
@@ -160,8 +154,7 @@ def lint_whole(values: Values, root_line: int, robot: RobotModel) -> Iterator[Fi
         yield error(values["actuated"].line, "actuated", message, "name a joint")
     if (robot.topology[:, KIND] == FLOATING).any():
         yield error(
-            values["loops"].line,
-            "loops",
+            values["loops"].line, "loops",
             "the URDF has a floating joint; closed loops are supported with joints of one freedom",
             "make the joint fixed, or split it into joints of one freedom",
         )

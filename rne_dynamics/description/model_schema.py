@@ -17,7 +17,6 @@ from rne_dynamics.description.schema import (
     Record,
     Stations,
     Table,
-    TableOr,
     Vector,
     Whole,
 )
@@ -100,10 +99,7 @@ FLEXIBLE = Record(
             ),
             "number of modes of each kind",
         ),
-        "shapes": Key(
-            Choice(get_args(Shapes)),
-            "mode shapes; clamped_mass if not given, finite_element for a taper",
-        ),
+        "shapes": Key(Choice(get_args(Shapes)), "mode shapes; clamped_mass if not given, finite_element for a taper"),
         "elements": Key(Whole(1), "number of elements of finite_element shapes; 20 if not given"),
         "damping": Key(
             Stations(""),
@@ -232,7 +228,7 @@ SCHEMA = Record(
         "payload": Key(_PAYLOAD, "a load on one link"),
         "friction": Key(Table(_FRICTION, "joint"), "joint friction, in place of what the URDF gives"),
         "rotors": Key(
-            TableOr(NO_ROTORS, Table(Number("kg m^2 or kg", 0.0), "joint")),
+            Either(Choice((NO_ROTORS,), ", or a mapping"), Table(Number("kg m^2 or kg", 0.0), "joint")),
             "reflected rotor inertia (rotor's own times gear ratio squared), in place of what the URDF gives; kg m^2, "
             "prismatic kg. none: efforts are measured or commanded behind the gears, without rotors",
         ),

@@ -125,8 +125,7 @@ def _name(element: Element, kind: str, known: Mapping[str, LinkOutline | JointOu
         return None
     if name in known:
         yield error(
-            element.line,
-            f"{kind} {name!r}",
+            element.line, f"{kind} {name!r}",
             f"the name is there twice, first in line {known[name].element.line}; names must be unique",
             "rename or delete one of them",
         )
@@ -141,18 +140,14 @@ def _foreign(element: Element) -> Iterator[Finding]:
         near = get_close_matches(element.tag.lower(), ("link", "joint", "transmission"), n=1, cutoff=0.75)
         if near:
             yield warning(
-                element.line,
-                f"<{element.tag}>",
-                "is no URDF element and is ignored",
+                element.line, f"<{element.tag}>", "is no URDF element and is ignored",
                 f"write <{near[0]}> if it is meant",
             )
 
 
 def _xacro(element: Element, where: str) -> Finding:
     return error(
-        element.line,
-        f"{where}<{element.tag}>",
-        "is a xacro element in a plain URDF",
+        element.line, f"{where}<{element.tag}>", "is a xacro element in a plain URDF",
         "give the .xacro file by its path, or expand it first with `xacro`",
     )
 
@@ -167,9 +162,7 @@ def _joint(element: Element, name: str, unbounded: frozenset[str]) -> Reading[Jo
         near = get_close_matches(kind.lower(), kinds, n=1)
         found = f"type is {kind!r}" if "type" in element.attributes else "type is missing"
         yield error(
-            element.line,
-            where,
-            f"{found}; it must be {', '.join(kinds)}",
+            element.line, where, f"{found}; it must be {', '.join(kinds)}",
             f"write type={near[0] if near else kinds[0]!r}",
         )
     yield from lint_children(element, where, JOINT_ELEMENTS, once=tuple(JOINT_ELEMENTS))
@@ -197,9 +190,7 @@ def lint_children(
         place = f"{where} <{child.tag}>"
         if child.tag in once and child.tag in seen:
             yield error(
-                child.line,
-                place,
-                f"is there twice, first in line {seen[child.tag]}; one is allowed",
+                child.line, place, f"is there twice, first in line {seen[child.tag]}; one is allowed",
                 "delete one of them",
             )
         seen.setdefault(child.tag, child.line)
@@ -228,8 +219,6 @@ def misspelt_attributes(element: Element, where: str, known: tuple[str, ...]) ->
         near = alike and get_close_matches(attribute.lower(), alike, n=1, cutoff=0.7)
         if near:
             yield warning(
-                element.line,
-                where,
-                f"attribute {attribute!r} is unknown and is ignored",
+                element.line, where, f"attribute {attribute!r} is unknown and is ignored",
                 f"write {near[0]!r} if it is meant",
             )

@@ -101,11 +101,13 @@ class Choice:
     """One of a few words."""
 
     words: tuple[str, ...]
+    #: What else is allowed, for messages.
+    or_else: str = ""
 
     @property
     def form(self) -> str:
         """What is allowed."""
-        return f"one of {', '.join(self.words)}"
+        return f"one of {', '.join(self.words)}{self.or_else}"
 
     def read(self, node: Node, where: str) -> Reading[Marked | None]:
         """Read one of the words."""
@@ -245,20 +247,19 @@ class Record:
 
 @dataclass(frozen=True)
 class Either:
-    """A record, or a simple value in its place."""
+    """A record or a table, or a simple value in its place."""
 
     simple: Reader
-    record: Record
+    mapping: Reader
 
     @property
     def form(self) -> str:
         """What is allowed."""
-        return f"{self.simple.form}, or {self.record.form}"
+        return f"{self.simple.form}, or {self.mapping.form}"
 
     def read(self, node: Node, where: str) -> Reading[Marked | None]:
-        """Read a mapping as the record, a dict of marked values, and anything else as the simple value."""
-        reader: Reader = self.record if isinstance(node, MappingNode) else self.simple
-        return (yield from reader.read(node, where))
+        """Read a mapping as a dict of marked values, and anything else as the simple value."""
+        return (yield from (self.mapping if isinstance(node, MappingNode) else self.simple).read(node, where))
 
 
 @dataclass(frozen=True)
@@ -284,22 +285,3 @@ class Table:
             if value is not None:
                 values[name] = Marked(value.value, line)
         return Marked(values, line_of(node))
-
-
-@dataclass(frozen=True)
-class TableOr:
-    """A table, or one word in its place."""
-
-    word: str
-    table: Table
-
-    @property
-    def form(self) -> str:
-        """What is allowed."""
-        return f"{self.word}, or {self.table.form}"
-
-    def read(self, node: Node, where: str) -> Reading[Marked | None]:
-        """Read the word, and anything else as the table."""
-        if isinstance(node, ScalarNode) and node.value == self.word:
-            return Marked(self.word, line_of(node))
-        return (yield from self.table.read(node, where))

@@ -37,9 +37,7 @@ def read_rotors(outline: Outline) -> Reading[dict[str, float]]:
             continue
         if len(joints) != 1 or len(actuators) > 1 or len(inertia_at) > 1:
             yield warning(
-                transmission.line,
-                where,
-                "its rotor inertia is left out: it needs one actuator and one joint",
+                transmission.line, where, "its rotor inertia is left out: it needs one actuator and one joint",
                 "write one transmission for each joint, with its reflected inertia",
             )
             continue
@@ -49,9 +47,7 @@ def read_rotors(outline: Outline) -> Reading[dict[str, float]]:
         if joint is None or joint.kind not in ONE_FREEDOM:
             what = "which does not exist" if joint is None else f"which is {joint.kind.value}"
             yield warning(
-                joints[0].line,
-                where,
-                f"drives joint {name!r}, {what}; its rotor inertia is left out",
+                joints[0].line, where, f"drives joint {name!r}, {what}; its rotor inertia is left out",
                 "name a joint that moves",
             )
             continue
@@ -60,17 +56,14 @@ def read_rotors(outline: Outline) -> Reading[dict[str, float]]:
             continue
         if inertia < 0.0 or inertia * ratio * ratio > LARGEST:
             yield warning(
-                inertia_at[0].line,
-                where,
+                inertia_at[0].line, where,
                 f"rotor inertia {inertia:g} kg m^2 with gear ratio {ratio:g} is left out: negative or vast",
                 "write the rotor's own inertia in kg m^2",
             )
             continue
         if name in reflected:
             yield warning(
-                transmission.line,
-                where,
-                f"is a second drive with rotor inertia on joint {name!r}; both are added",
+                transmission.line, where, f"is a second drive with rotor inertia on joint {name!r}; both are added",
                 "check both",
             )
         reflected[name] = reflected.get(name, 0.0) + inertia * ratio * ratio
@@ -111,9 +104,7 @@ def _value(place: Element, names: frozenset[str], where: str) -> Reading[float |
     value = parse_number(text)
     if value is None or abs(value) > LARGEST:
         yield warning(
-            element.line,
-            f"{where} <{element.tag}>",
-            f"is {text[:40]!r}, not a number; the rotor inertia is left out",
+            element.line, f"{where} <{element.tag}>", f"is {text[:40]!r}, not a number; the rotor inertia is left out",
             "write a number such as 62.5",
         )
         return None

@@ -46,8 +46,7 @@ def rpy_of(R: Array) -> tuple[float, float, float]:
 def build_tree(outline: Outline, rotors: Mapping[str, float]) -> KinematicTree:
     """The tree of an outline without errors, with rotor inertias by joint name; `ModelError` if it is inconsistent."""
     return KinematicTree(
-        outline.name,
-        tuple(_link(link) for link in outline.links.values()),
+        outline.name, tuple(_link(link) for link in outline.links.values()),
         tuple(_joint(outline, joint, rotors.get(joint.name, 0.0)) for joint in outline.joints.values()),
     )
 
@@ -113,15 +112,6 @@ def _joint(outline: Outline, joint: JointOutline, rotor: float) -> TreeJoint:
         multiplier, offset = _number(mimic, "multiplier", 1.0), _number(mimic, "offset", 0.0)
         follows = Mimic(mimic.attributes["joint"], multiplier, offset)
     return TreeJoint(
-        joint.name,
-        kind,
-        joint.parent,
-        joint.child,
-        R,
-        p,
-        np.array(_numbers(element.first("axis"), "xyz", _X)),
-        limits,
-        Friction(_number(dynamics, "damping", 0.0), coulomb, coulomb),
-        rotor,
-        follows,
+        joint.name, kind, joint.parent, joint.child, R, p, np.array(_numbers(element.first("axis"), "xyz", _X)), limits,
+        Friction(_number(dynamics, "damping", 0.0), coulomb, coulomb), rotor, follows,
     )

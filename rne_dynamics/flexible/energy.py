@@ -23,7 +23,7 @@ from rne_dynamics.spatial.vector import compose, transpose
 
 
 @helper
-def _twice_kinetic(packed: Packed, X: Motions, G: Any, D: Any, zd: Array) -> float:
+def twice_kinetic(packed: Packed, X: Motions, G: Any, D: Any, zd: Array) -> float:
     """∫ |Ẇ h + W ḣ|² dm over the links (section 3)."""
     energy = 0.0
     for i in range(packed.topology.shape[0]):
@@ -44,7 +44,7 @@ def moving_base_energy_batch(packed: Packed, base: Array, z: Array, zd: Array, t
     """Twice the kinetic energy in the world without rotors, (B,), and Σ W_i r_i in base axes, (B, 3); base (B, 12)."""
     for b in range(z.shape[0]):
         X, (G, D) = motions(packed, base[b], z[b], zd[b], None), masses(packed, z[b])
-        twice[b] = _twice_kinetic(packed, X, G, D, zd[b])
+        twice[b] = twice_kinetic(packed, X, G, D, zd[b])
         moments[b, 0], moments[b, 1], moments[b, 2] = first_moment(packed, X, G)
 
 
@@ -69,8 +69,7 @@ def flexible_moving_base_energies(
 
 def _first_moment(arm: FlexibleArm, rows: list[Array]) -> Array:
     """Mass times mass centre of everything (50), for checked rows of q and δ; shape (B, 3)."""
-    whole: Array = of_posture(arm, put_first_moment, (3,), rows) + arm.body_model.root_inertia.first_moment
-    return whole
+    return np.asarray(of_posture(arm, put_first_moment, (3,), rows) + arm.body_model.root_inertia.first_moment)
 
 
 def flexible_kinetic_energy(

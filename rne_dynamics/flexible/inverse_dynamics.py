@@ -61,14 +61,6 @@ def flexible_inverse_dynamics(
     return JointEffort(tau.reshape((*lead, n)), deltadd.reshape((*lead, arm.modes)))
 
 
-class JointMotion(NamedTuple):
-    """Joint positions, velocities and accelerations at one time; each of shape (n,)."""
-
-    q: Array
-    qd: Array
-    qdd: Array
-
-
 @dataclass(frozen=True, eq=False)
 class Followed:
     """Efforts and deflections while the joints move as prescribed, one row for each time."""
@@ -103,7 +95,7 @@ def follow(
     `rtol`, `atol`: SciPy's integrator for the modes and its tolerances; ``"Radau"`` where stiff modes would rule the
     step. Raises ArgumentError: times out of order, wrong shapes, NaN or infinity; ModelError: an arm that does not
     settle at the start, an integration that does not reach the end, or deflections that diverge: beyond a link's
-    length; Warns; -----; BendingRangeWarning: for each of the `findings`.
+    length. Warns: a `BendingRangeWarning` for each of the `findings`.
     """
     from scipy.integrate import solve_ivp
 
@@ -111,16 +103,14 @@ def follow(
     at = np.asarray(times, dtype=np.float64)
     if at.ndim != 1 or len(at) < 1 or not np.isfinite(at).all() or (np.diff(at) <= 0.0).any():
         raise ArgumentError("times must be a row of finite numbers that increase")
-    begin = JointMotion(*motion(float(at[0])))
-    still = np.zeros(arm.n)
-    first = balance(arm, begin.q, still, still).delta if delta is None else np.array(delta, dtype=np.float64)
+    still, (begin, _, _) = np.zeros(arm.n), motion(float(at[0]))
+    first = balance(arm, begin, still, still).delta if delta is None else np.array(delta, dtype=np.float64)
     rates = np.zeros(arm.modes) if deltad is None else np.array(deltad, dtype=np.float64)
     m = arm.modes
 
     def rate(t: float, x: Array) -> Array:
-        now = JointMotion(*motion(t))
-        deltadd = flexible_inverse_dynamics(arm, now.q, x[:m], now.qd, x[m:], now.qdd).deltadd
-        return np.concatenate([x[m:], deltadd])
+        q, qd, qdd = motion(t)
+        return np.concatenate([x[m:], flexible_inverse_dynamics(arm, q, x[:m], qd, x[m:], qdd).deltadd])
 
     def within(t: float, x: Array) -> float:
         return DIVERGED - float(deflections(arm, x[:m]).max())
@@ -137,9 +127,7 @@ def follow(
         if solution.status != 0:
             raise ModelError(f"the deflections of arm {arm.name!r} cannot be followed: {solution.message}")
         state = solution.y
-    rows = [JointMotion(*motion(float(t))) for t in at]
-    q, qd, qdd = (np.array(column) for column in zip(*rows, strict=True))
-    tau = flexible_inverse_dynamics(arm, q, state[:m].T, qd, state[m:].T, qdd).tau
-    bent = state[:m].T.copy()
-    findings = reported_findings(arm, q, bent, qd, at)
-    return Followed(at, tau, bent, state[m:].T.copy(), findings)
+    q, qd, qdd = (np.array(column) for column in zip(*(motion(float(t)) for t in at), strict=True))
+    bent, bending = state[:m].T.copy(), state[m:].T.copy()
+    tau = flexible_inverse_dynamics(arm, q, bent, qd, bending, qdd).tau
+    return Followed(at, tau, bent, bending, reported_findings(arm, q, bent, qd, at))

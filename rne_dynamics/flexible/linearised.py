@@ -144,5 +144,4 @@ def _undamped(M: Array, K: Array) -> tuple[Array, Array, Array]:
 
 def _scaled(vectors: Array) -> Array:
     largest = np.argmax(np.abs(vectors), axis=0)
-    scaled: Array = vectors / vectors[largest, np.arange(vectors.shape[1])]
-    return scaled
+    return np.asarray(vectors / vectors[largest, np.arange(vectors.shape[1])])

@@ -49,8 +49,7 @@ def slopes(force: Callable[[Array], Array], at: Array, steps: Array) -> Array:
         e[k] = h
         near, far = force(at + e) - force(at - e), force(at + 2.0 * e) - force(at - 2.0 * e)
         columns.append((8.0 * near - far) / (12.0 * h))
-    table: Array = np.array(columns).T
-    return table
+    return np.asarray(np.array(columns).T)
 
 
 def _blocks(arm: FlexibleArm, name: str) -> Array:
@@ -145,8 +144,7 @@ def _settle(arm: FlexibleArm, q: Array, qd: Array, qdd: Array, wrenches: Wrenche
 
     def forces(delta: Array) -> Array:
         J, bias = equations_of_motion(arm, q, delta, qd, rest, wrenches=wrenches)
-        total: Array = J @ zdd + bias
-        return total
+        return np.asarray(J @ zdd + bias)
 
     def loads(delta: Array) -> Array:
         return np.asarray(forces(delta)[n:] - K @ delta)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TypeVar
+from typing import TypeVar, cast
 
 from numpy.typing import ArrayLike
 
@@ -38,10 +38,10 @@ def assemble(tree: KinematicTree, *, base: Base = "fixed", gravity: ArrayLike = 
 def with_payload(robot: _Robot, payload: Payload) -> _Robot:
     """`robot.with_payload(payload)`: a new robot in which `payload` is part of its link."""
     check_loaded(robot)
-    return robot.with_payload(payload)
+    return cast("_Robot", robot.with_payload(payload))
 
 
 def with_lock(robot: _Robot, lock: Mapping[str, float]) -> _Robot:
     """`robot.with_lock(lock)`: a new robot in which the named joints are fixed at the given values (rad or m)."""
     check_loaded(robot)
-    return robot.with_lock(lock)
+    return cast("_Robot", robot.with_lock(lock))

@@ -142,14 +142,7 @@ def _bodies_of(
         led = tree.leader(joint)
         yield (
             _Body(
-                joint.name,
-                parent,
-                _KIND[joint.kind],
-                R @ turn,
-                p,
-                led,
-                joint.limits,
-                joint.friction,
+                joint.name, parent, _KIND[joint.kind], R @ turn, p, led, joint.limits, joint.friction,
                 joint.rotor_inertia,
             ),
             turn.T,
@@ -167,15 +160,8 @@ def _bodies_of(
         name = f"{joint.name}/{suffix}"
         yield (
             _Body(
-                name,
-                parent if k == 0 else number + k - 1,
-                kind,
-                rotation,
-                p if k == 0 else np.zeros(3),
-                Mimic(name),
-                Limits(velocity=joint.limits.velocity, effort=joint.limits.effort),
-                joint.friction,
-                joint.rotor_inertia,
+                name, parent if k == 0 else number + k - 1, kind, rotation, p if k == 0 else np.zeros(3), Mimic(name),
+                Limits(velocity=joint.limits.velocity, effort=joint.limits.effort), joint.friction, joint.rotor_inertia,
             ),
             frame.T,
         )

@@ -166,8 +166,7 @@ class Mechanism(OnTree, Rebuilt):
         return self.robot
 
     def _of_joints(self, values: Array) -> Array:
-        driven: Array = values[self.actuated]
-        return driven
+        return np.asarray(values[self.actuated])
 
     def on_tree(self, robot: RobotModel) -> Mechanism:
         """The same loops, motors and posture on another tree, in which joints may have been locked."""

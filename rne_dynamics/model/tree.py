@@ -320,8 +320,7 @@ class KinematicTree(Rebuilt):
 def rotation_about(axis: ArrayLike, angle: float) -> Array:
     """Rotation matrix by `angle` (rad) about a unit vector (Rodrigues); shape (3, 3)."""
     K = skew(axis)
-    rotation: Array = np.eye(3) + math.sin(angle) * K + (1.0 - math.cos(angle)) * K @ K
-    return rotation
+    return np.asarray(np.eye(3) + math.sin(angle) * K + (1.0 - math.cos(angle)) * K @ K)
 
 
 def _fixed_at(joint: TreeJoint, value: float) -> TreeJoint:

@@ -1,20 +1,31 @@
-"""Comparison of flexible arms: recursion of document 003, and derivation from energies."""
+"""Comparison of flexible arms: recursion of document 003, and Lagrange's equations of the energies.
+
+The energies of sections 3 and 4 are run as plain Python on complex numbers: steps of 10⁻³⁰ i give their derivatives
+without cancellation. Nothing of sections 5.2 and 5.3, which give J and R by recursions, is used.
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike, NDArray
 
+from rne_dynamics.compiling.plain import PlainKernels
+from rne_dynamics.dynamics.declared.arguments import Wrenches, bodies_wrenches
+from rne_dynamics.dynamics.declared.base_motion import BaseMotion, packed_base
 from rne_dynamics.dynamics.kinematics.random_configuration import random_configuration
-from rne_dynamics.errors import ModelError
+from rne_dynamics.flexible.arguments import coordinates
+from rne_dynamics.flexible.energy import twice_kinetic
 from rne_dynamics.flexible.equations import EquationsOfMotion, equations_of_motion, flexible_forward_dynamics
+from rne_dynamics.flexible.inertia import masses
+from rne_dynamics.flexible.motion import motions
+from rne_dynamics.flexible.packed import COORDINATE, pack
+from rne_dynamics.flexible.static import damping_matrix, elastic_energy
 from rne_dynamics.model.flexible.arm import FlexibleArm
-from rne_dynamics.model.inertia import Array
+from rne_dynamics.model.inertia import Array, skew
 from rne_dynamics.verification.agreement import Agreement, LargestDifferences, Progress
 from rne_dynamics.verification.engines import Quantity, smallest_time
-from rne_dynamics.verification.flexible_energy import arm_particles, energy_equations
 from rne_dynamics.verification.states import random_base_motion, random_loads
 
 #: Largest difference of the two derivations, relative to the terms that are summed.
@@ -22,27 +33,17 @@ TOLERANCE = 1e-11
 RECURSION, ENERGY = "book_recursion", "energy"
 #: Deflections of tips in random states, as a part of the distance from root to tip.
 _DEFLECTED = 0.02
+#: Step into the complex plane; its square is negligible compared with 1.
+_STEP = 1e-30
 
 
-@dataclass(frozen=True, eq=False)
-class FlexibleRows:
-    """B states of a flexible arm: (B, n) and (B, modes), accelerations (B, n + modes), and loads."""
+def flexible_states(
+    arm: FlexibleArm, count: int, seed: int, *, loaded: bool = False
+) -> tuple[tuple[Array, Array, Array, Array], Array, dict[str, Any]]:
+    """Random states (q, δ, q̇, δ̇), tips deflected by a few percent, accelerations (count, n + modes), and loads.
 
-    q: Array
-    delta: Array
-    qd: Array
-    deltad: Array
-    zdd: Array
-    loads: dict[str, Any]
-
-    @property
-    def state(self) -> tuple[Array, Array, Array, Array]:
-        """q, δ, q̇, δ̇."""
-        return self.q, self.delta, self.qd, self.deltad
-
-
-def flexible_states(arm: FlexibleArm, count: int, seed: int, *, loaded: bool = False) -> FlexibleRows:
-    """Random states, tips deflected by a few percent; if `loaded`, with `random_loads` and `random_base_motion`."""
+    If `loaded`, with `random_loads` and `random_base_motion`.
+    """
     rng = np.random.default_rng(seed)
     q = random_configuration(arm.robot, rng, count)
     scale = np.concatenate([_amplitudes(arm, k) for k in range(len(arm.flexible_links))])
@@ -51,7 +52,7 @@ def flexible_states(arm: FlexibleArm, count: int, seed: int, *, loaded: bool = F
     loads: dict[str, Any] = {}
     if loaded:
         loads = {"wrenches": random_loads(arm, rng, count), "base_motion": random_base_motion(rng)}
-    return FlexibleRows(q, delta, qd, deltad, np.hstack([qdd, deltadd]), loads)
+    return (q, delta, qd, deltad), np.hstack([qdd, deltadd]), loads
 
 
 def compare_flexible(
@@ -59,19 +60,15 @@ def compare_flexible(
 ) -> Agreement:
     """Compare J, forces and accelerations of both derivations, bare and (if `loaded`) with loads and base motion."""
     report = progress or (lambda what, done: None)
-    try:
-        particles = arm_particles(arm)
-    except ModelError as error:
-        return Agreement((), (str(error),))
     largest = LargestDifferences()
     cases = (False, True) if loaded else (False,)
     for k, case in enumerate(cases):
-        rows = flexible_states(arm, count, seed + k, loaded=case)
+        state, zdd, loads = flexible_states(arm, count, seed + k, loaded=case)
         report("recursion", k / len(cases))
-        found = equations_of_motion(arm, *rows.state, **rows.loads)
-        report("energies of particles", k / len(cases))
-        expected = energy_equations(arm, particles, *rows.state, **rows.loads)
-        for quantity, *differences in _differences(found, expected, rows.zdd):
+        found = equations_of_motion(arm, *state, **loads)
+        report("energies", k / len(cases))
+        expected = energy_equations(arm, *state, **loads)
+        for quantity, *differences in _differences(found, expected, zdd):
             largest.note((quantity, RECURSION, ENERGY), *differences)
     report("", 1.0)
     return Agreement(largest.disagreements(lambda first, second: TOLERANCE), ())
@@ -79,15 +76,63 @@ def compare_flexible(
 
 def flexible_seconds_per_state(arm: FlexibleArm, count: int) -> dict[str, float]:
     """Smallest times for J and R over the number of rows, s, by formulation, and for accelerations by the recursion."""
-    state = flexible_states(arm, count, 0).state
-    calls = {RECURSION: lambda: equations_of_motion(arm, *state),
-             "accelerations": lambda: flexible_forward_dynamics(arm, *state, np.zeros(arm.n))}  # fmt: skip
-    try:
-        particles = arm_particles(arm)
-    except ModelError:  # links of modal files have none: one formulation is timed
-        return {name: smallest_time(call) / count for name, call in calls.items()}
-    calls[ENERGY] = lambda: energy_equations(arm, particles, *state)
+    state = flexible_states(arm, count, 0)[0]
+    calls = {
+        RECURSION: lambda: equations_of_motion(arm, *state),
+        "accelerations": lambda: flexible_forward_dynamics(arm, *state, np.zeros(arm.n)),
+        ENERGY: lambda: energy_equations(arm, *state),
+    }
     return {name: smallest_time(call) / count for name, call in calls.items()}
+
+
+def energy_equations(
+    arm: FlexibleArm, q: ArrayLike, delta: ArrayLike, qd: ArrayLike, deltad: ArrayLike, *,
+    wrenches: Wrenches | None = None, base_motion: BaseMotion | None = None,
+) -> EquationsOfMotion:  # fmt: skip
+    """As `equations_of_motion`, from the energies."""
+    lead, state = coordinates(arm, q=q, delta=delta, qd=qd, deltad=deltad)
+    z, zd, count = np.hstack(state[:2]), np.hstack(state[2:]), len(state[0])
+    base, loads = packed_base(arm.body_model, base_motion, lead), bodies_wrenches(arm.body_model, wrenches, lead)
+    base, loads = (np.broadcast_to(x, (count, *x.shape[1:])) for x in (base, loads))
+    found = [_of_energies(arm, *row) for row in zip(base, z, zd, loads, strict=True)]
+    J, bias = (np.array(part) for part in zip(*found, strict=True))
+    return EquationsOfMotion(J.reshape((*lead, arm.nz, arm.nz)), bias.reshape((*lead, arm.nz)))
+
+
+def _of_energies(arm: FlexibleArm, base: Array, z: Array, zd: Array, loads: Array) -> tuple[Array, Array]:
+    """J and bias of one state: base (12,) as kernels take it, z, ż (n + modes,), loads (bodies or 0, 6).
+
+    Twice the kinetic energy T is a quadratic form of ż and the base's velocity. The base's acceleration holds −g.
+    """
+    n, nz, step, (v, w, dv, dw) = arm.n, arm.nz, 1j * _STEP, base.reshape(4, 3)
+    unit, (k, m) = np.eye(nz), np.triu_indices(nz)
+    J = np.zeros((nz, nz))
+    J[k, m] = J[m, k] = _energies(arm, np.zeros(6), z, (unit[k] + step * unit[m]).T)[0].imag / (2.0 * _STEP)
+    for at, rotor in zip(pack(arm).topology[:, COORDINATE], pack(arm).rotor, strict=True):
+        J[at, at] += rotor if at >= 0 else 0.0
+    # d/dt ∂T/∂ż, where ∂T/∂ż_k is ½ (T(ż + e_k) − T(ż − e_k)); the base's axes turn with it
+    moving = base[:6] + step * np.concatenate([dv - np.cross(w, v), dw])
+    twice = _energies(arm, moving, z + step * zd, np.hstack([zd[:, None] + unit, zd[:, None] - unit]))[0]
+    bias: Array = 0.25 * (twice[:nz] - twice[nz:]).imag / _STEP
+    # ∂V/∂z − ∂T/∂z
+    near = z[:, None] + step * unit
+    twice, frames = _energies(arm, base[:6], near, zd)
+    bias += (elastic_energy(arm, near[n:].T) - 0.5 * twice).imag / _STEP
+    bias[n:] += damping_matrix(arm) @ zd[n:]
+    # a moment n is a set of couples, ½ n × e at the end of each of the body's axes e
+    for (R, p), load in zip(frames, loads, strict=False):
+        moved = np.stack(np.broadcast_arrays(*R, *p, near[0])[:12])
+        turn, bent = (moved[:9, 0].real.reshape(3, 3) @ x for x in (load[:3, None], skew(load[3:])))
+        bias -= np.concatenate([0.5 * bent.ravel(), turn.ravel()]) @ (moved.imag / _STEP)
+    return J, bias
+
+
+def _energies(arm: FlexibleArm, velocity: Any, z: Any, zd: Any) -> tuple[NDArray[np.complex128], list[Any]]:
+    """2 T (columns,) without rotors, and W of the bodies, for columns of z and ż; the base's velocity is (6,)."""
+    plain, packed = PlainKernels({"cos": np.cos, "sin": np.sin}, np.zeros), pack(arm)
+    X = plain(motions)(packed, np.concatenate([velocity, np.zeros(6)]), z, zd, None)
+    twice: NDArray[np.complex128] = plain(twice_kinetic)(packed, X, *plain(masses)(packed, z), zd)
+    return twice, X.W[: arm.body_model.bodies]
 
 
 def _differences(

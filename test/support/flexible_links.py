@@ -6,6 +6,7 @@ from itertools import permutations
 from typing import NamedTuple
 
 import numpy as np
+from support.flexible_energy import Particles
 
 import rne_dynamics as rne
 from rne_dynamics.model.flexible.arm import FlexibleArm
@@ -13,7 +14,6 @@ from rne_dynamics.model.flexible.beam import Beam
 from rne_dynamics.model.flexible.beam_modes import modal_link
 from rne_dynamics.model.flexible.modal import Attachment, ModalLink
 from rne_dynamics.model.tree import JointKind, KinematicTree, TreeJoint, TreeLink
-from rne_dynamics.verification.flexible_energy import Particles
 
 
 class CubicField(NamedTuple):

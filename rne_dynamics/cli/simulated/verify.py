@@ -1,11 +1,11 @@
-"""`rne verify`: compare all formulations in random states of one robot: disagreement, operations, times."""
+"""`rne verify`: compare all formulations in random states of one robot: disagreement and times."""
 
 from __future__ import annotations
 
 import argparse
 import itertools
 import math
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from rich.text import Text
@@ -16,10 +16,8 @@ from rne_dynamics.cli.terminal import progress
 from rne_dynamics.model.flexible.arm import FlexibleArm
 from rne_dynamics.model.mechanism import RigidRobot
 from rne_dynamics.verification.agreement import Agreement, Disagreement, Progress, compare, engines_of
-from rne_dynamics.verification.counting import Driven, count_closed, count_operations, published
-from rne_dynamics.verification.engines import QUANTITIES, Engine, seconds_per_state
+from rne_dynamics.verification.engines import QUANTITIES, Quantity, seconds_per_state
 from rne_dynamics.verification.flexible_agreement import ENERGY, RECURSION, compare_flexible, flexible_seconds_per_state
-from rne_dynamics.verification.operations import Operations
 from rne_dynamics.verification.states import bare_states
 
 EXAMPLES = """\
@@ -34,13 +32,9 @@ exit code: 0 if every two formulations agree but for round-off (1e-9 relative, 1
 """
 
 
-#: Operations are counted by running the kernels as plain Python; for more bodies, engines of O(n³) take too long.
-_COUNTED_BODIES = 120
 _TIMED_STATES = 20
-_DRIVEN: tuple[Driven, ...] = ("inverse", "forward")
-#: Headings of `operation_cells` behind that of the multiplications.
-COSTS = ("add", "other", "µs")
-_TITLES = {RECURSION: "recursive Lagrange, Book", ENERGY: "energies of particles, Lagrange"}
+_DRIVEN: tuple[Quantity, ...] = ("inverse", "forward")
+_TITLES = {RECURSION: "recursive Lagrange, Book", ENERGY: "energies, Lagrange"}
 
 ARGUMENTS = (
     *ROBOT, NO_ROTORS, base(),
@@ -83,13 +77,14 @@ def _pairs(agreement: Agreement) -> list[dict[str, Any]]:
 
 
 def _verify_rigid(robot: RigidRobot, args: argparse.Namespace, progress: Progress) -> Answer:
-    """Compare the formulations, count operations and measure times."""
+    """Compare the formulations and measure times."""
     agreement = compare(robot, args.states, args.seed, loaded=not args.bare, progress=progress)
-    engines = engines_of(robot)
-    costs = []
+    engines, rows = engines_of(robot), bare_states(robot, _TIMED_STATES, 0)
+    costs: list[dict[str, Any]] = []
     for k, engine in enumerate(engines):
-        progress(f"operations and times: {engine.name}", k / len(engines))
-        costs.append(_cost(robot, engine))
+        progress(f"times: {engine.name}", k / len(engines))
+        seconds = {quantity: seconds_per_state(engine, quantity, robot, rows) for quantity in _DRIVEN}
+        costs.append({"engine": engine.name, "title": engine.title, "document": engine.document, "seconds": seconds})
     report = _report(robot, args, agreement, costs)
     kinds = "bare" if args.bare else "bare, and as many with external loads" + (
         " and a moving base" if report["base"] == "fixed" else ""
@@ -97,35 +92,18 @@ def _verify_rigid(robot: RigidRobot, args: argparse.Namespace, progress: Progres
     found = {(d.first, d.second, d.quantity): d for d in agreement.disagreements}
     pairs = [(a, b, [found.get((a, b, q)) for q in QUANTITIES]) for a, b in itertools.combinations(
         (engine.name for engine in engines), 2)]  # fmt: skip
-    rows: list[list[str | Text]] = [[f"{a} / {b}", *map(_cell, row)] for a, b, row in pairs if any(row)]
-    return _answer(args, agreement, report, _rigid_parts(report), [Rows(("pair", *QUANTITIES), rows)], kinds)
-
-
-def _cost(robot: RigidRobot, engine: Engine[Any]) -> dict[str, Any]:
-    """Operations and seconds of one engine for one state, inverse and forward."""
-    rows = bare_states(robot, _TIMED_STATES, 0)
-    cost: dict[str, Any] = {"engine": engine.name, "title": engine.title, "document": engine.document}
-    for quantity in _DRIVEN:
-        operations = None
-        if engine.linear or robot.open_tree.bodies <= _COUNTED_BODIES:
-            count: Any = count_closed if robot.loops else count_operations
-            operations = count(engine.name, quantity, robot)
-        cost[quantity] = {
-            "operations": None if operations is None else vars(operations),
-            "seconds": seconds_per_state(engine, quantity, robot, rows),
-        }
-    return cost
+    cells: list[list[str | Text]] = [[f"{a} / {b}", *map(_cell, row)] for a, b, row in pairs if any(row)]
+    return _answer(args, agreement, report, _rigid_parts(report), [Rows(("pair", *QUANTITIES), cells)], kinds)
 
 
 def _report(
     robot: RigidRobot, args: argparse.Namespace, agreement: Agreement, costs: list[dict[str, Any]]
 ) -> dict[str, Any]:
-    tree, closed = robot.open_tree, bool(robot.loops)
-    paper = None if closed else {"engine": "nasser", "quantity": "forward", **vars(published(tree.bodies))}
+    tree = robot.open_tree
     return {
         "robot": robot.name, "base": tree.base, "n": robot.n, "bodies": tree.bodies, "loops": len(robot.loops),
         "states": args.states, "seed": args.seed, "agrees": agreement.agrees, "pairs": _pairs(agreement),
-        "remarks": list(agreement.remarks), "engines": costs, "published": paper,
+        "remarks": list(agreement.remarks), "engines": costs,
     }  # fmt: skip
 
 
@@ -133,32 +111,19 @@ def _rigid_parts(report: dict[str, Any]) -> Iterator[str | Rows]:
     loops = f", {report['loops']} loop{'s' * (report['loops'] > 1)}" if report["loops"] else ""
     title = f"{report['robot']}: {report['n']} coordinates, {report['bodies']} bodies{loops}, {report['base']} base"
     rows = [
-        [c["engine"], c["title"], c["document"], *(x for q in _DRIVEN for x in operation_cells(**c[q]))]
-        for c in report["engines"]
+        [cost["engine"], cost["title"], cost["document"], *map(_microseconds, cost["seconds"].values())]
+        for cost in report["engines"]
     ]
-    headings = ("engine", "formulation", "document", *(x for q in _DRIVEN for x in (f"{q}: mul", *COSTS)))
-    yield Rows(headings, rows, title, words=range(3))
-    if report["published"] is not None:
-        paper, n = report["published"], report["bodies"]
-        yield (
-            f"document 000 gives 258 n - 119 = {paper['multiplications']} multiplications and 191 n - 83 = "
-            f"{paper['additions']} additions for nasser, n = {n}"
-        )
+    yield Rows(("engine", "formulation", "document", *(f"{q}: µs" for q in _DRIVEN)), rows, title, words=range(3))
     yield f"µs: one state in a batch of {_TIMED_STATES}"
+
+
+def _microseconds(seconds: float | None) -> str:
+    return "" if seconds is None else f"{1e6 * seconds:.3g}"
 
 
 def _cell(found: Disagreement | None) -> Text:
     return Text("") if found is None else Text(f"{found.relative:.1e}", "" if found.agrees else "bold red")
-
-
-def operation_cells(operations: Mapping[str, int] | None, seconds: float | None) -> list[str]:
-    """Table cells: multiplications, additions, all other operations, and the time in µs."""
-    time = "" if seconds is None else f"{1e6 * seconds:.3g}"
-    if operations is None:
-        return ["", "", "", time]
-    counted = Operations(**operations)
-    others = counted.divisions + counted.functions
-    return [str(counted.multiplications), str(counted.additions), str(others), time]
 
 
 def _verify_flexible(arm: FlexibleArm, args: argparse.Namespace, progress: Progress) -> Answer:
@@ -177,6 +142,6 @@ def _verify_flexible(arm: FlexibleArm, args: argparse.Namespace, progress: Progr
         f"  {d.quantity}: {d.first} / {d.second}: {d.relative:.1e} (allowed {d.tolerance:.0e})"
         for d in agreement.disagreements
     ]
-    rows: list[list[str | Text]] = [[_TITLES.get(name, name), f"{1e6 * took:.3g}"] for name, took in seconds.items()]
+    rows: list[list[str | Text]] = [[_TITLES.get(name, name), _microseconds(took)] for name, took in seconds.items()]
     title = f"{arm.name}: {arm.n} joints, {arm.modes} modes"
     return _answer(args, agreement, report, [Rows(("J and R", "µs"), rows, title, words=range(1))], pairs, kinds)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Literal, NamedTuple
-
 import numpy as np
 from numpy.typing import NDArray
 
@@ -114,40 +112,3 @@ def joint_map(robot: RobotModel) -> Array:
         else:
             H[6 * i + (2 if kind == PRISMATIC else 5), iv] = robot.parameters[i, MULTIPLIER]
     return H
-
-
-class BlockOperations(NamedTuple):
-    """Counted floating-point operations."""
-
-    multiplications: int
-    additions: int
-
-
-def solve_operations(robot: RobotModel, columns: int) -> BlockOperations:
-    """Operations of one `outward` or `inward` solve: each off-diagonal block of Γ once, as a dense 6×6 block.
-
-    A block times a column is 36 multiplications and 30 additions, and 6 more to add it; the zeros in a block (its lower
-    left quarter) and in the columns of H are multiplied too, because the arrays as run hold them.
-    """
-    blocks = int((robot.topology[:, PARENT] >= 0).sum())
-    return BlockOperations(36 * blocks * columns, 36 * blocks * columns)
-
-
-def matrix_operations(robot: RobotModel, problem: Literal["inverse", "forward"]) -> BlockOperations:
-    """Multiplications and additions of one state outside the kernels: solves, block and matrix products.
-
-    To be added for the whole: one run of `transfer_kernel` and of `velocity_terms_kernel`, and for ``"forward"``
-    one of `cholesky_solve`. H is counted by its entries, 𝓜 by dense blocks.
-    """
-    bodies, n = robot.bodies, robot.n
-    entries = int(np.count_nonzero(joint_map(robot)))
-    roots = bodies - int((robot.topology[:, PARENT] >= 0).sum())
-    # V, A and F by one solve each, with H q̇ and H q̈, the base's share twice, 𝓜 A + (β − W), Hᵀ F + I_rotor q̈
-    solves = solve_operations(robot, 3)
-    multiplications = solves.multiplications + 3 * entries + 72 * roots + 36 * bodies + n
-    additions = solves.additions + entries + 72 * roots + 6 * bodies + 36 * bodies + n
-    if problem == "forward":
-        columns = solve_operations(robot, 2 * n)  # Γ⁻¹ H and Γ⁻ᵀ, then the entries of Hᵀ
-        multiplications += columns.multiplications + 36 * bodies * n + entries * n
-        additions += columns.additions + 30 * bodies * n + entries * n + n + n
-    return BlockOperations(multiplications, additions)

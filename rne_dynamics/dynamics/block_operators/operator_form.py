@@ -113,15 +113,8 @@ def operator_form(robot: RobotModel, base: Array, q: Array, qd: Array, wrenches:
     acceleration, force = np.empty((rows, bodies, 6)), np.empty((rows, bodies, 6))
     for b in range(rows):
         velocity_terms_kernel(
-            robot.topology,
-            robot.parameters,
-            base[b if base.shape[0] > 1 else 0],
-            qd[b],
-            transfer[b],
-            arm[b],
-            velocity[b],
-            acceleration[b],
-            force[b],
+            robot.topology, robot.parameters, base[b if base.shape[0] > 1 else 0], qd[b], transfer[b], arm[b],
+            velocity[b], acceleration[b], force[b],
         )
     acceleration[:, on_base] += (transfer[:, on_base] @ base[:, None, 6:, None])[..., 0]
     if wrenches.shape[1] > 0:

@@ -71,26 +71,22 @@ class OperatorMatrices:
 
     def outward(self, right: Array) -> Array:
         """Γ⁻¹ y, which solves (4.71) and (4.72) from the base to the tips; y (6·bodies,) or (6·bodies, columns)."""
-        solution: Array = self._substitution.solve(right)
-        return solution
+        return np.asarray(self._substitution.solve(right))
 
     def inward(self, right: Array) -> Array:
         """Γ⁻ᵀ y, which solves (4.73) from the tips to the base; shapes as for `outward`."""
-        solution: Array = self._substitution.solve(right, "T")
-        return solution
+        return np.asarray(self._substitution.solve(right, "T"))
 
     @property
     def mass_matrix(self) -> Array:
         """M = Hᵀ Γ⁻ᵀ 𝓜 Γ⁻¹ H + rotor, by (4.76) in (4.78), kg·m² or kg; shape (n, n)."""
         forces = self.inward(self.inertia @ self.outward(self.joint_map.toarray()))
-        M: Array = self.joint_map.T @ forces + np.diag(self.rotor)
-        return M
+        return np.asarray(self.joint_map.T @ forces + np.diag(self.rotor))
 
     @property
     def bias(self) -> Array:
         """Hᵀ Γ⁻ᵀ (𝓜 Γ⁻¹ acceleration + force): τ without q̈, by (4.76) in (4.78), N·m or N; shape (n,)."""
-        tau: Array = self.joint_map.T @ self.inward(self.inertia @ self.outward(self.acceleration) + self.force)
-        return tau
+        return np.asarray(self.joint_map.T @ self.inward(self.inertia @ self.outward(self.acceleration) + self.force))
 
 
 def operator_matrices(

@@ -111,8 +111,7 @@ def momentum(
     def lever(about: Array) -> Array:
         """Σ m c from a point, mass times the way to the mass centre; small where that is near."""
         from_point = bodies.mass[:-1, None] * (p - about[..., None, :]) + h
-        total: Array = from_point.sum(axis=-2) + bodies.moment[-1] - bodies.mass[-1] * about
-        return total
+        return np.asarray(from_point.sum(axis=-2) + bodies.moment[-1] - bodies.mass[-1] * about)
 
     about = given.get("point", np.zeros(3))
     if isinstance(point, str):

@@ -13,7 +13,7 @@ from rne_dynamics.compiling.jit import helper, kernel
 from rne_dynamics.dynamics.composite.inertia_scale import inertia_scale_kernel
 from rne_dynamics.dynamics.composite.mass_matrix import mass_matrix_columns_kernel, mass_matrix_kernel
 from rne_dynamics.dynamics.declared.arm import Arm
-from rne_dynamics.dynamics.declared.forms import N
+from rne_dynamics.dynamics.declared.forms import Compiled, N
 from rne_dynamics.dynamics.declared.quantity import Quantity
 from rne_dynamics.dynamics.newton_euler.newton_euler import bias_torque_kernel
 from rne_dynamics.model.inertia import Array
@@ -33,26 +33,18 @@ def mass_matrix_solve(arm: Arm, M: Array, q: Array, qd: Array, tau: Array, qdd: 
     return scaled_cholesky_solve(M, left, qdd, qdd)
 
 
-@kernel
-def walker_orin_kernel(arm: Arm, q: Array, qd: Array, tau: Array, qdd: Array) -> int:
-    """Joint accelerations for one state, M by composite rigid bodies; −1, or a coordinate without inertia."""
-    M = np.empty((qd.shape[0], qd.shape[0]))
-    mass_matrix_kernel(arm, q, M)
-    inertia_scale_kernel(arm.topology, arm.parameters, q, qdd)
-    return mass_matrix_solve(arm, M, q, qd, tau, qdd)
+def _declared(name: str, put_mass_matrix: Compiled) -> Quantity:
+    """Joint accelerations by a kernel for M; −1, or a coordinate without inertia."""
+
+    @kernel
+    def walker_orin(arm: Arm, q: Array, qd: Array, tau: Array, qdd: Array) -> int:
+        M = np.empty((qd.shape[0], qd.shape[0]))
+        put_mass_matrix(arm, q, M)
+        inertia_scale_kernel(arm.topology, arm.parameters, q, qdd)
+        return mass_matrix_solve(arm, M, q, qd, tau, qdd)
+
+    return Quantity(name, walker_orin, ("q", "qd", "tau"), (N,), fault="joint_names")
 
 
-@kernel
-def walker_orin_columns_kernel(arm: Arm, q: Array, qd: Array, tau: Array, qdd: Array) -> int:
-    """As `walker_orin_kernel`, with M column by column from inverse dynamics."""
-    M = np.empty((qd.shape[0], qd.shape[0]))
-    mass_matrix_columns_kernel(arm, q, M)
-    inertia_scale_kernel(arm.topology, arm.parameters, q, qdd)
-    return mass_matrix_solve(arm, M, q, qd, tau, qdd)
-
-
-_INPUTS = ("q", "qd", "tau")
-WALKER_ORIN = Quantity("walker_orin", walker_orin_kernel, _INPUTS, (N,), fault="joint_names")
-WALKER_ORIN_COLUMNS = Quantity(
-    "walker_orin_columns", walker_orin_columns_kernel, _INPUTS, (N,), fault="joint_names"
-)
+WALKER_ORIN = _declared("walker_orin", mass_matrix_kernel)
+WALKER_ORIN_COLUMNS = _declared("walker_orin_columns", mass_matrix_columns_kernel)

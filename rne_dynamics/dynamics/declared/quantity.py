@@ -122,10 +122,6 @@ class Quantity:
         key = self.name, link, b"" if base is None else base.tobytes()
         return kept_code(robot, key, lambda: self.recipe(robot, link, base), quick=quick)
 
-    def has_code(self, robot: RobotModel, link: str = "") -> bool:
-        """Whether the plain function of a robot has machine code, which is made if that is quick."""
-        return robot.specialised and self.call_code(robot, link) is not None
-
     def call_code(self, robot: RobotModel, link: str = "", *, loaded: bool = False) -> StateCode | None:
         """The code of a robot's plain functions, its own or what models share; None without one.
 

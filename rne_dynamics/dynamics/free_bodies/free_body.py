@@ -143,8 +143,7 @@ class FreeBody:
     @property
     def total(self) -> Array:
         """Sum of all that acts; by Euler's laws (rate.linear, rate.angular); shape (…, 6)."""
-        total: Array = self.gravity + self.base + self.load + sum(self.joints.values())
-        return total
+        return np.asarray(self.gravity + self.base + self.load + sum(self.joints.values()))
 
 
 def free_body(
@@ -210,13 +209,9 @@ def free_body(
     }
     weight = body.mass * robot.gravity
     return FreeBody(
-        link,
-        np.broadcast_to(about, shape).copy(),
-        _joined(weight, np.cross(centre - about, weight), shape),
-        joints,
+        link, np.broadcast_to(about, shape).copy(), _joined(weight, np.cross(centre - about, weight), shape), joints,
         seen(link, reactions.base if link == robot.tree.root else np.zeros(6)),
-        seen(link, (wrenches or {}).get(link, np.zeros(6))),
-        rate,
+        seen(link, (wrenches or {}).get(link, np.zeros(6))), rate,
     )
 
 

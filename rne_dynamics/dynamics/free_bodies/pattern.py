@@ -91,12 +91,9 @@ def _pattern(key: bytes) -> MaximalPattern:
     parents = topology[children, PARENT]
     both, outward = np.concatenate([force.ravel(), motion.ravel()]), np.arange(6 * bodies).reshape(bodies, 6)
     system = _entries(
-        (force[:, INERTIA_ROWS], motion[:, INERTIA_COLUMNS]),
-        (both, both),
-        (motion[body, component], coordinate[place]),
-        (coordinate[place], force[body, component]),
-        (coordinate, coordinate),
-        (motion[children][:, TRANSFER_ROWS], motion[parents][:, TRANSFER_COLUMNS]),
+        (force[:, INERTIA_ROWS], motion[:, INERTIA_COLUMNS]), (both, both),
+        (motion[body, component], coordinate[place]), (coordinate[place], force[body, component]),
+        (coordinate, coordinate), (motion[children][:, TRANSFER_ROWS], motion[parents][:, TRANSFER_COLUMNS]),
         (force[parents][:, TRANSFER_COLUMNS], force[children][:, TRANSFER_ROWS]),
     )
     constraint = _entries(

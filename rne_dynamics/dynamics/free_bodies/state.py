@@ -187,8 +187,7 @@ def _in_joint_frames(robot: RobotModel, motion: Array) -> tuple[Array, Array]:
 
 def _angles(turned: Array) -> Array:
     """Turn about z that a rotation is nearest to; shape (bodies,)."""
-    angles: Array = np.arctan2(turned[:, 1, 0] - turned[:, 0, 1], turned[:, 0, 0] + turned[:, 1, 1])
-    return angles
+    return np.asarray(np.arctan2(turned[:, 1, 0] - turned[:, 0, 1], turned[:, 0, 0] + turned[:, 1, 1]))
 
 
 def _tilts(turned: Array) -> Array:

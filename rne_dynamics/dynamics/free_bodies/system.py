@@ -154,8 +154,7 @@ class MaximalSystem:
         certain = (np.abs(correction).max(axis=0) <= _UNCERTAIN * np.abs(x).max(axis=0)).all()
         if not (certain and SINGULAR * np.abs(pushed).max(initial=0.0) < 1.0):
             raise self.singular(matrix)
-        found: Array = x[:, 0] + correction[:, 0]
-        return found
+        return np.asarray(x[:, 0] + correction[:, 0])
 
     def singular(self, matrix: Any) -> Exception:
         """The error that names the joint moving most in the motion that meets no resistance."""

@@ -9,8 +9,7 @@ from rne_dynamics.model.inertia import Array
 
 def wrapped(angle: Array) -> Array:
     """The same angles in [−π, π)."""
-    inside: Array = np.remainder(angle + np.pi, 2.0 * np.pi) - np.pi
-    return inside
+    return np.asarray(np.remainder(angle + np.pi, 2.0 * np.pi) - np.pi)
 
 
 def quaternion_matrices(quaternion: Array) -> Array:
@@ -44,8 +43,7 @@ def rotation_quaternions(rotation: Array) -> Array:
     square[:, 3, 3] = 1.0 + trace
     largest = np.argmax(square[:, range(4), range(4)], axis=1)
     longest = square[np.arange(len(R)), largest]
-    quaternion: Array = longest / np.linalg.norm(longest, axis=1, keepdims=True)
-    return quaternion
+    return np.asarray(longest / np.linalg.norm(longest, axis=1, keepdims=True))
 
 
 def rotation_vectors(rotation: Array) -> Array:
@@ -55,8 +53,7 @@ def rotation_vectors(rotation: Array) -> Array:
     sine = np.linalg.norm(quaternion[:, :3], axis=1, keepdims=True)
     small = sine < 1e-9
     angle = 2.0 * np.arctan2(sine, quaternion[:, 3:])
-    vectors: Array = np.where(small, 2.0, angle / np.where(small, 1.0, sine)) * quaternion[:, :3]
-    return vectors
+    return np.asarray(np.where(small, 2.0, angle / np.where(small, 1.0, sine)) * quaternion[:, :3])
 
 
 def vector_quaternions(vector: Array) -> Array:

@@ -157,11 +157,7 @@ def lagrange_batch(
     W_sum, V_sum, W_dot, dT_dq, Y, s_dot = terms
     for b in range(q.shape[0]):
         lagrange_kernel(
-            topology,
-            parameters,
-            field[b if field.shape[0] > 1 else 0],
-            q[b],
-            qd[b],
+            topology, parameters, field[b if field.shape[0] > 1 else 0], q[b], qd[b],
             wrenches[b if wrenches.shape[0] > 1 else 0],
             LagrangeTerms(W_sum[b], V_sum[b], W_dot[b], dT_dq[b], Y[b], s_dot[b]),
         )

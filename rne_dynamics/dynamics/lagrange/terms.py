@@ -1,4 +1,4 @@
-"""The terms of Lagrange's equations over states: for a base at rest, for one that moves, and by machine code.
+"""The terms of Lagrange's equations over states: for a base at rest and for one that moves.
 
 W q̈ = P + V (document 004) is solved for either side. A base in prescribed motion is six coordinates more, a floating
 joint at the root; the equations are formed for all and the rows of the joints kept: W_qq q̈ + W_qb z̈ = P + V_q with z̈
@@ -8,7 +8,6 @@ given. A base that does not turn needs none of that: its acceleration acts as gr
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -16,12 +15,10 @@ from numpy.typing import ArrayLike, NDArray
 from rne_dynamics.dynamics.composite.inertia_scale import inertia_scale, solved_accelerations
 from rne_dynamics.dynamics.declared.arguments import state_arrays
 from rne_dynamics.dynamics.declared.base_motion import BaseMotion, packed_base
-from rne_dynamics.dynamics.declared.specialised import kept_code, rounded, sample_of
 from rne_dynamics.dynamics.lagrange.lagrange import LagrangeTerms, lagrange_batch
 from rne_dynamics.dynamics.newton_euler.moving_root import with_floating_root
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.robot import RobotModel
-from rne_dynamics.straight_line.recipe import Recipe
 
 
 def form_terms(
@@ -37,41 +34,6 @@ def form_terms(
     return terms
 
 
-def _flat_terms(
-    topology: NDArray[np.int64], parameters: Array, field: Array, q: Array, qd: Array, wrenches: Array, out: Array
-) -> None:
-    """The terms one after the other in rows of `out`, to be traced."""
-    lagrange_batch(topology, parameters, field, q, qd, wrenches, _parts(out, qd.shape[1]))
-
-
-def _parts(flat: Array, n: int) -> LagrangeTerms:
-    """The terms in flat rows."""
-    square, vector = (len(flat), n, n), n * n + n
-    after = flat[:, 2 * vector :]
-    return LagrangeTerms(
-        flat[:, : n * n].reshape(square), flat[:, n * n : vector], flat[:, vector : vector + n * n].reshape(square),
-        flat[:, vector + n * n : 2 * vector], after[:, :n], after[:, n:],
-    )  # fmt: skip
-
-
-def _by_own_code(robot: RobotModel, model: tuple[Any, ...], q: Array, qd: Array) -> LagrangeTerms | None:
-    """The terms over checked rows by machine code for the robot alone; None where there is none for all of them."""
-    shape = (2 * robot.n**2 + 4 * robot.n,)
-
-    def recipe() -> Recipe:
-        topology, parameters, field = model
-        return Recipe(
-            "lagrange_terms", robot.name, _flat_terms, (topology, rounded(parameters), field), (np.empty((1, 0, 6)),),
-            sample_of(robot, ("q", "qd")), shape,
-        )  # fmt: skip
-
-    code = kept_code(robot, ("lagrange_terms",), recipe, quick=True) if robot.specialised else None
-    if code is None:
-        return None
-    flat, refused = code.rows((q, qd), shape)
-    return None if refused.any() else _parts(flat, robot.n)
-
-
 def form_terms_on_moving_base(
     robot: RobotModel, base: Array, field: Array, q: Array, qd: Array, wrenches: Array
 ) -> LagrangeTerms:
@@ -85,9 +47,7 @@ def form_terms_on_moving_base(
     origin = np.array([0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 1.0])
     velocity = np.broadcast_to(base[:, :6], (rows, 6))
     whole = form_terms(
-        *with_floating_root(robot),
-        field,
-        np.concatenate([np.broadcast_to(origin, (rows, 7)), q], axis=1),
+        *with_floating_root(robot), field, np.concatenate([np.broadcast_to(origin, (rows, 7)), q], axis=1),
         np.concatenate([velocity, qd], axis=1),
         np.concatenate([np.zeros((len(wrenches), 1, 6)), wrenches], axis=1) if wrenches.size else wrenches,
     )
@@ -95,12 +55,8 @@ def form_terms_on_moving_base(
     acceleration = np.broadcast_to(np.concatenate([dv - np.cross(w, v), dw], axis=1), (rows, 6))
     given = (whole.W[:, 6:, :6] @ acceleration[:, :, None])[:, :, 0]
     return LagrangeTerms(
-        np.ascontiguousarray(whole.W[:, 6:, 6:]),
-        whole.V[:, 6:] - given,
-        np.ascontiguousarray(whole.W_dot[:, 6:, 6:]),
-        whole.dT_dq[:, 6:],
-        whole.Y[:, 6:],
-        (whole.W_dot[:, 6:, :6] @ velocity[:, :, None])[:, :, 0] + given,
+        np.ascontiguousarray(whole.W[:, 6:, 6:]), whole.V[:, 6:] - given, np.ascontiguousarray(whole.W_dot[:, 6:, 6:]),
+        whole.dT_dq[:, 6:], whole.Y[:, 6:], (whole.W_dot[:, 6:, :6] @ velocity[:, :, None])[:, :, 0] + given,
     )
 
 
@@ -126,9 +82,8 @@ def lagrange_terms(
     lead, (positions, velocities) = state_arrays(robot, q=q, qd=qd)
     unloaded = np.empty((1, 0, 6))
     if base_motion is None:
-        model = robot.topology, robot.parameters, robot.gravity.reshape(1, 3).copy()
-        own = _by_own_code(robot, model, positions, velocities)
-        terms = form_terms(*model, positions, velocities, unloaded) if own is None else own
+        field = robot.gravity.reshape(1, 3).copy()
+        terms = form_terms(robot.topology, robot.parameters, field, positions, velocities, unloaded)
     else:
         base = packed_base(robot, base_motion, lead)
         field = robot.gravity @ np.asarray(base_motion.rotation, dtype=np.float64)  # in base axes; checked just now

@@ -99,8 +99,7 @@ class JointReactions:
 
     def __getitem__(self, joint: str) -> Array:
         """The wrench of one joint, shape (…, 6); `ModelError` for an unknown one."""
-        found: Array = self.wrench[..., self._index(joint), :]
-        return found
+        return np.asarray(self.wrench[..., self._index(joint), :])
 
     def constraint(self, joint: str) -> Array:
         """The part of a joint's wrench that does no work on its motion: 6 − d independent components; shape (…, 6).
@@ -232,8 +231,7 @@ def _gather(robot: RobotModel, work: Array, need: dict[str, Array]) -> None:
 
 def times(matrices: Array, vectors: Array) -> Array:
     """The matrices (…, 3, 3) times the vectors (…, 3)."""
-    product: Array = (matrices @ vectors[..., None])[..., 0]
-    return product
+    return np.asarray((matrices @ vectors[..., None])[..., 0])
 
 
 def inertial_wrenches(m: Array, h: Array, J: Array, w: Array, dv: Array, dw: Array) -> tuple[Array, Array]:

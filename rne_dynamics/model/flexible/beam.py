@@ -193,8 +193,7 @@ class Beam(Rebuilt):
     def along(self, name: str, x: Array) -> Array:
         """A property (``mass_per_length``, ``EI_y``, …) at distances x from the root, m; the shape of x."""
         values = getattr(self, name)
-        found: Array = np.interp(x, np.linspace(0.0, self.length, len(values)), values)
-        return found
+        return np.asarray(np.interp(x, np.linspace(0.0, self.length, len(values)), values))
 
     @property
     def damping_ratios(self) -> Array:

@@ -166,8 +166,7 @@ def _integral(c: Array, ends: Array, x: Array) -> Array:
     for i in range(len(ends) - 1):
         at[i + 1] = since(at[i], ends[i + 1] - ends[i], i)
     within = np.clip(np.searchsorted(ends, x, "right") - 1, 0, len(ends) - 2)
-    integral: Array = since(at[within], x - ends[within], within)
-    return integral
+    return np.asarray(since(at[within], x - ends[within], within))
 
 
 def _undeformed(beam: Beam, rule: Rule) -> Inertia:

@@ -46,8 +46,7 @@ class ShapeFunctions:
 
     def evaluate(self, x: Array, order: int) -> Array:
         """Derivatives of some order, 0 to 2, at x in [0, L], m; shape (len(x), count)."""
-        value: Array = self.function(np.asarray(x, dtype=np.float64), order) * self.scale
-        return value
+        return np.asarray(self.function(np.asarray(x, dtype=np.float64), order) * self.scale)
 
 
 def beam_shapes(beam: Beam) -> tuple[ShapeFunctions, ShapeFunctions, ShapeFunctions]:
@@ -92,8 +91,7 @@ def _torsion(beam: Beam) -> ShapeFunctions:
     b = np.array(torsion_roots(count, inertia)) / L
 
     def function(x: Array, order: int) -> Array:
-        value: Array = b**order * np.sin(np.multiply.outer(x, b) + 0.5 * math.pi * order)
-        return value
+        return np.asarray(b**order * np.sin(np.multiply.outer(x, b) + 0.5 * math.pi * order))
 
     return _scaled(count, L, count + 1, function)
 

@@ -104,5 +104,4 @@ def clamped_frequencies(modal: ModalLink, carrying: Iterable[Load] = ()) -> Arra
         there = modal.at(load.position)
         moved = there.translation + np.cross(there.rotation, load.inertia.com)
         M += load.inertia.mass * moved @ moved.T + there.rotation @ load.inertia.inertia @ there.rotation.T
-    frequencies: Array = np.sqrt(eigvalsh(modal.stiffness, 0.5 * (M + M.T)))
-    return frequencies
+    return np.asarray(np.sqrt(eigvalsh(modal.stiffness, 0.5 * (M + M.T))))

@@ -93,8 +93,7 @@ class Mode(NamedTuple):
 
     def evaluate(self, xi: Array, order: int) -> Array:
         """The mode's derivative of some order with respect to ξ = x/L; the shape of ξ."""
-        value: Array = self.b**order * (solutions(self.b, np.asarray(xi), order, self.low) @ self.coefficients)
-        return value
+        return np.asarray(self.b**order * (solutions(self.b, np.asarray(xi), order, self.low) @ self.coefficients))
 
 
 def solutions(b: float, xi: Array, order: int, low: bool) -> Array:

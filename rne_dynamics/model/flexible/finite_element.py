@@ -62,8 +62,7 @@ def energy_roots(beam: Beam, direction: int, breaks: Array, points: int) -> tupl
 def tip_root(beam: Beam, direction: int, ends: Array) -> Array:
     """Rows that make ½ |·|² the kinetic energy of the tip load, out of shapes W(L) and slopes W'(L), (2, count)."""
     if direction == 2:
-        turned: Array = np.sqrt(beam.tip_inertia[0]) * ends[:1]
-        return turned
+        return np.asarray(np.sqrt(beam.tip_inertia[0]) * ends[:1])
     # bending along y turns the tip about z, and the other way round; the mass centre moves by W + offset W'
     about_com = max(beam.tip_inertia[2 - direction] - beam.tip_mass * beam.tip_offset**2, 0.0)
     return np.stack([np.sqrt(beam.tip_mass) * (ends[0] + beam.tip_offset * ends[1]), np.sqrt(about_com) * ends[1]])

@@ -84,7 +84,7 @@ class ModalLink(Rebuilt):
         ):  # fmt: skip
             object.__setattr__(self, name, frozen_array(getattr(self, name), shape, f"{where}: {name}"))
         if len(set(self.mode_names)) != m:
-            raise ModelError(f"{where}: mode names {', '.join(self.mode_names)} must be unique")
+            raise ModelError(f"{where}: mode names are {', '.join(self.mode_names)}; every name must be there once")
         # The energy is that of the square of a curvature with terms of first and second order: its third order is at
         # most as large as the root of second times fourth, and may cancel, as for round beams.
         cubic = np.sqrt(np.abs(self.stiffness).max(initial=0.0) * np.abs(self.hardening).max(initial=0.0))

@@ -100,8 +100,7 @@ class NodalMesh:
     def columns(self, motion: Motion) -> Array:
         """A motion of all nodes as columns over the unknowns."""
         parts = motion.translation if self.unknowns == 3 else np.concatenate(motion, axis=-1)
-        columns: Array = parts.transpose(0, 2, 1).reshape(-1, parts.shape[1])
-        return columns
+        return np.asarray(parts.transpose(0, 2, 1).reshape(-1, parts.shape[1]))
 
     def inertia(self, gram: Array) -> Inertia:
         """Mass, mass centre and inertia from the kinetic energy of rigid motions, (6, 6)."""

@@ -20,10 +20,8 @@ def test_the_figures_for_machines(capsys):
     assert {p["quantity"] for p in report["pairs"]} == {"inverse", "forward", "mass matrix", "reactions"}
     assert all(p["relative"] <= p["tolerance"] for p in report["pairs"])
     nasser = next(e for e in report["engines"] if e["engine"] == "nasser")
-    assert nasser["forward"]["operations"]["multiplications"] > 0
-    assert nasser["forward"]["seconds"] > 0.0
-    assert nasser["inverse"] == {"operations": None, "seconds": None}
-    assert report["published"]["multiplications"] == 258 * 4 - 119
+    assert nasser["seconds"]["forward"] > 0.0
+    assert nasser["seconds"]["inverse"] is None
 
 
 def test_the_tables_for_people(capsys):
@@ -31,7 +29,6 @@ def test_the_tables_for_people(capsys):
     text = capsys.readouterr().out
     for engine in ENGINES:
         assert engine.name in text
-    assert "258 n - 119 = 397" in text
     assert "all agree" in text
     assert "moving base" in text
 
@@ -49,10 +46,7 @@ def test_mechanisms_have_the_same_table_and_figures(capsys):
     assert {p["quantity"] for p in report["pairs"]} == {"inverse", "forward", "mass matrix", "reactions"}
     assert all(p["relative"] <= p["tolerance"] for p in report["pairs"])
     assert [e["engine"] for e in report["engines"]] == [engine.name for engine in CLOSED_ENGINES]
-    assert all(e["forward"]["seconds"] for e in report["engines"] if e["engine"] != "cut_loops")
-    counted = {e["engine"]: e["inverse"]["operations"] for e in report["engines"]}
-    assert counted["cut_loops"]["multiplications"] > counted["actuated_coordinates"]["multiplications"] > 1000
-    assert report["published"] is None
+    assert all(e["seconds"]["forward"] for e in report["engines"] if e["engine"] != "cut_loops")
 
 
 def test_a_floating_base_has_no_prescribed_motion(capsys):

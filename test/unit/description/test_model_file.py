@@ -284,7 +284,7 @@ SCHEMA_FAULTS = {
     ),
     "list where a mapping should be": (
         ("rotors: {crank_joint: 1e-3}", "rotors: [crank_joint]"),
-        "<text>:13: rotors: is a list of 1; it must be a mapping",
+        "<text>:13: rotors: is a list of 1; it must be one of none, or a mapping",
     ),
     "mapping where a list should be": (
         ("[crank_joint]", "{crank_joint: 1}"),

@@ -133,5 +133,5 @@ def test_a_choice_at_loading_whether_rotors_count(tmp_path: Path, capsys: pytest
 
 def test_rotors_of_a_model_file_are_none_or_a_table(tmp_path: Path) -> None:
     (tmp_path / "arm.yaml").write_text("urdf: puma560\nrotors: some\n")
-    with pytest.raises(DescriptionError, match=r"arm.yaml:2: rotors: .*'some'.* must be a mapping"):
+    with pytest.raises(DescriptionError, match=r"arm.yaml:2: rotors: .*'some'.* must be one of none, or a mapping"):
         load_model(tmp_path / "arm.yaml")

@@ -296,12 +296,8 @@ def test_the_engine_shares_no_dynamics_with_the_others():
             reached.add(name)
             left |= imported(path)
     dynamics = {name for name in reached if name.startswith(f"{PACKAGE.name}.dynamics")}
-    # what is left besides the engine itself checks and rearranges arguments, distinguishes round-off from inertia, and
-    # makes machine code of this engine's own kernel
-    shared = (
-        "declared.arguments", "declared.base_motion", "composite.inertia_scale", "newton_euler.moving_root",
-        "declared.specialised", "kinematics.random_configuration",
-    )  # fmt: skip
+    # what is left besides the engine itself checks and rearranges arguments, and distinguishes round-off from inertia
+    shared = "declared.arguments", "declared.base_motion", "composite.inertia_scale", "newton_euler.moving_root"
     assert dynamics == own | {f"{PACKAGE.name}.dynamics.{stem}" for stem in shared}
 
 

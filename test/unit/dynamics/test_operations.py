@@ -2,15 +2,16 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from operation_counter import Operations
+from operation_counts import sparse_solve_operations
 from support.arms import chain, gripper
 from support.robots import robot
 
-from rne_dynamics.dynamics.free_bodies.newton_euler_dae import SparseOperations, sparse_solve_operations
 from rne_dynamics.dynamics.free_bodies.system import MaximalSystem
 from rne_dynamics.dynamics.kinematics.random_configuration import random_configuration
 
 
-def eliminated(model, q) -> SparseOperations:
+def eliminated(model, q) -> Operations:
     """Gaussian elimination by hand down the diagonal of the same matrix, every operation on a nonzero counted."""
     system = MaximalSystem.of(model)
     blocks = system.blocks(model.base_at_rest, q, np.zeros(model.n), np.empty((0, 6)))
@@ -29,7 +30,7 @@ def eliminated(model, q) -> SparseOperations:
         multiplications += len(below) + len(right)
         additions += len(below) + len(right)
         divisions += 1
-    return SparseOperations(multiplications, additions, divisions)
+    return Operations(multiplications, additions, divisions)
 
 
 @pytest.mark.parametrize("model", [chain(3), gripper()], ids=lambda m: m.name)

@@ -43,17 +43,6 @@ def test_momentum(pair, count):
     assert own.own_code["body_motions", "", b""] is not None
 
 
-@pytest.mark.parametrize("count", [1, 5])
-def test_lagrange_terms(pair, count):
-    own, general = pair
-    q, qd, _ = states(own, count)
-    for name, found in rne.lagrange_terms(own, q, qd)._asdict().items():
-        known = getattr(rne.lagrange_terms(general, q, qd), name)
-        assert found.shape == known.shape
-        assert relative_error(found, known, np.abs(known).max()) < 1e-10, name
-    assert own.own_code["lagrange_terms",] is not None
-
-
 def test_joint_reactions_with_loads_and_a_moving_base(pair):
     own, general = pair
     states_ = states(own, 4)

@@ -8,6 +8,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
+from comparison.generated import chain
+from operation_counter import OperationCounter, Operations
+from operation_counts import count_operations
 
 from rne_dynamics.errors import ArgumentError
 from rne_dynamics.flexible.equations import equations_of_motion
@@ -19,11 +22,8 @@ from rne_dynamics.model.assembly import assemble
 from rne_dynamics.model.flexible.arm import FlexibleArm
 from rne_dynamics.model.flexible.beam import Beam, Shapes
 from rne_dynamics.model.flexible.beam_modes import modal_link
-from rne_dynamics.model.generated import chain
 from rne_dynamics.model.tree import TreeLink
 from rne_dynamics.spatial.cholesky import cholesky_solve
-from rne_dynamics.verification.counting import count_operations
-from rne_dynamics.verification.operations import OperationCounter, Operations
 
 #: Quoted by document 003, section 6, for its example: 6 joints, two flexible links with three modes each.
 QUOTED_MULTIPLICATIONS = 12_009

@@ -6,16 +6,17 @@ import math
 
 import numpy as np
 import pytest
-from formulations import plot_scaling, polynomial, sweep
+from comparison.generated import chain, tree
+from formulations import plot_scaling, polynomial, print_operations, sweep
+from operation_counter import OperationCounter, Operations
+from operation_counts import count_closed, count_operations, published
 
+import rne_dynamics as rne
 from rne_dynamics.compiling.jit import helper, kernel
 from rne_dynamics.dynamics.declared.arm import Arm
 from rne_dynamics.dynamics.newton_euler.newton_euler import inverse_dynamics_kernel
-from rne_dynamics.model.generated import chain, tree
 from rne_dynamics.spatial.vector import cross, dot, rotate
-from rne_dynamics.verification.counting import count_operations, published
 from rne_dynamics.verification.engines import ENGINES
-from rne_dynamics.verification.operations import OperationCounter, Operations
 from rne_dynamics.verification.states import bare_states
 
 
@@ -103,6 +104,16 @@ def test_where_the_recursion_becomes_cheaper_than_walker_and_orin():
 
 def test_the_published_count_is_the_documents_formula():
     assert published(6) == Operations(multiplications=1429, additions=1063)
+
+
+def test_the_operations_of_a_robot_and_of_a_mechanism_are_printed(capsys):
+    print_operations(rne.load_urdf("planar2"))
+    assert "258 n - 119 = 397" in capsys.readouterr().out
+    crank = rne.load_model("slider_crank")
+    print_operations(crank)
+    assert "actuated_coordinates" in capsys.readouterr().out
+    counted = [count_closed(name, "inverse", crank).multiplications for name in ("cut_loops", "actuated_coordinates")]
+    assert counted[0] > counted[1] > 1000
 
 
 def test_counts_and_times_over_n_make_a_picture(tmp_path):

@@ -23,13 +23,11 @@ from numpy.typing import ArrayLike, NDArray
 
 from rne_dynamics.dynamics.declared.arguments import Wrenches, bodies_wrenches
 from rne_dynamics.dynamics.declared.base_motion import BaseMotion
-from rne_dynamics.errors import ModelError
 from rne_dynamics.flexible.arguments import coordinates
 from rne_dynamics.flexible.equations import EquationsOfMotion
 from rne_dynamics.model.bodies import align_z
 from rne_dynamics.model.flexible.arm import FlexibleArm
 from rne_dynamics.model.flexible.beam import Beam
-from rne_dynamics.model.flexible.beam_field import BeamField
 from rne_dynamics.model.flexible.modal import Attachment, ModalLink
 from rne_dynamics.model.flexible.ritz import Rule, gauss
 from rne_dynamics.model.inertia import Array, Inertia
@@ -54,19 +52,8 @@ class Particles(NamedTuple):
 
 
 def arm_particles(arm: FlexibleArm) -> dict[str, Particles]:
-    """The particles of every flexible link of an arm, by the link's name.
-
-    Raises ModelError: a link that is not a beam: the positions of its mass are unknown.
-    """
-    particles = {}
-    for link in arm.flexible_links:
-        if not isinstance(link.field, BeamField):
-            raise ModelError(
-                f"flexible link {link.link!r} of arm {arm.name!r} is given by integrals over its modes, not as a beam: "
-                "the positions of its mass are unknown, so it has no particles; describe it as a beam"
-            )
-        particles[link.link] = beam_particles(link.field.beam, link)
-    return particles
+    """The particles of every flexible link of an arm, all of them beams, by the link's name."""
+    return {link.link: beam_particles(link.field.beam, link) for link in arm.flexible_links}
 
 
 def beam_particles(beam: Beam, link: ModalLink) -> Particles:

@@ -11,23 +11,26 @@ from types import MappingProxyType
 from typing import Any, Literal
 
 import numpy as np
+from numpy.typing import ArrayLike
+from operation_counter import OperationCounter, Operations
 
 from rne_dynamics.closed_chain.packed import pack, workspace
 from rne_dynamics.closed_chain.rows import ASSEMBLE, INVERSE, TERMS, States, empty_rows, rows_kernel, run
-from rne_dynamics.dynamics.block_operators.blocks import matrix_operations, transfer_kernel, velocity_terms_kernel
+from rne_dynamics.dynamics.block_operators.blocks import joint_map, transfer_kernel, velocity_terms_kernel
 from rne_dynamics.dynamics.composite.mass_matrix import mass_matrix_columns_kernel, mass_matrix_kernel
 from rne_dynamics.dynamics.composite.walker_orin import mass_matrix_solve
+from rne_dynamics.dynamics.declared.arguments import state_arrays
 from rne_dynamics.dynamics.declared.arm import Arm
 from rne_dynamics.dynamics.declared.quantity import Quantity
 from rne_dynamics.dynamics.forward_dynamics import FORWARD_DYNAMICS
 from rne_dynamics.dynamics.free_bodies.blocks import MOTION_COLUMNS, free_body_kernel, joint_motion_kernel
-from rne_dynamics.dynamics.free_bodies.newton_euler_dae import reaction_operations, sparse_solve_operations
+from rne_dynamics.dynamics.free_bodies.system import MaximalSystem
 from rne_dynamics.dynamics.lagrange.lagrange import LagrangeTerms, lagrange_batch
 from rne_dynamics.dynamics.newton_euler.newton_euler import INVERSE_DYNAMICS
+from rne_dynamics.model.layout import PARENT
 from rne_dynamics.model.mechanism import Mechanism
 from rne_dynamics.model.robot import RobotModel
 from rne_dynamics.spatial.cholesky import cholesky_solve
-from rne_dynamics.verification.operations import OperationCounter, Operations
 from rne_dynamics.verification.states import Rows, bare_states
 
 Driven = Literal["inverse", "forward"]
@@ -101,8 +104,8 @@ def _dae(state: _State, quantity: Driven) -> Operations:
         state.zeros(bodies, 6), state.zeros(bodies, 6),
     )  # fmt: skip
     if quantity == "inverse":
-        return state.operations + Operations(*reaction_operations(state.robot))
-    return state.operations + Operations(*sparse_solve_operations(state.robot, state.rows.q[0], refined=True))
+        return state.operations + reaction_operations(state.robot)
+    return state.operations + sparse_solve_operations(state.robot, state.rows.q[0], refined=True)
 
 
 def _operator(state: _State, quantity: Driven) -> Operations:
@@ -116,7 +119,7 @@ def _operator(state: _State, quantity: Driven) -> Operations:
     if quantity == "forward":
         M = counter.array(np.eye(robot.n) + 1e-3)
         counter.run(cholesky_solve, M, state.tau[0], state.zeros(robot.n))
-    return state.operations + Operations(*matrix_operations(robot, quantity))
+    return state.operations + matrix_operations(robot, quantity)
 
 
 _COUNTS: Mapping[tuple[str, Driven], Callable[[_State], Operations]] = MappingProxyType(
@@ -161,3 +164,82 @@ def _counted(mechanism: Mechanism, task: int, counter: OperationCounter) -> Oper
         counter.arrays(found),
     )  # fmt: skip
     return counter.operations
+
+
+def solve_operations(robot: RobotModel, columns: int) -> Operations:
+    """Operations of one `outward` or `inward` solve: each off-diagonal block of Γ once, as a dense 6×6 block.
+
+    A block times a column is 36 multiplications and 30 additions, and 6 more to add it; the zeros in a block (its lower
+    left quarter) and in the columns of H are multiplied too, because the arrays as run hold them.
+    """
+    blocks = int((robot.topology[:, PARENT] >= 0).sum())
+    return Operations(36 * blocks * columns, 36 * blocks * columns)
+
+
+def matrix_operations(robot: RobotModel, problem: Driven) -> Operations:
+    """Multiplications and additions of one state outside the kernels: solves, block and matrix products.
+
+    To be added for the whole: one run of `transfer_kernel` and of `velocity_terms_kernel`, and for ``"forward"``
+    one of `cholesky_solve`. H is counted by its entries, 𝓜 by dense blocks.
+    """
+    bodies, n = robot.bodies, robot.n
+    entries = int(np.count_nonzero(joint_map(robot)))
+    roots = bodies - int((robot.topology[:, PARENT] >= 0).sum())
+    # V, A and F by one solve each, with H q̇ and H q̈, the base's share twice, 𝓜 A + (β − W), Hᵀ F + I_rotor q̈
+    solves = solve_operations(robot, 3)
+    multiplications = solves.multiplications + 3 * entries + 72 * roots + 36 * bodies + n
+    additions = solves.additions + entries + 72 * roots + 6 * bodies + 36 * bodies + n
+    if problem == "forward":
+        columns = solve_operations(robot, 2 * n)  # Γ⁻¹ H and Γ⁻ᵀ, then the entries of Hᵀ
+        multiplications += columns.multiplications + 36 * bodies * n + entries * n
+        additions += columns.additions + 30 * bodies * n + entries * n + n + n
+    return Operations(multiplications, additions)
+
+
+def sparse_solve_operations(robot: RobotModel, q: ArrayLike, *, refined: bool = False) -> Operations:
+    """Operations to factorise the system of `newton_euler_dae_forward` at `q` and solve it for one right side.
+
+    With l_k entries of L below the diagonal in column k and u_k entries of U right of it in row k, elimination of
+    unknown k takes one division (SuperLU multiplies by the pivot's reciprocal), l_k + l_k·u_k multiplications and
+    l_k·u_k additions; the triangular solves then one multiplication and one addition for every such entry and one
+    division for every row. Setting up the matrix is not in these numbers (run `joint_motion_kernel` and
+    `free_body_kernel` on counting numbers for that), nor the probe for singular inertia.
+
+    `robot`: the model. `q`: positions, shape (nq,). The count is the same wherever no entry happens to vanish: take a
+    random q. `refined`: whether to add the step of iterative refinement: the residual and a second pair of triangular
+    solves. Raises ArgumentError: a wrong shape, NaN or infinity. SingularInertiaError: a joint that moves no inertia;
+    names it.
+    """
+    _, (positions,) = state_arrays(robot, q=q)
+    if robot.bodies == 0:
+        return Operations()
+    system = MaximalSystem.of(robot)
+    blocks = system.blocks(robot.base_at_rest, positions[0], np.zeros(robot.n), np.empty((0, 6)))
+    matrix = system.matrix(blocks.transfer)
+    factors = system.factorised(matrix)
+    below = np.diff(factors.L.indptr) - 1
+    right = np.diff(factors.U.tocsr().indptr) - 1
+    inner, left, triangles, size = int(below @ right), int(below.sum()), int((below + right).sum()), len(below)
+    solves = 2 if refined else 1
+    stored = int(np.count_nonzero(matrix.data)) if refined else 0
+    return Operations(
+        multiplications=left + inner + solves * triangles + stored,
+        additions=inner + solves * triangles + stored + (size if refined else 0),
+        divisions=(1 + solves) * size,
+    )
+
+
+def reaction_operations(robot: RobotModel) -> Operations:
+    """Operations of `newton_euler_dae_inverse` outside the kernels: accelerations by K, reactions by Kᵀ.
+
+    K is unit triangular with 27 entries for each child off its diagonal: scaled once in the factors, then used in two
+    triangular solves, each with a division for every row. 𝓜 a is counted by dense 6×6 blocks, as it is run.
+    """
+    system = MaximalSystem.of(robot)
+    bodies, axes, n = robot.bodies, len(system.gear), robot.n
+    entries = 27 * len(system.pattern.children)
+    return Operations(
+        multiplications=3 * entries + 36 * bodies + 2 * axes + n,
+        additions=2 * entries + 30 * bodies + 12 * bodies + axes + n,
+        divisions=3 * 6 * bodies,
+    )
