@@ -120,8 +120,7 @@ def _address_of(number: int) -> int:
         except BaseException:  # noqa: BLE001 printed; compiled code cannot go on without what it calls
             traceback.print_exc()
             os._exit(70)
-    found: int = cell.address
-    return found
+    return int(cell.address)
 
 
 _callback = ctypes.CFUNCTYPE(ctypes.c_void_p, ctypes.c_int64)(_address_of)

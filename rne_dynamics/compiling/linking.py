@@ -236,5 +236,4 @@ def _clear_instructions(base: int, size: int) -> None:
 
 def c_function(address: int, *arguments: Any, result: Any = None) -> Callable[..., Any]:
     """A function of these C types at an address. It does not hold Python's lock."""
-    made: Callable[..., Any] = ctypes.CFUNCTYPE(result, *arguments)(address)
-    return made
+    return ctypes.CFUNCTYPE(result, *arguments)(address)

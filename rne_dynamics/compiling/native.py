@@ -50,8 +50,7 @@ def object_code(text: str, target: Processor, *, optimised: bool, rare: bool = F
     machine = _machine(target, 0 if rare else 3)
     if optimised:
         _optimise(module, machine, rare)
-    code: bytes = machine.emit_object(module)
-    return code
+    return bytes(machine.emit_object(module))
 
 
 def _optimise(module: Any, machine: Any, rare: bool) -> None:

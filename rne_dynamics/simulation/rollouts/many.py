@@ -91,8 +91,7 @@ class ManyRollouts:
     @property
     def done(self) -> NDArray[np.bool_]:
         """Which samples ran to the end; shape (S,)."""
-        done: NDArray[np.bool_] = self.outcome == Outcome.DONE
-        return done
+        return np.asarray(self.outcome == Outcome.DONE)
 
     def save_npz(self, path: str | Path) -> None:
         """The arrays under their own names."""

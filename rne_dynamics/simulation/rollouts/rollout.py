@@ -29,7 +29,6 @@ from rne_dynamics.simulation.rollouts.samples import Samples, rows_of
 from rne_dynamics.simulation.runs.log import Log, Recorder, count, log_of, whole
 from rne_dynamics.simulation.stepping.stepping import StepMethod, chosen_method, unchecked_step
 
-
 Progress = Callable[[float], None]
 
 #: Cycles in one call of the kernel. Progress and Ctrl-C are handled between calls.
@@ -118,8 +117,7 @@ class Rollout(Rebuilt):
     @property
     def time(self) -> Array:
         """Times at which control cycles begin, s; shape (cycles + 1,)."""
-        time: Array = self.clock.period * np.arange(self.clock.cycles + 1.0)
-        return time
+        return np.asarray(self.clock.period * np.arange(self.clock.cycles + 1.0))
 
     def run(
         self,
@@ -170,7 +168,7 @@ class Rollout(Rebuilt):
 
     def _cycle_by_cycle(self, state: State, progress: Progress | None) -> Log:
         """`run` from a checked state, where it is not compiled; drives hold the weight until the first effort."""
-        plant, law, (period, dt, substeps, cycles, *_) = self.plant, self.controller, self.clock
+        plant, law, (_, dt, substeps, cycles, *_) = self.plant, self.controller, self.clock
         method, arm = chosen_method(plant, self.method), None
         if self.mismatch is not None:
             arm = DifferentArm(phases_of(plant, self.mismatch), self.mismatch, state, dt, method)

@@ -137,8 +137,7 @@ class ServoDrives:
         wanted = np.clip(speed + self._position_gain * (aim - q), -self._speed, self._speed)
         reference = Reference(q, np.where(passed_on, qd, wanted), self._nothing)
         servo = self._law.law(q, qd, reference, posture=posture).total
-        given: Array = np.where(passed_on, np.where(late, 0.0, self._effort), servo)
-        return given
+        return np.asarray(np.where(passed_on, np.where(late, 0.0, self._effort), servo))
 
     def _stop(self, which: NDArray[np.bool_], where: Array) -> None:
         """Hold joints at the positions `where`, shape (n,)."""

@@ -102,8 +102,7 @@ class SpringyBody:
             return np.stack([x, np.cross(z, x), z], axis=1)
         (a, b, c), (p, q, r) = np.cos(self.rpy), np.sin(self.rpy)
         yaw, pitch = np.array([[c, -r, 0], [r, c, 0], [0, 0, 1]]), np.array([[b, 0, q], [0, 1, 0], [-q, 0, b]])
-        turn: Array = yaw @ pitch @ np.array([[1, 0, 0], [0, a, -p], [0, p, a]])
-        return turn
+        return np.asarray(yaw @ pitch @ np.array([[1, 0, 0], [0, a, -p], [0, p, a]]))
 
     @property
     def row(self) -> Array:
