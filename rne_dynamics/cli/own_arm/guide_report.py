@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rne_dynamics.advice import rne
-from rne_dynamics.cli.answer import Rows, Verdict, finite
+from rne_dynamics.cli.answer import Verdict, finite
 from rne_dynamics.figures.style import COLORS, DASHED, WIDE
 from rne_dynamics.figures.tracking import Curve, Draw, draw_stack, joint_cells, joint_rows, joint_units, panels
 from rne_dynamics.model.inertia import Array
@@ -156,9 +156,9 @@ def guiding_figures(guidance: Guidance, guided: Guided | None, found: Verdict, *
             {
                 "name": name, "moved": float(guided.moved[j]), "rest": finite(guided.rest[j]),
                 "drift": float(guided.drift[j]), "largest_effort": float(guided.used[j]),
-                "effort_limit": float(robot.effort_limit[j]),
+                "effort_limit": float(limit), "used": float(guided.used[j] / limit) if limit > 0.0 else None,
             }
-            for j, name in enumerate(robot.joint_names)
+            for j, (name, limit) in enumerate(zip(robot.joint_names, robot.effort_limit, strict=True))
         ]
         responses = [
             {"push": str(p), "expected": r.expected.tolist(), "moved": r.moved.tolist()}
@@ -168,23 +168,6 @@ def guiding_figures(guidance: Guidance, guided: Guided | None, found: Verdict, *
         "robot": robot.name, "guided": found.passed, "verdict": found.as_plain(),
         "pushes": [str(p) for p in guidance.pushes], "joints": joints, "responses": responses, "plot": plot,
     }
-
-
-def guiding_parts(guidance: Guidance, guided: Guided | None) -> list[Rows]:
-    """The table."""
-    rows, robot = [], guidance.robot
-    if guided is None:
-        return []
-    for j, (name, (length, _, _, force)) in enumerate(zip(robot.joint_names, joint_units(robot), strict=True)):
-        limit, used = robot.effort_limit[j], guided.used[j]
-        rows.append([
-            name, f"{guided.moved[j]:+.4f} {length}",
-            f"{guided.rest[j]:.2f} s" if np.isfinite(guided.rest[j]) else "not at rest",
-            f"{guided.drift[j]:+.4f} {length}", f"{used:.2f} {force}",
-            *((f"{limit:.2f} {force}", f"{100.0 * used / limit:.0f} %") if limit > 0.0 else ("none", "")),
-        ])  # fmt: skip
-    headings = ("joint", "moved", "at rest after", "drift then", "largest effort", "limit", "used")
-    return [Rows(headings, rows, f"{robot.name}: pushed by hand, {', '.join(map(str, guidance.pushes))}")]
 
 
 def plot_guided(path: Path, robot: RigidRobot, pushes: Sequence[Push], guided: Guided) -> None:

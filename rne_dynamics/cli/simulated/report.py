@@ -181,6 +181,11 @@ def contact_figures(log: Log) -> list[dict[str, Any]]:
 
 #: Of each column: key in the figures, heading, number format, and the quantity whose unit it has (`Units`).
 COLUMNS = (
+    ("travel_made", "travel", ".3g", "position"),
+    ("travel_asked", "of", ".3g", "position"),
+    ("moved", "moved", "+.4f", "position"),
+    ("rest", "at rest after (s)", ".2f", ""),
+    ("drift", "drift then", "+.4f", "position"),
     ("rms_error", "RMS error", ".2e", "position"),
     ("rms_error_median", "RMS error, median", ".2e", "position"),
     ("rms_error_95", "95 %", ".2e", "position"),
@@ -189,6 +194,7 @@ COLUMNS = (
     ("final_error", "final error", ".2e", "position"),
     ("largest_effort", "largest effort", ".4g", "effort"),
     ("effort_limit", "effort limit", ".4g", "effort"),
+    ("used", "used", ".0%", ""),
     ("effort_start", "effort at the start", ".3f", "effort"),
     ("static_start", "static there", ".3f", "effort"),
     ("effort_end", "effort at the end", ".3f", "effort"),
