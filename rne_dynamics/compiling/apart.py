@@ -124,11 +124,8 @@ def _address_of(number: int) -> int:
 
 
 _callback = ctypes.CFUNCTYPE(ctypes.c_void_p, ctypes.c_int64)(_address_of)
-
-
-def callback_address() -> int:
-    """Address of `SYMBOL`."""
-    return ctypes.cast(_callback, ctypes.c_void_p).value or 0
+#: Address of `SYMBOL`.
+ADDRESS = ctypes.cast(_callback, ctypes.c_void_p).value or 0
 
 
 #: The address in a cell.

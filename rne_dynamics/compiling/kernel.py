@@ -120,7 +120,7 @@ class Kernel:
         symbols = {x: id(_object(y)) for x, y in content.objects.items()}
         for symbol, (module, function, others) in content.imported.items():
             symbols[symbol] = apart.cell_address(getattr(import_module(module), function), others)
-        symbols |= {"PyArray_New": objects.new_array(), apart.SYMBOL: apart.callback_address()}
+        symbols |= {"PyArray_New": objects.new_array(), apart.SYMBOL: apart.ADDRESS}
         found, keep = load(content.code, symbols)
         return Loaded(content.compiled, found, keep)
 

@@ -210,7 +210,8 @@ def load(code: bytes, imports: Mapping[str, int]) -> tuple[Mapping[str, int], An
             "this computer lets no program execute machine code that it has written (mprotect: "
             f"{ctypes.get_errno()}). Fix: allow it, or set RNE_DYNAMICS_PLAIN=1, which is about 200 times slower"
         )
-    _clear_instructions(base, size)
+    if platform.machine().lower() in ("aarch64", "arm64"):  # which may still hold other instructions of these addresses
+        ctypes.CDLL("libgcc_s.so.1").__clear_cache(ctypes.c_void_p(base), ctypes.c_void_p(base + size))
     return {name: base + place for name, place in symbols.items()}, (memory, start)
 
 
@@ -226,12 +227,6 @@ def _of_process(name: str) -> int:
         if hasattr(library, name):
             return ctypes.cast(getattr(library, name), ctypes.c_void_p).value or 0
     raise RneDynamicsError(f"machine code calls {name}, which this computer's C library does not have")
-
-
-def _clear_instructions(base: int, size: int) -> None:
-    """Processors of ARM may still hold other instructions of these addresses."""
-    if platform.machine().lower() in ("aarch64", "arm64"):
-        ctypes.CDLL("libgcc_s.so.1").__clear_cache(ctypes.c_void_p(base), ctypes.c_void_p(base + size))
 
 
 def c_function(address: int, *arguments: Any, result: Any = None) -> Callable[..., Any]:

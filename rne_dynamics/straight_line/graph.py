@@ -220,10 +220,6 @@ def _without_divisor(g: Graph, quotient: int, divisor: int) -> int | None:
     return node.operands[0] if node.operands[1] == inverse else node.operands[1]
 
 
-def _negate(g: Graph, a: int) -> int | None:
-    return g.negated(a)
-
-
 def _sin(g: Graph, a: int) -> int | None:
     minus = g.negated(a)
     return None if minus is None else g.apply("neg", g.apply("sin", minus))
@@ -235,5 +231,5 @@ def _cos(g: Graph, a: int) -> int | None:
 
 
 _RULES: Mapping[str, Callable[..., int | None]] = MappingProxyType(
-    {"add": _add, "sub": _subtract, "mul": _multiply, "neg": _negate, "sin": _sin, "cos": _cos}
+    {"add": _add, "sub": _subtract, "mul": _multiply, "neg": Graph.negated, "sin": _sin, "cos": _cos}
 )

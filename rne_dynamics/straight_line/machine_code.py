@@ -119,8 +119,10 @@ def key(recipe: Recipe, form: Form, target: Processor) -> str:
     """Hash of everything that the machine code depends on."""
     digest = hashlib.sha256()
     kernel = f"{recipe.kernel.__module__}.{recipe.kernel.__qualname__}"
+    stages = [stage.kernel for stage in (recipe.iteration, recipe.columns) if stage is not None]
+    traced = [recipe.kernel, *stages, *recipe.instead, *recipe.instead.values()]
     named = (recipe.quantity, kernel, form.name, recipe.shape, target, llvmlite_version())
-    for part in (_sources(), repr(named), *map(fingerprint, _kernels(recipe))):
+    for part in (_sources(), repr(named), *map(fingerprint, traced)):
         digest.update(part.encode())
     _add((*recipe.model, *recipe.loads, *recipe.sample), digest.update)
     if recipe.iteration is not None:
@@ -139,12 +141,6 @@ def _add(value: Any, update: Callable[[bytes], None]) -> None:
         update(f"{value.dtype} {value.shape}".encode() + value.tobytes())
     else:
         update(repr(value).encode())
-
-
-def _kernels(recipe: Recipe) -> list[Callable[..., Any]]:
-    """Functions that are traced, which with all that they call make the `fingerprint`."""
-    others = [stage.kernel for stage in (recipe.iteration, recipe.columns) if stage is not None]
-    return [recipe.kernel, *others, *recipe.instead, *recipe.instead.values()]
 
 
 @cache
