@@ -17,14 +17,14 @@ from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.rebuilt import Rebuilt
 from rne_dynamics.simulation.mismatch.different_arm import DifferentArm, phases_of
 from rne_dynamics.simulation.mismatch.mismatch import Mismatch
-from rne_dynamics.simulation.plant.arrays import NO_WRENCH, OwnCode
+from rne_dynamics.simulation.plant.arrays import NO_WRENCH, OwnCode, PlantRows
 from rne_dynamics.simulation.plant.base_trajectory import check_base_trajectory
 from rne_dynamics.simulation.plant.plant import ArmPlant
 from rne_dynamics.simulation.plant.start import checked_state, no_joint_outside
 from rne_dynamics.simulation.plant.state import State
-from rne_dynamics.simulation.rollouts.closed_loop import DONE, Clock, Columns, Course, closed_loops
+from rne_dynamics.simulation.rollouts.closed_loop import DONE, Clock, Columns, Course, LawRows, closed_loops
 from rne_dynamics.simulation.rollouts.many import ManyRollouts, repeat_failed_step, run_many
-from rne_dynamics.simulation.rollouts.packed_loop import PackedLoop, course, own_code_of, packed_loop
+from rne_dynamics.simulation.rollouts.packed_loop import course, own_code_of, packed_loop
 from rne_dynamics.simulation.rollouts.samples import Samples, rows_of
 from rne_dynamics.simulation.runs.log import Log, Recorder, count, log_of, whole
 from rne_dynamics.simulation.stepping.stepping import StepMethod, chosen_method, unchecked_step
@@ -84,7 +84,7 @@ class Rollout(Rebuilt):
     #: the desired motion at every cycle; shape (cycles + 1, 3, n)
     references: Array = field(init=False, repr=False)
     clock: Clock = field(init=False, repr=False)
-    _packed: PackedLoop | None = field(init=False, repr=False)
+    _packed: tuple[PlantRows, LawRows] | None = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
         base_moves = self.base_known and self.plant.base_motion is not None
@@ -112,7 +112,7 @@ class Rollout(Rebuilt):
     @cached_property
     def _own_code(self) -> tuple[OwnCode, Columns]:
         assert self._packed is not None
-        return own_code_of(self._packed, self._packed.plants, self._packed.laws, rows=False)
+        return own_code_of(self.plant.tree, self.controller.robot.open_tree, *self._packed, rows=False)
 
     @property
     def time(self) -> Array:
@@ -156,12 +156,12 @@ class Rollout(Rebuilt):
             return self._cycle_by_cycle(start, progress)
         rows = clock.cycles + 1
         now = course(start.q[None], start.qd[None], rows, terms=True)
-        plants, laws, (code, columns) = self._packed.plants, self._packed.laws, self._own_code
+        (plants, laws), (code, columns) = self._packed, self._own_code
         for begin in range(0, rows, _CYCLES):
             end = min(begin + _CYCLES, rows)
             closed_loops(plants, laws, code, columns, clock, self.references, now, (0, 1), (begin, end))
             if now.status[0] != DONE:
-                repeat_failed_step(plant, self._packed.robot, plants, clock, now, 0)
+                repeat_failed_step(plant, plant.tree, plants, clock, now, 0)
             if progress is not None:
                 progress((end - 1) * clock.period)
         return self._log(now)
@@ -219,11 +219,11 @@ class Rollout(Rebuilt):
             )
         if count < 1:
             raise ArgumentError(f"the number of samples is {count}; it must be at least 1")
-        robot, model = self._packed.robot, self._packed.model
+        robot = self.plant.tree
         first = self.trajectory.sample(0.0)
         q = rows_of(measured(first.q, robot.nq, "reference.q"), count, (robot.nq,), "q")
         qd = rows_of(measured(first.qd, robot.n, "reference.qd"), count, (robot.n,), "qd")
-        return Samples(robot, model, count, q, qd, self._packed.plants, self._packed.laws)
+        return Samples(robot, self.controller.robot.open_tree, count, q, qd, *self._packed)
 
     def run_many(
         self,
@@ -256,7 +256,7 @@ class Rollout(Rebuilt):
         if keep_every < 0:
             raise ArgumentError(f"keep_every is {keep_every}; it must be 0 or above")
         clock = self.clock._replace(every=int(keep_every))
-        code, columns = own_code_of(self._packed, samples.plants, samples.laws, rows=True)
+        code, columns = own_code_of(samples.robot, samples.model, samples.plants, samples.laws, rows=True)
         return run_many(self.plant, samples, code, columns, self.references, clock, threads=threads, progress=progress)
 
     def _log(self, now: Course) -> Log:
