@@ -139,10 +139,7 @@ class Answer:
 
 
 class _Column(NamedTuple):
-    """One column of a table: whether it has numbers or sentences, its natural and its smallest width.
-
-    Headers, and sentences, may be wrapped at blanks.
-    """
+    """One column of a table: whether it has numbers or sentences, its natural and its smallest width."""
 
     header: str
     cells: tuple[Text, ...]

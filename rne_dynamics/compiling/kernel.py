@@ -98,10 +98,7 @@ class Kernel:
         return function
 
     def load(self, kinds: tuple[Kind, ...], *, first: int | None = None) -> Loaded:
-        """The machine code for these kinds: in memory, from disk, or compiled now.
-
-        With `first` its entry is a `FillingEntry`.
-        """
+        """The machine code for these kinds, from disk or compiled now; with `first` its entry is a `FillingEntry`."""
         found = self.loaded.get((kinds, first))
         if found is None:
             with Kernel._making:

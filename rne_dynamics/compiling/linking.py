@@ -49,13 +49,7 @@ class Image(NamedTuple):
 
 
 def image(code: bytes) -> Image:
-    """Object code (ELF, 64 bits, little-endian, position-independent) as an image.
-
-    Raises
-    ------
-    RneDynamicsError
-        It has what position-independent code without variables does not have.
-    """
+    """Object code (ELF, 64 bits, little-endian, position-independent) as an image; RneDynamicsError for variables."""
     (processor,) = struct.unpack_from("<H", code, 18)
     sections = _sections(code)
     content, places = bytearray(), dict[int, int]()
@@ -188,15 +182,7 @@ _KINDS: dict[int, dict[int, _Kind]] = {
 
 
 def load(code: bytes, imports: Mapping[str, int]) -> tuple[Mapping[str, int], Any]:
-    """Addresses of the functions in `linked` code, and what its memory belongs to.
-
-    `imports` are addresses of others; functions of C, of its mathematics and of Python are found by name.
-
-    Raises
-    ------
-    RneDynamicsError
-        This computer lets no program execute what it has written.
-    """
+    """Addresses of the functions in `linked` code, whose `imports` are given or C's, and what its memory belongs to."""
     content, symbols, table = Image(*pickle.loads(code))
     size = len(content)
     memory = mmap.mmap(-1, size, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)

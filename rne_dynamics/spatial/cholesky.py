@@ -124,10 +124,7 @@ def _inverse_factor(M: Array, scale: Array, X: Array) -> bool:
 
 @kernel
 def inverse(M: Array, scale: Array, A: Array) -> bool:
-    """A = M⁻¹ for a symmetric positive definite M, both (n, n); False where it is not. Overwrites M's lower half.
-
-    `scale` (n,) as for `scaled_cholesky_solve`.
-    """
+    """A = M⁻¹ for a symmetric positive definite M, (n, n), whose lower half is overwritten; False where it is not."""
     n, X = M.shape[0], np.zeros(M.shape)
     if not _inverse_factor(M, scale, X):
         return False

@@ -20,10 +20,7 @@ ROUND_OFF = 1e-26
 
 @routine
 def jacobi(A: Array, V: Array, exact: float) -> None:
-    """Diagonalise a symmetric A (n, n) in place, by its upper half; fills V with the eigenvectors as rows.
-
-    The square of an entry counts as 0 at `exact` times the product of its diagonal entries; V is always orthogonal.
-    """
+    """Diagonalise a symmetric A (n, n) in place, V: eigenvectors as rows; squares below `exact` a_ii a_jj are 0."""
     n = A.shape[0]
     largest = 0.0
     for i in range(n):

@@ -69,10 +69,7 @@ _COMMUTATIVE = frozenset(("add", "mul"))
 
 
 class Graph:
-    """Nodes in order of computation, and their values for one sample of the inputs.
-
-    `largest`: number of nodes that raises `TooLargeError`.
-    """
+    """Nodes in order of computation, and their values for one sample; `TooLargeError` at `largest` nodes."""
 
     def __init__(self, largest: int = LARGEST) -> None:
         self._largest = largest

@@ -80,10 +80,7 @@ def machine_code(recipe: Recipe, form: Form, *, quick: bool = False) -> Loaded |
 
 
 def _compiled(recipe: Recipe, form: Form, target: Processor, name: str, largest: int) -> tuple[bytes, str]:
-    """The sample state and its results in Python, followed by `linked` code, and its name on disk.
-
-    It is empty if there is no program. The name says so where there is one of more than `largest` operations.
-    """
+    """Sample, its result in Python and `linked` code, empty if there is no program, and its name on disk."""
     # here: a process whose machine code is on disk needs no LLVM
     from rne_dynamics.compiling.native import object_code
 

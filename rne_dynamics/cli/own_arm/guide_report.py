@@ -91,10 +91,7 @@ class Guided:
 
 
 def evaluate_guided(guidance: Guidance, recording: Recording) -> Guided:
-    """Figures of the recording of a session, in which the arm was to be held at its start until the first push.
-
-    The recording may begin after the arm has already sunk, so what it sank is counted from the start.
-    """
+    """Figures of a recorded session; what the arm sank before it counts from the start that it was to be held at."""
     robot, pushes, zero = guidance.robot, guidance.pushes, recording.begins[0]
     time = 1e-9 * (recording.stamps - zero).astype(np.float64)
     q, qd = recording.q, recording.qd
@@ -146,10 +143,7 @@ def _response(guidance: Guidance, push: Push, time: Array, q: Array, qd: Array) 
 
 
 def guiding_figures(guidance: Guidance, guided: Guided | None, found: Verdict, *, plot: str | None) -> dict[str, Any]:
-    """All figures as plain values, SI units; `rest` is null for a joint that still moves.
-
-    `responses` has the motion by the first part of each push, and what was to be expected.
-    """
+    """All figures as plain values, SI units; `rest` is null for a joint that still moves."""
     robot, joints, responses = guidance.robot, [], []
     if guided is not None:
         joints = [
@@ -202,10 +196,7 @@ SLOWING, COASTING = 0.7, 0.02
 
 
 def guiding_verdict(guidance: Guidance, guided: Guided | None, done: GuidedRun) -> Verdict:
-    """Whether the arm was held, moved as pushed, and stayed; if not, why: as the controller reported it, or measured.
-
-    `guided` are the figures of the session, None if the arm was not guided, `done` is what the controller reported.
-    """
+    """Whether the arm was held, moved as pushed, and stayed; if not, why: as the controller reports, or measured."""
     check = f"check the description with `{rne('check')}`"
     if guided is None:
         return _not("refused", f"the arm was NOT guided: the controller does not let it move: {done.message}")

@@ -97,10 +97,7 @@ def run(args: argparse.Namespace) -> Answer:
 
 
 def draw(path: Path, recording: Recording, joints: list[int], robot: RigidRobot | None, model: Series | None) -> None:
-    """Write a figure of positions, errors, efforts, and for each joint the efforts term by term; raises as `canvas`.
-
-    The robot gives units and effort limits, `model` the efforts that inverse dynamics says.
-    """
+    """Write a figure of positions, errors, efforts, their terms and those of the `model`; raises as `canvas`."""
     names, t = recording.joint_names, recording.t
     units = (MIXED,) * recording.n if robot is None else joint_units(robot)
     shown, whole = panels(units, joints), recording.q.shape[1] == recording.n

@@ -92,10 +92,7 @@ class ElasticJoints:
         return self._x[MOTOR].copy(), self._x[MOTOR_SPEED].copy()
 
     def use(self, plant: ArmPlant) -> None:
-        """Go on as another arm.
-
-        Raises ArgumentError: an arm that is no open one, moves with its base, has mimic joints, or lacks rotors.
-        """
+        """Go on as another arm; `ArgumentError`: no open one, mimic joints, a moving base, or no rotors."""
         robot, given = plant.robot.open_tree, self._mismatch
         if plant.robot.loops or robot.has_mimic or plant.base_motion is not None:
             raise ArgumentError(f"mismatch: joints are elastic, but robot {robot.name!r} is no open arm on a base at "

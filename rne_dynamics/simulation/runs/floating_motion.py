@@ -60,11 +60,7 @@ class FloatingMotion:
         )  # fmt: skip
 
     def run(self, qd: Array, loads: Array) -> tuple[Array, Array]:
-        """Displacements and velocities after each step; (steps, n) both.
-
-        `qd`: velocity at the beginning, rad/s or m/s; (n,). `loads`: effort of the pushes on each joint in each step,
-        N·m or N; (steps, n).
-        """
+        """Displacements and velocities after each step from `qd`, (n,), under `loads`, N·m or N; (steps, n) all."""
         speeds = np.zeros_like(loads)
         level, offset, stribeck, fading = self.friction
         # motors that work against each other share what is left undetermined

@@ -49,11 +49,7 @@ class Push:
 
 
 def parse_push(text: str, robot: RigidRobot) -> Push:
-    """A push written as LINK=fx,fy,fz@t..t: N in the link's axes, s.
-
-    Raises ArgumentError: another form, values that are not finite, an end that is not after the beginning; ModelError:
-    an unknown link.
-    """
+    """A push written as LINK=fx,fy,fz@t..t: N in the link's axes, s; `ArgumentError`, or `ModelError` for the link."""
     found = _FORM.fullmatch(text)
     try:
         if found is None:

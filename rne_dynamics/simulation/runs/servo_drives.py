@@ -123,10 +123,7 @@ class ServoDrives:
         return aim, np.where(on_the_way, self._rate, 0.0)
 
     def effort(self, t: float, q: Array, qd: Array, posture: Array | None = None) -> Array:
-        """The efforts commanded to the motors at time `t`, s, at the state q, qd, shape (n,) each; shape (n,).
-
-        `posture` of a mechanism as for `ComputedTorque.law`.
-        """
+        """Efforts commanded to the motors at time `t`, s, at q, qd and a mechanism's `posture`; shape (n,)."""
         late = t - self._taken >= self._timeout
         if late.any():
             self._stop(late & (self._mode == VELOCITY), self._aim(t, q)[0])

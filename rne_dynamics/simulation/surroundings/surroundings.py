@@ -181,10 +181,7 @@ def touch_forces(tree: RobotModel, touch: Touch, q: Array, qd: Array) -> Array:
 
 
 def parts_of_step(tree: RobotModel, touch: Touch, q: Array, qd: Array, dt: float) -> int:
-    """Number of parts in which a step resolves what may be touched; SimulationError: too many.
-
-    `q`, `qd`: of a tree's joints. Loops are left out: they make what touches heavier, and the motion slower.
-    """
+    """Number of parts of a step from a tree's q, qd, loops left out, for what it touches; SimulationError: too many."""
     forces, loads, felt = np.empty((len(touch.where), 3)), np.empty((tree.bodies, 6)), np.empty((len(touch.where), 2))
     how = touch_loads(tree.topology, tree.parameters, touch, q, qd, dt, loads, forces, felt)
     if how == APART:
