@@ -119,10 +119,10 @@ def test_efforts_and_loads_act():
     ("given", "message"),
     [
         ({"dt": 0.0}, "dt is 0.0 s"),
-        ({"seconds": np.inf}, "seconds is inf s"),
+        ({"seconds": np.inf}, "time to simulate is inf s"),
         ({"stabilization": "hope"}, "stabilization is 'hope'; it must be one of 'none', 'baumgarte', 'projection'"),
         ({"baumgarte_rate": -1.0}, "baumgarte_rate is -1.0 1/s"),
-        ({"record_every": 0}, "record_every is 0"),
+        ({"record_every": 0}, "record period is 0.0 s"),
         ({"effort": [1.0]}, "the effort has shape"),
         ({"effort": lambda t, q, qd: [np.nan, 0.0]}, "must be finite"),
     ],
