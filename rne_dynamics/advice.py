@@ -30,12 +30,7 @@ def rne(words: str) -> str:
 
 
 def install(wheel: str, debian: str) -> str:
-    """The command that installs a package.
-
-    Debian and Ubuntu (from 23.04) refuse pip outside virtual environments; apt installs for the system's Python only.
-
-    `wheel`: its requirement specifier for pip; `debian`: its name in Debian and Ubuntu.
-    """
+    """The command that installs a package: by pip's requirement, or by apt where Debian refuses pip for its Python."""
     managed = Path(sysconfig.get_path("stdlib")) / "EXTERNALLY-MANAGED"
     if sys.prefix == sys.base_prefix and managed.exists() and shutil.which("apt"):
         return f"sudo apt install {debian}"

@@ -258,10 +258,7 @@ def forward_kinematics(robot: RigidRobot, q: ArrayLike) -> LinkPoses:
 
 
 def all_joints(robot: RigidRobot, q: ArrayLike) -> ArrayLike:
-    """Positions of all joints of `robot.open_tree`: `q` of an open arm, those at which the loops of a mechanism close.
-
-    Raises ArgumentError, ModelError: of a mechanism: as `closed_chain.assembly.assemble`.
-    """
+    """Positions of all joints of `robot.open_tree`: `q` of an open arm, those of a mechanism with closed loops."""
     return q if isinstance(robot, RobotModel) else assemble(as_mechanism(robot), q)
 
 
@@ -284,8 +281,5 @@ def closed(robot: AnyRobot) -> AnyRobot:
 
 
 def follower(robot: RigidRobot, posture: ArrayLike | None = None) -> Follower | None:
-    """What follows all joints of a mechanism from state to state; `None` for an open arm, whose states have them all.
-
-    `robot`, `posture`: as for `Follower`.
-    """
+    """What follows all joints of a mechanism from state to state; None for an open arm, whose states have them all."""
     return None if isinstance(robot, RobotModel) else Follower(as_mechanism(robot), posture)

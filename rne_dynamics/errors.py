@@ -67,10 +67,7 @@ class StateProblem(Enum):
 
 
 class StateError(ControlError):
-    """A joint state that no effort may be computed from.
-
-    Attributes: `problem`: what is wrong with it; refusals are counted by it.
-    """
+    """A joint state that no effort may be computed from; refusals are counted by its `problem`."""
 
     def __init__(self, message: str, problem: StateProblem) -> None:
         super().__init__(message, problem)  # both, so that it can be pickled
@@ -97,11 +94,7 @@ class MissingDependencyError(RneDynamicsError):
 
 
 def unknown_name(kind: str, name: str, known: Iterable[str], owner: str) -> ModelError:
-    """Error for a name that does not exist, with the nearest that do.
-
-    `kind`: kind of the named item, e.g. ``"joint"``. `name`: the unknown name. `known`: the names that exist. `owner`:
-    what has these names, e.g. ``"robot 'puma560'"``.
-    """
+    """Error for a `name` of a `kind` (joint) that its `owner` (robot 'puma560') lacks, with the nearest `known`."""
     return ModelError(unknown(kind, name, known, owner))
 
 

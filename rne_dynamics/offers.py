@@ -41,10 +41,7 @@ class Offer(NamedTuple):
 def offered(
     robot: Robot, quantity: str, asking: str, link: str | None, base_motion: BaseMotion | None
 ) -> tuple[Offer, Array | None]:
-    """A quantity with these options, and the base's motion (12,), if there is one; `asking` is who wants it.
-
-    Raises ArgumentError, ModelError: as `bind` and `c_function`.
-    """
+    """A quantity with these options, and the base's motion (12,), if any; raises as `bind`, for which is `asking`."""
     check_loaded(robot)
     kind, offers_of = _KINDS[robot.kind]
     offers = offers_of(robot, link or "")

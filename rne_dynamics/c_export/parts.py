@@ -31,11 +31,7 @@ class Parts(NamedTuple):
 
 
 def in_parts(statements: Sequence[Statement], kept: Sequence[str], precision: Precision) -> Parts:
-    """Divide statements into parts.
-
-    `statements`: in order; `kept`: names of the values that are needed after the last part: the first places of the
-    shared array, in this order; `precision`: the type of all values.
-    """
+    """Statements in parts; `kept` are the values needed after the last one, in the first places of the shared array."""
     parts = _divided(statements)
     last = {name: k for k, part in enumerate(parts) for one in part for name in one.uses}
     last |= dict.fromkeys(kept, len(parts))

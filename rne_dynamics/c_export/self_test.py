@@ -27,10 +27,7 @@ _MOVED, _DRAWS = 64.0 * float(np.finfo(np.float64).eps), 3
 def answers(
     robot: RobotModel, quantity: str, link: str, rows: Sequence[Array], parameters: Array | None = None
 ) -> Array:
-    """A quantity of states by the general kernel as plain Python, not by the program under test; a row for each.
-
-    Of the robot, or of one like it with other `parameters`.
-    """
+    """A quantity of states by the general kernel as plain Python, a row each; of the robot or of other `parameters`."""
     declared = QUANTITIES[quantity]
     given = robot.parameters if parameters is None else parameters
     arm = Arm(robot.topology, given, robot.base_at_rest.reshape(1, 12), np.empty((1, 0, 6)))

@@ -139,12 +139,8 @@ class Answer:
 
 
 class _Column(NamedTuple):
-    """One column of a table: whether it has numbers or sentences, its natural and its smallest width.
+    """One column of a table: whether it has numbers or sentences, its natural and its smallest width."""
 
-    Headers, and sentences, may be wrapped at blanks.
-    """
-
-    place: int
     header: str
     cells: tuple[Text, ...]
     number: bool
@@ -166,21 +162,24 @@ def print_table(out: Console, table: Table, *, keys: int = 1) -> None:
     Right-justified columns are numbers, others words or sentences. The `keys` first columns name a row; they are
     repeated where the table is split.
     """
-    columns = [_column(k, column) for k, column in enumerate(table.columns)]
+    columns = [*map(_column, table.columns)]
     if not columns:
         return
+    names = [c.least for c in columns[:keys]]
+    crowded = any(_left(out, [*names, c.least]) < 0 for c in columns[keys:])
+    wordy = any(c.sentence for c in columns) and sum(c.number for c in columns) <= _FEW_NUMBERS
     if _left(out, [c.natural for c in columns]) >= 0:
         _print(out, table, columns, [c.natural for c in columns], title=True)
     elif _left(out, [c.least for c in columns]) >= 0:
         _print(out, table, columns, _widths(out, columns), title=True)
-    elif _as_records(out, columns, keys):
+    elif crowded or wordy:
         _print_records(out, table, columns)
     else:
         for k, part in enumerate(_parts(out, columns, keys)):
             _print(out, table, part, _widths(out, part), title=k == 0)
 
 
-def _column(place: int, column: Column) -> _Column:
+def _column(column: Column) -> _Column:
     """A column with its alignment, its widest and its least width."""
     cells = tuple(cell if isinstance(cell, Text) else Text(str(cell)) for cell in column.cells)
     header, number = str(column.header), column.justify == "right"
@@ -188,7 +187,7 @@ def _column(place: int, column: Column) -> _Column:
     sentence = not number and widest > _SENTENCE and any(" " in cell.plain for cell in cells)
     unbroken = [word for cell in cells for word in cell.plain.split()] if sentence else []
     least = max([_SENTENCE if sentence else widest, *map(cell_len, [*header.split(), *unbroken])])
-    return _Column(place, header, cells, number, sentence, max(widest, cell_len(header)), least)
+    return _Column(header, cells, number, sentence, max(widest, cell_len(header)), least)
 
 
 def _left(out: Console, widths: Sequence[int]) -> int:
@@ -202,13 +201,6 @@ def _widths(out: Console, columns: Sequence[_Column]) -> list[int]:
     while _left(out, widths) > 0 and any(w < c.natural for w, c in zip(widths, columns, strict=True)):
         widths[max(range(len(columns)), key=lambda i: columns[i].natural - widths[i])] += 1
     return widths
-
-
-def _as_records(out: Console, columns: Sequence[_Column], keys: int) -> bool:
-    """Whether to print records: sentences with few numbers, or keys that leave no room for some other column."""
-    names = [c.least for c in columns[:keys]]
-    crowded = any(_left(out, [*names, c.least]) < 0 for c in columns[keys:])
-    return crowded or (any(c.sentence for c in columns) and sum(c.number for c in columns) <= _FEW_NUMBERS)
 
 
 def _parts(out: Console, columns: Sequence[_Column], keys: int) -> Iterator[list[_Column]]:

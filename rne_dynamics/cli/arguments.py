@@ -201,10 +201,7 @@ def load_robot(args: argparse.Namespace, most: int = MOST_MOVED) -> AnyRobot:
 
 
 def robot_source(args: argparse.Namespace) -> Source:
-    """Read the description of ROBOT; raises `DescriptionError` or, for an invalid --arg, `ArgumentError`.
-
-    xacro arguments are applied here, except for a model file, whose URDF receives them when it is loaded.
-    """
+    """The description of ROBOT, expanded but for a model file's; `DescriptionError`, or `ArgumentError` for --arg."""
     if args.robot == "-":
         return read_source(read_stdin(), lenient=args.lenient)
     mappings = {} if names_model_file(args.robot) else xacro_arguments(args)
@@ -237,10 +234,7 @@ def assignments(option: str, texts: list[str]) -> dict[str, float]:
 
 
 def positions(option: str, texts: Iterable[str], robot: RigidRobot) -> dict[str, float]:
-    """Values of a repeatable option JOINT=POSITION, with a unit (deg, mm) or in rad and m; rad or m, by joint.
-
-    `ArgumentError` for no number or a unit that does not fit, `ModelError` with the nearest names for an unknown joint.
-    """
+    """Values of a repeatable option JOINT=POSITION, with a unit (deg, mm) or in rad and m; rad or m, by joint."""
     sliding, values = sliding_joints(robot), {}
     for text in texts:
         name, _, quantity = text.rpartition("=")
@@ -255,10 +249,7 @@ def positions(option: str, texts: Iterable[str], robot: RigidRobot) -> dict[str,
 
 
 def configuration(option: str, texts: Iterable[str], robot: RigidRobot, *, inside: bool = False) -> Array:
-    """Neutral positions, (nq,), if `inside` moved inside the limits, and changed by JOINT=VALUE.
-
-    Raises as `positions`, and `ArgumentError` for a floating joint, which stays at zero.
-    """
+    """Neutral positions, (nq,), if `inside` moved inside the limits, changed by JOINT=VALUE; raises as `positions`."""
     from rne_dynamics.simulation.plant.plant import ArmPlant  # late: most commands set no posture
 
     q, places = np.array(robot.neutral, dtype=np.float64), ArmPlant(robot).positions

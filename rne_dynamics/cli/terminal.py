@@ -17,10 +17,7 @@ _PIPE_WIDTH = 200
 
 
 def console() -> Console:
-    """A console on standard output that prints text unchanged; tables by `print_table`.
-
-    Text is wrapped at the width of the terminal or, in files and pipes, at COLUMNS of the environment if it is set.
-    """
+    """A console on standard output that prints text unchanged, in the terminal's width or that of COLUMNS."""
     given = os.environ.get("COLUMNS", "")
     columns = int(given) if given.isdecimal() else 0
     endless = not sys.stdout.isatty() and not columns

@@ -120,16 +120,12 @@ def _address_of(number: int) -> int:
         except BaseException:  # noqa: BLE001 printed; compiled code cannot go on without what it calls
             traceback.print_exc()
             os._exit(70)
-    found: int = cell.address
-    return found
+    return int(cell.address)
 
 
 _callback = ctypes.CFUNCTYPE(ctypes.c_void_p, ctypes.c_int64)(_address_of)
-
-
-def callback_address() -> int:
-    """Address of `SYMBOL`."""
-    return ctypes.cast(_callback, ctypes.c_void_p).value or 0
+#: Address of `SYMBOL`.
+ADDRESS = ctypes.cast(_callback, ctypes.c_void_p).value or 0
 
 
 #: The address in a cell.

@@ -12,13 +12,7 @@ _DONT_NEED = 4
 
 
 def drop_compiler_pages() -> int:
-    """Take LLVM's instructions, some 60 MB, and what was freed out of this process's resident memory.
-
-    Returns the number of bytes that the instructions may fill.
-
-    They come back from the library's file, page by page, if they are executed again. Only on Linux; elsewhere, and
-    where memory is locked, nothing happens.
-    """
+    """Take LLVM's instructions and what was freed out of resident memory; returns their bytes. Only on Linux."""
     if sys.platform != "linux":
         return 0
     libc = ctypes.CDLL(None, use_errno=True)

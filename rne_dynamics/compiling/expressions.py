@@ -42,10 +42,7 @@ class Callees(Protocol):
 
 
 class Expressions(Variables):
-    """Assembly for the expressions of a function.
-
-    `module`: where the functions that it calls are; `assigned`: how often each name is assigned to.
-    """
+    """Assembly for the expressions of a function, which calls functions of `module`."""
 
     def __init__(self, module: Callees, function: FunctionType, assigned: Mapping[str, int]) -> None:
         super().__init__(assigned)

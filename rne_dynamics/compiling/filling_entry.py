@@ -23,10 +23,7 @@ OUT = sys.intern("out")
 
 
 class FillingEntry(PythonEntry):
-    """Writes the entry of a kernel that returns 0 where it has filled its last argument.
-
-    `function`: the kernel; `first`: how many of its arguments are in `self`.
-    """
+    """Writes the entry of a kernel that returns 0 where it has filled its last argument; `first` ones are in `self`."""
 
     def __init__(self, function: Compiled, first: int) -> None:
         super().__init__(function, releases_lock=False)

@@ -29,10 +29,7 @@ Known = dict[FunctionType, tuple[bytes, list[FunctionType | None]]]
 
 
 def fingerprint(function: Callable[..., Any], known: Known | None = None) -> str:
-    """Hash, in hexadecimal, of a function and of all functions and constants that it reads, directly or through others.
-
-    `function`: A Python function, or a kernel; `known`: what other calls with it have read is not read again.
-    """
+    """Hash of a function with all functions and constants that it reads; what is `known` is not read again."""
     known = {} if known is None else known
     seen: set[FunctionType] = set()
     waiting = [_function_of(function)]

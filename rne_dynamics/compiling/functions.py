@@ -33,18 +33,10 @@ def _float(code: Arrays, value: Any) -> Any:
     return Number(FLOAT, code.register(value, FLOAT)) if isinstance(value, Number) else float(value)
 
 
-def _ceil(code: Arrays, value: Any) -> Any:
-    return code.whole(code.of_float("llvm.ceil.f64", value))
-
-
 def _copy(code: Arrays, view: View) -> View:
     made = code.new_array(view.element, view.shape)
     code.fill(made, view)
     return made
-
-
-def _reshape(_code: Arrays, view: View, *shape: Any) -> View:
-    return View(view.element, view.data, shape[0] if isinstance(shape[0], tuple) else shape)
 
 
 #: By function; the first argument is the translator.
@@ -66,7 +58,7 @@ REPLACED: Mapping[Any, Callable[..., Any]] = {
     np.isnan: lambda code, x: code.is_nan(x),
     math.isnan: lambda code, x: code.is_nan(x),
     np.sign: lambda code, x: code.sign(x),
-    math.ceil: _ceil,
+    math.ceil: lambda code, x: code.whole(code.of_float("llvm.ceil.f64", x)),
     np.ceil: _of_c("llvm.ceil.f64"),
     np.floor: _of_c("llvm.floor.f64"),
     **{f: _of_c("llvm.sqrt.f64") for f in (math.sqrt, np.sqrt)},
@@ -77,4 +69,7 @@ REPLACED: Mapping[Any, Callable[..., Any]] = {
     math.atan2: _of_c("atan2"),
 }
 #: By name; the second argument is the array.
-METHODS: Mapping[str, Callable[..., Any]] = {"copy": _copy, "reshape": _reshape}
+METHODS: Mapping[str, Callable[..., Any]] = {
+    "copy": _copy,
+    "reshape": lambda _, view, *at: View(view.element, view.data, at[0] if isinstance(at[0], tuple) else at),
+}

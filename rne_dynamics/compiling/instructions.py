@@ -164,18 +164,10 @@ class Instructions:
         return Number(FLOAT, self.call("pow", "double", *(("double", self.register(x, FLOAT)) for x in (a, b))))
 
     def _floored(self, name: str, kind: Scalar, x: str, y: str) -> Any:
-        """Python's remainder, which has the divisor's sign, and its quotient."""
-        number = Number(kind, y)
+        """Python's remainder of integers, which has the divisor's sign, and its quotient."""
         if kind == FLOAT:
-            rest = Number(kind, self.let(f"frem double {x}, {y}"))
-            apart = self.compare("NotEq", self.compare("Lt", rest, 0.0), self.compare("Lt", number, 0.0))
-            wrong = self.both(self.compare("NotEq", rest, 0.0), apart)
-            modulus = self.choose(wrong, self.binary("Add", rest, number), rest)
-            if name == "Mod":
-                return modulus
-            exact = self.binary("Div", self.binary("Sub", Number(kind, x), modulus), number)
-            return Number(kind, self.call("llvm.floor.f64", "double", ("double", exact.text)))
-        rest = Number(kind, self.let(f"srem i64 {x}, {y}"))
+            raise UntranslatableError("floats have no remainder and no whole quotient")
+        rest, number = Number(kind, self.let(f"srem i64 {x}, {y}")), Number(kind, y)
         crossed = Number(INT, self.let(f"xor i64 {rest.text}, {y}"))
         wrong = self.both(self.compare("NotEq", rest, 0), self.compare("Lt", crossed, 0))
         if name == "Mod":

@@ -8,6 +8,7 @@ import sys
 import threading
 from collections.abc import Callable, Mapping
 from functools import cache, cached_property
+from importlib import import_module
 from pathlib import Path
 from typing import Any, ClassVar, NamedTuple
 
@@ -97,10 +98,7 @@ class Kernel:
         return function
 
     def load(self, kinds: tuple[Kind, ...], *, first: int | None = None) -> Loaded:
-        """The machine code for these kinds: in memory, from disk, or compiled now.
-
-        With `first` its entry is a `FillingEntry`.
-        """
+        """The machine code for these kinds, from disk or compiled now; with `first` its entry is a `FillingEntry`."""
         found = self.loaded.get((kinds, first))
         if found is None:
             with Kernel._making:
@@ -118,8 +116,8 @@ class Kernel:
             content = Content(*pickle.loads(kept))
         symbols = {x: id(_object(y)) for x, y in content.objects.items()}
         for symbol, (module, function, others) in content.imported.items():
-            symbols[symbol] = apart.cell_address(kernel_of(module, function), others)
-        symbols |= {"PyArray_New": objects.new_array(), apart.SYMBOL: apart.callback_address()}
+            symbols[symbol] = apart.cell_address(getattr(import_module(module), function), others)
+        symbols |= {"PyArray_New": objects.new_array(), apart.SYMBOL: apart.ADDRESS}
         found, keep = load(content.code, symbols)
         return Loaded(content.compiled, found, keep)
 
@@ -152,14 +150,6 @@ class Kernel:
     @cached_property
     def _made_of(self) -> tuple[str, ...]:
         return fingerprint(self.py_func, self._known), _writers(), llvmlite_version()
-
-
-def kernel_of(module: str, name: str) -> Kernel:
-    """A kernel of a module."""
-    from importlib import import_module
-
-    found: Kernel = getattr(import_module(module), name)
-    return found
 
 
 def _object(kept: Any) -> Any:

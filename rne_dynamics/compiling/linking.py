@@ -49,13 +49,7 @@ class Image(NamedTuple):
 
 
 def image(code: bytes) -> Image:
-    """Object code (ELF, 64 bits, little-endian, position-independent) as an image.
-
-    Raises
-    ------
-    RneDynamicsError
-        It has what position-independent code without variables does not have.
-    """
+    """Object code (ELF, 64 bits, little-endian, position-independent) as an image; RneDynamicsError for variables."""
     (processor,) = struct.unpack_from("<H", code, 18)
     sections = _sections(code)
     content, places = bytearray(), dict[int, int]()
@@ -188,15 +182,7 @@ _KINDS: dict[int, dict[int, _Kind]] = {
 
 
 def load(code: bytes, imports: Mapping[str, int]) -> tuple[Mapping[str, int], Any]:
-    """Addresses of the functions in `linked` code, and what its memory belongs to.
-
-    `imports` are addresses of others; functions of C, of its mathematics and of Python are found by name.
-
-    Raises
-    ------
-    RneDynamicsError
-        This computer lets no program execute what it has written.
-    """
+    """Addresses of the functions in `linked` code, whose `imports` are given or C's, and what its memory belongs to."""
     content, symbols, table = Image(*pickle.loads(code))
     size = len(content)
     memory = mmap.mmap(-1, size, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
@@ -210,7 +196,8 @@ def load(code: bytes, imports: Mapping[str, int]) -> tuple[Mapping[str, int], An
             "this computer lets no program execute machine code that it has written (mprotect: "
             f"{ctypes.get_errno()}). Fix: allow it, or set RNE_DYNAMICS_PLAIN=1, which is about 200 times slower"
         )
-    _clear_instructions(base, size)
+    if platform.machine().lower() in ("aarch64", "arm64"):  # which may still hold other instructions of these addresses
+        ctypes.CDLL("libgcc_s.so.1").__clear_cache(ctypes.c_void_p(base), ctypes.c_void_p(base + size))
     return {name: base + place for name, place in symbols.items()}, (memory, start)
 
 
@@ -228,13 +215,6 @@ def _of_process(name: str) -> int:
     raise RneDynamicsError(f"machine code calls {name}, which this computer's C library does not have")
 
 
-def _clear_instructions(base: int, size: int) -> None:
-    """Processors of ARM may still hold other instructions of these addresses."""
-    if platform.machine().lower() in ("aarch64", "arm64"):
-        ctypes.CDLL("libgcc_s.so.1").__clear_cache(ctypes.c_void_p(base), ctypes.c_void_p(base + size))
-
-
 def c_function(address: int, *arguments: Any, result: Any = None) -> Callable[..., Any]:
     """A function of these C types at an address. It does not hold Python's lock."""
-    made: Callable[..., Any] = ctypes.CFUNCTYPE(result, *arguments)(address)
-    return made
+    return ctypes.CFUNCTYPE(result, *arguments)(address)

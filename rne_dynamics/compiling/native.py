@@ -41,17 +41,13 @@ def _machine(target: Processor, level: int = 3) -> Any:
 
 
 def object_code(text: str, target: Processor, *, optimised: bool, rare: bool = False) -> bytes:
-    """Compile LLVM assembly, with LLVM's passes or, where it is optimal as it is, without.
-
-    What is `rare` takes LLVM 20 % of the time, and runs up to 20 times slower.
-    """
+    """Compile LLVM assembly, with LLVM's passes or without; `rare`: in 20 % of the time, up to 20 times slower."""
     module = llvm.parse_assembly(text, context=_context())
     module.verify()
     machine = _machine(target, 0 if rare else 3)
     if optimised:
         _optimise(module, machine, rare)
-    code: bytes = machine.emit_object(module)
-    return code
+    return bytes(machine.emit_object(module))
 
 
 def _optimise(module: Any, machine: Any, rare: bool) -> None:

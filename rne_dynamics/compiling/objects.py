@@ -72,10 +72,7 @@ def new_array() -> int:
 def python_function(
     address: int, name: str, otherwise: Any, doc: str | None = None
 ) -> tuple[Any, MethodDefinition]:
-    """The function of Python whose machine code lies at an address, and memory that must live as long.
-
-    `otherwise` is the `self` that the code is called with. With `doc` it takes arguments by name too.
-    """
+    """The function of Python at an address with `otherwise` as its `self`, and memory that must live as long."""
     flags = _METH_FASTCALL if doc is None else _METH_FASTCALL | _METH_KEYWORDS
     definition = MethodDefinition(name.encode(), address, flags, (doc or "").encode())
     kind = ctypes.PYFUNCTYPE(

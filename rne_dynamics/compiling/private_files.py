@@ -60,10 +60,7 @@ def distrusted_folder(folder: Path) -> str:
 
 
 def make_folder(folder: Path) -> None:
-    """Create a folder and missing ones above it, writable by this user only, whatever the umask.
-
-    Raises OSError: it cannot be created.
-    """
+    """Create a folder and missing ones above it, writable by this user only, whatever the umask."""
     for place in (*reversed(folder.parents), folder):
         if not place.is_dir():
             place.mkdir(mode=0o755, exist_ok=True)
@@ -85,10 +82,7 @@ def _only_us(group: int) -> bool:
 
 
 def read_whole(path: Path) -> bytes | None:
-    """Read what `write_whole` wrote; None if the file is missing, truncated or changed.
-
-    None too, with a warning, if another user may have written it (see `distrust`): a hash is no signature.
-    """
+    """What `write_whole` wrote; None if missing, damaged or, with a warning, if another user may have written it."""
     try:
         with path.open("rb") as file:
             why = distrust(os.fstat(file.fileno()))
@@ -115,10 +109,7 @@ def warn_of(why: str) -> None:
 
 
 def write_whole(path: Path, payload: bytes) -> None:
-    """Write a hash and the payload under another name, then rename, so that readers see the old file or the new one.
-
-    Raises OSError: the disk is full, or the folder cannot be written.
-    """
+    """Write a hash and the payload elsewhere, then rename: readers see the old file or the new one; `OSError`."""
     number, temporary = tempfile.mkstemp(dir=path.parent, suffix=".new")
     try:
         with os.fdopen(number, "wb") as file:

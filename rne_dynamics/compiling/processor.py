@@ -36,10 +36,7 @@ class Processor:
 
 @cache
 def processor() -> Processor | None:
-    """The processor of this computer; None without LLVM or on an unknown system.
-
-    What LLVM says of it is kept on disk: asking would load LLVM.
-    """
+    """The processor of this computer, kept on disk since asking loads LLVM; None without LLVM or if it is unknown."""
     kind = _MACHINES.get(platform.machine().lower())
     if sys.platform != "linux" or llvmlite is None or kind is None:
         return None

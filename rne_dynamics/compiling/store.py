@@ -37,10 +37,7 @@ def _places() -> tuple[tuple[Path, str], ...]:
 
 @cache
 def folders() -> tuple[Path, ...]:
-    """Folders that files are read from: RNE_DYNAMICS_CACHE_DIR if it is set, the package's own, the user's cache.
-
-    Folders that anybody but this user and root may write to are left out.
-    """
+    """Folders to read files from, which nobody else may write: RNE_DYNAMICS_CACHE_DIR, the package's, the user's."""
     return tuple(folder for folder, why in _places() if not why)
 
 

@@ -38,11 +38,7 @@ _UNROLLED = 10
 
 
 class Translator(Expressions):
-    """Translates one function for kinds of arguments.
-
-    `module`: where the functions that it calls are; `kinds`: of its arguments. Attributes: `returned`: kind of what it
-    returns.
-    """
+    """Translates one function of a `module` for kinds of arguments."""
 
     def __init__(self, module: Callees, function: FunctionType, kinds: Sequence[Kind]) -> None:
         self._tree = source_of(function)

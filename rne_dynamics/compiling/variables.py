@@ -22,11 +22,7 @@ class JoinedError(Exception):
 
 
 class Variables(Arrays):
-    """The variables of a function.
-
-    `assigned`: how often each name is assigned to. Attributes: `scope`: by name: variables, and values that do not
-    change.
-    """
+    """The variables of a function; `scope` has them, and values that do not change, by name."""
 
     def __init__(self, assigned: Mapping[str, int]) -> None:
         super().__init__()

@@ -46,11 +46,7 @@ class Motion(NamedTuple):
 def write_movie(
     path: Path, robot: Robot, motion: Motion, progress: Callable[[float], None] = lambda done: None
 ) -> None:
-    """Write a motion as a GIF that repeats; `progress` receives the share of the pictures drawn so far.
-
-    Motions longer than `LONGEST` are shown faster, with the time shown being that of the motion. Raises as
-    `figure_file`.
-    """
+    """Write a motion as a GIF that repeats, faster if it is longer than `LONGEST`; `progress` gets the share drawn."""
     figure_file(path, "the movie", FORMATS)
     from PIL import Image
 

@@ -15,12 +15,7 @@ FIGURES = (".png", ".svg", ".pdf")
 
 
 def output_file(path: str | Path, formats: Sequence[str], option: str) -> Path:
-    """The path of a file to write; nothing is written and no folder is made.
-
-    `path`: as given on the command line. `formats`: endings that are allowed, as ``.csv``; empty for any. `option`:
-    name of the option, for messages. Raises ArgumentError: another ending, a folder, or a place where this user cannot
-    write.
-    """
+    """The path of a file to write, of an allowed ending (any if empty); `ArgumentError` names the `option`."""
     file, said = Path(path), f"{option} is {str(path)!r}"
     if not str(path) or not file.name:
         raise ArgumentError(f"{said}; name a file")

@@ -74,11 +74,7 @@ class Report:
     def table(
         self, header: Sequence[str], rows: Sequence[Sequence[str]], *, left: int = 1, bad: Sequence[int] = ()
     ) -> None:
-        """Add a table.
-
-        `header`, `rows`: text of the cells. `left`: number of columns with words, which are aligned left; the others
-        are aligned right, for numbers. `bad`: rows that are marked as failures.
-        """
+        """Add a table with so many `left` columns of words before those of numbers; `bad` rows are marked."""
         head = "".join(_cell("th", text, k < left) for k, text in enumerate(header))
         body = "".join(
             f"<tr{_BAD if i in bad else ''}>{''.join(_cell('td', text, k < left) for k, text in enumerate(row))}</tr>\n"

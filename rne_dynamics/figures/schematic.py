@@ -23,10 +23,7 @@ ROWS = 120
 
 
 def draw_robot(axes: Any, robot: Robot, time: Array, q: Array, q_tree: Array | None = None) -> None:
-    """Draw the robot at the posture farthest from its start, and faintly at the start and half-way.
-
-    Positions are those of the actuated joints, (samples, nq), and of all joints of a mechanism's tree, if known.
-    """
+    """Draw the robot where it is farthest from its start, and faintly at the start and half-way; q (samples, nq)."""
     rows = np.unique(np.linspace(0, len(time) - 1, ROWS).astype(int))
     drawn = skeleton(robot, tree_positions(robot, q[rows]) if q_tree is None else q_tree[rows])
     moved = np.linalg.norm(drawn.points - drawn.points[:, :, :1], axis=-1).max(axis=(0, 1))
@@ -38,10 +35,7 @@ def draw_robot(axes: Any, robot: Robot, time: Array, q: Array, q_tree: Array | N
 
 
 def draw_schematic(axes: Any, drawn: Skeleton, view: View, row: int = 0, ghosts: Sequence[int] = ()) -> None:
-    """Draw the posture `row` of a robot with the names of its actuated joints, which have the colours of their curves.
-
-    The `ghosts` are drawn faintly behind it; with them, dotted lines are the paths of the tips up to it.
-    """
+    """Draw the posture `row` with names of actuated joints; `ghosts` faintly behind, with dotted paths of the tips."""
     for ghost in ghosts:
         _draw_bars(axes, drawn, view, ghost, alpha=0.25)
     for tip in drawn.tips if len(ghosts) else ():

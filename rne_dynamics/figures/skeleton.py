@@ -67,10 +67,7 @@ class Skeleton(NamedTuple):
 
 
 def tree_positions(robot: Robot, q: ArrayLike) -> Array:
-    """Positions of all joints of `robot.open_tree` along a motion q, (rows, nq), every loop closed.
-
-    `AssemblyError` if the loops of a mechanism cannot be closed.
-    """
+    """Positions of all joints of `robot.open_tree` along q, (rows, nq), loops closed; or `AssemblyError`."""
     rows = np.atleast_2d(np.asarray(q, dtype=np.float64))
     mechanism = mechanism_of(robot.rigid)
     return rows if mechanism is None else assemble(mechanism, rows, start="previous")

@@ -52,10 +52,7 @@ def styled() -> Iterator[None]:
 
 @contextmanager
 def canvas(path: Path, width: float, height: float) -> Iterator[Any]:
-    """A figure, in inches, that is written to `path` at the end of the context; the suffix chooses the format.
-
-    Raises as `figure_file`.
-    """
+    """A figure, in inches, that is written to `path` at the end of the context; raises as `figure_file`."""
     figure_file(path, "the plot")
     with styled():
         from matplotlib.backends.backend_agg import FigureCanvasAgg

@@ -103,10 +103,7 @@ def draw_joints(
     axes: Any, names: Sequence[str], time: Array, values: Array, width: float = THIN,
     joints: Iterable[int] | None = None, least: float = 0.0,
 ) -> None:
-    """Draw a curve for each of `joints`, by default all; time (samples,), values (samples, n).
-
-    The axis spans at least `least`, so that round-off is not enlarged to a curve.
-    """
+    """Draw a curve for each of `joints`; time (samples,), values (samples, n); the axis spans at least `least`."""
     for j in range(len(names)) if joints is None else joints:
         axes.plot(*thinned(time, values[:, j]), line_style(j), color=color_of(j), linewidth=width, label=names[j])
     span_at_least(axes, max(least, ROUND_OFF * float(np.abs(values[np.isfinite(values)]).max(initial=0.0))))

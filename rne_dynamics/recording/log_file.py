@@ -33,11 +33,7 @@ def needs_joint_positions(robot: AnyRobot) -> None:
 
 
 def save_mcap(log: Log, path: Path) -> None:
-    """Write a log; its stamps begin at 0. An existing file is replaced.
-
-    States and efforts are on `STATES`, efforts on `COMMANDS`; of a controlled move the reference and the torque terms
-    are on topics of `CONTROLLER`. `RecordingError` for a floating base, or a file that cannot be written.
-    """
+    """Write a log, stamps from 0, over an existing file; `RecordingError`: a floating base, or no place to write."""
     names = log.joint_names
     if log.q.shape[1] != len(names):
         raise RecordingError(FLOATING)

@@ -23,11 +23,7 @@ CHUNK_SIZE = 512 * 1024
 
 
 class McapFile:
-    """Writer of one MCAP file.
-
-    `path`: the file; missing folders are created. `replace`: whether to replace a file that exists. Raises
-    RecordingError: it exists, or cannot be written; MissingDependencyError: mcap is not installed.
-    """
+    """Writer of one MCAP file in a folder that is created; `RecordingError` if it exists and is not to be replaced."""
 
     def __init__(self, path: Path, *, replace: bool = False) -> None:
         check_installed()

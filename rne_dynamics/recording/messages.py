@@ -43,10 +43,7 @@ def definition(kind: str) -> str:
 
 
 def joint_states(names: Sequence[str], stamps: NDArray[np.int64], **lists: Array) -> list[bytes]:
-    """Serialised sensor_msgs/JointState messages at stamps in ns, (rows,).
-
-    The lists are any of `position`, `velocity`, `effort`; each of shape (rows, n).
-    """
+    """Serialised JointState messages at stamps in ns, (rows,), with `position`, `velocity`, `effort`, (rows, n)."""
     types = typestore().types
     header, time, message = (
         types[name] for name in ("std_msgs/msg/Header", "builtin_interfaces/msg/Time", JOINT_STATE)

@@ -46,8 +46,7 @@ def read_values(path: str | Path) -> dict[str, Any]:
         raise ArgumentError(f"{path} cannot be read: {' '.join(str(error).split())}") from None
     if not (isinstance(values, dict) and all(isinstance(key, str) for key in values)):
         raise ArgumentError(f"{path} holds no mapping; write lines such as `delay: 0.004`")
-    found: dict[str, Any] = number(values)
-    return found
+    return dict(number(values))
 
 
 def number(value: Any) -> Any:

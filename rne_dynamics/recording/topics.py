@@ -213,10 +213,7 @@ def state_topic(messages: Messages, source: str, topic: str | None) -> str:
 
 
 def unwrapped(t: Array, q: Array) -> Array:
-    """Positions, (rows, n), without the jumps by whole turns of drivers that report within a turn.
-
-    A jump is one if whole turns leave less than `STEP` of it, and if the states are no more than `GAP` periods apart.
-    """
+    """Positions, (rows, n), less jumps by whole turns, up to `STEP`, between states at most `GAP` periods apart."""
     q = q.copy()
     for column in q.T:
         known = np.flatnonzero(np.isfinite(column))
@@ -241,10 +238,7 @@ def stamp_of(message: Any) -> int:
 
 
 def lists(values: list[Any], places: list[list[int]]) -> Array | None:
-    """Lists in the order of the joints, shape (rows, n); None if all are too short.
-
-    NaN is where a list is too short, and for joints whose place is -1.
-    """
+    """Lists in the order of the joints, (rows, n), NaN where there is none; None if all are too short."""
     rows, some = np.full((len(values), len(places[0])), np.nan), False
     for k, (row, at) in enumerate(zip(values, places, strict=True)):
         if len(row) > max(at):

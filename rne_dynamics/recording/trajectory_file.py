@@ -32,10 +32,7 @@ def write_trajectory(path: Path, trajectory: SampledTrajectory, comment: str = "
 
 
 def read_trajectory(path: str | Path) -> SampledTrajectory:
-    """The trajectory of such a file, with joint names.
-
-    Raises TrajectoryError: no such message, or points that `SampledTrajectory` refuses; OSError: not readable.
-    """
+    """The trajectory of such a file, with joint names; `TrajectoryError`: another content, `OSError`: not readable."""
     try:
         message: Any = plain(read_limited(path, MOST_BYTES))
         points = message["points"]

@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rne_dynamics.compiling.jit import helper, kernel
+from rne_dynamics.spatial.arrays import copy_into
 
 Array = NDArray[np.float64]
 
@@ -14,7 +15,7 @@ SINGULAR = 1e-13
 
 
 @helper
-def _pivot(M: Array, j: int) -> float:
+def pivot_of(M: Array, j: int) -> float:
     """The diagonal entry j after elimination of the columns before it."""
     s: float = M[j, j]
     for k in range(j):
@@ -23,7 +24,7 @@ def _pivot(M: Array, j: int) -> float:
 
 
 @helper
-def _column(M: Array, j: int, pivot: float) -> None:
+def eliminate(M: Array, j: int, pivot: float) -> None:
     """Column j of L in place of M's."""
     root = np.sqrt(pivot)
     M[j, j] = root
@@ -37,27 +38,39 @@ def _column(M: Array, j: int, pivot: float) -> None:
 @helper
 def substitute(L: Array, b: Array, x: Array) -> None:
     """L Lᵀ x = b; x may be b."""
-    n = b.shape[0]
-    for i in range(n):
-        t = b[i]
+    copy_into(x, b)
+    forward(L, x)
+    backward(L, x)
+
+
+@helper
+def forward(L: Array, x: Array) -> None:
+    """x ← L⁻¹ x, (n,)."""
+    for i in range(x.shape[0]):
+        entry = x[i]
         for k in range(i):
-            t -= L[i, k] * x[k]
-        x[i] = t / L[i, i]
-    for i in range(n - 1, -1, -1):
-        t = x[i]
-        for k in range(i + 1, n):
-            t -= L[k, i] * x[k]
-        x[i] = t / L[i, i]
+            entry -= L[i, k] * x[k]
+        x[i] = entry / L[i, i]
+
+
+@helper
+def backward(L: Array, x: Array) -> None:
+    """x ← L⁻ᵀ x, (n,)."""
+    for i in range(x.shape[0] - 1, -1, -1):
+        entry = x[i]
+        for k in range(i + 1, x.shape[0]):
+            entry -= L[k, i] * x[k]
+        x[i] = entry / L[i, i]
 
 
 @kernel
 def cholesky_solve(M: Array, b: Array, x: Array) -> int:
     """Solve M x = b in place of M's lower half; −1, or the coordinate at which M is not positive definite."""
     for j in range(b.shape[0]):
-        diagonal, pivot = M[j, j], _pivot(M, j)
+        diagonal, pivot = M[j, j], pivot_of(M, j)
         if not pivot > SINGULAR * diagonal:
             return j
-        _column(M, j, pivot)
+        eliminate(M, j, pivot)
     substitute(M, b, x)
     return -1
 
@@ -66,10 +79,10 @@ def cholesky_solve(M: Array, b: Array, x: Array) -> int:
 def scaled_cholesky_solve(M: Array, b: Array, scale: Array, x: Array) -> int:
     """As `cholesky_solve`; `scale` (n,) is the size of the terms summed in each diagonal entry, x may be `scale`."""
     for j in range(b.shape[0]):
-        size, pivot = max(M[j, j], scale[j]), _pivot(M, j)
+        size, pivot = max(M[j, j], scale[j]), pivot_of(M, j)
         if not pivot > SINGULAR * size:
             return j
-        _column(M, j, pivot)
+        eliminate(M, j, pivot)
     substitute(M, b, x)
     return -1
 
@@ -111,10 +124,7 @@ def _inverse_factor(M: Array, scale: Array, X: Array) -> bool:
 
 @kernel
 def inverse(M: Array, scale: Array, A: Array) -> bool:
-    """A = M⁻¹ for a symmetric positive definite M, both (n, n); False where it is not. Overwrites M's lower half.
-
-    `scale` (n,) as for `scaled_cholesky_solve`.
-    """
+    """A = M⁻¹ for a symmetric positive definite M, (n, n), whose lower half is overwritten; False where it is not."""
     n, X = M.shape[0], np.zeros(M.shape)
     if not _inverse_factor(M, scale, X):
         return False

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rne_dynamics.compiling.jit import helper, routine
+from rne_dynamics.spatial.cholesky import eliminate, forward, pivot_of
 
 Array = NDArray[np.float64]
 
@@ -19,10 +20,7 @@ ROUND_OFF = 1e-26
 
 @routine
 def jacobi(A: Array, V: Array, exact: float) -> None:
-    """Diagonalise a symmetric A (n, n) in place, by its upper half; fills V with the eigenvectors as rows.
-
-    The square of an entry counts as 0 at `exact` times the product of its diagonal entries; V is always orthogonal.
-    """
+    """Diagonalise a symmetric A (n, n) in place, V: eigenvectors as rows; squares below `exact` a_ii a_jj are 0."""
     n = A.shape[0]
     largest = 0.0
     for i in range(n):
@@ -74,42 +72,13 @@ def factor(M: Array, L: Array) -> bool:
     """L with M = L Lᵀ, zeros above its diagonal; whether M is positive definite."""
     n = M.shape[0]
     for j in range(n):
-        pivot = M[j, j]
-        for k in range(j):
-            pivot -= L[j, k] * L[j, k]
-            L[k, j] = 0.0
+        for i in range(n):
+            L[i, j] = M[i, j] if i >= j else 0.0
+        pivot = pivot_of(L, j)
         if not pivot > 0.0:
             return False
-        root = math.sqrt(pivot)
-        L[j, j] = root
-        for i in range(j + 1, n):
-            entry = M[i, j]
-            for k in range(j):
-                entry -= L[i, k] * L[j, k]
-            L[i, j] = entry / root
+        eliminate(L, j, pivot)
     return True
-
-
-@helper
-def forward(L: Array, x: Array) -> None:
-    """x ← L⁻¹ x, (n,)."""
-    for i in range(x.shape[0]):
-        entry = x[i]
-        for k in range(i):
-            entry -= L[i, k] * x[k]
-        x[i] = entry / L[i, i]
-
-
-@helper
-def backward(L: Array, x: Array) -> None:
-    """x ← L⁻ᵀ x, (n,)."""
-    n = x.shape[0]
-    for back in range(n):
-        i = n - 1 - back
-        entry = x[i]
-        for k in range(i + 1, n):
-            entry -= L[k, i] * x[k]
-        x[i] = entry / L[i, i]
 
 
 @helper

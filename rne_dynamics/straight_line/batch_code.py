@@ -44,10 +44,7 @@ class BatchCode:
 
 
 def batch_code(recipe: Recipe) -> BatchCode | None:
-    """The function, if there is machine code, and its results for the sample equal Python's in every lane.
-
-    There is none of a recipe with a last stage for columns, which needs the lanes itself.
-    """
+    """The function, if there is machine code, not of a last stage for columns, that equals Python in every lane."""
     if recipe.columns is not None:
         return None
     loaded, target = machine_code(recipe, BATCH), processor()

@@ -69,10 +69,7 @@ _COMMUTATIVE = frozenset(("add", "mul"))
 
 
 class Graph:
-    """Nodes in order of computation, and their values for one sample of the inputs.
-
-    `largest`: number of nodes that raises `TooLargeError`.
-    """
+    """Nodes in order of computation, and their values for one sample; `TooLargeError` at `largest` nodes."""
 
     def __init__(self, largest: int = LARGEST) -> None:
         self._largest = largest
@@ -220,10 +217,6 @@ def _without_divisor(g: Graph, quotient: int, divisor: int) -> int | None:
     return node.operands[0] if node.operands[1] == inverse else node.operands[1]
 
 
-def _negate(g: Graph, a: int) -> int | None:
-    return g.negated(a)
-
-
 def _sin(g: Graph, a: int) -> int | None:
     minus = g.negated(a)
     return None if minus is None else g.apply("neg", g.apply("sin", minus))
@@ -235,5 +228,5 @@ def _cos(g: Graph, a: int) -> int | None:
 
 
 _RULES: Mapping[str, Callable[..., int | None]] = MappingProxyType(
-    {"add": _add, "sub": _subtract, "mul": _multiply, "neg": _negate, "sin": _sin, "cos": _cos}
+    {"add": _add, "sub": _subtract, "mul": _multiply, "neg": Graph.negated, "sin": _sin, "cos": _cos}
 )

@@ -11,16 +11,14 @@ class Lines:
 
     def __init__(self, width: int, text: list[str] | None = None, *, fused: bool = True) -> None:
         self.width, self.fused = width, fused
-        self.vector, self.integers, self.mask = (self._type(kind) for kind in ("double", "i64", "i1"))
+        kinds = ("double", "i64", "i1")
+        self.vector, self.integers, self.mask = kinds if width == 1 else (f"<{width} x {kind}>" for kind in kinds)
         self._suffix = "f64" if width == 1 else f"v{width}f64"
         self.text: list[str] = [] if text is None else text
 
     def of_width(self, width: int) -> Lines:
         """The same function's lines, for values of another width."""
         return Lines(width, self.text, fused=self.fused)
-
-    def _type(self, kind: str) -> str:
-        return kind if self.width == 1 else f"<{self.width} x {kind}>"
 
     def _same(self, kind: str, value: str) -> str:
         return value if self.width == 1 else f"<{', '.join([f'{kind} {value}'] * self.width)}>"

@@ -80,10 +80,7 @@ def machine_code(recipe: Recipe, form: Form, *, quick: bool = False) -> Loaded |
 
 
 def _compiled(recipe: Recipe, form: Form, target: Processor, name: str, largest: int) -> tuple[bytes, str]:
-    """The sample state and its results in Python, followed by `linked` code, and its name on disk.
-
-    It is empty if there is no program. The name says so where there is one of more than `largest` operations.
-    """
+    """Sample, its result in Python and `linked` code, empty if there is no program, and its name on disk."""
     # here: a process whose machine code is on disk needs no LLVM
     from rne_dynamics.compiling.native import object_code
 
@@ -119,8 +116,10 @@ def key(recipe: Recipe, form: Form, target: Processor) -> str:
     """Hash of everything that the machine code depends on."""
     digest = hashlib.sha256()
     kernel = f"{recipe.kernel.__module__}.{recipe.kernel.__qualname__}"
+    stages = [stage.kernel for stage in (recipe.iteration, recipe.columns) if stage is not None]
+    traced = [recipe.kernel, *stages, *recipe.instead, *recipe.instead.values()]
     named = (recipe.quantity, kernel, form.name, recipe.shape, target, llvmlite_version())
-    for part in (_sources(), repr(named), *map(fingerprint, _kernels(recipe))):
+    for part in (_sources(), repr(named), *map(fingerprint, traced)):
         digest.update(part.encode())
     _add((*recipe.model, *recipe.loads, *recipe.sample), digest.update)
     if recipe.iteration is not None:
@@ -139,12 +138,6 @@ def _add(value: Any, update: Callable[[bytes], None]) -> None:
         update(f"{value.dtype} {value.shape}".encode() + value.tobytes())
     else:
         update(repr(value).encode())
-
-
-def _kernels(recipe: Recipe) -> list[Callable[..., Any]]:
-    """Functions that are traced, which with all that they call make the `fingerprint`."""
-    others = [stage.kernel for stage in (recipe.iteration, recipe.columns) if stage is not None]
-    return [recipe.kernel, *others, *recipe.instead, *recipe.instead.values()]
 
 
 @cache

@@ -29,10 +29,7 @@ class Iteration:
 
 @dataclass(frozen=True, eq=False)
 class Columns:
-    """A formula for each column of matrices: the last stage of a kernel, computed for several columns at once.
-
-    The recipe's kernel has one matrix (n, n) more in its output than the recipe: what this stage shares.
-    """
+    """A last stage for several columns of matrices at once; it shares a matrix (n, n) more in the kernel's output."""
 
     #: ``kernel(*model, shared, column, out)``: from a row of the shared matrix and a column of another one the same
     #: column of the answer; (rows, n²), (rows, n) and (rows, n). It makes no comparisons with them.

@@ -34,10 +34,7 @@ COS = (
 
 
 def sin_cos(lines: Lines, x: str) -> tuple[str, str]:
-    """Write sine and cosine of x; NaN if x is not finite, invalid beyond `LARGEST_ANGLE`.
-
-    They are those of the C library on processors without fused instructions, where the reduction is not exact.
-    """
+    """Write sine and cosine of x, C's without fused instructions; NaN if not finite, invalid beyond `LARGEST_ANGLE`."""
     if not lines.fused:
         return lines.intrinsic("sin", x), lines.intrinsic("cos", x)
     rounder = lines.splat(_ROUNDER)

@@ -25,18 +25,12 @@ _BLOCK = 500
 
 
 def state_text(program: Program, target: Processor) -> str:
-    """The function ``i32 state(a0, …, out)`` of pointers to doubles, and the declarations it needs.
-
-    It writes `out` to the end whatever it returns.
-    """
+    """The function ``i32 state(a0, …, out)`` of pointers to doubles, which always fills `out`, and its declarations."""
     return "\n".join((function_text(program, target, "i32 @state"), *state_declarations()))
 
 
 def iterated_text(program: Program, iteration: Iteration, target: Processor) -> str:
-    """As `state_text` for a program with a step: this is repeated until it changes nothing.
-
-    States that are refused leave `out` as it is.
-    """
+    """As `state_text` for a program with a step, which is repeated; refused states leave `out` as it is."""
     assert program.step is not None
     parts = (
         function_text(program.step, target, "internal i32 @step", "noinline"),

@@ -18,10 +18,7 @@ _LEAST = 8
 
 
 def reading_text(sizes: Sequence[int]) -> str:
-    """The function ``void read_strip(row, done, p0, …)``, to be called for each block of rows.
-
-    It reads what lies behind the pointers, `sizes` bytes a row, where a strip begins: that, up to row `done`.
-    """
+    """The function ``void read_strip(row, done, p0, …)``, which reads a strip, `sizes` bytes a row, at its begin."""
     strip = max(_LEAST, 1 << (_STRIP // sum(sizes)).bit_length() - 1)
     parameters = "".join(f", ptr %p{k}" for k in range(len(sizes)))
     reads = (

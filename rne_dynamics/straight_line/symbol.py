@@ -35,6 +35,9 @@ class Symbol:
     def __truediv__(self, other: Any) -> Symbol:
         return self.of("mul", Symbol(self.graph, node_of(self.graph, other)).of("reciprocal"))
 
+    def __rsub__(self, other: Any) -> Symbol:
+        return Symbol(self.graph, self.graph.apply("sub", node_of(self.graph, other), self.node))
+
     def __rtruediv__(self, other: Any) -> Symbol:
         return self.of("reciprocal").of("mul", other)
 
@@ -47,14 +50,11 @@ class Symbol:
     def _subtract(self, other: Any) -> Symbol:
         return self.of("sub", other)
 
-    def _subtract_from(self, other: Any) -> Symbol:
-        return Symbol(self.graph, self.graph.apply("sub", node_of(self.graph, other), self.node))
-
     def _multiply(self, other: Any) -> Symbol:
         return self.of("mul", other)
 
     __add__ = __radd__ = _add
-    __sub__, __rsub__ = _subtract, _subtract_from
+    __sub__ = _subtract
     __mul__ = __rmul__ = _multiply
 
     def _is(self, name: str, other: Any) -> bool:

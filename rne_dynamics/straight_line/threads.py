@@ -28,10 +28,7 @@ class Crew:
         self._process = 0
 
     def deal(self, work: Callable[[int, int], None], rows: int) -> None:
-        """Call ``work(first, end)`` until all rows are done; an exception is raised when all have ended.
-
-        The caller does not wait for a thread that wakes up late: it takes parts too, and cancels what has not begun.
-        """
+        """Call ``work(first, end)`` until all rows are done, here too: nobody waits for a thread that wakes up late."""
         size = max(FEWEST, -(-rows // (_PARTS * self.threads)))
         parts = deque((first, min(first + size, rows)) for first in range(0, rows, size))
         if self.threads == 1 or len(parts) < 2:

@@ -23,11 +23,7 @@ ROUND_OFF = 1e-5
 def bars(
     names: Sequence[str], effort: Array, limit: Array, terms: Mapping[str, Array], scale: Array | None = None
 ) -> str:
-    """HTML of one row a joint: coloured terms left and right of zero, the total as a black mark, the number.
-
-    Efforts and their parts by name, N·m or N, (n,), are NaN where they are not known; the half width of a row is the
-    effort limit, or `scale` where that is infinite.
-    """
+    """HTML of one row a joint: terms and the total, N·m or N, (n,), of the effort limit or, without one, of `scale`."""
     rows = [
         _row(name, float(effort[j]), float(limit[j]), {k: float(v[j]) for k, v in terms.items()},
              0.0 if scale is None else float(scale[j]))

@@ -23,10 +23,7 @@ PUSH_TIME, PUSH = 0.2, 0.3
 
 
 class JointSliders:
-    """One slider a joint.
-
-    `page`: with a robot; `moved`: called with the positions of all joints, (n,), when a user moves a slider.
-    """
+    """One slider a joint of the page's robot; `moved` gets all positions, (n,), when a user moves one."""
 
     def __init__(self, page: Page, moved: Callable[[Array], None]) -> None:
         robot = page.robot

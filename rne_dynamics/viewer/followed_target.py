@@ -17,10 +17,7 @@ TURNING = 6
 
 
 class FollowedTarget:
-    """The law of a link, and the reference towards its target.
-
-    `robot`: an open arm; `link`: one that moves; `speed`: finite velocity limits, (n,); `step`: control period, s.
-    """
+    """The law of a link of an open arm, and the reference to its target within `speed`, (n,), every `step`, s."""
 
     def __init__(self, robot: RobotModel, link: str, speed: Array, step: float) -> None:
         acceleration = default_acceleration(robot, speed, robot.effort_limit)

@@ -23,10 +23,7 @@ HEAVIEST = 3.0
 
 
 class Hand:
-    """The spring at one link; `feel` the posture now and then, ask for `force` in every step.
-
-    `robot`: the rigid robot; `link`: the link that is dragged; `stiffness`: ω, 1/s.
-    """
+    """The spring, ω in 1/s, at one link; `feel` the posture now and then, ask for `force` in every step."""
 
     def __init__(self, robot: RigidRobot, link: str, stiffness: float = STIFFNESS) -> None:
         self.robot, self.link, self._stiffness = robot, link, stiffness

@@ -20,12 +20,7 @@ class Kinematics:
         self._follower = follower(robot.rigid) if robot.loops else None
 
     def poses(self, q: Array, *, posture: Array | None = None, delta: Array | None = None) -> LinkPoses:
-        """Poses in the root link's frame at positions of the actuated joints, (n,).
-
-        `posture` has all joints of a mechanism's tree where they are known, `delta` the amplitudes of flexible links,
-        (modes,). Raises `AssemblyError`, `SingularPostureError` or `ArgumentError` where loops do not close, or for NaN
-        or infinity.
-        """
+        """Poses in the root link's frame at q, (n,), a tree's `posture`, amplitudes `delta`; raises as a `Follower`."""
         if self.robot.kind == "flexible" and delta is not None:
             return flexible_forward_kinematics(self.robot, q, delta)
         return open_forward_kinematics(self.robot.open_tree, self.tree_positions(q, posture))

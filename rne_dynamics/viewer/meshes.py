@@ -146,10 +146,7 @@ def load_trimesh() -> Any:
 
 
 def farthest(shapes: Iterable[Visual], origin: str, point: Array) -> float | None:
-    """Largest distance of a link's shapes from a point in its frame, m; None where a mesh is missing or empty.
-
-    `origin` is the path of the URDF, see `mesh_path`; raises as `load_trimesh`.
-    """
+    """Largest distance of shapes in the URDF at `origin` from a point, m; None where a mesh is missing or empty."""
     trimesh = load_trimesh()
     scene = trimesh.Scene()
     try:
@@ -222,11 +219,7 @@ PARTS = 12
 
 
 class BentSurface:
-    """Vertices of a link's mesh as functions of the amplitudes δ.
-
-    `link`: the flexible link; `scene`: its undeformed appearance, in the link's frame. Raises ModelError: a mesh of
-    finite elements, whose shapes are not known at every point.
-    """
+    """Vertices of a link's mesh as functions of the amplitudes δ; `ModelError`: a mesh of finite elements."""
 
     def __init__(self, link: ModalLink, scene: Any) -> None:
         vertices, triangles = _divided(*merged(scene))

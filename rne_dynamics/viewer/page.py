@@ -96,10 +96,7 @@ class Page:
         self.say("no robot yet")
 
     def add_robot(self, robot: AnyRobot, source: Source | None, q: Array | None = None) -> ArmScene:
-        """Show a robot; its visuals are those of the URDF `source`. Raises as `link_meshes`.
-
-        The camera is placed for joint positions `q`, (n,), by default the robot's neutral ones.
-        """
+        """Show a robot with the visuals of the URDF `source`; the camera is placed for `q`, (n,), or at neutral."""
         self.robot = robot
         self.scene = ArmScene(self.server, robot, source, robot.neutral if q is None else q)
         self._largest = np.zeros(robot.n)

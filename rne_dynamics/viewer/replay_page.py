@@ -19,10 +19,7 @@ SPEEDS = ("0.1", "0.25", "0.5", "1", "2", "5")
 
 
 class ReplayPage:
-    """Controls of a replay, and the loop that plays it over and over.
-
-    `page`: with a robot; `recording`: of this robot: as `read_replay` gives it.
-    """
+    """Controls of a replay of a `read_replay` on the page of its robot, and the loop that plays it over and over."""
 
     def __init__(self, page: Page, recording: Recording) -> None:
         self.page, self.recording = page, recording

@@ -33,11 +33,7 @@ UNCHANGED = 1e-5
 
 
 class ArmScene:
-    """A robot, its reference as a ghost, and what explains its dynamics.
-
-    `server`: the `viser.ViserServer`; `robot`, `source`: the robot and its URDF, as for `link_meshes`; `q`: joint
-    positions that the camera is placed for, (n,).
-    """
+    """A robot with the URDF `source`, its reference as a ghost, what explains its dynamics; the camera is for `q`."""
 
     def __init__(self, server: Any, robot: AnyRobot, source: Source | None, q: Array) -> None:
         self._server, self._scene, self.robot = server, server.scene, robot
@@ -67,10 +63,7 @@ class ArmScene:
         self, q: Array, *, posture: Array | None = None, delta: Array | None = None,
         base: tuple[Array, Array] | None = None,
     ) -> None:
-        """Draw a state with a moving base at position (3,) and ``R_WB`` (3, 3).
-
-        Other arguments and errors as of `Kinematics.poses`; after one the drawing stays.
-        """
+        """Draw a state, base at (3,) and ``R_WB`` (3, 3); else as `Kinematics.poses`, whose errors leave all as is."""
         drawn = None if delta is None else self.exaggeration * delta
         found = self._kinematics.poses(q, posture=posture, delta=drawn)
         if base is not None:

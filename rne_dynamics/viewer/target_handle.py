@@ -20,11 +20,7 @@ RESTED, MOVED = 0.5, 1e-4
 
 
 class TargetHandle:
-    """The handle, hidden at first.
-
-    `page`: with a robot; `aim`: called with turn (3, 3) and place (3,), m, in the root link's frame, while it is
-    dragged.
-    """
+    """The handle, hidden at first; `aim` gets turn (3, 3) and place (3,), m, in the root link while it is dragged."""
 
     def __init__(self, page: Page, aim: Callable[[Array, Array], None]) -> None:
         self._page, self._aim, self._held = page, aim, False
@@ -36,10 +32,7 @@ class TargetHandle:
         handle.on_update(lambda event: page.do(partial(self._moved, event.phase, handle.wxyz, handle.position)))
 
     def follow(self, link: str, tool: Array | None = None, *, anew: bool = False) -> None:
-        """Show the handle; while nobody drags it and the arm rests it is at a point of a link, or at once if `anew`.
-
-        `tool`: the point in the link's frame, m, (3,); its origin by default. No link: hide the handle.
-        """
+        """Show the handle at a `tool` point, m, (3,) of a link at rest, or at once if `anew`; hide it without link."""
         handle = self._handle
         if handle.visible != bool(link):
             handle.visible = bool(link)

@@ -39,10 +39,7 @@ class Visual:
 
 
 def visuals(source: Source, tags: tuple[str, ...] = ("visual",)) -> dict[str, list[Visual]]:
-    """By link, the elements of a URDF with these tags, without those that cannot be read, which dynamics does not need.
-
-    Raises as `read_markup`.
-    """
+    """By link, the elements of a URDF with these tags that can be read; raises as `read_markup`."""
     read_markup(source.data, source.name, source.encoding, repairs=[])  # refuses entities, which ElementTree expands
     text = source.data.lstrip(b"\xef\xbb\xbf \t\r\n")
     try:

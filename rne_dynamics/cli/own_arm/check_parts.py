@@ -34,11 +34,7 @@ _SLACK = 1e-6
 
 
 def lint_mechanism(mechanism: Mechanism, values: Values) -> tuple[list[Finding], dict[str, Any] | None]:
-    """Findings on a mechanism, and its freedoms, by count and by rank, where the loops close.
-
-    The mechanism is that of its model file, with the posture's closure errors; `values` are the file's entries, for
-    lines.
-    """
+    """Findings on a mechanism with its posture's closure errors, and its freedoms; `values` of the file give lines."""
     lines = {entry.value["name"].value: entry.line for entry in values["loops"].value}
     at = values["posture"].line if "posture" in values else values["loops"].line
     given = mobility(mechanism)

@@ -30,10 +30,10 @@ from rne_dynamics.cli.arguments import (
 from rne_dynamics.cli.own_arm.guide_report import (
     evaluate_guided,
     guiding_figures,
-    guiding_parts,
     guiding_verdict,
     plot_guided,
 )
+from rne_dynamics.cli.simulated.report import joint_table
 from rne_dynamics.cli.terminal import ended_by_sigterm, progress
 from rne_dynamics.cli.with_ros.moves import start_posture
 from rne_dynamics.control.supervision.settings import Settings
@@ -97,7 +97,9 @@ def run(args: argparse.Namespace) -> Answer:
         plotted = plot_if_possible(path, draw, wanted=args.out is not None)
     verdict = guiding_verdict(guidance, guided, done)
     values = guiding_figures(guidance, guided, verdict, plot=plotted)
-    return Answer(values, guiding_parts(guidance, guided), verdict, written=[plotted])
+    title = f"{guidance.robot.name}: pushed by hand, {', '.join(values['pushes'])}"
+    table = [joint_table(guidance.robot, values["joints"], title)] if values["joints"] else []
+    return Answer(values, table, verdict, written=[plotted])
 
 
 def _guidance(args: argparse.Namespace) -> Guidance:

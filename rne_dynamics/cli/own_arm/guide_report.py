@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rne_dynamics.advice import rne
-from rne_dynamics.cli.answer import Rows, Verdict, finite
+from rne_dynamics.cli.answer import Verdict, finite
 from rne_dynamics.figures.style import COLORS, DASHED, WIDE
 from rne_dynamics.figures.tracking import Curve, Draw, draw_stack, joint_cells, joint_rows, joint_units, panels
 from rne_dynamics.model.inertia import Array
@@ -91,10 +91,7 @@ class Guided:
 
 
 def evaluate_guided(guidance: Guidance, recording: Recording) -> Guided:
-    """Figures of the recording of a session, in which the arm was to be held at its start until the first push.
-
-    The recording may begin after the arm has already sunk, so what it sank is counted from the start.
-    """
+    """Figures of a recorded session; what the arm sank before it counts from the start that it was to be held at."""
     robot, pushes, zero = guidance.robot, guidance.pushes, recording.begins[0]
     time = 1e-9 * (recording.stamps - zero).astype(np.float64)
     q, qd = recording.q, recording.qd
@@ -146,19 +143,16 @@ def _response(guidance: Guidance, push: Push, time: Array, q: Array, qd: Array) 
 
 
 def guiding_figures(guidance: Guidance, guided: Guided | None, found: Verdict, *, plot: str | None) -> dict[str, Any]:
-    """All figures as plain values, SI units; `rest` is null for a joint that still moves.
-
-    `responses` has the motion by the first part of each push, and what was to be expected.
-    """
+    """All figures as plain values, SI units; `rest` is null for a joint that still moves."""
     robot, joints, responses = guidance.robot, [], []
     if guided is not None:
         joints = [
             {
                 "name": name, "moved": float(guided.moved[j]), "rest": finite(guided.rest[j]),
                 "drift": float(guided.drift[j]), "largest_effort": float(guided.used[j]),
-                "effort_limit": float(robot.effort_limit[j]),
+                "effort_limit": float(limit), "used": float(guided.used[j] / limit) if limit > 0.0 else None,
             }
-            for j, name in enumerate(robot.joint_names)
+            for j, (name, limit) in enumerate(zip(robot.joint_names, robot.effort_limit, strict=True))
         ]
         responses = [
             {"push": str(p), "expected": r.expected.tolist(), "moved": r.moved.tolist()}
@@ -168,23 +162,6 @@ def guiding_figures(guidance: Guidance, guided: Guided | None, found: Verdict, *
         "robot": robot.name, "guided": found.passed, "verdict": found.as_plain(),
         "pushes": [str(p) for p in guidance.pushes], "joints": joints, "responses": responses, "plot": plot,
     }
-
-
-def guiding_parts(guidance: Guidance, guided: Guided | None) -> list[Rows]:
-    """The table."""
-    rows, robot = [], guidance.robot
-    if guided is None:
-        return []
-    for j, (name, (length, _, _, force)) in enumerate(zip(robot.joint_names, joint_units(robot), strict=True)):
-        limit, used = robot.effort_limit[j], guided.used[j]
-        rows.append([
-            name, f"{guided.moved[j]:+.4f} {length}",
-            f"{guided.rest[j]:.2f} s" if np.isfinite(guided.rest[j]) else "not at rest",
-            f"{guided.drift[j]:+.4f} {length}", f"{used:.2f} {force}",
-            *((f"{limit:.2f} {force}", f"{100.0 * used / limit:.0f} %") if limit > 0.0 else ("none", "")),
-        ])  # fmt: skip
-    headings = ("joint", "moved", "at rest after", "drift then", "largest effort", "limit", "used")
-    return [Rows(headings, rows, f"{robot.name}: pushed by hand, {', '.join(map(str, guidance.pushes))}")]
 
 
 def plot_guided(path: Path, robot: RigidRobot, pushes: Sequence[Push], guided: Guided) -> None:
@@ -219,10 +196,7 @@ SLOWING, COASTING = 0.7, 0.02
 
 
 def guiding_verdict(guidance: Guidance, guided: Guided | None, done: GuidedRun) -> Verdict:
-    """Whether the arm was held, moved as pushed, and stayed; if not, why: as the controller reported it, or measured.
-
-    `guided` are the figures of the session, None if the arm was not guided, `done` is what the controller reported.
-    """
+    """Whether the arm was held, moved as pushed, and stayed; if not, why: as the controller reports, or measured."""
     check = f"check the description with `{rne('check')}`"
     if guided is None:
         return _not("refused", f"the arm was NOT guided: the controller does not let it move: {done.message}")

@@ -195,10 +195,7 @@ def _warn(doubts: tuple[str, ...]) -> None:
 def describe(
     name: str, body: Inertia, about: tuple[Sequence[float], Sequence[float]] | None = None, digits: int = 17
 ) -> dict[str, Any]:
-    """Report on a body with mass in the frame of the report, as plain values, SI units.
-
-    `about` are a point in the frame, m, and the rpy of axes in the frame, rad, to add the inertia there.
-    """
+    """Report on a body with mass as plain values, SI units; `about`: also about a point, m, in axes of an rpy, rad."""
     principal = principal_axes(body.inertia, tolerance=_DIGITS)
     margin = triangle_margin(principal.moments)
     size = float(np.abs(principal.moments).max())

@@ -64,11 +64,7 @@ def run(args: argparse.Namespace) -> Answer:
 
 
 def describe(whole: AnyRobot, at: Sequence[str] = ()) -> dict[str, Any]:
-    """The model as plain values, with gravity torques at zero, of a mechanism in its posture; SI units.
-
-    Limits are `None` where there is no bound, gravity efforts for a passive joint of a mechanism, which has no motor.
-    With `at`, texts JOINT=VALUE, gravity torques are those of that posture, and positions and inertias are added.
-    """
+    """The model as plain values, SI units; gravity torques at zero, in a mechanism's posture, or `at` JOINT=VALUE."""
     described = whole.rigid
     robot = described.open_tree
     if at and described.nq != described.n:
@@ -135,12 +131,7 @@ def describe_mechanism(mechanism: Mechanism) -> dict[str, Any]:
 
 
 def describe_flexible(arm: FlexibleArm) -> dict[str, Any]:
-    """The flexible links, and the vibrations of the arm at rest at zero with its joints held, as plain values.
-
-    Of each link: its tip in its own frame, m; mass of its elastic part, kg; modes; frequencies clamped at its root, Hz,
-    bare and with its subtree at zero as one rigid body (``carrying``); displacement (m) and turn (rad) of the tip at
-    rest. Sag and vibrations are `None` where the arm does not settle under gravity; ``unsettled`` then says why.
-    """
+    """Flexible links, and vibrations of the arm at rest at zero with its joints held, as plain values, SI units."""
     sags = frequencies = ratios = unsettled = None
     try:
         delta, found = at_rest(arm)
@@ -163,10 +154,7 @@ def describe_flexible(arm: FlexibleArm) -> dict[str, Any]:
 
 
 def at_rest(arm: FlexibleArm) -> tuple[Array, Linearised]:
-    """Amplitudes of the modes, (modes,), and vibrations of an arm at rest under gravity, all joints held at zero.
-
-    `ModelError` where it does not settle or buckles.
-    """
+    """Amplitudes, (modes,), and vibrations at rest under gravity, joints held at zero; `ModelError` if it buckles."""
     rest = np.zeros(arm.n)
     delta = balance(arm, arm.neutral, rest, rest).delta
     vibrations = linearised(arm, arm.neutral, delta=delta)

@@ -6,9 +6,9 @@ import argparse
 import math
 import os
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Mapping
 from concurrent.futures import ProcessPoolExecutor
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from functools import partial
 from multiprocessing import get_context
@@ -156,28 +156,21 @@ def _cases(args: argparse.Namespace, plant: ArmPlant) -> Mapping[str, Mismatch]:
     return usual_cases(plant, link, args.seed)
 
 
-@contextmanager
-def _processes(args: argparse.Namespace, runs: int) -> Iterator[Client | None]:
+def _processes(args: argparse.Namespace, runs: int) -> AbstractContextManager[Client | None]:
     """What runs so many simulations; None where this process is enough."""
     if args.dask:
-        with _dask(args.dask) as client:
-            yield client
-        return
+        return _dask(args.dask)
     count = min(args.processes or os.cpu_count() or 1, runs)
-    if count == 1:
-        yield None
-        return
-    with ProcessPoolExecutor(count, get_context("spawn")) as pool:
-        yield pool
+    return nullcontext() if count == 1 else ProcessPoolExecutor(count, get_context("spawn"))
 
 
-def _dask(address: str) -> Any:
+def _dask(address: str) -> AbstractContextManager[Client]:
     """A client of a scheduler."""
     try:
         from dask import distributed
     except ImportError:
         raise MissingDependencyError(f"--dask needs Dask: {extra('sweep')}") from None
-    client: Any = distributed.Client
+    client: Callable[..., AbstractContextManager[Client]] = distributed.Client
     try:
         return client(address, timeout=DASK_TIMEOUT)
     except (OSError, ValueError) as error:

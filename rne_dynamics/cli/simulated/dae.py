@@ -50,11 +50,10 @@ def check(args: argparse.Namespace, robot: AnyRobot) -> None:
 def simulate(args: argparse.Namespace, robot: RobotModel, progress: Callable[[float], None], seconds: float) -> Log:
     """The motion from the start at rest."""
     start = body_states(robot, start_configuration(robot, args.start), np.zeros(robot.n))
-    log = simulate_maximal(
+    return simulate_maximal(
         robot, start, seconds, args.dt or DT, stabilization=args.dae, progress=progress,
         baumgarte_rate=0.05 / (args.dt or DT),
     )  # fmt: skip
-    return log.as_log(robot)
 
 
 def figures(args: argparse.Namespace, robot: RobotModel, log: Log) -> dict[str, Any]:

@@ -34,10 +34,7 @@ def scene_of(path: str | None) -> Scene:
 
 
 def mismatch_of(texts: Sequence[str], scene: str | None = None) -> Mismatch | None:
-    """The mismatch of --mismatch, later texts before earlier ones, and of the script of --scene.
-
-    None without any; `ArgumentError` if invalid.
-    """
+    """The mismatch of --mismatch, later texts before earlier ones, and of the script of --scene; None without any."""
     values: dict[str, Any] = {}
     for text in texts:
         name, assigned, value = text.partition("=")

@@ -83,10 +83,7 @@ def rollout(args: argparse.Namespace, robot: AnyRobot, plant: ArmPlant) -> tuple
 
 
 def controller(args: argparse.Namespace, robot: RigidRobot, start: Array) -> ControlLaw:
-    """The control law of the arguments: of a bandwidth where the law has one, otherwise of its own parameters.
-
-    `start`: where the motion begins, (n,): gains that make efforts suit the inertia there.
-    """
+    """The control law of the arguments, with gains that suit the inertia at `start`, (n,), where it has a bandwidth."""
     kind = find_law(args.law)
     friction = None if args.no_friction or args.no_friction_compensation else FrictionCompensation()
     if hasattr(kind.make, "tuned") and not args.law_parameter:

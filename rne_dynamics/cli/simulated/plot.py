@@ -12,13 +12,13 @@ from typing import Any
 import numpy as np
 
 from rne_dynamics.cli.answer import Answer, Line, Rows, finite
-from rne_dynamics.cli.arguments import argument, flag, positive, real
+from rne_dynamics.cli.arguments import argument, flag, real
 from rne_dynamics.description.model_file import load_model
 from rne_dynamics.description.sources import read_source, read_stdin
 from rne_dynamics.dispatch import closed
 from rne_dynamics.errors import ArgumentError, unknown
 from rne_dynamics.figures.output_file import FIGURES, figure_file
-from rne_dynamics.figures.style import DASHED, INK, REFERENCE, TERMS, WIDE, color_of
+from rne_dynamics.figures.style import INK, REFERENCE, TERMS, WIDE, color_of
 from rne_dynamics.figures.tracking import (
     MIXED,
     Curve,
@@ -35,14 +35,13 @@ from rne_dynamics.figures.tracking import (
 )
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.mechanism import RigidRobot
-from rne_dynamics.recording.comparison import HALF_WINDOW, difference, largest, mean, model_efforts, rms
 from rne_dynamics.recording.reading import read_recording
 from rne_dynamics.recording.recording import Recording, Series
 
 EXAMPLES = """\
 examples:
   rne plot run.mcap                         of a node, of `rne simulate --record`, or of ros2 bag
-  rne plot bag_folder --robot my_arm.urdf   with the model's inverse dynamics compared with the measured efforts
+  rne plot bag_folder --robot my_arm.urdf   with its effort limits, and rad and m apart
   rne plot run.npz --joint joint2 --from 1.5 --to 3 --out joint2.svg
   rne plot two_arms.mcap --topic /left/joint_states
 """
@@ -53,14 +52,12 @@ NEAR_LIMIT = 2.0
 ARGUMENTS = (
     argument("file", metavar="FILE", help="recording: .mcap, .db3, folder of a ROS 2 bag, .csv or .npz"),
     argument("--robot", metavar="ROBOT",
-             help="compare measured efforts with this model: name of a shipped robot, path, URI, - for stdin"),
+             help="of this model, with its units and limits: name of a shipped robot, path, URI, - for stdin"),
     argument("--topic", help="topic of the joint states, if there are several"),
     argument("--joint", action="append", default=[], help="draw this joint only; may be given several times"),
     argument("--from", dest="begin", type=real(), default=-math.inf, metavar="S",
              help="time of the recording to begin with, s"),
     argument("--to", dest="end", type=real(), default=math.inf, metavar="S", help="and to end with"),
-    argument("--window", type=positive(1.0, "s"), default=2.0 * HALF_WINDOW, metavar="S",
-             help="with --robot: time over which accelerations are averaged (default: %(default)g)"),
     argument("--out", type=Path, metavar="FILE", help="figure, .png, .svg or .pdf (default: the recording's name with "
              ".png, in the present folder)"),
     flag("--json", "print the figures as JSON"),
@@ -73,8 +70,6 @@ def run(args: argparse.Namespace) -> Answer:
     figure_file(out, "--out")
     if not args.begin < args.end:
         raise ArgumentError(f"--from {args.begin:g} is not before --to {args.end:g}")
-    if "window" in args.given and args.robot is None:
-        raise ArgumentError("--window needs --robot, with which efforts are compared")
     robot: RigidRobot | None = None
     if args.robot is not None:
         robot = closed(load_model(read_stdin() if args.robot == "-" else read_source(args.robot))).rigid
@@ -86,21 +81,14 @@ def run(args: argparse.Namespace) -> Answer:
             f"--from {args.begin:g} --to {args.end:g} leaves nothing of {recording.source}, which lasts from 0 to "
             f"{recording.t[-1]:g} s"
         )
-    model = None
-    if robot is not None:
-        model = model_efforts(robot, recording, 0.5 * args.window).between(args.begin, args.end)
-    draw(out, shown, joints, robot, model)
-    figures = _figures(shown, joints, robot, model)
-    figures["figure"] = str(out)
+    draw(out, shown, joints, robot)
+    figures = _figures(shown, joints, robot) | {"figure": str(out)}
     units = MIXED if robot is None else units_of(robot)
     return Answer(figures, list(_parts(shown, figures, units)), written=[out])
 
 
-def draw(path: Path, recording: Recording, joints: list[int], robot: RigidRobot | None, model: Series | None) -> None:
-    """Write a figure of positions, errors, efforts, and for each joint the efforts term by term; raises as `canvas`.
-
-    The robot gives units and effort limits, `model` the efforts that inverse dynamics says.
-    """
+def draw(path: Path, recording: Recording, joints: list[int], robot: RigidRobot | None) -> None:
+    """Write a figure of positions, errors, efforts and their terms; raises as `canvas`."""
     names, t = recording.joint_names, recording.t
     units = (MIXED,) * recording.n if robot is None else joint_units(robot)
     shown, whole = panels(units, joints), recording.q.shape[1] == recording.n
@@ -124,10 +112,8 @@ def draw(path: Path, recording: Recording, joints: list[int], robot: RigidRobot 
     curves = [Curve(term, *recording.torque[term], {"color": TERMS[term]}) for term in found]
     if recording.effort is not None:
         curves.append(Curve("measured", t, recording.effort, {"color": INK}))
-    if model is not None:
-        curves.append(Curve("model", *model, {**DASHED, "linewidth": WIDE}))
     cells = []
-    if recording.torque or model is not None:
+    if recording.torque:
         largest_effort = 0.0 if efforts is None else float(np.nanmax(np.abs(efforts.values), initial=0.0))
         cells = joint_cells(names, units, joints, curves, largest_effort)
     draw_stack(path, recording.source, (t[0], max(t[-1], t[0] + 1e-9)), rows, cells)
@@ -150,18 +136,18 @@ def _number(recording: Recording, joint: str) -> int:
     return recording.joint_names.index(joint)
 
 
-def _figures(recording: Recording, joints: list[int], robot: RigidRobot | None, model: Series | None) -> dict[str, Any]:
+def _figures(recording: Recording, joints: list[int], robot: RigidRobot | None) -> dict[str, Any]:
     """Errors and efforts of each joint as plain values; rad or m, N·m or N."""
     error, effort, columns = recording.error, recording.effort, dict[str, Array]()
     if error is not None and len(error.t):
-        columns |= {"rms_error": rms(error.values), "largest_error": largest(error.values)}
+        columns |= {
+            "rms_error": np.ma.masked_invalid(error.values**2).mean(axis=0).filled(np.nan) ** 0.5,
+            "largest_error": _largest(error.values),
+        }
     if effort is not None:
-        columns["largest_effort"] = largest(effort)
+        columns["largest_effort"] = _largest(effort)
         if robot is not None:
             columns["effort_limit"] = robot.effort_limit
-        if model is not None and len(model.t):
-            apart = difference(recording, model)
-            columns |= {"rms_model_difference": rms(apart), "mean_model_difference": mean(apart)}
     rows = [
         {"name": recording.joint_names[j]} | {name: finite(values[j]) for name, values in columns.items()}
         for j in joints
@@ -172,10 +158,14 @@ def _figures(recording: Recording, joints: list[int], robot: RigidRobot | None, 
     }
 
 
+def _largest(values: Array) -> Array:
+    """Largest magnitude in each column without its NaN; NaN where there is nothing else."""
+    return np.asarray(np.fmax.reduce(np.abs(values), axis=0))
+
+
 _HEADINGS = {
     "rms_error": "RMS error ({0.position})", "largest_error": "largest error",
     "largest_effort": "largest effort ({0.effort})", "effort_limit": "limit",
-    "rms_model_difference": "moving: effort less model, RMS", "mean_model_difference": "mean",
 }
 
 

@@ -89,10 +89,7 @@ def _more_rows(log: Log) -> Iterator[Draw]:
 
 
 def tracking_figures(log: Log, plant: ArmPlant, *, ends: bool = False) -> dict[str, Any]:
-    """Tracking per joint as plain values; rad or m, N·m or N.
-
-    With `ends` also the efforts at the start and end of a single move, and the static efforts there.
-    """
+    """Tracking per joint as plain values; rad or m, N·m or N; with `ends` also efforts and static efforts there."""
     robot, q = plant.robot, log.q[[0, -1]]
     if robot.kind == "flexible":
         static = balance(robot, q, np.zeros_like(q), np.zeros_like(q)).tau
@@ -117,10 +114,7 @@ def tracking_figures(log: Log, plant: ArmPlant, *, ends: bool = False) -> dict[s
 
 
 def free_figures(log: Log) -> dict[str, Any]:
-    """Energy and final velocities of a free motion; the energy change is relative to the largest kinetic energy.
-
-    A moving base does work, so that energy is not conserved and not reported.
-    """
+    """Velocities of a free motion, and of a base at rest the energy's change over the largest kinetic energy."""
     scale = float(log.kinetic.max())
     drift = float(np.abs(log.energy - log.energy[0]).max())
     energy = {
@@ -150,10 +144,7 @@ def base_figures(log: Log, plant: ArmPlant, known: bool | None) -> dict[str, Any
 
 
 def tip_figures(log: Log, after: float | None) -> list[dict[str, Any]]:
-    """Largest deflection of the tip of every flexible link, m.
-
-    `after` is the end of the last move, s: the vibration from then on, peak to peak, is added; None in free motion.
-    """
+    """Largest deflection of each flexible link's tip, m, and its vibration, peak to peak, `after` the last move, s."""
     figures = []
     for k, name in enumerate(log.flexible_links):
         assert log.tip is not None
@@ -181,6 +172,11 @@ def contact_figures(log: Log) -> list[dict[str, Any]]:
 
 #: Of each column: key in the figures, heading, number format, and the quantity whose unit it has (`Units`).
 COLUMNS = (
+    ("travel_made", "travel", ".3g", "position"),
+    ("travel_asked", "of", ".3g", "position"),
+    ("moved", "moved", "+.4f", "position"),
+    ("rest", "at rest after (s)", ".2f", ""),
+    ("drift", "drift then", "+.4f", "position"),
     ("rms_error", "RMS error", ".2e", "position"),
     ("rms_error_median", "RMS error, median", ".2e", "position"),
     ("rms_error_95", "95 %", ".2e", "position"),
@@ -189,6 +185,7 @@ COLUMNS = (
     ("final_error", "final error", ".2e", "position"),
     ("largest_effort", "largest effort", ".4g", "effort"),
     ("effort_limit", "effort limit", ".4g", "effort"),
+    ("used", "used", ".0%", ""),
     ("effort_start", "effort at the start", ".3f", "effort"),
     ("static_start", "static there", ".3f", "effort"),
     ("effort_end", "effort at the end", ".3f", "effort"),

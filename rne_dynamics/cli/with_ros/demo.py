@@ -162,7 +162,7 @@ def run(args: argparse.Namespace) -> Answer:
     )  # fmt: skip
     tracking, recording = trackings[0], recordings[0]
     values = demo_figures(robot, plan, tracking, recording.ready, recording.simulator, verdict)
-    parts = demo_parts(robot, plan, tracking)
+    parts = demo_parts(robot, values["joints"], tracking)
     draw: Callable[[Path], None] = partial(plot_demo, robot=robot, tracking=tracking, recording=recording)
     if machine.kind == "flexible":
         seen = [evaluate_vibration(machine, r, p.moves, settle) for r, p in zip(recordings, followed, strict=True)]

@@ -5,7 +5,7 @@ The reference is computed again from the moves.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from rne_dynamics.cli.answer import Rows, Verdict
+from rne_dynamics.cli.simulated.report import joint_table
 from rne_dynamics.cli.with_ros.moves import PLAIN, Move, Plan, Programme, vibrations
 from rne_dynamics.control.trajectory import Quintic, SampledTrajectory
 from rne_dynamics.dynamics.kinematics.kinematics import forward_kinematics
@@ -126,6 +127,7 @@ def demo_figures(
                 "name": name, "travel_asked": float(plan.travel[j]), "travel_made": float(np.ptp(tracking.q[:, j])),
                 "rms_error": float(tracking.rms[j]), "largest_error": float(tracking.largest[j]),
                 "largest_effort": float(tracking.effort[j]), "effort_limit": float(plan.effort_limit[j]),
+                "used": float(tracking.effort[j] / plan.effort_limit[j]),
             }
             for j, name in enumerate(robot.joint_names)
         ],
@@ -141,19 +143,10 @@ def demo_figures(
     }
 
 
-def demo_parts(robot: RigidRobot, plan: Plan, tracking: Tracking) -> list[str | Rows]:
-    """Travel, errors and efforts of each joint, and figures of the communication."""
-    rows = []
-    for j, (name, (length, _, _, force)) in enumerate(zip(robot.joint_names, joint_units(robot), strict=True)):
-        effort, limit = tracking.effort[j], plan.effort_limit[j]
-        rows.append([
-            name, f"{np.ptp(tracking.q[:, j]):.3g} of {plan.travel[j]:.3g} {length}", f"{tracking.rms[j]:.2e} {length}",
-            f"{tracking.largest[j]:.2e} {length}", f"{effort:.2f} {force}", f"{limit:.2f} {force}",
-            f"{100.0 * effort / limit:.0f} %",
-        ])  # fmt: skip
-    headings = ("joint", "travel", "RMS error", "largest error", "largest effort", "limit", "used")
+def demo_parts(robot: RigidRobot, joints: Sequence[Mapping[str, Any]], tracking: Tracking) -> list[str | Rows]:
+    """Travel, errors and efforts of each joint in the figures, and figures of the communication."""
     return [
-        Rows(headings, rows, f"{robot.name}: three quintic moves"),
+        joint_table(robot, joints, f"{robot.name}: three quintic moves"),
         f"{tracking.rate:.1f} joint states per second; reply latency p50 {1e3 * tracking.latency_p50:.2f} ms, "
         f"p99 {1e3 * tracking.latency_p99:.2f} ms; {tracking.missed} of {tracking.answered + tracking.missed} replies "
         "missed",

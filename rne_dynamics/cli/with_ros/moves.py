@@ -236,10 +236,7 @@ def lively(arm: FlexibleArm) -> float:
 
 
 def vibrations(arm: FlexibleArm, q: Array, count: int, bandwidth: float | None = None) -> tuple[Array, Array]:
-    """Frequencies, rad/s, and damping ratios of the lowest `count` vibrations at the posture q, (n,).
-
-    The joints are held, or, with a bandwidth, rad/s, under a controller of the rigid arm, whose compliance matters.
-    """
+    """Frequencies, rad/s, and damping ratios of the lowest `count` vibrations at q, joints held or with a bandwidth."""
     if bandwidth is None:
         found = linearised(arm, q)
     else:

@@ -100,6 +100,7 @@ def result(rollout: Rollout) -> Result:
 
 def usual_cases(plant: ArmPlant, link: str, seed: int = 0) -> dict[str, Mismatch]:
     """The table of mismatches; elastic joints where all joints have rotors. `link`: where payloads are."""
+    elastic = plant.robot.kind == "arm" and bool((rotor_inertia(plant.robot.open_tree) > 0.0).all())
     drawn = {"mass": 0.05, "friction": 0.2, "centre": 0.005}
     cases = {
         "as the model": {}, "masses 5 %": drawn,
@@ -107,7 +108,7 @@ def usual_cases(plant: ArmPlant, link: str, seed: int = 0) -> dict[str, Mismatch
         **{f"friction × {factor:g}": {"friction_scale": factor} for factor in (0.5, 2.0)},
         **{f"delay {1e3 * delay:g} ms": {"delay": delay} for delay in (2e-3, 5e-3, 1e-2)},
         "noise": {"noise": 1e-4, "velocity_noise": 1e-2}, "lost 10 %": {"lost": 0.1},
-        **{f"springs {f:g} Hz": {"spring_frequency": f} for f in (60.0, 25.0, 15.0) if _elastic(plant)},
+        **{f"springs {f:g} Hz": {"spring_frequency": f} for f in (60.0, 25.0, 15.0) if elastic},
     }  # fmt: skip
     return {name: Mismatch.of({"seed": seed, **fields}) for name, fields in cases.items()}
 
@@ -142,7 +143,3 @@ def slowest_springs(found: Comparison, law: str) -> dict[float, float]:
             stable = frequency
         lowest[delay] = stable
     return lowest
-
-
-def _elastic(plant: ArmPlant) -> bool:
-    return plant.robot.kind == "arm" and bool((rotor_inertia(plant.robot.open_tree) > 0.0).all())

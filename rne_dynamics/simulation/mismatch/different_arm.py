@@ -64,10 +64,7 @@ def phases_of(plant: ArmPlant, mismatch: Mismatch) -> tuple[Phase, ...]:
 
 
 class DifferentArm:
-    """An arm with a mismatch, from a state on, in steps of `dt`; the drives hold its weight until the first effort.
-
-    `phases`: of `phases_of`, and `mismatch` with them. Raises as `Messages` and `ElasticJoints`.
-    """
+    """An arm with `phases_of` a mismatch, in steps of `dt`; its drives hold its weight until the first effort."""
 
     def __init__(
         self, phases: tuple[Phase, ...], mismatch: Mismatch, state: State, dt: float, method: StepMethod | None

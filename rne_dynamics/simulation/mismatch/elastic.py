@@ -24,6 +24,7 @@ from rne_dynamics.simulation.mismatch.mismatch import Mismatch
 from rne_dynamics.simulation.plant.arrays import LOWER
 from rne_dynamics.simulation.plant.plant import ArmPlant
 from rne_dynamics.simulation.plant.state import State
+from rne_dynamics.simulation.stepping.runge_kutta import add_stage, end_of_step, first_stage
 from rne_dynamics.simulation.surroundings.contact_law import Touch, touch_loads
 from rne_dynamics.simulation.surroundings.surroundings import parts_of_step
 
@@ -61,21 +62,16 @@ def _put_rates(arm: Arm, touch: Touch | None, drive: Array, x: Array, effort: Ar
 @kernel
 def elastic_steps(arm: Arm, touch: Touch | None, drive: Array, x: Array, effort: Array, dt: float, steps: int) -> int:
     """`steps` Runge–Kutta steps of `dt` of a state (4, n), in place; −1, or the body that moves no inertia."""
-    n = x.shape[1]
-    y, rate, total, spring = np.zeros((4, n)), np.zeros((4, n)), np.zeros((4, n)), np.zeros(n)
+    n, flat = x.shape[1], x.reshape((x.size,))
+    y, rate, total, spring = np.empty(x.size), np.empty(x.size), np.empty(x.size), np.zeros(n)
     for _ in range(steps):
+        first_stage(flat, y, total)
         for stage in range(4):
-            fault = _put_rates(arm, touch, drive, x if stage == 0 else y, effort, spring, rate)
+            fault = _put_rates(arm, touch, drive, y.reshape((4, n)), effort, spring, rate.reshape((4, n)))
             if fault >= 0:
                 return fault
-            weight, ahead = (dt / 6.0 if stage == 0 or stage == 3 else dt / 3.0), (0.5 * dt if stage < 2 else dt)
-            for i in range(4):
-                for j in range(n):
-                    total[i, j] = (x[i, j] if stage == 0 else total[i, j]) + weight * rate[i, j]
-                    y[i, j] = x[i, j] + ahead * rate[i, j]
-        for i in range(4):
-            for j in range(n):
-                x[i, j] = total[i, j]
+            add_stage(stage, dt, flat, rate, y, total)
+        end_of_step(dt, flat, total, flat)
     return -1
 
 
@@ -96,10 +92,7 @@ class ElasticJoints:
         return self._x[MOTOR].copy(), self._x[MOTOR_SPEED].copy()
 
     def use(self, plant: ArmPlant) -> None:
-        """Go on as another arm.
-
-        Raises ArgumentError: an arm that is no open one, moves with its base, has mimic joints, or lacks rotors.
-        """
+        """Go on as another arm; `ArgumentError`: no open one, mimic joints, a moving base, or no rotors."""
         robot, given = plant.robot.open_tree, self._mismatch
         if plant.robot.loops or robot.has_mimic or plant.base_motion is not None:
             raise ArgumentError(f"mismatch: joints are elastic, but robot {robot.name!r} is no open arm on a base at "

@@ -34,11 +34,7 @@ class Encoders:
 
 
 class Messages:
-    """Efforts on their way to the drives; steps of the simulation are the clock.
-
-    `held`: the effort until the first one arrives, (n,); `dt`: s. SimulationError: a delay that is no whole number of
-    steps.
-    """
+    """Efforts on their way by steps `dt`, s; `held`, (n,), until the first. SimulationError: a delay by part of one."""
 
     def __init__(self, mismatch: Mismatch, held: Array, dt: float) -> None:
         for _, now in mismatch.phases:

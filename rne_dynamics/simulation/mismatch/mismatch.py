@@ -194,8 +194,7 @@ class Mismatch:
             robot.open_tree.link(self.payload[0])
             tree = tree.with_payload(Payload(*self.payload))
         made = assemble(self._varied(tree), base=robot.base, gravity=robot.gravity)
-        changed: RigidRobot = robot.rigid.on_tree(made).with_effort_limit(robot.effort_limit)
-        return changed
+        return robot.rigid.on_tree(made).with_effort_limit(robot.effort_limit)
 
     def _varied(self, tree: KinematicTree) -> KinematicTree:
         """The tree with drawn masses, centres, friction and rotors."""

@@ -57,8 +57,7 @@ def check_base_trajectory(trajectory: BaseTrajectory, begin: float, end: float) 
     before, now, after = ({name: np.array([row[k][name] for row in rows]) for name in rows[0][k]} for k in range(3))
 
     def rate(name: str) -> Array:
-        slope: Array = (after[name] - before[name]) / (2.0 * h)
-        return slope
+        return np.asarray((after[name] - before[name]) / (2.0 * h))
 
     R = now["rotation"]
     turning = np.swapaxes(R, 1, 2) @ rate("rotation")

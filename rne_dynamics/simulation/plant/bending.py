@@ -61,10 +61,7 @@ def flexible_mass_and_bias(
 
 @helper
 def stiff_modes(flex: Flex, A: Array, rate: float, dt: float, limit: float) -> bool:
-    """Whether the largest decay rate or frequency times the step `dt` may be above `limit`.
-
-    `A`: J⁻¹; shape (n + modes, n + modes). `rate`: Σ D_j (J⁻¹)_jj of the joints' viscous friction, rad/s.
-    """
+    """Whether decay rate, `rate` of the joints included, or frequency times `dt` may be above `limit`; A = J⁻¹."""
     n, squares = flex.packed.joints, 0.0
     for k in range(flex.stiffness.shape[0]):  # traces bound the largest decay rate and frequency
         for m in range(flex.stiffness.shape[0]):

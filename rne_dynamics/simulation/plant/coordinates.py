@@ -77,10 +77,7 @@ class Coordinates:
         forward_dynamics(self._robot, state.q, state.qd, effort)  # names the joint without inertia
 
     def explain_rates(self, t: float, z: Array, zd: Array, effort: Array, plant: PlantArrays, *, first: bool) -> None:
-        """Raise for accelerations that adaptive integration found not determined, except where a shorter step may help.
-
-        `first` where integration began at z.
-        """
+        """Raise for undetermined accelerations in adaptive integration, `first` ones or where no shorter step helps."""
         forward_dynamics(self._robot, z, zd, effort)
 
     def report_findings(self, states: Sequence[State], times: ArrayLike) -> None:
@@ -99,10 +96,7 @@ def rigid_energies(tree: RobotModel, q: Array, qd: Array, base: BaseRows | None)
 
 
 def finite_vector(what: str, value: ArrayLike, labels: Sequence[str], owner: str, *, broadcast: bool = False) -> Array:
-    """`value` as a new array of one number for each of `labels`; with `broadcast` one number may stand for all.
-
-    Raises SimulationError: a wrong shape, names the `owner`; a number that is not finite, names its label.
-    """
+    """`value` as a new array of a number for each label, or with `broadcast` for all; SimulationError names it."""
     array = np.array(value, dtype=np.float64)
     if broadcast and array.ndim == 0:
         array = np.full(len(labels), float(array))

@@ -79,10 +79,7 @@ def _look_ahead(loops: Loops, q: Array) -> None:
 
 @kernel
 def assemble_ahead(loops: Loops, q: Array) -> bool:
-    """Bring `loops.posture`, `loops.T` and `loops.distance` to the actuated positions q.
-
-    False where the loops do not close there, or the actuated joints do not hold the mechanism.
-    """
+    """Bring `loops.posture`, `T` and `distance` to the actuated positions q; False where loops do not close there."""
     copy_into(loops.asked, q)
     if loops.status[1] == 1:
         _look_ahead(loops, q)
@@ -141,11 +138,7 @@ def closed_mass_and_bias(
 
 
 def refuse_posture(mechanism: Mechanism, loops: Loops, t: float) -> None:
-    """Raise where adaptive integration failed at time `t` because of the loops; nothing where they did close.
-
-    Raises SimulationError: a loop that cannot close, or a singular posture; says when, which, and where the actuated
-    joints are.
-    """
+    """SimulationError where adaptive integration failed at time `t` because of the loops; names which and where."""
     status = int(loops.status[0])
     if status != DONE:
         error = refusal(mechanism, status, loops.asked, loops.posture)

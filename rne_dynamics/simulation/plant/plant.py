@@ -183,8 +183,7 @@ class ArmPlant(Rebuilt):
     def limited(self, effort: Array) -> Array:
         """The effort of the drives when commanded `effort`, N·m or N; shape (n,)."""
         limit = self.joints[: self.robot.n, EFFORT]
-        given: Array = np.clip(effort, -limit, limit)
-        return given
+        return np.asarray(np.clip(effort, -limit, limit))
 
 
 def free_joints(n: int) -> Array:

@@ -122,7 +122,8 @@ class SampledBase(Rebuilt):
         (q, dq, ddq), square = curve[:, 3:], float(curve[0, 3:] @ curve[0, 3:])
         R = quaternion_matrices(q[None])[0]
         # of r = |r| q: ω = 2 q̄ q̇ takes the vector part of r̄ ṙ, in which the rate of |r| does not appear
-        E = (2.0 / square) * _vector_part(q)
+        x, y, z, s = q.tolist()
+        E = (2.0 / square) * np.array([[s, z, -y, -x], [-z, s, x, -y], [y, -x, s, -z]])  # x y z w
         w = E @ dq
         dw = E @ ddq - 2.0 * float(q @ dq) / square * w
         return BaseMotion(acceleration @ R, w, dw, velocity @ R, R)
@@ -195,12 +196,6 @@ def _penalty(smoothing: float | None, who: str) -> float:
     if not (np.isfinite(smoothing) and smoothing > 0.0):
         raise SimulationError(f"{who}: the smoothing frequency is {smoothing} Hz; it must be finite and above 0")
     return float((2.0 * np.pi * smoothing) ** -4)
-
-
-def _vector_part(q: Array) -> Array:
-    """The matrix (3, 4) that gives the vector part of q̄ r for a quaternion r; x y z w."""
-    x, y, z, w = q.tolist()
-    return np.array([[w, z, -y, -x], [-z, w, x, -y], [y, -x, w, -z]])
 
 
 def _read_csv(path: Path) -> tuple[Array, Array, Array]:

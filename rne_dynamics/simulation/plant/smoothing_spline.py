@@ -57,8 +57,7 @@ def at_time(coefficients: Array, s: float) -> Array:
         [0.0, 1.0, 2.0 * s, 3.0 * s**2, 4.0 * s**3],
         [0.0, 0.0, 2.0, 6.0 * s, 12.0 * s**2],
     ])  # fmt: skip
-    derivatives: Array = powers @ coefficients
-    return derivatives
+    return np.asarray(powers @ coefficients)
 
 
 def to_rest(value: Array, rate: Array, T: float) -> Array:

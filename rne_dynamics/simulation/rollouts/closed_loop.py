@@ -117,10 +117,7 @@ def closed_loops(
     plants: PlantRows, laws: LawRows, code: OwnCode, columns: Columns, clock: Clock, references: Array, course: Course,
     samples: tuple[int, int], cycles: tuple[int, int],
 ) -> None:  # fmt: skip
-    """Some cycles of some samples; failed samples are skipped.
-
-    `references` holds q, q̇, q̈ of every cycle, shape (cycles + 1, 3, n). The last cycle is evaluated, not stepped.
-    """
+    """Cycles, the last not stepped, of samples that have not failed; `references` (cycles + 1, 3, n): q, q̇, q̈."""
     n, most = references.shape[2], WIDTH if code.rows else 1
     rows, terms, refused = np.zeros((ROWS, most * n)), np.zeros((most, 5, n)), np.zeros(most, dtype=np.uint8)
     lanes, rate = np.zeros(most, dtype=np.int64), np.zeros(most)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import csv
-import os
 from collections.abc import Callable
 from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor, wait
 from dataclasses import dataclass, replace
@@ -37,6 +36,7 @@ from rne_dynamics.simulation.rollouts.packed_loop import course
 from rne_dynamics.simulation.rollouts.samples import Samples, faults
 from rne_dynamics.simulation.stepping.lanes import row_of
 from rne_dynamics.simulation.stepping.stepping import StepMethod, checked_effort, unchecked_step
+from rne_dynamics.straight_line.threads import available
 
 #: Approximate number of cycles in one call of the kernel. Progress and Ctrl-C are handled between calls.
 _CYCLES = 20_000
@@ -91,8 +91,7 @@ class ManyRollouts:
     @property
     def done(self) -> NDArray[np.bool_]:
         """Which samples ran to the end; shape (S,)."""
-        done: NDArray[np.bool_] = self.outcome == Outcome.DONE
-        return done
+        return np.asarray(self.outcome == Outcome.DONE)
 
     def save_npz(self, path: str | Path) -> None:
         """The arrays under their own names."""
@@ -133,18 +132,12 @@ def run_many(
     messages = [""] * samples.count
     for s, why in faults(samples, plant.positions, plant.stops).items():
         now.status[s], messages[s] = closed_loop.INVALID, why
-    _run(samples, code, columns, references, clock, now, _threads(threads), progress)
+    if threads is not None and threads < 1:
+        raise ArgumentError(f"threads is {threads}; it must be at least 1")
+    _run(samples, code, columns, references, clock, now, threads or available(), progress)
     for s in np.flatnonzero(now.status > closed_loop.INVALID).tolist():
         now.status[s], messages[s] = _why(plant, samples, clock, now, s)
     return _results(plant, samples, references, clock, now, messages, rows)
-
-
-def _threads(asked: int | None) -> int:
-    if asked is None:
-        return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    if asked < 1:
-        raise ArgumentError(f"threads is {asked}; it must be at least 1")
-    return asked
 
 
 def _run(

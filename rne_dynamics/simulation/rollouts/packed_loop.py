@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -40,44 +40,45 @@ from rne_dynamics.simulation.stepping.motion import locked_forward
 from rne_dynamics.straight_line.recipe import Recipe
 
 
-class PackedLoop(NamedTuple):
-    """One plant and one law, in rows of length 1, with the simulated robot and the law's model."""
-
-    robot: RobotModel
-    model: RobotModel
-    plants: PlantRows
-    laws: LawRows
-
-
-def packed_loop(plant: ArmPlant, controller: ControlLaw) -> PackedLoop | None:
-    """The arrays of the compiled loop; None where it cannot run this plant or controller."""
+def packed_loop(plant: ArmPlant, controller: ControlLaw) -> tuple[PlantRows, LawRows] | None:
+    """The arrays of the compiled loop, in rows of length 1; None where it cannot run this plant or controller."""
     # a subclass may have a law of its own
     if type(controller) not in (ComputedTorque, PdGravity) or plant.base_motion or plant.surroundings:
         return None
     assert isinstance(controller, (ComputedTorque, PdGravity))
-    robot, model = plant.robot, controller.robot
+    robot, model, gains = plant.robot, controller.robot, controller.gains
     if robot.kind != "arm" or model.kind != "arm" or robot.nq != robot.n:
         return None
     plants = PlantRows(
         robot.topology, plant.positions, robot.has_mimic, robot.parameters[None], robot.base_at_rest[None],
         plant.joints[None],
     )  # fmt: skip
-    return PackedLoop(robot, model, plants, law_rows(controller, model))
+    compensation = controller.friction_compensation
+    laws = LawRows(
+        COMPUTED_TORQUE if isinstance(controller, ComputedTorque) else PD_GRAVITY, model.topology,
+        model.parameters[None], model.base_at_rest[None], np.array([gains.p, gains.i, gains.d, gains.i_clamp])[None],
+        joint_friction(model).rows[None], np.array([[0.0 if compensation is None else compensation.scale]]),
+        controller.steepness[None],
+    )  # fmt: skip
+    return plants, laws
 
 
-def own_code_of(packed: PackedLoop, plants: PlantRows, laws: LawRows, *, rows: bool) -> tuple[OwnCode, Columns]:
-    """Machine code for samples of a loop, one at a time or in `rows`, and their numbers as the loop reads them."""
-    here, n, rule = packed.plants, packed.robot.n, packed.laws
-    same_arm = _equal(plants.parameters, here.parameters) and _equal(plants.base, here.base)
-    same_model = _equal(laws.parameters, rule.parameters) and _equal(laws.base, rule.base)
-    own = packed.robot, "locked forward", _forward_rows, (packed.robot.has_mimic,), (n,)
+def own_code_of(
+    robot: RobotModel, model: RobotModel, plants: PlantRows, laws: LawRows, *, rows: bool
+) -> tuple[OwnCode, Columns]:
+    """Machine code for samples of a loop, one at a time or in `rows`, and their numbers as the loop reads them.
+
+    `robot` and `model` are those of the arm and of its law without changes.
+    """
+    same_arm, same_model = _same(robot, plants.parameters, plants.base), _same(model, laws.parameters, laws.base)
+    own = robot, "locked forward", _forward_rows, (robot.has_mimic,), (robot.n,)
     forward = _address(*own, rows, same_arm)
-    terms = _address(packed.model, "control terms", _terms_rows, (), (5, n), rows, same_model)
+    terms = _address(model, "control terms", _terms_rows, (), (5, robot.n), rows, same_model)
     one, unlocked = NO_CODE, 0
-    if packed.robot.specialised and same_arm:
-        whole = (_whole(packed.robot, quantity) for quantity in (MASS_MATRIX, INVERSE_DYNAMICS))
+    if robot.specialised and same_arm:
+        whole = (_whole(robot, quantity) for quantity in (MASS_MATRIX, INVERSE_DYNAMICS))
         one = ArmCode(_address(*own, False, True), *whole)
-        unlocked = 0 if rows else _whole(packed.robot, FORWARD_DYNAMICS)
+        unlocked = 0 if rows else _whole(robot, FORWARD_DYNAMICS)
     columns = Columns(
         joint_columns(plants), law_columns(laws), given(plants.parameters, plants.base, same_arm),
         given(laws.parameters, laws.base, same_model),
@@ -178,24 +179,9 @@ def _at_least_a_block(count: int) -> int:
     return count if count > 1 else WIDTH
 
 
-def _equal(a: Array, b: Array) -> bool:
-    return a is b or np.array_equal(a, b)
-
-
-def law_rows(controller: ComputedTorque | PdGravity, robot: RobotModel) -> LawRows:
-    """One law; `robot` is its own."""
-    compensation, gains = controller.friction_compensation, controller.gains
-    scale = 0.0 if compensation is None else compensation.scale
-    return LawRows(
-        COMPUTED_TORQUE if isinstance(controller, ComputedTorque) else PD_GRAVITY,
-        robot.topology,
-        robot.parameters[None],
-        robot.base_at_rest[None],
-        np.array([gains.p, gains.i, gains.d, gains.i_clamp])[None],
-        joint_friction(robot).rows[None],
-        np.array([[scale]]),
-        controller.steepness[None],
-    )
+def _same(robot: RobotModel, parameters: Array, base: Array) -> bool:
+    """Whether all samples are as the robot."""
+    return np.array_equal(parameters, robot.parameters[None]) and np.array_equal(base, robot.base_at_rest[None])
 
 
 def course(q: Array, qd: Array, rows: int, *, terms: bool) -> Course:

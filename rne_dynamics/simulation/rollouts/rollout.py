@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property
 
@@ -11,55 +11,23 @@ from numpy.typing import ArrayLike
 
 from rne_dynamics.control.checks import measured
 from rne_dynamics.control.control_law import ControlLaw, call_own, check_law, next_integral, terms_of
-from rne_dynamics.control.reference import Reference
 from rne_dynamics.control.trajectory import Trajectory, references
 from rne_dynamics.errors import ArgumentError, SimulationError
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.rebuilt import Rebuilt
-from rne_dynamics.simulation.mismatch.loop import mismatched
+from rne_dynamics.simulation.mismatch.different_arm import DifferentArm, phases_of
 from rne_dynamics.simulation.mismatch.mismatch import Mismatch
-from rne_dynamics.simulation.plant.arrays import OwnCode
+from rne_dynamics.simulation.plant.arrays import NO_WRENCH, OwnCode, PlantRows
 from rne_dynamics.simulation.plant.base_trajectory import check_base_trajectory
 from rne_dynamics.simulation.plant.plant import ArmPlant
 from rne_dynamics.simulation.plant.start import checked_state, no_joint_outside
 from rne_dynamics.simulation.plant.state import State
-from rne_dynamics.simulation.rollouts.closed_loop import DONE, Clock, Columns, Course, closed_loops
+from rne_dynamics.simulation.rollouts.closed_loop import DONE, Clock, Columns, Course, LawRows, closed_loops
 from rne_dynamics.simulation.rollouts.many import ManyRollouts, repeat_failed_step, run_many
-from rne_dynamics.simulation.rollouts.packed_loop import PackedLoop, course, own_code_of, packed_loop
+from rne_dynamics.simulation.rollouts.packed_loop import course, own_code_of, packed_loop
 from rne_dynamics.simulation.rollouts.samples import Samples, rows_of
-from rne_dynamics.simulation.runs.free_motion import recorded
-from rne_dynamics.simulation.runs.log import Log, count, log_of, whole
-from rne_dynamics.simulation.stepping.stepping import StepMethod, chosen_method
-
-
-def cycle_by_cycle(
-    plant: ArmPlant,
-    controller: ControlLaw,
-    trajectory: Trajectory,
-    state: State,
-    *,
-    dt: float,
-    substeps: int,
-    cycles: int,
-    method: StepMethod | None,
-    base_known: bool = True,
-    progress: Callable[[float], None] | None,
-) -> Log:
-    """`Rollout.run` from a checked state, where it is not compiled."""
-    integral = np.zeros(plant.robot.n)
-    call_own(controller, "restart")
-
-    def command(t: float, state: State) -> tuple[Array, Reference, Mapping[str, Array]]:
-        nonlocal integral
-        reference = trajectory.sample(t)
-        base = plant.base_motion.motion(t) if base_known and plant.base_motion is not None else None
-        terms = terms_of(controller, state.q, state.qd, reference, integral, state.posture, base)
-        cut = plant.limited(terms.total) != terms.total
-        integral = next_integral(controller, integral, state.q, reference, substeps * dt, cut)
-        return terms.total, reference, terms._asdict()
-
-    return recorded(plant, state, command, dt, substeps, cycles, method, progress)
-
+from rne_dynamics.simulation.runs.log import Log, Recorder, count, log_of, whole
+from rne_dynamics.simulation.stepping.stepping import StepMethod, chosen_method, unchecked_step
 
 Progress = Callable[[float], None]
 
@@ -116,7 +84,7 @@ class Rollout(Rebuilt):
     #: the desired motion at every cycle; shape (cycles + 1, 3, n)
     references: Array = field(init=False, repr=False)
     clock: Clock = field(init=False, repr=False)
-    _packed: PackedLoop | None = field(init=False, repr=False)
+    _packed: tuple[PlantRows, LawRows] | None = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
         base_moves = self.base_known and self.plant.base_motion is not None
@@ -144,13 +112,12 @@ class Rollout(Rebuilt):
     @cached_property
     def _own_code(self) -> tuple[OwnCode, Columns]:
         assert self._packed is not None
-        return own_code_of(self._packed, self._packed.plants, self._packed.laws, rows=False)
+        return own_code_of(self.plant.tree, self.controller.robot.open_tree, *self._packed, rows=False)
 
     @property
     def time(self) -> Array:
         """Times at which control cycles begin, s; shape (cycles + 1,)."""
-        time: Array = self.clock.period * np.arange(self.clock.cycles + 1.0)
-        return time
+        return np.asarray(self.clock.period * np.arange(self.clock.cycles + 1.0))
 
     def run(
         self,
@@ -185,27 +152,54 @@ class Rollout(Rebuilt):
         if plant.stops:
             no_joint_outside(plant.robot, start, plant.positions)
         clock = self.clock
-        if self.mismatch is not None:
-            return mismatched(
-                plant, self.controller, self.trajectory, start, self.mismatch, clock,
-                method=self.method, base_known=self.base_known, progress=progress,
-            )  # fmt: skip
         if self._packed is None:
-            return cycle_by_cycle(
-                plant, self.controller, self.trajectory, start, dt=clock.dt, substeps=clock.substeps,
-                cycles=clock.cycles, method=self.method, base_known=self.base_known, progress=progress,
-            )  # fmt: skip
+            return self._cycle_by_cycle(start, progress)
         rows = clock.cycles + 1
         now = course(start.q[None], start.qd[None], rows, terms=True)
-        plants, laws, (code, columns) = self._packed.plants, self._packed.laws, self._own_code
+        (plants, laws), (code, columns) = self._packed, self._own_code
         for begin in range(0, rows, _CYCLES):
             end = min(begin + _CYCLES, rows)
             closed_loops(plants, laws, code, columns, clock, self.references, now, (0, 1), (begin, end))
             if now.status[0] != DONE:
-                repeat_failed_step(plant, self._packed.robot, plants, clock, now, 0)
+                repeat_failed_step(plant, plant.tree, plants, clock, now, 0)
             if progress is not None:
                 progress((end - 1) * clock.period)
         return self._log(now)
+
+    def _cycle_by_cycle(self, state: State, progress: Progress | None) -> Log:
+        """`run` from a checked state, where it is not compiled; drives hold the weight until the first effort."""
+        plant, law, (_, dt, substeps, cycles, *_) = self.plant, self.controller, self.clock
+        method, arm = chosen_method(plant, self.method), None
+        if self.mismatch is not None:
+            arm = DifferentArm(phases_of(plant, self.mismatch), self.mismatch, state, dt, method)
+        log, integral = Recorder(plant), np.zeros(plant.robot.n)
+        call_own(law, "restart")
+        for k in range(cycles + 1):
+            t, q, qd = k * (substeps * dt), state.q, state.qd
+            if arm is not None:
+                arm.pass_to(t)
+                q, qd = arm.measured()
+            reference = self.trajectory.sample(t)
+            base = plant.base_motion.motion(t) if self.base_known and plant.base_motion is not None else None
+            terms = terms_of(law, q, qd, reference, integral, state.posture, base)
+            wanted = terms.total
+            if not np.isfinite(wanted).all():
+                raise SimulationError(f"at {t:g} s the law commands {wanted.tolist()}; efforts must be finite")
+            effort = applied = plant.limited(wanted)
+            integral = next_integral(law, integral, q, reference, substeps * dt, effort != wanted)
+            if arm is not None:
+                arm.send(k * substeps, effort)
+                applied = arm.drive(k * substeps)
+            log.add(t, state, applied, reference, terms._asdict())
+            for step in range(k * substeps, (k + 1) * substeps if k < cycles else 0):
+                if arm is None:
+                    state = unchecked_step(plant, state, effort, dt, method, NO_WRENCH)
+                else:
+                    arm.advance(arm.drive(step))
+                    state = arm.state
+            if progress is not None:
+                progress(t)
+        return log.done()
 
     def samples(self, count: int) -> Samples:
         """`count` equal samples of this rollout for `run_many`, from the trajectory's start.
@@ -225,11 +219,11 @@ class Rollout(Rebuilt):
             )
         if count < 1:
             raise ArgumentError(f"the number of samples is {count}; it must be at least 1")
-        robot, model = self._packed.robot, self._packed.model
+        robot = self.plant.tree
         first = self.trajectory.sample(0.0)
         q = rows_of(measured(first.q, robot.nq, "reference.q"), count, (robot.nq,), "q")
         qd = rows_of(measured(first.qd, robot.n, "reference.qd"), count, (robot.n,), "qd")
-        return Samples(robot, model, count, q, qd, self._packed.plants, self._packed.laws)
+        return Samples(robot, self.controller.robot.open_tree, count, q, qd, *self._packed)
 
     def run_many(
         self,
@@ -262,7 +256,7 @@ class Rollout(Rebuilt):
         if keep_every < 0:
             raise ArgumentError(f"keep_every is {keep_every}; it must be 0 or above")
         clock = self.clock._replace(every=int(keep_every))
-        code, columns = own_code_of(self._packed, samples.plants, samples.laws, rows=True)
+        code, columns = own_code_of(samples.robot, samples.model, samples.plants, samples.laws, rows=True)
         return run_many(self.plant, samples, code, columns, self.references, clock, threads=threads, progress=progress)
 
     def _log(self, now: Course) -> Log:

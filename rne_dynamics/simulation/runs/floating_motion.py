@@ -60,26 +60,17 @@ class FloatingMotion:
         )  # fmt: skip
 
     def run(self, qd: Array, loads: Array) -> tuple[Array, Array]:
-        """Displacements and velocities after each step; (steps, n) both.
-
-        `qd`: velocity at the beginning, rad/s or m/s; (n,). `loads`: effort of the pushes on each joint in each step,
-        N·m or N; (steps, n).
-        """
+        """Displacements and velocities after each step from `qd`, (n,), under `loads`, N·m or N; (steps, n) all."""
         speeds = np.zeros_like(loads)
         level, offset, stribeck, fading = self.friction
+        # motors that work against each other share what is left undetermined
+        shared = self.gain + _SHARED * np.abs(self.gain).max() * np.eye(len(qd))
         if not qd.any() and (np.abs(loads - offset) <= level).all():
             return speeds, speeds.copy()  # friction holds every joint
         for k, load in enumerate(loads):
             left = 1.0 - self.compensated * np.minimum(np.abs(qd) * self.steepness, 1.0)
             left = left * (level + stribeck * np.expm1(-fading * qd * qd))
-            qd = self._with_friction(self.decay @ qd + self.gain @ load, offset - left, offset + left)
+            free, friction, qd = self.decay @ qd + self.gain @ load, np.empty_like(qd), np.empty_like(qd)
+            box_lcp(shared, free, -offset - left, left - offset, friction, qd, np.empty(len(qd), dtype=np.int64))
             speeds[k] = qd
         return self.step * np.cumsum(speeds, axis=0), speeds
-
-    def _with_friction(self, free: Array, least: Array, most: Array) -> Array:
-        """Velocities of an arm that would move at `free` without friction between these bounds; (n,)."""
-        n, motion, friction = len(free), np.empty_like(free), np.empty_like(free)
-        # motors that work against each other share what is left undetermined
-        gain = self.gain + _SHARED * np.abs(self.gain).max() * np.eye(n)
-        box_lcp(gain, free, -most, -least, friction, motion, np.empty(n, dtype=np.int64))
-        return motion

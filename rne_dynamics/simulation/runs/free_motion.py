@@ -2,24 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from rne_dynamics.control.reference import Reference
-from rne_dynamics.model.inertia import Array
 from rne_dynamics.simulation.plant.base_trajectory import check_base_trajectory
 from rne_dynamics.simulation.plant.plant import ArmPlant
 from rne_dynamics.simulation.plant.start import checked_state, no_joint_outside
-from rne_dynamics.simulation.plant.state import State
 from rne_dynamics.simulation.runs.log import Log, Recorder, count, whole
 from rne_dynamics.simulation.stepping.adaptive import states_at
 from rne_dynamics.simulation.stepping.stepping import StepMethod, step
-
-#: Effort, reference and terms of the torque for the time and the state.
-Command = Callable[[float, State], tuple[Array, Reference | None, Mapping[str, Array]]]
 
 
 def free_motion(
@@ -67,26 +61,16 @@ def free_motion(
     if plant.base_motion is not None:
         check_base_trajectory(plant.base_motion, 0.0, rows * period)
     push = np.zeros(plant.robot.n) if effort is None else np.asarray(effort, dtype=np.float64)
+    log = Recorder(plant)
     if method == "adaptive":
-        log = Recorder(plant)
         for k, there in enumerate(states_at(plant, state, push, period * np.arange(rows + 1))):
             log.add(k * period, there, plant.limited(push), None, {})
         return log.done()
-    return recorded(plant, state, lambda t, state: (push, None, {}), dt, substeps, rows, method, progress)
-
-
-def recorded(
-    plant: ArmPlant, state: State, command: Command, dt: float, substeps: int, periods: int, method: StepMethod | None,
-    progress: Callable[[float], None] | None,
-) -> Log:  # fmt: skip
-    """The log of `periods` of `substeps` steps each, in which the effort of `command` is held."""
-    log = Recorder(plant)
-    for k in range(periods + 1):
+    for k in range(rows + 1):
         t = k * (substeps * dt)
-        effort, reference, terms = command(t, state)
-        log.add(t, state, plant.limited(effort), reference, terms)
-        for _ in range(substeps if k < periods else 0):
-            state = step(plant, state, effort, dt, method=method)
+        log.add(t, state, plant.limited(push), None, {})
+        for _ in range(substeps if k < rows else 0):
+            state = step(plant, state, push, dt, method=method)
         if progress is not None:
             progress(t)
     return log.done()

@@ -130,20 +130,17 @@ class Log:
     @property
     def rms_error(self) -> Array:
         """Root mean square of the error of each joint; shape (n,)."""
-        rms: Array = np.sqrt(np.mean(self.error**2, axis=0))
-        return rms
+        return np.asarray(np.sqrt(np.mean(self.error**2, axis=0)))
 
     @property
     def largest_error(self) -> Array:
         """Largest absolute error of each joint; shape (n,)."""
-        largest: Array = np.abs(self.error).max(axis=0)
-        return largest
+        return np.asarray(np.abs(self.error).max(axis=0))
 
     @property
     def largest_effort(self) -> Array:
         """Largest absolute effort of each joint; shape (n,)."""
-        largest: Array = np.abs(self.effort).max(axis=0)
-        return largest
+        return np.asarray(np.abs(self.effort).max(axis=0))
 
     def columns(self) -> dict[str, Array]:
         """Every number with its name: ``q/<joint>``, ``qd/<joint>``, ``effort/<joint>``, …; each of shape (rows,)."""

@@ -40,48 +40,13 @@ from rne_dynamics.model import layout
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.robot import RobotModel
 from rne_dynamics.simulation.plant.coordinates import finite_vector
-from rne_dynamics.simulation.runs.log import Log, count
+from rne_dynamics.simulation.runs.log import Log, count, whole
 from rne_dynamics.simulation.stepping.runge_kutta import AHEAD, TIMES, WEIGHTS
 
 Stabilization = Literal["none", "baumgarte", "projection"]
 
 #: Efforts (n,) for time, q and qd as read off the bodies.
 Effort = Callable[[float, Array, Array], ArrayLike]
-
-
-@dataclass(frozen=True, eq=False)
-class MaximalLog:
-    """Record of a simulation, one row a recorded step."""
-
-    #: s; shape (rows,).
-    time: Array
-    #: Joint coordinates read off the bodies; shapes (rows, nq), (rows, n).
-    q: Array
-    qd: Array
-    #: Energies of the bodies as they are (rotors included), J; shape (rows,).
-    kinetic: Array
-    potential: Array
-    #: Largest violation of any joint: m or rad, and per s; shape (rows,).
-    position_error: Array
-    velocity_error: Array
-    #: (force, moment) that each body gets through its joint, at its frame's origin in its axes, N and N·m; shape (rows,
-    #: bodies, 6).
-    reactions: Array
-    #: Poses and twists at the end.
-    final: BodyStates
-
-    @property
-    def energy(self) -> Array:
-        """Kinetic and potential energy together, J; shape (rows,)."""
-        return self.kinetic + self.potential
-
-    def as_log(self, robot: RobotModel) -> Log:
-        """The same record as other simulations have it, of a motion without effort."""
-        return Log(
-            robot.joint_names, self.time, self.q, self.qd, np.zeros_like(self.qd),
-            lambda: (self.kinetic, self.potential), body_names=robot.body_names, reactions=self.reactions,
-            position_error=self.position_error, velocity_error=self.velocity_error,
-        )
 
 
 def simulate_maximal(
@@ -96,7 +61,7 @@ def simulate_maximal(
     baumgarte_rate: float = 20.0,
     record_every: int = 1,
     progress: Callable[[float], None] | None = None,
-) -> MaximalLog:
+) -> Log:
     """Motion of the free bodies under their joints; no friction, no stops, the base at rest (or floating).
 
     `robot`: the model. `start`: poses and twists of the bodies, used as given; `body_states` makes them from joint
@@ -112,18 +77,14 @@ def simulate_maximal(
         raise SimulationError(
             f"stabilization is {stabilization!r}; it must be one of {', '.join(map(repr, get_args(Stabilization)))}"
         )
-    for name, value in (("seconds", seconds), ("dt", dt)):
-        if not (np.isfinite(value) and value > 0.0):
-            raise SimulationError(f"{name} is {value} s; it must be finite and above 0")
-    if record_every < 1:
-        raise SimulationError(f"record_every is {record_every}; it must be at least 1")
     if not (np.isfinite(baumgarte_rate) and baumgarte_rate > 0.0):
         raise SimulationError(f"baumgarte_rate is {baumgarte_rate} 1/s; it must be finite and above 0")
     rate = float(baumgarte_rate) if stabilization == "baumgarte" else 0.0
     check_states(robot, start)
     loads = bodies_wrenches(robot, wrenches, ())[0]
     motion = _Motion(MaximalSystem.of(robot), _effort_function(robot, effort), loads, rate)
-    count(seconds, dt * record_every, record_every, robot.nq + robot.n + 6 * robot.bodies)  # refuses what is too long
+    period = dt * record_every
+    count(seconds, period, whole(period, dt), robot.nq + robot.n + 6 * robot.bodies)  # refuses what is too long
     state, rows = start, [_row(motion, 0.0, start)]
     steps = int(np.ceil(seconds / dt - 1e-9))
     for k in range(steps):
@@ -140,8 +101,11 @@ def simulate_maximal(
             rows.append(_row(motion, (k + 1) * dt, state))
             if progress is not None:
                 progress((k + 1) * dt)
-    time, q, qd, kinetic, potential, position, velocity, reactions = (np.array(x) for x in zip(*rows, strict=True))
-    return MaximalLog(time, q, qd, kinetic, potential, position, velocity, reactions, state)
+    time, q, qd, tau, kinetic, potential, position, velocity, reactions = map(np.array, zip(*rows, strict=True))
+    return Log(
+        robot.joint_names, time, q, qd, tau, lambda: (kinetic, potential), body_names=robot.body_names,
+        reactions=reactions, position_error=position, velocity_error=velocity,
+    )
 
 
 @dataclass(frozen=True, eq=False)
@@ -198,7 +162,7 @@ def _moved(state: BodyStates, rates: list[Array] | tuple[Array, ...], h: float) 
 
 
 def _row(motion: _Motion, t: float, state: BodyStates) -> tuple[float | Array, ...]:
-    """The fields of `MaximalLog` but for the last, in its order."""
+    """Time, positions, velocities, efforts, energies, errors and reactions."""
     system, robot = motion.system, motion.system.robot
     q, qd = joint_coordinates(robot, state)
     kinetic = 0.5 * np.einsum("bi,bij,bj", state.twist, system.inertia, state.twist) + 0.5 * system.rotor @ qd**2
@@ -208,7 +172,7 @@ def _row(motion: _Motion, t: float, state: BodyStates) -> tuple[float | Array, .
     potential = -(weight + robot.root_inertia.first_moment) @ robot.gravity
     position, velocity = motion_errors(system, joint_motion(robot, state), state.near)
     largest = [np.abs(error).max(initial=0.0) for error in (position, velocity)]
-    return t, q, qd, kinetic, potential, *largest, motion.solution(t, state).force
+    return t, q, qd, motion.effort(t, state), kinetic, potential, *largest, motion.solution(t, state).force
 
 
 def _effort_function(robot: RobotModel, effort: Effort | ArrayLike | None) -> Callable[[float, BodyStates], Array]:

@@ -49,11 +49,7 @@ class Push:
 
 
 def parse_push(text: str, robot: RigidRobot) -> Push:
-    """A push written as LINK=fx,fy,fz@t..t: N in the link's axes, s.
-
-    Raises ArgumentError: another form, values that are not finite, an end that is not after the beginning; ModelError:
-    an unknown link.
-    """
+    """A push written as LINK=fx,fy,fz@t..t: N in the link's axes, s; `ArgumentError`, or `ModelError` for the link."""
     found = _FORM.fullmatch(text)
     try:
         if found is None:
@@ -82,8 +78,7 @@ def load(robot: RigidRobot, q: Array, push: Push) -> Array:
 def static_friction(robot: RigidRobot, direction: Array) -> Array:
     """Largest friction of each joint at rest against motion with these signs, N·m or N; shape (n,)."""
     _, ahead, back, *_ = joint_friction(robot).rows
-    still: Array = np.where(direction < 0.0, back, ahead)
-    return still
+    return np.asarray(np.where(direction < 0.0, back, ahead))
 
 
 def loads_over_time(
@@ -92,8 +87,7 @@ def loads_over_time(
     """Effort of all pushes on each joint at q, in steps of the time between, N·m or N; (steps, n)."""
     times = begin + step * (np.arange(max(1, round((end - begin) / step))) + 0.5)
     acting = np.array([(push.begin <= times) & (times < push.end) for push in pushes], dtype=np.float64)
-    loads: Array = acting.T @ np.array([load(robot, q, push) for push in pushes])
-    return loads
+    return np.asarray(acting.T @ np.array([load(robot, q, push) for push in pushes]))
 
 
 @dataclass(frozen=True)

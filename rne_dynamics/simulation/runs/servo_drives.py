@@ -123,10 +123,7 @@ class ServoDrives:
         return aim, np.where(on_the_way, self._rate, 0.0)
 
     def effort(self, t: float, q: Array, qd: Array, posture: Array | None = None) -> Array:
-        """The efforts commanded to the motors at time `t`, s, at the state q, qd, shape (n,) each; shape (n,).
-
-        `posture` of a mechanism as for `ComputedTorque.law`.
-        """
+        """Efforts commanded to the motors at time `t`, s, at q, qd and a mechanism's `posture`; shape (n,)."""
         late = t - self._taken >= self._timeout
         if late.any():
             self._stop(late & (self._mode == VELOCITY), self._aim(t, q)[0])
@@ -137,8 +134,7 @@ class ServoDrives:
         wanted = np.clip(speed + self._position_gain * (aim - q), -self._speed, self._speed)
         reference = Reference(q, np.where(passed_on, qd, wanted), self._nothing)
         servo = self._law.law(q, qd, reference, posture=posture).total
-        given: Array = np.where(passed_on, np.where(late, 0.0, self._effort), servo)
-        return given
+        return np.asarray(np.where(passed_on, np.where(late, 0.0, self._effort), servo))
 
     def _stop(self, which: NDArray[np.bool_], where: Array) -> None:
         """Hold joints at the positions `where`, shape (n,)."""

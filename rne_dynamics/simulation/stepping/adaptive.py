@@ -86,7 +86,13 @@ def states_at(
     """`integrate` without warnings about the range of the theory."""
     from scipy.integrate import solve_ivp  # here: the ROS nodes start without scipy
 
-    _refuse_friction(plant)
+    coulomb = plant.joints[:, [FORWARD, BACKWARD]].any(axis=1)
+    if coulomb.any():
+        name = plant.robot.joint_names[int(np.argmax(coulomb))]
+        raise SimulationError(
+            f"joint {name!r} has Coulomb friction, which adaptive integration cannot follow; use step(), or a plant "
+            "without friction"
+        )
     if solver not in get_args(Solver):
         raise SimulationError(f"solver is {solver!r}; it must be one of {', '.join(map(repr, get_args(Solver)))}")
     at = np.asarray(times, dtype=np.float64)
@@ -129,24 +135,9 @@ def states_at(
         rtol=rtol, atol=atol, events=_stop_events(plant), **implicit,
     )  # fmt: skip
     _refuse_failure(plant, solution)
-    return _states(plant, start, nz, solution)
-
-
-def _refuse_friction(plant: ArmPlant) -> None:
-    coulomb = plant.joints[:, [FORWARD, BACKWARD]].any(axis=1)
-    if coulomb.any():
-        name = plant.robot.joint_names[int(np.argmax(coulomb))]
-        raise SimulationError(
-            f"joint {name!r} has Coulomb friction, which adaptive integration cannot follow; use step(), or a plant "
-            "without friction"
-        )
-
-
-def _states(plant: ArmPlant, start: State, nz: int, solution: Any) -> list[State]:
-    """The rows of SciPy's solution as states, each assembled from the one before."""
     states: list[State] = []
-    for t, x in zip(solution.t, solution.y.T, strict=True):
-        start = plant.coordinates.located(float(t), x[:nz].copy(), x[nz:].copy(), start)
+    for at_t, x in zip(solution.t, solution.y.T, strict=True):  # each is assembled from the one before
+        start = plant.coordinates.located(float(at_t), x[:nz].copy(), x[nz:].copy(), start)
         states.append(start)
     return states
 

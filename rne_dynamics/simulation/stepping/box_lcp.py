@@ -27,11 +27,7 @@ _PATIENCE = 8
 
 @rare_kernel
 def box_lcp(A: Array, b: Array, lo: Array, hi: Array, r: Array, w: Array, status: NDArray[np.int64]) -> bool:
-    """Solve one problem; False where round-off prevented an end of pivoting (r is then found by relaxation).
-
-    `A`, `b`: shapes (n, n), (n,). `lo`, `hi`: edges of the box, may be infinite, lo ≤ hi; shape (n,). `r`, `w`,
-    `status`: filled; shape (n,).
-    """
+    """Solve one problem into r, w, status, (n,); False where pivoting has no end by round-off: r by relaxation."""
     n = b.shape[0]
     for j in range(n):
         status[j] = HELD

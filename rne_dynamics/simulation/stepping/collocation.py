@@ -50,10 +50,7 @@ _ITERATIONS = 15
 def gauss_legendre(
     plant: PlantArrays, flex: Flex, piece: Piece, elapsed: float, h: float, z_new: Array, zd_new: Array
 ) -> bool:
-    """A step of length `h`, halved where Newton's method does not converge; False and `flex.status` where that fails.
-
-    `elapsed` as for `runge_kutta`.
-    """
+    """A step of length `h`, halved where Newton's method does not converge; False and `flex.status` where it fails."""
     at, rate = piece.q.copy(), piece.qd.copy()
     parts = 1
     for _halving in range(HALVINGS + 1):

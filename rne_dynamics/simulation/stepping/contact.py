@@ -140,10 +140,7 @@ def sliding_torque(joints: Array, qd: Array, j: int) -> float:
 
 @helper
 def impulses(A: Array, chosen: NDArray[np.int64], target: Array, lo: Array, hi: Array, qd: Array) -> None:
-    """Add to qd, in place, the effect of impulses within [lo, hi] that drive the chosen joints to velocity `target`.
-
-    `A`: M⁻¹; shape (n, n). `chosen`: numbers of m joints. `target`, `lo`, `hi`: shape (m,).
-    """
+    """Add to qd the effect of impulses within [lo, hi], (m,), that drive m `chosen` joints to `target`; A = M⁻¹."""
     m, n = chosen.shape[0], qd.shape[0]
     b = np.empty(m)
     for a in range(m):

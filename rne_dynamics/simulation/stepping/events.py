@@ -76,7 +76,10 @@ def step_with_events(
         taken = _until_event(plant, piece, left, dt, q_new, qd_new)
         if taken < 0.0 or taken == np.inf:
             return -1.0 if taken < 0.0 else 0.0
-        _stop_joints(plant, piece, q_new, qd_new)
+        for j in range(n):  # at an event: a velocity that has just reversed is zero
+            if rubs(plant, j) and not piece.locked[j] and piece.direction[j] * qd_new[j] < 0.0:
+                qd_new[j] = 0.0
+        kept_within_stops(plant, piece.q, q_new)
         copy_into(piece.q, q_new)
         copy_into(piece.qd, qd_new)
         left -= taken
@@ -92,15 +95,6 @@ def _apply_friction(plant: PlantArrays, effort: Array, piece: Piece) -> None:
             piece.drive[j] -= plant.joints[j, FORWARD]
         elif not piece.locked[j] and piece.direction[j] < 0.0:
             piece.drive[j] += plant.joints[j, BACKWARD]
-
-
-@helper
-def _stop_joints(plant: PlantArrays, piece: Piece, q_new: Array, qd_new: Array) -> None:
-    """At an event: velocities that have just reversed become zero, positions just past a stop are clipped."""
-    for j in range(qd_new.shape[0]):
-        if rubs(plant, j) and not piece.locked[j] and piece.direction[j] * qd_new[j] < 0.0:
-            qd_new[j] = 0.0
-    kept_within_stops(plant, piece.q, q_new)
 
 
 @helper

@@ -74,10 +74,7 @@ def open_mass_matrix(arm: Arm, code: ArmCode, q: Array, M: Array) -> None:
 def mass_and_bias(
     plant: PlantArrays, base: Array, q: Array, qd: Array, implicit: float, M: Array, factor: Array, bias: Array
 ) -> bool:
-    """Fill M(q) (n, n) and c(q, q̇) + g(q) − Jᵀ f (n,) on a base that moves so, (12,); False: not determined.
-
-    `implicit` and `factor` as for `closed_mass_and_bias` and `flexible_mass_and_bias`.
-    """
+    """Fill M(q) (n, n) and c(q, q̇) + g(q) − Jᵀ f (n,) on a base that moves so, (12,); False: not determined."""
     if plant.loops is not None:
         if plant.touch is not None:
             if not apart(assemble_ahead, (plant.loops, q)):
@@ -131,10 +128,7 @@ def _solve(M: Array, tau: Array, bias: Array, lock: Array, qdd: Array) -> int:
 
 @kernel
 def locked_forward(arm: Arm, mimic: bool, q: Array, qd: Array, tau: Array, lock: Array, qdd: Array) -> int:
-    """Fill `qdd` (n,) of an open arm with the inertias `lock` (n,) added to those of its rotors.
-
-    −1, or a number of what moves no inertia.
-    """
+    """Fill `qdd` (n,) of an open arm with `lock` (n,) added to its rotors' inertias; −1, or what moves no inertia."""
     topology, parameters, base, loads = arm
     if mimic:
         n = qd.shape[0]
@@ -152,10 +146,7 @@ def locked_forward(arm: Arm, mimic: bool, q: Array, qd: Array, tau: Array, lock:
 def accelerations(
     plant: PlantArrays, base: Array, q: Array, qd: Array, drive: Array, locked: NDArray[np.bool_], qdd: Array
 ) -> bool:
-    """Fill `qdd` under the torque `drive` less `speed_friction`, on a base that moves so, (12,).
-
-    Locked joints do not accelerate. False where the motion is not determined.
-    """
+    """Fill `qdd`, 0 of locked joints, under `drive` less `speed_friction`, base (12,); False: not determined."""
     n = qd.shape[0]
     tau, lock = np.empty(n), np.zeros(n)
     for j in range(n):

@@ -40,10 +40,7 @@ def inverse_needed(plant: PlantArrays) -> bool:
 
 @helper
 def too_stiff(plant: PlantArrays, q: Array, A: Array, dt: float) -> int:
-    """Whether a mode or the decay by viscous friction is too FAST for a step of `dt`.
-
-    `A` is M⁻¹, with flexible links J⁻¹; read where it is `inverse_needed`.
-    """
+    """Whether a mode or viscous decay is too FAST for a step of `dt`; A, M⁻¹ or J⁻¹, is read where `inverse_needed`."""
     rate, loops = 0.0, plant.loops
     if loops is None and plant.flex is None:
         if damped(plant.joints):

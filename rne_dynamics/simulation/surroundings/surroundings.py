@@ -102,8 +102,7 @@ class SpringyBody:
             return np.stack([x, np.cross(z, x), z], axis=1)
         (a, b, c), (p, q, r) = np.cos(self.rpy), np.sin(self.rpy)
         yaw, pitch = np.array([[c, -r, 0], [r, c, 0], [0, 0, 1]]), np.array([[b, 0, q], [0, 1, 0], [-q, 0, b]])
-        turn: Array = yaw @ pitch @ np.array([[1, 0, 0], [0, a, -p], [0, p, a]])
-        return turn
+        return np.asarray(yaw @ pitch @ np.array([[1, 0, 0], [0, a, -p], [0, p, a]]))
 
     @property
     def row(self) -> Array:
@@ -182,10 +181,7 @@ def touch_forces(tree: RobotModel, touch: Touch, q: Array, qd: Array) -> Array:
 
 
 def parts_of_step(tree: RobotModel, touch: Touch, q: Array, qd: Array, dt: float) -> int:
-    """Number of parts in which a step resolves what may be touched; SimulationError: too many.
-
-    `q`, `qd`: of a tree's joints. Loops are left out: they make what touches heavier, and the motion slower.
-    """
+    """Number of parts of a step from a tree's q, qd, loops left out, for what it touches; SimulationError: too many."""
     forces, loads, felt = np.empty((len(touch.where), 3)), np.empty((tree.bodies, 6)), np.empty((len(touch.where), 2))
     how = touch_loads(tree.topology, tree.parameters, touch, q, qd, dt, loads, forces, felt)
     if how == APART:

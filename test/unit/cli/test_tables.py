@@ -12,10 +12,10 @@ from rich.console import Console
 from rich.table import Table
 from support.urdf_text import arm
 
-from rne_dynamics.cli.answer import Answer, print_table
+from rne_dynamics.cli.answer import Answer, Verdict, print_table
 from rne_dynamics.cli.main import main
 from rne_dynamics.cli.terminal import console
-from rne_dynamics.cli.with_ros.demo_report import Tracking, demo_parts
+from rne_dynamics.cli.with_ros.demo_report import Tracking, demo_figures, demo_parts
 from rne_dynamics.cli.with_ros.moves import plan_moves
 from rne_dynamics.description.urdf import load_urdf
 
@@ -77,10 +77,11 @@ def test_the_table_of_the_demo(width, monkeypatch, capsys):
         effort=np.full(n, 120.8), applied=values, terms={}, rate=1000.0, latency_p50=1e-3, latency_p99=2e-3, missed=0,
         answered=rows, received=rows, lost=0,
     )  # fmt: skip
-    Answer({}, demo_parts(model, plan_moves(model, 6.0), tracking)).show(console())
+    figures = demo_figures(model, plan_moves(model, 6.0), tracking, {}, {"overruns": 0}, Verdict(True, ""))
+    Answer({}, demo_parts(model, figures["joints"], tracking)).show(console())
     lines = capsys.readouterr().out.splitlines()
     assert max(map(len, lines)) <= width
-    assert sum("120.80 N m" in line for line in lines) == n
+    assert sum("120.8 N m" in line for line in lines) == n
 
 
 def test_long_findings_and_names_keep_their_words(monkeypatch, capsys, tmp_path):

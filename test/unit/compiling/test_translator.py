@@ -38,8 +38,8 @@ class Place(NamedTuple):
 def arithmetic(a: float, b: float, i: int, k: int) -> tuple[Any, ...]:
     mixed = a + i - b * k
     if k == 0 or b == 0.0:
-        return mixed, -a, a**2, b**3, abs(a), abs(i), 0, 0, 0, 0.0, 0.0
-    return mixed, -a, a**2, b**3, abs(a), abs(i), i % k, i // k, i * k, a % b, i / k
+        return mixed, -a, a**2, b**3, abs(a), abs(i), 0, 0, 0, 0.0
+    return mixed, -a, a**2, b**3, abs(a), abs(i), i % k, i // k, i * k, i / k
 
 
 @settings(max_examples=60, deadline=None)

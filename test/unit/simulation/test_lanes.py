@@ -47,7 +47,7 @@ def test_locked_joints_do_not_move_and_their_torques_hold_them(robot):
     robot = robot.with_own_code()
     n, rng = robot.n, np.random.default_rng(0)
     packed = packed_loop(ArmPlant(robot), ComputedTorque(robot, Gains.critically_damped(n, 25.0), None))
-    code, columns = own_code_of(packed, packed.plants, packed.laws, rows=False)
+    code, columns = own_code_of(robot, robot, *packed, rows=False)
     for locked in (np.zeros(n, bool), np.arange(n) % 2 == 0, np.ones(n, bool)):
         q, qd, tau = rng.uniform(-1.0, 1.0, (3, n))
         found = np.empty(n)
