@@ -16,6 +16,7 @@ from rne_dynamics.dynamics.declared.inertia_code import inertia_of, shared_code
 from rne_dynamics.dynamics.declared.specialised import efforts_parameters, sample_of
 from rne_dynamics.dynamics.newton_euler.gravity import gravity_torque_kernel
 from rne_dynamics.dynamics.newton_euler.newton_euler import inverse_dynamics_kernel
+from rne_dynamics.model.dice import Dice
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.robot import RobotModel
 from rne_dynamics.straight_line.recipe import Recipe
@@ -72,7 +73,7 @@ def _code(robot: RobotModel) -> StateCode | None:
         return None
 
     def recipe() -> Recipe:
-        sample = *sample_of(robot, ("q", "qd")), np.random.default_rng(2).normal(size=12)
+        sample = *sample_of(robot, ("q", "qd")), Dice(2).normal(size=12)
         model = (Arm(robot.topology, efforts_parameters(robot), None, None),)
         return Recipe("inertia terms", robot.name, _rows, model, (), sample, (robot.n + 2, robot.n))
 

@@ -26,6 +26,7 @@ from rne_dynamics.dynamics.declared.inertia_code import inertia_of, shared_code
 from rne_dynamics.dynamics.declared.specialised import efforts_parameters, sample_of
 from rne_dynamics.dynamics.newton_euler.gravity import gravity_torque, gravity_torque_kernel
 from rne_dynamics.dynamics.newton_euler.newton_euler import inverse_dynamics, inverse_dynamics_kernel
+from rne_dynamics.model.dice import Dice
 from rne_dynamics.model.friction import passive_viscous
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.mechanism import Mechanism, RigidRobot
@@ -267,7 +268,7 @@ def _terms_code(robot: RobotModel) -> StateCode | None:
         return None
 
     def recipe() -> Recipe:
-        sample = *sample_of(robot, ("q", "qd", "qdd", "qdd")), np.random.default_rng(2).normal(size=12)
+        sample = *sample_of(robot, ("q", "qd", "qdd", "qdd")), Dice(2).normal(size=12)
         model = (Arm(robot.topology, efforts_parameters(robot), None, None),)
         return Recipe("control terms", robot.name, _terms_rows, model, (), sample, (4, robot.n))
 

@@ -17,6 +17,7 @@ from rne_dynamics.dynamics.declared.inertia_code import inertia_of, shared_code
 from rne_dynamics.dynamics.declared.specialised import efforts_parameters, sample_of
 from rne_dynamics.dynamics.kinematics.jacobian import jacobian_kernel
 from rne_dynamics.dynamics.kinematics.world_motion import motions_in_world
+from rne_dynamics.model.dice import Dice
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.robot import RobotModel
 from rne_dynamics.spatial.arrays import product
@@ -127,7 +128,7 @@ def _code(robot: RobotModel, body: int, frame: Array) -> StateCode | None:
         return None
 
     def recipe() -> Recipe:
-        rng = np.random.default_rng(2)
+        rng = Dice(2)
         sample = *sample_of(robot, ("q", "qd", "q", "qd", "qd")), rng.normal(size=12), frame + 0.1 * rng.normal(size=12)
         model = Arm(robot.topology, efforts_parameters(robot), None, None), body
         return Recipe("task terms", robot.name, _rows, model, (), sample, (task_size(robot.n),))

@@ -59,6 +59,7 @@ def import_shared() -> None:
     import_type_support()
     if COMPILED:
         import_module(LATE)
+    note_files()
 
 
 def note_files() -> None:
@@ -67,6 +68,8 @@ def note_files() -> None:
     Without this undocumented table, `inspect` does so.
     """
     modules: dict[str, str] = getattr(inspect, "modulesbyfile", {})
+    if __file__ in modules:  # before the fork: a second time would write to all modules' reference counts
+        return
     for name, module in list(sys.modules.items()):
         if file := getattr(module, "__file__", None):
             modules[file] = name
