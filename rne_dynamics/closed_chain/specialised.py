@@ -26,6 +26,7 @@ from rne_dynamics.compiling.plain import PlainKernels
 from rne_dynamics.dynamics.declared import specialised
 from rne_dynamics.dynamics.declared.arguments import state_arrays
 from rne_dynamics.dynamics.declared.specialised import kept_code, own_function, rounded_turns
+from rne_dynamics.model.dice import Dice
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.layout import ROTATION
 from rne_dynamics.model.mechanism import ROTATION_A, ROTATION_B, Mechanism
@@ -105,7 +106,7 @@ def recipe_of(mechanism: Mechanism, quantity: str, base: Array | None = None) ->
     if found is None:
         return None
     start, here, there, straight = found
-    declared, rng, actuated = WITH_CODE[quantity], np.random.default_rng(2), mechanism.actuated
+    declared, rng, actuated = WITH_CODE[quantity], Dice(2), mechanism.actuated
     on_the_way = there + 1e-3 * pack(mechanism).column_scale * rng.normal(size=len(there))
     packed = sparse_order(_rounded(pack(mechanism)), on_the_way)
     return Recipe(
@@ -127,7 +128,7 @@ def _samples(mechanism: Mechanism) -> tuple[Array, Array, Array, bool] | None:
 
     In plain Python: the general kernels, which take seconds to compile, may never be needed.
     """
-    packed, rng, found, maps = pack(mechanism), np.random.default_rng(1), [], []
+    packed, rng, found, maps = pack(mechanism), Dice(1), [], []
     work, python, q = workspace(packed), PlainKernels({}, np.zeros), mechanism.posture[mechanism.actuated]
     start = np.array(mechanism.posture)
     if python(assemble_kernel)(packed, work, q, start) != DONE:

@@ -6,13 +6,19 @@ import ctypes
 import sys
 from pathlib import Path
 
-#: What the file names of libraries begin with that are needed only to compile, and to load what was compiled.
-LIBRARIES = ("libllvmlite",)
+#: In the file names of libraries that are needed only to compile, and in those of all.
+COMPILER, LIBRARIES = "libllvmlite", ".so"
 _DONT_NEED = 4
 
 
-def drop_compiler_pages() -> int:
-    """Take LLVM's instructions and what was freed out of resident memory; returns their bytes. Only on Linux."""
+def drop_compiler_pages(libraries: str = COMPILER) -> int:
+    """Take LLVM's instructions, some 60 MB, and what was freed out of this process's resident memory.
+
+    With `LIBRARIES` the instructions of all libraries go. Returns the number of bytes that they may fill.
+
+    They come back from the library's file, page by page, if they are executed again. Only on Linux; elsewhere, and
+    where memory is locked, nothing happens.
+    """
     if sys.platform != "linux":
         return 0
     libc = ctypes.CDLL(None, use_errno=True)
@@ -24,7 +30,7 @@ def drop_compiler_pages() -> int:
     for line in Path("/proc/self/maps").read_text(encoding="utf-8").splitlines():
         place, access, *_, name = line.split(maxsplit=5)
         # instructions are never written to; other parts of a library may have been
-        if access == "r-xp" and Path(name).name.startswith(LIBRARIES):
+        if access == "r-xp" and libraries in Path(name).name:
             first, end = (int(address, 16) for address in place.split("-"))
             if advise(first, end - first, _DONT_NEED) == 0:
                 dropped += end - first

@@ -27,6 +27,7 @@ from rne_dynamics.dynamics.declared.inertia_code import inertia_of, shared_code
 from rne_dynamics.dynamics.declared.specialised import efforts_parameters, sample_of
 from rne_dynamics.dynamics.newton_euler.gravity import gravity_torque, gravity_torque_kernel
 from rne_dynamics.dynamics.newton_euler.newton_euler import inverse_dynamics, inverse_dynamics_kernel
+from rne_dynamics.model.dice import Dice
 from rne_dynamics.model.friction import passive_viscous
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.mechanism import Mechanism, RigidRobot
@@ -234,7 +235,7 @@ def shared_terms(
         return None
 
     def recipe() -> Recipe:
-        sample = *sample_of(robot, inputs), np.random.default_rng(2).normal(size=12), *more
+        sample = *sample_of(robot, inputs), Dice(2).normal(size=12), *more
         arm = Arm(robot.topology, efforts_parameters(robot), None, None)
         return Recipe(name, robot.name, kernel, (arm, *model), (), sample, shape)
 

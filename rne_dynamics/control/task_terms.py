@@ -15,6 +15,7 @@ from rne_dynamics.control.reference import Reference
 from rne_dynamics.dynamics.declared.arm import Arm
 from rne_dynamics.dynamics.kinematics.jacobian import jacobian_kernel
 from rne_dynamics.dynamics.kinematics.world_motion import motions_in_world
+from rne_dynamics.model.dice import Dice
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.robot import RobotModel
 from rne_dynamics.spatial.arrays import product
@@ -109,7 +110,7 @@ def task_model(robot: RobotModel, link: str, tool: Array) -> TaskModel:
     """A tool at the point `tool`, (3,), of a link, the base at rest; compiles where machine code is to be made."""
     at = robot.link(link)
     frame = np.concatenate([at.rotation.ravel(), at.position + at.rotation @ tool])
-    generic = frame + 0.1 * np.random.default_rng(2).normal(size=24)[12:]
+    generic = frame + 0.1 * Dice(2).normal(size=24)[12:]
     code = shared_terms(
         robot, "task terms", _rows, ("q", "qd", "q", "qd", "qd"), (task_size(robot.n),), (at.body,), (generic,)
     )

@@ -18,6 +18,7 @@ from rne_dynamics.dynamics.declared.specialised import kept_code, own_function, 
 from rne_dynamics.flexible.arguments import check_flexible, coordinates
 from rne_dynamics.flexible.packed import Packed, pack
 from rne_dynamics.flexible.remaining import flexible_terms_kernel
+from rne_dynamics.model.dice import Dice
 from rne_dynamics.model.flexible.arm import FlexibleArm
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.spatial.cholesky import cholesky_solve, scaled_cholesky_solve
@@ -172,7 +173,7 @@ def _recipe(
     arm: FlexibleArm, name: str, kernel: Callable[..., Any], inputs: tuple[str, ...], shape: tuple[int, ...],
     base: Array | None = None,
 ) -> Recipe:
-    packed, rng = pack(arm), np.random.default_rng(1)
+    packed, rng = pack(arm), Dice(1)
     sample = tuple(
         _AMPLITUDE * rng.normal(size=arm.modes) if name.startswith("delta") else rng.normal(size=arm.n)
         for name in inputs

@@ -18,6 +18,7 @@ from rclpy.clock import ClockType
 from rclpy.time import Time
 from std_srvs.srv import Trigger
 
+from rne_dynamics.compiling.compiler_pages import LIBRARIES, drop_compiler_pages
 from rne_dynamics.control.control_law import ControlLaw
 from rne_dynamics.control.locked_joints import LockedJoints
 from rne_dynamics.control.motion.limits import endless
@@ -125,7 +126,8 @@ class EffortNode(ArmNode):
             time.sleep(0.005)
 
     def apply_scheduling(self) -> None:
-        """Nothing: the parameters are for the process of the loop."""
+        """The parameters are for the process of the loop; here instructions that only the start needs leave memory."""
+        drop_compiler_pages(LIBRARIES)
 
     def begin(self) -> None:
         """Wait for the first state; the arm is then held where it is."""

@@ -30,6 +30,7 @@ from rne_dynamics.control.motion.limits import JointRanges
 from rne_dynamics.control.thresholds import HALVINGS, ROUNDING
 from rne_dynamics.dynamics.composite.mass_matrix import mass_matrix
 from rne_dynamics.errors import ControlError
+from rne_dynamics.model.dice import Dice
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.robot import RobotModel
 
@@ -237,7 +238,7 @@ EFFORT_SHARE, POSTURES = 0.5, 200
 def default_acceleration(robot: RobotModel, velocity: Array, effort: Array) -> Array:
     """`velocity / ACCELERATION_TIME`, (n,), or less where that takes more than `EFFORT_SHARE` of the efforts."""
     lower, upper = np.maximum(robot.lower, -np.pi), np.minimum(robot.upper, np.pi)
-    postures = np.random.default_rng(0).uniform(lower, np.maximum(lower, upper), (POSTURES, robot.n))
+    postures = Dice(0).uniform(lower, np.maximum(lower, upper), (POSTURES, robot.n))
     wanted = velocity / ACCELERATION_TIME
     taken = np.abs(mass_matrix(robot, postures)) @ wanted
     share: Array = np.minimum(EFFORT_SHARE * effort / taken.max(axis=0), 1.0)

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 import numpy as np
 
 from rne_dynamics.dynamics.kinematics.random_configuration import random_configuration
+from rne_dynamics.model.dice import Dice
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.layout import ROTATION
 from rne_dynamics.model.moved_masses import with_moved_masses
@@ -30,14 +31,14 @@ _COMPILING = threading.Lock()
 
 def sample_of(robot: RobotModel, inputs: tuple[str, ...]) -> tuple[Array, ...]:
     """A generic state: a configuration for ``"q"``, vectors (n,) for other inputs."""
-    rng = np.random.default_rng(1)
+    rng = Dice(1)
     q = random_configuration(robot, rng)
     return tuple(q if name == "q" else rng.normal(size=robot.n) for name in inputs)
 
 
 def loaded_recipe(plain: Recipe, bodies: int) -> Recipe:
     """The recipe of a quantity, with the base's motion (12,) and loads at the bodies (6 bodies,) as further inputs."""
-    kernel, rng = plain.kernel, np.random.default_rng(2)
+    kernel, rng = plain.kernel, Dice(2)
 
     def rows(arm: Any, extra: tuple[Any, ...], *arrays: Array) -> Any:
         *inputs, base, loads, out = arrays

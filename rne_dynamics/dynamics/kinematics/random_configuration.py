@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import numpy as np
 
+from rne_dynamics.model.dice import Dice
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.layout import FLOATING, KIND, POSITION_INDEX, REVOLUTE, VELOCITY_INDEX
 from rne_dynamics.model.protocol import check_loaded
 from rne_dynamics.model.robot import RobotModel
 
 
-def random_configuration(robot: RobotModel, rng: np.random.Generator | int, count: int | None = None) -> Array:
+def random_configuration(robot: RobotModel, rng: np.random.Generator | Dice | int, count: int | None = None) -> Array:
     """Configurations drawn evenly inside the joint limits (±π rad, ±1 m where there are none).
 
     Parameters
@@ -24,7 +25,7 @@ def random_configuration(robot: RobotModel, rng: np.random.Generator | int, coun
     """
     check_loaded(robot)
     rows = 1 if count is None else count
-    out, rng = np.empty((rows, robot.nq)), np.random.default_rng(rng)
+    out, rng = np.empty((rows, robot.nq)), rng if isinstance(rng, Dice) else np.random.default_rng(rng)
     for i in range(robot.bodies):
         iq, iv = robot.topology[i, POSITION_INDEX], robot.topology[i, VELOCITY_INDEX]
         if robot.topology[i, KIND] == FLOATING:
@@ -38,5 +39,5 @@ def random_configuration(robot: RobotModel, rng: np.random.Generator | int, coun
             lower, upper = robot.lower[iv], robot.upper[iv]
         if np.isinf(lower) or np.isinf(upper):
             lower, upper = -reach, reach
-        out[:, iq] = rng.uniform(lower, upper, rows)
+        out[:, iq] = rng.uniform(lower, upper, (rows,))
     return out[0] if count is None else out

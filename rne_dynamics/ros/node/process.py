@@ -56,11 +56,14 @@ def import_shared() -> None:
     import_type_support()
     if COMPILED:
         import_module(LATE)
+    note_files()
 
 
 def note_files() -> None:
     """Note which module each file is, for rclpy's logger: `inspect` would resolve all paths, 40 ms."""
     modules: dict[str, str] = getattr(inspect, "modulesbyfile", {})
+    if __file__ in modules:  # before the fork: a second time would write to all modules' reference counts
+        return
     for name, module in list(sys.modules.items()):
         if file := getattr(module, "__file__", None):
             modules[file] = name

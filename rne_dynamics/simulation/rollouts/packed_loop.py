@@ -20,6 +20,7 @@ from rne_dynamics.dynamics.declared.specialised import efforts_parameters, kept_
 from rne_dynamics.dynamics.forward_dynamics import FORWARD_DYNAMICS
 from rne_dynamics.dynamics.kinematics.random_configuration import random_configuration
 from rne_dynamics.dynamics.newton_euler.newton_euler import INVERSE_DYNAMICS
+from rne_dynamics.model.dice import Dice
 from rne_dynamics.model.friction import joint_friction
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.layout import MASS, ROTOR
@@ -100,9 +101,9 @@ def _address(
 
     def recipe() -> Recipe:
         model = robot.topology, efforts_parameters(robot) if same else robot.parameters, robot.base_at_rest, *more
-        rng = np.random.default_rng(1)
+        rng = Dice(1)
         numbers = given(robot.parameters[None], robot.base_at_rest[None], same)[0]
-        sample = random_configuration(robot, rng), *(rng.uniform(size=robot.n) for _ in range(3)), numbers
+        sample = random_configuration(robot, rng), *(rng.uniform(0.0, 1.0, (robot.n,)) for _ in range(3)), numbers
         return Recipe(name, robot.name, kernel, model, (), sample, shape)
 
     if not robot.specialised:
