@@ -88,6 +88,7 @@ def search(
                 wrong.append(f"{number}: thrown, {episode.peak:.2f}: {episode.stopped}")
             if episode.stopped:
                 causes[f"{number}: {kind_of(episode.stopped)}"] += 1
+                show(f"{number} ({episode.robot.name}): stopped: {episode.stopped}")
         for line in wrong[known:]:
             show(line)
     return healthy, wrong, causes

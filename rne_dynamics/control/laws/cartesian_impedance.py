@@ -78,7 +78,7 @@ def put_tool(
     n, uniform = q.shape[0], uniform_ratio(ratio)
     mean_ratio = (ratio[0] + ratio[1] + ratio[2] + ratio[3] + ratio[4] + ratio[5]) / 6.0
     N, K, Z = np.empty((n, n)), np.empty((n, n)), np.empty((n, n))
-    spring, velocity, steady = np.empty(n), np.empty(n), np.empty(n)
+    spring, velocity, steady = np.empty(n), np.empty((3, n)), np.empty(n)
     inertial, moved, stiff, mean = np.empty((6, n)), np.empty((6, n)), np.empty((6, n)), np.empty((6, n))
     for i in range(6):
         for j in range(n):
@@ -111,7 +111,8 @@ def put_tool(
             sprung += J[k, i] * wrench[k]
             forced += moved[k, i] * rows[2, k]
         spring[i] = sprung + posture
-        velocity[i] = reference.qd[i] + min(room, 1.0) * steady[i] - qd[i]
+        wanted = reference.qd[i] + min(room, 1.0) * steady[i]
+        velocity[0, i], velocity[1, i], velocity[2, i] = wanted - qd[i], wanted, table[SPEED, i]
         terms[0, i] = product(square[i], reference.qdd) + max(room - 1.0, 0.0) * forced
         terms[1, i], terms[2, i] = square[n, i], square[n + 1, i]
         for j in range(i + 1):
@@ -174,7 +175,7 @@ def cartesian_impedance_kernel(
     put_tool(square, tool, numbers[_RATIO], rows, wrench, table, state, L, rate[0], terms)
     force, moment = numbers[_OTHERS, 0], numbers[_OTHERS, 1]
     add_wrench(motions[0], J, local, numbers[_WRENCH:], wrench, force, moment, terms[3])
-    put_bounded(table, q, reference, M, rate[0], terms)
+    put_bounded(table, q, reference, terms)
 
 
 @dataclass(frozen=True, eq=False)
