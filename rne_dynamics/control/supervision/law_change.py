@@ -14,8 +14,10 @@ from rne_dynamics.control.supervision.load_change import FASTEST_FADE, LOAD_TIME
 from rne_dynamics.dynamics.declared.base_motion import BaseMotion
 from rne_dynamics.model.inertia import Array
 
-#: Least time of a change to another law, s; laws that fade at once: a load that is told must not wait for another change.
-FADE_TIME, MOST_FADING = 0.3, 2
+#: Least time of a change to another law, s.
+FADE_TIME = 0.3
+#: Laws that fade at once: a load that is told must not wait for the end of another change.
+MOST_FADING = 2
 
 
 @dataclass
