@@ -49,8 +49,9 @@ TINY = 1e-9
 #: Part of its velocity limit that compensated friction may drive a joint without friction beyond the desired velocity,
 #: and the row of the law's table with that limit: it has no integral gain.
 HELD_FRICTION, SPEED = OVERSPEED - 1.0, GAIN_I
-#: Part of its velocity limit by which the feedback may accelerate a joint in a period.
-QUICKEST = 0.5
+#: Parts of the velocity limits at which springs no longer accelerate a mode, and by which they may always make it
+#: faster than desired.
+HELD, LEFT = 0.8, 0.25
 
 
 @helper
@@ -77,8 +78,10 @@ def put_impedance(
 
     L (n, n): Cholesky factor of the inertia, M = L Lᵀ. K (n, n): stiffness, not negative definite. `uniform`: damping
     ratio of all springs; if it is 0 Z (n, n) counts: K with each of its springs times its damping ratio, and a mode has
-    the mean by its elastic energy. `spring` (n,): torque of the springs. `velocity` (n,): desired less measured; both
-    are overwritten.
+    the mean by its elastic energy. `spring` (n,): torque of the springs. `velocity` (3, n): desired less measured,
+    desired, and its limits. These two are overwritten.
+
+    As a mode comes near the velocity limit of a joint in it, its force ends, as steeply as the rate can damp.
     """
     n = L.shape[0]
     A, V, x = np.empty((n, n)), np.empty((n, n)), np.empty(n)
@@ -86,19 +89,23 @@ def put_impedance(
     jacobi(A, V, ALMOST)
     forward(L, spring)
     for i in range(n):
-        torque[i] = damping[i] = entry = 0.0
-        for k in range(i, n):
-            entry += L[k, i] * velocity[k]
-        velocity[i] = entry  # Lᵀ velocity
+        torque[i] = damping[i] = 0.0
+        for row in range(2):  # Lᵀ velocity
+            entry = 0.0
+            for k in range(i, n):
+                entry += L[k, i] * velocity[row, k]
+            velocity[row, i] = entry
     for m in range(n):
         square = A[m, m]
         force = product(V[m], spring)
         if square > 0.0:
-            ratio = uniform
+            ratio, slow = uniform, 0.0
+            for k in range(n):
+                x[k] = V[m, k]
+            backward(L, x)  # motion of the joints at a speed of the mode of 1
+            for j in range(n):
+                slow = max(slow, abs(x[j]) / velocity[2, j])
             if uniform == 0.0:
-                for k in range(n):
-                    x[k] = V[m, k]
-                backward(L, x)
                 share = 0.0
                 for i in range(n):
                     share += x[i] * product(Z[i], x)
@@ -108,7 +115,12 @@ def put_impedance(
                 force *= fastest * fastest / square
                 omega = fastest
             damper = 2.0 * ratio * omega
-            force += damper * product(V[m], velocity)
+            lag, aim = product(V[m], velocity[0]), product(V[m], velocity[1])
+            force += damper * lag
+            if slow > 0.0:
+                quick, speed = DAMPED * rate, aim - lag
+                force = min(force, quick * (max(HELD / slow, LEFT / slow + aim) - speed))
+                force = max(force, -quick * (max(HELD / slow, LEFT / slow - aim) + speed))
             for j in range(n):
                 entry = product(L[j, : j + 1], V[m])
                 damping[j] += damper * entry * entry
@@ -123,11 +135,10 @@ def put_impedance(
 
 
 @helper
-def put_bounded(table: Array, q: Array, reference: Reference, M: Array, rate: float, terms: Array) -> None:
+def put_bounded(table: Array, q: Array, reference: Reference, terms: Array) -> None:
     """`put_friction`, limited by the damping, which is in the row of the feedback before; limits of speed in `SPEED`.
 
-    A joint that turns out to have no friction is driven on by all of it, until damping balances that. The feedback is
-    limited to what reaches the velocity limit in two periods of `rate`: a light joint is stopped no sooner.
+    A joint that turns out to have no friction is driven on by all of it, until damping balances that.
     """
     n = q.shape[0]
     held = np.empty(n)
@@ -139,11 +150,6 @@ def put_bounded(table: Array, q: Array, reference: Reference, M: Array, rate: fl
             terms[3, j] = held[j]
         elif terms[3, j] < -held[j]:
             terms[3, j] = -held[j]
-        most = QUICKEST * rate * table[SPEED, j] * M[j, j]
-        if terms[4, j] > most:
-            terms[4, j] = most
-        elif terms[4, j] < -most:
-            terms[4, j] = -most
 
 
 def known_speeds(robot: RigidRobot) -> Array:

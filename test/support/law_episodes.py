@@ -24,12 +24,15 @@ LAWS = ("joint_impedance", "cartesian_impedance", "computed_torque")
 class LawEpisode(ForeignEpisode):
     """One run under a law that may change."""
 
+    #: Laws of the start, and those that follow.
+    first_laws, laws = LAWS[:2], LAWS
+
     def new_settings(self) -> Settings:
         """As there, with a law and random springs."""
         rng, self.declared = self.rng, False
         before = super().new_settings()
         rate = 0.8 / self.line.period
-        self.law = str(rng.choice(LAWS[:2]))
+        self.law = str(rng.choice(self.first_laws))
         ratio, stiff = float(rng.uniform(0.3, 1.2)), float(rng.choice([0.3, 1.0, 3.0]))
         self.changes: dict[str, Any] = {
             "min_rate": rate, "joint_impedance.{joint}.damping_ratio": ratio,
@@ -41,7 +44,9 @@ class LawEpisode(ForeignEpisode):
             "cartesian_impedance.force_limit": float(rng.choice([0.0, 80.0])),
         }
         bandwidth = min(15.0, rate / 8.0)
-        self.changes |= {"gains.{joint}.p": bandwidth**2, "gains.{joint}.d": 2.0 * bandwidth}
+        for law in ("gains", "disturbance_observer"):
+            self.changes |= {f"{law}.{{joint}}.p": bandwidth**2, f"{law}.{{joint}}.d": 2.0 * bandwidth}
+        self.changes["disturbance_observer.bandwidth"] = 0.4 * bandwidth
         self.story.append(f"law {self.law} {self.changes}")
         return self._adapted(before)
 
@@ -58,7 +63,7 @@ class LawEpisode(ForeignEpisode):
 
     def does_change_law(self) -> None:
         """Another law, or other springs of the same."""
-        self.law = str(self.rng.choice(LAWS))
+        self.law = str(self.rng.choice(self.laws))
         if self.rng.random() < 0.3:
             self.changes["joint_impedance.{joint}.damping_ratio"] = float(self.rng.uniform(0.3, 1.2))
         self.rig.supervisor.adopt(self._adapted(self.rig.supervisor.settings))
@@ -83,6 +88,7 @@ def search(
                 wrong.append(f"{number}: thrown, {episode.peak:.2f}: {episode.stopped}")
             if episode.stopped:
                 causes[f"{number}: {kind_of(episode.stopped)}"] += 1
+                show(f"{number} ({episode.robot.name}): stopped: {episode.stopped}")
         for line in wrong[known:]:
             show(line)
     return healthy, wrong, causes

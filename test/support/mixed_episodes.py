@@ -35,6 +35,7 @@ class MixedEpisode(PoseTargets, LawEpisode):
 
     #: Whether it has a load that its controller does not know.
     unknown = False
+    laws = (*LAWS, "pd_gravity")
 
     def new_settings(self) -> Settings:
         """As there, with a link that follows poses and a reaction to contact."""
@@ -61,7 +62,7 @@ class MixedEpisode(PoseTargets, LawEpisode):
 
     def does_change_law(self) -> None:
         """Another law; one that is refused is not adopted."""
-        before, self.law = self.law, str(self.rng.choice((*LAWS, "pd_gravity")))
+        before, self.law = self.law, str(self.rng.choice(self.laws))
         try:
             self.rig.supervisor.adopt(self._adapted(self.rig.supervisor.settings))
         except RneDynamicsError:
@@ -112,5 +113,21 @@ class MixedEpisode(PoseTargets, LawEpisode):
                 self.rig.supervisor.adopt(self._adapted(self.rig.supervisor.settings))
 
 
+class EveryLawEpisode(MixedEpisode):
+    """One that begins and goes on under any law that is accepted for how its joint states come."""
+
+    first_laws = laws = (*MixedEpisode.laws, "disturbance_observer")
+
+    def _adapted(self, settings: Settings) -> Settings:
+        """As there; a law that is refused at the start is not adopted."""
+        try:
+            return super()._adapted(settings)
+        except RneDynamicsError:
+            if hasattr(self, "rig"):
+                raise
+            self.law = LAWS[0]
+            return super()._adapted(settings)
+
+
 if __name__ == "__main__":
-    main(MixedEpisode)
+    main(EveryLawEpisode)

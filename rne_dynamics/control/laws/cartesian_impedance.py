@@ -71,13 +71,15 @@ def put_tool(
 
     The null space takes N = 1 − Jᵀ Λ J M⁻¹ of these. `square`: M, c, g; `tool`: J, J M⁻¹, Λ, stiffness; `rows`: error
     of pose, velocity and acceleration that the reference's joint motion does not give; `state`: q, q̇, reference.
+    In a posture that differs from the reference's, nearer to a singular one, the tool's motion may take more than the
+    velocity limits: as much of it is followed as they allow, and accelerations fade out from half of that on.
     """
     J, Y, light, heavy = tool
     q, qd, reference = state
     n, uniform = q.shape[0], uniform_ratio(ratio)
     mean_ratio = (ratio[0] + ratio[1] + ratio[2] + ratio[3] + ratio[4] + ratio[5]) / 6.0
     N, K, Z = np.empty((n, n)), np.empty((n, n)), np.empty((n, n))
-    spring, velocity = np.empty(n), np.empty(n)
+    spring, velocity, steady = np.empty(n), np.empty((3, n)), np.empty(n)
     inertial, moved, stiff, mean = np.empty((6, n)), np.empty((6, n)), np.empty((6, n)), np.empty((6, n))
     for i in range(6):
         for j in range(n):
@@ -94,17 +96,25 @@ def put_tool(
             for k in range(6):
                 a -= J[k, i] * inertial[k, j]
             N[i, j] = a
+    room = 2.0
     for i in range(n):
-        posture, sprung, forced, steady = 0.0, 0.0, 0.0, 0.0
+        steady[i] = 0.0
+        for k in range(6):
+            steady[i] += inertial[k, i] * rows[1, k]
+        ahead, fast = reference.qd[i] if steady[i] > 0.0 else -reference.qd[i], abs(steady[i])
+        if fast > 0.0:
+            room = min(room, max(table[SPEED, i] - ahead, 0.0) / fast)
+    for i in range(n):
+        posture, sprung, forced = 0.0, 0.0, 0.0
         for k in range(n):
             posture += N[i, k] * table[GAIN_P, k] * (reference.q[k] - q[k])
         for k in range(6):
             sprung += J[k, i] * wrench[k]
             forced += moved[k, i] * rows[2, k]
-            steady += inertial[k, i] * rows[1, k]
         spring[i] = sprung + posture
-        velocity[i] = reference.qd[i] + steady - qd[i]
-        terms[0, i] = product(square[i], reference.qdd) + forced
+        wanted = reference.qd[i] + min(room, 1.0) * steady[i]
+        velocity[0, i], velocity[1, i], velocity[2, i] = wanted - qd[i], wanted, table[SPEED, i]
+        terms[0, i] = product(square[i], reference.qdd) + max(room - 1.0, 0.0) * forced
         terms[1, i], terms[2, i] = square[n, i], square[n + 1, i]
         for j in range(i + 1):
             a, b, c = 0.0, 0.0, 0.0
@@ -166,7 +176,7 @@ def cartesian_impedance_kernel(
     put_tool(square, tool, numbers[_RATIO], rows, wrench, table, state, L, rate[0], terms)
     force, moment = numbers[_OTHERS, 0], numbers[_OTHERS, 1]
     add_wrench(motions[0], J, local, numbers[_WRENCH:], wrench, force, moment, terms[3])
-    put_bounded(table, q, reference, M, rate[0], terms)
+    put_bounded(table, q, reference, terms)
 
 
 @dataclass(frozen=True, eq=False)

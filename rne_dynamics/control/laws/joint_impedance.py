@@ -18,7 +18,6 @@ from rne_dynamics.control.felt_inertia import joint_inertia, posture_inertia
 from rne_dynamics.control.impedance import (
     HELD_FRICTION,
     LEAST_RATIO,
-    QUICKEST,
     RATIO,
     SPEED,
     TINY,
@@ -63,7 +62,7 @@ def spring_torque(
 ) -> None:
     """Torque of the joints' springs and dampers into `torque`, D_jj into `damping`; `table` as in `JointImpedance`."""
     n = q.shape[0]
-    K, Z, L, spring, velocity = np.zeros((n, n)), np.zeros((n, n)), np.empty((n, n)), np.empty(n), np.empty(n)
+    K, Z, L, spring, velocity = np.zeros((n, n)), np.zeros((n, n)), np.empty((n, n)), np.empty(n), np.empty((3, n))
     if not factor(M, L):
         torque[:] = np.nan
         return
@@ -71,7 +70,7 @@ def spring_torque(
         K[j, j] = table[GAIN_P, j]
         Z[j, j] = table[GAIN_P, j] * table[GAIN_D, j]
         spring[j] = table[GAIN_P, j] * (aim[j] - q[j])
-        velocity[j] = aim_qd[j] - qd[j]
+        velocity[0, j], velocity[1, j], velocity[2, j] = aim_qd[j] - qd[j], aim_qd[j], table[SPEED, j]
     put_impedance(L, K, Z, uniform_ratio(table[GAIN_D]), spring, velocity, rate, torque, damping)
 
 
@@ -88,7 +87,7 @@ def joint_impedance_kernel(
         terms[0, j] = product(found[j], reference.qdd)
         terms[1, j], terms[2, j] = found[n, j], found[n + 1, j]
     spring_torque(found[:n], table, rate[0], q, qd, reference.q, reference.qd, terms[3], terms[4])
-    put_bounded(table, q, reference, found[:n], rate[0], terms)
+    put_bounded(table, q, reference, terms)
 
 
 @dataclass(frozen=True, eq=False)
@@ -201,8 +200,6 @@ class JointImpedance(Springs):
             M = closed_mass_matrix(mechanism, q, start=posture)
             damping = np.zeros(n)
             spring_torque(np.array(M), self.table, float(self.damped_rate[0]), q, qd, aim, aim_qd, answer, damping)
-            most = QUICKEST * float(self.damped_rate[0]) * self.table[SPEED] * np.diag(M)
-            answer = np.clip(answer, -most, most)
             held = HELD_FRICTION * self.table[SPEED] * np.maximum(damping, TINY)
             friction = np.clip(self.friction_torque(aim_qd, passive), -held, held)
             return TorqueTerms(inertia, coriolis, gravity, friction, answer)

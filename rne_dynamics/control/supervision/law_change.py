@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -15,18 +16,28 @@ from rne_dynamics.model.inertia import Array
 
 #: Least time of a change to another law, s.
 FADE_TIME = 0.3
+#: Laws that fade at once: a load that is told must not wait for the end of another change.
+MOST_FADING = 2
+
+
+@dataclass
+class _Former:
+    """A law that fades: its share when the change began, and what stays of it then."""
+
+    law: ControlLaw
+    share: float
+    #: ∫e at the beginning, and its feedback where that stays, (n,).
+    integral: Array
+    feedback: Array | None = None
 
 
 class LawChange:
-    """The law in force, with what is left of the one before; without a change that is `law` alone.
+    """The law in force, with what is left of those before; without a change that is `law` alone.
 
-    Of changes that come before one is over only the newest is made, after it.
+    Of changes that come while two are under way only the newest is made, after them.
     """
 
     def __init__(self, law: ControlLaw | None) -> None:
-        #: ∫e of the law before at the beginning of the change, and its feedback where that stays, (n,).
-        self._integral: Array | None = None
-        self._feedback: Array | None = None
         self._time, self._difference = 0.0, 0.0
         self._wrench = np.zeros((2, 6))
         self.finish(law)
@@ -34,19 +45,19 @@ class LawChange:
     @property
     def under_way(self) -> bool:
         """Whether the effort is not that of `law` alone."""
-        return self._former is not None
+        return bool(self._former)
 
     def finish(self, law: ControlLaw | None) -> None:
         """Let a law be in force at once."""
         self._apply(law)
         self.law = law
-        self._former: ControlLaw | None = None
+        self._former: list[_Former] = []
         self._next: ControlLaw | None = None
         self._share = 1.0
 
     def act_after(self, delay: float, period: float) -> None:
         """Pass on the delay from a state until its effort acts, and the time between states, s."""
-        for law in (self.law, self._former):
+        for law in (self.law, self._next, *(former.law for former in self._former)):
             own: Callable[[float, float], None] | None = getattr(law, "act_after", None)
             if own is not None:
                 own(delay, period)
@@ -55,7 +66,8 @@ class LawChange:
         """Pass on a wrench, as of `WrenchFade.rows`, also to laws that are still to come."""
         self._wrench = rows
         self._apply(self.law)
-        self._apply(self._former)
+        for former in self._former:
+            self._apply(former.law)
 
     def _apply(self, law: ControlLaw | None) -> None:
         own: Callable[[Array], None] | None = getattr(law, "apply_wrench", None)
@@ -69,21 +81,23 @@ class LawChange:
         time = getattr(law, "fade_time", 0.0) if same else FADE_TIME
         if self.law is not None and other_load(law.robot, self.law.robot):
             time = max(time, LOAD_TIME)
-        if self.under_way and (time > 0.0 or self._next is not None):
+        if len(self._former) == MOST_FADING or (self.under_way and not time > 0.0):
             self._next = law
         elif self.law is None or not time > 0.0:
             self.law = law
         else:
-            self._former, self.law, self._integral, self._feedback = self.law, law, integral, None
-            self._share, self._time, self._difference = 0.0, time, 0.0
+            for former in self._former:
+                former.share *= 1.0 - self._share
+            self._former.append(_Former(self.law, self._share, integral))
+            self.law, self._next, self._share, self._time, self._difference = law, None, 0.0, time, 0.0
 
     def keep_effort(
         self, q: Array, qd: Array, reference: Reference, posture: Array | None, base: BaseMotion | None
     ) -> None:
-        """Let the effort of the former law at a state fade, not its answer to another reference."""
-        if self._former is not None and self.law is not None and self._feedback is None:
-            before = terms_of(self._former, q, qd, reference, self._integral, posture, base)
-            self._feedback = before.feedback
+        """Let the efforts of former laws at a state fade, not their answers to another reference."""
+        for former in self._former:
+            if former.feedback is None:
+                former.feedback = terms_of(former.law, q, qd, reference, former.integral, posture, base).feedback
 
     def terms(
         self, q: Array, qd: Array, reference: Reference, integral: Array, posture: Array | None,
@@ -92,22 +106,24 @@ class LawChange:
         """The efforts for one cycle; see `terms_of`."""
         law: Any = self.law
         after = terms_of(law, q, qd, reference, integral, posture, base)
-        if self._former is None:
+        if not self._former:
             return after
-        before = terms_of(self._former, q, qd, reference, self._integral, posture, base)
-        if self._feedback is not None:
-            before = before._replace(feedback=self._feedback)
-        self._difference = float(np.abs(after.total - before.total).max())
-        s = self._share
-        return TorqueTerms(*((1.0 - s) * x + s * y for x, y in zip(before, after, strict=True)))
+        before = np.zeros((len(TorqueTerms._fields), len(q)))
+        for former in self._former:
+            terms = terms_of(former.law, q, qd, reference, former.integral, posture, base)
+            if former.feedback is not None:
+                terms = terms._replace(feedback=former.feedback)
+            before += former.share * np.array(terms)
+        self._difference = float(np.abs(after.total - before.sum(axis=0)).max())
+        return TorqueTerms(*((1.0 - self._share) * before + self._share * np.array(after)))
 
     def advance(self, dt: float, integral: Array) -> None:
         """Let the share of the new law grow over `dt`, s; `integral`: ∫e now, (n,)."""
-        if self._former is None or self.law is None:
+        if not self._former or self.law is None:
             return
         self._share += dt * min(1.0 / self._time, FASTEST_FADE / max(self._difference, 1e-9))
         if self._share >= 1.0:
             law, self._next = self._next, None
-            self._former, self._share = None, 1.0
+            self._former, self._share = [], 1.0
             if law is not None:
                 self.begin(law, integral)

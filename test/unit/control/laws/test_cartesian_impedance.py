@@ -36,8 +36,8 @@ def tool_jacobian(robot, link, q, tool=TOOL):
 def state(robot, seed=0):
     rng = np.random.default_rng(seed)
     q = START["panda"] + 0.1 * rng.normal(size=robot.n)
-    return q, rng.normal(size=robot.n), rne.Reference(
-        q + 0.05 * rng.normal(size=robot.n), 0.5 * rng.normal(size=robot.n), rng.normal(size=robot.n)
+    return q, 0.2 * rng.normal(size=robot.n), rne.Reference(
+        q + 0.05 * rng.normal(size=robot.n), 0.1 * rng.normal(size=robot.n), rng.normal(size=robot.n)
     )
 
 

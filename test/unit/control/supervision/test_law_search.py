@@ -40,6 +40,16 @@ def test_a_light_wrist_that_was_stuck_is_not_thrown():
     assert not search(1030, 1031, MixedEpisode)[1]
 
 
+@pytest.mark.parametrize("number", [
+    pytest.param(1126, id="soft springs left the tool nearer to a singular posture than the reference"),
+    pytest.param(978, id="a load that was told waited for the end of a change of laws"),
+])
+def test_wrists_that_were_thrown(number):
+    _, wrong, stopped = search(number, number + 1, MixedEpisode)
+    assert not wrong
+    assert not stopped
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", [LawEpisode, MixedEpisode])
 def test_a_hundred_episodes(kind):
