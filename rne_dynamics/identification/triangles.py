@@ -11,9 +11,9 @@ to the other, so that it leaves no bias.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
-from itertools import pairwise
+from itertools import pairwise, product
 from typing import NamedTuple
 
 import numpy as np
@@ -53,8 +53,16 @@ class Friction(NamedTuple):
     stribeck: bool = False
 
 
-#: The form that is taken unless another one predicts much better: one recording often has few speeds.
+#: The forms that a fit chooses from, and the one that is taken unless another one predicts much better: one recording
+#: often has few speeds.
+FORMS = tuple(Friction(*form) for form in product(THRESHOLDS, (False, True)))
 USUAL = Friction(0.05)
+
+
+def own_places(form: Friction) -> list[int]:
+    """Those of a joint's `OWN` among its columns."""
+    place = 3 + 2 * THRESHOLDS.index(form.threshold)
+    return [0, 1, 2, place, place + 1]
 
 
 @dataclass(frozen=True, eq=False)
@@ -137,16 +145,16 @@ class Triangles:
         alike = max(self.alike, other.alike)
         return Triangles(self.layout, self.blocks + other.blocks, self.counts + other.counts, alike)
 
+    def with_gains(self, gains: Array) -> Triangles:
+        """Those of efforts, from those of currents."""
+        return replace(self, blocks=tuple(np.dstack((R[..., :-1], gains[:, None] * R[..., -1])) for R in self.blocks))
+
     def system(self, R: Array, forms: Sequence[Friction], factors: Array | float = 1.0) -> Array:
         """Rows [all parameters, effort] of every joint's triangle, times a factor of each; (n, rows, size + 1)."""
-        links, n = self.layout.links, len(forms)
-        found = np.zeros((*R.shape[:2], links + len(OWN) * n + 1))
-        found[..., :links], found[..., -1] = R[..., :links], R[..., -1]
-        for j, form in enumerate(forms):
-            place = links + 3 + 2 * THRESHOLDS.index(form.threshold)
-            own = R[j][:, [links, links + 1, links + 2, place, place + 1]]
-            found[j, :, links + len(OWN) * j : links + len(OWN) * (j + 1)] = own
-        found[..., :-1] *= self.layout.used(forms)
+        n, links, R = len(forms), R[..., : self.layout.links], R[..., self.layout.links :]
+        own = np.stack([rows[:, own_places(form)] for rows, form in zip(R, forms, strict=True)])
+        spread = (own[:, :, None] * np.eye(n)[:, None, :, None]).reshape(*own.shape[:2], -1)
+        found = np.dstack((np.dstack((links, spread)) * self.layout.used(forms), R[..., -1]))
         return np.asarray(found * np.broadcast_to(factors, n)[:, None, None])
 
     def squares(self, x: Array, forms: Sequence[Friction]) -> Array:

@@ -18,7 +18,7 @@ from rne_dynamics.description.model_file import urdf_source
 from rne_dynamics.errors import ArgumentError
 from rne_dynamics.figures.output_file import output_file
 from rne_dynamics.figures.tracking import units_of
-from rne_dynamics.identification.identify import TRUST, estimated_gains, identify, with_gains
+from rne_dynamics.identification.identify import TRUST, estimated_gains, identify
 from rne_dynamics.identification.models import identified_robot, write_model
 from rne_dynamics.identification.motion import Motion, Residual, joined, motion_of, residual
 from rne_dynamics.identification.triangles import USUAL, Friction, Layout, triangles_of
@@ -83,7 +83,7 @@ def run(args: argparse.Namespace) -> Answer:
     triangles = reduce(add, (triangles_of(layout, motion) for motion in motions))
     if load is not None:
         gains = estimated_gains(triangles, load.mass, args.trust or TRUST)
-        triangles = with_gains(triangles, gains.values)
+        triangles = triangles.with_gains(gains.values)
         motions, checked = ([m._replace(effort=m.effort * gains.values) for m in part] for part in (motions, checked))
     form = {"auto": None, "coulomb": USUAL, "stribeck": Friction(USUAL.threshold, stribeck=True)}[args.friction]
     trust = args.trust or (_GOOD_MODEL if args.payload and not args.reference else TRUST)
