@@ -14,6 +14,7 @@ from scipy.ndimage import median_filter
 
 from rne_dynamics.errors import ArgumentError, RecordingError
 from rne_dynamics.identification.log_columns import QUANTITIES, Group, chosen, groups, named, ordered, parsed, unit_of
+from rne_dynamics.identification.motion import gaps_of
 from rne_dynamics.input_file import read_arrays
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.protocol import Robot
@@ -25,8 +26,6 @@ _ANGLES = {"rad": 1.0, "deg": np.pi / 180.0}
 #: Units that a log may have, and what they are in SI units, by quantity.
 UNITS = {"t": {"s": 1.0, "ms": 1e-3, "us": 1e-6, "ns": 1e-9}, "q": _ANGLES, "qd": _ANGLES,
          "tau": {"Nm": 1.0, "mNm": 1e-3}}  # fmt: skip
-#: A gap that is bridged, s: a light filter then hides it. Longer ones split a log.
-_BRIDGED = 0.05
 #: Numbers that no sensor reports; part of the usual span by which one position or time is off, and the least such.
 _ABSURD, _SPIKE, _LEAST_SPIKE = 1e15, 0.5, 0.05
 #: Parts of the rows: those that may be out of order, must have times of their own, and must have torques.
@@ -181,7 +180,9 @@ def _tidy(path: Path, joints: tuple[str, ...], rows: Array, notes: list[str]) ->
         raise RecordingError(f"{path}: {(~new).sum()} of {len(new)} rows have the time of the row before: too few "
                              "digits; log times with more, or give --columns t=200Hz")  # fmt: skip
     rows = _kept(rows, new, "have the time of the row before: left out", notes)
-    rows = _without_gaps(rows, notes)
+    if len(gaps := gaps_of(rows[:, 0])):
+        longest = np.diff(rows[:, 0]).max()
+        notes.append(f"{len(gaps)} gaps of up to {longest:.3g} s: parts between them are used, but for short ones")
     known = np.isfinite(rows).mean(axis=0)
     if (known[n + 1 : 2 * n + 1] < _KNOWN).any():
         missing = [name for name, part in zip(joints, known[n + 1 : 2 * n + 1], strict=True) if part < _KNOWN]
@@ -230,15 +231,3 @@ def _spikes(rows: Array) -> NDArray[np.bool_]:
     low, high = np.percentile(rows, (10.0, 90.0), axis=0)
     apart = np.abs(rows - median_filter(rows, (5, 1), mode="nearest"))
     return np.asarray((apart > np.maximum(_SPIKE * (high - low), _LEAST_SPIKE)).any(axis=1))
-
-
-def _without_gaps(rows: Array, notes: list[str]) -> Array:
-    """The longest part without long gaps."""
-    t, steps = rows[:, 0], np.diff(rows[:, 0])
-    long = np.flatnonzero(steps > max(GAP * np.median(steps), _BRIDGED)) if len(steps) else np.zeros(0, int)
-    if not len(long):
-        return rows
-    first, last = max(pairwise([0, *(long + 1).tolist(), len(t)]), key=lambda part: float(t[part[1] - 1] - t[part[0]]))
-    notes.append(f"{len(long)} gaps of up to {steps.max():.3g} s: only the longest part without any is used, "
-                 f"{t[last - 1] - t[first]:.3g} of {t[-1] - t[0]:.3g} s")  # fmt: skip
-    return rows[first:last]

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.signal import butter, firwin, sosfiltfilt
 
 from rne_dynamics.dispatch import gravity_torque, inverse_dynamics
@@ -15,7 +17,7 @@ from rne_dynamics.errors import RecordingError
 from rne_dynamics.model.friction import joint_friction
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.robot import RobotModel
-from rne_dynamics.recording.recording import Recording, Series
+from rne_dynamics.recording.recording import GAP, Recording, Series
 
 #: Order of the light filter before positions are differentiated, and its edge as a multiple of the motion's band.
 _ORDER, _LIGHT = 4, 8.0
@@ -25,8 +27,10 @@ _POWER = 0.9999
 _FLOOR = 100.0
 #: Least and largest band that is chosen, Hz.
 _BANDS = (0.5, 20.0)
-#: Least number of samples.
-_LEAST = 100
+#: Least number of samples; least length of a part of a log with gaps, besides the longest, in periods of the band.
+_LEAST, _PART = 100, 7.0
+#: A gap that is bridged, s: a light filter then hides it. Longer ones split a log.
+_BRIDGED = 0.05
 #: Length of the low pass in periods of its edge, and samples after decimation for each of them.
 _TAPS, _RATE = 3.0, 4.0
 
@@ -53,12 +57,27 @@ class Motion(NamedTuple):
         return self._replace(q=self.q[part], qd=self.qd[part], qdd=self.qdd[part], effort=self.effort[part])
 
 
-def motion_of(recording: Recording, band: float | None = None) -> Motion:
-    """The motion of a recording, `band` in Hz; by default 99.99 % of the power of the accelerations lies below it.
+def gaps_of(t: Array) -> NDArray[np.int64]:
+    """Rows after a long gap of the times t, s."""
+    steps = np.diff(t)
+    return np.flatnonzero(steps > max(GAP * np.median(steps), _BRIDGED)) + 1 if len(steps) else np.zeros(0, np.int64)
 
-    Positions and efforts are interpolated to even times. Positions then pass a zero-phase low pass far above the
-    motion's band, and their rates are central differences: recorded velocities and accelerations were often filtered
-    with a delay that nobody knows. `RecordingError`: no efforts, a floating base, too few samples, or no motion.
+
+def motions_of(recording: Recording, band: float | None = None) -> list[Motion]:
+    """The motions between long gaps of a recording, the longest first, without short ones; as `motion_of`."""
+    t, edges = recording.t, [0, *gaps_of(recording.t).tolist(), len(recording.t)]
+    spans = sorted(((t[a], t[b - 1]) for a, b in pairwise(edges)), key=lambda span: float(span[0] - span[1]))
+    longest = motion_of(recording.between(*spans[0]), band)
+    others = [span for span in spans[1:] if span[1] - span[0] > _PART / longest.band]
+    return [longest, *(motion_of(recording.between(*span), longest.band) for span in others)]
+
+
+def motion_of(recording: Recording, band: float | None = None) -> Motion:
+    """The motion of a recording without gaps; `band` in Hz, by default below it is 99.99 % of the accelerations' power.
+
+    Positions and efforts are interpolated to even times. Positions then pass a zero-phase low pass far above the band,
+    and their rates are central differences: recorded rates were often filtered with a delay that nobody knows.
+    `RecordingError`: no efforts, a floating base, too few samples, or no motion.
     """
     source, t = recording.source, recording.t
     if recording.q.shape[1] != recording.n:
@@ -106,7 +125,7 @@ class LowPass:
         if len(self.places) < least:
             raise RecordingError(
                 f"{motion.source} lasts {len(motion.q) * motion.period:.3g} s, too short for a motion of "
-                f"{motion.band:.2g} Hz; record at least {(2.0 * least + _TAPS) / motion.band:.2g} s"
+                f"{motion.band:.2g} Hz; record at least {(2.0 * least / _RATE + _TAPS) / motion.band:.2g} s"
             )
 
     def __call__(self, values: Array) -> Array:
@@ -160,8 +179,8 @@ class Residual:
         """Root mean squares of the measured torque, the error and the parts, the error's share and mean; (n,) each."""
         size, error = rms(self.measured), rms(self.error)
         share = np.divide(error, size, out=np.full(len(size), np.nan), where=size > 0.0)
-        named = {"measured": size, "rms": error, "share": share, "bias": self.error.mean(axis=0)}
-        return named | {name: rms(part) for name, part in self.parts.items()}
+        parts = {name: rms(part) for name, part in self.parts.items()}
+        return {"measured": size, "rms": error, "share": share, "bias": self.error.mean(axis=0), **parts}
 
 
 def rms(rows: Array) -> Array:
@@ -170,11 +189,10 @@ def rms(rows: Array) -> Array:
 
 
 def residual(robot: RobotModel, motion: Motion) -> Residual:
-    """The measured torque along a motion, and what the model says of it.
+    """The measured torque along a motion, and what the model says of it; `RecordingError` for one that is too short.
 
-    All parts and the measured torque pass one zero-phase low pass at the motion's band. Friction is the model's; rotors
-    count as inertia, so load the robot without them (``rotors=False``) where torques are measured behind the gears.
-    `RecordingError` for a motion that is too short.
+    Friction is the model's. Rotors count as inertia: load the robot without them (``rotors=False``) where torques are
+    measured behind the gears.
     """
     low = LowPass(motion)
     gravity, offset = gravity_torque(robot, motion.q), joint_friction(robot).offset

@@ -18,7 +18,7 @@ from scipy.optimize import linear_sum_assignment, nnls
 
 from rne_dynamics.dispatch import gravity_torque, inverse_dynamics
 from rne_dynamics.figures.tracking import REVOLUTE, joint_units
-from rne_dynamics.identification.motion import LowPass, motion_of
+from rne_dynamics.identification.motion import LowPass, motions_of
 from rne_dynamics.identification.triangles import USUAL
 from rne_dynamics.model.generalized_inertia import rotor_inertia
 from rne_dynamics.model.inertia import Array
@@ -94,7 +94,7 @@ def traps(robot: RobotModel, recording: Recording) -> list[Trap]:
             found.append(trap)
             rates = None if recording.qd is None else recording.qd * np.where(turning | (qd < 0.0), qd, 1.0)
             recording = replace(recording, t=t * recording.t, q=recording.q * np.where(turning, q, 1.0), qd=rates)
-    motion = motion_of(recording)
+    motion = motions_of(recording)[0]
     low = LowPass(motion, _LEAST)
     q, qd, qdd, effort = (low(values) for values in (motion.q, motion.qd, motion.qdd, motion.effort))
     found += _torque_traps(_Evidence(robot, q, qd, qdd, effort, q, q).modelled(), np.flatnonzero(~still).tolist())

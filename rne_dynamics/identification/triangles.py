@@ -94,13 +94,8 @@ class Layout:
     @property
     def given(self) -> Array:
         """The robot's parameters; NaN for the payload."""
-        bodies = inertial_parameters(self.robot)
-        own = joint_parameters(self.robot).ravel()
-        return np.concatenate((bodies, np.full(self.links - len(bodies), np.nan), own))
-
-    def own(self, parameters: Array) -> Array:
-        """Those of the joints, shape (n, own)."""
-        return np.asarray(parameters[self.links :].reshape(-1, len(OWN)))
+        unknown = [np.full(len(LINK), np.nan)] * (self.payload is not None)
+        return np.concatenate((inertial_parameters(self.robot), *unknown, joint_parameters(self.robot).ravel()))
 
     def used(self, forms: Iterable[Friction]) -> NDArray[np.bool_]:
         """Which parameters a fit with these forms of friction has."""
@@ -187,8 +182,7 @@ def triangles_of(layout: Layout, motion: Motion) -> Triangles:
 
 @dataclass(frozen=True, eq=False)
 class BaseParameters:
-    """Combinations of parameters: base = `combinations` · parameters, and columns[:, kept] · base = columns ·
-    parameters."""
+    """Combinations: base = `combinations` · parameters, with columns[:, kept] · base = columns · parameters."""
 
     #: Of the parameters that stand for them.
     kept: NDArray[np.int64]
@@ -211,17 +205,13 @@ def base_parameters(columns: Array) -> BaseParameters:
     kept, others = order[:rank], order[rank:]
     combinations = np.zeros((rank, columns.shape[1]))
     combinations[np.arange(rank), kept] = 1.0
-    if rank:
-        known = np.where(np.isfinite(scale[others]), scale[others], 0.0)
-        combinations[:, others] = solve_triangular(R[:rank, :rank], R[:rank, rank:]) * known / scale[kept][:, None]
+    known = np.where(np.isfinite(scale[others]), scale[others], 0.0)
+    combinations[:, others] = solve_triangular(R[:rank, :rank], R[:rank, rank:]) * known / scale[kept][:, None]
     return BaseParameters(kept, combinations, float(np.linalg.cond(R[:rank, :rank])) if rank else np.inf)
 
 
 def structure(robot: RobotModel, *, rotors: bool = False, joints: bool = False) -> BaseParameters:
-    """The base parameters of a robot's links, with rotors, offsets, viscous and Coulomb friction of its `joints`.
-
-    They are those of random states; columns are those of the links, then of each joint its `OWN`.
-    """
+    """The base parameters of links, with rotors, offsets, viscous, Coulomb friction of `joints`, at random states."""
     rng = np.random.default_rng(0)
     q, qd, qdd = (rng.uniform(-2.0, 2.0, (_STATES, robot.n)) for _ in range(3))
     columns = motion_columns(robot, q, qd, qdd, rotors=rotors, joints=joints)

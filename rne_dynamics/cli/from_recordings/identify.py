@@ -20,7 +20,7 @@ from rne_dynamics.figures.output_file import output_file
 from rne_dynamics.figures.tracking import units_of
 from rne_dynamics.identification.identify import TRUST, estimated_gains, identify
 from rne_dynamics.identification.models import identified_robot, write_model
-from rne_dynamics.identification.motion import Motion, Residual, joined, motion_of, residual
+from rne_dynamics.identification.motion import Motion, Residual, joined, motions_of, residual
 from rne_dynamics.identification.triangles import USUAL, Friction, Layout, triangles_of
 from rne_dynamics.model.robot import RobotModel
 
@@ -140,7 +140,7 @@ def _motions(
             if trap.kind in _FATAL and not args.force:
                 raise ArgumentError(f"{log.source}: {trap.text}; {trap.fix} (--force goes on with the log as it is)")
         notes += said(log, [trap for trap in faults if not args.load or trap.kind != "scale"])
-        found.append(motion_of(log, args.band)._replace(loaded=loaded))
+        found += [motion._replace(loaded=loaded) for motion in motions_of(log, args.band)]
     return found
 
 

@@ -22,7 +22,7 @@ from rne_dynamics.cli.from_recordings.logs import (
 from rne_dynamics.errors import RecordingError
 from rne_dynamics.figures.style import DASHED, INK, TERMS, WIDE
 from rne_dynamics.figures.tracking import joint_rows, joint_units, panels, units_of
-from rne_dynamics.identification.motion import Residual, joined, motion_of, residual
+from rne_dynamics.identification.motion import Residual, joined, motions_of, residual
 from rne_dynamics.model.robot import RobotModel
 
 EXAMPLES = """\
@@ -48,7 +48,7 @@ def run(args: argparse.Namespace) -> Answer:
     faults = [trap for _, found in logs for trap in found if trap.fatal]
     runs: list[Residual] = []
     try:
-        runs = [residual(robot, motion_of(log, args.band)) for log, _ in logs]
+        runs = [joined([residual(robot, part) for part in motions_of(log, args.band)]) for log, _ in logs]
     except RecordingError:
         if not faults:
             raise
