@@ -84,14 +84,11 @@ class Excitation:
 
     #: From rest to rest at the same posture, with velocities and accelerations.
     trajectory: SampledTrajectory
-    #: Bounds that it keeps.
-    reach: Reach
     #: Scaled condition number of its columns, and of the best random motion.
     condition: float
     random: float
-    #: Number of independent parameters of a fit, and of combinations of links with friction among them.
+    #: Number of independent parameters of a fit; combinations of links with friction are one.
     parameters: int
-    combined: int
     #: Largest part of the bounds of position, velocity and effort that each joint uses; shape (3, n).
     used: Array
 
@@ -261,10 +258,9 @@ def excite(
     points, fine = design.times(1), design.times(_FINE)
     q, qd, qdd = design.states(best, points)
     q[-1], qd[[0, -1]], qdd[[0, -1]] = q[0], 0.0, 0.0  # round-off
-    alone = len(structure(arm, rotors=rotors).kept) + 3 * robot.n
     return Excitation(
-        SampledTrajectory(points, q, qd, qdd, robot.joint_names), design.reach, design.condition(best, points),
-        design.condition(random, points), len(design.kept), alone - len(design.kept),
+        SampledTrajectory(points, q, qd, qdd, robot.joint_names), design.condition(best, points),
+        design.condition(random, points), len(design.kept),
         np.array([np.abs(part).max(axis=0) for part in design.used(best, fine)]),
     )
 

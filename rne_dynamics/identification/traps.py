@@ -62,7 +62,7 @@ _WEIGHTLESS = 0.35
 _LIGHT = 0.05
 #: Least number of rows; part of a column's length below which its variation is none.
 _LEAST, _ROUND_OFF = 12, 1e-9
-#: Most joints whose order is checked. What one step must gain, and all steps for each joint that they move: sums of
+#: Most joints whose order is checked. What another order must gain at least, and for each joint that it moves: sums of
 #: explained parts of the joints' torques.
 _MOST_ARRANGED, _STEP, _GAIN_EACH = 10, 0.4, 0.15
 
@@ -96,8 +96,8 @@ def traps(robot: RobotModel, recording: Recording) -> list[Trap]:
             recording = replace(recording, t=t * recording.t, q=recording.q * np.where(turning, q, 1.0), qd=rates)
     motion = motions_of(recording)[0]
     low = LowPass(motion, _LEAST)
-    q, qd, qdd, effort = (low(values) for values in (motion.q, motion.qd, motion.qdd, motion.effort))
-    found += _torque_traps(_Evidence(robot, q, qd, qdd, effort, q, q).modelled(), np.flatnonzero(~still).tolist())
+    states = [low(values) for values in (motion.q, motion.qd, motion.qdd, motion.effort, motion.q, motion.q)]
+    found += _torque_traps(_Evidence(robot, *states).modelled(), np.flatnonzero(~still).tolist())
     found += [
         Trap("still", f"joint {robot.joint_names[j]!r} hardly moves, by {np.ptp(recording.q[:, j]):.2g}",
              "its figures say little; record a motion of it", (j,)) for j in np.flatnonzero(still).tolist()
@@ -199,33 +199,23 @@ def _moved(order: _Order) -> list[int]:
     return [j for j, place in enumerate(zip(*order, strict=True)) if place != (j, j)]
 
 
-def _neighbours(order: _Order) -> Iterator[_Order]:
-    """With two joints swapped, or all reversed: of torques, of positions, of both."""
-    n = len(order[0])
-    swaps = [(*range(a), b, *range(a + 1, b), a, *range(b + 1, n)) for a, b in combinations(range(n), 2)]
-    for places in dict.fromkeys([*swaps, tuple(range(n))[::-1]]):
-        torques, states = (tuple(own[k] for k in places) for own in order)
-        yield from ((torques, order[1]), (order[0], states), (torques, states))
-
-
 def _arranged(evidence: _Evidence, value: float, gain: float) -> _Order | None:
-    """Another order of the joints, if that explains more than `value` by `gain`."""
+    """Another order of the joints, if that explains more than `value` by `gain`.
+
+    Torques in any order; positions, or both, with two joints swapped or all reversed.
+    """
     n, own = evidence.robot.n, evidence.own()
     if n == 1 or n > _MOST_ARRANGED or own.min() > _EXPLAINED:
         return None
-    straight, reached = tuple(range(n)), float(own.sum())
-    best: _Order = (straight, straight)
-    part = np.array([[evidence.explained(i, k)[0] for i in range(n)] for k in range(n)])
-    candidates = [(tuple(linear_sum_assignment(-part)[1].tolist()), straight), *_neighbours(best)]
-    for _ in range(n):
-        values = [float(evidence.ordered(order).own().sum()) for order in candidates]
-        k = int(np.argmax(values))
-        if values[k] < reached + _STEP:
-            break
-        best, reached = candidates[k], values[k]
-        candidates = list(_neighbours(best))
+    straight = tuple(range(n))
+    swaps = [(*range(a), b, *range(a + 1, b), a, *range(b + 1, n)) for a, b in combinations(straight, 2)]
+    part = np.array([[evidence.explained(i, k)[0] for i in straight] for k in straight])
+    orders: list[_Order] = [(tuple(linear_sum_assignment(-part)[1].tolist()), straight)]
+    orders += [(torques, places) for places in (*swaps, straight[::-1]) for torques in (straight, places)]
+    values = [float(evidence.ordered(order).own().sum()) for order in orders]
+    best, reached = orders[int(np.argmax(values))], max(values)
     moved = _moved(best)
-    enough = reached >= value + max(gain, _GAIN_EACH * len(moved))
+    enough = reached >= max(float(own.sum()) + _STEP, value + max(gain, _GAIN_EACH * len(moved)))
     return best if moved and enough and np.median(evidence.ordered(best).own()[moved]) > _EXPLAINED else None
 
 
