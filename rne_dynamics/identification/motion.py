@@ -8,7 +8,6 @@ from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.signal import butter, firwin, sosfiltfilt
 
 from rne_dynamics.dispatch import gravity_torque, inverse_dynamics
@@ -17,7 +16,8 @@ from rne_dynamics.errors import RecordingError
 from rne_dynamics.model.friction import joint_friction
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.robot import RobotModel
-from rne_dynamics.recording.recording import GAP, Recording, Series
+from rne_dynamics.recording.logs import gaps_of
+from rne_dynamics.recording.recording import Recording, Series
 
 #: Order of the light filter before positions are differentiated, and its edge as a multiple of the motion's band.
 _ORDER, _LIGHT = 4, 8.0
@@ -29,8 +29,6 @@ _FLOOR = 100.0
 _BANDS = (0.5, 20.0)
 #: Least number of samples; least length of a part of a log with gaps, besides the longest, in periods of the band.
 _LEAST, _PART = 100, 7.0
-#: A gap that is bridged, s: a light filter then hides it. Longer ones split a log.
-_BRIDGED = 0.05
 #: Length of the low pass in periods of its edge, and samples after decimation for each of them.
 _TAPS, _RATE = 3.0, 4.0
 
@@ -55,12 +53,6 @@ class Motion(NamedTuple):
     def between(self, part: slice) -> Motion:
         """A part of it."""
         return self._replace(q=self.q[part], qd=self.qd[part], qdd=self.qdd[part], effort=self.effort[part])
-
-
-def gaps_of(t: Array) -> NDArray[np.int64]:
-    """Rows after a long gap of the times t, s."""
-    steps = np.diff(t)
-    return np.flatnonzero(steps > max(GAP * np.median(steps), _BRIDGED)) + 1 if len(steps) else np.zeros(0, np.int64)
 
 
 def motions_of(recording: Recording, band: float | None = None) -> list[Motion]:

@@ -14,12 +14,12 @@ from rne_dynamics.cli.arguments import MOST_SAMPLED, argument, assignments, load
 from rne_dynamics.errors import ArgumentError
 from rne_dynamics.figures.style import GUIDE, TERMS, WIDE, color_of
 from rne_dynamics.figures.tracking import Curve, curves, draw_stack, joint_cells, joint_units, units_of
-from rne_dynamics.identification.logs import read_log
 from rne_dynamics.identification.motion import Residual
 from rne_dynamics.identification.traps import Trap, traps
 from rne_dynamics.model.assembly import assemble
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.robot import RobotModel
+from rne_dynamics.recording.logs import read_log
 from rne_dynamics.recording.recording import Recording
 
 SENSORS = argument(
