@@ -30,6 +30,8 @@ _BRIDGED = 0.05
 _ABSURD, _SPIKE, _LEAST_SPIKE = 1e15, 0.5, 0.05
 #: Parts of the rows: those that may be out of order, must have times of their own, and must have torques.
 _FEW, _NEW, _KNOWN = 0.02, 0.4, 0.2
+#: Endings of files of other programs.
+_OTHERS = (".npy", ".mat", ".bag", ".pkl", ".h5", ".hdf5", ".xlsx", ".parquet")
 #: Most rows by which arrays of one log differ in length.
 _CUT = 10
 
@@ -107,6 +109,9 @@ def _from_table(
         parts[what] = np.stack(own, axis=1)
         said = units.setdefault(what, unit) if (unit := unit_of(name)) in UNITS[what] and what not in units else ""
         places.append(f"{what} {name}{' in ' * bool(said)}{said}")
+        if not np.isfinite(parts[what]).any():
+            raise RecordingError(f"{path}: column {name!r} of {QUANTITIES[what]} has no numbers but text or gaps; give "
+                                 f"another one as --columns {what}=NAME{', or t=200Hz' * (what == 't')}")  # fmt: skip
     notes.insert(0, f"columns: {', '.join(places)}")
     rows = min(map(len, parts.values()))
     if max(map(len, parts.values())) - rows > _CUT:
@@ -124,6 +129,8 @@ def _columns(path: Path, joints: Sequence[str]) -> tuple[dict[str, NDArray[Any]]
     """The columns of a file by name, and notes; seconds and nanoseconds of a stamp are one column."""
     if not path.exists():
         raise RecordingError(f"{path} does not exist")
+    if path.suffix in _OTHERS:
+        raise RecordingError(f"{path} is no log that is read; write it as an .npz with names, or as a table of text")
     columns, notes = dict[str, NDArray[Any]](), tuple[str, ...]()
     if path.suffix == ".npz":
         try:
@@ -155,7 +162,7 @@ def _missing(what: str, columns: Mapping[str, NDArray[Any]], found: Mapping[str,
         return f"the file has {len(columns)} columns without names; say what they are by number, as --columns {example}"
     shapes = [f"{name} {values.shape}" if values.ndim == 2 else name for name, values in columns.items()]
     listed = ", ".join(shapes[:16]) + ", ..." * (len(shapes) > 16)
-    example = "t=NAME or, for even times, t=200Hz" if what == "t" else f"{what}=NAME or numbers, as {what}=2-{n + 1}"
+    example = "t=NAME or a number; t=200Hz for even times" if what == "t" else f"{what}=NAME or numbers ({what}=2-{n + 1})"
     sizes = sorted({len(group.columns) for group in found.values() if len(group.columns) > 1} - {n})
     other = f"; groups of columns have {', '.join(map(str, sizes))} columns, the robot {n} joints" * bool(sizes)
     other += "; --lock holds joints that were not logged" * (min(sizes, default=n) < n)
