@@ -182,6 +182,5 @@ def _descended(A: Array, b: Array, prior: Prior, x: Array, enough: float) -> Arr
             if size < 1e-12:
                 return x  # round-off: no step improves the fit any more
         x, value = x + size * step, lower
-    raise RneDynamicsError(
-        f"the consistent fit has not converged in {_STEPS} steps; lower --trust, or record a motion that excites more"
-    )
+    raise RneDynamicsError(f"the consistent fit has not converged in {_STEPS} steps; lower --trust, or record a motion "
+                           "that excites more")  # fmt: skip

@@ -318,9 +318,7 @@ def _reach(robot: RobotModel, scale: float, box: Mapping[str, tuple[float, float
     best = 0 if used[0].max() < _HELD else int(used.max(axis=1).argmin())
     q, j = postures[best], int(used[best].argmax())
     if used[best, j] >= 1.0:
-        raise ModelError(
-            f"joint {robot.joint_names[j]!r} needs {used[best, j] * effort[j]:.4g} at the start, with friction; "
-            f"{effort[j]:.4g}, {EFFORT:.0%} of its effort limit, may be used. Choose a --box with another start, or "
-            "correct them"
-        )
+        raise ModelError(f"joint {robot.joint_names[j]!r} needs {used[best, j] * effort[j]:.4g} at the start, with "
+                         f"friction; {effort[j]:.4g}, {EFFORT:.0%} of its effort limit, may be used. Choose a --box "
+                         "with another start, or correct them")  # fmt: skip
     return Reach(q, q + scale * (lower - q), q + scale * (upper - q), velocity, effort)

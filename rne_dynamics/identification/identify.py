@@ -92,15 +92,16 @@ def identify(
         # one joint by chance, and its rows would then decide alone
         noise = np.maximum(np.sqrt(0.5 * (square + square.mean())), least)
         better = fit.forms if forms or steady else chosen_friction(triangles, x[: layout.links])
-        widened = float(np.clip(fit.widened * fit.far(x), 1.0, _WIDEST))
+        apart, known = fit.apart(x)  # squared distance from the prior over that of as many parameters as data determine
+        widened = float(np.clip(fit.widened * apart.sum() / max(known.sum(), 1.0), 1.0, _WIDEST))
         settled = (np.abs(noise / fit.noise - 1.0) < _SETTLED).all() and abs(widened / fit.widened - 1.0) < _SETTLED
         if (settled and better == fit.forms) or k == _ROUNDS:
             break
         fit = replace(fit, noise=noise, forms=better, widened=widened)
     used = layout.used(fit.forms)
-    covariance = fit.covariance(x, np.maximum(np.sqrt(square), least)) * np.outer(used, used)
+    covariance, before = fit.uncertainty(x, np.maximum(np.sqrt(square), least))
     base = linear.base_parameters(linear.triangle(fit.flat)[:, :-1])
-    return Identified(layout, fit.forms, x * used, covariance, fit.before(x), base)
+    return Identified(layout, fit.forms, x * used, covariance * np.outer(used, used), before, base)
 
 
 def chosen_friction(triangles: Triangles, links: Array) -> tuple[Friction, ...]:
@@ -186,20 +187,15 @@ class _Fit:
         """The second derivatives of the cost."""
         return self.data + self.prior.curvature(x)
 
-    def _apart(self, x: Array) -> tuple[Array, Array]:
+    def apart(self, x: Array) -> tuple[Array, Array]:
         """Of every body its squared distance from the prior, and how many of its parameters the data determine."""
         known = np.diag(np.linalg.solve(self.hessian(x), self.data))[: self.triangles.layout.links].reshape(-1, 10)
         return (2.0 * self.prior.weights * self.prior.divergence(x))[: len(known)], known.sum(axis=1)
 
-    def far(self, x: Array) -> float:
-        """How far the fit is from the prior: squared distance over that of as many parameters as the data determine."""
-        apart, known = self._apart(x)
-        return float(apart.sum() / max(known.sum(), 1.0))
+    def uncertainty(self, x: Array, noise: Array) -> tuple[Array, Array]:
+        """The covariance of the fit, with a part of the prior and one of the data; standard deviations without data.
 
-    def covariance(self, x: Array, noise: Array) -> Array:
-        """The covariance of the fit: a part of the prior, and one of the data.
-
-        That is the part of the rows' noise, or of the scatter between blocks if it is larger.
+        The data's part is that of the rows' noise, or of the scatter between blocks if it is larger.
         """
         blocks = [np.concatenate(self.rows(R)) for R in self.triangles.blocks]
         slopes = np.stack([W[:, :-1].T @ (W @ np.r_[x, -1.0]) for W in blocks])
@@ -207,23 +203,17 @@ class _Fit:
         slopes -= counts[:, None] / counts.sum() * slopes.sum(axis=0)
         scatter = slopes.T @ slopes * len(blocks) / max(len(blocks) - 1, 1)
         true = np.concatenate(self.rows(self.triangles.whole, noise / self.noise))[:, :-1]
-        inverse, factors = np.linalg.inv(self.hessian(x)), self._factors(x)
+        inverse = np.linalg.inv(self.hessian(x))
         own, between = (inverse @ part @ inverse for part in (true.T @ true, scatter))
         ratio = np.sqrt(np.maximum(np.diag(between) / np.maximum(np.diag(own), 1e-300), 1.0))
-        prior = inverse @ (self.prior.curvature(x) * factors) @ inverse
-        return np.asarray(prior + own * np.outer(ratio, ratio))
-
-    def before(self, x: Array) -> Array:
-        """Standard deviations without the data, where the fit x is as far from the prior as it is."""
-        return np.asarray(np.sqrt(np.diag(np.linalg.inv(self.prior.curvature(self.prior.start)) * self._factors(x))))
-
-    def _factors(self, x: Array) -> Array:
-        """Factors of the prior's covariance: how far bodies are from it, over what it was trusted to."""
-        apart, known = self._apart(x)
-        # a body's own distance says little of it where few of its parameters are known: that of all counts as some more
+        # how far bodies are from the prior, over what it was trusted to: the distance of one says little of it where
+        # few of its parameters are known, so that of all counts as some more
+        apart, known = self.apart(x)
         far = (apart + _ALL * apart.sum() / max(known.sum(), 1.0)) / (known + _ALL)
         factor = np.sqrt(np.r_[np.repeat(_CAREFUL * far, 10), np.ones(len(x) - 10 * len(far))])
-        return np.outer(factor, factor)
+        prior = inverse @ (self.prior.curvature(x) * np.outer(factor, factor)) @ inverse
+        before = np.sqrt(np.diag(np.linalg.inv(self.prior.curvature(self.prior.start))))
+        return prior + own * np.outer(ratio, ratio), before * factor
 
 
 @dataclass(frozen=True, eq=False)

@@ -50,10 +50,6 @@ class Motion(NamedTuple):
     #: Whether the arm carries the payload that is to be found.
     loaded: bool = False
 
-    def between(self, part: slice) -> Motion:
-        """A part of it."""
-        return self._replace(q=self.q[part], qd=self.qd[part], qdd=self.qdd[part], effort=self.effort[part])
-
 
 def motions_of(recording: Recording, band: float | None = None) -> list[Motion]:
     """The motions between long gaps of a recording, the longest first, without short ones; as `motion_of`."""

@@ -291,10 +291,8 @@ def _size_traps(evidence: _Evidence, moving: Sequence[int]) -> Iterator[Trap]:
         milli = " (--units tau=mNm of mN m)" * (300.0 < usual < 3000.0)
         yield Trap("scale", text, f"--gains of the data sheet, N m for each of these{milli}; by the model {gains}")
     if apart := [j for j in strong if not 1.0 / _APART < scale[j] / usual < _APART]:
-        text = (
-            f"against the model the torque of {_list(names, apart)} is {scale[apart[0]] / usual:.3g} times as large as "
-            "those of other joints: another unit, or the other side of the gears"
-        )
+        text = (f"against the model the torque of {_list(names, apart)} is {scale[apart[0]] / usual:.3g} times as "
+                "large as those of other joints: another unit, or the other side of the gears")  # fmt: skip
         yield Trap("scale", text, "--gains with a number for each joint", tuple(apart))
 
 

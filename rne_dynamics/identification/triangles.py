@@ -102,14 +102,14 @@ class Layout:
         own = [[self.rotors, True, True, True, form.stribeck] for form in forms]
         return np.concatenate((np.ones(self.links, np.bool_), np.ravel(own)))
 
-    def rows(self, motion: Motion) -> Array:
+    def rows(self, q: Array, qd: Array, qdd: Array, effort: Array, *, loaded: bool) -> Array:
         """[bodies, rotor, offset, viscous, for each threshold Coulomb and Stribeck, effort]; (n, samples, columns)."""
-        links = regressor(self.robot, motion.q, motion.qd, motion.qdd)
-        own = [friction.own_columns(motion.qd, motion.qdd, v, STRIBECK * v) for v in THRESHOLDS]
-        parts = [links, own[0][..., :3], *(columns[..., 3:] for columns in own), motion.effort[..., None]]
+        links = regressor(self.robot, q, qd, qdd)
+        own = [friction.own_columns(qd, qdd, v, STRIBECK * v) for v in THRESHOLDS]
+        parts = [links, own[0][..., :3], *(columns[..., 3:] for columns in own), effort[..., None]]
         if self.payload is not None:
             place = len(LINK) * self.robot.links[self.payload].body
-            parts.insert(1, float(motion.loaded) * links[..., place : place + len(LINK)])
+            parts.insert(1, float(loaded) * links[..., place : place + len(LINK)])
         return np.asarray(np.concatenate(parts, axis=-1).swapaxes(0, 1))
 
 
@@ -171,7 +171,9 @@ def triangles_of(layout: Layout, motion: Motion) -> Triangles:
     edges = np.linspace(0, len(weights), max(BLOCKS, len(motion.q) // _SAMPLES) + 1).astype(int)
     blocks = []
     for a, b in pairwise(edges.tolist()):  # columns of a long log at 1 kHz would take gigabytes
-        rows = layout.rows(motion.between(low.samples(a, b)))
+        part = low.samples(a, b)
+        rows = layout.rows(motion.q[part], motion.qd[part], motion.qdd[part], motion.effort[part],
+                           loaded=motion.loaded)  # fmt: skip
         filtered = np.zeros((rows.shape[0], b - a, rows.shape[2]))
         for own, values in zip(filtered, rows, strict=True):
             used = values.any(axis=0)

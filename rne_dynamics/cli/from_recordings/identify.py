@@ -50,7 +50,7 @@ _FATAL = ("time", "degrees", "sign")
 _GOOD_MODEL = 0.05
 
 #: Residuals of the given and of the new model, by "training" and "validation".
-Pairs = Mapping[str, tuple[Residual, Residual]]
+Pairs = Mapping[str, Sequence[Residual]]
 
 ARGUMENTS = (
     *ROBOT, *LOG,
@@ -96,13 +96,9 @@ def run(args: argparse.Namespace) -> Answer:
     before = (robot, robot.with_payload(load) if load else robot)
     after = (robot if args.payload else written, identified_robot(found) if load else written)
     parts = {"training": motions, "validation": checked}
-    pairs = {name: (_along(before, part), _along(after, part)) for name, part in parts.items() if part}
+    pairs = {name: [joined([residual(models[m.loaded], m) for m in part]) for models in (before, after)]
+             for name, part in parts.items() if part}  # fmt: skip
     return _answer(args, found, gains, pairs, notes, path)
-
-
-def _along(models: tuple[RobotModel, RobotModel], motions: Sequence[Motion]) -> Residual:
-    """The residual of models without and with the load."""
-    return joined([residual(models[motion.loaded], motion) for motion in motions])
 
 
 def _path(args: argparse.Namespace) -> Path:

@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 
 from rne_dynamics.cli.answer import Line, Rows, finite, shown
-from rne_dynamics.cli.arguments import MOST_SAMPLED, argument, assignments, load_robot, positions, positive, several
+from rne_dynamics.cli.arguments import MOST_SAMPLED, argument, load_robot, positions, positive, several
 from rne_dynamics.errors import ArgumentError
-from rne_dynamics.figures.style import GUIDE, TERMS, WIDE, color_of
+from rne_dynamics.figures.style import DASHED, GUIDE, TERMS, WIDE, color_of
 from rne_dynamics.figures.tracking import Curve, curves, draw_stack, joint_cells, joint_units, units_of
 from rne_dynamics.identification.motion import Residual
 from rne_dynamics.identification.traps import Trap, traps
@@ -65,17 +65,13 @@ def read_logs(args: argparse.Namespace, robot: RobotModel, files: Sequence[str])
 
 
 def _gains(text: str, robot: RobotModel) -> Array:
-    parts = text.split(",")
     try:
-        if "=" in text:
-            given = assignments("--gains", parts)
-            parts = [str(given.pop(name, "")) for name in robot.joint_names] + [""] * len(given)
-        found = np.array([float(part) for part in parts])
+        found = np.array([float(part) for part in text.split(",")])
     except ValueError:
         found = np.zeros(0)
     if len(found) not in (1, robot.n) or not np.isfinite(found).all() or not found.all():
-        raise ArgumentError(f"--gains is {text!r}; write one number, or {robot.n} with commas, as numbers or "
-                            f"JOINT=NUMBER, of {', '.join(robot.joint_names)}")  # fmt: skip
+        raise ArgumentError(f"--gains is {text!r}; write one number, or {robot.n} with commas, of "
+                            f"{', '.join(robot.joint_names)}")  # fmt: skip
     return np.broadcast_to(found, robot.n)
 
 
@@ -114,8 +110,9 @@ def draw_efforts(path: Path, robot: RobotModel, runs: Mapping[str, Residual]) ->
     drawn = [Curve("measured", broken(t), broken(run.measured), {"color": GUIDE, "linewidth": 2.0 * WIDE})]
     for name, part in run.parts.items() if len(runs) == 1 else ():
         drawn += [Curve(name, broken(t), broken(part), {"color": TERMS[name]})] if name in TERMS else []
-    drawn += [Curve(name, broken(t), broken(x.predicted), {"color": color_of(k), "linestyle": "--" if k else "-"})
-              for k, (name, x) in enumerate(runs.items())]  # fmt: skip
+    looks = [DASHED] if len(runs) == 1 else [{"color": color_of(0)}, {"color": color_of(1), "linestyle": "--"}]
+    drawn += [Curve(name, broken(t), broken(x.predicted), look)
+              for (name, x), look in zip(runs.items(), looks, strict=True)]  # fmt: skip
     norms = {name: broken(np.linalg.norm(x.error, axis=1)) for name, x in runs.items()}
     rows = [curves(f"norm of residual ({units_of(robot).effort})", broken(t), norms)]
     cells = joint_cells(robot.joint_names, joint_units(robot), range(robot.n), drawn, float(np.abs(run.measured).max()))

@@ -61,9 +61,9 @@ def run(args: argparse.Namespace) -> Answer:
         shown = {name: columns[name] for name, part in whole.parts.items() if name != "offset" or part.any()}
         parts.append(joint_table(robot, "predicted torque, by parts: RMS", shown))
         values |= {"joints": records(name=robot.joint_names, **columns), "mean_norm": norm, "measured_norm": measured}
-        pictures = [(lambda path: draw_efforts(path, robot, {"model": whole}), "Torques, measured and predicted.")]
+        pictures = [(lambda path: draw_efforts(path, robot, {"predicted": whole}), "Torques, measured and predicted.")]
         if args.plot:
-            draw_efforts(args.plot, robot, {"model": whole})
+            draw_efforts(args.plot, robot, {"predicted": whole})
         if not faults:
             j = int(columns["rms"].argmax())
             figures["share"] = norm / measured if measured else None
