@@ -72,9 +72,8 @@ def motion_of(recording: Recording, band: float | None = None) -> Motion:
         raise RecordingError(f"{source} has a floating base; record an arm on a fixed one")
     whole = np.zeros(len(t), np.bool_) if recording.effort is None else np.isfinite(recording.effort).all(axis=1)
     if recording.effort is None or whole.sum() < _LEAST or t[-1] <= t[0]:
-        raise RecordingError(
-            f"{source} has {whole.sum()} states with efforts; at least {_LEAST} are needed: record longer, with efforts"
-        )
+        raise RecordingError(f"{source} has {whole.sum()} states with efforts; at least {_LEAST} are needed: record "
+                             "longer, with efforts")  # fmt: skip
     even = np.linspace(t[0], t[-1], len(t))
     period = float(even[1] - even[0])
     q = Series(t, recording.q).at(even)
@@ -111,10 +110,8 @@ class LowPass:
         #: Of the rows that are left, where they are among the samples.
         self.places = np.arange(half, len(motion.q) - half, self.step)
         if len(self.places) < least:
-            raise RecordingError(
-                f"{motion.source} lasts {len(motion.q) * motion.period:.3g} s, too short for a motion of "
-                f"{motion.band:.2g} Hz; record at least {(2.0 * least / _RATE + _TAPS) / motion.band:.2g} s"
-            )
+            raise RecordingError(f"{motion.source} lasts {len(motion.q) * motion.period:.3g} s, too short for a motion "
+                                 f"of {motion.band:.2g} Hz; record {(0.5 * least + _TAPS) / motion.band:.2g} s")
 
     def __call__(self, values: Array) -> Array:
         """Every `step`-th filtered row whose window lies inside the recording; values (samples, k) to (rows, k)."""

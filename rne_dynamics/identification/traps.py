@@ -194,19 +194,14 @@ def _fit(columns: Sequence[Array], y: Array) -> tuple[float, Array]:
     return 1.0 - float(rest**2), length[-1] * x / length[:-1]
 
 
-def _moved(order: _Order) -> list[int]:
-    """Joints that are not as they were."""
-    return [j for j, place in enumerate(zip(*order, strict=True)) if place != (j, j)]
-
-
-def _arranged(evidence: _Evidence, value: float, gain: float) -> _Order | None:
-    """Another order of the joints, if that explains more than `value` by `gain`.
+def _arranged(evidence: _Evidence, value: float, gain: float) -> tuple[_Order | None, tuple[int, ...]]:
+    """Another order that explains more than `value` by `gain`, and the joints that it moves.
 
     Torques in any order; positions, or both, with two joints swapped or all reversed.
     """
     n, own = evidence.robot.n, evidence.own()
     if n == 1 or n > _MOST_ARRANGED or own.min() > _EXPLAINED:
-        return None
+        return None, ()
     straight = tuple(range(n))
     swaps = [(*range(a), b, *range(a + 1, b), a, *range(b + 1, n)) for a, b in combinations(straight, 2)]
     part = np.array([[evidence.explained(i, k)[0] for i in straight] for k in straight])
@@ -214,9 +209,10 @@ def _arranged(evidence: _Evidence, value: float, gain: float) -> _Order | None:
     orders += [(torques, places) for places in (*swaps, straight[::-1]) for torques in (straight, places)]
     values = [float(evidence.ordered(order).own().sum()) for order in orders]
     best, reached = orders[int(np.argmax(values))], max(values)
-    moved = _moved(best)
+    moved = tuple(j for j, place in enumerate(zip(*best, strict=True)) if place != (j, j))
     enough = reached >= max(float(own.sum()) + _STEP, value + max(gain, _GAIN_EACH * len(moved)))
-    return best if moved and enough and np.median(evidence.ordered(best).own()[moved]) > _EXPLAINED else None
+    clear = moved and enough and np.median(evidence.ordered(best).own()[list(moved)]) > _EXPLAINED
+    return (best, moved) if clear else (None, ())
 
 
 def _torque_traps(evidence: _Evidence, moving: Sequence[int]) -> Iterator[Trap]:
@@ -232,7 +228,7 @@ def _torque_traps(evidence: _Evidence, moving: Sequence[int]) -> Iterator[Trap]:
     if flipped and all(wrong[j] > right[j] for j in known) and (len(known) > 1 or n == 1):
         evidence, signs, flipped, value = evidence._replace(measured=-evidence.measured), np.ones(n), [], wrong.sum()
         yield Trap("sign", "all torques have the opposite sign", "--gains=-1")
-    order = _arranged(evidence, value, 0.3 if flipped else 0.5)
+    order, moved = _arranged(evidence, value, 0.3 if flipped else 0.5)
     if weightless := _weightless(evidence.ordered(order) if order else evidence, moving):
         yield Trap("gravity", f"gravity is missing in the torques of {_list(names, weightless)}",
                    "log the whole torque: drivers that compensate gravity often publish the rest", tuple(weightless))
@@ -242,7 +238,7 @@ def _torque_traps(evidence: _Evidence, moving: Sequence[int]) -> Iterator[Trap]:
                  zip((("torques", "tau"), ("positions", "q")), order, strict=True) if places != tuple(range(n))]
         texts = [f"{what} are in another order than the model's joints" for what, *_ in parts]
         fixes = [f"{key}=NAME[{','.join(str(k + 1) for k in places)}]" for _, key, places in parts]
-        yield Trap("order", " and ".join(texts), f"--columns {','.join(fixes)}", tuple(_moved(order)))
+        yield Trap("order", " and ".join(texts), f"--columns {','.join(fixes)}", moved)
         evidence, signs = evidence.ordered(order), np.ones(n)
     elif flipped:
         gains = ",".join(f"{sign:g}" for sign in signs)
