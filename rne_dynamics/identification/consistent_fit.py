@@ -2,26 +2,27 @@
 
 The pseudo-inertia of a body, P = [Σ, m c; m cᵀ, m] with Σ = ½ tr(I) 1 − I, is linear in its ten parameters and positive
 definite for every body of positive density (Wensing, Kim and Slotine, Linear matrix inequalities for physically
-consistent inertial parameter identification, 2018).
+consistent inertial parameter identification, 2018). Rotor and friction of a joint, which must be positive too, are the
+diagonal of one matrix P more; its offset is free.
 
-The fit minimises ½ ‖A x − b‖² + Σ λᵢ D(Pᵢ ‖ P̂ᵢ) + μ Σ (x_k / x̂_k − log x_k), over the bodies and parameters that must
-be positive. D is the log-det divergence to the prior P̂, tr(P̂⁻¹ P) − log det(P̂⁻¹ P) − 4: the entropic distance of the
-bodies' densities. The problem is convex, and solved by damped Newton steps.
+The fit minimises ½ ‖A x − b‖² + Σ λᵢ D(Pᵢ ‖ P̂ᵢ). D is the log-det divergence to the prior P̂, tr(P̂⁻¹ P) − log det(P̂⁻¹ P)
+− 4: the entropic distance of the bodies' densities. The problem is convex, and solved by damped Newton steps.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
-from numpy.typing import NDArray
 
+from rne_dynamics.dynamics.friction import OWN
 from rne_dynamics.errors import RneDynamicsError
 from rne_dynamics.model.inertia import Array, symmetric
 
 #: Newton decrement at which a fit ends, as of a log-likelihood and as a part of the cost, and most steps.
 _SETTLED, _ROUND_OFF, _STEPS = 1e-8, 1e-12, 200
-#: Pull of parameters with neither prior nor bound, offsets: only against a singular matrix.
+#: Pull of offsets to zero: only against a singular matrix.
 _FREE = 1e-6
 #: Part of the way to the edge of a barrier that one step may go: near it later steps are short.
 _CENTRAL = 0.5
@@ -32,9 +33,21 @@ LIGHTEST, _SMALLEST, _FLATTEST = 0.02, 0.005, 0.03
 _UPPER = np.triu_indices(3)
 
 
+def _of_one(ten: Array) -> Array:
+    P, inertia = np.diag([0.0, 0.0, 0.0, ten[0]]), symmetric(ten[4:])
+    P[:3, 3] = P[3, :3] = ten[1:4]
+    P[:3, :3] = 0.5 * np.trace(inertia) * np.eye(3) - inertia
+    return P
+
+
+#: P = Σ parameter · E of a body, shape (10, 4, 4), and of the `OWN` of a joint, shape (5, 4, 4).
+_BODY = np.array([_of_one(ten) for ten in np.eye(10)])
+_JOINT = np.insert(np.eye(4)[:, :, None] * np.eye(4)[:, None], OWN.index("offset"), 0.0, axis=0)
+
+
 def pseudo_inertia(parameters: Array) -> Array:
     """P of bodies, shape (bodies, 4, 4), of parameters as `inertial_parameters`, shape (10·bodies,)."""
-    P: Array = np.einsum("ik,kab->iab", parameters.reshape(-1, 10), BASIS)
+    P: Array = np.einsum("ik,kab->iab", parameters.reshape(-1, 10), _BODY)
     return P
 
 
@@ -45,23 +58,11 @@ def parameters_of(P: Array) -> Array:
     return np.concatenate((P[:, 3, 3, None], P[:, :3, 3], inertia[:, _UPPER[0], _UPPER[1]]), axis=1).ravel()
 
 
-def _of_one(ten: Array) -> Array:
-    P, inertia = np.diag([0.0, 0.0, 0.0, ten[0]]), symmetric(ten[4:])
-    P[:3, 3] = P[3, :3] = ten[1:4]
-    P[:3, :3] = 0.5 * np.trace(inertia) * np.eye(3) - inertia
-    return P
-
-
-#: P = Σ parameter · E; shape (10, 4, 4).
-BASIS = np.array([_of_one(ten) for ten in np.eye(10)])
-BASIS.flags.writeable = False
-
-
 def corrected(parameters: Array, names: tuple[str, ...]) -> tuple[Array, tuple[str, ...]]:
     """Pseudo-inertias that are positive definite with a margin, and the names of the bodies that were not.
 
-    A model file may have links without mass, as points or as plates: no prior, since their distance from any body is
-    infinite. They get a least mass and a least extent about their mass centre.
+    Links without mass, points and plates are no prior, since their distance from any body is infinite. They get a least
+    mass and a least extent about their mass centre.
     """
     P, changed = pseudo_inertia(parameters), []
     for i, body in enumerate(P):
@@ -91,89 +92,73 @@ def moved(P: Array, rotation: Array, position: Array) -> Array:
 
 @dataclass(frozen=True, eq=False)
 class Prior:
-    """What is known before a recording: terms of the cost, with their derivatives."""
+    """What is known before a recording: a term of the cost for each body, then for each joint; with derivatives."""
 
-    #: Number of parameters; the first are those of the bodies.
-    size: int
-    #: Positive definite pseudo-inertias of the bodies, and λ of each: 1 / (relative standard deviation)².
-    bodies: Array
+    #: Expected parameters: ten of each body, then the `OWN` of each joint.
+    start: Array
+    #: λ of each body and joint: 1 / (relative standard deviation)².
     weights: Array
-    #: Which of the other parameters are positive, their prior, and μ.
-    positive: NDArray[np.int64]
-    typical: Array
-    weight: float
+    bodies: int
 
-    @property
-    def links(self) -> int:
-        """Number of parameters of the bodies."""
-        return 10 * len(self.bodies)
+    @cached_property
+    def _owner(self) -> Array:
+        """The matrix of each parameter."""
+        sizes = np.where(np.arange(len(self.weights)) < self.bodies, len(_BODY), len(_JOINT))
+        return np.repeat(np.arange(len(sizes)), sizes)
 
-    @property
-    def free(self) -> NDArray[np.int64]:
-        """Parameters with neither prior nor bound."""
-        return np.setdiff1d(np.arange(self.links, self.size), self.positive)
+    @cached_property
+    def _basis(self) -> Array:
+        """The E of each parameter."""
+        return np.concatenate([_BODY] * self.bodies + [_JOINT] * (len(self.weights) - self.bodies))
 
-    @property
-    def start(self) -> Array:
-        """The parameters of the prior."""
-        x = np.zeros(self.size)
-        x[: self.links], x[self.positive] = parameters_of(self.bodies), self.typical
-        return x
+    @cached_property
+    def _pull(self) -> Array:
+        """Of each parameter against a singular matrix: those without E have no other."""
+        return np.where(self._basis.any(axis=(1, 2)), 0.0, _FREE)
 
-    def scaled(self, factor: float) -> Prior:
-        """With other weights."""
-        return replace(self, weights=factor * self.weights, weight=factor * self.weight)
+    def matrices(self, x: Array) -> Array:
+        """P of every body and joint, shape (bodies + joints, 4, 4)."""
+        begins = np.flatnonzero(np.diff(self._owner, prepend=-1))
+        return np.asarray(np.add.reduceat(x[:, None, None] * self._basis, begins))
 
     def divergence(self, x: Array) -> Array:
-        """D of every body, shape (bodies,); infinite for no body."""
+        """D of every body and joint; infinite if one is not positive definite."""
         try:
-            L = np.linalg.cholesky(pseudo_inertia(x[: self.links]))
+            L = np.linalg.cholesky(self.matrices(x))
         except np.linalg.LinAlgError:
-            return np.full(len(self.bodies), np.inf)
-        X = np.linalg.solve(np.linalg.cholesky(self.bodies), L)
+            return np.full(len(self.weights), np.inf)
+        X = np.linalg.solve(np.linalg.cholesky(self.matrices(self.start)), L)
         return np.asarray((X**2).sum(axis=(1, 2)) - 2.0 * np.log(np.abs(np.linalg.det(X))) - 4.0)
 
     def cost(self, x: Array) -> float:
         """Infinite outside the bounds."""
-        own, free = x[self.positive], x[self.free]
-        if (own <= 0.0).any():
-            return np.inf
-        positive = self.weight * (own / self.typical - np.log(own)).sum()
-        return float(self.weights @ self.divergence(x) + positive + 0.5 * _FREE * free @ free)
+        return float(self.weights @ self.divergence(x) + 0.5 * self._pull @ x**2)
 
     def slope(self, x: Array) -> Array:
         """The first derivatives of the cost."""
-        g = np.zeros(self.size)
-        g[self.free] = _FREE * x[self.free]
-        pull = np.linalg.inv(self.bodies) - np.linalg.inv(pseudo_inertia(x[: self.links]))
-        g[: self.links] = np.einsum("i,iab,kba->ik", self.weights, pull, BASIS).ravel()
-        g[self.positive] = self.weight * (1.0 / self.typical - 1.0 / x[self.positive])
-        return g
+        pull = np.linalg.inv(self.matrices(self.start)) - np.linalg.inv(self.matrices(x))
+        own = np.einsum("kab,kab->k", pull[self._owner], self._basis)
+        return np.asarray(self.weights[self._owner] * own + self._pull * x)
 
     def curvature(self, x: Array) -> Array:
         """The second derivatives of the cost; with those of the data, the inverse is the covariance of the fit."""
-        H = np.zeros((self.size, self.size))
-        H[self.free, self.free] = _FREE
-        for i, QE in enumerate(np.linalg.inv(pseudo_inertia(x[: self.links]))[:, None] @ BASIS):
-            place = slice(10 * i, 10 * i + 10)
-            H[place, place] = self.weights[i] * np.einsum("kab,lba->kl", QE, QE)
-        H[self.positive, self.positive] = self.weight / x[self.positive] ** 2
-        return H
+        QE, size = np.linalg.inv(self.matrices(x))[self._owner] @ self._basis, len(x)
+        products = QE.reshape(size, 16) @ QE.swapaxes(1, 2).reshape(size, 16).T
+        same = self._owner[:, None] == self._owner
+        return np.asarray(self.weights[self._owner] * same * products + np.diag(self._pull))
 
     def reach(self, x: Array, step: Array) -> float:
         """How many steps lead to the edge of a barrier."""
-        change = np.linalg.solve(pseudo_inertia(x[: self.links]), pseudo_inertia(step[: self.links]))
-        own = -step[self.positive] / x[self.positive]
-        return 1.0 / max(-float(np.linalg.eigvals(change).real.min()), float(own.max(initial=0.0)), 1e-12)
+        change = np.linalg.eigvals(np.linalg.solve(self.matrices(x), self.matrices(step)))
+        return 1.0 / max(-float(change.real.min()), 1e-12)
 
 
 def consistent_fit(A: Array, b: Array, prior: Prior) -> Array:
     """The parameters of the fit to rows of equal noise, of standard deviation 1; shapes (rows, parameters), (rows,)."""
     x = prior.start
     for stage in _STAGES:
-        barrier = prior.scaled(stage)
-        enough = 0.0 if stage == 1.0 else 0.1 * float(min(*barrier.weights, barrier.weight))
-        x = _descended(A, b, barrier, x, enough)
+        barrier = replace(prior, weights=stage * prior.weights)
+        x = _descended(A, b, barrier, x, 0.0 if stage == 1.0 else 0.1 * float(barrier.weights.min()))
     return x
 
 
@@ -181,8 +166,7 @@ def _descended(A: Array, b: Array, prior: Prior, x: Array, enough: float) -> Arr
     """Newton steps from x to a decrement of `enough`, or to the end."""
 
     def cost(x: Array) -> float:
-        barrier = prior.cost(x)
-        return barrier if barrier == np.inf else barrier + 0.5 * float(np.sum((A @ x - b) ** 2))
+        return prior.cost(x) + 0.5 * float(np.sum((A @ x - b) ** 2))
 
     value, data = cost(x), A.T @ A
     for _ in range(_STEPS):
@@ -198,6 +182,5 @@ def _descended(A: Array, b: Array, prior: Prior, x: Array, enough: float) -> Arr
             if size < 1e-12:
                 return x  # round-off: no step improves the fit any more
         x, value = x + size * step, lower
-    raise RneDynamicsError(
-        f"the consistent fit has not converged in {_STEPS} steps; lower --trust, or record a motion that excites more"
-    )
+    raise RneDynamicsError(f"the consistent fit has not converged in {_STEPS} steps; lower --trust, or record a motion "
+                           "that excites more")  # fmt: skip

@@ -55,6 +55,9 @@ _STEPS = (1e-6, 1e-5, 1.0)
 #: Least singular value of scaled columns: the round-off of their products.
 _LEAST = 1e-6
 
+#: Positions, velocities and accelerations along a motion; shape (samples, n) each.
+States = tuple[Array, Array, Array]
+
 
 class Evaluations(int):
     """A number of motions that a search tries."""
@@ -70,44 +73,31 @@ class Reach(NamedTuple):
     effort: Array
 
 
-class States(NamedTuple):
-    """Positions, velocities and accelerations along a motion; shape (samples, n) each."""
-
-    q: Array
-    qd: Array
-    qdd: Array
-
-
 @dataclass(frozen=True, eq=False)
 class Excitation:
     """A motion that excites the parameters of an arm."""
 
     #: From rest to rest at the same posture, with velocities and accelerations.
     trajectory: SampledTrajectory
-    #: Bounds that it keeps.
-    reach: Reach
     #: Scaled condition number of its columns, and of the best random motion.
     condition: float
     random: float
-    #: Number of independent parameters of a fit, and of combinations of links with friction among them.
+    #: Number of independent parameters of a fit; combinations of links with friction are one.
     parameters: int
-    combined: int
     #: Largest part of the bounds of position, velocity and effort that each joint uses; shape (3, n).
     used: Array
 
 
 def series(seconds: float, harmonics: int, times: Array) -> States:
-    """Functions of time whose combinations are the series, less their start; shape (times, 2 harmonics − 2) each.
-
-    None is faster than 1 rad/s.
-    """
+    """Functions of time whose combinations are the series, less their start; none is faster than 1 rad/s."""
     w = 2.0 * np.pi / seconds * np.arange(1, harmonics + 1)
     phase = np.outer(times, w)
     a, b = (np.linalg.svd(row[None])[2][1:].T for row in (np.ones(harmonics), w))
     sine, cosine = np.sin(phase), np.cos(phase)
     scale = 1.0 / np.concatenate((np.abs(a).sum(axis=0), np.abs(b).sum(axis=0)))
     rows = (sine / w @ a, (1.0 - cosine) / w @ b), (cosine @ a, sine @ b), (-w * sine @ a, w * cosine @ b)
-    return States(*(scale * np.hstack(parts) for parts in rows))
+    q, qd, qdd = (scale * np.hstack(parts) for parts in rows)
+    return q, qd, qdd
 
 
 @dataclass(frozen=True, eq=False)
@@ -141,23 +131,21 @@ class Design:
 
     def times(self, fine: int = 0) -> Array:
         """Those at which a motion is judged, s; or, finer, from the start to the end."""
-        if fine:
-            return np.linspace(0.0, self.seconds, fine * _SAMPLES * self.harmonics + 1)
-        return np.linspace(0.0, self.seconds, _SAMPLES * self.harmonics, endpoint=False)
+        samples = max(fine, 1) * _SAMPLES * self.harmonics
+        return np.linspace(0.0, self.seconds, samples + (fine > 0), endpoint=fine > 0)
 
     def states(self, x: Array, times: Array | None = None) -> States:
         """The motion x, by default at `times`."""
         q, qd, qdd = self._basis if times is None else series(self.seconds, self.harmonics, times)
         c = x.reshape(self.robot.n, -1).T * self.reach.velocity
-        return States(self.reach.start + q @ c, qd @ c, qdd @ c)
+        return self.reach.start + q @ c, qd @ c, qdd @ c
 
     def widened(self, x: Array, times: Array | None = None, most: float = np.inf) -> Array:
         """The motion with every joint's amplitude as large as position and velocity allow, times `most` at most."""
         q, qd, _ = self.states(x, times)
         way, reach = q - self.reach.start, self.reach
-        found = (way.max(axis=0), -way.min(axis=0), np.abs(qd).max(axis=0))
-        free = (reach.upper - reach.start, reach.start - reach.lower, reach.velocity)
-        factor = _INSIDE * np.min([a / np.maximum(b, 1e-9) for a, b in zip(free, found, strict=True)], axis=0)
+        found = np.maximum((way.max(axis=0), -way.min(axis=0), np.abs(qd).max(axis=0)), 1e-9)
+        factor = _INSIDE * ((reach.upper - reach.start, reach.start - reach.lower, reach.velocity) / found).min(axis=0)
         return np.asarray((x.reshape(self.robot.n, -1) * np.minimum(factor, most)[:, None]).ravel())
 
     def narrowed(self, x: Array, times: Array) -> Array:
@@ -167,14 +155,15 @@ class Design:
             x = 0.97 * x
         return x
 
-    def used(self, x: Array, times: Array) -> tuple[Array, Array, Array]:
-        """Position, velocity and effort along a motion as parts of their bounds, −1 to 1; (samples, n) each."""
+    def used(self, x: Array, times: Array) -> Array:
+        """Position, velocity and effort along a motion as parts of their bounds, −1 to 1; (3, samples, n)."""
         states = self.states(x, times)
         return self._used(states, self._columns(states))
 
-    def _used(self, states: States, columns: Array) -> tuple[Array, Array, Array]:
+    def _used(self, states: States, columns: Array) -> Array:
         r, effort = self.reach, columns @ self._parameters
-        return (2.0 * states.q - r.lower - r.upper) / (r.upper - r.lower), states.qd / r.velocity, effort / r.effort
+        position = (2.0 * states[0] - r.lower - r.upper) / (r.upper - r.lower)
+        return np.array((position, states[1] / r.velocity, effort / r.effort))
 
     def _columns(self, states: States) -> Array:
         return motion_columns(self.robot, *states, rotors=self.rotors)
@@ -198,15 +187,14 @@ class Design:
         rows, length, products = self._products(columns)
         value, slope = _log_condition(products)
         K = slope / np.outer(length, length) - np.diag((slope * products).sum(axis=1) / length**2)
-        used = np.array(self._used(states, columns))
+        used = self._used(states, columns)
         above = np.sign(used) * np.maximum(np.abs(used) - _FREE, 0.0)
         bounds = np.array((0.5 * (self.reach.upper - self.reach.lower), self.reach.velocity, self.reach.effort))
         by_q, by_qd, by_effort = 2.0 * _WEIGHT * above / bounds[:, None]
         by_columns = by_effort[:, :, None] * self._parameters
         by_columns[:, :, self.kept] += (2.0 * rows @ K).reshape(len(columns), n, -1)
-        by_own = np.einsum("sjjp->psj", by_columns[..., links:].reshape(len(columns), n, n, -1))
-        own = dict(zip(OWN, by_own, strict=True))
-        growing = np.maximum(1.5 - 1.5 * (states.qd / USUAL.threshold) ** 2, 0.0) / USUAL.threshold
+        own = dict(zip(OWN, np.einsum("sjjp->psj", by_columns[..., links:].reshape(-1, n, n, len(OWN))), strict=True))
+        growing = np.maximum(1.5 - 1.5 * (states[1] / USUAL.threshold) ** 2, 0.0) / USUAL.threshold
         by_qd += own["viscous"] + own["coulomb"] * growing
         by_state = np.array((by_q, by_qd, own["rotor"] * self.rotors))
         for (part, step), k in product(enumerate(_STEPS), range(n)):
@@ -244,9 +232,8 @@ def excite(
     from the start to the position limits, and of the velocity limits, that is used. `box`: ranges of joints instead of
     their limits, rad or m. `rotors`: whether the fit has them, of efforts measured on the motor's side of the gears.
     `budget`: CPU time of this thread, s, or a number of evaluations, with which the answer does not depend on how fast
-    the computer is. `seed`: of the random motions. `progress` receives what is done and the share of the budget that is
-    used. Raises ArgumentError: a box beyond the limits; ModelError: not an open arm on a fixed base, or one whose
-    efforts cannot hold it at the start.
+    the computer is. `progress` receives what is done and the share of the budget that is used. Raises ArgumentError: a
+    box beyond the limits; ModelError: not an open arm on a fixed base, or one that cannot hold itself at the start.
     """
     arm = robot.open_tree  # itself, if it is one
     if robot.kind != "arm" or robot.nq != robot.n or robot.base != "fixed" or robot.n == 0:
@@ -254,39 +241,36 @@ def excite(
     design = Design(arm, _reach(arm, scale, box or {}), seconds, harmonics, rotors)
     begun, done = time.thread_time(), count(1)
 
-    def share() -> float:
-        return next(done) / budget if isinstance(budget, Evaluations) else (time.thread_time() - begun) / budget
+    def used(what: str) -> float:
+        part = next(done) / budget if isinstance(budget, Evaluations) else (time.thread_time() - begun) / budget
+        progress(what, part)
+        return part
 
-    random, best = _search(design, share, np.random.default_rng(seed), progress)
-    points, fine = design.times(1), design.times(_FINE)
+    random, best = _search(design, used, np.random.default_rng(seed))
+    points = design.times(1)
     q, qd, qdd = design.states(best, points)
     q[-1], qd[[0, -1]], qdd[[0, -1]] = q[0], 0.0, 0.0  # round-off
-    alone = len(structure(arm, rotors=rotors).kept) + 3 * robot.n
     return Excitation(
-        SampledTrajectory(points, q, qd, qdd, robot.joint_names), design.reach, design.condition(best, points),
-        design.condition(random, points), len(design.kept), alone - len(design.kept),
-        np.array([np.abs(part).max(axis=0) for part in design.used(best, fine)]),
-    )
+        SampledTrajectory(points, q, qd, qdd, robot.joint_names), design.condition(best, points),
+        design.condition(random, points), len(design.kept),
+        np.abs(design.used(best, design.times(_FINE))).max(axis=1),
+    )  # fmt: skip
 
 
-def _search(
-    design: Design, share: Callable[[], float], rng: np.random.Generator, progress: Callable[[str, float], object]
-) -> tuple[Array, Array]:
-    """The best random motion and the best of all, inside their bounds."""
+def _search(design: Design, used: Callable[[str], float], rng: np.random.Generator) -> tuple[Array, Array]:
+    """The best random motion and the best of all, inside their bounds; `used`: share of the budget."""
     found, fine, part = list[tuple[float, int, Array]](), design.times(_FINE), 0.0
     for k in range(STARTS):
         x = design.widened(rng.normal(size=design.size))
         found.append((design.cost(x)[0], k, x))
-        part = share()
-        progress(f"random motion {k + 1} of {STARTS}", part)
-        if part >= 1.0:
+        if (part := used(f"random motion {k + 1} of {STARTS}")) >= 1.0:
             break
     found.sort()
     random = best = design.narrowed(found[0][2], fine)
     least = design.condition(random)
     for _, k, x in found:
         said = f"condition {least:.1f}, descent from motion {k + 1}"
-        ended, part = _descended(design.cost, x, share, min(1.0, part + 1.0 / RUNS), partial(progress, said))
+        ended, part = _descended(design.cost, x, partial(used, said), min(1.0, part + 1.0 / RUNS))
         end = design.narrowed(ended, fine)
         if (condition := design.condition(end)) < least:
             best, least = end, condition
@@ -296,25 +280,22 @@ def _search(
 
 
 def _descended(
-    cost: Callable[[Array], tuple[float, Array]], x: Array, share: Callable[[], float], end: float,
-    report: Callable[[float], object],
+    cost: Callable[[Array], tuple[float, Array]], x: Array, used: Callable[[], float], end: float
 ) -> tuple[Array, float]:
     """The best motion of a descent, which ends at a share of the budget at the latest; and the share that is used."""
-    best, part = [(np.inf, x)], [0.0]
+    best, part = (np.inf, x), 0.0
 
     def noted(x: Array) -> tuple[float, Array]:
+        nonlocal best, part
         value, slope = cost(x)
-        if value < best[0][0]:
-            best[0] = (value, x.copy())
-        part[0] = share()
-        report(part[0])
-        if part[0] >= end:
+        best = min(best, (value, x.copy()), key=lambda one: one[0])
+        if (part := used()) >= end:
             raise StopIteration
         return value, slope
 
     with suppress(StopIteration):
         minimize(noted, x, jac=True, method="L-BFGS-B", options={"maxiter": 10_000, "maxfun": 10_000, "maxcor": 30})
-    return best[0][1], part[0]
+    return best[1], part
 
 
 def _reach(robot: RobotModel, scale: float, box: Mapping[str, tuple[float, float]]) -> Reach:
@@ -323,10 +304,8 @@ def _reach(robot: RobotModel, scale: float, box: Mapping[str, tuple[float, float
     for name, (low, high) in box.items():
         j = robot.joint_index(name)
         if not robot.lower[j] <= low < high <= robot.upper[j]:
-            raise ArgumentError(
-                f"box of joint {name!r} is {low:.6g} to {high:.6g}; it must be a range inside the limits, "
-                f"{robot.lower[j]:.6g} to {robot.upper[j]:.6g}"
-            )
+            raise ArgumentError(f"box of joint {name!r} is {low:.6g} to {high:.6g}; it must be a range inside the "
+                                f"limits, {robot.lower[j]:.6g} to {robot.upper[j]:.6g}")  # fmt: skip
         lower[j], upper[j] = low, high
     q = np.clip(robot.neutral, lower, upper)
     lower, upper = np.maximum(lower, q - _WAY), np.minimum(upper, q + _WAY)
@@ -339,9 +318,7 @@ def _reach(robot: RobotModel, scale: float, box: Mapping[str, tuple[float, float
     best = 0 if used[0].max() < _HELD else int(used.max(axis=1).argmin())
     q, j = postures[best], int(used[best].argmax())
     if used[best, j] >= 1.0:
-        raise ModelError(
-            f"joint {robot.joint_names[j]!r} needs {used[best, j] * effort[j]:.4g} at the start, with friction; "
-            f"{effort[j]:.4g}, {EFFORT:.0%} of its effort limit, may be used. Choose a --box with another start, or "
-            "correct them"
-        )
+        raise ModelError(f"joint {robot.joint_names[j]!r} needs {used[best, j] * effort[j]:.4g} at the start, with "
+                         f"friction; {effort[j]:.4g}, {EFFORT:.0%} of its effort limit, may be used. Choose a --box "
+                         "with another start, or correct them")  # fmt: skip
     return Reach(q, q + scale * (lower - q), q + scale * (upper - q), velocity, effort)

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import yaml
+from numpy.typing import ArrayLike
 
 from rne_dynamics.advice import rne
 from rne_dynamics.description.lint import examine
@@ -23,12 +23,10 @@ from rne_dynamics.identification.triangles import STRIBECK
 from rne_dynamics.model.assembly import assemble
 from rne_dynamics.model.inertia import Array, Inertia, symmetric
 from rne_dynamics.model.robot import RobotModel
-from rne_dynamics.model.tree import Friction, JointKind, KinematicTree, Payload, TreeJoint, TreeLink
+from rne_dynamics.model.tree import Friction, JointKind, KinematicTree, Payload, TreeLink
 
 #: Largest difference of the model that is loaded again, as a part of each body's size.
 _CLOSE = 1e-6
-#: Significant digits of numbers in a model file.
-_DIGITS = 10
 
 
 def identified_robot(found: Identified) -> RobotModel:
@@ -36,29 +34,27 @@ def identified_robot(found: Identified) -> RobotModel:
 
     Where efforts are measured in the joints, its joints feel no rotors.
     """
-    payload = identified_payload(found)
-    tree = identified_tree(found) if payload is None else identified_tree(found).with_payload(payload)
-    return assemble(tree, gravity=found.layout.robot.gravity).with_own_code()
+    tree, payload = identified_tree(found), identified_payload(found)
+    whole = tree if payload is None else tree.with_payload(payload)
+    return assemble(whole, gravity=found.layout.robot.gravity).with_own_code()
 
 
 def identified_tree(found: Identified) -> KinematicTree:
     """The description with the identified inertias, friction and rotors; without the payload."""
-    robot = found.layout.robot
+    robot, k = found.layout.robot, found.layout.links
     links = links_with(robot, pseudo_inertia(found.parameters[: 10 * robot.bodies]))
     own: dict[str, tuple[Friction, float]] = {}
-    for name, form, row in zip(robot.joint_names, found.forms, found.layout.own(found.parameters), strict=True):
+    for name, form, row in zip(robot.joint_names, found.forms, found.parameters[k:].reshape(-1, 5), strict=True):
         rotor, offset, viscous, coulomb, stribeck = row.tolist()
         speed = STRIBECK * form.threshold if form.stribeck else 0.0
         own[name] = Friction(viscous, coulomb + offset, coulomb - offset, stribeck, speed, form.threshold), rotor
-    joints = tuple(_joint(robot.tree, joint, own) for joint in robot.tree.joints)
-    return replace(robot.tree, links=tuple(links.get(x.name, x) for x in robot.tree.links), joints=joints)
-
-
-def _joint(tree: KinematicTree, joint: TreeJoint, own: Mapping[str, tuple[Friction, float]]) -> TreeJoint:
-    """A joint with what was found; joints that mimic another one leave friction and rotor to it."""
-    follows = joint.mimic is not None and tree.leader(joint).joint in own
-    friction, rotor = own.get(joint.name) or ((Friction(), 0.0) if follows else (joint.friction, joint.rotor_inertia))
-    return replace(joint, friction=friction, rotor_inertia=rotor)
+    joints = []
+    for joint in robot.tree.joints:  # those that mimic another one leave friction and rotor to it
+        follows = joint.mimic is not None and robot.tree.leader(joint).joint in own
+        as_given = (Friction(), 0.0) if follows else (joint.friction, joint.rotor_inertia)
+        friction, rotor = own.get(joint.name, as_given)
+        joints.append(replace(joint, friction=friction, rotor_inertia=rotor))
+    return replace(robot.tree, links=tuple(links.get(x.name, x) for x in robot.tree.links), joints=tuple(joints))
 
 
 def identified_payload(found: Identified) -> Payload | None:
@@ -108,64 +104,54 @@ def write_model(found: Identified, source: Source, path: Path, command: str, *, 
 
     `source`: the expanded URDF that the robot was loaded from. `path`: without ending. `command`: what made the files,
     for their first line. `payload_only`: only the payload is new; otherwise it is left out. Returns the model of the
-    files, whose links are all positive definite and as they were identified; joints that are locked in the robot are
-    locked in it.
+    files, as it was identified, with joints locked that are locked in the robot.
     """
-    robot, payload = found.layout.robot, identified_payload(found) if payload_only else None
-    tree = robot.tree if payload_only else identified_tree(found)
+    tree = found.layout.robot.tree if payload_only else identified_tree(found)
     urdf, model = path.with_name(f"{path.name}.urdf"), path.with_name(f"{path.name}.yaml")
     before = examine(source).tree  # without the model file's payload
-    old = {} if before is None else {link.name: link.inertia for link in before.links}
+    old = {link.name: link.inertia for link in before.links} if before else {}
     changed = {x.name: x.inertia for x in tree.links if x.inertia is not None and not _same(x.inertia, old[x.name])}
     urdf.write_text(with_inertias(source, changed), encoding="utf-8")
-    values = {"urdf": urdf.name, **_entries(tree, robot, payload, rotors=found.layout.rotors)}
+    values = {"urdf": urdf.name, **_entries(tree, found, payload_only=payload_only)}
     text = yaml.safe_dump(values, sort_keys=False, default_flow_style=None, allow_unicode=True, width=1000)
     model.write_text(f"# {command}\n{text}", encoding="utf-8")
-    written = _locked(load_model(model).open_tree, robot)
-    P = pseudo_inertia(inertial_parameters(written))
-    expected = assemble(tree, gravity=robot.gravity) if payload is None else robot.with_payload(payload)
-    Q = pseudo_inertia(inertial_parameters(expected))
+    loaded = load_model(model).open_tree
+    fixed = {joint.name: joint for joint in tree.joints if joint.kind is JointKind.FIXED}
+    joints = tuple(fixed.get(joint.name, joint) for joint in loaded.tree.joints)
+    written = assemble(replace(loaded.tree, joints=joints), gravity=loaded.gravity).with_own_code()
+    payload = identified_payload(found) if payload_only else None
+    expected = assemble(tree if payload is None else tree.with_payload(payload))
+    P, Q = (pseudo_inertia(inertial_parameters(x)) for x in (written, expected))
     apart = np.abs(P - Q).max(axis=(1, 2)) / np.abs(Q).max(axis=(1, 2))
-    if apart.max() > _CLOSE or (payload is None and np.linalg.eigvalsh(P)[:, 0].min() <= 0.0):
+    if apart.max() > _CLOSE:
         body = written.body_names[int(apart.argmax())]
-        raise RneDynamicsError(
-            f"{model} does not describe what was identified: body {body!r} differs by {apart.max():.2g}; "
-            f"the robot's description is at fault: check it with `{rne('check')}`"
-        )
+        raise RneDynamicsError(f"{model} does not describe what was identified: body {body!r} differs by "
+                               f"{apart.max():.2g}; check the robot's description with `{rne('check')}`")  # fmt: skip
     return written
 
 
-def _locked(written: RobotModel, robot: RobotModel) -> RobotModel:
-    """The written model with the joints locked that are in the given one: those that were not logged."""
-    fixed = {joint.name: joint for joint in robot.tree.joints if joint.kind is JointKind.FIXED}
-    joints = tuple(fixed.get(joint.name, joint) for joint in written.tree.joints)
-    return assemble(replace(written.tree, joints=joints), gravity=written.gravity).with_own_code()
-
-
-def _entries(tree: KinematicTree, robot: RobotModel, payload: Payload | None, *, rotors: bool) -> dict[str, Any]:
+def _entries(tree: KinematicTree, found: Identified, *, payload_only: bool) -> dict[str, Any]:
     """The entries of a model file besides its URDF."""
+    robot, payload = found.layout.robot, identified_payload(found) if payload_only else None
     moving = [joint for joint in tree.joints if joint.name in robot.joint_names or joint.mimic is not None]
-    values: dict[str, Any] = {} if np.array_equal(robot.gravity, (0.0, 0.0, -9.81)) else {"gravity": robot.gravity}
-    values["friction"] = {}
+    values: dict[str, Any] = {"friction": {}, "rotors": "none"}
+    if not np.array_equal(robot.gravity, (0.0, 0.0, -9.81)):
+        values["gravity"] = _plain(robot.gravity)
     for joint in moving:
-        f = joint.friction
-        entry = {"viscous": f.viscous, "coulomb": f.coulomb, "offset": f.offset, "threshold": f.threshold}
-        more = {"stribeck": f.stribeck, "stribeck_velocity": f.stribeck_velocity} if f.stribeck > 0.0 else {}
-        values["friction"][joint.name] = entry | more
-    values["rotors"] = {joint.name: joint.rotor_inertia for joint in moving} if rotors else "none"
+        names = ("viscous", "coulomb", "offset", "threshold", "stribeck", "stribeck_velocity")
+        numbers = _plain([getattr(joint.friction, name) for name in names])
+        values["friction"][joint.name] = dict(list(zip(names, numbers, strict=True))[: 6 if numbers[4] else 4])
+    if found.layout.rotors:
+        values["rotors"] = dict(zip([x.name for x in moving], _plain([x.rotor_inertia for x in moving]), strict=True))
     if payload is not None:
-        inertia = np.asarray(payload.inertia)[np.triu_indices(3)]
-        values["payload"] = {"link": payload.link, "mass": payload.mass, "com": payload.com, "inertia": inertia}
-    return {key: _rounded(value) for key, value in values.items()}
+        com, inertia = _plain(payload.com), _plain(np.asarray(payload.inertia)[np.triu_indices(3)])
+        values["payload"] = {"link": payload.link, "mass": _plain(payload.mass)[0], "com": com, "inertia": inertia}
+    return values
 
 
-def _rounded(value: Any) -> Any:
-    """Numbers with few digits, arrays as lists."""
-    if isinstance(value, dict):
-        return {key: _rounded(part) for key, part in value.items()}
-    if isinstance(value, np.ndarray):
-        return [_rounded(part) for part in value.tolist()]
-    return float(f"{value:.{_DIGITS}g}") if isinstance(value, float) else value
+def _plain(values: ArrayLike) -> list[float]:
+    """Numbers with few digits."""
+    return [float(f"{x:.10g}") for x in np.ravel(values)]
 
 
 def _same(a: Inertia, b: Inertia | None) -> bool:

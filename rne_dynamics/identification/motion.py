@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
@@ -15,6 +16,7 @@ from rne_dynamics.errors import RecordingError
 from rne_dynamics.model.friction import joint_friction
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.robot import RobotModel
+from rne_dynamics.recording.logs import gaps_of
 from rne_dynamics.recording.recording import Recording, Series
 
 #: Order of the light filter before positions are differentiated, and its edge as a multiple of the motion's band.
@@ -25,8 +27,8 @@ _POWER = 0.9999
 _FLOOR = 100.0
 #: Least and largest band that is chosen, Hz.
 _BANDS = (0.5, 20.0)
-#: Least number of samples.
-_LEAST = 100
+#: Least number of samples; least length of a part of a log with gaps, besides the longest, in periods of the band.
+_LEAST, _PART = 100, 7.0
 #: Length of the low pass in periods of its edge, and samples after decimation for each of them.
 _TAPS, _RATE = 3.0, 4.0
 
@@ -48,26 +50,30 @@ class Motion(NamedTuple):
     #: Whether the arm carries the payload that is to be found.
     loaded: bool = False
 
-    def between(self, part: slice) -> Motion:
-        """A part of it."""
-        return self._replace(q=self.q[part], qd=self.qd[part], qdd=self.qdd[part], effort=self.effort[part])
+
+def motions_of(recording: Recording, band: float | None = None) -> list[Motion]:
+    """The motions between long gaps of a recording, the longest first, without short ones; as `motion_of`."""
+    t, edges = recording.t, [0, *gaps_of(recording.t).tolist(), len(recording.t)]
+    spans = sorted(((t[a], t[b - 1]) for a, b in pairwise(edges)), key=lambda span: float(span[0] - span[1]))
+    longest = motion_of(recording.between(*spans[0]), band)
+    others = [span for span in spans[1:] if span[1] - span[0] > _PART / longest.band]
+    return [longest, *(motion_of(recording.between(*span), longest.band) for span in others)]
 
 
 def motion_of(recording: Recording, band: float | None = None) -> Motion:
-    """The motion of a recording, `band` in Hz; by default 99.99 % of the power of the accelerations lies below it.
+    """The motion of a recording without gaps; `band` in Hz, by default below it is 99.99 % of the accelerations' power.
 
-    Positions and efforts are interpolated to even times. Positions then pass a zero-phase low pass far above the
-    motion's band, and their rates are central differences: recorded velocities and accelerations were often filtered
-    with a delay that nobody knows. `RecordingError`: no efforts, a floating base, too few samples, or no motion.
+    Positions and efforts are interpolated to even times. Positions then pass a zero-phase low pass far above the band,
+    and their rates are central differences: recorded rates were often filtered with a delay that nobody knows.
+    `RecordingError`: no efforts, a floating base, too few samples, or no motion.
     """
     source, t = recording.source, recording.t
     if recording.q.shape[1] != recording.n:
         raise RecordingError(f"{source} has a floating base; record an arm on a fixed one")
     whole = np.zeros(len(t), np.bool_) if recording.effort is None else np.isfinite(recording.effort).all(axis=1)
     if recording.effort is None or whole.sum() < _LEAST or t[-1] <= t[0]:
-        raise RecordingError(
-            f"{source} has {whole.sum()} states with efforts; at least {_LEAST} are needed: record longer, with efforts"
-        )
+        raise RecordingError(f"{source} has {whole.sum()} states with efforts; at least {_LEAST} are needed: record "
+                             "longer, with efforts")  # fmt: skip
     even = np.linspace(t[0], t[-1], len(t))
     period = float(even[1] - even[0])
     q = Series(t, recording.q).at(even)
@@ -104,10 +110,8 @@ class LowPass:
         #: Of the rows that are left, where they are among the samples.
         self.places = np.arange(half, len(motion.q) - half, self.step)
         if len(self.places) < least:
-            raise RecordingError(
-                f"{motion.source} lasts {len(motion.q) * motion.period:.3g} s, too short for a motion of "
-                f"{motion.band:.2g} Hz; record at least {(2.0 * least + _TAPS) / motion.band:.2g} s"
-            )
+            raise RecordingError(f"{motion.source} lasts {len(motion.q) * motion.period:.3g} s, too short for a motion "
+                                 f"of {motion.band:.2g} Hz; record {(0.5 * least + _TAPS) / motion.band:.2g} s")
 
     def __call__(self, values: Array) -> Array:
         """Every `step`-th filtered row whose window lies inside the recording; values (samples, k) to (rows, k)."""
@@ -160,8 +164,8 @@ class Residual:
         """Root mean squares of the measured torque, the error and the parts, the error's share and mean; (n,) each."""
         size, error = rms(self.measured), rms(self.error)
         share = np.divide(error, size, out=np.full(len(size), np.nan), where=size > 0.0)
-        named = {"measured": size, "rms": error, "share": share, "bias": self.error.mean(axis=0)}
-        return named | {name: rms(part) for name, part in self.parts.items()}
+        parts = {name: rms(part) for name, part in self.parts.items()}
+        return {"measured": size, "rms": error, "share": share, "bias": self.error.mean(axis=0), **parts}
 
 
 def rms(rows: Array) -> Array:
@@ -170,11 +174,10 @@ def rms(rows: Array) -> Array:
 
 
 def residual(robot: RobotModel, motion: Motion) -> Residual:
-    """The measured torque along a motion, and what the model says of it.
+    """The measured torque along a motion, and what the model says of it; `RecordingError` for one that is too short.
 
-    All parts and the measured torque pass one zero-phase low pass at the motion's band. Friction is the model's; rotors
-    count as inertia, so load the robot without them (``rotors=False``) where torques are measured behind the gears.
-    `RecordingError` for a motion that is too short.
+    Friction is the model's. Rotors count as inertia: load the robot without them (``rotors=False``) where torques are
+    measured behind the gears.
     """
     low = LowPass(motion)
     gravity, offset = gravity_torque(robot, motion.q), joint_friction(robot).offset

@@ -11,9 +11,9 @@ to the other, so that it leaves no bias.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
-from itertools import pairwise
+from itertools import pairwise, product
 from typing import NamedTuple
 
 import numpy as np
@@ -53,8 +53,16 @@ class Friction(NamedTuple):
     stribeck: bool = False
 
 
-#: The form that is taken unless another one predicts much better: one recording often has few speeds.
+#: The forms that a fit chooses from, and the one that is taken unless another one predicts much better: one recording
+#: often has few speeds.
+FORMS = tuple(Friction(*form) for form in product(THRESHOLDS, (False, True)))
 USUAL = Friction(0.05)
+
+
+def own_places(form: Friction) -> list[int]:
+    """Those of a joint's `OWN` among its columns."""
+    place = 3 + 2 * THRESHOLDS.index(form.threshold)
+    return [0, 1, 2, place, place + 1]
 
 
 @dataclass(frozen=True, eq=False)
@@ -86,27 +94,22 @@ class Layout:
     @property
     def given(self) -> Array:
         """The robot's parameters; NaN for the payload."""
-        bodies = inertial_parameters(self.robot)
-        own = joint_parameters(self.robot).ravel()
-        return np.concatenate((bodies, np.full(self.links - len(bodies), np.nan), own))
-
-    def own(self, parameters: Array) -> Array:
-        """Those of the joints, shape (n, own)."""
-        return np.asarray(parameters[self.links :].reshape(-1, len(OWN)))
+        unknown = [np.full(len(LINK), np.nan)] * (self.payload is not None)
+        return np.concatenate((inertial_parameters(self.robot), *unknown, joint_parameters(self.robot).ravel()))
 
     def used(self, forms: Iterable[Friction]) -> NDArray[np.bool_]:
         """Which parameters a fit with these forms of friction has."""
         own = [[self.rotors, True, True, True, form.stribeck] for form in forms]
         return np.concatenate((np.ones(self.links, np.bool_), np.ravel(own)))
 
-    def rows(self, motion: Motion) -> Array:
+    def rows(self, q: Array, qd: Array, qdd: Array, effort: Array, *, loaded: bool) -> Array:
         """[bodies, rotor, offset, viscous, for each threshold Coulomb and Stribeck, effort]; (n, samples, columns)."""
-        links = regressor(self.robot, motion.q, motion.qd, motion.qdd)
-        own = [friction.own_columns(motion.qd, motion.qdd, v, STRIBECK * v) for v in THRESHOLDS]
-        parts = [links, own[0][..., :3], *(columns[..., 3:] for columns in own), motion.effort[..., None]]
+        links = regressor(self.robot, q, qd, qdd)
+        own = [friction.own_columns(qd, qdd, v, STRIBECK * v) for v in THRESHOLDS]
+        parts = [links, own[0][..., :3], *(columns[..., 3:] for columns in own), effort[..., None]]
         if self.payload is not None:
             place = len(LINK) * self.robot.links[self.payload].body
-            parts.insert(1, float(motion.loaded) * links[..., place : place + len(LINK)])
+            parts.insert(1, float(loaded) * links[..., place : place + len(LINK)])
         return np.asarray(np.concatenate(parts, axis=-1).swapaxes(0, 1))
 
 
@@ -137,16 +140,16 @@ class Triangles:
         alike = max(self.alike, other.alike)
         return Triangles(self.layout, self.blocks + other.blocks, self.counts + other.counts, alike)
 
+    def with_gains(self, gains: Array) -> Triangles:
+        """Those of efforts, from those of currents."""
+        return replace(self, blocks=tuple(np.dstack((R[..., :-1], gains[:, None] * R[..., -1])) for R in self.blocks))
+
     def system(self, R: Array, forms: Sequence[Friction], factors: Array | float = 1.0) -> Array:
         """Rows [all parameters, effort] of every joint's triangle, times a factor of each; (n, rows, size + 1)."""
-        links, n = self.layout.links, len(forms)
-        found = np.zeros((*R.shape[:2], links + len(OWN) * n + 1))
-        found[..., :links], found[..., -1] = R[..., :links], R[..., -1]
-        for j, form in enumerate(forms):
-            place = links + 3 + 2 * THRESHOLDS.index(form.threshold)
-            own = R[j][:, [links, links + 1, links + 2, place, place + 1]]
-            found[j, :, links + len(OWN) * j : links + len(OWN) * (j + 1)] = own
-        found[..., :-1] *= self.layout.used(forms)
+        n, links, R = len(forms), R[..., : self.layout.links], R[..., self.layout.links :]
+        own = np.stack([rows[:, own_places(form)] for rows, form in zip(R, forms, strict=True)])
+        spread = (own[:, :, None] * np.eye(n)[:, None, :, None]).reshape(*own.shape[:2], -1)
+        found = np.dstack((np.dstack((links, spread)) * self.layout.used(forms), R[..., -1]))
         return np.asarray(found * np.broadcast_to(factors, n)[:, None, None])
 
     def squares(self, x: Array, forms: Sequence[Friction]) -> Array:
@@ -168,7 +171,9 @@ def triangles_of(layout: Layout, motion: Motion) -> Triangles:
     edges = np.linspace(0, len(weights), max(BLOCKS, len(motion.q) // _SAMPLES) + 1).astype(int)
     blocks = []
     for a, b in pairwise(edges.tolist()):  # columns of a long log at 1 kHz would take gigabytes
-        rows = layout.rows(motion.between(low.samples(a, b)))
+        part = low.samples(a, b)
+        rows = layout.rows(motion.q[part], motion.qd[part], motion.qdd[part], motion.effort[part],
+                           loaded=motion.loaded)  # fmt: skip
         filtered = np.zeros((rows.shape[0], b - a, rows.shape[2]))
         for own, values in zip(filtered, rows, strict=True):
             used = values.any(axis=0)
@@ -179,8 +184,7 @@ def triangles_of(layout: Layout, motion: Motion) -> Triangles:
 
 @dataclass(frozen=True, eq=False)
 class BaseParameters:
-    """Combinations of parameters: base = `combinations` · parameters, and columns[:, kept] · base = columns ·
-    parameters."""
+    """Combinations: base = `combinations` · parameters, with columns[:, kept] · base = columns · parameters."""
 
     #: Of the parameters that stand for them.
     kept: NDArray[np.int64]
@@ -203,17 +207,13 @@ def base_parameters(columns: Array) -> BaseParameters:
     kept, others = order[:rank], order[rank:]
     combinations = np.zeros((rank, columns.shape[1]))
     combinations[np.arange(rank), kept] = 1.0
-    if rank:
-        known = np.where(np.isfinite(scale[others]), scale[others], 0.0)
-        combinations[:, others] = solve_triangular(R[:rank, :rank], R[:rank, rank:]) * known / scale[kept][:, None]
+    known = np.where(np.isfinite(scale[others]), scale[others], 0.0)
+    combinations[:, others] = solve_triangular(R[:rank, :rank], R[:rank, rank:]) * known / scale[kept][:, None]
     return BaseParameters(kept, combinations, float(np.linalg.cond(R[:rank, :rank])) if rank else np.inf)
 
 
 def structure(robot: RobotModel, *, rotors: bool = False, joints: bool = False) -> BaseParameters:
-    """The base parameters of a robot's links, with rotors, offsets, viscous and Coulomb friction of its `joints`.
-
-    They are those of random states; columns are those of the links, then of each joint its `OWN`.
-    """
+    """The base parameters of links, with rotors, offsets, viscous, Coulomb friction of `joints`, at random states."""
     rng = np.random.default_rng(0)
     q, qd, qdd = (rng.uniform(-2.0, 2.0, (_STATES, robot.n)) for _ in range(3))
     columns = motion_columns(robot, q, qd, qdd, rotors=rotors, joints=joints)

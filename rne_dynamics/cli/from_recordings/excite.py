@@ -9,21 +9,9 @@ import numpy as np
 
 from rne_dynamics.advice import rne
 from rne_dynamics.cli.answer import Answer, Line, check_files
-from rne_dynamics.cli.arguments import (
-    MOST_SAMPLED,
-    REPORT,
-    ROBOT,
-    argument,
-    flag,
-    load_robot,
-    positive,
-    real,
-    several,
-    whole,
-)
+from rne_dynamics.cli.arguments import MOST_SAMPLED, REPORT, ROBOT, argument, flag, load_robot, positions, real, several
 from rne_dynamics.cli.from_recordings.logs import SENSORS, joint_table
 from rne_dynamics.cli.terminal import progress
-from rne_dynamics.control.motion.limits import joint_position, sliding_joints
 from rne_dynamics.dispatch import inverse_dynamics
 from rne_dynamics.dynamics.friction import friction_torque
 from rne_dynamics.errors import ArgumentError
@@ -55,13 +43,14 @@ ARGUMENTS = (
     several("--box", "JOINT=LOW,HIGH", "range of a joint that is free of collisions: rad or m, or with a unit (90deg, "
             "20mm); others have their limits. The motion starts at zero, or as near as the middle half of the range"),
     argument("--seconds", type=real(1.0, 600.0, "s"), default=10.0, metavar="S", help="duration (default: 10)"),
-    argument("--harmonics", type=whole(2, 20), default=5, metavar="N", help="of the Fourier series (default: 5)"),
+    argument("--harmonics", type=real(2, 20, whole=True), default=5, metavar="N",
+             help="of the Fourier series (default: 5)"),
     argument("--scale", type=real(0.01, 1.0), default=SCALE, metavar="FRACTION",
              help=f"part of the ranges of position and velocity that is used (default: {SCALE:g})"),
     SENSORS,
-    argument("--budget", type=positive(3600.0, "s"), default=30.0, metavar="S",
+    argument("--budget", type=real(1e-3, 3600.0, "s"), default=30.0, metavar="S",
              help="time of the search (default: 30)"),
-    argument("--seed", type=whole(0, 2**31), default=0, help="of the random motions (default: 0)"),
+    argument("--seed", type=real(0, 2**31, whole=True), default=0, help="of the random motions (default: 0)"),
     argument("--out", metavar="FILE", help="trajectory, .yaml (default: the robot's name with _excite.yaml)"),
     argument("--plot", metavar="FILE", help="figure (.png, .svg, .pdf); needs matplotlib"),
     REPORT,
@@ -81,31 +70,26 @@ def run(args: argparse.Namespace) -> Answer:
     write_trajectory(out, found.trajectory, args.command_line)
     if args.plot:
         draw(Path(args.plot), robot, found)
-    way: list[float] = np.ptp(found.trajectory.positions, axis=0).tolist()
-    tolerance = min(_TOLERANCE, float(f"{_PART * min(way):.2g}"))
-    start = dict(zip(robot.joint_names, found.reach.start.tolist(), strict=True))
+    q = found.trajectory.positions
+    way, columns = np.ptp(q, axis=0), {"start": q[0], "least": q.min(axis=0), "largest": q.max(axis=0)}
+    tolerance = min(_TOLERANCE, float(f"{_PART * way.min():.2g}"))
     step = rne(f"send --trajectory {out} --path-tolerance {tolerance:g}")
+    used = dict(zip(("position", "velocity", "effort"), found.used, strict=True))
     values = {
         "robot": robot.name, "file": str(out), "condition": found.condition, "random": found.random,
-        "parameters": found.parameters, "seconds": args.seconds, "scale": args.scale, "start": start,
-        "way": way, "used": dict(zip(("position", "velocity", "effort"), found.used.tolist(), strict=True)),
-        "path_tolerance": tolerance, "next": step,
+        "parameters": found.parameters, "seconds": args.seconds, "scale": args.scale,
+        "start": dict(zip(robot.joint_names, q[0].tolist(), strict=True)), "way": way.tolist(),
+        "used": {name: part.tolist() for name, part in used.items()}, "path_tolerance": tolerance, "next": step,
     }  # fmt: skip
-    q = found.trajectory.positions
-    columns = {"start": q[0], "least": q.min(axis=0), "largest": q.max(axis=0)}
-    columns |= dict(zip(("position %", "velocity %", "effort %"), 100.0 * found.used, strict=True))
-    title = f"{robot.name}: motion of {args.seconds:g} s, percent of the bounds for --scale {args.scale:g}"
     said = (f"scaled condition number {found.condition:.2f} of {found.parameters} parameters; best random motion "
             f"{found.random:.1f}")  # fmt: skip
-    if found.combined:
-        said += (f". {found.combined} less than links and friction have: combinations count as one, as of a vertical "
-                 "sliding joint the mass and the offset of friction")  # fmt: skip
     if found.condition > _LARGE:
         said += f". Above {_LARGE:g} little is found of some: later, with more range, --scale or --seconds, of all"
-    table = joint_table(robot.open_tree, title, columns, "position")
+    title = f"{robot.name}: motion of {args.seconds:g} s, percent of the bounds for --scale {args.scale:g}"
+    columns |= {f"{name} %": 100.0 * part for name, part in used.items()}
     return Answer(
-        values, [table, said, "Collisions are not checked. Next, with the controller running and a recorder:",
-                 Line(f"  {step}")],
+        values, [joint_table(robot.open_tree, title, columns, "position"), said,
+                 "Collisions are not checked. Next, with the controller running and a recorder:", Line(f"  {step}")],
         written=[out, args.plot], title=f"Excitation of {robot.name}",
         pictures=[(lambda path: draw(path, robot, found), "The motion, with efforts of the model")],
     )  # fmt: skip
@@ -114,12 +98,10 @@ def run(args: argparse.Namespace) -> Answer:
 def _range(text: str, robot: RigidRobot) -> tuple[str, tuple[float, float]]:
     """The joint and range of one --box; raises as `positions`."""
     name, _, bounds = text.rpartition("=")
-    low, comma, high = bounds.partition(",")
-    if not name or not comma:
+    if not name or bounds.count(",") != 1:
         raise ArgumentError(f"--box is {text!r}; write JOINT=LOW,HIGH, as --box {robot.joint_names[0]}=-0.5,0.5")
-    robot.joint_index(name)
-    sliding = sliding_joints(robot)
-    return name, (joint_position(low, name, sliding), joint_position(high, name, sliding))
+    low, high = (positions("--box", [f"{name}={bound}"], robot)[name] for bound in bounds.split(","))
+    return name, (low, high)
 
 
 def draw(path: Path, robot: RigidRobot, found: Excitation) -> None:

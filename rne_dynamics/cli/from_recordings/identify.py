@@ -3,25 +3,28 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial, reduce
 from importlib.util import find_spec
 from operator import add
 from pathlib import Path
+from typing import Any
 
-from rne_dynamics.cli.answer import Answer, Verdict, check_files
+import numpy as np
+
+from rne_dynamics.cli.answer import Answer, Rows, Verdict, check_files, finite
 from rne_dynamics.cli.arguments import REPORT, ROBOT, argument, flag, payload, positive, robot_source, several
-from rne_dynamics.cli.from_recordings.identify_report import Findings, as_json, draw, tables
-from rne_dynamics.cli.from_recordings.logs import LOG, load_arm, read_logs, said
+from rne_dynamics.cli.from_recordings.logs import LOG, draw_efforts, joint_table, load_arm, read_logs, records, said
 from rne_dynamics.description.model_file import urdf_source
+from rne_dynamics.dynamics.friction import OWN
 from rne_dynamics.errors import ArgumentError
 from rne_dynamics.figures.output_file import output_file
 from rne_dynamics.figures.tracking import units_of
-from rne_dynamics.identification.identify import TRUST, estimated_gains, identify, with_gains
-from rne_dynamics.identification.models import identified_robot, write_model
-from rne_dynamics.identification.motion import Motion, Residual, joined, motion_of, residual
-from rne_dynamics.identification.triangles import USUAL, Friction, Layout, triangles_of
+from rne_dynamics.identification.identify import TRUST, Gains, Identified, estimated_gains, identify
+from rne_dynamics.identification.models import identified_payload, identified_robot, write_model
+from rne_dynamics.identification.motion import Motion, Residual, joined, motions_of, residual
+from rne_dynamics.identification.triangles import USUAL, Friction, Layout, structure, triangles_of
 from rne_dynamics.model.robot import RobotModel
 
 EXAMPLES = """\
@@ -43,22 +46,20 @@ exit code: 0 if the new model predicts better than ROBOT, 1 otherwise.
 
 #: Faults of a log with which the command ends; others are notes.
 _FATAL = ("time", "degrees", "sign")
-#: Largest scaled condition number for least squares.
-LARGEST_CONDITION = 30.0
-#: Trust for least squares, and for the model when a payload is found from loaded logs only.
-_NO_PRIOR, _GOOD_MODEL = 30.0, 0.05
+#: Trust in the model when a payload is found from loaded logs only.
+_GOOD_MODEL = 0.05
+
+#: Residuals of the given and of the new model, by "training" and "validation".
+Pairs = Mapping[str, Sequence[Residual]]
 
 ARGUMENTS = (
     *ROBOT, *LOG,
     several("--validate", "LOG", "another motion, on which the new model is compared with ROBOT"),
     several("--reference", "LOG", "with --payload and --load: a log without that load"),
-    argument("--trust", type=positive(10.0), help=f"relative standard deviation of ROBOT's inertias (default: {TRUST}; "
-             f"with --payload and no --reference {_GOOD_MODEL})"),
+    argument("--trust", type=positive(30.0), help=f"relative standard deviation of ROBOT's inertias (default: {TRUST}; "
+             f"with --payload and no --reference {_GOOD_MODEL}); 30 is least squares, as far as bodies stay possible"),
     argument("--friction", choices=("auto", "coulomb", "stribeck"), default="auto",
              help="form of every joint's friction; auto: the one that predicts left-out parts best (default)"),
-    argument("--method", choices=("consistent", "least-squares"), default="consistent",
-             help="least-squares leaves ROBOT's inertias out of account, as far as bodies stay possible; only for "
-             f"motions with a scaled condition number up to {LARGEST_CONDITION:g}"),
     argument("--load", metavar="LINK=KG", help="logs have currents, and a load of this mass: find the gains"),
     argument("--payload", metavar="LINK", help="find only a load on this link; the rest of ROBOT stays"),
     flag("--force", "go on where a log has a fault that makes the result worthless"),
@@ -83,37 +84,21 @@ def run(args: argparse.Namespace) -> Answer:
     triangles = reduce(add, (triangles_of(layout, motion) for motion in motions))
     if load is not None:
         gains = estimated_gains(triangles, load.mass, args.trust or TRUST)
-        triangles = with_gains(triangles, gains.values)
+        triangles = triangles.with_gains(gains.values)
         motions, checked = ([m._replace(effort=m.effort * gains.values) for m in part] for part in (motions, checked))
     form = {"auto": None, "coulomb": USUAL, "stribeck": Friction(USUAL.threshold, stribeck=True)}[args.friction]
     trust = args.trust or (_GOOD_MODEL if args.payload and not args.reference else TRUST)
-    fit = partial(identify, triangles, forms=(form,) * robot.n if form else None,
-                  payload_mass=load.mass if load else None)  # fmt: skip
-    found = fit(trust=trust)
-    if args.method == "least-squares":
-        _check_condition(found.base.condition)
-        found = fit(trust=_NO_PRIOR)
+    found = identify(triangles, trust=trust, forms=(form,) * robot.n if form else None,
+                     payload_mass=load.mass if load else None)  # fmt: skip
     text = replace(urdf_source(source), lenient=args.lenient)
     written = write_model(found, text, path, args.command_line, payload_only=bool(args.payload))
     # without and with the load that some logs have
     before = (robot, robot.with_payload(load) if load else robot)
     after = (robot if args.payload else written, identified_robot(found) if load else written)
-
-    def along(models: tuple[RobotModel, RobotModel], part: Sequence[Motion]) -> Residual:
-        return joined([residual(models[motion.loaded], motion) for motion in part])
-
     parts = {"training": motions, "validation": checked}
-    pairs = {name: (along(before, part), along(after, part)) for name, part in parts.items() if part}
-    return _answer(args, Findings(found, gains, pairs, tuple(notes)), path)
-
-
-def _check_condition(condition: float) -> None:
-    """`ArgumentError` where least squares would fit this motion and no other."""
-    if condition > LARGEST_CONDITION:
-        raise ArgumentError(
-            f"--method least-squares: the scaled condition number is {condition:.3g}; it may be {LARGEST_CONDITION:g} "
-            "at most. Record a motion of `rne excite`, or leave --method out"
-        )
+    pairs = {name: [joined([residual(models[m.loaded], m) for m in part]) for models in (before, after)]
+             for name, part in parts.items() if part}  # fmt: skip
+    return _answer(args, found, gains, pairs, notes, path)
 
 
 def _path(args: argparse.Namespace) -> Path:
@@ -140,25 +125,105 @@ def _motions(
             if trap.kind in _FATAL and not args.force:
                 raise ArgumentError(f"{log.source}: {trap.text}; {trap.fix} (--force goes on with the log as it is)")
         notes += said(log, [trap for trap in faults if not args.load or trap.kind != "scale"])
-        found.append(motion_of(log, args.band)._replace(loaded=loaded))
+        found += [motion._replace(loaded=loaded) for motion in motions_of(log, args.band)]
     return found
 
 
-def _answer(args: argparse.Namespace, findings: Findings, path: Path) -> Answer:
+def _answer(
+    args: argparse.Namespace, found: Identified, gains: Gains | None, pairs: Pairs, notes: list[str], path: Path
+) -> Answer:
     """Numbers, tables, plots and verdict."""
-    robot, other = findings.found.layout.robot, "validation" in findings.pairs
-    pair = findings.pairs["validation" if other else "training"]
-    before, after = (side.norms[0] for side in pair)
-    where = "on other data" if other else "on the logs themselves; give --validate LOG for another one"
+    robot = found.layout.robot
+    models = dict(zip(("given model", "identified model"), pairs.get("validation", pairs["training"]), strict=True))
+    before, after = (side.norms[0] for side in models.values())
+    where = "on other data" if args.validate else "on the logs themselves; give --validate LOG for another one"
     text = f"mean norm of the residual {before:.3g} -> {after:.3g} {units_of(robot).effort} {where}"
     if after >= before:
         text += f"; the given model of {robot.name!r} is better: keep it, and record a motion of `rne excite`"
     verdict = Verdict(after < before, text, {"before": before, "after": after})
     written = [path.with_name(path.name + ending) for ending in (".urdf", ".yaml")]
-    values = as_json(findings) | {
-        "files": [str(file) for file in written], "report": args.report and str(args.report),
+    values = _plain(found, gains, pairs) | {
+        "notes": notes, "files": [str(file) for file in written], "report": args.report and str(args.report),
         "verdict": verdict.as_plain(),
     }  # fmt: skip
-    picture = partial(draw, robot=robot, pair=pair), "Measured and predicted efforts."
+    picture = partial(draw_efforts, robot=robot, runs=models), "Measured and predicted efforts."
     title = f"{robot.name}: identified from {', '.join(args.log)}"
-    return Answer(values, list(tables(findings)), verdict, (), written, title, [picture])
+    return Answer(values, [*notes, *_tables(found, gains, pairs)], verdict, (), written, title, [picture])
+
+
+def _plain(found: Identified, gains: Gains | None, pairs: Pairs) -> dict[str, Any]:
+    """Plain values in SI units."""
+    robot, base, names = found.layout.robot, found.base, found.layout.names
+    deviations = np.sqrt(np.einsum("ij,jk,ik->i", base.combinations, found.covariance, base.combinations))
+    combinations = [{name: k for name, k in zip(names, row, strict=True) if abs(k) > 1e-9}
+                    for row in base.combinations.tolist()]  # fmt: skip
+    sides = {
+        name: {
+            "mean_norm": after.norms[0], "mean_norm_before": before.norms[0], "logs": list(after.sources),
+            "joints": records(name=robot.joint_names, rms=new["rms"], rms_before=old["rms"], bias=new["bias"],
+                              bias_before=old["bias"], rms_measured=new["measured"]),
+        } for name, (before, after) in pairs.items() for old, new in [(before.columns(), after.columns())]
+    }  # fmt: skip
+    every = records(name=names, value=found.parameters, deviation=found.deviations, before=found.layout.given,
+                    source=np.where(found.from_data, "data", "URDF"))  # fmt: skip
+    drives = None if gains is None else records(value=gains.values, relative_deviation=gains.deviations)
+    return {
+        "robot": robot.name, "joints": list(robot.joint_names), **sides,
+        "friction": records(joint=robot.joint_names, threshold=[form.threshold for form in found.forms],
+                            stribeck=[form.stribeck for form in found.forms]),
+        "parameters": [row for row, used in zip(every, found.layout.used(found.forms), strict=True) if used],
+        "base_parameters": {
+            "count": len(structure(robot, rotors=found.layout.rotors).kept), "from_data": len(base.kept),
+            "scaled_condition": finite(base.condition),
+            "values": records(combination=combinations, value=base.combinations @ found.parameters,
+                              deviation=deviations),
+        },
+        "corrected": list(found.corrected), "payload": _payload(found),
+        "gains": drives and dict(zip(robot.joint_names, drives, strict=True)),
+    }  # fmt: skip
+
+
+def _payload(found: Identified) -> dict[str, Any] | None:
+    """The payload in its link's frame, with the deviation of its mass, and how many of its parameters data say."""
+    load, own = identified_payload(found), slice(found.layout.links - 10, found.layout.links)
+    return None if load is None else {
+        "link": load.link, "mass": load.mass, "mass_deviation": float(found.deviations[own][0]),
+        "com": np.asarray(load.com).tolist(), "inertia": np.asarray(load.inertia).tolist(),
+        "parameters_from_data": int(found.from_data[own].sum()),
+    }  # fmt: skip
+
+
+def _tables(found: Identified, gains: Gains | None, pairs: Pairs) -> Iterator[str | Rows]:
+    """Residuals of every joint; then masses and first moments of bodies, friction and rotors of joints."""
+    layout, robot, load = found.layout, found.layout.robot, _payload(found)
+    used = layout.used(found.forms)
+    yield (f"{len(found.base.kept)} of {used.sum()} parameters and combinations are seen in the logs; scaled condition "
+           f"number {found.base.condition:.3g}.")  # fmt: skip
+    if found.corrected:
+        yield ("In the given model these bodies cannot be (mass or moments of inertia of no body); a corrected one was "
+               f"the start: {', '.join(found.corrected)}.")  # fmt: skip
+    for name, (before, after) in pairs.items():
+        old, new = before.columns(), after.columns()
+        shown = {"effort RMS": new["measured"], "residual before": old["rms"], "after": new["rms"],
+                 "% of effort": 100.0 * new["share"], "bias": new["bias"]}  # fmt: skip
+        table = joint_table(robot, "on other data (--validate)" if name == "validation" else "on the logs", shown)
+        norms = (f"{norm:.3g}" for norm in (after.norms[1], before.norms[0], after.norms[0]))
+        yield table._replace(rows=[*table.rows, ["mean norm", *norms, "", ""]])
+    if gains is not None:
+        columns = {"drive gain, effort over current": gains.values, "relative deviation": gains.deviations}
+        yield joint_table(robot, "drives", columns)
+    if load is not None:
+        yield Rows(("payload on", "mass (kg)", "deviation", "mass centre (m)"), [[
+            load["link"], f"{load['mass']:.4g}", f"{load['mass_deviation']:.2g}",
+            "  ".join(f"{x:.4f}" for x in load["com"])]])  # fmt: skip
+    if load is not None and gains is None:
+        return
+    rows = zip(found.parameters, found.deviations, found.from_data, strict=True)
+    cells = np.where(used, [f"{x:.3g} ± {d:.2g}{'' if known else ' *'}" for x, d, known in rows], "-").tolist()
+    bodies = [[body, f"{layout.given[10 * i]:.3g}", *cells[10 * i : 10 * i + 4]]
+              for i, body in enumerate(robot.body_names)]  # fmt: skip
+    title = "bodies, named by their joints; *: rather from the given model than from data"
+    yield Rows(("body", "mass before (kg)", "mass", "m cx (kg m)", "m cy", "m cz"), bodies, title)
+    own = dict(zip(OWN, np.reshape(cells[layout.links :], (-1, len(OWN))).T.tolist(), strict=True))
+    yield joint_table(robot, "joints, SI units", own | {"threshold": [f"{x.threshold:g}" for x in found.forms]},
+                      "position")  # fmt: skip

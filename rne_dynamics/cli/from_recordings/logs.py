@@ -10,15 +10,16 @@ from typing import Any
 import numpy as np
 
 from rne_dynamics.cli.answer import Line, Rows, finite, shown
-from rne_dynamics.cli.arguments import MOST_SAMPLED, argument, assignments, load_robot, positions, positive, several
+from rne_dynamics.cli.arguments import MOST_SAMPLED, argument, load_robot, positions, positive, several
 from rne_dynamics.errors import ArgumentError
-from rne_dynamics.figures.tracking import Curve, Draw, draw_stack, joint_cells, joint_units
-from rne_dynamics.identification.logs import read_log
+from rne_dynamics.figures.style import DASHED, GUIDE, TERMS, WIDE, color_of
+from rne_dynamics.figures.tracking import Curve, curves, draw_stack, joint_cells, joint_units, units_of
 from rne_dynamics.identification.motion import Residual
 from rne_dynamics.identification.traps import Trap, traps
 from rne_dynamics.model.assembly import assemble
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.robot import RobotModel
+from rne_dynamics.recording.logs import read_log
 from rne_dynamics.recording.recording import Recording
 
 SENSORS = argument(
@@ -47,10 +48,8 @@ def load_arm(args: argparse.Namespace) -> RobotModel:
     args.no_rotors = args.sensors == "joint"
     robot = load_robot(args, MOST_SAMPLED)
     if robot.kind != "arm" or not {joint.name for joint in robot.open_tree.tree.joints}.issuperset(robot.joint_names):
-        raise ArgumentError(
-            f"robot {robot.name!r} has closed loops, flexible links or a floating joint; logs are compared with open "
-            "rigid arms"
-        )
+        raise ArgumentError(f"robot {robot.name!r} has closed loops, flexible links or a floating joint; logs are "
+                            "compared with open rigid arms")  # fmt: skip
     if not args.lock:
         return robot.open_tree
     tree = robot.tree.with_locked(positions("--lock", args.lock, robot.open_tree))
@@ -67,18 +66,12 @@ def read_logs(args: argparse.Namespace, robot: RobotModel, files: Sequence[str])
 
 def _gains(text: str, robot: RobotModel) -> Array:
     try:
-        parts = text.split(",")
-        if all("=" in part for part in parts):
-            given = assignments("--gains", parts)
-            parts = [str(given.pop(name, "")) for name in robot.joint_names] + [""] * len(given)
-        found = np.array([float(part) for part in parts])
+        found = np.array([float(part) for part in text.split(",")])
     except ValueError:
         found = np.zeros(0)
     if len(found) not in (1, robot.n) or not np.isfinite(found).all() or not found.all():
-        raise ArgumentError(
-            f"--gains is {text!r}; write one number, or {robot.n} with commas, as numbers or JOINT=NUMBER, of "
-            f"{', '.join(robot.joint_names)}"
-        )
+        raise ArgumentError(f"--gains is {text!r}; write one number, or {robot.n} with commas, of "
+                            f"{', '.join(robot.joint_names)}")  # fmt: skip
     return np.broadcast_to(found, robot.n)
 
 
@@ -103,18 +96,25 @@ def joint_table(robot: RobotModel, title: str, columns: Mapping[str, Any], unit:
     return Rows(("joint", *columns), list(zip(names, *cells, strict=True)), title)
 
 
-def draw_efforts(
-    path: Path, title: str, robot: RobotModel, run: Residual, rows: Sequence[Draw],
-    curves: Mapping[str, tuple[Array, Mapping[str, Any]]],
-) -> None:
-    """Write a figure: rows, and below a cell for each joint with curves (rows, n) by label, with options of matplotlib;
-    raises as `canvas`."""
-    drawn = [Curve(label, *broken(run.t, values), style) for label, (values, style) in curves.items()]
+def draw_efforts(path: Path, robot: RobotModel, runs: Mapping[str, Residual]) -> None:
+    """Write a figure: norms of residuals of models by name, and of each joint the efforts; raises as `canvas`.
+
+    Those of a single model are shown with its parts.
+    """
+    (run, *_), t = runs.values(), next(iter(runs.values())).t
+    gaps = np.flatnonzero(np.diff(t) > 1.5 * np.median(np.diff(t))) + 1  # between recordings, one after the other
+
+    def broken(values: Array) -> Array:
+        return np.insert(values, gaps, np.nan, axis=0)
+
+    drawn = [Curve("measured", broken(t), broken(run.measured), {"color": GUIDE, "linewidth": 2.0 * WIDE})]
+    for name, part in run.parts.items() if len(runs) == 1 else ():
+        drawn += [Curve(name, broken(t), broken(part), {"color": TERMS[name]})] if name in TERMS else []
+    looks = [DASHED] if len(runs) == 1 else [{"color": color_of(0)}, {"color": color_of(1), "linestyle": "--"}]
+    drawn += [Curve(name, broken(t), broken(x.predicted), look)
+              for (name, x), look in zip(runs.items(), looks, strict=True)]  # fmt: skip
+    norms = {name: broken(np.linalg.norm(x.error, axis=1)) for name, x in runs.items()}
+    rows = [curves(f"norm of residual ({units_of(robot).effort})", broken(t), norms)]
     cells = joint_cells(robot.joint_names, joint_units(robot), range(robot.n), drawn, float(np.abs(run.measured).max()))
-    draw_stack(path, title, (float(run.t[0]), float(run.t[-1])), rows, cells)
-
-
-def broken(t: Array, values: Array) -> tuple[Array, Array]:
-    """A curve, interrupted between recordings that are one after the other."""
-    gaps = np.flatnonzero(np.diff(t) > 1.5 * np.median(np.diff(t))) + 1
-    return np.insert(t, gaps, np.nan), np.insert(values, gaps, np.nan, axis=0)
+    title = f"{robot.name}, {', '.join(dict.fromkeys(Path(source).name for source in run.sources))}: efforts"
+    draw_stack(path, title, (float(t[0]), float(t[-1])), rows, cells)

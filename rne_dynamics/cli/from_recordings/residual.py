@@ -3,27 +3,15 @@
 from __future__ import annotations
 
 import argparse
-from functools import partial
 from pathlib import Path
 from typing import Any
 
-from rne_dynamics.cli.answer import Answer, Rows, Verdict, check_files
+from rne_dynamics.cli.answer import Answer, Picture, Rows, Verdict, check_files
 from rne_dynamics.cli.arguments import REPORT, ROBOT, argument, flag
-from rne_dynamics.cli.from_recordings.logs import (
-    LOG,
-    broken,
-    draw_efforts,
-    joint_table,
-    load_arm,
-    read_logs,
-    records,
-    said,
-)
+from rne_dynamics.cli.from_recordings.logs import LOG, draw_efforts, joint_table, load_arm, read_logs, records, said
 from rne_dynamics.errors import RecordingError
-from rne_dynamics.figures.style import DASHED, INK, TERMS, WIDE
-from rne_dynamics.figures.tracking import joint_rows, joint_units, panels, units_of
-from rne_dynamics.identification.motion import Residual, joined, motion_of, residual
-from rne_dynamics.model.robot import RobotModel
+from rne_dynamics.figures.tracking import units_of
+from rne_dynamics.identification.motion import Residual, joined, motions_of, residual
 
 EXAMPLES = """\
 examples:
@@ -48,23 +36,23 @@ def run(args: argparse.Namespace) -> Answer:
     faults = [trap for _, found in logs for trap in found if trap.fatal]
     runs: list[Residual] = []
     try:
-        runs = [residual(robot, motion_of(log, args.band)) for log, _ in logs]
+        runs = [joined([residual(robot, part) for part in motions_of(log, args.band)]) for log, _ in logs]
     except RecordingError:
         if not faults:
             raise
-    values: dict[str, Any] = {"robot": robot.name, "joints": [], "mean_norm": None, "measured_norm": None}
-    values["logs"] = [
+    logged = [
         {"file": log.source, "states": len(log.t), "seconds": float(log.t[-1]), "notes": list(log.notes),
          "traps": [{**trap._asdict(), "joints": [robot.joint_names[j] for j in trap.joints], "fatal": trap.fatal}
                    for trap in found]} for log, found in logs
     ]  # fmt: skip
-    for log, part in zip(values["logs"], runs, strict=False):
+    for log, part in zip(logged, runs, strict=False):
         log |= {"band": part.band, "rows": len(part.t), "mean_norm": part.norms[0]}
+    values: dict[str, Any] = {"robot": robot.name, "joints": [], "mean_norm": None, "measured_norm": None}
     parts: list[str | Rows] = [text for log, found in logs for text in said(log, found)]
     figures: dict[str, Any] = {"traps": [trap.kind for trap in faults]}
-    kinds = ", ".join(dict.fromkeys(figures["traps"]))
-    text = f"the log does not fit the model: {kinds}; fix this before any number counts"
-    pictures = []
+    text = (f"the log does not fit the model: {', '.join(dict.fromkeys(figures['traps']))}; fix this before any number "
+            "counts")  # fmt: skip
+    pictures: list[Picture] = []
     if runs:
         whole = joined(runs)
         columns, (norm, measured) = whole.columns(), whole.norms
@@ -73,27 +61,15 @@ def run(args: argparse.Namespace) -> Answer:
         shown = {name: columns[name] for name, part in whole.parts.items() if name != "offset" or part.any()}
         parts.append(joint_table(robot, "predicted torque, by parts: RMS", shown))
         values |= {"joints": records(name=robot.joint_names, **columns), "mean_norm": norm, "measured_norm": measured}
-        draw = partial(_draw, robot=robot, run=whole)
-        pictures = [(draw, "Torques of every joint, measured and predicted.")]
+        pictures = [(lambda path: draw_efforts(path, robot, {"predicted": whole}), "Torques, measured and predicted.")]
         if args.plot:
-            draw(args.plot)
+            draw_efforts(args.plot, robot, {"predicted": whole})
         if not faults:
             j = int(columns["rms"].argmax())
             figures["share"] = norm / measured if measured else None
             text = (f"the model leaves {norm:.3g} of {measured:.3g} {units_of(robot).effort} (mean norms), most of "
                     f"joint {robot.joint_names[j]!r}: RMS {columns['rms'][j]:.3g}")  # fmt: skip
     verdict = Verdict(not faults, text, figures)
-    return Answer(
-        values | {"verdict": verdict.as_plain()}, parts, verdict, written=[args.plot] if runs else [],
-        title=f"{robot.name}: what logs say of the model", pictures=pictures,
-    )  # fmt: skip
-
-
-def _draw(path: Path, *, robot: RobotModel, run: Residual) -> None:
-    """Write a figure: residuals of all joints, and of each joint what was measured and predicted."""
-    shown = panels(joint_units(robot))
-    rows = joint_rows("residual", shown, robot.joint_names, *broken(run.t, run.error), unit="effort")
-    curves: dict[str, Any] = {name: (run.parts[name], {"color": TERMS[name]}) for name in run.parts if name in TERMS}
-    curves["measured"] = run.measured, {"color": INK, "linewidth": WIDE}
-    curves["predicted"] = run.predicted, DASHED
-    draw_efforts(path, ", ".join(Path(source).name for source in run.sources), robot, run, rows, curves)
+    return Answer(values | {"logs": logged, "verdict": verdict.as_plain()}, parts, verdict,
+                  written=[args.plot] if runs else [], title=f"{robot.name}: what logs say of the model",
+                  pictures=pictures)  # fmt: skip

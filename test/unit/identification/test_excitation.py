@@ -47,7 +47,7 @@ def test_the_series_is_at_rest_at_both_ends_and_consistent():
     before, here, after = (series(7.0, 5, t + shift) for shift in (-h, 0.0, h))
     for k in (0, 1):
         np.testing.assert_allclose((after[k] - before[k]) / (2.0 * h), here[k + 1], atol=1e-8)
-    assert np.linalg.matrix_rank(here.q) == 8, "all independent"
+    assert np.linalg.matrix_rank(here[0]) == 8, "all independent"
 
 
 @pytest.mark.parametrize(("name", "rotors", "size"), [("scara", True, 0.3), ("puma560", False, 1.0), (UR5, True, 1.5)])

@@ -99,20 +99,21 @@ def test_pseudo_inertias_are_those_of_bodies():
 def test_the_fit_is_where_its_cost_is_least():
     """Against the cost written out, at points around the solution and by its derivative there."""
     rng = np.random.default_rng(2)
-    A, b = rng.normal(size=(40, 12)), rng.normal(size=40)
+    A, b = rng.normal(size=(40, 15)), rng.normal(size=40)
     prior = corrected(np.r_[1.0, 0.1, 0.0, 0.2, 0.3, 0.0, 0.0, 0.25, 0.0, 0.2], ("body",))[0]
-    positive, typical = np.array([10]), np.array([0.5])
-    x = consistent_fit(A, b, Prior(12, prior, np.array([3.0]), positive, typical, 2.0))
+    typical, positive = np.array([0.5, 0.2, 0.3, 0.4]), [10, 12, 13, 14]
+    start = np.r_[parameters_of(prior), np.insert(typical, 1, 0.0)]
+    x = consistent_fit(A, b, Prior(start, np.array([3.0, 2.0]), 1))
 
     def cost(x):
         X = np.linalg.solve(prior[0], pseudo_inertia(x[:10])[0])
-        own = x[10] / 0.5 - np.log(x[10])
+        own = (x[positive] / typical - np.log(x[positive])).sum()
         return 0.5 * np.sum((A @ x - b) ** 2) + 3.0 * (np.trace(X) - np.log(np.linalg.det(X))) + 2.0 * own
 
-    slope = [(cost(x + h) - cost(x - h)) / 2e-5 for h in 1e-5 * np.eye(12)]
+    slope = [(cost(x + h) - cost(x - h)) / 2e-5 for h in 1e-5 * np.eye(15)]
     assert np.abs(slope).max() < 1e-4 * np.abs(A.T @ b).max()
     assert np.linalg.eigvalsh(pseudo_inertia(x[:10])[0])[0] > 0.0
-    assert x[10] > 0.0
+    assert (x[positive] > 0.0).all()
 
 
 @pytest.mark.parametrize("name", ["puma560", "ur5_robot.urdf"])

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pinocchio as pin
 import pytest
@@ -11,7 +13,7 @@ from support.wheel import wheel_urdf
 
 import rne_dynamics as rne
 from rne_dynamics.errors import RecordingError
-from rne_dynamics.identification.motion import LowPass, Motion, joined, motion_of, residual, rms
+from rne_dynamics.identification.motion import LowPass, Motion, joined, motion_of, motions_of, residual, rms
 from rne_dynamics.recording.recording import Recording
 
 
@@ -75,3 +77,15 @@ def test_too_short_a_motion_is_refused():
     run = motion_of(Recording("short.csv", tuple("abcdef"), t, q, effort=q), band=1.0)
     with pytest.raises(RecordingError, match=r"short.csv lasts 1.2 s, too short for a motion of 1 Hz"):
         residual(named("puma560"), run)
+
+
+def test_parts_between_gaps_are_filtered_each_by_itself():
+    """As logs of their own would be; a short part is left out."""
+    _, log, _ = logged("puma560")
+    kept = (log.t < 6.0) | ((log.t > 6.5) & (log.t < 14.0)) | (log.t > 14.5)
+    whole = replace(log, t=log.t[kept], q=log.q[kept], qd=None, effort=log.effort[kept])
+    found = motions_of(whole)
+    alone = [motion_of(log.between(*span), found[0].band) for span in ((6.501, 13.999), (0.0, 5.999))]
+    assert [len(run.q) for run in found] == [len(run.q) for run in alone]
+    for part, expected in zip(found, alone, strict=True):
+        assert np.allclose(part.qdd, expected.qdd, atol=1e-9)

@@ -10,7 +10,7 @@ from support.robots import robot as named
 from support.secret_arms import secret
 
 from rne_dynamics.identification import triangles
-from rne_dynamics.identification.identify import estimated_gains, identify, with_gains
+from rne_dynamics.identification.identify import estimated_gains, identify
 from rne_dynamics.identification.models import identified_robot
 from rne_dynamics.identification.motion import joined, motion_of, residual
 from rne_dynamics.identification.triangles import Friction, Layout, structure, triangles_of
@@ -100,7 +100,7 @@ def test_drive_gains_follow_from_a_known_load():
     loaded = arm.with_load("tool0", 2.8, (0.0, 0.02, 0.05)).motion(1)
     layout = Layout(robot, rotors=True, payload="tool0")
     triangles = triangles_of(layout, loaded._replace(loaded=True)) + triangles_of(layout, arm.motion(2))
-    found = estimated_gains(with_gains(triangles, 1.0 / gains), 2.8)
+    found = estimated_gains(triangles.with_gains(1.0 / gains), 2.8)
     assert found.values == pytest.approx(gains, rel=0.02)
     assert (np.abs(found.values / gains - 1.0) < 4.0 * found.deviations).all()
 

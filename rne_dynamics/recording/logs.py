@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -13,10 +12,10 @@ from numpy.typing import NDArray
 from scipy.ndimage import median_filter
 
 from rne_dynamics.errors import ArgumentError, RecordingError
-from rne_dynamics.identification.log_columns import QUANTITIES, Group, chosen, groups, named, ordered, parsed, unit_of
 from rne_dynamics.input_file import read_arrays
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.protocol import Robot
+from rne_dynamics.recording.log_columns import QUANTITIES, Group, chosen, groups, named, ordered, parsed, unit_of
 from rne_dynamics.recording.reading import read_recording
 from rne_dynamics.recording.recording import GAP, Recording
 from rne_dynamics.recording.text_table import read_text_table
@@ -31,6 +30,8 @@ _BRIDGED = 0.05
 _ABSURD, _SPIKE, _LEAST_SPIKE = 1e15, 0.5, 0.05
 #: Parts of the rows: those that may be out of order, must have times of their own, and must have torques.
 _FEW, _NEW, _KNOWN = 0.02, 0.4, 0.2
+#: Endings of files of other programs.
+_OTHERS = (".npy", ".mat", ".bag", ".pkl", ".h5", ".hdf5", ".xlsx", ".parquet")
 #: Most rows by which arrays of one log differ in length.
 _CUT = 10
 
@@ -41,16 +42,14 @@ def read_log(
 ) -> Recording:
     """Read what was logged of a robot's joints: times, positions, torques, and velocities where there are any.
 
-    `path`: an .npz, .mcap or .db3, the folder of a bag, or a text file with a row for each time (CSV, any separator).
-    `robot`: its joints are taken by name where the log names them, else in the order of their numbers. `columns`:
-    ``t=NAME,q=NAME,qd=NAME,tau=NAME``, names of arrays or columns (with ``*`` for joints), numbers of columns from 1
-    (``q=2-7``), or some columns of an array (``tau=torques[1,3,2]``); ``t=200Hz`` where no times were logged; what is
-    not named is found by usual names. `topic`: of the joint states of a bag, if there are several. `units`: of `UNITS`;
-    by default as the names say, else SI units. `gains`: torque over what was logged, (n,), as N·m/A of motor currents.
+    `path`: an .npz, .mcap or .db3, the folder of a bag, or a text file with a row for each time. `robot`: its joints
+    are taken by name where the log names them, else in the order of their numbers. `columns`: as --columns of
+    `rne residual`; what is not named is found by usual names. `topic`: of the joint states of a bag. `units`: of
+    `UNITS`; by default as the names say, else SI units. `gains`: torque over what was logged, (n,), as N·m/A.
 
     Returns the recording on the robot's joints, with efforts; times begin at 0 and rise; `notes` say what was found and
-    left out. Raises RecordingError: no such file; no positions, torques or times; several that could be; other numbers
-    of joints; times that fall. ArgumentError: `columns` or `units` that are none.
+    left out. Raises RecordingError: no such file; no positions, torques or times, or several that could be; other
+    numbers of joints; times that fall. ArgumentError: `columns` or `units` that are none.
     """
     path, found_units = Path(path), dict(units or {})
     for key, unit in found_units.items():
@@ -110,6 +109,9 @@ def _from_table(
         parts[what] = np.stack(own, axis=1)
         said = units.setdefault(what, unit) if (unit := unit_of(name)) in UNITS[what] and what not in units else ""
         places.append(f"{what} {name}{' in ' * bool(said)}{said}")
+        if not np.isfinite(parts[what]).any():
+            raise RecordingError(f"{path}: column {name!r} of {QUANTITIES[what]} has no numbers but text or gaps; give "
+                                 f"another one as --columns {what}=NAME{', or t=200Hz' * (what == 't')}")  # fmt: skip
     notes.insert(0, f"columns: {', '.join(places)}")
     rows = min(map(len, parts.values()))
     if max(map(len, parts.values())) - rows > _CUT:
@@ -127,6 +129,8 @@ def _columns(path: Path, joints: Sequence[str]) -> tuple[dict[str, NDArray[Any]]
     """The columns of a file by name, and notes; seconds and nanoseconds of a stamp are one column."""
     if not path.exists():
         raise RecordingError(f"{path} does not exist")
+    if path.suffix in _OTHERS:
+        raise RecordingError(f"{path} is no log that is read; write it as an .npz with names, or as a table of text")
     columns, notes = dict[str, NDArray[Any]](), tuple[str, ...]()
     if path.suffix == ".npz":
         try:
@@ -157,11 +161,11 @@ def _missing(what: str, columns: Mapping[str, NDArray[Any]], found: Mapping[str,
         example = f"t=1,q=2-{n + 1},tau={n + 2}-{2 * n + 1}"
         return f"the file has {len(columns)} columns without names; say what they are by number, as --columns {example}"
     shapes = [f"{name} {values.shape}" if values.ndim == 2 else name for name, values in columns.items()]
-    listed = ", ".join(shapes[:16]) + (", ..." if len(shapes) > 16 else "")
-    example = "t=NAME or, for even times, t=200Hz" if what == "t" else f"{what}=NAME or numbers, as {what}=2-{n + 1}"
+    listed = ", ".join(shapes[:16]) + ", ..." * (len(shapes) > 16)
+    example = "t=NAME or number; even: t=200Hz" if what == "t" else f"{what}=NAME or numbers ({what}=2-{n + 1})"
     sizes = sorted({len(group.columns) for group in found.values() if len(group.columns) > 1} - {n})
-    other = f"; groups of columns have {', '.join(map(str, sizes))} columns, the robot {n} joints" if sizes else ""
-    other += "; --lock holds joints that were not logged" if sizes and sizes[0] < n else ""
+    other = f"; groups of columns have {', '.join(map(str, sizes))} columns, the robot {n} joints" * bool(sizes)
+    other += "; --lock holds joints that were not logged" * (min(sizes, default=n) < n)
     return f"no column is known to hold {QUANTITIES[what]}; give --columns {example}; it has {listed}{other}"
 
 
@@ -181,7 +185,9 @@ def _tidy(path: Path, joints: tuple[str, ...], rows: Array, notes: list[str]) ->
         raise RecordingError(f"{path}: {(~new).sum()} of {len(new)} rows have the time of the row before: too few "
                              "digits; log times with more, or give --columns t=200Hz")  # fmt: skip
     rows = _kept(rows, new, "have the time of the row before: left out", notes)
-    rows = _without_gaps(rows, notes)
+    if len(gaps := gaps_of(rows[:, 0])):
+        longest = np.diff(rows[:, 0]).max()
+        notes.append(f"{len(gaps)} gaps of up to {longest:.3g} s: parts between them are used, but for short ones")
     known = np.isfinite(rows).mean(axis=0)
     if (known[n + 1 : 2 * n + 1] < _KNOWN).any():
         missing = [name for name, part in zip(joints, known[n + 1 : 2 * n + 1], strict=True) if part < _KNOWN]
@@ -206,21 +212,17 @@ def _kept(rows: Array, mask: NDArray[np.bool_], text: str, notes: list[str]) -> 
 
 
 def _rising(path: Path, rows: Array, notes: list[str]) -> Array:
-    """Rows in the order of their times; without those before or after nearly all others, which rise."""
+    """Rows in the order of their times."""
     t, steps = rows[:, 0], np.diff(rows[:, 0])
     falls = np.flatnonzero(steps < 0.0)
     if not len(falls):
         return rows
     k = int(steps.argmin())
-    if len(falls) <= max(_FEW * len(t), 1) and -steps[k] <= GAP * np.median(np.abs(steps)):
-        notes.append(f"{len(falls)} rows are out of order: sorted by time")
-        return rows[np.argsort(t, kind="stable")]
-    first, last = max(pairwise([0, *(falls + 1).tolist(), len(t)]), key=lambda part: part[1] - part[0])
-    if last - first < (1.0 - 5.0 * _FEW) * len(t):
+    if len(falls) > max(_FEW * len(t), 1) or -steps[k] > GAP * np.median(np.abs(steps)):
         raise RecordingError(f"{path}: times fall from {t[k] - t[0]:.6g} to {t[k + 1] - t[0]:.6g} s after row {k + 1}; "
                              "give a log of one motion, with times that rise")  # fmt: skip
-    notes.append(f"times fall: {len(t) - last + first} rows before or after are left out")
-    return rows[first:last]
+    notes.append(f"{len(falls)} rows are out of order: sorted by time")
+    return rows[np.argsort(t, kind="stable")]
 
 
 def _spikes(rows: Array) -> NDArray[np.bool_]:
@@ -232,13 +234,7 @@ def _spikes(rows: Array) -> NDArray[np.bool_]:
     return np.asarray((apart > np.maximum(_SPIKE * (high - low), _LEAST_SPIKE)).any(axis=1))
 
 
-def _without_gaps(rows: Array, notes: list[str]) -> Array:
-    """The longest part without long gaps."""
-    t, steps = rows[:, 0], np.diff(rows[:, 0])
-    long = np.flatnonzero(steps > max(GAP * np.median(steps), _BRIDGED)) if len(steps) else np.zeros(0, int)
-    if not len(long):
-        return rows
-    first, last = max(pairwise([0, *(long + 1).tolist(), len(t)]), key=lambda part: float(t[part[1] - 1] - t[part[0]]))
-    notes.append(f"{len(long)} gaps of up to {steps.max():.3g} s: only the longest part without any is used, "
-                 f"{t[last - 1] - t[first]:.3g} of {t[-1] - t[0]:.3g} s")  # fmt: skip
-    return rows[first:last]
+def gaps_of(t: Array) -> NDArray[np.int64]:
+    """Rows after a long gap of the times t, s."""
+    steps = np.diff(t)
+    return np.flatnonzero(steps > max(GAP * np.median(steps), _BRIDGED)) + 1 if len(steps) else np.zeros(0, np.int64)
