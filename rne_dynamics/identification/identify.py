@@ -214,8 +214,11 @@ class _Fit:
         return np.asarray(prior + own * np.outer(ratio, ratio))
 
     def before(self, x: Array) -> Array:
-        """Standard deviations without the data, where the fit x is as far from the prior as it is."""
-        return np.asarray(np.sqrt(np.diag(np.linalg.inv(self.prior.curvature(self.prior.start)) * self._factors(x))))
+        """Standard deviations without the data, where the fit x is as far from the prior as it is: friction and rotors
+        are uncertain by a part of themselves."""
+        start, links = self.prior.start, self.triangles.layout.links
+        around = np.r_[start[:links], np.maximum(start, x)[links:]]
+        return np.asarray(np.sqrt(np.diag(np.linalg.inv(self.prior.curvature(around)) * self._factors(x))))
 
     def _factors(self, x: Array) -> Array:
         """Factors of the prior's covariance: how far bodies are from it, over what it was trusted to."""
