@@ -20,13 +20,11 @@ from rne_dynamics.recording.logs import gaps_of
 from rne_dynamics.recording.recording import Recording, Series
 
 #: Order of the light filter before positions are differentiated, and its edge as a multiple of the motion's band.
-_ORDER, _LIGHT = 4, 8.0
-#: Part of the power of the accelerations that lies inside the motion's band.
-_POWER = 0.9999
-#: Power of a frequency over that of noise from which it is motion.
-_FLOOR = 100.0
-#: Least and largest band that is chosen, Hz.
-_BANDS = (0.5, 20.0)
+_ORDER, _LIGHT = 4, 4.0
+#: Least and largest band that is chosen, Hz. A lower one hides where friction changes its sign.
+_BANDS = (3.0, 20.0)
+#: Part of the accelerations' power in the next octave for which the band is not widened, and the factor by which it is.
+_REST, _WIDER = 0.002, 2.0 ** (1.0 / 3.0)
 #: Least number of samples; least length of a part of a log with gaps, besides the longest, in periods of the band.
 _LEAST, _PART = 100, 7.0
 #: Length of the low pass in periods of its edge, and samples after decimation for each of them.
@@ -61,7 +59,7 @@ def motions_of(recording: Recording, band: float | None = None) -> list[Motion]:
 
 
 def motion_of(recording: Recording, band: float | None = None) -> Motion:
-    """The motion of a recording without gaps; `band` in Hz, by default below it is 99.99 % of the accelerations' power.
+    """The motion of a recording without gaps; `band` in Hz, by default of the accelerations.
 
     Positions and efforts are interpolated to even times. Positions then pass a zero-phase low pass far above the band,
     and their rates are central differences: recorded rates were often filtered with a delay that nobody knows.
@@ -86,15 +84,23 @@ def motion_of(recording: Recording, band: float | None = None) -> Motion:
 
 
 def _band(q: Array, period: float, source: str) -> float:
-    """The band of a motion, Hz: of accelerations above the noise of the positions, as high frequencies show it."""
+    """The band of a motion, Hz: the octave above it adds little to the accelerations' power, or more than that below.
+
+    Noise of positions grows with frequency there; motion ceases. Differences are taken before the window, since a log
+    may begin and end in motion.
+    """
     if not np.ptp(q, axis=0).any():
         raise RecordingError(f"{source}: no joint moves; record a motion")
-    frequency = np.fft.rfftfreq(len(q), period)
-    power = (np.abs(np.fft.rfft(np.hanning(len(q))[:, None] * (q - q.mean(axis=0)), axis=0)) ** 2).sum(axis=1)
-    floor = np.median(power[3 * len(power) // 4 :])
-    total = np.cumsum(np.where(power > _FLOOR * floor, power, 0.0) * frequency**4)
-    edge = float(frequency[np.searchsorted(total, _POWER * total[-1])])
-    return float(np.clip(edge, *_BANDS))
+    differences = np.diff(q, 2, axis=0)
+    frequency = np.fft.rfftfreq(len(differences), period)
+    power = (np.abs(np.fft.rfft(np.hanning(len(differences))[:, None] * differences, axis=0)) ** 2).sum(axis=1)
+    band, largest = _BANDS
+    while band < largest:
+        half, whole, double = (float(power[frequency <= factor * band].sum()) for factor in (0.5, 1.0, 2.0))
+        if double - whole < _REST * whole or double - whole > 2.0 * (whole - half):
+            break
+        band *= _WIDER
+    return min(band, largest)
 
 
 class LowPass:

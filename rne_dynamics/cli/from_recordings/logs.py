@@ -37,7 +37,7 @@ LOG = (
     argument("--gains", metavar="G1,G2,...", help="N m for each unit of what was logged as torque, for all joints or "
              "one by one: of motors' currents N m/A times the gear ratio, -1 for another sign"),
     argument("--band", type=positive(200.0, "Hz"), metavar="HZ",
-             help="frequency up to which the motion is used (default: that below which it accelerates)"),
+             help="frequency up to which the motion is used (default: 3, more for motion that accelerates faster)"),
     several("--lock", "JOINT=VALUE", "a joint that was not logged, at its position there, as of a gripper"),
     SENSORS,
 )  # fmt: skip

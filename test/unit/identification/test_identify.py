@@ -7,10 +7,11 @@ from functools import cache
 
 import numpy as np
 import pytest
+from scipy.signal import butter, sosfiltfilt
 from support.robots import robot as named
 
 import rne_dynamics as rne
-from rne_dynamics.dynamics.friction import own_columns
+from rne_dynamics.dynamics.friction import OWN, own_columns
 from rne_dynamics.errors import RecordingError
 from rne_dynamics.identification.consistent_fit import Prior, consistent_fit, corrected, parameters_of, pseudo_inertia
 from rne_dynamics.identification.identify import identify
@@ -146,6 +147,24 @@ def test_noise_of_encoders_does_not_widen_the_band():
     noise = 1e-4 * np.random.default_rng(0).normal(size=q.shape)
     bands = [motion_of(Recording("run", ("a", "b"), t, x, effort=q)).band for x in (q, q + noise)]
     assert bands[1] < 2.0 * bands[0]
+
+
+def test_logs_cut_out_of_a_motion_have_its_band():
+    """They begin and end in motion; and the noise is less at high frequencies, since drivers filter."""
+    q, *_ = exciting(2, 1)
+    noise = sosfiltfilt(butter(4, 0.4, output="sos"), np.random.default_rng(0).normal(size=q.shape), axis=0)
+    part = slice(1200, 3800)
+    log = Recording("run", ("a", "b"), PERIOD * np.arange(2600.0), (q + 2e-5 * noise)[part], effort=q[part])
+    assert motion_of(log).band <= 4.0
+
+
+def test_friction_that_the_model_lacks_is_known_from_data():
+    robot, motion, _, own = arm_and_motion("ur5_robot.urdf")
+    effort = rne.inverse_dynamics(robot, motion.q, motion.qd, motion.qdd)
+    effort = effort + 10.0 * own_columns(motion.qd, motion.qdd, 0.05, 0.0)[..., 3] * own[:, 2]
+    effort += 0.01 * rms(effort) * np.random.default_rng(0).normal(size=effort.shape)
+    found = identify(triangles_of(Layout(robot, rotors=False), motion._replace(effort=effort)))
+    assert found.from_data[found.layout.links :].reshape(-1, len(OWN))[:, OWN.index("coulomb")].all()
 
 
 @pytest.mark.parametrize(("change", "words"), [
