@@ -78,11 +78,7 @@ SCHEMA: tuple[Parameter, ...] = (
               "tolerances; 0 for no limit.", "s", 0.0, 3600.0),
     Parameter("constraints.stopped_velocity", 0.01, "Speed below which the arm is at rest at its goal.",
               "rad/s or m/s", 1e-6, 10.0),
-    Parameter("setpoints.timeout", 0.1, "Time without a setpoint after which a stream has ended and the arm comes to "
-              "rest on its path. A trajectory of one point that is due within this time is a setpoint.", "s", 0.005,
-              1.0),
-    Parameter("setpoints.smoothing", 0.02, "Shortest time in which a deviation from the setpoints decays; two of "
-              "their periods if that is longer.", "s", 0.004, 0.1),
+    *declared_parameters(StreamLimits, "setpoints."),
     Parameter("limits.{joint}.acceleration", 0.0, "Largest acceleration while setpoints are followed; 0 takes what "
               f"reaches the velocity limit in {ACCELERATION_TIME:g} s, less where that takes more than "
               f"{EFFORT_SHARE:.0%} of the effort limit.", "rad/s^2 or m/s^2", 0.0, 1e5),
