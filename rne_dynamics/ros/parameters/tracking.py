@@ -106,8 +106,7 @@ def tracking_settings(robot: RigidRobot, values: Values) -> Settings:
     plain = controller_settings(robot, values, law=law, damping="hand_guiding.{joint}.damping")
     stream, why_not = stream_limits(robot, values, plain.limits.effort)
     return replace(
-        plain, command_delay=values["command_delay"], stream=stream, no_stream=why_not,
-        stream_tolerances=tolerances, pose=pose_limits(robot, values),
+        plain, stream=stream, no_stream=why_not, stream_tolerances=tolerances, pose=pose_limits(robot, values),
         wrench=filled(WrenchRates, values, "target_wrench."),
         contact=contact_settings(robot, values, plain.limits.effort),
         no_pose="" if values["target_pose.link"] else "no pose is followed: set target_pose.link",
