@@ -110,10 +110,10 @@ def declared(kind: Any) -> dict[str, Declared]:
     return {f.name: f.metadata[DECLARED] for f in fields(kind) if DECLARED in f.metadata}
 
 
-def check_parameters(settings: Any, prefix: str, **names: str) -> None:
-    """`ControlError` for a field outside its bounds or choices: `prefix` and its name, or another of `names`."""
-    for key, known in declared(settings).items():
-        value, name = getattr(settings, key), names.get(key, key)
+def check_parameters(settings: Any, prefix: str) -> None:
+    """`ControlError` for a field that is outside its bounds or not among its choices; its name begins with `prefix`."""
+    for name, known in declared(settings).items():
+        value = getattr(settings, name)
         if known.choices and value not in known.choices:
             raise ControlError(f"{prefix}{name} is {value!r}; it must be one of {', '.join(known.choices)}")
         numbers = value if isinstance(known.default, tuple) else (value,)

@@ -58,7 +58,7 @@ SHARED = (
 )  # fmt: skip
 
 SCHEMA: tuple[Parameter, ...] = (
-    *declared_parameters(GateSettings, "", blend_time="hand_back_time"),
+    *declared_parameters(GateSettings, ""),
     COMMAND_MESSAGE,
     *(replace(p, read_only=True) if p.name.startswith("effort_scale") else p for p in CONTROLLER if p.name in SHARED),
 )
@@ -76,7 +76,6 @@ def gate_settings(robot: RigidRobot, values: Values) -> GateSettings:
         ),
         stop=filled(StopPlan, values, "stop."),
         compensated=frozenset(values["hardware_compensates"]),
-        blend_time=values["hand_back_time"],
     )
 
 

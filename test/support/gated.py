@@ -36,7 +36,7 @@ def gate_settings(robot: RobotModel, **changes: Any) -> GateSettings:
         ),
         states=StateLimits(robot.velocity_limit, np.zeros(robot.n, dtype=bool), 0.1, 50.0, robot.joint_names),
         stop=StopPlan(hold_time=HOLD, ramp_time=RAMP),
-        blend_time=0.2,
+        hand_back_time=0.2,
     )
     return replace(plain, **changes)
 

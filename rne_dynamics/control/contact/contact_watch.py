@@ -8,8 +8,9 @@ from typing import Literal
 import numpy as np
 
 from rne_dynamics.compiling.jit import kernel
-from rne_dynamics.control.checks import check_number, frozen_vector
+from rne_dynamics.control.checks import frozen_vector
 from rne_dynamics.control.contact.momentum_observer import ALLOWANCE, EXTERNAL, ROWS, MomentumObserver, observe_kernel
+from rne_dynamics.control.parameters import check_parameters, parameter
 from rne_dynamics.control.thresholds import NANOSECONDS
 from rne_dynamics.dynamics.declared.arm import Arm
 from rne_dynamics.errors import ControlError
@@ -53,20 +54,21 @@ class ContactSettings:
     observer: MomentumObserver
     #: External effort of each joint, beyond the allowance, that counts as contact, N·m or N; (n,).
     threshold: Array
-    #: What a contact does to a motion.
-    reaction: Reaction = "none"
-    #: How long the way back is with "retract", s of path time.
-    retract_time: float = 0.3
-    #: Link of which the wrench is published; empty for none.
-    link: str = ""
+    reaction: Reaction = parameter(
+        "none", "What a contact does: nothing but reports (none), the arm is held where it touched (stop), it is led "
+        "by hand (float), it is held by the law joint_impedance, which prepared_laws must name (comply), it goes back "
+        "along its path (retract).", choices=REACTIONS,
+    )
+    retract_time: float = parameter(
+        0.3, "Path time that the arm goes back, at half the speed.", "s", lower=0.05, upper=10.0
+    )
+    link: str = parameter("", "Link of which the external wrench is published; empty for none.", at_configure=True)
 
     def __post_init__(self) -> None:
         robot = self.observer.robot
         threshold = frozen_vector(self.threshold, robot.n, "contact threshold", lowest=0.0, names=robot.joint_names)
         object.__setattr__(self, "threshold", threshold)
-        check_number(self.retract_time, "contact.retract_time", unit=" s")
-        if self.reaction not in REACTIONS:
-            raise ControlError(f"contact.reaction is {self.reaction!r}; allowed are {', '.join(REACTIONS)}")
+        check_parameters(self, "contact.")
 
 
 class ContactWatch:

@@ -18,7 +18,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from rne_dynamics.compiling.jit import kernel
-from rne_dynamics.control.checks import check_number, every_joint_driven, measured
+from rne_dynamics.control.checks import every_joint_driven, measured
+from rne_dynamics.control.parameters import check_parameters, parameter
 from rne_dynamics.control.tracking_law import FrictionCompensation, joint_compensation
 from rne_dynamics.dynamics.declared.arm import Arm, arm_of
 from rne_dynamics.dynamics.kinematics.jacobian import jacobian
@@ -137,11 +138,17 @@ class MomentumObserver:
     """
 
     robot: RobotModel
-    bandwidth: float = 200.0
+    bandwidth: float = parameter(
+        200.0, "Bandwidth of the observer; higher is faster and noisier.", "1/s", lower=1.0, upper=2000.0
+    )
     ratio: float = 0.8
     friction: FrictionCompensation | None = field(default_factory=FrictionCompensation)
-    model_error: float = 0.05
-    friction_error: float = 0.3
+    model_error: float = parameter(
+        0.05, "Relative error of the masses of the links that is no contact.", lower=0.0, upper=1.0
+    )
+    friction_error: float = parameter(
+        0.3, "Relative error of the friction of a moving joint that is no contact.", lower=0.0, upper=10.0
+    )
     compensated: frozenset[str] = frozenset()
 
     def __post_init__(self) -> None:
@@ -151,9 +158,7 @@ class MomentumObserver:
                 f"{self.robot.kind}"
             )
         every_joint_driven(self.robot, "a momentum observer")
-        check_number(self.bandwidth, "bandwidth of the momentum observer", unit=" 1/s")
-        for name in ("model_error", "friction_error"):
-            check_number(getattr(self, name), f"{name} of the momentum observer", zero=True)
+        check_parameters(self, "contact.")
         if not 0.0 < self.ratio <= 1.0:
             raise ControlError(f"ratio of the momentum observer is {self.ratio}; it must be above 0 and at most 1")
         if unknown := sorted(self.compensated - {"gravity", "friction"}):

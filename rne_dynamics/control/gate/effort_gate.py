@@ -189,7 +189,8 @@ class EffortGate:
         """The effort, and what is left of the gate's own while it hands the arm back."""
         if math.isnan(self._blend_from):
             return effort
-        part = (now - self._blend_from) / self.settings.blend_time if self.settings.blend_time > 0.0 else 1.0
+        time = self.settings.hand_back_time
+        part = (now - self._blend_from) / time if time > 0.0 else 1.0
         if part >= 1.0:
             self._blend_from = math.nan
             return effort

@@ -64,13 +64,13 @@ class GateSettings:
     recover_after: int = parameter(
         100, "Good efforts in a row after which recover_automatically passes them.", lower=1, upper=1_000_000
     )
-    blend_time: float = parameter(
+    hand_back_time: float = parameter(
         0.5, "Time over which the gate's own effort fades into the controller's when a held arm is handed back.", "s",
         lower=0.0, upper=60.0,
     )
 
     def __post_init__(self) -> None:
-        check_parameters(self, "", blend_time="hand_back_time")
+        check_parameters(self, "")
         check_compensated(self.compensated)
 
 

@@ -64,7 +64,7 @@ class BaseSensor(Rebuilt):
     timeout: float = parameter(
         0.1, "Age at which the last usable message is stale and the arm is stopped.", "s", lower=0.001, upper=10.0
     )
-    frequency: float = parameter(
+    filter: float = parameter(
         10.0, "Corner frequency of the angular acceleration that is estimated from the angular velocity; 0 for none.",
         "Hz", lower=0.0, upper=1000.0,
     )
@@ -83,7 +83,7 @@ class BaseSensor(Rebuilt):
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "position", frozen_vector(self.position, 3, "base_motion.position"))
-        check_parameters(self, "base_motion.", frequency="filter")
+        check_parameters(self, "base_motion.")
         BaseMotion(rotation=self.rotation).packed(np.zeros(3))  # refuses what is no rotation
 
     def at_rest(self, stamp: int, gravity: Array) -> BaseReading:
@@ -122,8 +122,8 @@ class BaseFilter:
         if begun and R is not None and self._R is not None:
             self._refuse_jump(R, self._R, dt)
         dw = np.zeros(3)
-        if begun and self.sensor.frequency > 0.0:
-            faded = -math.expm1(-2.0 * math.pi * self.sensor.frequency * dt)  # as in `state_motion`, of vectors
+        if begun and self.sensor.filter > 0.0:
+            faded = -math.expm1(-2.0 * math.pi * self.sensor.filter * dt)  # as in `state_motion`, of vectors
             dw = self._dw + faded * ((w - self._w) / dt - self._dw)
             size = float(np.linalg.norm(dw))
             if not size <= LARGEST_ANGULAR_ACCELERATION:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Literal, get_args
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from rne_dynamics.control.checks import frozen_vector, joint_name, set_fields
+from rne_dynamics.control.parameters import check_parameters, parameter
 from rne_dynamics.errors import ControlError
 from rne_dynamics.model.inertia import Array
 
@@ -17,8 +18,6 @@ Saturation = Literal["joint", "direction"]
 #: The slowest rate allowed, of the effort limit per second. From full effort to zero takes 0.2 s at most, so that a
 #: stop ends in time.
 SLOWEST_RATE = 5.0
-#: The largest stop frequency allowed, 1/s; no control loop is fast enough for more.
-FASTEST_STOP = 1000.0
 #: Part of a margin over which a wall's damper grows to its full value.
 DAMPER_RAMP = 0.2
 #: Speed at a margin's edge that a wall stops within the margin: this times `stop_frequency` times the margin. Source:
@@ -70,8 +69,14 @@ class EffortLimits:
     lower: Array
     upper: Array
     margin: Array
-    stop_frequency: float = 20.0
-    saturation: Saturation = "joint"
+    stop_frequency: float = parameter(
+        20.0, "Stiffness of the soft walls before the position limits: the natural frequency of a joint that presses "
+        "against one.", "1/s", lower=0.1, upper=1000.0,
+    )
+    saturation: Saturation = parameter(
+        "joint", "Effect of saturation on the other joints: none (joint), or the motion of all is scaled so that its "
+        "direction stays (direction).", choices=("joint", "direction"),
+    )
     joints: tuple[str, ...] = ()
     #: All vectors, the stop frequency and whether saturation keeps the direction (1 or 0); shape (TABLE_ROWS, n).
     table: Array = field(init=False, repr=False)
@@ -83,13 +88,7 @@ class EffortLimits:
             name: frozen_vector(getattr(self, name), n, what, lowest=lowest, finite=finite, names=names)
             for name, (what, lowest, finite) in _VECTORS.items()
         })
-        if not 0.0 < self.stop_frequency <= FASTEST_STOP:
-            raise ControlError(
-                f"stop_frequency is {self.stop_frequency} 1/s; it must be above 0 and at most {FASTEST_STOP:g}"
-            )
-        if self.saturation not in get_args(Saturation):
-            known = " or ".join(map(repr, get_args(Saturation)))
-            raise ControlError(f"saturation is {self.saturation!r}; it must be {known}")
+        check_parameters(self, "limits.")
         self._check_ranges()
         table = np.empty((TABLE_ROWS, n))
         table[:FREQUENCY] = [getattr(self, name) for name in _VECTORS]

@@ -225,7 +225,7 @@ class LoadCheck:
             noise = np.diag(np.square(evidence.noise))
         unsure = doubt(self._robot, evidence.load, noise, self._payload, self._tolerance)
         estimates = tuple(
-            estimate_payload(flange, evidence.residual, evidence.seen, unsure, self._payload.least)
+            estimate_payload(flange, evidence.residual, evidence.seen, unsure, self._payload.payload)
             for flange in evidence.load.flanges
         )
         return replace(evidence, estimates=estimates), unsure

@@ -139,7 +139,7 @@ class PayloadTest:
     """Payload that refuses motion, and the friction and model error that the test assumes."""
 
     #: A first moment is refused from this mass at `FARTHEST_MASS` on.
-    least: float = parameter(
+    payload: float = parameter(
         0.2, "Unknown payload from which on motion is refused, if the reported efforts show it beyond noise, friction "
         "and model error; 0 for no such test.", "kg", lower=0.0, upper=1000.0,
     )
@@ -153,7 +153,7 @@ class PayloadTest:
     )
 
     def __post_init__(self) -> None:
-        check_parameters(self, "startup_check.", least="payload")
+        check_parameters(self, "startup_check.")
 
 
 class Doubt(NamedTuple):

@@ -27,6 +27,7 @@ from numpy.typing import ArrayLike
 from rne_dynamics.compiling.jit import helper, kernel
 from rne_dynamics.control.checks import check_number, frozen_vector, set_fields
 from rne_dynamics.control.motion.limits import JointRanges
+from rne_dynamics.control.parameters import check_parameters, parameter
 from rne_dynamics.control.thresholds import HALVINGS, ROUNDING
 from rne_dynamics.dynamics.composite.mass_matrix import mass_matrix
 from rne_dynamics.errors import ControlError
@@ -255,10 +256,14 @@ class StreamLimits(JointRanges):
     jerk: ArrayLike = 0.0
     #: Distance between the arm's reference and a setpoint from which on a stream is not begun, rad or m.
     start: float = 0.05
-    #: Time without a setpoint after which the arm is stopped, s.
-    timeout: float = 0.1
-    #: Shortest time in which a deviation from the setpoints dies out, s.
-    smoothing: float = 0.02
+    timeout: float = parameter(
+        0.1, "Time without a setpoint after which a stream has ended and the arm comes to rest on its path. A "
+        "trajectory of one point that is due within this time is a setpoint.", "s", lower=0.005, upper=1.0,
+    )
+    smoothing: float = parameter(
+        0.02, "Shortest time in which a deviation from the setpoints decays; two of their periods if that is longer.",
+        "s", lower=0.004, upper=0.1,
+    )
     #: Rows `LOWER` to `JERK`; (5, n).
     table: Array = field(init=False, repr=False)
     #: Distance between the reference and a setpoint from which on setpoints of a stream are refused, rad or m; (n,).
@@ -272,8 +277,8 @@ class StreamLimits(JointRanges):
         acceleration = np.where(acceleration > 0.0, acceleration, velocity / ACCELERATION_TIME)
         jerk = frozen_vector(self.jerk, n, "the jerk limit", lowest=0.0, names=names)
         jerk = np.where(jerk > 0.0, jerk, acceleration / JERK_TIME)
-        for name in ("start", "timeout", "smoothing"):
-            check_number(getattr(self, name), f"{name} of setpoints")
+        check_number(self.start, "start of setpoints")
+        check_parameters(self, "setpoints.")
         table = np.empty((5, n))
         table[LOWER], table[UPPER], table[VELOCITY] = self.lower, self.upper, velocity
         table[ACCELERATION], table[JERK] = acceleration, jerk

@@ -240,7 +240,10 @@ class Efforts:
     # -- after an effort ----------------------------------------------------------------------------------------------
 
     def settle(self) -> None:
-        """Measure the delay of the loop, and look for oscillations."""
+        """What an effort leaves to do for the next state; measure the delay of the loop, and look for oscillations."""
+        self._stream.filter.settle()
+        if not self.followed:
+            return
         self.followed = False
         self.contact.take(self._command)
         machine, stream, loop, guided = self._machine, self._stream, self._machine.loop, self._machine.mode is FLOATING

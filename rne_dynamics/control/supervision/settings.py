@@ -13,7 +13,7 @@ from rne_dynamics.control.guards.base_filter import BaseSensor
 from rne_dynamics.control.guards.effort_limits import EffortLimits
 from rne_dynamics.control.guards.state_limits import StateLimits
 from rne_dynamics.control.motion.limits import Tolerances
-from rne_dynamics.control.parameters import parameter
+from rne_dynamics.control.parameters import check_parameters, parameter
 from rne_dynamics.control.startup.payload_estimate import PayloadTest
 from rne_dynamics.control.streaming.limits import StreamLimits
 from rne_dynamics.control.streaming.pose_following import PoseLimits
@@ -74,10 +74,14 @@ class Settings:
     feedback_ramp: float = 0.5
     #: Terms that the arm's own electronics adds, left out here.
     compensated: frozenset[str] = frozenset()
-    #: Joint states per second below which the arm is stopped; 0 for none.
-    min_rate: float = 0.0
-    #: Whether lost joint states that come back after the arm was released are used without a request.
-    recover_automatically: bool = False
+    min_rate: float = parameter(
+        0.0, "Joint states per second below which the arm is stopped, for drives that need a minimum rate of efforts; "
+        "0 for none.", "Hz", lower=0.0, upper=10000.0,
+    )
+    recover_automatically: bool = parameter(
+        False, "Whether the arm is held again as soon as joint states return after it was released because they were "
+        "missing; otherwise ~/recover is needed.",
+    )
     #: How far an arm that is held may be from where it is held, rad or m, shape (n,); beyond, that place follows it.
     #: None: no bound.
     holding_error: Array | None = None
@@ -109,8 +113,8 @@ class Settings:
     def __post_init__(self) -> None:
         check_compensated(self.compensated)
         self._check_laws()
-        for name in ("feedback_ramp", "min_rate"):
-            check_number(getattr(self, name), name, zero=True)
+        check_parameters(self, "")
+        check_number(self.feedback_ramp, "start.ramp_time", unit=" s", zero=True)
         if self.holding_error is not None:
             n, names = self.robot.n, self.robot.joint_names
             error = frozen_vector(self.holding_error, n, "holding error", lowest=0.0, finite=False, names=names)

@@ -53,6 +53,8 @@ class Supervisor:
         #: Its mode, its parts, and the transitions; for tests and reports.
         self.machine = StateMachine(settings, on_change)
         self._stream, self._efforts = self.machine.stream, Efforts(self.machine)
+        #: To be called when an effort has been sent.
+        self.settle = self._efforts.settle
         #: Measured position and velocity, (n,): written by each good state, and by no other.
         self.q, self.qd = self._stream.q, self._stream.qd
         self.queue = self.machine.queue
@@ -113,12 +115,6 @@ class Supervisor:
         except RneDynamicsError as error:
             machine.fail(now, str(error))
             return self.tick(now)
-
-    def settle(self) -> None:
-        """What an effort leaves to do for the check of the next state: to be called when it has been sent."""
-        self._stream.filter.settle()
-        if self._efforts.followed:
-            self._efforts.settle()
 
     def tick(self, now: float) -> Effort | None:
         """To be called every few milliseconds: looks for a broken stream; the effort of a stop without states."""

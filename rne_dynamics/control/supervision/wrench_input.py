@@ -19,9 +19,7 @@ class WrenchInput:
     """Takes target wrenches; `machine`: of the controller."""
 
     def __init__(self, machine: StateMachine) -> None:
-        self._machine = machine
-        #: What is applied; `advance` is to be called while it is active.
-        self.fade = WrenchFade()
+        self._machine, self.fade = machine, WrenchFade()
         self._until = self._at = -math.inf
 
     def take(self, wrench: Array, frame: str, now: float) -> str:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 
-from rne_dynamics.control.contact.contact_watch import REACTIONS, ContactSettings
+from rne_dynamics.control.contact.contact_watch import ContactSettings
 from rne_dynamics.control.contact.momentum_observer import MomentumObserver
 from rne_dynamics.errors import ParameterError
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.mechanism import RigidRobot
-from rne_dynamics.ros.parameters.schema import Parameter, Values, filled, per_joint
+from rne_dynamics.ros.parameters.schema import Parameter, Values, declared_parameters, filled, per_joint
 
 #: Part of the effort limit that is the threshold by default; and the law of the reaction "comply".
 THRESHOLD_SHARE, COMPLIANT = 0.01, "joint_impedance"
@@ -17,20 +17,10 @@ THRESHOLD_SHARE, COMPLIANT = 0.01, "joint_impedance"
 CONTACT: tuple[Parameter, ...] = (
     Parameter("contact.observe", True, "Whether external efforts may be observed: for a reaction, for "
               "subscribers of their topics, and for ~/tare.", at_configure=True),
-    Parameter("contact.reaction", "none", "What a contact does: nothing but reports (none), the arm is held where it "
-              "touched (stop), it is led by hand (float), it is held by the law joint_impedance, which prepared_laws "
-              "must name (comply), it goes back along its path (retract).", choices=REACTIONS),
+    *declared_parameters(ContactSettings, "contact."),
     Parameter("contact.{joint}.threshold", -1.0, "External effort, beyond what errors of the model explain, that is a "
               f"contact; if negative, {THRESHOLD_SHARE:.0%} of the effort limit.", "N m or N", -1.0, 1e6),
-    Parameter("contact.model_error", 0.05, "Relative error of the masses of the links that is no contact.", "", 0.0,
-              1.0),
-    Parameter("contact.friction_error", 0.3, "Relative error of the friction of a moving joint that is no contact.",
-              "", 0.0, 10.0),
-    Parameter("contact.bandwidth", 200.0, "Bandwidth of the observer; higher is faster and noisier.", "1/s", 1.0,
-              2000.0),
-    Parameter("contact.retract_time", 0.3, "Path time that the arm goes back, at half the speed.", "s", 0.05, 10.0),
-    Parameter("contact.link", "", "Link of which the external wrench is published; empty for none.",
-              at_configure=True),
+    *declared_parameters(MomentumObserver, "contact."),
 )
 
 

@@ -42,16 +42,12 @@ CONTROLLER: tuple[Parameter, ...] = (
               "0 for never.", "s", 0.0, 60.0),
     Parameter("state_lateness", 0.0, "Largest delay of a joint state, compared with earlier ones; 0 for "
               "state_timeout. For drivers whose stamps follow this computer's clock.", "s", 0.0, 60.0),
-    Parameter("min_rate", 0.0, "Joint states per second below which the arm is stopped, for drives that need a minimum "
-              "rate of efforts; 0 for none.", "Hz", 0.0, 10000.0),
     Parameter("velocity_filter", 50.0, "Corner frequency of the velocity estimate, if joint states have no "
               "velocities.", "Hz", 0.1, 10000.0),
-    Parameter("recover_automatically", False, "Whether the arm is held again as soon as joint states return after it "
-              "was released because they were missing; otherwise ~/recover is needed."),
-    Parameter("start.ramp_time", 0.5, "Time after a start in which the feedback is ramped up.", "s", 0.0,
-              60.0),
+    *declared_parameters(Settings, ""),
+    Parameter("start.ramp_time", 0.5, "Time after a start in which the feedback is ramped up.", "s", 0.0, 60.0),
     *declared_parameters(StartCheck, "startup_check."),
-    *declared_parameters(PayloadTest, "startup_check.", least="payload"),
+    *declared_parameters(PayloadTest, "startup_check."),
     Parameter("hardware_compensates", (), "Terms that the arm's own electronics adds to the efforts, so that they are "
               "left out here.", choices=COMPENSATED, kind=str),
     Parameter("effort_scale.{joint}", 1.0, "Sent value per N m or N of the model: a unit, a gear ratio or a sign; "
@@ -68,15 +64,12 @@ CONTROLLER: tuple[Parameter, ...] = (
     Parameter("base_motion.topic", "", "Topic of sensor_msgs/Imu with the motion of the base, for an arm on a ship or "
               "a vehicle; without usable messages the arm is stopped, and not started. Empty for a base at rest.",
               read_only=True),
-    *declared_parameters(BaseSensor, "base_motion.", frequency="filter"),
+    *declared_parameters(BaseSensor, "base_motion."),
     Parameter("base_motion.rpy", (0.0, 0.0, 0.0), "The sensor's axes in the root link's: roll, pitch and yaw as in a "
               "URDF.", "rad", -10.0, 10.0, length=(3,)),
     Parameter("torque_divisor", 10, "Cycles between two messages on ~/torque/* and ~/reference; 0 publishes none.", "",
               0, 1_000_000, read_only=True),
-    Parameter("limits.saturation", "joint", "Effect of saturation on the other joints: none (joint), or the motion of "
-              "all is scaled so that its direction stays (direction).", choices=("joint", "direction")),
-    Parameter("limits.stop_frequency", 20.0, "Stiffness of the soft walls before the position limits: the natural "
-              "frequency of a joint that presses against one.", "1/s", 0.1, 1000.0),
+    *declared_parameters(EffortLimits, "limits."),
     Parameter("limits.{joint}.effort", 0.0, "Largest effort; 0 takes the description's.", "N m or N", 0.0, 1e6),
     Parameter("limits.{joint}.effort_rate", 0.0, "Largest change of the effort; 0 takes the whole effort limit in "
               f"{RATE_TIME:g} s.", "N m/s or N/s", 0.0, 1e9),
@@ -116,7 +109,8 @@ def controller_settings(robot: RigidRobot, values: Values, *, law: ControlLaw | 
     guiding = checked_damping(robot, per_joint(values, damping, robot.joint_names), rate, damping)
     warnings = guiding.warnings + (() if law is None else rate_warnings(law, rate))
     holding = per_joint(values, "limits.{joint}.holding_error", robot.joint_names)
-    return Settings(
+    return filled(
+        Settings, values, "",
         robot=robot,
         limits=joint_limits(robot, values),
         states=StateLimits(
@@ -129,18 +123,12 @@ def controller_settings(robot: RigidRobot, values: Values, *, law: ControlLaw | 
         tracking=law,
         floating=GravityCompensation(robot, guiding.value, friction_compensation(values) if law is None else None),
         stop=filled(StopPlan, values, "stop."),
-        check=filled(StartCheck, values, "startup_check.", payload=filled(
-            PayloadTest, values, "startup_check.", least=values["startup_check.payload"]
-        )),
+        check=filled(StartCheck, values, "startup_check.", payload=filled(PayloadTest, values, "startup_check.")),
         feedback_ramp=values["start.ramp_time"],
         compensated=frozenset(values["hardware_compensates"]),
-        min_rate=values["min_rate"],
-        recover_automatically=values["recover_automatically"],
         holding_error=np.where(holding > 0.0, holding, np.inf),
-        base=filled(
-            BaseSensor, values, "base_motion.", frequency=values["base_motion.filter"],
-            rotation=rotation_rpy(*values["base_motion.rpy"]),
-        ) if values["base_motion.topic"] else None,
+        base=filled(BaseSensor, values, "base_motion.", rotation=rotation_rpy(*values["base_motion.rpy"]))
+        if values["base_motion.topic"] else None,
         assumed_rate=rate,
         warnings=warnings,
     )

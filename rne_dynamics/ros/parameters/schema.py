@@ -144,9 +144,9 @@ class Parameter:
         return descriptor
 
 
-def declared_parameters(kind: type, prefix: str, **names: str) -> tuple[Parameter, ...]:
-    """The parameters that the fields of a dataclass declare: `prefix` and the field's name, or another of `names`."""
-    return tuple(Parameter.of(prefix + names.get(key, key), known) for key, known in declared(kind).items())
+def declared_parameters(kind: type, prefix: str) -> tuple[Parameter, ...]:
+    """The parameters that the fields of a dataclass declare: `prefix` and the field's name."""
+    return tuple(Parameter.of(prefix + name, known) for name, known in declared(kind).items())
 
 
 def per_joint(values: Values, pattern: str, joints: Sequence[str]) -> Array:

@@ -78,11 +78,7 @@ SCHEMA: tuple[Parameter, ...] = (
               "tolerances; 0 for no limit.", "s", 0.0, 3600.0),
     Parameter("constraints.stopped_velocity", 0.01, "Speed below which the arm is at rest at its goal.",
               "rad/s or m/s", 1e-6, 10.0),
-    Parameter("setpoints.timeout", 0.1, "Time without a setpoint after which a stream has ended and the arm comes to "
-              "rest on its path. A trajectory of one point that is due within this time is a setpoint.", "s", 0.005,
-              1.0),
-    Parameter("setpoints.smoothing", 0.02, "Shortest time in which a deviation from the setpoints decays; two of "
-              "their periods if that is longer.", "s", 0.004, 0.1),
+    *declared_parameters(StreamLimits, "setpoints."),
     Parameter("limits.{joint}.acceleration", 0.0, "Largest acceleration while setpoints are followed; 0 takes what "
               f"reaches the velocity limit in {ACCELERATION_TIME:g} s, less where that takes more than "
               f"{EFFORT_SHARE:.0%} of the effort limit.", "rad/s^2 or m/s^2", 0.0, 1e5),
@@ -110,8 +106,7 @@ def tracking_settings(robot: RigidRobot, values: Values) -> Settings:
     plain = controller_settings(robot, values, law=law, damping="hand_guiding.{joint}.damping")
     stream, why_not = stream_limits(robot, values, plain.limits.effort)
     return replace(
-        plain, command_delay=values["command_delay"], stream=stream, no_stream=why_not,
-        stream_tolerances=tolerances, pose=pose_limits(robot, values),
+        plain, stream=stream, no_stream=why_not, stream_tolerances=tolerances, pose=pose_limits(robot, values),
         wrench=filled(WrenchRates, values, "target_wrench."),
         contact=contact_settings(robot, values, plain.limits.effort),
         no_pose="" if values["target_pose.link"] else "no pose is followed: set target_pose.link",

@@ -76,7 +76,7 @@ def test_tare_threshold_end_of_contact_and_text() -> None:
 
 @pytest.mark.parametrize(
     ("values", "said"),
-    [({"threshold": -1.0}, "threshold"), ({"reaction": "run"}, "allowed are none, stop"), ({"retract_time": 0.0}, "t")],
+    [({"threshold": -1.0}, "threshold"), ({"reaction": "run"}, "one of none, stop"), ({"retract_time": 0.0}, "t")],
 )
 def test_settings_that_are_refused(values: dict[str, object], said: str) -> None:
     given = {"observer": rne.MomentumObserver(rne.load_urdf("panda")), "threshold": np.full(7, 1.0)}

@@ -525,7 +525,7 @@ def test_much_random_misbehaviour_breaks_no_promise():
 
 @pytest.mark.parametrize(("changes", "said"), [
     ({"command_timeout": 0.0}, "command_timeout"), ({"command_timeout": np.nan}, "command_timeout"),
-    ({"blend_time": -1.0}, "hand_back_time"), ({"recover_after": 0}, "recover_after"),
+    ({"hand_back_time": -1.0}, "hand_back_time"), ({"recover_after": 0}, "recover_after"),
     ({"compensated": frozenset({"gravty"})}, "gravty"),
 ])  # fmt: skip
 def test_settings_that_cannot_be_are_refused(changes, said):

@@ -26,7 +26,7 @@ def reading(t: float, kind: str = "specific_force", *, oriented: bool = True) ->
 
 
 def sensor(**changes) -> BaseSensor:
-    return BaseSensor(**{"frequency": 50.0, "position": ARM, "rotation": TURN, **changes})
+    return BaseSensor(**{"filter": 50.0, "position": ARM, "rotation": TURN, **changes})
 
 
 def fed(
@@ -138,7 +138,7 @@ def test_orientation_is_needed_where_gravity_is_not_measured():
     [
         ({"acceleration": "none"}, "base_motion.acceleration is 'none'"),
         ({"timeout": 0.0}, "base_motion.timeout is 0.0"),
-        ({"frequency": np.nan}, "base_motion.filter is nan"),
+        ({"filter": np.nan}, "base_motion.filter is nan"),
         ({"position": np.array([0.0, np.inf, 0.0])}, "base_motion.position"),
     ],
 )

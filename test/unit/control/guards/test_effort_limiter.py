@@ -325,7 +325,7 @@ def any_limits(draw):
     rate = max(effort * draw(st.floats(5.0, 1e3)), 1e-300) if draw(st.booleans()) else np.inf
     return EffortLimits(
         [effort, 20.0], [rate, 500.0], [draw(st.floats(1e-300, 10.0)), np.inf], [lower, -1.0], [upper, 1.0],
-        [margin, 0.2], draw(st.floats(1e-3, 1e3)), draw(st.sampled_from(["joint", "direction"])), NAMES,
+        [margin, 0.2], draw(st.floats(0.1, 1e3)), draw(st.sampled_from(["joint", "direction"])), NAMES,
     )  # fmt: skip
 
 

@@ -41,10 +41,10 @@ def test_scalars_apply_to_all_joints_and_arrays_are_read_only():
         ({"margin": [1.01, 0.1]}, r"margin of joint 'shoulder' is 1.01, more than half of its range \[-1, 1\]"),
         ({"margin": [-0.1, 0.1]}, "position margin of joint 'shoulder' is -0.1"),
         ({"margin": [0.1, np.inf]}, "position margin of joint 'elbow' is inf"),
-        ({"stop_frequency": 0.0}, "stop_frequency is 0.0 1/s; it must be above 0 and at most 1000"),
+        ({"stop_frequency": 0.0}, "stop_frequency is 0.0; it must be from 0.1 to 1000 1/s"),
         ({"stop_frequency": np.nan}, "stop_frequency is nan"),
         ({"stop_frequency": np.inf}, "stop_frequency is inf"),
-        ({"saturation": "both"}, "saturation is 'both'; it must be 'joint' or 'direction'"),
+        ({"saturation": "both"}, "saturation is 'both'; it must be one of joint, direction"),
         ({"margin": [0.1, 0.1, 0.1]}, r"position margin has shape \(3,\)"),
     ],
 )

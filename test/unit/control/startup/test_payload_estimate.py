@@ -259,7 +259,7 @@ def test_it_can_be_turned_off():
 
 
 @pytest.mark.parametrize("value", [-1.0, np.nan, np.inf])
-@pytest.mark.parametrize("field", ["least", "friction", "model_error"])
+@pytest.mark.parametrize("field", ["payload", "friction", "model_error"])
 def test_values_out_of_range_are_refused(field, value):
     with pytest.raises(ControlError, match="startup_check"):
         PayloadTest(**{field: value})

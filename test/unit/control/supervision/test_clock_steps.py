@@ -30,7 +30,7 @@ def arm(name: str, period: float = 1e-3, **changes: Any) -> Clocked:
     """A held arm whose sender's clock can be set."""
     base = Swell() if name == "puma560 on a ship" else None
     if base is not None:
-        changes["base"] = BaseSensor(frequency=20.0)
+        changes["base"] = BaseSensor(filter=20.0)
     file = {"ur10": wheel_urdf("ur10_robot.urdf"), "four_joint_arm": EXAMPLES / "four_joint_arm.urdf"}
     robot = rne.load_model(str(file.get(name, name.split(maxsplit=1)[0])))
     start = np.clip(np.array(robot.neutral) + 0.3, robot.lower + 0.4, robot.upper - 0.4)

@@ -24,7 +24,7 @@ ROBOT = rne.assemble(
     replace(PUMA.tree, joints=tuple(replace(joint, friction=Friction()) for joint in PUMA.tree.joints))
 )
 START = np.array([0.3, -0.6, 0.5, 0.2, 0.4, -0.1])
-SENSOR = BaseSensor(frequency=20.0)
+SENSOR = BaseSensor(filter=20.0)
 SWELL: BaseTrajectory = Swell()
 
 

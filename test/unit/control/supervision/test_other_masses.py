@@ -138,7 +138,7 @@ def test_the_pantograph_is_not_thrown_with_a_delay_of_3_to_6_ms(seed):
 @pytest.mark.parametrize("seed", range(4))
 def test_a_puma_on_a_moving_base_is_not_thrown(seed):
     robot, rng = rne.load_urdf("puma560"), np.random.default_rng(seed)
-    given = settings(robot, base=BaseSensor(frequency=20.0))
+    given = settings(robot, base=BaseSensor(filter=20.0))
     limits = MotionLimits(robot.joint_names, robot.lower, robot.upper, robot.velocity_limit, 0.05)
     start = rng.uniform(np.maximum(robot.lower, -1.5), np.minimum(robot.upper, 1.5))
     assert not peak(robot, given, limits, start, 0.004, rng, Swell()) > 1.5
