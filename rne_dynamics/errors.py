@@ -5,7 +5,7 @@ Every message names what is wrong (file, element, joint or parameter), the value
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from difflib import get_close_matches
 from enum import Enum
 
@@ -103,6 +103,14 @@ def unknown_name(kind: str, name: str, known: Iterable[str], owner: str) -> Mode
     what has these names, e.g. ``"robot 'puma560'"``.
     """
     return ModelError(unknown(kind, name, known, owner))
+
+
+def index_of(name: str, known: Sequence[str], kind: str, owner: str) -> int:
+    """Place of a name among those that exist; the `ModelError` of `unknown_name` if it is none of them."""
+    try:
+        return known.index(name)
+    except ValueError:
+        raise unknown_name(kind, name, known, owner) from None
 
 
 def unknown(kind: str, name: object, known: Iterable[str], owner: str) -> str:
