@@ -5,7 +5,7 @@ Every message names what is wrong (file, element, joint or parameter), the value
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from difflib import get_close_matches
 from enum import Enum
 
@@ -96,6 +96,14 @@ class MissingDependencyError(RneDynamicsError):
 def unknown_name(kind: str, name: str, known: Iterable[str], owner: str) -> ModelError:
     """Error for a `name` of a `kind` (joint) that its `owner` (robot 'puma560') lacks, with the nearest `known`."""
     return ModelError(unknown(kind, name, known, owner))
+
+
+def index_of(name: str, known: Sequence[str], kind: str, owner: str) -> int:
+    """Place of a name among those that exist; the `ModelError` of `unknown_name` if it is none of them."""
+    try:
+        return known.index(name)
+    except ValueError:
+        raise unknown_name(kind, name, known, owner) from None
 
 
 def unknown(kind: str, name: object, known: Iterable[str], owner: str) -> str:

@@ -29,7 +29,7 @@ from rne_dynamics.closed_chain.tree_dynamics import tree_inverse
 from rne_dynamics.dynamics.declared.arguments import Wrenches, as_floats, bodies_wrenches, state_arrays
 from rne_dynamics.dynamics.declared.base_motion import BaseMotion, packed_base
 from rne_dynamics.dynamics.newton_euler.joint_reactions import JointReactions, joint_reactions
-from rne_dynamics.errors import unknown_name
+from rne_dynamics.errors import index_of
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.loop import LoopFrame
 from rne_dynamics.model.mechanism import Mechanism
@@ -64,9 +64,7 @@ class ClosedInverse:
     def cut_force(self, loop: str) -> Array:
         """`cut_forces` of the loop of that name, shape (…, 6); `ModelError` for an unknown one."""
         names = [x.name for x in self.mechanism.loops]
-        if loop not in names:
-            raise unknown_name("loop", loop, names, f"mechanism {self.mechanism.name!r}")
-        return np.asarray(self.cut_forces[..., names.index(loop), :])
+        return np.asarray(self.cut_forces[..., index_of(loop, names, "loop", f"mechanism {self.mechanism.name!r}"), :])
 
     @cached_property
     def reactions(self) -> JointReactions:

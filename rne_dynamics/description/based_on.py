@@ -97,7 +97,7 @@ def _merged(base: dict[str, Marked], own: Mapping[str, Marked]) -> dict[str, Mar
     whole = {key: value for key, value in base.items() if not (key in _ONE_OF and any(k in own for k in _ONE_OF))}
     for key, entry in own.items():
         value, former = entry.value, whole.get(key)
-        if former is not None and isinstance(value, dict) and isinstance(former.value, dict) and _by_joint(key):
+        if former is not None and isinstance(value, dict) and isinstance(former.value, dict) and _is_table(key):
             value = {**former.value, **value}
         elif former is not None and key in _NAMED:
             names = [part.value[_NAMED[key]].value for part in value]
@@ -106,6 +106,6 @@ def _merged(base: dict[str, Marked], own: Mapping[str, Marked]) -> dict[str, Mar
     return whole
 
 
-def _by_joint(key: str) -> bool:
+def _is_table(key: str) -> bool:
     reader = SCHEMA.keys[key].reader
     return isinstance(getattr(reader, "mapping", reader), Table)

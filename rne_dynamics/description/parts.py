@@ -67,11 +67,6 @@ class _Lengths:
         )  # fmt: skip
 
 
-def _names(solid: str) -> tuple[str, ...]:
-    parameters = inspect.signature(SOLIDS[solid]).parameters.values()
-    return tuple(p.name for p in parameters if p.kind is p.POSITIONAL_OR_KEYWORD)
-
-
 _TRUTH = Choice(("true", "false"))
 _WEIGHT = {
     "mass": Key(Number("kg"), "kg"), "density": Key(Number("kg/m^3"), "kg/m^3"), "material": Key(Name(), "a material"),
@@ -83,7 +78,12 @@ _OPTIONS = {
 }  # fmt: skip
 _SHAPES = {
     "mesh": Key(Name("a file name"), "a mesh in the folder of the file"),
-    **{solid: Key(_Lengths(_names(solid)), "a solid") for solid in SOLIDS},
+    **{
+        solid: Key(_Lengths(tuple(
+            p.name for p in inspect.signature(make).parameters.values() if p.kind is p.POSITIONAL_OR_KEYWORD
+        )), "a solid")
+        for solid, make in SOLIDS.items()
+    },
 }
 _PART = Record({
     **_SHAPES, **_WEIGHT, **_OPTIONS, "hole": Key(_TRUTH, "whether it is taken out"),

@@ -56,7 +56,8 @@ def main() -> int:
     """Expand the file of the command line."""
     resource.setrlimit(resource.RLIMIT_CPU, (SECONDS, SECONDS + 1))
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-    _limit_memory()
+    with contextlib.suppress(ValueError):  # a lower limit is set already
+        resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
     sys.addaudithook(_refuse_devices)
     try:
         from rne_dynamics.description.xacro_file import expanded
@@ -72,11 +73,6 @@ def main() -> int:
         return _REFUSED
     sys.stdout.buffer.write(text)
     return 0
-
-
-def _limit_memory() -> None:
-    with contextlib.suppress(ValueError):  # a lower limit is set already
-        resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
 
 
 def _refuse_devices(event: str, arguments: tuple[object, ...]) -> None:

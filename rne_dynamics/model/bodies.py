@@ -104,7 +104,10 @@ def merged_bodies(tree: KinematicTree, base: Base) -> Bodies:
     frames: dict[str, LinkFrame] = {}
     root = LinkFrame(tree.root, -1, np.eye(3), np.zeros(3))
     if base == "floating":
-        bodies.append(_floating_base(tree))
+        name = tree.root
+        bodies.append(
+            _Body(name, -1, layout.FLOATING, np.eye(3), np.zeros(3), Mimic(name), Limits(), Friction(), 0.0)
+        )
         root = LinkFrame(tree.root, 0, np.eye(3), np.zeros(3))
     frames[tree.root] = root
     for joint in tree.depth_first:
@@ -120,11 +123,6 @@ def merged_bodies(tree: KinematicTree, base: Base) -> Bodies:
             back = turn
         frames[joint.child] = LinkFrame(joint.child, len(bodies) - 1, back, np.zeros(3))
     return _in_arrays(tree, bodies, frames)
-
-
-def _floating_base(tree: KinematicTree) -> _Body:
-    name = tree.root
-    return _Body(name, -1, layout.FLOATING, np.eye(3), np.zeros(3), Mimic(name), Limits(), Friction(), 0.0)
 
 
 def _bodies_of(

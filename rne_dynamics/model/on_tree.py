@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, NoReturn, TypeVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from rne_dynamics.errors import ModelError, unknown_name
+from rne_dynamics.errors import ModelError, index_of
 from rne_dynamics.model.bodies import Base, LinkFrame
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.robot import RobotModel, effort_limits
@@ -124,10 +124,7 @@ class OnTree(RobotTable):
         return self._of_joints(self.robot.effort_limit)
 
     def joint_index(self, name: str) -> int:
-        try:
-            return self.joint_names.index(name)
-        except ValueError:
-            raise unknown_name(self._joint, name, self.joint_names, f"{self._called} {self.name!r}") from None
+        return index_of(name, self.joint_names, self._joint, f"{self._called} {self.name!r}")
 
     def with_payload(self: _Self, payload: Payload | None) -> _Self:
         return self if payload is None else self.on_tree(self.robot.with_payload(payload))

@@ -11,7 +11,7 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from rne_dynamics.errors import ModelError, unknown_name
+from rne_dynamics.errors import ModelError, index_of, unknown_name
 from rne_dynamics.model import layout
 from rne_dynamics.model.bodies import Base, Bodies, LinkFrame, merged_bodies
 from rne_dynamics.model.inertia import Array, Inertia, frozen_array
@@ -187,17 +187,12 @@ class RobotModel(Bodies, RobotTable):
 
     def link_index(self, name: str) -> int:
         """Place of a link in `link_names`; `ModelError` with the nearest names if there is none."""
-        try:
-            return self._link_indices[name]
-        except KeyError:
-            raise unknown_name("link", name, self.links, f"robot {self.name!r}") from None
+        self.link(name)
+        return self._link_indices[name]
 
     def joint_index(self, name: str) -> int:
         """Place of a joint in every joint vector; `ModelError` with the nearest names if there is none."""
-        try:
-            return self.joint_names.index(name)
-        except ValueError:
-            raise unknown_name("joint", name, self.joint_names, f"robot {self.name!r}") from None
+        return index_of(name, self.joint_names, "joint", f"robot {self.name!r}")
 
     def on_tree(self, robot: RobotModel) -> RobotModel:
         """The other model itself: an open robot is nothing besides its tree."""

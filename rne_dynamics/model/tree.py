@@ -16,7 +16,7 @@ from typing import TypeVar
 import numpy as np
 from numpy.typing import ArrayLike
 
-from rne_dynamics.errors import ModelError, unknown_name
+from rne_dynamics.errors import ModelError, index_of, unknown_name
 from rne_dynamics.model.inertia import Array, Inertia, frozen_array, skew
 from rne_dynamics.model.rebuilt import Rebuilt
 
@@ -262,10 +262,7 @@ class KinematicTree(Rebuilt):
         return self._named("joint", name, self.joints)
 
     def _named(self, kind: str, name: str, parts: tuple[_Part, ...]) -> _Part:
-        for part in parts:
-            if part.name == name:
-                return part
-        raise unknown_name(kind, name, (part.name for part in parts), f"robot {self.name!r}")
+        return parts[index_of(name, [part.name for part in parts], kind, f"robot {self.name!r}")]
 
     def leader(self, joint: TreeJoint) -> Mimic:
         """The independent joint that moves `joint`, with the multipliers and offsets of the way collected."""

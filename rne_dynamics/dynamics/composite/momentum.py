@@ -23,7 +23,7 @@ from rne_dynamics.dynamics.declared.arguments import as_floats, state_arrays
 from rne_dynamics.dynamics.kinematics.jacobian import add_column
 from rne_dynamics.dynamics.kinematics.joint_motion import axes_of, gear, inertia_of, place_of, unit_motion
 from rne_dynamics.dynamics.kinematics.kinematics import POSE_COLUMNS, POSITION, ROTATION, world_poses
-from rne_dynamics.dynamics.kinematics.world_motion import ANGULAR, LINEAR, body_motions
+from rne_dynamics.dynamics.kinematics.world_motion import ANGULAR, BODY_MOTIONS, LINEAR
 from rne_dynamics.errors import ArgumentError, ModelError
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.layout import BASE, KIND, PARENT, VELOCITY_INDEX
@@ -180,7 +180,7 @@ def _of_bodies(robot: RobotModel, bodies: BodySums, q: Array, qd: Array) -> tupl
 
     Each (B, bodies, 3), world axes.
     """
-    work = body_motions(robot, q, qd)
+    work = BODY_MOTIONS.answers(robot, robot.base_at_rest.reshape(1, 12), q, qd, np.empty((1, 0, 6)), loaded=False)
     m, moment, inertia = (x[:-1] for x in bodies)  # the base does not move
     R = work[..., ROTATION:POSITION].reshape(*work.shape[:2], 3, 3)
     v, w = work[..., LINEAR], work[..., ANGULAR]

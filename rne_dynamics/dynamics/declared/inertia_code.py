@@ -61,7 +61,8 @@ def shared_code(
     robot: RobotModel, name: Hashable, recipe: Callable[[], Recipe], *, moves_masses: bool
 ) -> StateCode | None:
     """Machine code of `recipe` with `inertia_of` as its last input, found by the joints alone; None without one."""
-    key = name, robot.topology.tobytes(), _without_inertia(robot.parameters).tobytes(), robot.gravity.tobytes()
+    others = np.delete(robot.parameters, np.s_[MASS:ROTOR], axis=1)
+    key = name, robot.topology.tobytes(), others.tobytes(), robot.gravity.tobytes()
     return _made(_Key(key, lambda: inertia_recipe(recipe(), moves_masses=moves_masses)))
 
 
@@ -83,7 +84,3 @@ def _made(key: _Key) -> StateCode | None:
     from rne_dynamics.straight_line.state_code import state_code  # with LLVM
 
     return state_code(key.recipe())
-
-
-def _without_inertia(parameters: Array) -> Array:
-    return np.delete(parameters, np.s_[MASS:ROTOR], axis=1)

@@ -111,14 +111,6 @@ def forward_kinematics(robot: RobotModel, q: ArrayLike) -> LinkPoses:
     return call(q)
 
 
-def _poses_of_links(robot: RobotModel, flat: Array) -> LinkPoses:
-    """The poses in rows as `link_poses_kernel` fills them, shape (…, 12 links)."""
-    links, lead = len(robot.links), flat.shape[:-1]
-    return LinkPoses(
-        robot, flat[..., : 9 * links].reshape((*lead, links, 3, 3)), flat[..., 9 * links :].reshape((*lead, links, 3))
-    )
-
-
 def _frames(robot: RobotModel, link: str) -> tuple[NDArray[np.int64], Array]:
     """The body of every link, −1 for the base, and its frame in that body's, (links, POSE_COLUMNS)."""
     frames = robot.links.values()
@@ -143,7 +135,11 @@ class _Poses(Quantity):
                 if isinstance(row, LinkPoses):
                     return row
                 if row.ndim > 1:
-                    return _poses_of_links(robot, row)
+                    lead = row.shape[:-1]
+                    return LinkPoses(
+                        robot, row[..., : 9 * links].reshape((*lead, *turns)),
+                        row[..., 9 * links :].reshape((*lead, *positions)),
+                    )
                 return LinkPoses(robot, view(turns, double, row), view(positions, double, row, place))
             if not isinstance(out, LinkPoses):
                 kind = type(out).__name__

@@ -16,7 +16,6 @@ from rne_dynamics.dynamics.kinematics.joint_motion import joint_turns, placement
 from rne_dynamics.dynamics.kinematics.kinematics import POSE_COLUMNS, put_pose
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.layout import BASE, FLOATING, KIND, MULTIPLIER, PARENT, PRISMATIC, VELOCITY_INDEX
-from rne_dynamics.model.robot import RobotModel
 from rne_dynamics.spatial.columns import columns
 from rne_dynamics.spatial.pairs import (
     NONE,
@@ -80,8 +79,3 @@ def _body_motions(arm: Arm, q: Array, qd: Array, out: Array) -> None:
 
 
 BODY_MOTIONS = Quantity("body_motions", _body_motions, ("q", "qd"), (BODIES, WORK_COLUMNS), every_mass=True)
-
-
-def body_motions(robot: RobotModel, q: Array, qd: Array) -> Array:
-    """Pose and (v, ω) of every body, of checked rows; (B, bodies, WORK_COLUMNS)."""
-    return BODY_MOTIONS.answers(robot, robot.base_at_rest.reshape(1, 12), q, qd, np.empty((1, 0, 6)), loaded=False)

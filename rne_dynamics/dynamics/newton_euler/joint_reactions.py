@@ -22,8 +22,7 @@ from rne_dynamics.dynamics.declared.base_motion import BaseMotion, packed_base
 from rne_dynamics.dynamics.declared.forms import BODIES
 from rne_dynamics.dynamics.declared.quantity import Quantity
 from rne_dynamics.dynamics.newton_euler.newton_euler import body_wrenches
-from rne_dynamics.errors import unknown_name
-from rne_dynamics.model.bodies import LinkFrame
+from rne_dynamics.errors import index_of
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.robot import RobotModel
 from rne_dynamics.model.tree import JointKind, TreeJoint
@@ -92,10 +91,7 @@ class JointReactions:
         return tuple(joint.name for joint in self.robot.tree.joints)
 
     def _index(self, joint: str) -> int:
-        try:
-            return self.joint_names.index(joint)
-        except ValueError:
-            raise unknown_name("joint", joint, self.joint_names, f"robot {self.robot.name!r}") from None
+        return index_of(joint, self.joint_names, "joint", f"robot {self.robot.name!r}")
 
     def __getitem__(self, joint: str) -> Array:
         """The wrench of one joint, shape (…, 6); `ModelError` for an unknown one."""
@@ -189,7 +185,9 @@ def joint_reactions(
         frame = robot.links[joint.child]
         # the bodies' own recursion for moving joints; a fixed one is found only by gathering
         held = need[joint.child] if joint.kind is JointKind.FIXED else work[:, frame.body, REACTION]
-        wrench[:, k] = _seen_from(frame, held)
+        f = held[:, :3]  # from the body's origin and axes to the link's
+        n = held[:, 3:] - np.cross(frame.position, f)
+        wrench[:, k] = np.concatenate([f @ frame.rotation, n @ frame.rotation], axis=1)
     held = need[robot.tree.root]
     return JointReactions(robot, wrench.reshape((*lead, len(robot.tree.joints), 6)), held.reshape((*lead, 6)))
 
@@ -238,10 +236,3 @@ def inertial_wrenches(m: Array, h: Array, J: Array, w: Array, dv: Array, dw: Arr
     """Euler's laws about a point of each body, (2.1.1), (2.1.5) of document 000: force and moment, (…, bodies, 3)."""
     f = m[:, None] * dv + np.cross(dw, h) + np.cross(w, np.cross(w, h))
     return f, times(J, dw) + np.cross(w, times(J, w)) + np.cross(h, dv)
-
-
-def _seen_from(frame: LinkFrame, wrench: Array) -> Array:
-    """A wrench at a body's origin in body axes, moved to a link frame of that body."""
-    f, n = wrench[:, :3], wrench[:, 3:]
-    there = n - np.cross(frame.position, f)
-    return np.concatenate([f @ frame.rotation, there @ frame.rotation], axis=1)

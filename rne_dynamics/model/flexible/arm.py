@@ -8,7 +8,7 @@ from typing import ClassVar, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from rne_dynamics.errors import ModelError, unknown_name
+from rne_dynamics.errors import ModelError, index_of, unknown_name
 from rne_dynamics.model.assembly import assemble
 from rne_dynamics.model.flexible.carried import bolted
 from rne_dynamics.model.flexible.modal import ModalLink
@@ -134,10 +134,8 @@ class FlexibleArm(OnTree, Rebuilt):
 
     def flexible_link(self, name: str) -> ModalLink:
         """The flexible link of that name; `ModelError` with the nearest names if there is none."""
-        for link in self.flexible_links:
-            if link.link == name:
-                return link
-        raise unknown_name("flexible link", name, [link.link for link in self.flexible_links], f"arm {self.name!r}")
+        names = [link.link for link in self.flexible_links]
+        return self.flexible_links[index_of(name, names, "flexible link", f"arm {self.name!r}")]
 
     def mode_slice(self, link: str) -> slice:
         """Places of the modes of a flexible link among the deflection coordinates δ."""
