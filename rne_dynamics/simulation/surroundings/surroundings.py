@@ -10,7 +10,6 @@ from typing import Any
 
 import numpy as np
 
-from rne_dynamics.description.urdf_tree import rotation_rpy
 from rne_dynamics.dynamics.composite.mass_matrix import mass_matrix
 from rne_dynamics.errors import ArgumentError, SimulationError, unknown
 from rne_dynamics.model.inertia import Array
@@ -101,7 +100,9 @@ class SpringyBody:
             x = np.cross(np.eye(3)[np.argmin(np.abs(z))], z)
             x /= np.linalg.norm(x)
             return np.stack([x, np.cross(z, x), z], axis=1)
-        return rotation_rpy(*self.rpy)
+        (a, b, c), (p, q, r) = np.cos(self.rpy), np.sin(self.rpy)
+        yaw, pitch = np.array([[c, -r, 0], [r, c, 0], [0, 0, 1]]), np.array([[b, 0, q], [0, 1, 0], [-q, 0, b]])
+        return np.asarray(yaw @ pitch @ np.array([[1, 0, 0], [0, a, -p], [0, p, a]]))
 
     @property
     def row(self) -> Array:
