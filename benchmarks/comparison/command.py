@@ -17,13 +17,12 @@ from comparison.results import Results
 from comparison.robots import robots
 from comparison.sections import SECTIONS
 from comparison.summary import footing
-from comparison.tables import Cell, Table, tables
-from rich import table as rich_table
+from comparison.tables import tables
 from rich.console import Console
 from rich.text import Text
 
 from rne_dynamics.advice import extra
-from rne_dynamics.cli.answer import check_files, print_table
+from rne_dynamics.cli.answer import Rows, check_files
 from rne_dynamics.cli.arguments import REPORT, argument, flag, several, whole
 from rne_dynamics.cli.main import run_command
 from rne_dynamics.cli.terminal import console, progress_bar
@@ -136,7 +135,8 @@ def _measure(args: argparse.Namespace, sections: list[str], repeats: int) -> Res
 def print_results(out: Console, results: Results) -> None:
     """Print times and ratios of every section, goals, omissions, and the computer."""
     for table in tables(results):
-        print_table(out, _rich(table), keys=min(2, table.left) or 1)
+        rows = [[Text(cell.text, _STYLES[cell.met]) for cell in row] for row in table.rows]
+        Rows(table.header, rows, table.title, range(table.left)).show(out, keys=min(2, table.left) or 1)
     for line in results.left_out:
         out.print(line)
     for disagreement in results.disagreements:
@@ -164,17 +164,3 @@ def _write_report(args: argparse.Namespace, results: Results) -> None:
         page.table(table.header, rows, left=table.left, bad=bad)
     page.circumstances(args.command_line)
     page.save(args.report)
-
-
-def _rich(table: Table) -> rich_table.Table:
-    made = rich_table.Table(title=table.title, title_justify="left", header_style="bold")
-    for k, column in enumerate(table.header):
-        made.add_column(column, justify="left" if k < table.left else "right")
-    before: tuple[Cell, ...] = ()
-    for row in table.rows:
-        if before and table.left == 2 and row[0] != before[0]:
-            made.add_section()
-        same = bool(before) and table.left == 2 and row[0] == before[0]
-        made.add_row("" if same else row[0].text, *(Text(cell.text, _STYLES[cell.met]) for cell in row[1:]))
-        before = row
-    return made

@@ -56,7 +56,7 @@ class Function:
         """Number of operations, without tests."""
         graph = self.program.graph
         leaves = ("input", "constant")
-        return sum(graph.nodes[x].name not in leaves for x in graph.needed(self.program.results))
+        return sum(graph.nodes[x].name not in leaves for x in self.program.needed())
 
     def declaration(self, precision: Precision) -> str:
         """Its declaration without semicolon."""
@@ -116,7 +116,7 @@ class Function:
 def _sines(program: Program, inputs: list[str], precision: Precision) -> tuple[dict[int, str], list[str]]:
     """Places of all sines and cosines, by node, and the lines that compute them."""
     graph, type_ = program.graph, precision.type
-    turns = {x: graph.nodes[x] for x in graph.needed(program.results) if graph.nodes[x].name in _ARRAYS}
+    turns = {x: graph.nodes[x] for x in program.needed() if graph.nodes[x].name in _ARRAYS}
     angles = list(dict.fromkeys(node.operands[0] for node in turns.values()))
     if not angles:
         return {}, []

@@ -98,7 +98,7 @@ class Statements:
         named, at = {*wanted, *(x for pair in margins for x in pair)}, dict[int, list[int]]()
         for k, pair in enumerate(margins):
             at.setdefault(max(pair), []).append(k)
-        order = _needed(graph, named, known)
+        order = graph.needed(named, known)
         uses = Counter(x for user in order if user not in known for x in graph.nodes[user].operands)
         for x in order:
             made = _Expression(known[x]) if x in known else self._expression(x)
@@ -158,12 +158,3 @@ class Statements:
         if node.name == "neg":
             return _Expression(f"-{parts[0].within(_ATOM)}", _SUM, operations)
         return _Expression(f"1.0{suffix} / {parts[0].within(_ATOM)}", _PRODUCT, operations)
-
-
-def _needed(graph: Graph, wanted: Iterable[int], known: Mapping[int, str]) -> list[int]:
-    """All nodes that the wanted ones depend on, in order; what only known ones depend on is left out."""
-    needed = set(wanted)
-    for x in range(len(graph.nodes) - 1, -1, -1):
-        if x in needed and x not in known:
-            needed.update(graph.nodes[x].operands)
-    return sorted(needed)

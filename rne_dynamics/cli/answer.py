@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from rich.cells import cell_len
 from rich.console import Console
 from rich.padding import Padding
-from rich.table import Column, Table
+from rich.table import Table
 from rich.text import Text
 
 from rne_dynamics.cli.terminal import console, progress
@@ -47,20 +47,41 @@ class Verdict:
 
 
 class Rows(NamedTuple):
-    """A table; the columns `words` have words, the others numbers."""
+    """A table; the columns `words` have words or sentences, the others numbers; rows may be short."""
 
     headings: Sequence[str]
     rows: Sequence[Sequence[str | Text]]
     title: str = ""
     words: Collection[int] = (0,)
 
-    def show(self, out: Console) -> None:
-        """Print it as `print_table` does."""
-        columns = [Column(text, justify="left" if k in self.words else "right") for k, text in enumerate(self.headings)]
-        table = Table(*columns, title=self.title or None, title_justify="left")
-        for row in self.rows:
-            table.add_row(*row)
-        print_table(out, table)
+    def show(self, out: Console, *, keys: int = 1) -> None:
+        """Print it within the width of the console: no cell is shortened, and no number is broken.
+
+        The first of these that fits is printed:
+
+        1. the table as it is
+        2. with its headers, and its sentences, wrapped at blanks
+        3. where sentences would become narrow columns: one record for each row, with the header before each sentence
+        4. several tables, each with the first columns
+
+        The `keys` first columns name a row; they are repeated where the table is split.
+        """
+        columns = [
+            _column(heading, [row[k] if k < len(row) else "" for row in self.rows], number=k not in self.words)
+            for k, heading in enumerate(self.headings)
+        ]
+        natural, names = [c.natural for c in columns], [c.least for c in columns[:keys]]
+        crowded = any(_left(out, [*names, c.least]) < 0 for c in columns[keys:])
+        wordy = any(c.sentence for c in columns) and sum(c.number for c in columns) <= _FEW_NUMBERS
+        if _left(out, natural) >= 0:
+            _print(out, self.title, columns, natural)
+        elif _left(out, [c.least for c in columns]) >= 0:
+            _print(out, self.title, columns, _widths(out, columns))
+        elif crowded or wordy:
+            _print_records(out, self.title, columns)
+        else:
+            for k, part in enumerate(_parts(out, columns, keys)):
+                _print(out, "" if k else self.title, part, _widths(out, part))
 
 
 #: A function that draws into a file, or a file, and the caption.
@@ -149,40 +170,9 @@ class _Column(NamedTuple):
     least: int
 
 
-def print_table(out: Console, table: Table, *, keys: int = 1) -> None:
-    """Print a table within the width of the console: no cell is shortened, and no number is broken.
-
-    The first of these that fits is printed:
-
-    1. the table as it is
-    2. with its headers, and its sentences, wrapped at blanks
-    3. where sentences would become narrow columns: one record for each row, with the header before each sentence
-    4. several tables, each with the first columns
-
-    Right-justified columns are numbers, others words or sentences. The `keys` first columns name a row; they are
-    repeated where the table is split.
-    """
-    columns = [*map(_column, table.columns)]
-    if not columns:
-        return
-    names = [c.least for c in columns[:keys]]
-    crowded = any(_left(out, [*names, c.least]) < 0 for c in columns[keys:])
-    wordy = any(c.sentence for c in columns) and sum(c.number for c in columns) <= _FEW_NUMBERS
-    if _left(out, [c.natural for c in columns]) >= 0:
-        _print(out, table, columns, [c.natural for c in columns], title=True)
-    elif _left(out, [c.least for c in columns]) >= 0:
-        _print(out, table, columns, _widths(out, columns), title=True)
-    elif crowded or wordy:
-        _print_records(out, table, columns)
-    else:
-        for k, part in enumerate(_parts(out, columns, keys)):
-            _print(out, table, part, _widths(out, part), title=k == 0)
-
-
-def _column(column: Column) -> _Column:
-    """A column with its alignment, its widest and its least width."""
-    cells = tuple(cell if isinstance(cell, Text) else Text(str(cell)) for cell in column.cells)
-    header, number = str(column.header), column.justify == "right"
+def _column(header: str, given: Sequence[str | Text], *, number: bool) -> _Column:
+    """A column with its widest and its least width."""
+    cells = tuple(cell if isinstance(cell, Text) else Text(cell) for cell in given)
     widest = max((line.cell_len for cell in cells for line in cell.split("\n")), default=0)
     sentence = not number and widest > _SENTENCE and any(" " in cell.plain for cell in cells)
     unbroken = [word for cell in cells for word in cell.plain.split()] if sentence else []
@@ -214,21 +204,21 @@ def _parts(out: Console, columns: Sequence[_Column], keys: int) -> Iterator[list
     yield part
 
 
-def _print(out: Console, table: Table, chosen: Sequence[_Column], widths: Sequence[int], *, title: bool) -> None:
+def _print(out: Console, title: str, chosen: Sequence[_Column], widths: Sequence[int]) -> None:
     """Print some columns of a table at given widths."""
-    part = Table(title=table.title if title else None, title_justify=table.title_justify, header_style="bold")
+    part = Table(title=title or None, title_justify="left", header_style="bold")
     for column, width in zip(chosen, widths, strict=True):
         part.add_column(column.header, justify="right" if column.number else "left", width=width, overflow="fold")
-    for i, row in enumerate(table.rows):
-        part.add_row(*(column.cells[i] for column in chosen), end_section=row.end_section)
+    for row in zip(*(column.cells for column in chosen), strict=True):
+        part.add_row(*row)
     out.print(part, soft_wrap=False)
 
 
-def _print_records(out: Console, table: Table, columns: Sequence[_Column]) -> None:
+def _print_records(out: Console, title: str, columns: Sequence[_Column]) -> None:
     """Print each row as a line of its short cells, and its sentences below."""
-    if table.title:
-        out.print(Text(str(table.title), "italic"))
-    for i in range(len(table.rows)):
+    if title:
+        out.print(Text(title, "italic"))
+    for i in range(len(columns[0].cells)):
         short = [c for c in columns if not c.sentence and c.cells[i].plain]
         out.print(Text("  ").join(_named(c, i) if c.number and k else c.cells[i] for k, c in enumerate(short)))
         for c in columns:

@@ -47,7 +47,7 @@ class _Apart:
     @staticmethod
     def in_code(code: Expressions, kernel: Any, arguments: tuple[Any, ...]) -> Any:
         """The call from compiled code."""
-        return code.called_apart(kernel, arguments, tuple(map(kind_of, arguments)))
+        return code.result(code.module.other(kernel, tuple(map(kind_of, arguments))), arguments)
 
 
 apart = _Apart()

@@ -206,13 +206,9 @@ class Expressions(Variables):
             raise UntranslatableError(f"{function!r} cannot be called by compiled functions")
         names = source.__code__.co_varnames[len(arguments) : source.__code__.co_argcount]
         arguments += [named[name] for name in names]
-        return self._given(self.module.function(function, tuple(map(kind_of, arguments))), arguments)
+        return self.result(self.module.function(function, tuple(map(kind_of, arguments))), arguments)
 
-    def called_apart(self, kernel: Any, arguments: Sequence[Any], kinds: tuple[Kind, ...]) -> Any:
-        """As `called`, of a kernel that has a module of its own."""
-        return self._given(self.module.other(kernel, kinds), arguments)
-
-    def _given(self, function: Compiled, arguments: Sequence[Any]) -> Any:
+    def result(self, function: Compiled, arguments: Sequence[Any]) -> Any:
         """Result of a compiled function."""
         texts = [
             text for value, kind in zip(arguments, function.kinds, strict=True) for text in self.parts(value, kind)

@@ -55,19 +55,14 @@ def write_movie(
     at = motion.time[0] + np.linspace(0.0, span, max(2, round(1e3 * shown / PERIOD)))
     rows = np.clip(np.searchsorted(motion.time, at), 0, len(motion.time) - 1)
     colors = Image.new("P", (1, 1))
-    colors.putpalette(_palette(robot.n))
+    greys = [3 * (grey,) for grey in (*np.linspace(0.0, 0.96, 63), 1.0)]
+    shades = [shade(color, light) for color in COLORS[: robot.n] for light in np.linspace(-0.6, 0.9, SHADES)]
+    colors.putpalette([round(255.0 * part) for color in (*greys, *shades) for part in color])
     frames = []
     for k, picture in enumerate(_pictures(robot, motion, rows)):
         frames.append(Image.fromarray(picture).quantize(palette=colors, dither=Image.Dither.NONE))
         progress((k + 1) / len(rows))
     frames[0].save(path, save_all=True, append_images=frames[1:], duration=PERIOD, loop=0)
-
-
-def _palette(joints: int) -> list[int]:
-    """Greys up to white, and shades of the joints' colours: red, green, blue of each, 0 to 255."""
-    greys = [3 * (grey,) for grey in (*np.linspace(0.0, 0.96, 63), 1.0)]
-    shades = [shade(color, light) for color in COLORS[:joints] for light in np.linspace(-0.6, 0.9, SHADES)]
-    return [round(255.0 * part) for color in (*greys, *shades) for part in color]
 
 
 def _pictures(robot: Robot, motion: Motion, rows: Array) -> Iterator[NDArray[np.uint8]]:

@@ -167,12 +167,7 @@ def view_of(drawn: Skeleton) -> View:
         in_plane = all(np.abs(axes @ normal).max() < PARALLEL for axes in sliding)
         if turn_alike and in_plane:
             return _along(normal)
-    return from_side(AZIMUTH, ELEVATION)
-
-
-def from_side(azimuth: float, elevation: float) -> View:
-    """View of a reader at this azimuth and elevation, degrees; z is up."""
-    a, e = math.radians(azimuth), math.radians(elevation)
+    a, e = math.radians(AZIMUTH), math.radians(ELEVATION)
     towards = np.array([math.cos(e) * math.cos(a), math.cos(e) * math.sin(a), math.sin(e)])
     right = np.array([-math.sin(a), math.cos(a), 0.0])
     return View(np.array([right, np.cross(towards, right), towards]), planar=False)

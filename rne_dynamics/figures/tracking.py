@@ -99,17 +99,6 @@ def thinned(time: Array, values: Array) -> tuple[Array, Array]:
     return time[kept], values[kept]
 
 
-def draw_joints(
-    axes: Any, names: Sequence[str], time: Array, values: Array, width: float = THIN,
-    joints: Iterable[int] | None = None, least: float = 0.0,
-) -> None:
-    """Draw a curve for each of `joints`; time (samples,), values (samples, n); the axis spans at least `least`."""
-    for j in range(len(names)) if joints is None else joints:
-        axes.plot(*thinned(time, values[:, j]), line_style(j), color=color_of(j), linewidth=width, label=names[j])
-    span_at_least(axes, max(least, ROUND_OFF * float(np.abs(values[np.isfinite(values)]).max(initial=0.0))))
-    axes.margins(x=0.0)
-
-
 def span_at_least(axes: Any, least: float) -> None:
     """Widen the y axis about its middle until it spans `least`."""
     low, high = axes.get_ylim()
@@ -132,7 +121,10 @@ def joint_rows(
 
     def draw(panel: Panel, axes: Any) -> None:
         least = 0.0 if of is None else 1e3 * ROUND_OFF * float(np.ptp(of[:, panel.joints], axis=0).max())
-        draw_joints(axes, names, time, values, width, panel.joints, least)
+        for j in panel.joints:
+            axes.plot(*thinned(time, values[:, j]), line_style(j), color=color_of(j), linewidth=width, label=names[j])
+        span_at_least(axes, max(least, ROUND_OFF * float(np.abs(values[np.isfinite(values)]).max(initial=0.0))))
+        axes.margins(x=0.0)
         for k, j in enumerate(panel.joints if reference else ()):
             dashed = {**DASHED, "linewidth": REFERENCE, "label": None if k else "reference"}
             axes.plot(*thinned(times, desired[:, j]), **dashed)

@@ -94,7 +94,7 @@ class ViewerNode(ArmNode):
         self.robot, page, values = robot, self.page, self.parameters
         page.clear()
         scene = page.add_robot(robot, description_source(self.model or self.description))
-        for text in scene.appearance.missing[:5]:
+        for text in scene.missing[:5]:
             self.get_logger().warning(f"not shown: {text}")
         self._q, self._effort = np.array(robot.neutral, dtype=np.float64), np.full(robot.n, np.nan)
         self._places = {name: j for j, name in enumerate(robot.joint_names)}

@@ -39,15 +39,9 @@ def plus_rigid(a: Rigid, b: Rigid) -> Rigid:
 
 
 @helper
-def turned_rigid(R: Matrix, body: Rigid) -> Rigid:
-    """The body along the axes that R leads to."""
-    return body[0], rotate(R, body[1]), rotate_symmetric(R, body[2])
-
-
-@helper
-def rigid_from(body: Rigid, d: Vector) -> Rigid:
-    """The body about the point from which its present origin is seen at d (parallel axes)."""
-    m, h, J = body
+def rigid_seen_from_parent(R: Matrix, d: Vector, body: Rigid) -> Rigid:
+    """The body in the frame in which its own is placed at (R, d): turned, then moved by Steiner's theorem."""
+    m, h, J = body[0], rotate(R, body[1]), rotate_symmetric(R, body[2])
     s = 2.0 * dot(h, d) + m * dot(d, d)
     moved = (
         J[0] + s - 2.0 * h[0] * d[0] - m * d[0] * d[0],
@@ -58,12 +52,6 @@ def rigid_from(body: Rigid, d: Vector) -> Rigid:
         J[5] + s - 2.0 * h[2] * d[2] - m * d[2] * d[2],
     )
     return m, add(h, scale(m, d)), moved
-
-
-@helper
-def rigid_seen_from_parent(R: Matrix, p: Vector, body: Rigid) -> Rigid:
-    """The body in the frame in which its own is placed at (R, p)."""
-    return rigid_from(turned_rigid(R, body), p)
 
 
 @helper

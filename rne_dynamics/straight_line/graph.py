@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 import operator
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from types import MappingProxyType
 from typing import NamedTuple
 
@@ -140,18 +140,13 @@ class Graph:
                 values.append(OPERATIONS[node.name](*(values[x] for x in node.operands)))
         return values
 
-    def needed(self, results: Iterable[int]) -> list[int]:
-        """All nodes that the results and the guards depend on, in order."""
-        wanted = [False] * len(self.nodes)
-        for x in results:
-            wanted[x] = True
-        for guard in self.guards:
-            wanted[guard.left] = wanted[guard.right] = True
+    def needed(self, wanted: Iterable[int], known: Container[int] = ()) -> list[int]:
+        """All nodes that the wanted ones depend on, in order, without what only `known` ones depend on."""
+        needed = set(wanted)
         for x in range(len(self.nodes) - 1, -1, -1):
-            if wanted[x]:
-                for y in self.nodes[x].operands:
-                    wanted[y] = True
-        return [x for x, is_wanted in enumerate(wanted) if is_wanted]
+            if x in needed and x not in known:
+                needed.update(self.nodes[x].operands)
+        return sorted(needed)
 
     def _node(self, node: Node, value: float) -> int:
         number = self._numbers.get(node)

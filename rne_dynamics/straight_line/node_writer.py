@@ -29,7 +29,7 @@ class NodeWriter(ABC):
 
     def write_nodes(self) -> None:
         """Write all nodes that results and guards need."""
-        for x in self.program.graph.needed(self.program.results):
+        for x in self.program.needed():
             self.write_node(x)
 
     def write_node(self, x: int) -> None:

@@ -76,7 +76,7 @@ class _StateWriter(NodeWriter):
 
     def _write_blocks(self) -> None:
         """Write all nodes; blocks end with a branch that is never taken, since LLVM would join them again."""
-        needed, places = self.program.graph.needed(self.program.results), defaultdict[int, list[int]](list)
+        needed, places = self.program.needed(), defaultdict[int, list[int]](list)
         for place, x in enumerate(self.program.results):
             places[x].append(place)
         for start in range(0, len(needed), _BLOCK):
@@ -112,7 +112,7 @@ class _StateWriter(NodeWriter):
         """The sines and cosines of angles that depend on no other sine: those of joints, before all else."""
         nodes, depends = self.program.graph.nodes, set[int]()
         angles: dict[int, None] = {}
-        for x in self.program.graph.needed(self.program.results):
+        for x in self.program.needed():
             node = nodes[x]
             sines = node.name in ("sin", "cos")
             if sines or any(y in depends for y in node.operands):

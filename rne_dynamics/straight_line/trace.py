@@ -34,6 +34,10 @@ class Program:
     column: Program | None = None
     replaced: int = 0
 
+    def needed(self) -> list[int]:
+        """All nodes that the results and the guards depend on, in order."""
+        sides = (x for guard in self.graph.guards for x in (guard.left, guard.right))
+        return self.graph.needed([*self.results, *sides])
 
     def answer(self) -> Array:
         """The answer to the sample, flat."""

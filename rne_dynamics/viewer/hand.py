@@ -10,9 +10,10 @@ import contextlib
 
 import numpy as np
 
-from rne_dynamics.dispatch import inverse_dynamics, mass_matrix
+from rne_dynamics.dispatch import mass_matrix
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.mechanism import RigidRobot
+from rne_dynamics.simulation.runs.push import Push, load
 
 #: ω, 1/s; the second of arms with flexible links, which a stiff hand would shake.
 STIFFNESS, SOFT = 15.0, 4.0
@@ -61,12 +62,6 @@ class Hand:
 def velocity_map(robot: RigidRobot, q: Array, link: str, rotation: Array) -> Array:
     """J (3, n) with v = J q̇ for the origin of a link, in the root's axes; of any robot, by virtual work.
 
-    Inverse dynamics falls by Jᵀ f under a force f, so three calls with unit forces give the rows of J.
+    A force f on it gives the joints the effort Jᵀ f, so three calls with unit forces give the rows of J.
     """
-    rest = np.zeros(robot.n)
-    unloaded = inverse_dynamics(robot, q, rest, rest)
-    rows = []
-    for axis in np.eye(3):
-        unit = {link: np.concatenate([rotation.T @ axis, np.zeros(3)])}
-        rows.append(unloaded - inverse_dynamics(robot, q, rest, rest, wrenches=unit))
-    return np.array(rows)
+    return np.array([load(robot, q, Push(link, rotation.T @ axis, 0.0, 0.0)) for axis in np.eye(3)])

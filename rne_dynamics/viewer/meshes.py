@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -22,18 +21,11 @@ from rne_dynamics.model.tree import ONE_FREEDOM, JointKind
 from rne_dynamics.viewer.visuals import GREY, Visual, visuals
 
 
-@dataclass(frozen=True, eq=False)
-class LinkMeshes:
-    """The appearance of a robot."""
+def link_meshes(robot: Robot, source: Source | None) -> tuple[dict[str, Any], list[str]]:
+    """By link, a `trimesh.Scene` in its frame, and a line for each visual that could not be read.
 
-    #: By link, a `trimesh.Scene` in the link's frame.
-    scenes: dict[str, Any]
-    #: What could not be read, one line each.
-    missing: tuple[str, ...]
-
-
-def link_meshes(robot: Robot, source: Source | None) -> LinkMeshes:
-    """The visuals of a URDF, shapes from the model for links whose visuals are missing; raises as `load_trimesh`."""
+    The visuals are those of a URDF; links without them have shapes from the model. Raises as `load_trimesh`.
+    """
     trimesh = load_trimesh()
     scenes: dict[str, Any] = {}
     missing: list[str] = []
@@ -53,7 +45,7 @@ def link_meshes(robot: Robot, source: Source | None) -> LinkMeshes:
             scenes[link] = scene
     for link, mesh in stand_ins(trimesh, robot, bare - set(scenes)):
         scenes.setdefault(link, trimesh.Scene()).add_geometry(mesh)
-    return LinkMeshes(scenes, tuple(missing))
+    return scenes, missing
 
 
 def mesh_path(name: str, origin: str) -> Path:

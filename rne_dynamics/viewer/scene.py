@@ -37,7 +37,7 @@ class ArmScene:
 
     def __init__(self, server: Any, robot: AnyRobot, source: Source | None, q: Array) -> None:
         self._server, self._scene, self.robot = server, server.scene, robot
-        self.appearance = link_meshes(robot, source)
+        self._scenes, self.missing = link_meshes(robot, source)
         self._size = reach(robot)
         self._kinematics, self._ghost_kinematics = Kinematics(robot), Kinematics(robot.rigid)
         #: Factor by which bending is drawn larger than it is.
@@ -88,7 +88,7 @@ class ArmScene:
     def _add_meshes(self) -> None:
         starts = np.cumsum([0, *(link.modes for link in self.robot.flexible_links)])
         flexible = {link.link: (link, int(starts[k])) for k, link in enumerate(self.robot.flexible_links)}
-        for name, scene in self.appearance.scenes.items():
+        for name, scene in self._scenes.items():
             if name in flexible:
                 link, start = flexible[name]
                 try:
@@ -152,7 +152,7 @@ class ArmScene:
         except RneDynamicsError:
             return  # a reference at which loops do not close has no picture; the arm itself is still shown
         if not self._ghost:
-            for name, scene in self.appearance.scenes.items():
+            for name, scene in self._scenes.items():
                 vertices, triangles = merged(scene)
                 self._ghost[name] = self._scene.add_mesh_simple(
                     node("/ghost", name), vertices, triangles, color=GHOST, opacity=0.3, cast_shadow=False,
@@ -203,7 +203,7 @@ class ArmScene:
 
     def _place_camera(self) -> None:
         corners = []
-        for name, scene in self.appearance.scenes.items():
+        for name, scene in self._scenes.items():
             R, p = self.poses[name]
             corners.append(np.asarray(scene.bounding_box.vertices) @ R.T + p)
         points = np.concatenate(corners) if corners else np.array([[-0.1, -0.1, 0.0], [0.1, 0.1, 0.2]])

@@ -93,7 +93,7 @@ def steady(browser: Browser) -> np.ndarray:
 def test_a_robot_is_drawn_and_moves(name: str, browser: Browser, show: Shown) -> None:
     page, session = simulated(name)
     session.arm.paused = True
-    assert page.scene.appearance.missing == ()
+    assert page.scene.missing == []
     show(page, session)
     before = steady(browser)
     drawn = (np.abs(before - before[0, 0]).max(axis=-1) > 0.25).mean()

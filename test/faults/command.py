@@ -15,10 +15,9 @@ from faults import campaign, table
 from faults.campaign import Result
 from faults.fault import Fault
 from rich.markup import escape
-from rich.table import Table
 from rich.text import Text
 
-from rne_dynamics.cli.answer import print_table
+from rne_dynamics.cli.answer import Rows
 from rne_dynamics.cli.arguments import REPORT, argument, flag, several, whole
 from rne_dynamics.cli.main import run_command
 from rne_dynamics.cli.terminal import console, ended_by_sigterm, progress_bar
@@ -146,29 +145,20 @@ def _list(faults: Sequence[Fault], as_json: bool) -> None:
         ]
         print(json.dumps(rows, indent=2))
         return
-    table = Table("kind", "fault", "what is injected", "reaction", "arms")
-    last = ""
-    for f in faults:
-        table.add_row("" if f.kind == last else f.kind, f.name, f.injected, f.reaction, ", ".join(f.arms))
-        last = f.kind
-    print_table(console(), table)
+    told = [[f.kind, f.name, f.injected, f.reaction, ", ".join(f.arms)] for f in faults]
+    Rows(("kind", "fault", "what is injected", "reaction", "arms"), told, words=range(5)).show(console())
     kinds = Counter(f.kind for f in faults)
     console().print(f"{len(faults)} faults: " + ", ".join(f"{n} {kind}" for kind, n in kinds.items()))
 
 
 def _print(results: Sequence[Result], seconds: float) -> None:
     out = console()
-    table = Table("kind", "fault", "reaction")
-    for heading in ("efforts", "s"):
-        table.add_column(heading, justify="right")
-    table.add_column("")
-    last = ""
+    rows: list[list[str | Text]] = []
     for r in results:
-        kind, last = ("" if r.fault.kind == last else r.fault.kind), r.fault.kind
         verdict = Text("safe", "green") if r.passed else Text("NOT SAFE", "red")
         seen = Text(r.fault.reaction) if r.passed else Text(r.failure, "red")
-        table.add_row(kind, r.fault.name, seen, str(r.efforts), f"{r.seconds:.1f}", verdict)
-    print_table(out, table)
+        rows.append([r.fault.kind, r.fault.name, seen, str(r.efforts), f"{r.seconds:.1f}", verdict])
+    Rows(("kind", "fault", "reaction", "efforts", "s", ""), rows, words=(0, 1, 2, 5)).show(out)
     failed = [r.fault.name for r in results if not r.passed]
     out.print(_summary(results, seconds))
     if failed:

@@ -308,7 +308,7 @@ def test_sines_and_cosines_are_those_of_numpy(precision, tmp_path):
 
 def test_each_sine_and_cosine_is_computed_once(exported):
     for function in exported("panda").export.functions:
-        nodes = [function.program.graph.nodes[x] for x in function.program.graph.needed(function.program.results)]
+        nodes = [function.program.graph.nodes[x] for x in function.program.needed()]
         turns = [node for node in nodes if node.name in ("sin", "cos")]
         assert len(turns) == len(set(turns)) <= 14
 

@@ -9,10 +9,9 @@ import numpy as np
 import pytest
 from rich.cells import cell_len
 from rich.console import Console
-from rich.table import Table
 from support.urdf_text import arm
 
-from rne_dynamics.cli.answer import Answer, Verdict, print_table
+from rne_dynamics.cli.answer import Answer, Rows, Verdict
 from rne_dynamics.cli.main import main
 from rne_dynamics.cli.terminal import console
 from rne_dynamics.cli.with_ros.demo_report import Tracking, demo_figures, demo_parts
@@ -95,24 +94,22 @@ def test_long_findings_and_names_keep_their_words(monkeypatch, capsys, tmp_path)
         assert command == "check" or name in "".join(lines)
 
 
-def printed(width: int, table: Table) -> list[str]:
+def printed(width: int, table: Rows) -> list[str]:
     out = io.StringIO()
-    print_table(Console(file=out, width=width), table)
+    table.show(Console(file=out, width=width))
     return out.getvalue().splitlines()
 
 
 def test_layouts_in_their_order():
     """As it is, headers wrapped, columns split; sentences as records."""
-    table = Table("joint", title="numbers")
-    for heading in ("largest error", "final error", "largest effort (N m, N)"):
-        table.add_column(heading, justify="right")
-    table.add_row("elbow", "-1.23e-03", "1.5e-04", "-120.8")
+    headings = ("joint", "largest error", "final error", "largest effort (N m, N)")
+    table = Rows(headings, [["elbow", "-1.23e-03", "1.5e-04", "-120.8"]], "numbers")
     assert len(printed(80, table)) == 6
     assert len(printed(46, table)) == 8  # three lines of headers
     split = printed(32, table)
     assert sum("elbow" in line for line in split) == 2
     assert all(any(number in line for line in split) for number in ("-1.23e-03", "1.5e-04", "-120.8"))
-    findings = Table("line", "what", "fix")
-    findings.add_row("12", "a sentence that needs more than a narrow column", "and another one that is as long as it")
+    sentences = ["12", "a sentence that needs more than a narrow column", "and another one that is as long as it"]
+    findings = Rows(("line", "what", "fix"), [sentences], words=range(3))
     assert printed(60, findings)[0].strip() == "12"
     assert printed(60, findings)[1].strip().startswith("what: a sentence")

@@ -90,7 +90,7 @@ def recorded(robot, *, noise=0.0, effort=1.0):
 
 
 def drawn(written, tmp_path, robot, recording, known=True):
-    draw(tmp_path / "run.png", recording, list(range(robot.n)), robot if known else None, None)
+    draw(tmp_path / "run.png", recording, list(range(robot.n)), robot if known else None)
     return written[-1].axes
 
 

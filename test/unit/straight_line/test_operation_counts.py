@@ -24,4 +24,4 @@ MOST = {
 @pytest.mark.parametrize(("robot", "quantity"), MOST)
 def test_no_more_operations_than(robot, quantity):
     program = trace(QUANTITIES[quantity].recipe(with_own_code(robot)))
-    assert len(program.graph.needed(program.results)) <= MOST[robot, quantity]
+    assert len(program.needed()) <= MOST[robot, quantity]

@@ -33,29 +33,29 @@ def test_a_primitive_has_its_size_place_and_colour():
     text = TWO_LINKS.format(visual="")
     ((box,),) = visuals(read_source(text)).values()
     assert (box.shape, box.size, box.colour) == ("box", (0.1, 0.2, 1.0), (1.0, 0.0, 0.0, 1.0))
-    scene = link_meshes(rne.load_urdf(text), read_source(text)).scenes["arm"]
+    scene = link_meshes(rne.load_urdf(text), read_source(text))[0]["arm"]
     np.testing.assert_allclose(scene.bounds, [[-0.05, -0.1, 0.0], [0.05, 0.1, 1.0]], atol=1e-12)
 
 
 def test_a_missing_mesh_is_named_and_the_rest_is_drawn():
     text = TWO_LINKS.format(visual=MISSING)
-    found = link_meshes(rne.load_urdf(text), read_source(text))
-    assert "nowhere" in found.missing[0]
-    assert set(found.scenes) == {"arm"}
+    scenes, missing = link_meshes(rne.load_urdf(text), read_source(text))
+    assert "nowhere" in missing[0]
+    assert set(scenes) == {"arm"}
 
 
 def test_a_robot_without_visuals_gets_shapes_from_its_model():
-    found = link_meshes(rne.load_urdf("puma560"), None)
-    assert len(found.scenes) >= 6
-    for scene in found.scenes.values():
+    scenes, _ = link_meshes(rne.load_urdf("puma560"), None)
+    assert len(scenes) >= 6
+    for scene in scenes.values():
         assert np.isfinite(scene.bounds).all()
 
 
 def test_meshes_of_a_package_are_found_above_the_urdf():
     path = wheel_urdf("panda.urdf")
-    found = link_meshes(rne.load_urdf(path), read_source(path))
-    assert not found.missing
-    assert 0.2 < found.scenes["panda_link1"].extents.max() < 0.5, "in metres"
+    scenes, missing = link_meshes(rne.load_urdf(path), read_source(path))
+    assert not missing
+    assert 0.2 < scenes["panda_link1"].extents.max() < 0.5, "in metres"
     with pytest.raises(DescriptionError, match="outside"):
         mesh_path("package://example-robot-data/../secret.stl", str(path))
 
@@ -74,7 +74,7 @@ def test_the_ellipsoid_of_an_ellipsoid_is_itself():
 def test_a_bent_surface_ends_where_the_tip_is():
     arm = rne.load_model("flexible_arm")
     link = arm.flexible_links[0]
-    scene = link_meshes(arm, urdf_source("flexible_arm")).scenes[link.link]
+    scene = link_meshes(arm, urdf_source("flexible_arm"))[0][link.link]
     surface = BentSurface(link, scene)
     delta = np.zeros(arm.modes)
     delta[: link.modes] = 0.02
