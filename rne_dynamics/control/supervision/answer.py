@@ -28,7 +28,7 @@ from rne_dynamics.spatial.columns import columns
 RUNAWAY = 256
 
 _TERMS = TorqueTerms._fields
-_new = tuple.__new__  # a quarter of the time of a named tuple's own
+_empty, _new = np.empty, tuple.__new__  # a quarter of the time of a named tuple's own
 _INERTIA, _CORIOLIS, _GRAVITY, _FRICTION, _FEEDBACK = range(5)
 _COMMAND = len(_TERMS)
 _ROWS = _COMMAND + 1
@@ -106,6 +106,7 @@ class QuickAnswer:
         arm = arm._replace(base=self._base)
         self._model = arm if hasattr(model, "base") else (arm, *model[1:])
         self._law = np.zeros((_LAW_ROWS, n))
+        self._step, self._shape = self._law[_STEP], (_ROWS, n)
         self._law[:_INTEGRAL] = table
         for row, name in enumerate(_TERMS, _WEIGHTS):
             self._law[row] = name not in compensated
@@ -119,23 +120,22 @@ class QuickAnswer:
 
     def answer(
         self, q: Array, qd: Array, reference: Reference, feedback: float, integral: Array, limiter: EffortLimiter,
-        dt: float, measured: tuple[Array, Array] | None = None,
+        dt: float, place: Array, speed: Array,
     ) -> Answer:
         """The answer at a state.
 
         `q`, `qd`, `integral`: contiguous float64 arrays (n,) that can be written to, though they are not: nothing else
         is compiled; `reference`: desired motion; `feedback`: fraction of the feedback, 0 to 1; `limiter`: which limits
-        the effort and remembers it; `dt`: time since the last effort, s; `measured`: measured position and velocity,
-        for which the limits hold, where `q` and `qd` are predicted ones. Raises ControlError: as `EffortLimiter.limit`.
+        the effort and remembers it; `dt`: time since the last effort, s; `place`, `speed`: measured ones, for which the
+        limits hold; `q` and `qd` may be predicted. Raises ControlError: as `EffortLimiter.limit`.
         """
         law = self._law
-        law[_STEP, 0] = dt
+        self._step[0] = dt
         if integral is not self._integral:
             law[_INTEGRAL] = self._integral = integral
         if feedback != self._feedback:
             law[_WEIGHTS + _FEEDBACK] = self._feedback = feedback
-        place, speed = measured or (q, qd)
-        answer, flags = np.empty((_ROWS, len(q))), self._flags
+        answer, flags = _empty(self._shape), self._flags
         together = self._kernel(self._model, law, reference, q, qd, place, speed, limiter.memory, answer, flags)
         command, changed = answer[_COMMAND], together & ~RUNAWAY
         if together < 0:

@@ -69,7 +69,7 @@ class Efforts:
                 self._note_motion(now, ended)
             if machine.mode is HOLDING and machine.settings.holding_error is not None:
                 reference = self._near(stamp, reference)
-        if self.wrenches.active:
+        if self.wrenches.fade.active:
             self.wrenches.advance(now)
         if ramp.part < 1.0:
             ramp.grow(stamp, machine.settings, qd, reference.qd)
@@ -119,7 +119,7 @@ class Efforts:
         late, command = stream.filter.late, limited.command
         self._gravity = gravity
         known = self.followed and late < GAP and mode is not FLOATING
-        if known and not self.wrenches.active:  # feedback to an old state, or a wrench, says nothing of the model
+        if known and not self.wrenches.fade.active:  # feedback to an old state, or a wrench, says nothing of the model
             torques.missed.note(now, terms, command)
         if limited.any and (limited.flags & (EFFORT | STOP | VELOCITY)).any():
             stream.filter.doubt(now)

@@ -100,12 +100,11 @@ class Output:
 
         `expected` are position and velocity that the law answers for instead; limits hold for the measured ones.
         """
-        measured = q, qd
-        at = expected or measured
+        place, speed = expected or (q, qd)
         if torques.integrates:
-            torques.tracked = reference, at[0]
+            torques.tracked = reference, place
         step = min(now - self.at, LONGEST_STEP)
-        answer = quick.answer(*at, reference, feedback, torques.integral, self.limiter, step, measured)
+        answer = quick.answer(place, speed, reference, feedback, torques.integral, self.limiter, step, q, qd)
         self._note(answer.limited, answer.rows, now, q, counters)
         return answer
 

@@ -105,7 +105,7 @@ class PeriodWatch:
         if gap > self.longest:
             self.longest = min(gap, LONGEST_GAP)
         elif gap > 0.0:
-            self.longest += (gap - self.longest) * min(gap / STREAM_WINDOW, 1.0)
+            self.longest += (gap - self.longest) * (gap / STREAM_WINDOW if gap < STREAM_WINDOW else 1.0)
 
 
 class Torques:
@@ -324,7 +324,7 @@ class Torques:
         A state that came `late`, s, is a delay that counts for damping like a longer period.
         """
         self.period.add(dt + late if dt > 0.0 else dt)
-        self.change.advance(min(max(dt, 0.0), LONGEST_STEP), self.integral)
+        self.change.advance(dt, self.integral)
         if self._load.under_way:
             self._load.advance(min(max(dt, 0.0), LONGEST_STEP))
             if self.predictor is not None:

@@ -16,16 +16,14 @@ from rne_dynamics.model.inertia import Array
 
 
 class WrenchInput:
-    """Takes target wrenches; `machine`: of the controller."""
+    """Takes target wrenches; `machine`: of the controller.
+
+    `fade`: what is applied; `advance` is to be called while it is active.
+    """
 
     def __init__(self, machine: StateMachine) -> None:
-        self._machine, self._fade = machine, WrenchFade()
+        self._machine, self.fade = machine, WrenchFade()
         self._until = self._at = -math.inf
-
-    @property
-    def active(self) -> bool:
-        """Whether `advance` is to be called."""
-        return self._fade.active
 
     def take(self, wrench: Array, frame: str, now: float) -> str:
         """Apply a wrench from now on; returns what was limited, for messages.
@@ -46,10 +44,10 @@ class WrenchInput:
             )
         self._machine.ready()
         if now - self._at > LONGEST_GAP:
-            self._fade.end(at_once=True)
+            self.fade.end(at_once=True)
             self._at = now
         allowed, said = limited(wrench, law.force_limit, law.moment_limit)
-        self._fade.aim(allowed.tolist(), LINK_AXES if frame == law.link else BASE_AXES)
+        self.fade.aim(allowed.tolist(), LINK_AXES if frame == law.link else BASE_AXES)
         self._until = now + settings.wrench.timeout
         return said
 
@@ -57,17 +55,17 @@ class WrenchInput:
         """Let the wrench move on to its target at the time `now`, before the law is evaluated."""
         machine, dt, self._at = self._machine, now - self._at, now
         if dt > LONGEST_GAP:  # a hand had the arm, or nobody
-            self._fade.end(at_once=True)
+            self.fade.end(at_once=True)
         if now >= self._until or machine.mode not in (HOLDING, TRACKING) or self._law() is None:
-            self._fade.end()
-        self._fade.advance(min(max(dt, 0.0), LONGEST_STEP), machine.settings.wrench)
-        machine.torques.change.apply_wrench(self._fade.rows)
+            self.fade.end()
+        self.fade.advance(min(max(dt, 0.0), LONGEST_STEP), machine.settings.wrench)
+        machine.torques.change.apply_wrench(self.fade.rows)
 
     def text(self) -> str:
         """What is applied, for reports; empty for nothing."""
-        if not self.active:
+        if not self.fade.active:
             return ""
-        force, moment = (math.hypot(*part) for part in self._fade.rows.sum(axis=0).reshape(2, 3))
+        force, moment = (math.hypot(*part) for part in self.fade.rows.sum(axis=0).reshape(2, 3))
         return f"{force:.3g} N, {moment:.3g} N m"
 
     def _law(self) -> Any:
