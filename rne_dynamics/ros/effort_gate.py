@@ -6,6 +6,7 @@ Decisions are made by `EffortGate`; docs/effort_gate.md describes what the gate 
 from __future__ import annotations
 
 import gc
+import math
 import time
 import traceback
 from collections.abc import Callable, Sequence
@@ -33,7 +34,7 @@ from rne_dynamics.control.supervision.stop_plan import StopPlan
 from rne_dynamics.control.thresholds import LOCK_PERIOD, NANOSECONDS
 from rne_dynamics.errors import ControlError, StateError
 from rne_dynamics.model.mechanism import RigidRobot
-from rne_dynamics.ros.loop.clock import LoopClock
+from rne_dynamics.ros.loop.clock import STANDSTILL, LoopClock
 from rne_dynamics.ros.loop.hot_loop import LONGEST_WAIT, GateLoop
 from rne_dynamics.ros.loop.statistics import Histogram, Recent, percentile
 from rne_dynamics.ros.messages.answers import MODES, ClockSeen, SeenPublisher, number_of, seen_topic
@@ -135,7 +136,7 @@ class EffortGateNode(ArmNode):
 
     def begin(self) -> None:
         """Wait for joint states and for a controller."""
-        self.clock.ending = False
+        self.clock.patience = math.inf
         self.gate.activate(self.clock.now())
 
     def end(self) -> None:
@@ -144,10 +145,11 @@ class EffortGateNode(ArmNode):
         if gate.mode in (PASSING, STOPPING):
             self.get_logger().info("stopping: the gate holds the arm and releases it; a second signal does so at once")
         try:
-            self.clock.ending = True
+            self.clock.patience = STANDSTILL
             gate.stop(self.clock.now(), "deactivated", ending=True)
             while gate.mode is STOPPING and not self.finished:
                 if self.signalled_again():
+                    self.clock.hurry()
                     gate.let_go(self.clock.now(), "a second signal has come")
                 self._turn(DRIVE_PERIOD)
         finally:

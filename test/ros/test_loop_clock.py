@@ -137,10 +137,23 @@ def test_time_goes_on_by_the_steady_clock_if_the_controller_ends_while_the_simul
     now, steady = clock.now(), [time.monotonic()]
     monkeypatch.setattr(clock_module.time, "monotonic", lambda: steady[0])
     clock.set(START + MS)
-    clock.ending = True
+    clock.patience = clock_module.STANDSTILL
     steady[0] += clock_module.STANDSTILL + 0.5
     assert clock.running_on
     assert clock.now() - now == pytest.approx(0.501)
     clock.set(START + 2 * MS)  # it goes on after all: never back
     assert clock.now() - now == pytest.approx(0.501)
     assert not clock.running_on
+
+
+def test_a_second_signal_does_not_wait_for_a_simulation_that_is_paused(clock, monkeypatch):
+    steady = [time.monotonic()]
+    monkeypatch.setattr(clock_module.time, "monotonic", lambda: steady[0])
+    clock.set(START)
+    clock.patience, now = clock_module.STANDSTILL, clock.now()
+    steady[0] += 1.0
+    clock.hurry()
+    assert clock.now() == now
+    steady[0] += 0.2
+    assert clock.running_on
+    assert clock.now() - now == pytest.approx(0.2)

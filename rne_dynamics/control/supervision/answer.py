@@ -27,7 +27,7 @@ from rne_dynamics.spatial.columns import columns
 RUNAWAY = 256
 
 _TERMS = TorqueTerms._fields
-_new = tuple.__new__  # a quarter of the time of a named tuple's own
+_empty, _new = np.empty, tuple.__new__  # a quarter of the time of a named tuple's own
 _INERTIA, _CORIOLIS, _GRAVITY, _FRICTION, _FEEDBACK = range(5)
 _COMMAND = len(_TERMS)
 _ROWS = _COMMAND + 1
@@ -96,6 +96,7 @@ class QuickAnswer:
         arm = arm._replace(base=self._base)
         self._model = arm if hasattr(model, "base") else (arm, *model[1:])
         self._law = np.zeros((_LAW_ROWS, n))
+        self._step, self._shape = self._law[_STEP], (_ROWS, n)
         self._law[:_INTEGRAL] = table
         for row, name in enumerate(_TERMS, _WEIGHTS):
             self._law[row] = name not in compensated
@@ -109,17 +110,16 @@ class QuickAnswer:
 
     def answer(
         self, q: Array, qd: Array, reference: Reference, feedback: float, integral: Array, limiter: EffortLimiter,
-        dt: float, measured: tuple[Array, Array] | None = None,
+        dt: float, place: Array, speed: Array,
     ) -> Answer:
-        """The answer at a state, contiguous (n,), `dt` s after the last; limits hold for `measured` where given."""
+        """The answer at a state, contiguous (n,), `dt` s after the last; limits hold at measured `place` and `speed`."""
         law = self._law
-        law[_STEP, 0] = dt
+        self._step[0] = dt
         if integral is not self._integral:
             law[_INTEGRAL] = self._integral = integral
         if feedback != self._feedback:
             law[_WEIGHTS + _FEEDBACK] = self._feedback = feedback
-        place, speed = measured or (q, qd)
-        answer, flags = np.empty((_ROWS, len(q))), self._flags
+        answer, flags = _empty(self._shape), self._flags
         together = self._kernel(self._model, law, reference, q, qd, place, speed, limiter.memory, answer, flags)
         command, changed = answer[_COMMAND], together & ~RUNAWAY
         if together < 0:

@@ -11,6 +11,7 @@ import numpy as np
 from rne_dynamics.control.control_law import ControlLaw, terms_of
 from rne_dynamics.control.reference import Reference, TorqueTerms
 from rne_dynamics.control.supervision.load_change import FASTEST_FADE, LOAD_TIME, other_load
+from rne_dynamics.control.thresholds import LONGEST_STEP
 from rne_dynamics.dynamics.declared.base_motion import BaseMotion
 from rne_dynamics.model.inertia import Array
 
@@ -118,10 +119,11 @@ class LawChange:
         return TorqueTerms(*((1.0 - self._share) * before + self._share * np.array(after)))
 
     def advance(self, dt: float, integral: Array) -> None:
-        """Let the share of the new law grow over `dt`, s; `integral`: ∫e now, (n,)."""
+        """Let the share of the new law grow over `dt`, s, at most `LONGEST_STEP`; `integral`: ∫e now, (n,)."""
         if not self._former or self.law is None:
             return
-        self._share += dt * min(1.0 / self._time, FASTEST_FADE / max(self._difference, 1e-9))
+        step = min(max(dt, 0.0), LONGEST_STEP)
+        self._share += step * min(1.0 / self._time, FASTEST_FADE / max(self._difference, 1e-9))
         if self._share >= 1.0:
             law, self._next = self._next, None
             self._former, self._share = [], 1.0

@@ -187,8 +187,9 @@ class LoopWatch:
         if self._gains is None:
             tolerated = getattr(self._settings.tracking, "tolerated_delay", math.inf)
             return self._lowered * min(tolerated / max(self._known + late, 1e-9), 1.0)
-        total = self._known + late
-        part = self._lowered * min(self._tolerated / max(total, 1e-9), 1.0)
+        total, part = self._known + late, self._lowered
+        if total > self._tolerated:
+            part *= self._tolerated / total
         return part if self._measured or self._settings.command_delay > 0.0 else min(part, UNKNOWN)
 
     @property

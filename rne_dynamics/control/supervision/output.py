@@ -87,12 +87,11 @@ class Output:
         now: float, counters: Counters, expected: tuple[Array, Array] | None = None,
     ) -> Answer:
         """The effort along a reference at a measured state; the law answers for the `expected` one, if given."""
-        measured = q, qd
-        at = expected or measured
+        place, speed = expected or (q, qd)
         if torques.integrates:
-            torques.tracked = reference, at[0]
+            torques.tracked = reference, place
         step = min(now - self.at, LONGEST_STEP)
-        answer = quick.answer(*at, reference, feedback, torques.integral, self.limiter, step, measured)
+        answer = quick.answer(place, speed, reference, feedback, torques.integral, self.limiter, step, q, qd)
         self._note(answer.limited, answer.rows, now, q, counters)
         return answer
 

@@ -99,7 +99,7 @@ class PeriodWatch:
         if gap > self.longest:
             self.longest = min(gap, LONGEST_GAP)
         elif gap > 0.0:
-            self.longest += (gap - self.longest) * min(gap / STREAM_WINDOW, 1.0)
+            self.longest += (gap - self.longest) * (gap / STREAM_WINDOW if gap < STREAM_WINDOW else 1.0)
 
 
 class Torques:
@@ -301,7 +301,7 @@ class Torques:
     def integrate(self, dt: float, late: float, limited: Limited) -> None:
         """Integrate the error of the last `tracking` over `dt`, s; a state that came `late`, s, counts for damping."""
         self.period.add(dt + late if dt > 0.0 else dt)
-        self.change.advance(min(max(dt, 0.0), LONGEST_STEP), self.integral)
+        self.change.advance(dt, self.integral)
         if self._load.former:
             self._load.advance(min(max(dt, 0.0), LONGEST_STEP))
             if self.predictor is not None:

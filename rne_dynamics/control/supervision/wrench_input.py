@@ -16,7 +16,10 @@ from rne_dynamics.model.inertia import Array
 
 
 class WrenchInput:
-    """Takes target wrenches; `machine`: of the controller."""
+    """Takes target wrenches; `machine`: of the controller.
+
+    `fade`: what is applied; `advance` is to be called while it is active.
+    """
 
     def __init__(self, machine: StateMachine) -> None:
         self._machine, self.fade = machine, WrenchFade()

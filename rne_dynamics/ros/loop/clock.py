@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 
 from rclpy.clock import ClockType
@@ -19,8 +20,9 @@ USE_SIM_TIME = "use_sim_time"
 #: Larger steps of the clock are jumps, not time that has passed, s; so are those from one message to the very next one
 #: that are longer than the second, s, and than so many steps before.
 LEAP, NEXT_LEAP, USUAL_STEPS = 1.0, 0.03, 4
-#: Simulated time that stands still for so long no longer delays a controller that is ending, s of the steady clock.
-STANDSTILL = 3.0
+#: Simulated time that stands still for so long no longer delays a controller that is ending, s of the steady clock;
+#: the second is for one that is to end at once.
+STANDSTILL, HURRIED = 3.0, 0.1
 #: Bytes of a serialised rosgraph_msgs/Clock.
 _SIZE = ENCAPSULATION + 8
 
@@ -43,8 +45,8 @@ class LoopClock:
         self.jumps = 0
         #: Last published simulated time, ns.
         self.stamp = 0
-        #: Whether the controller is ending, so that a clock that stands still must not block it.
-        self.ending = False
+        #: How long simulated time may stand still before the steady clock goes on, s; finite where a controller ends.
+        self.patience = math.inf
         self._elapsed, self._started = 0, False
         self._sequence, self._step = -1, NANOSECONDS  # number of the last message, and its step, ns
         self._received_at = time.monotonic()
@@ -66,14 +68,17 @@ class LoopClock:
     @property
     def running_on(self) -> bool:
         """Whether the steady clock is used instead: the controller is ending and simulated time stands still."""
-        return self.ending and self.silence > STANDSTILL
+        return self.silence > self.patience
+
+    def hurry(self) -> None:
+        """The controller is to end at once."""
+        self.patience = min(self.patience, max(self.silence, HURRIED))
 
     def now(self) -> float:
         """The present time, s."""
         if not self.simulated:
             return time.monotonic()
-        extra = self.silence - STANDSTILL if self.ending else 0.0
-        return self._elapsed / NANOSECONDS + max(extra, 0.0)
+        return self._elapsed / NANOSECONDS + max(self.silence - self.patience, 0.0)
 
     def take(self) -> bool:
         """Take the newest message on ``/clock``; whether there was one."""

@@ -8,6 +8,7 @@ from the controller's own node in the other process, checked, one command at a t
 from __future__ import annotations
 
 import contextlib
+import math
 import time
 import traceback
 from collections.abc import Callable
@@ -21,7 +22,7 @@ from rne_dynamics.control.supervision.states import INACTIVE, SILENT, STOPPING, 
 from rne_dynamics.control.supervision.supervisor import Supervisor
 from rne_dynamics.errors import ControlError, RneDynamicsError
 from rne_dynamics.model.inertia import Array
-from rne_dynamics.ros.loop.clock import LoopClock
+from rne_dynamics.ros.loop.clock import STANDSTILL, LoopClock
 from rne_dynamics.ros.loop.cycle import DEAD_RECKONING_PERIOD, LoopCycle, ReceiveLossy, Report
 from rne_dynamics.ros.loop.messages import Answer, Command, LoopNode, Present, Setup
 from rne_dynamics.ros.messages.joint_states import StateReader
@@ -34,7 +35,7 @@ OLD_CHECK = 5.0
 #: Silence of /clock after which a controller that needs it reports that, s.
 CLOCK_SILENCE = 5.0
 #: Commands that are methods of the `Supervisor`; those that take the present time first.
-TIMED_COMMANDS = ("hurry", "recover")
+TIMED_COMMANDS = ("recover",)
 SUPERVISOR_COMMANDS = (*TIMED_COMMANDS, "cancel", "hand_guide", "scale_speed", "adopt", "obstruct")
 
 
@@ -106,8 +107,14 @@ class ControlLoop:
 
     def stop(self, why: str, ending: bool = False) -> None:
         """As `Supervisor.stop`; `entered` reports its end, after the zeros of the release."""
-        self.clock.ending = self.clock.ending or ending
+        if ending:
+            self.clock.patience = min(self.clock.patience, STANDSTILL)
         self.supervisor.stop(self.clock.now(), why, ending=ending)
+
+    def hurry(self, why: str) -> None:
+        """As `Supervisor.hurry`, also where simulated time stands still."""
+        self.clock.hurry()
+        self.supervisor.hurry(self.clock.now(), why)
 
     def present(self, start: int) -> Present:
         """The state for checking a trajectory that begins at the stamp `start`, ns, or now; refuses as `follow`."""
@@ -206,6 +213,6 @@ class ControlLoop:
     def _entered(self, mode: Mode, cause: str) -> None:
         """Report that the supervisor has entered a mode, or has a cause to stay in it."""
         if mode is INACTIVE:
-            self.clock.ending = False
+            self.clock.patience = math.inf
             self.active_cycle.release()
         self._report("entered", mode, cause, self.supervisor.gate.failed)
