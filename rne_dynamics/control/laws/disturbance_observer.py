@@ -35,6 +35,8 @@ BOUND, FREED, LIMITED, RESTED, MEMORY_ROWS = range(5)
 PART = 0.4
 #: Speed of a reference that counts as rest, rad/s or m/s, and the time for which the observer goes on then, s.
 REST, SETTLING = 1e-3, 1.0
+#: Time at rest of a reference that comes to rest first.
+STOPPING = -1.0
 #: Acceleration of a joint without an effort limit that counts as its limit, rad/s² or m/s².
 UNLIMITED = 20.0
 
@@ -176,8 +178,8 @@ class DisturbanceObserver(ComputedTorque):
         return CompiledLaw(disturbance_observer_kernel, self._observing, self.table) if own else None
 
     def restart(self) -> None:
-        """As of `ControlLaw`: nothing is learnt before the first motion."""
-        self.memory[LIMITED], self.memory[RESTED] = 0.0, np.inf
+        """As of `ControlLaw`: nothing is learnt before the first motion that begins at rest."""
+        self.memory[LIMITED], self.memory[RESTED] = 0.0, STOPPING
 
     def resume(self, former: DisturbanceObserver) -> None:
         """As of `ControlLaw`."""
@@ -187,9 +189,12 @@ class DisturbanceObserver(ComputedTorque):
         self, integral: Array, q: Array, reference: Reference, dt: float, saturated: NDArray[np.bool_] | None = None
     ) -> Array:
         """∫e dt one cycle later: it only shrinks where an effort is limited, and stays where the reference rests."""
-        rested = self.memory[RESTED]
+        rested, moving = self.memory[RESTED], np.abs(reference.qd).max() > REST
+        if rested[0] == STOPPING:
+            rested[:] = STOPPING if moving else np.inf
+            return integral
         rested += dt
-        if np.abs(reference.qd).max() > REST:
+        if moving:
             rested[:] = 0.0
         if rested[0] > SETTLING:
             return integral

@@ -112,7 +112,7 @@ class QuickAnswer:
         self, q: Array, qd: Array, reference: Reference, feedback: float, integral: Array, limiter: EffortLimiter,
         dt: float, place: Array, speed: Array,
     ) -> Answer:
-        """The answer at a state, contiguous (n,), `dt` s after the last; limits hold at measured `place` and `speed`."""
+        """The answer at a state, (n,) each, `dt` after the last, s; limits hold at measured `place` and `speed`."""
         law = self._law
         self._step[0] = dt
         if integral is not self._integral:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
 from rne_dynamics.control.guards.effort_limiter import EFFORT, STOP, VELOCITY, Limited
@@ -22,6 +24,8 @@ from rne_dynamics.model.inertia import Array
 #: Age of the last state up to which feedforward accelerates the arm, s: the arm must not stay behind in the gaps of a
 #: stream that comes in bursts; in a long one nothing may make it faster.
 BURST = 0.05
+#: Time after a gap in which stiff feedback answers what the gap did, and says nothing of the model, s.
+UNSETTLED = 0.1
 _new = tuple.__new__  # a quarter of the time of a named tuple's own
 
 
@@ -34,7 +38,7 @@ class Efforts:
         n = machine.settings.robot.n
         self._command, self._gravity = np.full(n, np.nan), np.zeros(n)  # those of the last effort
         self.contact, self.wrenches = ContactReaction(machine), WrenchInput(machine)
-        self._acting = 0  # stamp for which the effort is computed
+        self._acting, self._bridged = 0, -math.inf  # stamp for which the effort is computed; when there was no state
         #: Whether the last effort was for a reference or a hand, so that `settle` has something to do.
         self.followed = False
 
@@ -119,12 +123,16 @@ class Efforts:
         late, command = stream.filter.late, limited.command
         self._gravity = gravity
         known = self.followed and late < GAP and mode is not FLOATING
+        if machine.loop.stiff:
+            known &= now - self._bridged > UNSETTLED
         if known and not self.wrenches.fade.active:  # feedback to an old state, or a wrench, says nothing of the model
             torques.missed.note(now, terms, command)
         if limited.any and (limited.flags & (EFFORT | STOP | VELOCITY)).any():
             stream.filter.doubt(now)
         if torques.predictor is not None:
             torques.predictor.note(self._acting, command)
+        if machine.ramp.part < 1.0:  # errors that a part of the feedback leaves are not learnt
+            torques.tracked = None
         torques.integrate((stream.stamp - torques.integrated) / NANOSECONDS, late, limited)
         torques.integrated = stream.stamp
         if machine.runaway is not None:
@@ -207,7 +215,7 @@ class Efforts:
 
     def bridge(self, now: float) -> Effort | None:
         """Feedforward along the reference until the next state or the time-out; None if that is what was sent last."""
-        machine, stream = self._machine, self._stream
+        machine, stream, self._bridged = self._machine, self._stream, now
         if machine.mode is FLOATING or not machine.drives or machine.at_rest(now):
             terms = self._torques.only_support(self._gravity, machine.stop.support(now))
         else:

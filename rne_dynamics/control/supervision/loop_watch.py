@@ -193,6 +193,11 @@ class LoopWatch:
         return part if self._measured or self._settings.command_delay > 0.0 else min(part, UNKNOWN)
 
     @property
+    def stiff(self) -> bool:
+        """Whether gains make accelerations, whatever the inertia."""
+        return self._gains is not None
+
+    @property
     def acts_after(self) -> float:
         """Delay until an effort acts, s: as measured; where that is not known as declared, or as before this start."""
         return max(self.known_delay, self._before) if math.isnan(self.delay) else self.delay

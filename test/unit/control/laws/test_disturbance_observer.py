@@ -13,7 +13,7 @@ from support.mechanisms import five_bar
 import rne_dynamics as rne
 from rne_dynamics.control.control_law import rate_warnings
 from rne_dynamics.control.laws import find_law
-from rne_dynamics.control.laws.disturbance_observer import BOUND, LIMITED, RESTED, SETTLING
+from rne_dynamics.control.laws.disturbance_observer import BOUND, LIMITED, SETTLING
 from rne_dynamics.errors import ControlError
 
 PANDA = rne.load_urdf("panda")
@@ -143,7 +143,9 @@ def test_its_rate_is_checked_with_the_equivalent_gains_and_changes_go_on_where_t
     other.resume(law)
     np.testing.assert_array_equal(other.memory, law.memory)
     other.restart()
-    assert (other.memory[RESTED] > SETTLING).all()
+    moving, error = HELD._replace(qd=ZERO + 0.1), Q - 0.1
+    for aim, learns in ((moving, False), (HELD, False), (moving, True)):  # a motion that begins at rest
+        assert other.next_integral(ZERO, error, aim, 0.1).any() == learns
     again = pickle.loads(pickle.dumps(law))
     np.testing.assert_array_equal(again.law(Q + 0.01, ZERO, HELD), law.law(Q + 0.01, ZERO, HELD))
     tuned = find_law("disturbance_observer").make.tuned(PANDA, 40.0, 0.0, None, Q)
