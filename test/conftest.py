@@ -32,6 +32,8 @@ WORKER = os.environ.get("PYTEST_XDIST_WORKER", "")
 
 # pytest-xdist gives its processes the terminal's width, which tables of commands would follow
 os.environ.pop("COLUMNS", None)
+# before numpy is: threads of linear algebra that wait for each other on a busy machine take five times the time
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 # before rclpy is imported anywhere: one domain for each test process, and no discovery beyond this machine
 os.environ.setdefault("ROS_AUTOMATIC_DISCOVERY_RANGE", "LOCALHOST")
 os.environ.setdefault("ROS_DOMAIN_ID", str(os.getpid() % 91 + 10))
