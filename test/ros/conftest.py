@@ -13,6 +13,7 @@ pytest.importorskip("rclpy", reason="ROS 2's client library is not installed: pi
 
 import rclpy
 import yaml
+from support.forked_nodes import forked_nodes
 
 from rne_dynamics.ros.sessions.processes import NodeProcess
 
@@ -21,9 +22,10 @@ from .peer import NUMBERS, Peer, SteppedPeer, end_together
 
 @pytest.fixture(scope="session", autouse=True)
 def ros() -> Iterator[None]:
-    rclpy.init()
-    yield
-    rclpy.try_shutdown()
+    with forked_nodes():
+        rclpy.init()
+        yield
+        rclpy.try_shutdown()
 
 
 @pytest.fixture(scope="module")

@@ -12,10 +12,11 @@ from pathlib import Path
 from rne_dynamics.ros.sessions.processes import NodeProcess
 
 PROGRAM = """
-import runpy, signal
+import signal
+from rne_dynamics.ros.MODULE import main
 signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGUSR2})
 signal.signal(signal.SIGUSR1, lambda *_: signal.sigwait({signal.SIGUSR2}))
-runpy.run_module("rne_dynamics.ros.MODULE", run_name="__main__")
+raise SystemExit(main())
 """
 
 
