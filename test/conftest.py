@@ -23,6 +23,8 @@ REAL_TIME = tuple(
     for name in ("control_process", "effort_gate", "flexible", "follow_action", "hardware_configs", "launching",
                  "locked_joints", "mujoco_plant", "scheduling", "simulator", "storms", "two_senders")
 )
+#: Tests of the source code, which one process reads once.
+SOURCE_CODE = tuple(f"test/test_{name}.py" for name in ("architecture", "code_shape", "package", "thresholds"))
 #: More than cores: node tests and the fault campaign wait most of the time.
 PROCESSES, CORES = 4, 2
 #: Of the one that computes.
@@ -83,13 +85,15 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config: pytest.Config, log: object) -> object:
-    """A file's tests share fixtures and stay together; so do all that take real time."""
+    """A file's tests share fixtures and stay together; so do all that take real time, and that read all the code."""
     from xdist.scheduler import LoadFileScheduling
     from xdist.workermanage import WorkerController
 
     class Scheduling(LoadFileScheduling):
         def _split_scope(self, nodeid: str) -> str:
-            return "real time" if nodeid.startswith(REAL_TIME) else super()._split_scope(nodeid)
+            shared = (name for name, starts in (("real time", REAL_TIME), ("source code", SOURCE_CODE))
+                      if nodeid.startswith(starts))  # fmt: skip
+            return next(shared, "") or super()._split_scope(nodeid)
 
         def schedule(self) -> None:
             first_to_last = sorted(self.assigned_work, key=lambda worker: worker.gateway.id)

@@ -20,6 +20,7 @@ pytest.importorskip("catkin_pkg", reason="catkin_pkg reads package.xml: rosdep, 
 from catkin_pkg.changelog import get_changelog_from_path
 from catkin_pkg.package import parse_package
 from catkin_pkg.package_version import get_forthcoming_label
+from support.package_source import source
 
 import rne_dynamics
 
@@ -68,13 +69,8 @@ def test_package_xml_is_valid_and_complete() -> None:
 
 def test_package_xml_lists_every_ros_package_that_is_imported() -> None:
     depends = {d.name for d in parse_package(str(ROOT / "package.xml")).exec_depends}
-    used = set()
-    for path in [*(ROOT / "rne_dynamics").rglob("*.py"), *(ROOT / "launch").glob("*.py")]:
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-            names = [a.name for a in node.names] if isinstance(node, ast.Import) else []
-            if isinstance(node, ast.ImportFrom) and node.module and not node.level:
-                names = [node.module]
-            used |= {n.split(".")[0] for n in names}
+    paths = [*(ROOT / "rne_dynamics").rglob("*.py"), *(ROOT / "launch").glob("*.py")]
+    used = {entry.name.split(".")[0] for path in paths for entry in source(path).imports}
     others = {"rclpy", "launch", "launch_ros", "ament_index_python"}
     assert {n for n in used if n.endswith(("_msgs", "_srvs", "_interfaces")) or n in others} <= depends
 
@@ -187,7 +183,7 @@ def test_colcon_puts_executables_in_lib() -> None:
 
 def test_python_310_reads_every_file() -> None:
     for path in SOURCES:
-        ast.parse(path.read_text(encoding="utf-8"), str(path), feature_version=(3, 10))
+        source(path)  # as Python 3.10 does, or SyntaxError
 
 
 def test_urdfs_are_well_formed() -> None:

@@ -24,9 +24,9 @@ ROBOTS = [*wheel_robots(), *(share_file(f"urdf/{name}.urdf") for name in shipped
 
 
 def case(path: Path, base: str, code: str) -> object:
-    """A parameter of `pair`; compiling for every robot takes minutes."""
+    """A parameter of `pair`; compiling for every robot takes minutes. Of every kind of robot some are in every run."""
     few, fixed = path.name in WHEEL or path.stem in shipped_robots(), base == "fixed"
-    quick = few or fixed if code == "general" else few and fixed and path.stem != LARGEST
+    quick = few and (code == "general" or (fixed and path.stem != LARGEST))
     marks = () if quick else pytest.mark.slow if few or code == "general" else pytest.mark.soak
     return pytest.param((path, base, code), id=f"{path.stem}-{base}-{code}", marks=marks)
 

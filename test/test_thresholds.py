@@ -6,7 +6,7 @@ import ast
 from collections import defaultdict
 from pathlib import Path
 
-from support.package_source import MODULES, PACKAGE
+from support.package_source import MODULES, PACKAGE, source
 
 TABLE = Path("control/thresholds.py")
 
@@ -42,12 +42,11 @@ def test_no_number_of_control_and_ros_has_its_name_in_two_files() -> None:
 
 
 def test_every_threshold_of_the_table_is_used_by_several_files() -> None:
-    texts = {path: path.read_text(encoding="utf-8") for path in MODULES if path.relative_to(PACKAGE) != TABLE}
     imported = defaultdict(set)
-    for path, text in texts.items():
-        for node in ast.walk(ast.parse(text)):
-            if isinstance(node, ast.ImportFrom) and node.module == "rne_dynamics.control.thresholds":
-                for alias in node.names:
-                    imported[alias.name].add(path)
+    for path in MODULES:
+        for entry in source(path).imports:
+            module, _, name = entry.name.rpartition(".")
+            if module == "rne_dynamics.control.thresholds":
+                imported[name].add(path)
     alone = {name for name in numbers(PACKAGE / TABLE) if len(imported[name]) < 2}
     assert not alone, f"used by one file or none: {alone}"

@@ -108,7 +108,7 @@ def test_it_follows_a_quintic_at_the_stamps_of_the_states(rig):
     zero = [0.0] * 4
     rig.states.samples.clear()
     rig.send([(0.0, q0, zero, zero), (0.8, goal, zero, zero)], begin=begin)
-    wait_until(lambda: rig.states.latest() and stamp_of(rig.states.latest()) > begin + 1_000_000_000, 20.0,
+    wait_until(lambda: rig.states.latest() and stamp_of(rig.states.latest()) > begin + 1_000_000_000, PATIENCE,
                "the end", rig.processes)
     reference = Quintic(q0, goal, 0.8)
     messages = [rig.states.decode(s) for s in rig.states.samples]

@@ -7,6 +7,7 @@ import math
 import os
 import subprocess
 import sys
+import time
 from collections.abc import Iterable, Iterator
 
 import numpy as np
@@ -24,6 +25,8 @@ from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 from rne_dynamics.ros.messages.topic_recording import TopicRecorder
 from rne_dynamics.ros.messages.topic_wait import OFFERED
 from rne_dynamics.ros.messages.trajectory_message import duration_message
+
+from .peer import PATIENCE
 
 ELBOW = 0.4
 
@@ -98,7 +101,11 @@ def test_the_reference_is_published_in_the_turns_of_the_driver(rig):
 
 @pytest.mark.slow
 def test_send_and_state(rig):
-    report = json.loads(rne(rig, "state", "--json").stdout)[0]
+    report: dict = {}
+    deadline = time.monotonic() + PATIENCE
+    while not report.get("joints"):  # it waits for them for 3 s, which a busy computer may need to discover them
+        assert time.monotonic() < deadline, report
+        report = json.loads(rne(rig, "state", "--json").stdout)[0]
     assert report["joints"][0]["position"] == pytest.approx(3.4 - math.tau, abs=0.01)
     for goal, way, said in (("2.9", -0.5, "joint1 to -3.38319"), ("-2.883", 0.5, "moving for")):
         before = rig.driver.q[0]

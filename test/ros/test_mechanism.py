@@ -106,7 +106,7 @@ def test_the_papers_quintic_is_tracked_at_1_khz(rig, tracking):
     begin = stamp_of(rig.now()) + 1_000_000_000
     rig.states.samples.clear()
     rig.send(JOINTS, (0.0, FROM), (5.0, TO), begin=begin)
-    wait_until(lambda: rig.states.latest() and stamp_of(rig.states.latest()) > begin + 5_200_000_000, 60.0,
+    wait_until(lambda: rig.states.latest() and stamp_of(rig.states.latest()) > begin + 5_200_000_000, PATIENCE,
                "the end", rig.processes, period=0.02)
     messages = [rig.states.decode(s) for s in rig.states.samples]
     messages = [m for m in messages if begin <= stamp_of(m)]

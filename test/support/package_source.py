@@ -1,4 +1,4 @@
-"""The package's source code as data: imports, functions and kind checks of every module, read in one pass."""
+"""Source code as data: imports, functions and kind checks of each module, read in one pass for all tests about it."""
 
 from __future__ import annotations
 
@@ -56,10 +56,11 @@ def dotted(path: Path) -> str:
 
 @cache
 def source(path: Path) -> Module:
-    """Read one file of the package."""
+    """Read one file, as the oldest Python does."""
     text = path.read_text(encoding="utf-8")
     module = Module(text.count("\n"), [], [], [])
-    _read(ast.parse(text, str(path)), (PACKAGE.name, *path.relative_to(PACKAGE).parts[:-1]), module, False, False)
+    tree = ast.parse(text, str(path), feature_version=(3, 10))
+    _read(tree, path.relative_to(ROOT).parts[:-1], module, False, False)
     return module
 
 

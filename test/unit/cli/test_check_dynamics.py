@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 
 import pytest
+from support.robots import WHEEL
 from support.urdf_text import INERTIA, arm, joint, link, robot
 from support.wheel import wheel_robots
 
@@ -93,7 +94,10 @@ OVERPOWERED = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("path", wheel_robots(), ids=lambda path: f"{path.parents[1].name}-{path.stem}")
+@pytest.mark.parametrize("path", [
+    pytest.param(path, id=f"{path.parents[1].name}-{path.stem}", marks=[] if few else [pytest.mark.slow])
+    for path in wheel_robots() for few in [path.name in {*WHEEL, *OVERPOWERED}]
+])
 def test_published_robots_raise_no_false_alarm(path: Path) -> None:
     findings = found(path)
     assert {f.element.split("'")[1] for f in findings} == OVERPOWERED.get(path.name, set())
