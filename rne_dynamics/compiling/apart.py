@@ -13,7 +13,7 @@ import os
 import traceback
 import warnings
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 from rne_dynamics.compiling.instructions import UntranslatableError
 from rne_dynamics.compiling.kinds import (
@@ -24,13 +24,9 @@ from rne_dynamics.compiling.kinds import (
     Fixed,
     Kind,
     TupleKind,
-    kind_of,
     registers,
     result_type,
 )
-
-if TYPE_CHECKING:
-    from rne_dynamics.compiling.expressions import Expressions
 
 R = TypeVar("R")
 #: Symbol of `_address_of`.
@@ -38,19 +34,9 @@ SYMBOL = "rne_dynamics_apart"
 _KINDS: dict[str, Kind] = {"None": Fixed(None), "int": INT, "float": FLOAT, "bool": BOOL}
 
 
-class _Apart:
-    """`apart(kernel, arguments)`: a call of a `kernel` with a tuple of arguments."""
-
-    def __call__(self, kernel: Callable[..., R], arguments: tuple[Any, ...]) -> R:
-        return kernel(*arguments)
-
-    @staticmethod
-    def in_code(code: Expressions, kernel: Any, arguments: tuple[Any, ...]) -> Any:
-        """The call from compiled code."""
-        return code.result(code.module.other(kernel, tuple(map(kind_of, arguments))), arguments)
-
-
-apart = _Apart()
+def apart(kernel: Callable[..., R], arguments: tuple[Any, ...]) -> R:
+    """A call of a kernel, translated by `functions.py`."""
+    return kernel(*arguments)
 
 
 def declared(name: str, kernel: Any, kinds: tuple[Kind, ...]) -> Compiled:

@@ -196,7 +196,7 @@ class Expressions(Variables):
         if isinstance(function, tuple):  # a method and its array
             method, array = function
             return method(self, array, *arguments, **named)
-        in_code = getattr(function, "in_code", None) or _replacement(function)
+        in_code = _replacement(function)
         if in_code is not None:
             return in_code(self, *arguments, **named)
         if isinstance(function, type) and issubclass(function, tuple):

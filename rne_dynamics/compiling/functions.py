@@ -8,10 +8,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from rne_dynamics.compiling.kinds import FLOAT, Number, View
+from rne_dynamics.compiling.addresses import call, call_rows
+from rne_dynamics.compiling.apart import apart
+from rne_dynamics.compiling.kinds import FLOAT, INT, Number, View, kind_of
+from rne_dynamics.compiling.tables import per_body, table
 
 if TYPE_CHECKING:
     from rne_dynamics.compiling.arrays import Arrays
+    from rne_dynamics.compiling.expressions import Expressions
 
 
 def _of_c(name: str) -> Callable[..., Any]:
@@ -37,6 +41,26 @@ def _copy(code: Arrays, view: View) -> View:
     made = code.new_array(view.element, view.shape)
     code.fill(made, view)
     return made
+
+
+def _call(code: Arrays, address: Any, arrays: tuple[View, ...]) -> Number:
+    pointer = code.let(f"inttoptr i64 {code.register(address, INT)} to ptr")
+    code.wrote(arrays[-1].data)
+    status = code.let(f"call i32 {pointer}({', '.join(f'ptr {array.data}' for array in arrays)})")
+    return Number(INT, code.let(f"sext i32 {status} to i64"))
+
+
+def _call_rows(code: Arrays, address: Any, rows: Any, arrays: tuple[View, ...]) -> int:
+    pointer = code.let(f"inttoptr i64 {code.register(address, INT)} to ptr")
+    for array in arrays[-2:]:
+        code.wrote(array.data)
+    given = [f"i64 {code.register(rows, INT)}", *(f"ptr {array.data}" for array in arrays)]
+    code.do(f"call void {pointer}({', '.join(given)})")
+    return 0
+
+
+def _apart(code: Expressions, kernel: Any, arguments: tuple[Any, ...]) -> Any:
+    return code.result(code.module.other(kernel, tuple(map(kind_of, arguments))), arguments)
 
 
 #: By function; the first argument is the translator.
@@ -67,6 +91,11 @@ REPLACED: Mapping[Any, Callable[..., Any]] = {
     # LLVM's, which it joins to one call of C's sincos
     **{f: _of_c(f"llvm.{name}.f64") for name in ("sin", "cos") for f in (getattr(math, name), getattr(np, name))},
     math.atan2: _of_c("atan2"),
+    table: lambda code, count: code.new_table(count),
+    per_body: lambda code, topology: code.new_table(code.binary("Add", topology.shape[0], 1)),
+    call: _call,
+    call_rows: _call_rows,
+    apart: _apart,
 }
 #: By name; the second argument is the array.
 METHODS: Mapping[str, Callable[..., Any]] = {

@@ -145,8 +145,8 @@ def _list(faults: Sequence[Fault], as_json: bool) -> None:
         ]
         print(json.dumps(rows, indent=2))
         return
-    told = [[f.kind, f.name, f.injected, f.reaction, ", ".join(f.arms)] for f in faults]
-    Rows(("kind", "fault", "what is injected", "reaction", "arms"), told, words=range(5)).show(console())
+    cells = [[f.kind, f.name, f.injected, f.reaction, ", ".join(f.arms)] for f in faults]
+    Rows(("kind", "fault", "what is injected", "reaction", "arms"), cells, words=range(5)).show(console())
     kinds = Counter(f.kind for f in faults)
     console().print(f"{len(faults)} faults: " + ", ".join(f"{n} {kind}" for kind, n in kinds.items()))
 

@@ -104,7 +104,6 @@ class ElasticJoints:
                                 "rotor inertia; give it one (rotor_inertia of the model file)")
         self._plant = plant
         self._links = assemble(robot.tree.without_rotors(), base=robot.base, gravity=robot.gravity)
-        self._touch = None if plant.surroundings is None else plant.surroundings.touch(self._links)
         spring = np.full(n, given.stiffness)
         if given.spring_frequency > 0.0:
             spring = (2.0 * np.pi * given.spring_frequency) ** 2 * np.diag(mass_matrix(self._links, self._start))
@@ -119,10 +118,9 @@ class ElasticJoints:
     def step(self, effort: Array, dt: float, loads: Array) -> None:
         """One step, in as many as the springs need; SimulationError: a link at its stop, or no finite motion."""
         x, robot, t, links = self._x, self._plant.robot, self.state.t + dt, self._links
-        steps, touch = self._steps(dt), self._touch
+        steps, (loads, touch) = self._steps(dt), self._plant.loads(loads)
         if touch is not None:
             steps = max(steps, parts_of_step(links, touch, x[LINK], x[LINK_SPEED], dt))
-            loads, touch = np.zeros((links.bodies, 6)), touch._replace(loads=loads) if len(loads) else touch
         arm = Arm(links.topology, links.parameters, links.base_at_rest, loads)
         fault = elastic_steps(arm, touch, self._drive, x, effort, dt / steps, steps)
         if fault >= 0:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from rne_dynamics.errors import SimulationError
 from rne_dynamics.model.flexible.arm import AnyRobot
@@ -25,7 +26,7 @@ from rne_dynamics.simulation.plant.arrays import (
 from rne_dynamics.simulation.plant.base_course import base_course
 from rne_dynamics.simulation.plant.base_trajectory import BaseTrajectory
 from rne_dynamics.simulation.plant.coordinates import Coordinates
-from rne_dynamics.simulation.plant.start import coordinates_of
+from rne_dynamics.simulation.plant.start import checked_state, coordinates_of
 from rne_dynamics.simulation.plant.state import State
 from rne_dynamics.simulation.surroundings.contact_law import Touch
 from rne_dynamics.simulation.surroundings.surroundings import Surroundings, parts_of_step, touch_forces
@@ -179,6 +180,17 @@ class ArmPlant(Rebuilt):
             return state.q, state.qd
         posture = self.tree.neutral if state.posture is None else state.posture
         return posture, np.zeros(self.tree.n) if state.tree_qd is None else state.tree_qd
+
+    def start(self, q: ArrayLike, qd: ArrayLike | None = None, **more: Any) -> State:
+        """As `checked_state`, `more` for it; `SimulationError` where a joint starts beyond a stop, with the fix."""
+        robot, state = self.robot, checked_state(self.robot, q, qd, **more)
+        for j, iq in enumerate(self.positions[: robot.n].tolist() if self.stops else ()):
+            if iq >= 0 and not robot.lower[j] <= state.q[iq] <= robot.upper[j]:
+                raise SimulationError(
+                    f"joint {robot.joint_names[j]!r} starts at {state.q[iq]:g}, outside its limits "
+                    f"[{robot.lower[j]:g}, {robot.upper[j]:g}]; start inside them, or simulate without stops"
+                )
+        return state
 
     def limited(self, effort: Array) -> Array:
         """The effort of the drives when commanded `effort`, N·m or N; shape (n,)."""

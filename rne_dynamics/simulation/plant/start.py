@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-from rne_dynamics.errors import SimulationError
 from rne_dynamics.model.flexible.arm import AnyRobot
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.simulation.plant.closed_coordinates import ActuatedJoints
@@ -45,13 +43,3 @@ def checked_state(
     position = finite_vector("q", q, places, owner)
     velocity = finite_vector("qd", 0.0 if qd is None else qd, joints, owner, broadcast=True)
     return coordinates_of(robot).initial(float(t), position, velocity, posture, delta, deltad)
-
-
-def no_joint_outside(robot: AnyRobot, state: State, positions: NDArray[np.int64]) -> None:
-    """`SimulationError` where a joint starts beyond a position stop; names the joint and the fix."""
-    for j, iq in enumerate(positions[: robot.n].tolist()):
-        if iq >= 0 and not robot.lower[j] <= state.q[iq] <= robot.upper[j]:
-            raise SimulationError(
-                f"joint {robot.joint_names[j]!r} starts at {state.q[iq]:g}, outside its limits "
-                f"[{robot.lower[j]:g}, {robot.upper[j]:g}]; start inside them, or simulate without stops"
-            )

@@ -20,7 +20,6 @@ from rne_dynamics.simulation.mismatch.mismatch import Mismatch
 from rne_dynamics.simulation.plant.arrays import NO_WRENCH, OwnCode, PlantRows
 from rne_dynamics.simulation.plant.base_trajectory import check_base_trajectory
 from rne_dynamics.simulation.plant.plant import ArmPlant
-from rne_dynamics.simulation.plant.start import checked_state, no_joint_outside
 from rne_dynamics.simulation.plant.state import State
 from rne_dynamics.simulation.rollouts.closed_loop import DONE, Clock, Columns, Course, LawRows, closed_loops
 from rne_dynamics.simulation.rollouts.many import ManyRollouts, repeat_failed_step, run_many
@@ -144,14 +143,8 @@ class Rollout(Rebuilt):
         SimulationError
             A start outside the stops, an effort or a motion that is not finite; others as `step` raises them.
         """
-        plant = self.plant
-        first = self.trajectory.sample(0.0)
-        start = checked_state(
-            plant.robot, first.q if q is None else q, first.qd if qd is None else qd, delta=delta, deltad=deltad
-        )
-        if plant.stops:
-            no_joint_outside(plant.robot, start, plant.positions)
-        clock = self.clock
+        plant, clock, first = self.plant, self.clock, self.trajectory.sample(0.0)
+        start = plant.start(first.q if q is None else q, first.qd if qd is None else qd, delta=delta, deltad=deltad)
         if self._packed is None:
             return self._cycle_by_cycle(start, progress)
         rows = clock.cycles + 1

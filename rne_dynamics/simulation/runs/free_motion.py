@@ -10,7 +10,6 @@ from numpy.typing import ArrayLike
 
 from rne_dynamics.simulation.plant.base_trajectory import check_base_trajectory
 from rne_dynamics.simulation.plant.plant import ArmPlant
-from rne_dynamics.simulation.plant.start import checked_state, no_joint_outside
 from rne_dynamics.simulation.runs.log import Log, Recorder, count, whole
 from rne_dynamics.simulation.stepping.adaptive import states_at
 from rne_dynamics.simulation.stepping.stepping import StepMethod, step
@@ -52,9 +51,7 @@ def free_motion(
     SimulationError
         As for `simulate`, and as for `integrate`.
     """
-    state = checked_state(plant.robot, q, qd, delta=delta, deltad=deltad)
-    if plant.stops:
-        no_joint_outside(plant.robot, state, plant.positions)
+    state = plant.start(q, qd, delta=delta, deltad=deltad)
     period = dt if record_dt is None else record_dt
     substeps = whole(period, dt)
     rows = count(seconds, period, substeps, plant.robot.nq + 2 * plant.robot.n)

@@ -19,7 +19,6 @@ from rne_dynamics.simulation.mismatch.different_arm import DifferentArm, phases_
 from rne_dynamics.simulation.mismatch.mismatch import Mismatch
 from rne_dynamics.simulation.plant.arrays import LOWER, NO_WRENCH, UPPER
 from rne_dynamics.simulation.plant.plant import ArmPlant
-from rne_dynamics.simulation.plant.start import checked_state, no_joint_outside
 from rne_dynamics.simulation.plant.state import State
 from rne_dynamics.simulation.stepping.stepping import (
     StepMethod,
@@ -92,9 +91,7 @@ class Simulator:
             known = ", ".join(map(repr, get_args(TimeoutReaction)))
             raise SimulationError(f"on_timeout is {on_timeout!r}; it must be one of {known}")
         self.method = chosen_method(plant, method)
-        self._start = checked_state(plant.robot, q, qd, delta=delta, deltad=deltad)
-        if plant.stops:
-            no_joint_outside(plant.robot, self._start, plant.positions)
+        self._start = plant.start(q, qd, delta=delta, deltad=deltad)
         self.plant = plant
         self.dt = float(dt)
         self.hold_until_command = hold_until_command
@@ -217,9 +214,7 @@ class Simulator:
         SimulationError, AssemblyError, ModelError
             As for the start; the state stays.
         """
-        state = checked_state(self.plant.robot, q, t=self._state.t, posture=self._state.posture)
-        if self.plant.stops:
-            no_joint_outside(self.plant.robot, state, self.plant.positions)
+        state = self.plant.start(q, t=self._state.t, posture=self._state.posture)
         self._begin(state)
         return state
 

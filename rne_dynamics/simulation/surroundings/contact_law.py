@@ -42,8 +42,6 @@ class Touch(NamedTuple):
     loads: Array
 
 
-
-
 @helper
 def _length(v: Vector) -> float:
     return float(np.sqrt(dot(v, v)))
