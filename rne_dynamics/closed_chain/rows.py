@@ -83,7 +83,6 @@ def rows_kernel(packed: Packed, work: Work, task: int, follow: bool, states: Sta
     where it is not DONE. MOVE goes on through OVER_ACTUATED.
     """
     starts, base, q, qd, qdd, wrenches = states
-    cut = np.empty((packed.topology.shape[0], 6))
     for b in range(q.shape[0]):
         if follow and b > 0:
             copy_into(rows.postures[b], rows.postures[b - 1])
@@ -103,18 +102,28 @@ def rows_kernel(packed: Packed, work: Work, task: int, follow: bool, states: Sta
             continue
         at = base[b if base.shape[0] > 1 else 0]
         loads = wrenches[b if wrenches.shape[0] > 1 else 0]
-        if task == TERMS:
-            open_torque(packed, at, posture, velocity, acceleration, loads, rows.tau[b])
-            transposed_times(rows.T[b], rows.tau[b], rows.bias[b])
-            closed_mass_matrix_helper(packed, posture, rows.T[b], rows.M[b])
-            continue
-        for i in range(acceleration.shape[0]):
-            acceleration[i] += product(rows.T[b, i], qdd[b])
-        open_torque(packed, at, posture, velocity, acceleration, loads, rows.tau[b])
-        cut_forces(packed, work, rows.tau[b], rows.force[b])
-        cut_loads(packed, work, posture, rows.force[b], loads, rows.cuts[b], cut)
-        open_torque(packed, at, posture, velocity, acceleration, cut, rows.tau[b])
+        apart(_dynamics_kernel, (packed, work, task, at, qdd[b], loads, rows, b))  # a node's start needs none of it
     return DONE, 0
+
+
+@kernel
+def _dynamics_kernel(
+    packed: Packed, work: Work, task: int, base: Array, qdd: Array, loads: Array, rows: Rows, b: int
+) -> None:
+    """TERMS or INVERSE of row `b`, which moves already."""
+    posture, velocity, acceleration = rows.postures[b], rows.velocity[b], rows.acceleration[b]
+    if task == TERMS:
+        open_torque(packed, base, posture, velocity, acceleration, loads, rows.tau[b])
+        transposed_times(rows.T[b], rows.tau[b], rows.bias[b])
+        closed_mass_matrix_helper(packed, posture, rows.T[b], rows.M[b])
+        return
+    for i in range(acceleration.shape[0]):
+        acceleration[i] += product(rows.T[b, i], qdd)
+    cut = np.empty((packed.topology.shape[0], 6))
+    open_torque(packed, base, posture, velocity, acceleration, loads, rows.tau[b])
+    cut_forces(packed, work, rows.tau[b], rows.force[b])
+    cut_loads(packed, work, posture, rows.force[b], loads, rows.cuts[b], cut)
+    open_torque(packed, base, posture, velocity, acceleration, cut, rows.tau[b])
 
 
 def empty_rows(mechanism: Mechanism, rows: int) -> Rows:

@@ -128,7 +128,7 @@ class Mechanism(OnTree, Rebuilt):
             ("weights", weights),
             ("preloads", preloads),
             ("actuated", places),
-            ("passive", np.setdiff1d(np.arange(robot.n), places)),
+            ("passive", np.delete(np.arange(robot.n), places)),
         ):
             array.flags.writeable = False
             object.__setattr__(self, label, array)
