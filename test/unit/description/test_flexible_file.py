@@ -350,10 +350,7 @@ FAULTS = {
         ),
         "<text>:*: flexible: is given together with loops; flexible links are supported in open arms only; delete",
     ),
-    "numbers far apart": (
-        ("length: 0.5", "length: 1e-12"),
-        "<text>:*flexible link 'link1'",
-    ),
+    "numbers far apart": (("length: 0.5", "length: 1e-12"), "<text>:*flexible link 'link1'"),
 }  # fmt: skip
 
 

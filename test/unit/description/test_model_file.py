@@ -198,105 +198,52 @@ SCHEMA_FAULTS = {
         "preload, posture, flexible, payload, "
         "friction, rotors, gravity; write 'actuated'",
     ),
-    "unknown key far from all": (
-        ("gravity:", "zzz:"),
-        "<text>:14: the file: key 'zzz' is unknown;*; delete it",
-    ),
-    "unknown key of a loop": (
-        ("kind: revolute", "type: revolute"),
-        "<text>:5: loop 'hinge': key 'type' is unknown",
-    ),
-    "unknown key of a frame": (
-        ("xyz: [0.3,", "pos: [0.3,"),
-        "<text>:6: loop 'hinge' a: key 'pos' is unknown",
-    ),
+    "unknown key far from all": (("gravity:", "zzz:"), "<text>:14: the file: key 'zzz' is unknown;*; delete it"),
+    "unknown key of a loop": (("kind: revolute", "type: revolute"), "<text>:5: loop 'hinge': key 'type' is unknown"),
+    "unknown key of a frame": (("xyz: [0.3,", "pos: [0.3,"), "<text>:6: loop 'hinge' a: key 'pos' is unknown"),
     "twice": (
         ("rotors:", "gravity: [0, 0, 0]\nrotors:"),
         "<text>:15: the file: key 'gravity' is there twice, first in line 13; one is allowed; delete one",
     ),
-    "no urdf": (
-        ("urdf: four_bar\n", ""),
-        "<text>:1: the file: urdf is missing: the robot, or the open tree",
-    ),
-    "empty urdf": (
-        ("urdf: four_bar", "urdf:"),
-        "<text>:1: urdf: is empty; it must be a path, a URI or a name",
-    ),
-    "urdf not there": (
-        ("urdf: four_bar", "urdf: nowhere.urdf"),
-        "<text>:1: urdf: nowhere.urdf does not exist",
-    ),
+    "no urdf": (("urdf: four_bar\n", ""), "<text>:1: the file: urdf is missing: the robot, or the open tree"),
+    "empty urdf": (("urdf: four_bar", "urdf:"), "<text>:1: urdf: is empty; it must be a path, a URI or a name"),
+    "urdf not there": (("urdf: four_bar", "urdf: nowhere.urdf"), "<text>:1: urdf: nowhere.urdf does not exist"),
     "package not there": (
-        ("four_bar", "package://nix/a.urdf"),
-        "<text>:1: urdf: 'package://nix/a.urdf': package 'nix'",
+        ("four_bar", "package://nix/a.urdf"), "<text>:1: urdf: 'package://nix/a.urdf': package 'nix'",
     ),
     "urdf is yaml": (
         ("four_bar", "package://rne_dynamics/urdf/four_bar.yaml"),
         "<text>:1: urdf: 'package://rne_dynamics/urdf/four_bar.yaml' is a model file, which cannot",
     ),
-    "NaN": (
-        ("-1.62", ".nan"),
-        "<text>:14: gravity[2]: is '.nan'; it must be one finite number, m/s^2; write it",
-    ),
-    "infinite": (
-        ("crank_joint: 1.5", "crank_joint: .inf"),
-        "<text>:9: posture 'crank_joint': is '.inf'",
-    ),
-    "no number": (
-        ("mass: 2", "mass: two"),
-        "<text>:10: payload mass: is 'two'; it must be one finite number, kg",
-    ),
-    "number in quotes": (
-        ("mass: 2", "mass: '2'"),
-        "<text>:10: payload mass: is '2'; it must be",
-    ),
-    "comma": (
-        ("-1.62]", "-1,62]"),
-        "<text>:14: gravity: holds 4 numbers; it must hold 3; give 3",
-    ),
-    "clock": (
-        ("crank_joint: 1.5", "crank_joint: 1:30"),
-        "<text>:9: posture 'crank_joint': is '1:30'",
-    ),
+    "NaN": (("-1.62", ".nan"), "<text>:14: gravity[2]: is '.nan'; it must be one finite number, m/s^2; write it"),
+    "infinite": (("crank_joint: 1.5", "crank_joint: .inf"), "<text>:9: posture 'crank_joint': is '.inf'"),
+    "no number": (("mass: 2", "mass: two"), "<text>:10: payload mass: is 'two'; it must be one finite number, kg"),
+    "number in quotes": (("mass: 2", "mass: '2'"), "<text>:10: payload mass: is '2'; it must be"),
+    "comma": (("-1.62]", "-1,62]"), "<text>:14: gravity: holds 4 numbers; it must hold 3; give 3"),
+    "clock": (("crank_joint: 1.5", "crank_joint: 1:30"), "<text>:9: posture 'crank_joint': is '1:30'"),
     "negative mass": (
         ("mass: 2", "mass: -2"),
         "<text>:10: payload mass: is -2; it must be one finite number, kg, at least 0*correct its sign",
     ),
-    "vast": (
-        ("mass: 2", "mass: 1e15"),
-        "<text>:10: payload mass: is 1e+15; *; give it in SI units",
-    ),
-    "negative friction": (
-        ("viscous: 0.1", "viscous: -0.1"),
-        "<text>:12: friction 'crank_joint' viscous: is -0.1",
-    ),
-    "negative rotor": (
-        ("1e-3", "-1e-3"),
-        "<text>:13: rotors 'crank_joint': is -0.001",
-    ),
+    "vast": (("mass: 2", "mass: 1e15"), "<text>:10: payload mass: is 1e+15; *; give it in SI units"),
+    "negative friction": (("viscous: 0.1", "viscous: -0.1"), "<text>:12: friction 'crank_joint' viscous: is -0.1"),
+    "negative rotor": (("1e-3", "-1e-3"), "<text>:13: rotors 'crank_joint': is -0.001"),
     "short vector": (
-        ("xyz: [0.3, 0, 0]", "xyz: [0.3, 0]"),
-        "<text>:6: loop 'hinge' a xyz: holds 2 numbers; it must hold 3",
+        ("xyz: [0.3, 0, 0]", "xyz: [0.3, 0]"), "<text>:6: loop 'hinge' a xyz: holds 2 numbers; it must hold 3",
     ),
     "vector as text": (
-        ("xyz: [0.3, 0, 0]", "xyz: 0.3 0 0"),
-        "<text>:6: loop 'hinge' a xyz: is '0.3 0 0'; it must be a list",
+        ("xyz: [0.3, 0, 0]", "xyz: 0.3 0 0"), "<text>:6: loop 'hinge' a xyz: is '0.3 0 0'; it must be a list",
     ),
     "list where a mapping should be": (
         ("rotors: {crank_joint: 1e-3}", "rotors: [crank_joint]"),
         "<text>:13: rotors: is a list of 1; it must be one of none, or a mapping",
     ),
     "mapping where a list should be": (
-        ("[crank_joint]", "{crank_joint: 1}"),
-        "<text>:2: actuated: is a mapping; it must be a list of joints",
+        ("[crank_joint]", "{crank_joint: 1}"), "<text>:2: actuated: is a mapping; it must be a list of joints",
     ),
-    "mapping where a name should be": (
-        ("[crank_joint]", "[{a: 1}]"),
-        "<text>:2: actuated[0]: is a mapping; it must",
-    ),
+    "mapping where a name should be": (("[crank_joint]", "[{a: 1}]"), "<text>:2: actuated[0]: is a mapping; it must"),
     "key that is no name": (
-        ("rotors:", "[a]: 1\nrotors:"),
-        "<text>:13: the file: a key is a list of 1; it must be a name",
+        ("rotors:", "[a]: 1\nrotors:"), "<text>:13: the file: a key is a list of 1; it must be a name",
     ),
     "kind": (
         ("kind: revolute", "kind: revolut"),
@@ -304,37 +251,24 @@ SCHEMA_FAULTS = {
         "universal, spherical, planar, planar_pin; write revolute",
     ),
     "blocked direction": (
-        ("kind: revolute", "blocked: [x, w]"),
-        "<text>:5: loop 'hinge' blocked[1]: is 'w'; it must be one of x",
+        ("kind: revolute", "blocked: [x, w]"), "<text>:5: loop 'hinge' blocked[1]: is 'w'; it must be one of x",
     ),
     "blocked twice": (
-        ("kind: revolute", "blocked: [x, x]"),
-        "<text>:5: loop 'hinge' blocked: direction x is there twice",
+        ("kind: revolute", "blocked: [x, x]"), "<text>:5: loop 'hinge' blocked: direction x is there twice",
     ),
-    "nothing blocked": (
-        ("kind: revolute", "blocked: []"),
-        "<text>:5: loop 'hinge' blocked: is an empty list: nothing",
-    ),
+    "nothing blocked": (("kind: revolute", "blocked: []"), "<text>:5: loop 'hinge' blocked: is an empty list: nothing"),
     "kind and blocked": (
         ("kind: revolute", "kind: revolute\n    blocked: [x]"),
         "<text>:4: loop 'hinge': both kind and blocked are given; one of them is needed",
     ),
-    "neither": (
-        ("    kind: revolute\n", ""),
-        "<text>:4: loop 'hinge': neither kind nor blocked is given",
-    ),
+    "neither": (("    kind: revolute\n", ""), "<text>:4: loop 'hinge': neither kind nor blocked is given"),
     "loop without name": (
-        ("- name: hinge\n    kind", "- kind"),
-        "<text>:4: loop number 1: name is missing: the loop's name",
+        ("- name: hinge\n    kind", "- kind"), "<text>:4: loop number 1: name is missing: the loop's name",
     ),
     "loop without frame": (
-        ("    a: {link: rocker, xyz: [0.3, 0, 0]}\n", ""),
-        "<text>:4: loop 'hinge': a is missing: the frame on",
+        ("    a: {link: rocker, xyz: [0.3, 0, 0]}\n", ""), "<text>:4: loop 'hinge': a is missing: the frame on",
     ),
-    "frame without link": (
-        ("link: rocker, ", ""),
-        "<text>:6: loop 'hinge' a: link is missing: the link the frame",
-    ),
+    "frame without link": (("link: rocker, ", ""), "<text>:6: loop 'hinge' a: link is missing: the link the frame"),
     "link": (
         ("link: rocker", "link: roker"),
         "<text>:6: loop 'hinge' a: there is no link named 'roker' in the URDF; write 'rocker'",
@@ -347,66 +281,44 @@ SCHEMA_FAULTS = {
         (FOUR_BAR[FOUR_BAR.index("  - name") : FOUR_BAR.index("posture")], "  []\n"),
         "<text>:4: loops: is an empty list; describe a loop",
     ),
-    "actuated missing": (
-        ("actuated: [crank_joint]\n", ""),
-        "<text>:1: the file: actuated is missing: with loops",
-    ),
+    "actuated missing": (("actuated: [crank_joint]\n", ""), "<text>:1: the file: actuated is missing: with loops"),
     "nothing actuated": (
-        ("[crank_joint]", "[]"),
-        "<text>:2: actuated: is an empty list; at least one joint must be driven",
+        ("[crank_joint]", "[]"), "<text>:2: actuated: is an empty list; at least one joint must be driven",
     ),
     "actuated unknown": (
         ("[crank_joint]", "[crank]"),
         "<text>:2: actuated: there is no joint named 'crank' in the URDF; write 'crank_joint'",
     ),
     "actuated twice": (
-        ("[crank_joint]", "[crank_joint, crank_joint]"),
-        "<text>:2: actuated: joint 'crank_joint' is there twice",
+        ("[crank_joint]", "[crank_joint, crank_joint]"), "<text>:2: actuated: joint 'crank_joint' is there twice",
     ),
     "posture unknown": (
-        ("  crank_joint: 1.5", "  knee: 1.5"),
-        "<text>:9: posture: there is no joint named 'knee' in the URDF",
+        ("  crank_joint: 1.5", "  knee: 1.5"), "<text>:9: posture: there is no joint named 'knee' in the URDF",
     ),
     "payload link": (
-        ("link: coupler, mass", "link: hand, mass"),
-        "<text>:10: payload link: there is no link named 'hand'",
+        ("link: coupler, mass", "link: hand, mass"), "<text>:10: payload link: there is no link named 'hand'",
     ),
-    "payload without mass": (
-        ("mass: 2, ", ""),
-        "<text>:10: payload: mass is missing: kg; write",
-    ),
+    "payload without mass": (("mass: 2, ", ""), "<text>:10: payload: mass is missing: kg; write"),
     "payload inertia": (
         ("[0.1, 0, 0, 0.1, 0, 0.1]", "[0.1, 0, 0, 0.1, 0, 0.3]"),
         "<text>:10: payload inertia: has the principal moments 0.1, 0.1, 0.3 kg m^2; no body has them",
     ),
     "friction joint": (
-        ("  crank_joint: {visc", "  crank: {visc"),
-        "<text>:12: friction: there is no joint that moves named 'crank'",
+        ("  crank_joint: {visc", "  crank: {visc"), "<text>:12: friction: there is no joint that moves named 'crank'",
     ),
     "both Coulombs": (
         ("coulomb: 0.2", "coulomb: 0.2, coulomb_forward: 1"),
         "<text>:12: friction 'crank_joint': coulomb and coulomb_forward are both given",
     ),
     "rotor joint": (
-        ("{crank_joint: 1e-3}", "{rocker: 1e-3}"),
-        "<text>:13: rotors: there is no joint that moves named 'rocker'",
+        ("{crank_joint: 1e-3}", "{rocker: 1e-3}"), "<text>:13: rotors: there is no joint that moves named 'rocker'",
     ),
     "tab": (
-        ("  crank_joint: 1.5", "\tcrank_joint: 1.5"),
-        "<text>:9: the file: is no YAML: *; correct it; blanks indent",
+        ("  crank_joint: 1.5", "\tcrank_joint: 1.5"), "<text>:9: the file: is no YAML: *; correct it; blanks indent",
     ),
-    "bracket": (
-        ("[crank_joint]", "[crank_joint"),
-        "<text>:3: the file: is no YAML: while parsing a flow sequence",
-    ),
-    "two documents": (
-        ("loops:", "---\nloops:"),
-        "<text>:3: the file: is no YAML: expected a single document",
-    ),
-    "unknown alias": (
-        ("[crank_joint]", "*x"),
-        "<text>:2: the file: is no YAML: found undefined alias 'x'",
-    ),
+    "bracket": (("[crank_joint]", "[crank_joint"), "<text>:3: the file: is no YAML: while parsing a flow sequence"),
+    "two documents": (("loops:", "---\nloops:"), "<text>:3: the file: is no YAML: expected a single document"),
+    "unknown alias": (("[crank_joint]", "*x"), "<text>:2: the file: is no YAML: found undefined alias 'x'"),
 }
 
 

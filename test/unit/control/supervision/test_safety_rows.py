@@ -8,18 +8,17 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 import pytest
+from support import safety_rows as shown
 from support.deviations import LATE, NAMES, STOP, foreign
-from support.foreign_episodes import TICK, Line, arms, controller_values
-from support.foreign_plant import Deviation, ForeignArm
+from support.foreign_episodes import Line, arms, controller_values
+from support.foreign_plant import Deviation
 from support.lost_states import altered
 from support.moving_bases import Swell
 from support.supervised import Rig
 
-import rne_dynamics as rne
 from rne_dynamics.c_export.export import end_links
 from rne_dynamics.control.guards.base_filter import BaseSensor
 from rne_dynamics.control.motion.limits import Tolerances
@@ -30,254 +29,6 @@ from rne_dynamics.errors import ControlError
 from rne_dynamics.ros.parameters.tracking import tracking_settings
 from rne_dynamics.simulation.plant.plant import ArmPlant
 from rne_dynamics.simulation.runs.simulator import Simulator
-
-# -- efforts and stops -------------------------------------------------------------------------------------------------
-
-
-def efforts_are_finite_and_within_limit_and_rate(name: str) -> None:
-    rig = foreign(name).hold().off()
-    rig.run(0.05, corrupt=lambda state: state | {"q": state["q"] * np.nan})
-    rig.run(0.3, wrenches={end_links(rig.robot)[-1]: np.array([0.0, 8.0, 0.0, 0.0, 0.0, 0.0])})
-    rig.silent(0.6)
-    rig.until(Mode.FAULT, Mode.HOLDING)
-    assert len(rig.check()) > 300
-
-
-def the_first_effort_is_the_reported_one(name: str) -> None:
-    robot = arms()[2 + NAMES.index(name)][1]
-    for reported in (True, False):
-        rig = foreign(name)
-        held = rne.gravity_torque(robot, rig.start) if reported else np.full(robot.n, np.nan)
-        rig.run(0.02, corrupt=lambda state, held=held: state | {"reported": held})
-        step = 0.01 * rig.settings.limits.rate + 1e-9
-        begins = [held] if reported else [np.zeros(robot.n), rne.gravity_torque(robot, rig.start)]
-        assert min(float((np.abs(rig.sent[0] - begin) / step).max()) for begin in begins) <= 1.0
-
-
-def every_stop_ends_at_zero_in_time(name: str) -> None:
-    for lost in (False, True):
-        rig = foreign(name).hold().off()
-        rig.supervisor.stop(rig.now, "a request")
-        how = {"corrupt": lambda state: None} if lost else {}
-        assert rig.until(Mode.RELEASED, Mode.FAULT, seconds=sum(STOP.values()) + LATE, **how) > 0.3
-        assert not rig.sent[-1].any()
-        rig.check()
-
-
-def refused_input_changes_no_effort(name: str) -> None:
-    sent = []
-    for hostile in (False, True):
-        rig = foreign(name).hold().off()
-        for _ in range(20):
-            rig.run(0.005)
-            if hostile:
-                n, stamp = rig.robot.n, rig.supervisor.stamp
-                assert not rig.supervisor.observe(stamp, rig.now, np.ones(n), np.ones(n), np.ones(n))
-                with pytest.raises(ControlError):
-                    rig.supervisor.scale_speed(np.nan)
-        sent.append(rig.check())
-    np.testing.assert_array_equal(*sent)
-
-
-def a_second_signal_is_faster(name: str) -> None:
-    rig = foreign(name).hold().off()
-    rig.supervisor.hurry(rig.now, "SIGINT again")
-    rig.until(Mode.RELEASED, seconds=0.2)
-    assert not rig.check()[-1].any()
-
-
-def a_requested_stop_is_final(name: str) -> None:
-    rig = foreign(name, recover_automatically=True).hold()
-    rig.supervisor.stop(rig.now, "a request")
-    rig.until(Mode.RELEASED)
-    first = len(rig.sent)
-    rig.silent(0.6)
-    rig.run(0.3)
-    assert rig.mode is Mode.RELEASED
-    assert not np.array(rig.sent[first:]).any()
-    rig.caught()
-    rig.run(0.05)
-    rig.supervisor.recover(rig.now)
-    rig.until(Mode.HOLDING)
-
-
-def without_states_an_arm_is_released(name: str) -> None:
-    rig = foreign(name, stop__policy="hold").hold()
-    rig.silent(0.6 + sum(STOP.values()))
-    assert rig.mode is Mode.FAULT
-    assert not rig.check()[-1].any()
-
-
-# -- joint states ------------------------------------------------------------------------------------------------------
-
-
-def broken_states_are_refused_alone(name: str) -> None:
-    rig, number = foreign(name).hold(), iter(range(10**6))
-    rig.off().run(1.5, corrupt=lambda state: state if next(number) % 5 else state | {"q": state["q"] * np.nan})
-    rig.arrives()
-    rig.ends()
-
-
-def a_gap_is_bridged_along_the_reference(name: str) -> None:
-    rig = foreign(name).hold().off()
-    sent = len(rig.sent)
-    rig.silent(0.05)
-    assert len(rig.sent) - sent >= 5, "efforts go on"
-    rig.run(1.5)
-    rig.arrives()
-    rig.ends()
-
-
-def lost_states_are_a_stop(name: str) -> None:
-    rig = foreign(name).hold().off()
-    at, first = rig.peak(len(rig.speeds) - 20), len(rig.speeds)
-    rig.until(Mode.STOPPING, corrupt=lambda state: None)
-    rig.silent(STOP["stop.brake_time"])
-    assert rig.peak(first) < max(at + 0.25, 1.0)
-    rig.until(Mode.FAULT, corrupt=lambda state: None)
-    assert not rig.check()[-1].any()
-
-
-def states_that_return_hold_the_arm(name: str) -> None:
-    rig = foreign(name).hold().off()
-    rig.until(Mode.STOPPING, corrupt=lambda state: None)
-    rig.silent(0.05)
-    rig.until(Mode.HOLDING, seconds=0.3)
-    rig.run(0.3)
-    assert rig.endings[0][0] is not Ending.SUCCEEDED
-    rig.ends()
-
-
-def states_that_return_elsewhere_are_refused(name: str) -> None:
-    rig = foreign(name).hold()
-    rig.until(Mode.STOPPING, corrupt=lambda state: None)
-    away = 4.0 * rig.robot.velocity_limit  # twice the speed limit would take 2 s for it
-    rig.run(1.2, corrupt=lambda state: state | {"q": state["q"] + away})
-    assert rig.mode is Mode.FAULT
-    rig.check()
-
-
-def late_states_are_refused(name: str) -> None:
-    rig = foreign(name).hold().off()
-    rig.line = rig.line._replace(delay=0.3)
-    rig.until(Mode.FAULT)
-    rig.ends(Mode.FAULT)
-
-
-def contradicting_velocities_are_estimated(name: str) -> None:
-    for factor in (-1.0, 57.3):
-        rig = foreign(name).hold().off()
-        j = rig.fastest
-
-        def wrong(state: dict[str, Any], j: int = j, factor: float = factor) -> dict[str, Any]:
-            state["qd"][j] *= factor
-            return state
-
-        rig.run(2.0, corrupt=wrong)
-        rig.ends()
-
-
-def a_frozen_reading_stops_the_arm(name: str) -> None:
-    rig = foreign(name).hold()
-    rig.off()
-    j = rig.fastest
-    q = rig.simulator.state.q[j]
-
-    def frozen(state: dict[str, Any]) -> dict[str, Any]:
-        state["q"][j], state["qd"][j] = q, 0.0
-        return state
-
-    rig.until(Mode.STOPPING, seconds=0.5, corrupt=frozen)
-    rig.until(Mode.FAULT, corrupt=frozen)
-    rig.check()
-
-
-def fast_stamps_are_refused(name: str) -> None:
-    rig = foreign(name).hold()
-    first = len(rig.modes)
-    rig.go(0.25, rate=0.1)
-    assert Mode.STOPPING not in rig.modes[first:]
-    rig.go(3.5, rate=0.1)
-    rig.ends(Mode.FAULT)
-
-
-# -- clocks ------------------------------------------------------------------------------------------------------------
-
-
-def a_clock_that_is_set_holds_the_arm(name: str) -> None:
-    for seconds in (-1.0, -0.2, -0.05, 0.05, 0.45):
-        rig = foreign(name).hold().off()
-        rig.clock += seconds
-        rig.go(0.6)
-        assert [ending for ending, _ in rig.endings] == [Ending.STOPPED], (seconds, rig.endings)
-        assert Mode.STOPPING not in rig.modes, rig.supervisor.cause
-        rig.ends()
-        rig.supervisor.stop(rig.now, "a request")
-        rig.go(0.05)
-        rig.clock += seconds
-        rig.go(sum(STOP.values()) + LATE)
-        rig.ends(Mode.RELEASED)
-
-
-def a_clock_that_is_set_back_is_believed_after_five_states(name: str) -> None:
-    rig = foreign(name).hold()
-    before, rig.clock = rig.supervisor.stamp, -1.0
-    states = 0
-    while rig.supervisor.stamp >= before:
-        rig.go(rig.line.period)
-        states += 1
-    assert 3 <= states <= 8
-
-
-def stamps_that_do_not_follow_each_other_are_refused(name: str) -> None:
-    rig = foreign(name).hold()
-    rng = np.random.default_rng(0)
-    rig.run(2.5, corrupt=lambda state: state | {"stamp": state["stamp"] - round(1e9 * rng.uniform(1.0, 9.0))})
-    rig.ends(Mode.FAULT)
-
-
-def a_reset_holds_the_arm_at_its_new_position(name: str) -> None:
-    rig = foreign(name).hold().off()
-    rig.run(1.5)
-    rig.simulator = ForeignArm(rig.urdf, rig.start, TICK, rig.unlike)
-    rig.run(0.6)
-    assert Mode.STOPPING not in rig.modes, rig.supervisor.cause
-    assert np.abs(rig.simulator.state.q - rig.start).max() < 0.1
-    rig.ends()
-
-
-def a_small_step_back_interrupts_nothing(name: str) -> None:
-    rig = foreign(name).hold().off()
-    rig.clock -= 1.5 * rig.line.period
-    rig.go(1.5)
-    rig.arrives()
-    rig.ends()
-
-
-def a_small_step_ahead_interrupts_nothing(name: str) -> None:
-    rig = foreign(name).hold().off()
-    rig.clock += 0.02
-    rig.go(1.5)
-    rig.arrives()
-    rig.ends()
-
-
-def a_slewed_clock_has_no_effect(name: str) -> None:
-    for rate in (-1e-3, 1e-3):
-        rig = foreign(name).hold()
-        rig.off()
-        rig.go(1.5, rate=rate)
-        rig.arrives()
-        rig.ends()
-
-
-def a_clock_slewed_further_back_is_a_delay(name: str) -> None:
-    rig = foreign(name).hold()
-    rig.go(2.0, rate=-0.02)
-    assert rig.supervisor.machine.stream.filter.late > 0.005
-    assert rig.peak() < 0.5
-    rig.check()
-
 
 # -- the arm -----------------------------------------------------------------------------------------------------------
 
@@ -440,30 +191,31 @@ Case = Callable[[str], None]
 #: What shows each row: a function of the arm, or faults of the campaign where processes are needed.
 ROWS: dict[str, Case | tuple[str, ...]] = {
     # guarantees of efforts
-    "is finite": efforts_are_finite_and_within_limit_and_rate,
-    "is within its limit": efforts_are_finite_and_within_limit_and_rate,
-    "changes at a limited rate": efforts_are_finite_and_within_limit_and_rate,
-    "starts from the arm's present effort": the_first_effort_is_the_reported_one,
-    "ends at zero": every_stop_ends_at_zero_in_time,
-    "does not depend on refused input": refused_input_changes_no_effort,
+    "is finite": shown.efforts_are_finite_and_within_limit_and_rate,
+    "is within its limit": shown.efforts_are_finite_and_within_limit_and_rate,
+    "changes at a limited rate": shown.efforts_are_finite_and_within_limit_and_rate,
+    "starts from the arm's present effort": shown.the_first_effort_is_the_reported_one,
+    "ends at zero": shown.every_stop_ends_at_zero_in_time,
+    "does not depend on refused input": shown.refused_input_changes_no_effort,
     # guarantees of stops
-    "ends": every_stop_ends_at_zero_in_time,
-    "is faster after a second signal": a_second_signal_is_faster,
-    "is final": a_requested_stop_is_final,
-    "releases the arm without joint states": without_states_an_arm_is_released,
+    "ends": shown.every_stop_ends_at_zero_in_time,
+    "is faster after a second signal": shown.a_second_signal_is_faster,
+    "is final": shown.a_requested_stop_is_final,
+    "releases the arm without joint states": shown.without_states_an_arm_is_released,
     # reactions
-    "one joint state is broken": broken_states_are_refused_alone,
-    "none is usable for 10 ms and three usual periods": a_gap_is_bridged_along_the_reference,
-    "none is usable for `state_timeout`": lost_states_are_a_stop,
-    "usable ones return during that stop": states_that_return_hold_the_arm,
-    "they return with a position that no motion can have reached": states_that_return_elsewhere_are_refused,
-    "they are late by more than `state_lateness` (default `state_timeout`)": late_states_are_refused,
-    "a joint's velocity contradicts its positions (sign, unit, zero)": contradicting_velocities_are_estimated,
-    "a joint's reading freezes in motion, see [Frozen readings](#frozen-readings)": a_frozen_reading_stops_the_arm,
-    "stamps run faster than real time, by more than 5 %": fast_stamps_are_refused,
-    "the clock of the joint states is set back, or ahead by 30 ms or more": a_clock_that_is_set_holds_the_arm,
+    "one joint state is broken": shown.broken_states_are_refused_alone,
+    "none is usable for 10 ms and three usual periods": shown.a_gap_is_bridged_along_the_reference,
+    "none is usable for `state_timeout`": shown.lost_states_are_a_stop,
+    "usable ones return during that stop": shown.states_that_return_hold_the_arm,
+    "they return with a position that no motion can have reached": shown.states_that_return_elsewhere_are_refused,
+    "they are late by more than `state_lateness` (default `state_timeout`)": shown.late_states_are_refused,
+    "a joint's velocity contradicts its positions (sign, unit, zero)": shown.contradicting_velocities_are_estimated,
+    "a joint's reading freezes in motion, see [Frozen readings](#frozen-readings)":
+        shown.a_frozen_reading_stops_the_arm,
+    "stamps run faster than real time, by more than 5 %": shown.fast_stamps_are_refused,
+    "the clock of the joint states is set back, or ahead by 30 ms or more": shown.a_clock_that_is_set_holds_the_arm,
     "clock and positions of the joint states jump together, as by `~/reset` of the simulator":
-        a_reset_holds_the_arm_at_its_new_position,
+        shown.a_reset_holds_the_arm_at_its_new_position,
     "a motion leaves its path tolerance": a_left_path_ends_the_motion,
     "a held arm is further than `limits.<joint>.holding_error` from its reference (drives off, a strong push)":
         a_pushed_reference_follows_the_arm,
@@ -482,15 +234,15 @@ ROWS: dict[str, Case | tuple[str, ...]] = {
         ("stop-in-motion", "deactivated-in-motion", "sigint-while-held", "sigterm-in-motion"),
     "the node's own process is killed": ("node-killed-in-motion",),
     # clocks
-    "states in a row": a_clock_that_is_set_back_is_believed_after_five_states,
-    "their stamps": stamps_that_do_not_follow_each_other_are_refused,
-    "their positions": a_reset_holds_the_arm_at_its_new_position,
-    "back, or ahead by 30 ms or more": a_clock_that_is_set_holds_the_arm,
-    "back, by less than the time of the states in a row": a_small_step_back_interrupts_nothing,
-    "ahead by less than 30 ms (100 ms in the first 0.1 s of a stream)": a_small_step_ahead_interrupts_nothing,
-    "ahead by more than 5 % of real time, bit by bit": fast_stamps_are_refused,
-    "slewed, up to 0.1 % (NTP: 0.05 %)": a_slewed_clock_has_no_effect,
-    "slewed further back": a_clock_slewed_further_back_is_a_delay,
+    "states in a row": shown.a_clock_that_is_set_back_is_believed_after_five_states,
+    "their stamps": shown.stamps_that_do_not_follow_each_other_are_refused,
+    "their positions": shown.a_reset_holds_the_arm_at_its_new_position,
+    "back, or ahead by 30 ms or more": shown.a_clock_that_is_set_holds_the_arm,
+    "back, by less than the time of the states in a row": shown.a_small_step_back_interrupts_nothing,
+    "ahead by less than 30 ms (100 ms in the first 0.1 s of a stream)": shown.a_small_step_ahead_interrupts_nothing,
+    "ahead by more than 5 % of real time, bit by bit": shown.fast_stamps_are_refused,
+    "slewed, up to 0.1 % (NTP: 0.05 %)": shown.a_slewed_clock_has_no_effect,
+    "slewed further back": shown.a_clock_slewed_further_back_is_a_delay,
     # runaway
     "0 to 10 ms": ("motor-reversed", "motors-swapped"),
     "at 10 ms, then every 20 ms": ("motor-reversed", "motors-swapped"),
