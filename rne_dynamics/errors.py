@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from difflib import get_close_matches
 from enum import Enum
+from os import PathLike
 
 
 class RneDynamicsError(Exception):
@@ -127,3 +128,19 @@ def no_inertia(joint: str, robot: str) -> SingularInertiaError:
 def shortened(text: str, most: int) -> str:
     """The text, without its middle where it is longer than `most` characters: a file may give names of any length."""
     return text if len(text) <= most else f"{text[: most // 2]} ... {text[-most // 2 :]}"
+
+
+def not_a_robot(value: object) -> ArgumentError:
+    """The error for an argument `robot` that is something else, such as a path."""
+    path = str(value) if isinstance(value, str | PathLike) else ""
+    given = f"the {type(value).__name__} {path[:80]!r}" if path else f"a {type(value).__name__}"
+    source = repr(path[:80]) if path else '"arm.urdf"'
+    return ArgumentError(
+        f"robot is {given}, not a loaded model; load it first: rne.load_urdf({source}), of a model file rne.load_model"
+    )
+
+
+def check_loaded(robot: object) -> None:
+    """Refuse with `ArgumentError` what is not a robot, such as a path."""
+    if not hasattr(robot, "joint_names"):
+        raise not_a_robot(robot)

@@ -14,9 +14,9 @@ from rne_dynamics.closed_chain.specialised import code_of
 from rne_dynamics.dynamics.declared.base_motion import BaseMotion, packed_base
 from rne_dynamics.dynamics.declared.quantity import Function
 from rne_dynamics.dynamics.quantities import QUANTITIES
-from rne_dynamics.errors import ArgumentError, unknown
+from rne_dynamics.errors import ArgumentError, check_loaded, unknown
 from rne_dynamics.model.inertia import Array
-from rne_dynamics.model.protocol import Robot, check_loaded
+from rne_dynamics.model.protocol import Robot
 
 if TYPE_CHECKING:  # with LLVM
     from rne_dynamics.straight_line.state_code import StateCode

@@ -10,7 +10,7 @@ from __future__ import annotations
 from numpy.typing import ArrayLike
 
 from rne_dynamics.closed_chain.arguments import Start
-from rne_dynamics.closed_chain.nearest import nearest_posture
+from rne_dynamics.closed_chain.independence import nearest_posture
 from rne_dynamics.closed_chain.rows import ASSEMBLE, run
 from rne_dynamics.closed_chain.specialised import by_own_code
 from rne_dynamics.dynamics.declared.arguments import state_arrays

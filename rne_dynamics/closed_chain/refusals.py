@@ -9,14 +9,12 @@ import numpy as np
 
 from rne_dynamics.closed_chain.closing import MISFIT, OVER_ACTUATED, SINGULAR
 from rne_dynamics.closed_chain.generic_rank import generic_rank
-from rne_dynamics.closed_chain.independence import evaluated, scaled_jacobian
-from rne_dynamics.closed_chain.nearest import nearest_posture
+from rne_dynamics.closed_chain.independence import evaluated, nearest_posture, scaled_jacobian
 from rne_dynamics.closed_chain.packed import pack, workspace
-from rne_dynamics.errors import AssemblyError, ModelError, SingularPostureError
+from rne_dynamics.errors import AssemblyError, ModelError, SingularPostureError, not_a_robot
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.mechanism import BLOCKED, Mechanism
 from rne_dynamics.model.on_tree import OnTree
-from rne_dynamics.model.protocol import not_a_robot
 
 
 def loop_gaps(mechanism: Mechanism, residual: Array) -> list[tuple[str, float, float]]:

@@ -21,8 +21,7 @@ from rne_dynamics.closed_chain.closing import (
     motion_map_kernel,
 )
 from rne_dynamics.closed_chain.constraints import CUT_COLUMNS, cut_forces, cut_loads
-from rne_dynamics.closed_chain.independence import INCONSISTENT, independent_joints
-from rne_dynamics.closed_chain.nearest import nearest_posture
+from rne_dynamics.closed_chain.independence import INCONSISTENT, independent_joints, nearest_posture
 from rne_dynamics.closed_chain.packed import Packed, Work, pack, workspace
 from rne_dynamics.closed_chain.refusals import refusal
 from rne_dynamics.closed_chain.terms import closed_mass_matrix_helper, open_torque

@@ -44,12 +44,6 @@ def frozen_vector(
     return array
 
 
-def set_fields(frozen: object, **values: object) -> None:
-    """Set fields of a frozen dataclass while it is made: what was given, checked, and what follows from it."""
-    for name, value in values.items():
-        object.__setattr__(frozen, name, value)
-
-
 def check_number(
     value: float, what: str, *, zero: bool = False, unit: str = "", error: type[ControlError] = ControlError
 ) -> None:

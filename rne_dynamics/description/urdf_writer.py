@@ -9,9 +9,8 @@ from xml.sax.saxutils import quoteattr
 import numpy as np
 
 from rne_dynamics.description.urdf_tree import rpy_of
-from rne_dynamics.errors import ModelError
+from rne_dynamics.errors import ModelError, check_loaded
 from rne_dynamics.model.inertia import Array, Inertia
-from rne_dynamics.model.protocol import check_loaded
 from rne_dynamics.model.robot import RobotModel
 from rne_dynamics.model.tree import JointKind, KinematicTree, TreeJoint
 

@@ -7,8 +7,9 @@ from typing import TypeVar, cast
 
 from numpy.typing import ArrayLike
 
+from rne_dynamics.errors import check_loaded
 from rne_dynamics.model.bodies import Base
-from rne_dynamics.model.protocol import Robot, check_loaded
+from rne_dynamics.model.protocol import Robot
 from rne_dynamics.model.robot import RobotModel
 from rne_dynamics.model.tree import KinematicTree, Payload
 

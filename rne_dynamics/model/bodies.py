@@ -9,14 +9,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import Literal, NamedTuple, TypeVar
+from typing import Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from rne_dynamics.errors import ModelError
 from rne_dynamics.model import layout
-from rne_dynamics.model.inertia import Array, Inertia
+from rne_dynamics.model.inertia import Array, Inertia, read_only
 from rne_dynamics.model.tree import Friction, JointKind, KinematicTree, Limits, Mimic, TreeJoint
 
 Base = Literal["fixed", "floating"]
@@ -224,19 +224,11 @@ def _in_arrays(tree: KinematicTree, bodies: list[_Body], frames: Mapping[str, Li
         joint_names=tuple(names),
         body_names=tuple(b.name for b in bodies),
         links=MappingProxyType({x.name: frames[x.name] for x in tree.links}),
-        lower=_readonly(np.array([x.lower for x in limits], dtype=np.float64)),
-        upper=_readonly(np.array([x.upper for x in limits], dtype=np.float64)),
-        velocity_limit=_readonly(np.array([x.velocity for x in limits], dtype=np.float64)),
-        effort_limit=_readonly(np.array([x.effort for x in limits], dtype=np.float64)),
-        topology=_readonly(topology),
-        parameters=_readonly(parameters),
+        lower=read_only(np.array([x.lower for x in limits], dtype=np.float64)),
+        upper=read_only(np.array([x.upper for x in limits], dtype=np.float64)),
+        velocity_limit=read_only(np.array([x.velocity for x in limits], dtype=np.float64)),
+        effort_limit=read_only(np.array([x.effort for x in limits], dtype=np.float64)),
+        topology=read_only(topology),
+        parameters=read_only(parameters),
         root_inertia=root_inertia,
     )
-
-
-_T = TypeVar("_T", Array, NDArray[np.int64])
-
-
-def _readonly(array: _T) -> _T:
-    array.flags.writeable = False
-    return array

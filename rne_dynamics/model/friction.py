@@ -15,7 +15,7 @@ import numpy as np
 
 from rne_dynamics.compiling.jit import helper
 from rne_dynamics.errors import ModelError
-from rne_dynamics.model.inertia import Array
+from rne_dynamics.model.inertia import Array, read_only
 from rne_dynamics.model.layout import (
     COULOMB_BACKWARD,
     COULOMB_FORWARD,
@@ -129,15 +129,11 @@ def joint_friction(robot: Robot) -> JointFriction:
         if row[STRIBECK] > 0.0 or friction.stribeck[j] == 0.0:
             friction.stribeck_velocity[j] = speed
         friction.stribeck[j] += abs(k) * row[STRIBECK]
-    friction = JointFriction(*(column[robot.actuated] for column in friction))
-    for array in friction:
-        array.flags.writeable = False
-    return friction
+    return JointFriction(*(read_only(column[robot.actuated]) for column in friction))
 
 
 def passive_viscous(mechanism: Mechanism) -> Array:
     """Viscous friction of a mechanism's tree with that of the actuated joints left out; shape (n of the tree,)."""
     viscous = np.array(joint_friction(mechanism.robot).viscous)
     viscous[mechanism.actuated] = 0.0
-    viscous.flags.writeable = False
-    return viscous
+    return read_only(viscous)

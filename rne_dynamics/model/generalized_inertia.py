@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from rne_dynamics.errors import check_loaded
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.layout import INERTIA, MASS, MOMENT, MULTIPLIER, ROTOR, VELOCITY_INDEX
-from rne_dynamics.model.protocol import check_loaded
 from rne_dynamics.model.robot import RobotModel
 
 

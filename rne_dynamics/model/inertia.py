@@ -5,14 +5,16 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from rne_dynamics.errors import ModelError
-from rne_dynamics.model.rebuilt import Rebuilt
+from rne_dynamics.model.rebuilt import Rebuilt, set_fields
 
 Array = NDArray[np.float64]
+_T = TypeVar("_T", bound=NDArray[Any])
 
 
 def frozen_array(value: ArrayLike, shape: tuple[int, ...], what: str) -> Array:
@@ -22,6 +24,11 @@ def frozen_array(value: ArrayLike, shape: tuple[int, ...], what: str) -> Array:
         raise ModelError(f"{what} has shape {array.shape}; it must be {shape}")
     if not all(map(math.isfinite, array.ravel().tolist())):  # of few numbers; NumPy's own way takes three times as long
         raise ModelError(f"{what} is {array.tolist()}; every number must be finite")
+    return read_only(array)
+
+
+def read_only(array: _T) -> _T:
+    """The array itself, closed to writing."""
     array.setflags(write=False)
     return array
 
@@ -73,14 +80,13 @@ class Inertia(Rebuilt):
         mass = float(self.mass)
         if not math.isfinite(mass) or mass < 0.0:
             raise ModelError(f"mass is {mass} kg; it must be finite and not negative")
-        object.__setattr__(self, "mass", mass)
-        object.__setattr__(self, "com", frozen_array(self.com, (3,), "com"))
+        com = frozen_array(self.com, (3,), "com")
         inertia = frozen_array(self.inertia, (3, 3), "inertia")
         xx, xy, xz, yx, yy, yz, zx, zy, zz = inertia.ravel().tolist()
         largest = max(abs(xx), abs(yy), abs(zz), abs(xy), abs(xz), abs(yz), abs(yx), abs(zx), abs(zy))
         if max(abs(xy - yx), abs(xz - zx), abs(yz - zy)) > 1e-9 * largest:
             raise ModelError(f"inertia {inertia.tolist()} is not symmetric")
-        object.__setattr__(self, "inertia", inertia)
+        set_fields(self, mass=mass, com=com, inertia=inertia)
 
     @classmethod
     def from_origin(cls, mass: float, com: ArrayLike, about_origin: ArrayLike) -> Inertia:
@@ -178,10 +184,7 @@ def _computed(mass: float, com: Array, inertia: Array) -> Inertia:
     if com.shape != (3,) or not all(map(math.isfinite, (mass, *com.tolist(), *inertia.ravel().tolist()))):
         return Inertia(mass, com, inertia)
     body = object.__new__(Inertia)
-    com.setflags(write=False)
-    inertia.setflags(write=False)
-    for name, value in (("mass", mass), ("com", com), ("inertia", inertia)):
-        object.__setattr__(body, name, value)
+    set_fields(body, mass=mass, com=read_only(com), inertia=read_only(inertia))
     return body
 
 

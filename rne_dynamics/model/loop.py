@@ -9,7 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rne_dynamics.errors import ModelError
-from rne_dynamics.model.inertia import Array, frozen_array
+from rne_dynamics.model.inertia import Array, frozen_array, read_only
+from rne_dynamics.model.rebuilt import set_fields
 
 #: Relative motions of frame B in frame A's axes, in the order of `Loop.blocked`.
 DIRECTIONS = ("x", "y", "z", "rx", "ry", "rz")
@@ -43,8 +44,7 @@ class LoopFrame:
         rotation = frozen_array(self.rotation, (3, 3), f"{what}: rotation")
         if not np.allclose(rotation @ rotation.T, np.eye(3), atol=1e-9) or not np.linalg.det(rotation) > 0.0:
             raise ModelError(f"{what}: rotation is {rotation.tolist()}; it must be a rotation matrix")
-        object.__setattr__(self, "rotation", rotation)
-        object.__setattr__(self, "position", frozen_array(self.position, (3,), f"{what}: position"))
+        set_fields(self, rotation=rotation, position=frozen_array(self.position, (3,), f"{what}: position"))
 
 
 @dataclass(frozen=True, eq=False)
@@ -70,8 +70,7 @@ class Loop:
                 f"loop {self.name!r}: blocked is {np.asarray(self.blocked).tolist()}; it must be six booleans for "
                 f"{', '.join(DIRECTIONS)}, at least one of them true"
             )
-        blocked.flags.writeable = False
-        object.__setattr__(self, "blocked", blocked)
+        set_fields(self, blocked=read_only(blocked))
 
     @staticmethod
     def of_kind(name: str, kind: LoopKind, a: LoopFrame, b: LoopFrame) -> Loop:

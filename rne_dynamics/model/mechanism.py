@@ -10,11 +10,11 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from rne_dynamics.errors import ModelError, unknown_name
-from rne_dynamics.model.inertia import Array, frozen_array
+from rne_dynamics.model.inertia import Array, frozen_array, read_only
 from rne_dynamics.model.layout import FLOATING, KIND
 from rne_dynamics.model.loop import Loop
 from rne_dynamics.model.on_tree import OnTree
-from rne_dynamics.model.rebuilt import Rebuilt
+from rne_dynamics.model.rebuilt import Rebuilt, set_fields
 from rne_dynamics.model.robot import RobotModel
 from rne_dynamics.spatial.columns import columns
 
@@ -99,7 +99,7 @@ class Mechanism(OnTree, Rebuilt):
         places = np.array([robot.joint_index(name) for name in self.joint_names], dtype=np.int64)
         if not len(places):
             raise ModelError(f"mechanism {robot.name!r} has no actuated joint; name at least one")
-        object.__setattr__(self, "posture", frozen_array(self.posture, (robot.nq,), f"posture of {robot.name!r}"))
+        set_fields(self, posture=frozen_array(self.posture, (robot.nq,), f"posture of {robot.name!r}"))
         weights = self._by_joint("effort_weights", self.effort_weights, 1.0)
         preloads = self._by_joint("preload", self.preload, 0.0)
         if not (weights > 0.0).all():
@@ -122,16 +122,11 @@ class Mechanism(OnTree, Rebuilt):
                     "the loop closes nothing; name two links with a joint between them"
                 )
             frames[k, BLOCKED:] = loop.blocked
-        for label, array in (
-            ("loop_bodies", bodies),
-            ("loop_frames", frames),
-            ("weights", weights),
-            ("preloads", preloads),
-            ("actuated", places),
-            ("passive", np.delete(np.arange(robot.n), places)),
-        ):
-            array.flags.writeable = False
-            object.__setattr__(self, label, array)
+        set_fields(
+            self, loop_bodies=read_only(bodies), loop_frames=read_only(frames), weights=read_only(weights),
+            preloads=read_only(preloads), actuated=read_only(places),
+            passive=read_only(np.delete(np.arange(robot.n), places)),
+        )  # fmt: skip
 
     def _by_joint(self, what: str, given: Mapping[str, float], default: float) -> Array:
         for joint, value in given.items():

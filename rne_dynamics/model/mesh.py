@@ -20,8 +20,9 @@ from numpy.typing import NDArray
 from rne_dynamics.advice import extra
 from rne_dynamics.errors import ArgumentError, DescriptionError, MissingDependencyError, ModelError
 from rne_dynamics.input_file import check_regular
-from rne_dynamics.model.inertia import Array, Inertia
+from rne_dynamics.model.inertia import Array, Inertia, read_only
 from rne_dynamics.model.principal import check_physical
+from rne_dynamics.model.rebuilt import set_fields
 from rne_dynamics.model.solids import mass_of
 
 #: A part of an arm is not larger than this; its file is in millimetres.
@@ -60,9 +61,7 @@ class TriangleMesh:
                 f"{self.name}: a triangle names vertex {triangles.min() if triangles.min() < 0 else triangles.max()}; "
                 f"there are vertices 0 to {len(vertices) - 1}"
             )
-        vertices.flags.writeable = triangles.flags.writeable = False
-        object.__setattr__(self, "vertices", vertices)
-        object.__setattr__(self, "triangles", triangles)
+        set_fields(self, vertices=read_only(vertices), triangles=read_only(triangles))
 
     @property
     def extent(self) -> Array:

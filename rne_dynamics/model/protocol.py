@@ -24,10 +24,7 @@ mechanism. Every kind has these attributes, and the methods of `RobotModel` whos
 
 from __future__ import annotations
 
-from os import PathLike
 from typing import TYPE_CHECKING, Union
-
-from rne_dynamics.errors import ArgumentError
 
 if TYPE_CHECKING:
     from rne_dynamics.model.flexible.arm import FlexibleArm
@@ -36,19 +33,3 @@ if TYPE_CHECKING:
 
 #: Any robot.
 Robot = Union["RobotModel", "Mechanism", "FlexibleArm"]
-
-
-def not_a_robot(value: object) -> ArgumentError:
-    """The error for an argument `robot` that is something else, such as a path."""
-    path = str(value) if isinstance(value, str | PathLike) else ""
-    given = f"the {type(value).__name__} {path[:80]!r}" if path else f"a {type(value).__name__}"
-    source = repr(path[:80]) if path else '"arm.urdf"'
-    return ArgumentError(
-        f"robot is {given}, not a loaded model; load it first: rne.load_urdf({source}), of a model file rne.load_model"
-    )
-
-
-def check_loaded(robot: object) -> None:
-    """Refuse with `ArgumentError` what is not a robot, such as a path."""
-    if not hasattr(robot, "joint_names"):
-        raise not_a_robot(robot)

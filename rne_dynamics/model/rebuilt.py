@@ -1,4 +1,4 @@
-"""Pickling of frozen objects whose arrays stay read-only."""
+"""Making and pickling of frozen objects whose arrays stay read-only."""
 
 from __future__ import annotations
 
@@ -15,3 +15,9 @@ class Rebuilt:
 
     def __reduce__(self) -> tuple[Any, ...]:
         return type(self), tuple(getattr(self, f.name) for f in fields(self) if f.init)  # type: ignore[arg-type]
+
+
+def set_fields(frozen: object, **values: object) -> None:
+    """Set fields of a frozen dataclass while it is made: what was given, checked, and what follows from it."""
+    for name, value in values.items():
+        object.__setattr__(frozen, name, value)

@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 from rne_dynamics.errors import ModelError, index_of, unknown_name
 from rne_dynamics.model import layout
 from rne_dynamics.model.bodies import Base, Bodies, LinkFrame, merged_bodies
-from rne_dynamics.model.inertia import Array, Inertia, frozen_array
+from rne_dynamics.model.inertia import Array, Inertia, frozen_array, read_only
 from rne_dynamics.model.table import RobotTable
 from rne_dynamics.model.tree import KinematicTree, Payload
 
@@ -107,12 +107,12 @@ class RobotModel(Bodies, RobotTable):
     @cached_property
     def actuated(self) -> NDArray[np.int64]:
         """Places of the driven joints, all of them; shape (n,)."""
-        return _readonly(np.arange(self.n))
+        return read_only(np.arange(self.n))
 
     @cached_property
     def passive(self) -> NDArray[np.int64]:
         """Places of the undriven joints; empty."""
-        return _readonly(np.arange(0))
+        return read_only(np.arange(0))
 
     @property
     def bodies(self) -> int:
@@ -136,8 +136,7 @@ class RobotModel(Bodies, RobotTable):
         for _, kind, iq, _ in self.topology.tolist():
             if kind == layout.FLOATING:
                 q[iq + 6] = 1.0
-        q.flags.writeable = False
-        return q
+        return read_only(q)
 
     @cached_property
     def link_inertias(self) -> tuple[NDArray[np.int64], Array, Array, Array]:
@@ -244,7 +243,7 @@ def effort_limits(name: str, n: int, limit: ArrayLike) -> Array:
     limits = np.array(limit, dtype=np.float64)
     if limits.shape != (n,) or not (limits >= 0.0).all():
         raise ModelError(f"effort limits of {name!r} are {limits.tolist()}; give {n}, none below 0")
-    return _readonly(limits)
+    return read_only(limits)
 
 
 def _from_pickle(kind: type[RobotModel], given: dict[str, Any]) -> RobotModel:
@@ -255,8 +254,3 @@ def _from_pickle(kind: type[RobotModel], given: dict[str, Any]) -> RobotModel:
     for frame in given["links"].values():
         frame.rotation.flags.writeable = frame.position.flags.writeable = False
     return kind(**{**given, "links": MappingProxyType(given["links"])})
-
-
-def _readonly(array: NDArray[Any]) -> NDArray[Any]:
-    array.flags.writeable = False
-    return array

@@ -18,7 +18,7 @@ from numpy.typing import ArrayLike
 
 from rne_dynamics.errors import ModelError, index_of, unknown_name
 from rne_dynamics.model.inertia import Array, Inertia, frozen_array, skew
-from rne_dynamics.model.rebuilt import Rebuilt
+from rne_dynamics.model.rebuilt import Rebuilt, set_fields
 
 
 class JointKind(Enum):
@@ -127,17 +127,17 @@ class TreeJoint(Rebuilt):
 
     def __post_init__(self) -> None:
         where = f"joint {self.name!r}"
-        object.__setattr__(self, "rotation", frozen_array(self.rotation, (3, 3), f"{where}: rotation"))
-        object.__setattr__(self, "position", frozen_array(self.position, (3,), f"{where}: position"))
+        rotation = frozen_array(self.rotation, (3, 3), f"{where}: rotation")
+        set_fields(self, rotation=rotation, position=frozen_array(self.position, (3,), f"{where}: position"))
         axis = np.array(self.axis, dtype=np.float64)
         if self.kind in (JointKind.FIXED, JointKind.FLOATING):
             axis = np.array([0.0, 0.0, 1.0])
         if self.kind is JointKind.FIXED:  # nothing moves, whatever the description says it should follow
-            object.__setattr__(self, "mimic", None)
+            set_fields(self, mimic=None)
         length = math.hypot(*axis.ravel().tolist())
         if axis.shape != (3,) or not 1e-12 < length < math.inf:
             raise ModelError(f"{where}: axis is {axis.tolist()}; it must be three finite numbers, not all zero")
-        object.__setattr__(self, "axis", frozen_array(axis / length, (3,), f"{where}: axis"))
+        set_fields(self, axis=frozen_array(axis / length, (3,), f"{where}: axis"))
         if not (math.isfinite(self.rotor_inertia) and self.rotor_inertia >= 0.0):
             raise ModelError(f"{where}: rotor inertia is {self.rotor_inertia}; it must be finite and not negative")
         if fault := self.friction.fault():

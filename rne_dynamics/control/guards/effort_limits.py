@@ -8,10 +8,11 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from rne_dynamics.control.checks import frozen_vector, joint_name, set_fields
+from rne_dynamics.control.checks import frozen_vector, joint_name
 from rne_dynamics.control.parameters import check_parameters, parameter
 from rne_dynamics.errors import ControlError
 from rne_dynamics.model.inertia import Array
+from rne_dynamics.model.rebuilt import set_fields
 
 Saturation = Literal["joint", "direction"]
 

@@ -11,9 +11,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from rne_dynamics.control.checks import frozen_vector, set_fields
+from rne_dynamics.control.checks import frozen_vector
 from rne_dynamics.errors import ControlError
 from rne_dynamics.model.inertia import Array
+from rne_dynamics.model.rebuilt import set_fields
 from rne_dynamics.spatial.columns import columns
 
 

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rne_dynamics.compiling.jit import helper, kernel
-from rne_dynamics.control.checks import check_number, frozen_vector, measured, set_fields
+from rne_dynamics.control.checks import check_number, frozen_vector, measured
 from rne_dynamics.control.control_law import CompiledLaw, LawTolerances
 from rne_dynamics.control.felt_inertia import posture_inertia
 from rne_dynamics.control.impedance import (
@@ -41,6 +41,7 @@ from rne_dynamics.errors import ControlError
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.layout import BASE
 from rne_dynamics.model.mechanism import RigidRobot
+from rne_dynamics.model.rebuilt import set_fields
 from rne_dynamics.spatial.arrays import product
 from rne_dynamics.spatial.cholesky import backward, forward
 from rne_dynamics.spatial.modes import factor

@@ -11,7 +11,7 @@ import numpy as np
 
 from rne_dynamics.compiling.addresses import in_python
 from rne_dynamics.compiling.jit import helper, kernel
-from rne_dynamics.control.checks import measured, set_fields
+from rne_dynamics.control.checks import measured
 from rne_dynamics.control.control_law import CompiledLaw, MotionDemand
 from rne_dynamics.control.gains import Gains, check_gains
 from rne_dynamics.control.model_terms import OwnTerms, closed_terms, own_terms, rigid_terms
@@ -29,6 +29,7 @@ from rne_dynamics.dynamics.declared.arm import Arm, arm_of
 from rne_dynamics.dynamics.declared.base_motion import BaseMotion
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.mechanism import RigidRobot
+from rne_dynamics.model.rebuilt import set_fields
 
 #: Rows of `ComputedTorque.table`: gains; `JointFriction.rows`; scale and 1 / threshold of `FrictionCompensation`;
 #: effort of the viscous friction for an error of 1, `viscous_gain`.

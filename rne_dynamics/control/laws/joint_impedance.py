@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from rne_dynamics.closed_chain.generic_rank import generic_rank
 from rne_dynamics.closed_chain.mass_matrix import closed_mass_matrix
 from rne_dynamics.compiling.jit import kernel
-from rne_dynamics.control.checks import frozen_vector, measured, set_fields
+from rne_dynamics.control.checks import frozen_vector, measured
 from rne_dynamics.control.control_law import CompiledLaw
 from rne_dynamics.control.felt_inertia import joint_inertia, posture_inertia
 from rne_dynamics.control.impedance import (
@@ -48,6 +48,7 @@ from rne_dynamics.dynamics.declared.base_motion import BaseMotion
 from rne_dynamics.errors import ControlError
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.mechanism import RigidRobot
+from rne_dynamics.model.rebuilt import set_fields
 from rne_dynamics.spatial.arrays import product
 from rne_dynamics.spatial.modes import factor
 

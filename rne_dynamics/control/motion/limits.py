@@ -12,12 +12,13 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from rne_dynamics.compiling.jit import helper
-from rne_dynamics.control.checks import frozen_vector, set_fields
+from rne_dynamics.control.checks import frozen_vector
 from rne_dynamics.control.reference import Reference
 from rne_dynamics.control.thresholds import ABSURD, ALLOWANCE, ROUNDING
 from rne_dynamics.errors import ArgumentError, ControlError, TrajectoryError
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.mechanism import RigidRobot
+from rne_dynamics.model.rebuilt import set_fields
 from rne_dynamics.model.tree import JointKind, KinematicTree
 
 

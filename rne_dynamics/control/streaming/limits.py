@@ -25,7 +25,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from rne_dynamics.compiling.jit import helper, kernel
-from rne_dynamics.control.checks import check_number, frozen_vector, set_fields
+from rne_dynamics.control.checks import check_number, frozen_vector
 from rne_dynamics.control.motion.limits import JointRanges
 from rne_dynamics.control.parameters import check_parameters, parameter
 from rne_dynamics.control.thresholds import HALVINGS, ROUNDING
@@ -33,6 +33,7 @@ from rne_dynamics.dynamics.composite.mass_matrix import mass_matrix
 from rne_dynamics.errors import ControlError
 from rne_dynamics.model.dice import Dice
 from rne_dynamics.model.inertia import Array
+from rne_dynamics.model.rebuilt import set_fields
 from rne_dynamics.model.robot import RobotModel
 
 #: Rows of the limits: lower and upper position, velocity, acceleration, jerk.

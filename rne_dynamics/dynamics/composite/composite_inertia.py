@@ -8,9 +8,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from rne_dynamics.dynamics.kinematics.kinematics import forward_kinematics
-from rne_dynamics.errors import ArgumentError
+from rne_dynamics.errors import ArgumentError, check_loaded
 from rne_dynamics.model.inertia import Inertia
-from rne_dynamics.model.protocol import check_loaded
 from rne_dynamics.model.robot import RobotModel
 
 

@@ -10,11 +10,10 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from rne_dynamics.compiling.jit import kernel
-from rne_dynamics.errors import ArgumentError
+from rne_dynamics.errors import ArgumentError, check_loaded
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.mechanism import RigidRobot
 from rne_dynamics.model.on_tree import OnTree
-from rne_dynamics.model.protocol import check_loaded
 from rne_dynamics.model.robot import RobotModel
 
 #: Link name to (force, moment), shape (…, 6), at the link frame's origin in link axes.

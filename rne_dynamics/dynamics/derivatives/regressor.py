@@ -23,9 +23,9 @@ from rne_dynamics.dynamics.declared.forms import BODIES, N
 from rne_dynamics.dynamics.declared.quantity import Quantity
 from rne_dynamics.dynamics.derivatives.body_motion import spatial_motions
 from rne_dynamics.dynamics.kinematics.joint_motion import axes_of, gear, place_of, unit_motion
+from rne_dynamics.errors import check_loaded
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.layout import BASE, INERTIA, KIND, MASS, PARENT, VELOCITY_INDEX
-from rne_dynamics.model.protocol import check_loaded
 from rne_dynamics.model.robot import RobotModel
 from rne_dynamics.spatial.pairs import Pair, into_child
 from rne_dynamics.spatial.vector import IDENTITY, ZERO, Vector, add, cross, dot, placed

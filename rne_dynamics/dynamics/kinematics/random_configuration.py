@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
+from rne_dynamics.errors import check_loaded
 from rne_dynamics.model.dice import Dice
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.layout import FLOATING, KIND, POSITION_INDEX, REVOLUTE, VELOCITY_INDEX
-from rne_dynamics.model.protocol import check_loaded
 from rne_dynamics.model.robot import RobotModel
 
 

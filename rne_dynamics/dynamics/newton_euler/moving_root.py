@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from rne_dynamics.model.inertia import Array
+from rne_dynamics.model.inertia import Array, read_only
 from rne_dynamics.model.layout import (
     COLUMNS,
     FLOATING,
@@ -30,6 +30,5 @@ def with_floating_root(robot: RobotModel) -> tuple[NDArray[np.int64], Array]:
     row = np.zeros((1, COLUMNS))
     row[0, [ROTATION, ROTATION + 4, ROTATION + 8]] = 1.0
     row[0, MULTIPLIER] = 1.0
-    topology, parameters = np.concatenate([root, above]), np.concatenate([row, robot.parameters])
-    topology.flags.writeable = parameters.flags.writeable = False  # as the model's own: kernels are compiled for these
-    return topology, parameters
+    # read-only as the model's own: kernels are compiled for these
+    return read_only(np.concatenate([root, above])), read_only(np.concatenate([row, robot.parameters]))

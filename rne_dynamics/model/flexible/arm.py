@@ -9,14 +9,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rne_dynamics.errors import ModelError, index_of, unknown_name
-from rne_dynamics.model.assembly import assemble
 from rne_dynamics.model.flexible.carried import bolted
 from rne_dynamics.model.flexible.modal import ModalLink
 from rne_dynamics.model.inertia import Array, Inertia
 from rne_dynamics.model.layout import FLOATING, KIND
 from rne_dynamics.model.mechanism import RigidRobot
 from rne_dynamics.model.on_tree import OnTree
-from rne_dynamics.model.rebuilt import Rebuilt
+from rne_dynamics.model.rebuilt import Rebuilt, set_fields
 from rne_dynamics.model.robot import RobotModel
 from rne_dynamics.model.tree import JointKind, KinematicTree, Limits, Payload
 
@@ -93,14 +92,12 @@ class FlexibleArm(OnTree, Rebuilt):
                 )
             _check_part(tree, link)
         tree, fixed = _with_bodies_of_their_own(tree, {link.link: link for link in self.flexible_links})
-        split = assemble(tree, gravity=robot.gravity)
+        split = RobotModel.of(tree, base="fixed", gravity=robot.gravity)
         links = tuple(sorted(self.flexible_links, key=lambda link: split.links[link.link].body))
-        for name, value in (
-            ("body_model", split), ("fixed_bodies", fixed), ("flexible_links", links),
-            ("joint_names", robot.joint_names),
-            ("mode_names", tuple(f"{link.link}/{mode}" for link in links for mode in link.mode_names)),
-        ):  # fmt: skip
-            object.__setattr__(self, name, value)
+        set_fields(
+            self, body_model=split, fixed_bodies=fixed, flexible_links=links, joint_names=robot.joint_names,
+            mode_names=tuple(f"{link.link}/{mode}" for link in links for mode in link.mode_names),
+        )  # fmt: skip
 
     @property
     def modes(self) -> int:
@@ -161,7 +158,7 @@ class FlexibleArm(OnTree, Rebuilt):
         """
         if payload is None or all(link.link != payload.link for link in self.flexible_links):
             return super().with_payload(payload)
-        return self.on_tree(assemble(bolted(self.tree, payload), gravity=self.gravity))
+        return self.on_tree(RobotModel.of(bolted(self.tree, payload), base="fixed", gravity=self.gravity))
 
 
 #: What can be simulated: a rigid arm, a mechanism, or an arm with flexible links.

@@ -13,7 +13,7 @@ from rne_dynamics.errors import ModelError
 from rne_dynamics.model.flexible.ritz import ascending
 from rne_dynamics.model.flexible.section import Section
 from rne_dynamics.model.inertia import Array, frozen_array
-from rne_dynamics.model.rebuilt import Rebuilt
+from rne_dynamics.model.rebuilt import Rebuilt, set_fields
 
 Shapes = Literal["clamped_free", "clamped_mass", "pinned", "polynomial", "finite_element"]
 #: The shapes that a beam of varying section has.
@@ -82,8 +82,8 @@ class Beam(Rebuilt):
     def __post_init__(self) -> None:
         where = f"flexible link {self.link!r}"
         for name in Section._fields:
-            object.__setattr__(self, name, _stations(getattr(self, name), f"{where}: {name}"))
-        object.__setattr__(self, "length", _number(self.length, f"{where}: length", "m"))
+            set_fields(self, **{name: _stations(getattr(self, name), f"{where}: {name}")})
+        set_fields(self, length=_number(self.length, f"{where}: length", "m"))
         if not self.length > 0.0:
             raise ModelError(f"{where}: length is {self.length} m; it must be finite and above 0")
         if self.shapes not in get_args(Shapes):
@@ -102,9 +102,9 @@ class Beam(Rebuilt):
             raise ModelError(f"{where}: normal {normal.tolist()} must have a part across the axis {axis.tolist()}")
         across = across / np.linalg.norm(across)
         across = across - (across @ axis) * axis  # again: what a normal close to the axis has left is short of digits
-        object.__setattr__(self, "axis", frozen_array(axis, (3,), where))
-        object.__setattr__(self, "normal", frozen_array(across / np.linalg.norm(across), (3,), where))
-        object.__setattr__(self, "origin", _vector(self.origin, f"{where}: origin"))
+        normal = frozen_array(across / np.linalg.norm(across), (3,), where)
+        origin = _vector(self.origin, f"{where}: origin")
+        set_fields(self, axis=frozen_array(axis, (3,), where), normal=normal, origin=origin)
 
     def _check_modes(self, where: str) -> None:
         modes = tuple(self.modes) if isinstance(self.modes, Sequence) else ()
@@ -113,7 +113,7 @@ class Beam(Rebuilt):
                 f"{where}: modes is {self.modes!r}; it must be three whole numbers, not negative: modes in bending "
                 "along y, along z, and in torsion"
             )
-        object.__setattr__(self, "modes", tuple(int(count) for count in modes))
+        set_fields(self, modes=tuple(int(count) for count in modes))
         if not (self.mass_per_length > 0.0).all():
             raise ModelError(
                 f"{where}: mass_per_length is {self.mass_per_length.tolist()} kg/m; it must be above 0 at every station"
@@ -152,13 +152,12 @@ class Beam(Rebuilt):
             )
 
     def _check_tip_and_damping(self, where: str) -> None:
-        object.__setattr__(self, "tip_mass", _number(self.tip_mass, f"{where}: tip_mass", "kg"))
+        set_fields(self, tip_mass=_number(self.tip_mass, f"{where}: tip_mass", "kg"))
         inertia = tuple(float(value) for value in _vector(self.tip_inertia, f"{where}: tip_inertia"))
         if self.tip_mass < 0.0 or min(inertia) < 0.0:
             found = f"tip_mass is {self.tip_mass} kg and tip_inertia {list(inertia)} kg m^2"
             raise ModelError(f"{where}: {found}; neither may be negative")
-        object.__setattr__(self, "tip_inertia", inertia)
-        object.__setattr__(self, "tip_offset", _number(self.tip_offset, f"{where}: tip_offset", "m"))
+        set_fields(self, tip_inertia=inertia, tip_offset=_number(self.tip_offset, f"{where}: tip_offset", "m"))
         least = self.tip_mass * self.tip_offset**2
         if min(inertia[1:]) < least * (1.0 - 1e-9):
             raise ModelError(
@@ -172,7 +171,7 @@ class Beam(Rebuilt):
         ratios = frozen_array(ratios, (total,), f"{where}: damping (one ratio for all modes, or one for each)")
         if (ratios < 0.0).any():
             raise ModelError(f"{where}: damping is {ratios.tolist()}; a ratio of critical damping must not be negative")
-        object.__setattr__(self, "damping", tuple(given.tolist()) if given.ndim else float(given))
+        set_fields(self, damping=tuple(given.tolist()) if given.ndim else float(given))
 
     @property
     def rotation(self) -> Array:

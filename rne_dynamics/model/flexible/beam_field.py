@@ -12,7 +12,7 @@ from rne_dynamics.model.flexible.modal import Attachment
 from rne_dynamics.model.flexible.nodal_masses import Motion
 from rne_dynamics.model.flexible.ritz import ascending, gauss
 from rne_dynamics.model.inertia import Array, frozen_array
-from rne_dynamics.model.rebuilt import Rebuilt
+from rne_dynamics.model.rebuilt import Rebuilt, set_fields
 
 
 def drawn_in(rotation: Array, line: Array) -> Array:
@@ -39,7 +39,7 @@ class BeamField(Rebuilt):
     shapes: tuple[ShapeFunctions, ShapeFunctions, ShapeFunctions] = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "shapes", beam_shapes(self.beam))
+        set_fields(self, shapes=beam_shapes(self.beam))
 
     @property
     def breaks(self) -> Array:

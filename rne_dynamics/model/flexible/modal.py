@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike
 
 from rne_dynamics.errors import ModelError
 from rne_dynamics.model.inertia import Array, Inertia, frozen_array
-from rne_dynamics.model.rebuilt import Rebuilt
+from rne_dynamics.model.rebuilt import Rebuilt, set_fields
 
 #: How many points a message names.
 _MOST_NAMED = 8
@@ -76,13 +76,13 @@ class ModalLink(Rebuilt):
         m, where = len(self.mode_names), f"flexible link {self.link!r}"
         for name, order in (("coupling", 3), ("hardening", 4)):
             if not np.size(getattr(self, name)):
-                object.__setattr__(self, name, np.zeros((m,) * order))
+                set_fields(self, **{name: np.zeros((m,) * order)})
         for name, shape in (
             ("first", (m, 4, 3)), ("second", (m, m, 3, 3)), ("shortening", (m, m, 4, 3)), ("stiffness", (m, m)),
             ("damping", (m, m)), ("tip", (3,)), ("coupling", (m, m, m)),
             ("hardening", (m, m, m, m)),
         ):  # fmt: skip
-            object.__setattr__(self, name, frozen_array(getattr(self, name), shape, f"{where}: {name}"))
+            set_fields(self, **{name: frozen_array(getattr(self, name), shape, f"{where}: {name}")})
         if len(set(self.mode_names)) != m:
             raise ModelError(f"{where}: mode names are {', '.join(self.mode_names)}; every name must be there once")
         # The energy is that of the square of a curvature with terms of first and second order: its third order is at
@@ -146,7 +146,7 @@ class TableField(Rebuilt):
         for name, shape in (
             ("points", (P, 3)), ("translations", (P, m, 3)), ("rotations", (P, m, 3)), ("shortenings", (P, m, m, 3)),
         ):  # fmt: skip
-            object.__setattr__(self, name, frozen_array(getattr(self, name), shape, f"{where}: {name}"))
+            set_fields(self, **{name: frozen_array(getattr(self, name), shape, f"{where}: {name}")})
         turned = self.shortenings.transpose(0, 2, 1, 3)
         if np.abs(self.shortenings - turned).max(initial=0.0) > 1e-9 * np.abs(turned).max(initial=0.0):
             raise ModelError(f"{where}: shortenings are not symmetric; exchange two modes and they must stay")
