@@ -73,8 +73,9 @@ class Instructions:
         return f"{prefix}{self._names}"
 
     def do(self, instruction: str) -> None:
-        """Append an instruction without a value."""
+        """Append an instruction without a value, which may end the block."""
         self.lines.append(f"  {instruction}")
+        self.open = instruction.partition(" ")[0] not in ("br", "ret", "unreachable")
 
     def let(self, instruction: str) -> str:
         """Append an instruction with a value; the value's name."""
@@ -99,12 +100,10 @@ class Instructions:
         """End the block with a jump."""
         if self.open:
             self.do(f"br label %{label}")
-            self.open = False
 
     def branch(self, condition: str, yes: str, no: str) -> None:
         """End the block with a branch."""
         self.do(f"br i1 {condition}, label %{yes}, label %{no}")
-        self.open = False
 
     def call(self, name: str, result: str, *arguments: tuple[str, str]) -> str:
         """Call a function of C or of LLVM by name, with (type, value) pairs; the value's name."""

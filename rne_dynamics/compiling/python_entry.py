@@ -73,7 +73,6 @@ class PythonEntry(Arrays):
         result = self._packed(self.result(given), function.returned)
         self.end_arena()
         self.do(f"ret ptr {result}")
-        self.open = False
         self.label("odd")
         other = self.call(
             "PyObject_Vectorcall", "ptr", ("ptr", "%self"), ("ptr", "%arguments"), ("i64", "%count"), ("ptr", "null")
