@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import operator
 import struct
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -14,10 +14,12 @@ from rne_dynamics.compiling.kinds import (
     BOOL,
     FLOAT,
     INT,
+    Compiled,
     Number,
     Scalar,
     joined,
     kind_of,
+    registers,
 )
 from rne_dynamics.errors import RneDynamicsError
 
@@ -114,6 +116,17 @@ class Instructions:
             self.do(f"call void @{name}({given})")
             return ""
         return self.let(f"call {result} @{name}({given})")
+
+    def returned_by(self, function: Compiled, given: Sequence[str]) -> list[str]:
+        """The registers of what a compiled function returns for arguments as LLVM writes them; see `registers`."""
+        call, count = f"call {function.result} @{function.name}({', '.join(given)})", len(registers(function.returned))
+        if not count:
+            self.do(call)
+            return []
+        answer = self.let(call)
+        if count == 1:
+            return [answer]
+        return [self.let(f"extractvalue {function.result} {answer}, {k}") for k in range(count)]
 
     # numbers
 
