@@ -28,7 +28,7 @@ def columns_text(program: Program, target: Processor) -> str:
 
 def _block(column: Program, width: int) -> str:
     """The function ``void columns(shared, columns, out)`` for as many columns as a register has lanes."""
-    writer = _ColumnWriter(column, width)
+    writer = _ColumnWriter(column, Lines(width))
     writer.write()
     head = "define internal void @columns(ptr noalias readonly %shared, ptr noalias readonly %column, ptr noalias %out)"
     return "\n".join((f"{head} noinline nounwind {{", *writer.lines.text, "  ret void", "}"))
@@ -59,10 +59,6 @@ def _state(program: Program, n: int, width: int) -> str:
 class _ColumnWriter(NodeWriter):
     """Numbers of the shared matrix are the same in all lanes, a number of the column is one row of as many columns."""
 
-    def __init__(self, program: Program, width: int) -> None:
-        super().__init__(program, Lines(width))
-        self._inputs: dict[int, str] = {}
-
     def write(self) -> None:
         """Write the function's body."""
         self.write_nodes()
@@ -73,10 +69,8 @@ class _ColumnWriter(NodeWriter):
 
     def input(self, place: int) -> str:
         """A number of the shared matrix or of the column."""
-        if place not in self._inputs:
-            size, n = self.program.widths
-            self._inputs[place] = self._shared(place) if place < size else self._row((place - size) * n)
-        return self._inputs[place]
+        size, n = self.program.widths
+        return self._shared(place) if place < size else self._row((place - size) * n)
 
     def sin_cos(self, x: int) -> tuple[str, str]:
         """Not in a stage for columns."""
