@@ -152,7 +152,6 @@ class Arrays(Instructions):
         self.do(f"call i32 (i32, ptr, ...) @dprintf(i32 2, ptr {name}, {', '.join(given)})")
         self.call("abort", "void")
         self.do("unreachable")
-        self.open = False
         self.label(good)
 
     def part(self, view: View, indices: tuple[Any, ...]) -> View:

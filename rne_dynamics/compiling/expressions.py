@@ -220,14 +220,7 @@ class Expressions(Variables):
         if function.allocates:
             self.allocates = True
             given.insert(0, "ptr %arena")
-        call, parts = f"call {function.result} @{function.name}({', '.join(given)})", registers(function.returned)
-        if not parts:
-            self.do(call)
-            return assembled(function.returned, iter(()))
-        answer = self.let(call)
-        loads = [answer]
-        if len(parts) > 1:
-            loads = [self.let(f"extractvalue {function.result} {answer}, {k}") for k in range(len(parts))]
+        loads = self.returned_by(function, given)
         for load, origins in zip(loads, function.origins, strict=True):
             self.derive(load, *(texts[k] for k in origins))
         return assembled(function.returned, iter(loads))

@@ -65,7 +65,6 @@ class FillingEntry(PythonEntry):
         self.go("returned")
         self.label("returned")
         self.do(f"ret ptr {out}")
-        self.open = False
         self.label("refused")
         self.branch(has_out, "odd", "dropped")
         self.label("dropped")
@@ -141,6 +140,5 @@ class FillingEntry(PythonEntry):
         self.branch(self.let(f"icmp eq ptr {made}, null"), "failed", "made")
         self.label("failed")
         self.do("ret ptr null")
-        self.open = False
         self.label("made")
         return made

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import operator
 import struct
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -14,10 +14,12 @@ from rne_dynamics.compiling.kinds import (
     BOOL,
     FLOAT,
     INT,
+    Compiled,
     Number,
     Scalar,
     joined,
     kind_of,
+    registers,
 )
 from rne_dynamics.errors import RneDynamicsError
 
@@ -73,8 +75,9 @@ class Instructions:
         return f"{prefix}{self._names}"
 
     def do(self, instruction: str) -> None:
-        """Append an instruction without a value."""
+        """Append an instruction without a value, which may end the block."""
         self.lines.append(f"  {instruction}")
+        self.open = instruction.partition(" ")[0] not in ("br", "ret", "unreachable")
 
     def let(self, instruction: str) -> str:
         """Append an instruction with a value; the value's name."""
@@ -99,12 +102,10 @@ class Instructions:
         """End the block with a jump."""
         if self.open:
             self.do(f"br label %{label}")
-            self.open = False
 
     def branch(self, condition: str, yes: str, no: str) -> None:
         """End the block with a branch."""
         self.do(f"br i1 {condition}, label %{yes}, label %{no}")
-        self.open = False
 
     def call(self, name: str, result: str, *arguments: tuple[str, str]) -> str:
         """Call a function of C or of LLVM by name, with (type, value) pairs; the value's name."""
@@ -115,6 +116,17 @@ class Instructions:
             self.do(f"call void @{name}({given})")
             return ""
         return self.let(f"call {result} @{name}({given})")
+
+    def returned_by(self, function: Compiled, given: Sequence[str]) -> list[str]:
+        """The registers of what a compiled function returns for arguments as LLVM writes them; see `registers`."""
+        call, count = f"call {function.result} @{function.name}({', '.join(given)})", len(registers(function.returned))
+        if not count:
+            self.do(call)
+            return []
+        answer = self.let(call)
+        if count == 1:
+            return [answer]
+        return [self.let(f"extractvalue {function.result} {answer}, {k}") for k in range(count)]
 
     # numbers
 

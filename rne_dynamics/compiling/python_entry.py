@@ -73,7 +73,6 @@ class PythonEntry(Arrays):
         result = self._packed(self.result(given), function.returned)
         self.end_arena()
         self.do(f"ret ptr {result}")
-        self.open = False
         self.label("odd")
         other = self.call(
             "PyObject_Vectorcall", "ptr", ("ptr", "%self"), ("ptr", "%arguments"), ("i64", "%count"), ("ptr", "null")
@@ -90,22 +89,16 @@ class PythonEntry(Arrays):
     def result(self, given: list[tuple[str, str]]) -> Any:
         """Call the function and return its result; the arena is not released."""
         function = self.function
-        if function.allocates:
-            self._begin_arena()
+        arena = ["ptr %arena"] if function.allocates else []
+        if arena:  # its first chunk is on the stack, which is enough for most calls
+            self.slots += ["  %arena = alloca [3 x ptr]", f"  %chunk = alloca [{_CHUNK} x i8], align 32"]
+            self.do("store ptr null, ptr %arena")
+            for k, offset in ((1, 0), (2, _CHUNK)):
+                place = self.let(f"getelementptr ptr, ptr %arena, i64 {k}")
+                self.do(f"store ptr {self.let(f'getelementptr i8, ptr %chunk, i64 {offset}')}, ptr {place}")
         if self._releases_lock:
             state = self.call("PyEval_SaveThread", "ptr")
-        arena = ["ptr %arena"] if function.allocates else []
-        call = f"call {function.result} @{function.name}({', '.join([*arena, *(f'{p} {v}' for p, v in given)])})"
-        parts = registers(function.returned)
-        values: list[str] = []
-        if not parts:
-            self.do(call)
-        else:
-            answer = self.let(call)
-            places = range(len(parts))
-            values = [answer]
-            if len(parts) > 1:
-                values = [self.let(f"extractvalue {function.result} {answer}, {k}") for k in places]
+        values = self.returned_by(function, [*arena, *(f"{p} {v}" for p, v in given)])
         if self._releases_lock:
             self.call("PyEval_RestoreThread", "void", ("ptr", state))
         return assembled(function.returned, iter(values))
@@ -114,14 +107,6 @@ class PythonEntry(Arrays):
         """Give back what the call made."""
         if self.function.allocates:
             self.do("call void @release(ptr %arena, ptr null, ptr %chunk)")
-
-    def _begin_arena(self) -> None:
-        """An arena whose first chunk is on the stack, which is enough for most calls."""
-        self.slots += ["  %arena = alloca [3 x ptr]", f"  %chunk = alloca [{_CHUNK} x i8], align 32"]
-        self.do("store ptr null, ptr %arena")
-        for k, offset in ((1, 0), (2, _CHUNK)):
-            place = self.let(f"getelementptr ptr, ptr %arena, i64 {k}")
-            self.do(f"store ptr {self.let(f'getelementptr i8, ptr %chunk, i64 {offset}')}, ptr {place}")
 
     def _direct(self) -> str:
         """The compiled function under a name that other modules know; it always takes an arena."""

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import accumulate
 
 from rne_dynamics.compiling.processor import Processor
 from rne_dynamics.straight_line.batch_repetition import repeated_block
-from rne_dynamics.straight_line.lines import Lines
+from rne_dynamics.straight_line.lines import Lines, declarations
 from rne_dynamics.straight_line.node_writer import NodeWriter
 from rne_dynamics.straight_line.recipe import Iteration
 from rne_dynamics.straight_line.sin_cos import LARGEST_ANGLE, sin_cos
@@ -52,9 +51,6 @@ class _BlockWriter(NodeWriter):
         self._sin_cos: dict[int, tuple[str, str]] = {}
         self._finite = self.lines.splat(0.0)  # stays zero while all inputs are finite
         self._good: list[str] = []
-        # of every argument: number, first input, count of inputs
-        ends = list(accumulate(program.widths))
-        self._owners = [(k, ends[k] - columns, columns) for k, columns in enumerate(program.widths)]
 
     def write(self) -> None:
         """Write the block."""
@@ -73,10 +69,11 @@ class _BlockWriter(NodeWriter):
         """A vector of one input of `width` states."""
         if place in self._inputs:
             return self._inputs[place]
-        k, first, columns = next(owner for owner in self._owners if place < owner[1] + owner[2])
-        start = (place - first) // self.lines.width * self.lines.width
-        for j, vector in enumerate(load_columns(self.lines, f"%a{k}", columns, start, self._ahead)):
-            self._inputs[first + start + j] = vector
+        k, number = self.owner(place)
+        start = number - number % self.lines.width
+        vectors = load_columns(self.lines, f"%a{k}", self.program.widths[k], start, self._ahead)
+        for j, vector in enumerate(vectors, self.starts[k] + start):
+            self._inputs[j] = vector
             self._finite = self.lines.multiply_add(vector, self.lines.splat(0.0), self._finite)
         return self._inputs[place]
 
@@ -101,18 +98,13 @@ class _BlockWriter(NodeWriter):
 
 def _declarations(width: int) -> str:
     vector = f"<{width} x double>"
-    one = [f"declare {vector} @llvm.{name}.v{width}f64({vector})" for name in ("fabs", "sqrt", "sin", "cos")]
-    return "\n".join(
-        (
-            *one,
-            f"declare {vector} @llvm.copysign.v{width}f64({vector}, {vector})",
-            f"declare {vector} @llvm.fma.v{width}f64({vector}, {vector}, {vector})",
-            f"declare {vector} @llvm.masked.load.v{width}f64.p0(ptr, i32, <{width} x i1>, {vector})",
-            f"declare void @llvm.masked.store.v{width}f64.p0({vector}, ptr, i32, <{width} x i1>)",
-            "declare void @llvm.memcpy.p0.p0.i64(ptr, ptr, i64, i1)",
-            "declare void @llvm.prefetch.p0(ptr, i32, i32, i32)",
-        )
-    )
+    return "\n".join((
+        *declarations(width),
+        f"declare {vector} @llvm.masked.load.v{width}f64.p0(ptr, i32, <{width} x i1>, {vector})",
+        f"declare void @llvm.masked.store.v{width}f64.p0({vector}, ptr, i32, <{width} x i1>)",
+        "declare void @llvm.memcpy.p0.p0.i64(ptr, ptr, i64, i1)",
+        "declare void @llvm.prefetch.p0(ptr, i32, i32, i32)",
+    ))
 
 
 def _loop_parts(widths: Sequence[int], results: int, width: int, reads_strips: bool) -> dict[str, object]:

@@ -28,7 +28,7 @@ def columns_text(program: Program, target: Processor) -> str:
 
 def _block(column: Program, width: int) -> str:
     """The function ``void columns(shared, columns, out)`` for as many columns as a register has lanes."""
-    writer = _ColumnWriter(column, width)
+    writer = _ColumnWriter(column, Lines(width))
     writer.write()
     head = "define internal void @columns(ptr noalias readonly %shared, ptr noalias readonly %column, ptr noalias %out)"
     return "\n".join((f"{head} noinline nounwind {{", *writer.lines.text, "  ret void", "}"))
@@ -59,10 +59,6 @@ def _state(program: Program, n: int, width: int) -> str:
 class _ColumnWriter(NodeWriter):
     """Numbers of the shared matrix are the same in all lanes, a number of the column is one row of as many columns."""
 
-    def __init__(self, program: Program, width: int) -> None:
-        super().__init__(program, Lines(width))
-        self._inputs: dict[int, str] = {}
-
     def write(self) -> None:
         """Write the function's body."""
         self.write_nodes()
@@ -73,24 +69,17 @@ class _ColumnWriter(NodeWriter):
 
     def input(self, place: int) -> str:
         """A number of the shared matrix or of the column."""
-        if place not in self._inputs:
-            size, n = self.program.widths
-            self._inputs[place] = self._shared(place) if place < size else self._row((place - size) * n)
-        return self._inputs[place]
+        (size, n), lines, one = self.program.widths, self.lines, self.lines.of_width(1)
+        if place >= size:
+            row = lines.let(f"getelementptr double, ptr %column, i64 {(place - size) * n}")
+            return lines.let(f"load {lines.vector}, ptr {row}, align 8")
+        pointer = one.let(f"getelementptr double, ptr %shared, i64 {place}")
+        number = one.let(f"load double, ptr {pointer}, align 8")
+        if lines.width == 1:
+            return number
+        lane = one.let(f"insertelement {lines.vector} poison, double {number}, i32 0")
+        return lines.shuffle(lane, "poison", [0] * lines.width)
 
     def sin_cos(self, x: int) -> tuple[str, str]:
         """Not in a stage for columns."""
         raise AssertionError("a stage for columns has no angles")
-
-    def _row(self, first: int) -> str:
-        place = self.lines.let(f"getelementptr double, ptr %column, i64 {first}")
-        return self.lines.let(f"load {self.lines.vector}, ptr {place}, align 8")
-
-    def _shared(self, place: int) -> str:
-        one = self.lines.of_width(1)
-        pointer = one.let(f"getelementptr double, ptr %shared, i64 {place}")
-        number = one.let(f"load double, ptr {pointer}, align 8")
-        if self.lines.width == 1:
-            return number
-        lane = one.let(f"insertelement {self.lines.vector} poison, double {number}, i32 0")
-        return self.lines.shuffle(lane, "poison", [0] * self.lines.width)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-import struct
 from collections.abc import Sequence
+
+from rne_dynamics.compiling.instructions import constant
+from rne_dynamics.compiling.kinds import FLOAT
 
 
 class Lines:
@@ -35,8 +37,7 @@ class Lines:
 
     def splat(self, value: float) -> str:
         """The same double in every lane."""
-        bits = struct.unpack("<Q", struct.pack("<d", value))[0]
-        return self._same("double", f"0x{bits:016X}")
+        return self._same("double", constant(value, FLOAT))
 
     def splat_integer(self, value: int) -> str:
         """The same 64-bit integer in every lane."""
@@ -91,3 +92,10 @@ class Lines:
         return self.let(
             f"shufflevector {self.vector} {a}, {self.vector} {b}, <{len(lanes)} x i32> <{chosen}>"
         )
+
+
+def declarations(width: int) -> list[str]:
+    """Of the functions that `intrinsic` calls."""
+    kind, suffix = ("double", "f64") if width == 1 else (f"<{width} x double>", f"v{width}f64")
+    counts = {"fabs": 1, "sqrt": 1, "sin": 1, "cos": 1, "copysign": 2, "fma": 3}
+    return [f"declare {kind} @llvm.{name}.{suffix}({', '.join([kind] * k)})" for name, k in counts.items()]

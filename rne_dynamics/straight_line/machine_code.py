@@ -23,7 +23,7 @@ from rne_dynamics.straight_line.recipe import Recipe
 from rne_dynamics.straight_line.trace import Program, trace
 
 #: What all machine code depends on besides the kernels: how they are traced and written.
-_WRITERS = ("straight_line/*.py", "compiling/native.py", "compiling/linking.py", "compiling/plain.py")
+_WRITERS = ("straight_line/*.py", *(f"compiling/{name}.py" for name in ("instructions", "native", "linking", "plain")))
 #: Number of operations that are traced and compiled in about half a second.
 QUICK = 10_000
 #: Largest relative error of the check: far above round-off, far below the error of damaged code.

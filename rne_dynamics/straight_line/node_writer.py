@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from bisect import bisect
+from itertools import accumulate
 
 from rne_dynamics.straight_line.graph import Guard, Node
 from rne_dynamics.straight_line.lines import Lines
@@ -18,14 +20,21 @@ class NodeWriter(ABC):
     def __init__(self, program: Program, lines: Lines) -> None:
         self.program, self.lines = program, lines
         self.names: dict[int, str] = {}
+        #: Number of the first input of each argument.
+        self.starts = tuple(accumulate(program.widths[:-1], initial=0))
 
     @abstractmethod
     def input(self, place: int) -> str:
-        """The name of an input, loaded at its first use."""
+        """The name of an input, loaded when its node is written."""
 
     @abstractmethod
     def sin_cos(self, x: int) -> tuple[str, str]:
         """The names of sine and cosine of a node."""
+
+    def owner(self, place: int) -> tuple[int, int]:
+        """The argument of an input, and the input's number there."""
+        k = bisect(self.starts, place) - 1
+        return k, place - self.starts[k]
 
     def write_nodes(self) -> None:
         """Write all nodes that results and guards need."""

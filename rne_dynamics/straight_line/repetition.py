@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import struct
-
+from rne_dynamics.compiling.instructions import constant
+from rne_dynamics.compiling.kinds import FLOAT
 from rne_dynamics.straight_line.recipe import Iteration
 
 
@@ -15,15 +15,11 @@ def repetition(iteration: Iteration, inputs: int, refused: int) -> str:
     size = len(iteration.start)
     names = [f"%a{k}" for k in range(inputs)]
     return _TEXT.format(
-        size=size, longer=size + 1, bytes=8 * size, most=iteration.most, settled=_double(iteration.settled),
-        start=", ".join(f"double {_double(x)}" for x in iteration.start.tolist()),
+        size=size, longer=size + 1, bytes=8 * size, most=iteration.most, settled=constant(iteration.settled, FLOAT),
+        start=", ".join(f"double {constant(x, FLOAT)}" for x in iteration.start.tolist()),
         parameters="".join(f"ptr noalias readonly {name}, " for name in names),
         refused=refused, inputs="".join(f"ptr {name}, " for name in names),
     )  # fmt: skip
-
-
-def _double(value: float) -> str:
-    return f"0x{struct.unpack('<Q', struct.pack('<d', value))[0]:016X}"
 
 
 _TEXT = """

@@ -7,10 +7,9 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Sequence
-from itertools import accumulate
 
 from rne_dynamics.compiling.processor import Processor
-from rne_dynamics.straight_line.lines import Lines
+from rne_dynamics.straight_line.lines import Lines, declarations
 from rne_dynamics.straight_line.node_writer import NodeWriter
 from rne_dynamics.straight_line.recipe import Iteration
 from rne_dynamics.straight_line.repetition import repetition
@@ -51,12 +50,9 @@ class _StateWriter(NodeWriter):
     def __init__(self, program: Program, target: Processor) -> None:
         super().__init__(program, Lines(1, fused=target.fused))
         self._angles = min(target.width, _ANGLES)
-        self._inputs: dict[int, str] = {}
         self._sin_cos: dict[int, tuple[str, str]] = {}
         self._wrong: list[str] = []
         self._blocks = 0
-        ends = tuple(accumulate(program.widths))
-        self._starts = tuple(end - columns for end, columns in zip(ends, program.widths, strict=True))
 
     def write(self) -> None:
         """Write the function's body."""
@@ -96,11 +92,9 @@ class _StateWriter(NodeWriter):
 
     def input(self, place: int) -> str:
         """A number of an argument."""
-        if place not in self._inputs:
-            k = max(k for k, start in enumerate(self._starts) if start <= place)
-            pointer = self.lines.let(f"getelementptr double, ptr %a{k}, i64 {place - self._starts[k]}")
-            self._inputs[place] = self.lines.let(f"load double, ptr {pointer}, align 8")
-        return self._inputs[place]
+        k, number = self.owner(place)
+        pointer = self.lines.let(f"getelementptr double, ptr %a{k}, i64 {number}")
+        return self.lines.let(f"load double, ptr {pointer}, align 8")
 
     def sin_cos(self, x: int) -> tuple[str, str]:
         """Sine and cosine of an angle."""
@@ -182,10 +176,4 @@ class _StateWriter(NodeWriter):
 
 def state_declarations() -> list[str]:
     """Functions that the functions of this file call."""
-    found = []
-    for width in (1, 2, 4):
-        kind, suffix = ("double", "f64") if width == 1 else (f"<{width} x double>", f"v{width}f64")
-        found += [f"declare {kind} @llvm.{name}.{suffix}({kind})" for name in ("fabs", "sqrt", "sin", "cos")]
-        found.append(f"declare {kind} @llvm.copysign.{suffix}({kind}, {kind})")
-        found.append(f"declare {kind} @llvm.fma.{suffix}({kind}, {kind}, {kind})")
-    return found
+    return [line for width in (1, 2, 4) for line in declarations(width)]

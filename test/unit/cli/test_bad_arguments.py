@@ -100,7 +100,6 @@ def test_numbers_that_mean_nothing_are_refused_by_name(capsys, words, count, hug
         ("demo nothing", "nothing"),
         ("demo planar2 --robot panda", "two robots are given, 'planar2' and 'panda'; give one"),
         ("demo planar2 --modes 2", "--modes needs --shaper or --compare"),
-        ("plot none.csv --window 0.1", "--window needs --robot"),
         ("view planar2 --port 70000", "--port is 70000; it must be between 1 and 65535"),
     ],
 )  # fmt: skip
