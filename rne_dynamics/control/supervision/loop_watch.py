@@ -129,6 +129,19 @@ def swing_kernel(memory: Array, aim: Array, q: Array, finest: Array, kept: float
     return found
 
 
+@kernel
+def _swings_kernel(
+    places: Array, speeds: Array, aim: Reference, q: Array, qd: Array, finest: Array, passed: float, kept: float,
+    t: float,
+) -> int:
+    """`swing_kernel` of positions and of velocities, `passed` s after the state before."""
+    coarse = np.empty(q.shape[0])
+    for j in range(q.shape[0]):
+        coarse[j] = max(LEAST_SWAY * places[LIMIT, j], SWAY_STEPS * finest[j] / passed) / ENCODER_STEPS
+    found = swing_kernel(places, aim.q, q, finest, kept, t)
+    return max(found, swing_kernel(speeds, aim.qd, qd, coarse, kept, t))
+
+
 class Measured(NamedTuple):
     """A joint state: its stamp, ns; positions, velocities and steps of the encoders, (n,)."""
 
@@ -236,10 +249,8 @@ class LoopWatch:
         if not 0.0 < passed < math.inf:
             return ""
         self.damping = min(self.damping * math.exp(min(passed / REGAINED, 1.0)), 1.0)
-        coarse = np.maximum(LEAST_SWAY * self._places[LIMIT], SWAY_STEPS * finest / passed)
         kept = GROWING if guided or t < self._lowered_at + CALMING else KEPT  # pushes make gears swing too
-        j = swing_kernel(self._places, aim.q, state.q, finest, kept, t)
-        j = max(j, swing_kernel(self._speeds, aim.qd, state.qd, coarse / ENCODER_STEPS, kept, t))
+        j = _swings_kernel(self._places, self._speeds, aim, state.q, state.qd, finest, passed, kept, t)
         if j < 0:
             return ""
         self._memory[:, COUNT], self._lowered_at = -SWING_PAUSE, t

@@ -16,7 +16,7 @@ PROGRAM = """
 import re
 import numpy as np
 import rne_dynamics as rne
-from rne_dynamics.compiling.compiler_pages import drop_compiler_pages
+from rne_dynamics.compiling.compiler_pages import LIBRARIES, drop_compiler_pages
 
 def resident():
     found = re.findall(r"r-xp [^\\n]*libllvmlite[^\\n]*\\n.*?Rss: +([0-9]+) kB", open("/proc/self/smaps").read(), re.S)
@@ -32,6 +32,8 @@ assert np.array_equal(f(np.ones(6)), expected)
 other = rne.with_payload(robot, rne.Payload("link6", 2.0 * MASS)).with_own_code()
 assert np.isfinite(rne.bind(other, "gravity_torque")(np.ones(6))).all()  # compiled anew
 assert resident() > after
+assert drop_compiler_pages(LIBRARIES) > 20e6
+assert np.array_equal(f(np.ones(6)), expected)  # all libraries come back where they are needed
 """
 
 #: A robot's own code, its batches, and general kernels.
