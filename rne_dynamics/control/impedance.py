@@ -51,7 +51,7 @@ TINY = 1e-9
 HELD_FRICTION, SPEED = OVERSPEED - 1.0, GAIN_I
 #: Parts of the velocity limits at which springs no longer accelerate a mode, and by which they may always make it
 #: faster than desired.
-HELD, LEFT = 0.8, 0.25
+DRIVEN, LEFT = 0.8, 0.25
 
 
 @helper
@@ -119,8 +119,8 @@ def put_impedance(
             force += damper * lag
             if slow > 0.0:
                 quick, speed = DAMPED * rate, aim - lag
-                force = min(force, quick * (max(HELD / slow, LEFT / slow + aim) - speed))
-                force = max(force, -quick * (max(HELD / slow, LEFT / slow - aim) + speed))
+                force = min(force, quick * (max(DRIVEN / slow, LEFT / slow + aim) - speed))
+                force = max(force, -quick * (max(DRIVEN / slow, LEFT / slow - aim) + speed))
             for j in range(n):
                 entry = product(L[j, : j + 1], V[m])
                 damping[j] += damper * entry * entry

@@ -59,6 +59,8 @@ TOOL, POSTURE = 2.0, 0.2
 LENGTH, SINGULAR = 1.0 / 3.0, 3.0
 #: Part of the postures that are heavier than a good one: many of those of `posture_inertia` are singular.
 GOOD_POSTURE = 0.75
+#: Speed that a joint may always have besides the reference's, in velocity limits, to let the tool move as desired.
+BESIDES = 0.02
 #: Bounds of what is chosen: length, m; compliance of a tool, m/N or rad/(N·m); mobility, 1/kg.
 SHORTEST_LEVER, SOFTEST, MOST_HEAVY = 0.01, 1e-5, 1e-4
 
@@ -97,14 +99,14 @@ def put_tool(
             for k in range(6):
                 a -= J[k, i] * inertial[k, j]
             N[i, j] = a
-    room = 2.0
+    free = 2.0
     for i in range(n):
         steady[i] = 0.0
         for k in range(6):
             steady[i] += inertial[k, i] * rows[1, k]
-        ahead, fast = reference.qd[i] if steady[i] > 0.0 else -reference.qd[i], abs(steady[i])
+        ahead, fast = reference.qd[i] if steady[i] > 0.0 else -reference.qd[i], abs(steady[i]) - BESIDES * table[SPEED, i]
         if fast > 0.0:
-            room = min(room, max(table[SPEED, i] - ahead, 0.0) / fast)
+            free = min(free, max(table[SPEED, i] - ahead, 0.0) / fast)
     for i in range(n):
         posture, sprung, forced = 0.0, 0.0, 0.0
         for k in range(n):
@@ -113,9 +115,9 @@ def put_tool(
             sprung += J[k, i] * wrench[k]
             forced += moved[k, i] * rows[2, k]
         spring[i] = sprung + posture
-        wanted = reference.qd[i] + min(room, 1.0) * steady[i]
+        wanted = reference.qd[i] + min(free, 1.0) * steady[i]
         velocity[0, i], velocity[1, i], velocity[2, i] = wanted - qd[i], wanted, table[SPEED, i]
-        terms[0, i] = product(square[i], reference.qdd) + max(room - 1.0, 0.0) * forced
+        terms[0, i] = product(square[i], reference.qdd) + max(free - 1.0, 0.0) * forced
         terms[1, i], terms[2, i] = square[n, i], square[n + 1, i]
         for j in range(i + 1):
             a, b, c = 0.0, 0.0, 0.0

@@ -36,7 +36,7 @@ PART = 0.4
 #: Speed of a reference that counts as rest, rad/s or m/s, and the time for which the observer goes on then, s.
 REST, SETTLING = 1e-3, 1.0
 #: Time at rest of a reference that comes to rest first.
-STOPPING = -1.0
+UNRESTED = -1.0
 #: Acceleration of a joint without an effort limit that counts as its limit, rad/s² or m/s².
 UNLIMITED = 20.0
 
@@ -179,7 +179,7 @@ class DisturbanceObserver(ComputedTorque):
 
     def restart(self) -> None:
         """As of `ControlLaw`: nothing is learnt before the first motion that begins at rest."""
-        self.memory[LIMITED], self.memory[RESTED] = 0.0, STOPPING
+        self.memory[LIMITED], self.memory[RESTED] = 0.0, UNRESTED
 
     def resume(self, former: DisturbanceObserver) -> None:
         """As of `ControlLaw`."""
@@ -190,8 +190,8 @@ class DisturbanceObserver(ComputedTorque):
     ) -> Array:
         """∫e dt one cycle later: it only shrinks where an effort is limited, and stays where the reference rests."""
         rested, moving = self.memory[RESTED], np.abs(reference.qd).max() > REST
-        if rested[0] == STOPPING:
-            rested[:] = STOPPING if moving else np.inf
+        if rested[0] == UNRESTED:
+            rested[:] = UNRESTED if moving else np.inf
             return integral
         rested += dt
         if moving:

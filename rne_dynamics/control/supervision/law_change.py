@@ -17,7 +17,7 @@ from rne_dynamics.model.inertia import Array
 
 #: Least time of a change to another law, s.
 FADE_TIME = 0.3
-#: Laws that fade at once: a load that is told must not wait for the end of another change.
+#: Laws that fade at once: a load that is set must not wait for the end of another change.
 MOST_FADING = 2
 
 

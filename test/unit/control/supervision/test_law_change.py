@@ -141,7 +141,7 @@ def test_a_law_of_the_same_class_without_a_time_is_in_force_at_once():
     assert change.under_way
 
 
-def test_a_load_that_is_told_in_a_change_is_held_at_once():
+def test_a_load_that_is_set_in_a_change_is_held_at_once():
     """Before: its law waited for the end of the change, and a light wrist fell meanwhile."""
     held = rig("joint_impedance")
     loaded, sent = rne.with_payload(PANDA, rne.Payload("panda_link8", 1.0)), len(held.sent)

@@ -42,7 +42,7 @@ def test_a_light_wrist_that_was_stuck_is_not_thrown():
 
 @pytest.mark.parametrize("number", [
     pytest.param(1126, id="soft springs left the tool nearer to a singular posture than the reference"),
-    pytest.param(978, id="a load that was told waited for the end of a change of laws"),
+    pytest.param(978, id="a load that was set waited for the end of a change of laws"),
 ])
 def test_wrists_that_were_thrown(number):
     _, wrong, stopped = search(number, number + 1, MixedEpisode)
