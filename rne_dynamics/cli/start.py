@@ -18,6 +18,9 @@ from types import FrameType
 
 EXIT_INTERRUPTED = 130
 
+# before numpy is imported: threads that wait for each other's few numbers take up to five times the time of one
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+
 _noted = _reported = False
 _code: int | None = None  # of the process, once it is known
 
