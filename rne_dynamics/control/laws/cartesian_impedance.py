@@ -104,7 +104,8 @@ def put_tool(
         steady[i] = 0.0
         for k in range(6):
             steady[i] += inertial[k, i] * rows[1, k]
-        ahead, fast = reference.qd[i] if steady[i] > 0.0 else -reference.qd[i], abs(steady[i]) - BESIDES * table[SPEED, i]
+        ahead = reference.qd[i] if steady[i] > 0.0 else -reference.qd[i]
+        fast = abs(steady[i]) - BESIDES * table[SPEED, i]
         if fast > 0.0:
             free = min(free, max(table[SPEED, i] - ahead, 0.0) / fast)
     for i in range(n):
