@@ -15,7 +15,6 @@ from rne_dynamics.compiling.tables import per_body, table
 
 if TYPE_CHECKING:
     from rne_dynamics.compiling.arrays import Arrays
-    from rne_dynamics.compiling.expressions import Expressions
 
 
 def _of_c(name: str) -> Callable[..., Any]:
@@ -59,10 +58,6 @@ def _call_rows(code: Arrays, address: Any, rows: Any, arrays: tuple[View, ...]) 
     return 0
 
 
-def _apart(code: Expressions, kernel: Any, arguments: tuple[Any, ...]) -> Any:
-    return code.result(code.module.other(kernel, tuple(map(kind_of, arguments))), arguments)
-
-
 #: By function; the first argument is the translator.
 REPLACED: Mapping[Any, Callable[..., Any]] = {
     **{f: lambda code, x: code.absolute(x) for f in (abs, np.abs)},
@@ -95,7 +90,7 @@ REPLACED: Mapping[Any, Callable[..., Any]] = {
     per_body: lambda code, topology: code.new_table(code.binary("Add", topology.shape[0], 1)),
     call: _call,
     call_rows: _call_rows,
-    apart: _apart,
+    apart: lambda code, kernel, given: code.result(code.module.other(kernel, tuple(map(kind_of, given))), given),
 }
 #: By name; the second argument is the array.
 METHODS: Mapping[str, Callable[..., Any]] = {
