@@ -82,7 +82,8 @@ class LawChange:
         time = getattr(law, "fade_time", 0.0) if same else FADE_TIME
         if self.law is not None and other_load(law.robot, self.law.robot):
             time = max(time, LOAD_TIME)
-        if len(self._former) == MOST_FADING or (self.under_way and not time > 0.0):
+        fades = any(former.law is law for former in self._former)  # one that has a state answers once a cycle
+        if fades or len(self._former) == MOST_FADING or (self.under_way and not time > 0.0):
             self._next = law
         elif self.law is None or not time > 0.0:
             self.law = law

@@ -85,7 +85,7 @@ def test_a_law_s_own_integral_is_kept_by_simulate_and_supervisor():
     rne.simulate(rne.ArmPlant(ROBOT), law, MOVE)
     np.testing.assert_allclose(law.seen, 0.3)
     supervised(law).run(0.2)
-    assert 0.1 < law.seen.min() < 0.2
+    assert 0.05 < law.seen.min() < 0.1  # errors of a growing feedback are not integrated: half of the time
     rne.simulate(rne.ArmPlant(ROBOT), Springs(ROBOT), MOVE)  # none of its own: zero
 
 
