@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from typing import TYPE_CHECKING, Any, overload
+from typing import Any, overload
 
 from numpy.typing import ArrayLike
 
@@ -38,9 +38,6 @@ from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.mechanism import Mechanism, RigidRobot
 from rne_dynamics.model.protocol import Robot
 from rne_dynamics.model.robot import RobotModel
-
-if TYPE_CHECKING:  # beams and mode shapes take long to import
-    from rne_dynamics.model.flexible.arm import AnyRobot
 
 
 def _first_call(quantity: Quantity, robot: object) -> Function:
@@ -272,10 +269,10 @@ def closed(robot: RigidRobot) -> RigidRobot: ...
 
 
 @overload
-def closed(robot: AnyRobot) -> AnyRobot: ...
+def closed(robot: Robot) -> Robot: ...
 
 
-def closed(robot: AnyRobot) -> AnyRobot:
+def closed(robot: Robot) -> Robot:
     """The robot, a mechanism with the loops of its posture closed to round-off; `AssemblyError` where they do not."""
     return assembled(robot) if isinstance(robot, Mechanism) else robot
 

@@ -14,8 +14,8 @@ from rne_dynamics.bound import bind
 from rne_dynamics.description.model_file import load_model
 from rne_dynamics.description.share import shipped_models
 from rne_dynamics.dispatch import mechanism_of
-from rne_dynamics.model.flexible.arm import AnyRobot
 from rne_dynamics.model.inertia import Array
+from rne_dynamics.model.protocol import Robot
 
 SECTION = "models"
 OURS, BOUND, GENERAL = "plain", "bound", "general kernels"
@@ -37,11 +37,11 @@ def cases(plan: Plan) -> Iterator[Case | LeftOut]:
             yield _case(robot, quantity)
 
 
-def _quantities(robot: AnyRobot) -> dict[str, int]:
+def _quantities(robot: Robot) -> dict[str, int]:
     return _FLEXIBLE if robot.modes else _MECHANISMS
 
 
-def _case(robot: AnyRobot, quantity: str) -> Case:
+def _case(robot: Robot, quantity: str) -> Case:
     rng, general = np.random.default_rng(0), robot.with_own_code(False)
     q = robot.neutral + _AWAY
     qd, last = rng.normal(size=(2, robot.n))

@@ -17,9 +17,9 @@ from rne_dynamics.description.sources import Source, is_model_file, names_model_
 from rne_dynamics.description.urdf import load_urdf
 from rne_dynamics.errors import ArgumentError
 from rne_dynamics.model.assembly import assemble
-from rne_dynamics.model.flexible.arm import AnyRobot
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.mechanism import RigidRobot
+from rne_dynamics.model.protocol import Robot
 from rne_dynamics.model.tree import Payload
 
 #: Most coordinates of a robot that commands move: more take minutes, and the Python functions take them.
@@ -175,7 +175,7 @@ def payload(option: str, text: str | None) -> Payload | None:
     return Payload(link, mass)
 
 
-def check_size(robot: AnyRobot, most: int = MOST_MOVED) -> AnyRobot:
+def check_size(robot: Robot, most: int = MOST_MOVED) -> Robot:
     """The robot; `ArgumentError` if it has more coordinates than a command can move in a reasonable time."""
     count = robot.rigid.open_tree.n
     if count > most:
@@ -186,7 +186,7 @@ def check_size(robot: AnyRobot, most: int = MOST_MOVED) -> AnyRobot:
     return robot
 
 
-def load_robot(args: argparse.Namespace, most: int = MOST_MOVED) -> AnyRobot:
+def load_robot(args: argparse.Namespace, most: int = MOST_MOVED) -> Robot:
     """The robot of ROBOT, --arg, --base and, where declared, --no-rotors; raises as `robot_source` and `check_size`."""
     source, rotors = robot_source(args), not getattr(args, "no_rotors", False)
     base: Literal["fixed", "floating"] = getattr(args, "base", None) or "fixed"

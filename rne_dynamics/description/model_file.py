@@ -37,9 +37,10 @@ from rne_dynamics.description.sources import Source, SourceLike, is_model_file, 
 from rne_dynamics.description.urdf import accepted, load_urdf, refusal
 from rne_dynamics.errors import DescriptionError, MissingDependencyError
 from rne_dynamics.model.assembly import assemble
-from rne_dynamics.model.flexible.arm import AnyRobot, FlexibleArm
+from rne_dynamics.model.flexible.arm import FlexibleArm
 from rne_dynamics.model.flexible.carried import bolted
 from rne_dynamics.model.mechanism import Mechanism
+from rne_dynamics.model.protocol import Robot
 from rne_dynamics.model.tree import KinematicTree, Payload
 
 _GRAVITY = Marked((0.0, 0.0, -9.81), 0)
@@ -84,7 +85,7 @@ def load_model(
     mappings: Mapping[str, str] | None = None,
     lenient: bool = False,
     rotors: bool = True,
-) -> AnyRobot:
+) -> Robot:
     """Load a robot, a mechanism with closed loops, or an arm with flexible links.
 
     Parameters

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 
 from rne_dynamics.errors import RecordingError
-from rne_dynamics.model.flexible.arm import AnyRobot
+from rne_dynamics.model.protocol import Robot
 from rne_dynamics.recording.mcap_file import McapFile, check_installed
 from rne_dynamics.recording.messages import (
     FLOATS,
@@ -24,7 +24,7 @@ STATES, COMMANDS, CONTROLLER = "/joint_states", "/effort_controller/commands", "
 FLOATING = "an .mcap has one position for each joint, and a floating base has 7 for 6 velocities; give .npz or .csv"
 
 
-def needs_joint_positions(robot: AnyRobot) -> None:
+def needs_joint_positions(robot: Robot) -> None:
     """Raise `RecordingError` if logs of the robot cannot be written, and `MissingDependencyError` as `save_mcap`."""
     if robot.nq != robot.n:
         raise RecordingError(FLOATING)

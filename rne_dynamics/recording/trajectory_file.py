@@ -13,7 +13,7 @@ from rne_dynamics.control.trajectory import SampledTrajectory
 from rne_dynamics.description.yaml_nodes import MOST_BYTES, plain
 from rne_dynamics.errors import ArgumentError, TrajectoryError
 from rne_dynamics.input_file import read_limited
-from rne_dynamics.model.flexible.arm import AnyRobot
+from rne_dynamics.model.protocol import Robot
 
 #: What a point has besides its time.
 _PARTS = ("positions", "velocities", "accelerations")
@@ -49,7 +49,7 @@ def read_trajectory(path: str | Path) -> SampledTrajectory:
         raise TrajectoryError(f"{path}: {error}") from None
 
 
-def read_trajectory_of(path: str | Path, robot: AnyRobot) -> SampledTrajectory:
+def read_trajectory_of(path: str | Path, robot: Robot) -> SampledTrajectory:
     """As `read_trajectory`, of all joints of an open arm in their order; `ArgumentError` for another robot."""
     given = read_trajectory(path)
     names = given.joint_names or ()

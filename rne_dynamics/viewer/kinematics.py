@@ -8,14 +8,14 @@ from rne_dynamics.dispatch import follower
 from rne_dynamics.dynamics.kinematics.kinematics import LinkPoses
 from rne_dynamics.dynamics.kinematics.kinematics import forward_kinematics as open_forward_kinematics
 from rne_dynamics.flexible.poses import flexible_forward_kinematics
-from rne_dynamics.model.flexible.arm import AnyRobot
 from rne_dynamics.model.inertia import Array
+from rne_dynamics.model.protocol import Robot
 
 
 class Kinematics:
     """Poses of all links; of a mechanism its loops are closed, from the last posture on."""
 
-    def __init__(self, robot: AnyRobot) -> None:
+    def __init__(self, robot: Robot) -> None:
         self.robot = robot
         self._follower = follower(robot.rigid) if robot.loops else None
 
@@ -33,7 +33,7 @@ class Kinematics:
         return np.array(self._follower.posture)
 
 
-def moving_links(robot: AnyRobot) -> tuple[str, ...]:
+def moving_links(robot: Robot) -> tuple[str, ...]:
     """Links that move, of those that are fixed together the first; the last is likely the tool."""
     seen: dict[int, str] = {}
     for name, frame in robot.links.items():

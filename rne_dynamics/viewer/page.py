@@ -19,8 +19,8 @@ from rne_dynamics.advice import extra
 from rne_dynamics.description.sources import Source
 from rne_dynamics.errors import ArgumentError, MissingDependencyError, RneDynamicsError
 from rne_dynamics.figures.tracking import units_of
-from rne_dynamics.model.flexible.arm import AnyRobot
 from rne_dynamics.model.inertia import Array
+from rne_dynamics.model.protocol import Robot
 from rne_dynamics.viewer.bars import bars
 from rne_dynamics.viewer.scene import ArmScene
 
@@ -95,7 +95,7 @@ class Page:
         self._status = self.server.gui.add_html("")
         self.say("no robot yet")
 
-    def add_robot(self, robot: AnyRobot, source: Source | None, q: Array | None = None) -> ArmScene:
+    def add_robot(self, robot: Robot, source: Source | None, q: Array | None = None) -> ArmScene:
         """Show a robot with the visuals of the URDF `source`; the camera is placed for `q`, (n,), or at neutral."""
         self.robot = robot
         self.scene = ArmScene(self.server, robot, source, robot.neutral if q is None else q)

@@ -9,9 +9,9 @@ import numpy as np
 
 from rne_dynamics.description.sources import Source
 from rne_dynamics.errors import ModelError, RneDynamicsError
-from rne_dynamics.model.flexible.arm import AnyRobot
 from rne_dynamics.model.inertia import Array, Inertia
 from rne_dynamics.model.principal import principal_axes
+from rne_dynamics.model.protocol import Robot
 from rne_dynamics.model.tree import ONE_FREEDOM
 from rne_dynamics.simulation.surroundings.surroundings import SpringyBody
 from rne_dynamics.viewer.kinematics import Kinematics
@@ -35,7 +35,7 @@ UNCHANGED = 1e-5
 class ArmScene:
     """A robot with the URDF `source`, its reference as a ghost, what explains its dynamics; the camera is for `q`."""
 
-    def __init__(self, server: Any, robot: AnyRobot, source: Source | None, q: Array) -> None:
+    def __init__(self, server: Any, robot: Robot, source: Source | None, q: Array) -> None:
         self._server, self._scene, self.robot = server, server.scene, robot
         self._scenes, self.missing = link_meshes(robot, source)
         self._size = reach(robot)

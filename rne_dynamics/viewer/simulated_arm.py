@@ -15,8 +15,8 @@ from rne_dynamics.control.reference import Reference, TorqueTerms
 from rne_dynamics.control.tracking_law import FrictionCompensation
 from rne_dynamics.control.trajectory import Quintic, at_rest, quintic_duration
 from rne_dynamics.errors import ArgumentError, SimulationError
-from rne_dynamics.model.flexible.arm import AnyRobot
 from rne_dynamics.model.inertia import Array
+from rne_dynamics.model.protocol import Robot
 from rne_dynamics.simulation.plant.plant import ArmPlant
 from rne_dynamics.simulation.plant.state import State
 from rne_dynamics.simulation.runs.simulator import Simulator
@@ -47,7 +47,7 @@ class SimulatedArm:
     Raises SimulationError: a robot with floating joints; a start outside the limits; others as `Simulator`.
     """
 
-    def __init__(self, robot: AnyRobot, q: ArrayLike, scene: Scene | None = None) -> None:
+    def __init__(self, robot: Robot, q: ArrayLike, scene: Scene | None = None) -> None:
         if robot.nq != robot.n:
             raise SimulationError(f"robot {robot.name!r} has a floating joint; the viewer drives joints of one freedom")
         limit = np.where(robot.effort_limit == 0.0, np.inf, robot.effort_limit)

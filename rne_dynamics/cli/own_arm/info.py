@@ -19,11 +19,12 @@ from rne_dynamics.errors import ArgumentError, ModelError
 from rne_dynamics.flexible.linearised import Linearised, linearised
 from rne_dynamics.flexible.poses import tip_deflections
 from rne_dynamics.flexible.static import balance
-from rne_dynamics.model.flexible.arm import AnyRobot, FlexibleArm
+from rne_dynamics.model.flexible.arm import FlexibleArm
 from rne_dynamics.model.flexible.carried import clamped_frequencies, loads
 from rne_dynamics.model.inertia import Array, Inertia
 from rne_dynamics.model.loop import DIRECTIONS, LoopKind
 from rne_dynamics.model.mechanism import Mechanism
+from rne_dynamics.model.protocol import Robot
 from rne_dynamics.model.robot import RobotModel
 from rne_dynamics.model.tree import JointKind
 
@@ -63,7 +64,7 @@ def run(args: argparse.Namespace) -> Answer:
     return Answer(info, list(_parts(info)))
 
 
-def describe(whole: AnyRobot, at: Sequence[str] = ()) -> dict[str, Any]:
+def describe(whole: Robot, at: Sequence[str] = ()) -> dict[str, Any]:
     """The model as plain values, SI units; gravity torques at zero, in a mechanism's posture, or `at` JOINT=VALUE."""
     described = whole.rigid
     robot = described.open_tree

@@ -25,10 +25,10 @@ from rne_dynamics.description.sources import find, names_model_file
 from rne_dynamics.dispatch import closed, gravity_torque
 from rne_dynamics.errors import ArgumentError, ModelError
 from rne_dynamics.figures.output_file import output_file
-from rne_dynamics.model.flexible.arm import AnyRobot
 from rne_dynamics.model.friction import SCALED, joint_friction
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.mechanism import RigidRobot
+from rne_dynamics.model.protocol import Robot
 from rne_dynamics.model.tree import JointKind
 
 EXAMPLES = """\
@@ -318,7 +318,7 @@ class ArmSettings:
         ]  # fmt: skip
 
 
-def settings_of(whole: AnyRobot, rate: float) -> ArmSettings:
+def settings_of(whole: Robot, rate: float) -> ArmSettings:
     """The settings of an arm whose joint states come at `rate` Hz or faster; `ModelError` for undriven joints."""
     robot = closed(whole).rigid
     if robot.n == 0 or robot.nq != robot.n:

@@ -12,7 +12,7 @@ from rne_dynamics.cli.terminal import ended_by_sigterm
 from rne_dynamics.description.model_file import urdf_source
 from rne_dynamics.description.sources import Source
 from rne_dynamics.errors import ArgumentError
-from rne_dynamics.model.flexible.arm import AnyRobot
+from rne_dynamics.model.protocol import Robot
 from rne_dynamics.viewer.page import HOST, PORT, Page
 from rne_dynamics.viewer.replay_page import ReplayPage, read_replay
 from rne_dynamics.viewer.simulated_arm import SimulatedArm
@@ -58,7 +58,7 @@ def run(args: argparse.Namespace) -> int:
     return 0
 
 
-def _page(args: argparse.Namespace, robot: AnyRobot, urdf: Source) -> tuple[Page, SimulationPage | ReplayPage]:
+def _page(args: argparse.Namespace, robot: Robot, urdf: Source) -> tuple[Page, SimulationPage | ReplayPage]:
     """The page and what runs on it; files are read and the start is checked before the page opens."""
     if args.replay is not None:
         for option in ("start", "scene"):

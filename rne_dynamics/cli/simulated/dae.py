@@ -13,7 +13,7 @@ from rne_dynamics.cli.arguments import argument
 from rne_dynamics.cli.simulated.motion import DT, start_configuration
 from rne_dynamics.dynamics.free_bodies.state import body_states
 from rne_dynamics.errors import ArgumentError
-from rne_dynamics.model.flexible.arm import AnyRobot
+from rne_dynamics.model.protocol import Robot
 from rne_dynamics.model.robot import RobotModel
 from rne_dynamics.simulation.plant.plant import ArmPlant
 from rne_dynamics.simulation.runs.free_motion import free_motion
@@ -32,7 +32,7 @@ ARGUMENT = argument(
 )  # fmt: skip
 
 
-def check(args: argparse.Namespace, robot: AnyRobot) -> None:
+def check(args: argparse.Namespace, robot: Robot) -> None:
     """`ArgumentError` for a robot or an option that makes no sense with --dae."""
     if robot.kind != "arm":
         what = "closed loops" if robot.kind == "mechanism" else "flexible links"

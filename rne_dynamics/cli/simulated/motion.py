@@ -29,9 +29,10 @@ from rne_dynamics.dynamics.declared.arguments import check_open_arm
 from rne_dynamics.errors import ArgumentError, unknown
 from rne_dynamics.figures.output_file import output_file
 from rne_dynamics.input_file import MOST_ARRAYS
-from rne_dynamics.model.flexible.arm import AnyRobot, FlexibleArm
+from rne_dynamics.model.flexible.arm import FlexibleArm
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.mechanism import RigidRobot
+from rne_dynamics.model.protocol import Robot
 from rne_dynamics.recording.log_file import save_mcap
 from rne_dynamics.recording.mcap_file import SUFFIX as MCAP
 from rne_dynamics.recording.trajectory_file import read_trajectory_of
@@ -46,7 +47,7 @@ BANDWIDTH = 40.0
 DT = 1e-3
 
 
-def rollout(args: argparse.Namespace, robot: AnyRobot, plant: ArmPlant) -> tuple[Rollout, float]:
+def rollout(args: argparse.Namespace, robot: Robot, plant: ArmPlant) -> tuple[Rollout, float]:
     """The rollout, and the time when the last move ends; with flexible links the rollout lasts longer."""
     if args.method == "adaptive":
         raise ArgumentError("--method adaptive is for free motion only; add --free, or use rk4")
@@ -113,7 +114,7 @@ def law_values(kind: LawKind, given: list[str], robot: RigidRobot) -> dict[str, 
     return values
 
 
-def _trajectory(args: argparse.Namespace, robot: AnyRobot) -> Trajectory:
+def _trajectory(args: argparse.Namespace, robot: Robot) -> Trajectory:
     """That of --trajectory, or quintics from rest to rest through `_points`, which lead passive joints."""
     if args.trajectory:
         given = read_trajectory_of(args.trajectory, robot)
@@ -130,7 +131,7 @@ def _trajectory(args: argparse.Namespace, robot: AnyRobot) -> Trajectory:
     return moves if leading is None else leading(moves.path, np.array(named), 0.0)
 
 
-def _points(args: argparse.Namespace, robot: AnyRobot) -> Array:
+def _points(args: argparse.Namespace, robot: Robot) -> Array:
     """Where the arm rests: the start and the goal of --to, or the ends of three moves; shape (moves + 1, nq)."""
     if args.to:
         return _start_and_end(args, robot.rigid)

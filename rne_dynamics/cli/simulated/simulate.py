@@ -60,7 +60,7 @@ from rne_dynamics.control.tracking_verdict import SMALL_TRAVEL, Run
 from rne_dynamics.errors import ArgumentError
 from rne_dynamics.figures.movie import Motion
 from rne_dynamics.flexible.theory_range import BendingRangeWarning
-from rne_dynamics.model.flexible.arm import AnyRobot
+from rne_dynamics.model.protocol import Robot
 from rne_dynamics.recording.log_file import needs_joint_positions
 from rne_dynamics.recording.mcap_file import SUFFIX as MCAP
 from rne_dynamics.recording.scene_file import read_values
@@ -201,7 +201,7 @@ def run(args: argparse.Namespace) -> Answer:
     return many.simulate_many(args, rollout(args, robot, plant)[0], files)
 
 
-def _one(args: argparse.Namespace, robot: AnyRobot, plant: ArmPlant, files: list[Path]) -> Answer:
+def _one(args: argparse.Namespace, robot: Robot, plant: ArmPlant, files: list[Path]) -> Answer:
     """One motion: simulated, saved, drawn and judged."""
     ended, controlled = None, None
     with progress(quiet=args.json or not sys.stderr.isatty()) as update, warnings.catch_warnings():
@@ -254,7 +254,7 @@ def _one(args: argparse.Namespace, robot: AnyRobot, plant: ArmPlant, files: list
                   [(draw, "Robot and curves over time")])  # fmt: skip
 
 
-def _unlimited(args: argparse.Namespace, robot: AnyRobot) -> AnyRobot:
+def _unlimited(args: argparse.Namespace, robot: Robot) -> Robot:
     """The robot with no limit instead of an effort limit of 0; reports all joints without one."""
     if args.no_effort_limits:
         return robot.with_effort_limit(np.full(robot.n, np.inf))
@@ -299,7 +299,7 @@ def _judged(args: argparse.Namespace, made: Rollout, law: TrackingLaw, log: Log,
     )  # fmt: skip
 
 
-def _robot(args: argparse.Namespace) -> AnyRobot:
+def _robot(args: argparse.Namespace) -> Robot:
     """The robot of ROBOT; sets the arguments of --preset."""
     robot = with_loads(load_robot(args), "--payload", args.payload)
     if args.preset is not None:
@@ -322,7 +322,7 @@ def _free(args: argparse.Namespace, plant: ArmPlant, progress: Callable[[float],
     )  # fmt: skip
 
 
-def with_loads(robot: AnyRobot, option: str, text: str | None) -> AnyRobot:
+def with_loads(robot: Robot, option: str, text: str | None) -> Robot:
     """The robot with the point mass of an option; the effort limits stay."""
     loaded = payload(option, text)
     return robot if loaded is None else robot.with_payload(loaded).with_effort_limit(robot.effort_limit)

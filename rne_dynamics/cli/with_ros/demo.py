@@ -64,8 +64,8 @@ from rne_dynamics.dispatch import closed
 from rne_dynamics.errors import ArgumentError
 from rne_dynamics.figures.movie import Motion
 from rne_dynamics.figures.output_file import figure_file
-from rne_dynamics.model.flexible.arm import AnyRobot
 from rne_dynamics.model.mechanism import RigidRobot
+from rne_dynamics.model.protocol import Robot
 from rne_dynamics.recording.mcap_file import new_mcap
 
 if TYPE_CHECKING:
@@ -184,7 +184,7 @@ def run(args: argparse.Namespace) -> Answer:
 
 
 def _verdict(
-    args: argparse.Namespace, machine: AnyRobot, plan: Plan, configured: ConfiguredArm | None, bandwidth: float,
+    args: argparse.Namespace, machine: Robot, plan: Plan, configured: ConfiguredArm | None, bandwidth: float,
     tracking: Tracking, recording: Recording,
 ) -> Verdict:
     """Whether the arm moved as asked and tracked in one run, and why not."""
@@ -201,7 +201,7 @@ def _verdict(
                           friction=rubs, goals=not flexible)  # fmt: skip
 
 
-def _configured(file: str | None, machine: AnyRobot) -> tuple[ArmConfig | None, ConfiguredArm | None]:
+def _configured(file: str | None, machine: Robot) -> tuple[ArmConfig | None, ConfiguredArm | None]:
     """The parameter file of --config, and what the moves and the verdict take from it."""
     if file is None:
         return None, None
@@ -225,7 +225,7 @@ def _report_limits(robot: RigidRobot, plan: Plan) -> None:
 
 
 def _programmes(
-    machine: AnyRobot, args: argparse.Namespace, configured: ConfiguredArm | None
+    machine: Robot, args: argparse.Namespace, configured: ConfiguredArm | None
 ) -> tuple[Plan, tuple[Programme, ...], float, float]:
     """The plan, the programmes to run, the controller's bandwidth, and the pause after each move, s."""
     from rne_dynamics.ros.sessions.demonstration import SETTLE

@@ -13,7 +13,6 @@ from rne_dynamics.model.flexible.carried import bolted
 from rne_dynamics.model.flexible.modal import ModalLink
 from rne_dynamics.model.inertia import Array, Inertia
 from rne_dynamics.model.layout import FLOATING, KIND
-from rne_dynamics.model.mechanism import RigidRobot
 from rne_dynamics.model.on_tree import OnTree
 from rne_dynamics.model.rebuilt import Rebuilt, set_fields
 from rne_dynamics.model.robot import RobotModel
@@ -159,10 +158,6 @@ class FlexibleArm(OnTree, Rebuilt):
         if payload is None or all(link.link != payload.link for link in self.flexible_links):
             return super().with_payload(payload)
         return self.on_tree(RobotModel.of(bolted(self.tree, payload), base="fixed", gravity=self.gravity))
-
-
-#: What can be simulated: a rigid arm, a mechanism, or an arm with flexible links.
-AnyRobot = RigidRobot | FlexibleArm
 
 
 def _check_part(tree: KinematicTree, modal: ModalLink) -> None:

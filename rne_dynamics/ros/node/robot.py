@@ -16,7 +16,7 @@ from rne_dynamics.model.assembly import assemble
 from rne_dynamics.model.tree import KinematicTree
 
 if TYPE_CHECKING:
-    from rne_dynamics.model.flexible.arm import AnyRobot
+    from rne_dynamics.model.protocol import Robot
 
 
 @dataclass(frozen=True, eq=False)
@@ -25,7 +25,7 @@ class DescribedRobot:
 
     #: Without payload; of a mechanism the posture is exact. Of an arm with flexible links a controller takes the rigid
     #: one, `robot.rigid`.
-    robot: AnyRobot
+    robot: Robot
     #: Where the joints are that `joints` left out, by name; rad or m.
     locked: dict[str, float]
     #: The links and joints before any were locked, with the rigid links of an arm that has flexible ones.
@@ -70,8 +70,8 @@ def relocked(described: DescribedRobot, positions: Mapping[str, float]) -> Descr
     return DescribedRobot(closed(old.on_tree(tree)), locked, described.free)
 
 
-def _read(source: str, gravity: Sequence[float], lock: Mapping[str, float] | None = None) -> AnyRobot:
-    robot: AnyRobot
+def _read(source: str, gravity: Sequence[float], lock: Mapping[str, float] | None = None) -> Robot:
+    robot: Robot
     if not names_model_file(source):
         # Payloads and locked joints change the model under way, and nothing may be compiled then. `with_shared_code`
         # serves all payloads; not locked joints, which move the places of other joints.

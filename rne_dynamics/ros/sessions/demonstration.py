@@ -18,9 +18,9 @@ from rne_dynamics.control.thresholds import NANOSECONDS
 from rne_dynamics.control.tracking_verdict import Reports
 from rne_dynamics.control.trajectory import Quintic, SampledTrajectory
 from rne_dynamics.errors import ArgumentError, ParameterError, RneDynamicsError
-from rne_dynamics.model.flexible.arm import AnyRobot
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.mechanism import RigidRobot
+from rne_dynamics.model.protocol import Robot
 from rne_dynamics.ros.messages.publishers import write_stamp
 from rne_dynamics.ros.messages.topic_wait import OFFERED
 from rne_dynamics.ros.messages.trajectory_message import sampled_message
@@ -65,7 +65,7 @@ class ArmConfig:
         kept, arm, left_out = simulated(given)
         return cls(str(path), kept, arm | own, left_out)
 
-    def arm(self, robot: AnyRobot, values: Values) -> AnyRobot:
+    def arm(self, robot: Robot, values: Values) -> Robot:
         """The controlled robot, by the values of the controller's parameters, with the gravity of the simulated arm."""
         gravity = self.simulator.get("gravity", ())
         return (robot.with_gravity(gravity) if len(gravity) else robot).with_payload(payload(values))
@@ -96,7 +96,7 @@ class ArmConfig:
 class ConfiguredArm:
     """Settings of a demo from a configuration; limits (n,), `friction` compensated, whether the arm `rubs`."""
 
-    robot: AnyRobot
+    robot: Robot
 
     effort: Array
     velocity: Array
@@ -106,7 +106,7 @@ class ConfiguredArm:
     rubs: bool
 
     @classmethod
-    def of(cls, config: ArmConfig, machine: AnyRobot) -> ConfiguredArm:
+    def of(cls, config: ArmConfig, machine: Robot) -> ConfiguredArm:
         """Of a configuration for a robot; raises as `ArmConfig.values`."""
         values = config.values(machine.rigid)
         machine = config.arm(machine, values)

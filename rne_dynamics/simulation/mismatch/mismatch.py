@@ -12,9 +12,9 @@ import numpy as np
 
 from rne_dynamics.errors import ArgumentError, unknown
 from rne_dynamics.model.assembly import assemble
-from rne_dynamics.model.flexible.arm import AnyRobot
 from rne_dynamics.model.inertia import Array, Inertia
 from rne_dynamics.model.mechanism import RigidRobot
+from rne_dynamics.model.protocol import Robot
 from rne_dynamics.model.tree import Friction, KinematicTree, Payload, TreeJoint, TreeLink
 from rne_dynamics.simulation.three_numbers import three_numbers
 
@@ -182,7 +182,7 @@ class Mismatch:
             plain["script"] = [{"at": at, **changes} for at, changes in self.script]
         return plain
 
-    def robot(self, robot: AnyRobot) -> RigidRobot:
+    def robot(self, robot: Robot) -> RigidRobot:
         """The robot with this mismatch's masses, centres, friction, rotors and payload; effort limits stay.
 
         Raises ArgumentError: flexible links; ModelError: an unknown link of the payload.

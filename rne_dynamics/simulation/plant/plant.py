@@ -9,9 +9,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from rne_dynamics.errors import SimulationError
-from rne_dynamics.model.flexible.arm import AnyRobot
 from rne_dynamics.model.friction import joint_friction
 from rne_dynamics.model.inertia import Array
+from rne_dynamics.model.protocol import Robot
 from rne_dynamics.model.rebuilt import Rebuilt
 from rne_dynamics.model.robot import RobotModel
 from rne_dynamics.simulation.plant.arrays import (
@@ -63,7 +63,7 @@ class ArmPlant(Rebuilt):
         A link that touches and is unknown, or fixed to the base.
     """
 
-    robot: AnyRobot
+    robot: Robot
     friction: bool = True
     stops: bool = True
     limit_effort: bool = True

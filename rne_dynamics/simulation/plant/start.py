@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from numpy.typing import ArrayLike
 
-from rne_dynamics.model.flexible.arm import AnyRobot
 from rne_dynamics.model.inertia import Array
+from rne_dynamics.model.protocol import Robot
 from rne_dynamics.simulation.plant.closed_coordinates import ActuatedJoints
 from rne_dynamics.simulation.plant.coordinates import Coordinates, finite_vector
 from rne_dynamics.simulation.plant.flexible_coordinates import JointsAndModes
 from rne_dynamics.simulation.plant.state import State
 
 
-def coordinates_of(robot: AnyRobot, friction: bool = True) -> Coordinates:
+def coordinates_of(robot: Robot, friction: bool = True) -> Coordinates:
     """The coordinates in which a robot is simulated, with friction of passive joints or without."""
     if robot.kind == "flexible":
         return JointsAndModes(robot)
@@ -22,7 +22,7 @@ def coordinates_of(robot: AnyRobot, friction: bool = True) -> Coordinates:
 
 
 def checked_state(
-    robot: AnyRobot,
+    robot: Robot,
     q: ArrayLike,
     qd: ArrayLike | None = None,
     t: float = 0.0,
