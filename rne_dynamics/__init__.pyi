@@ -31,7 +31,7 @@ from rne_dynamics.control.trajectory import Hold as Hold
 from rne_dynamics.control.trajectory import Quintic as Quintic
 from rne_dynamics.control.trajectory import SampledTrajectory as SampledTrajectory
 from rne_dynamics.control.trajectory import Trajectory as Trajectory
-from rne_dynamics.description.lint import lint as lint
+from rne_dynamics.description.lint.description import lint as lint
 from rne_dynamics.description.model_file import load_model as load_model
 from rne_dynamics.description.share import shipped_models as shipped_models
 from rne_dynamics.description.share import shipped_robots as shipped_robots

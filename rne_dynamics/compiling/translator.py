@@ -10,7 +10,9 @@ arrays.
 from __future__ import annotations
 
 import ast
-from collections.abc import Sequence
+import linecache
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cache
 from types import FunctionType
 from typing import Any
 
@@ -30,19 +32,58 @@ from rne_dynamics.compiling.kinds import (
     registers,
     result_type,
 )
-from rne_dynamics.compiling.sources import assignments, is_long, source_of
 from rne_dynamics.compiling.variables import JoinedError, Variable
 
 #: Longest range of known length that is written out instead of a loop.
 _UNROLLED = 10
 
 
+@cache
+def _assignments(tree: ast.FunctionDef) -> Mapping[str, int]:
+    """Number of assignments to each name."""
+    found: dict[str, int] = {}
+    nodes = list(ast.walk(tree))
+    for node in (*nodes, *(x.target for x in nodes if isinstance(x, ast.AugAssign))):
+        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+            found[node.id] = found.get(node.id, 0) + 1
+    return found
+
+
+@cache
+def _functions(path: str) -> dict[int, ast.FunctionDef]:
+    """The functions of a file by the line of their definition, or of their first decorator."""
+    linecache.checkcache(path)
+    tree = ast.parse("".join(linecache.getlines(path)))
+    return {min([node.lineno, *(x.lineno for x in node.decorator_list)]): node for node in _defined(tree.body)}
+
+
+def _defined(body: Sequence[ast.stmt]) -> Iterator[ast.FunctionDef]:
+    for statement in body:
+        if isinstance(statement, ast.FunctionDef):
+            yield statement
+        yield from _defined(getattr(statement, "body", ()))
+
+
+def _source_of(function: FunctionType) -> ast.FunctionDef:
+    """A function's syntax tree."""
+    found = _functions(function.__code__.co_filename).get(function.__code__.co_firstlineno)
+    if found is None:
+        raise UntranslatableError(f"the source of {function.__module__}.{function.__qualname__} cannot be read")
+    return found
+
+
+def _is_long(body: Sequence[ast.stmt]) -> bool:
+    """Whether a loop's rounds are attempts, most of which never run, or calls of other modules."""
+    nodes = [node for statement in body for node in ast.walk(statement)]
+    return any(isinstance(x, ast.Break) or (isinstance(x, ast.Name) and x.id == "apart") for x in nodes)
+
+
 class Translator(Expressions):
     """Translates one function of a `module` for kinds of arguments."""
 
     def __init__(self, module: Callees, function: FunctionType, kinds: Sequence[Kind]) -> None:
-        self._tree = source_of(function)
-        super().__init__(module, function, assignments(self._tree))
+        self._tree = _source_of(function)
+        super().__init__(module, function, _assignments(self._tree))
         self._name, self._kinds = f"{function.__module__}.{function.__qualname__}", tuple(kinds)
         while not self._translated():
             pass
@@ -221,7 +262,7 @@ class Translator(Expressions):
         bounds = [self.value(x) for x in source.args]
         start, stop, step = (0, bounds[0], 1) if len(bounds) == 1 else (*bounds, 1)[:3]
         is_known = all(isinstance(x, int) for x in (start, stop, step))
-        if is_known and len(range(start, stop, step)) <= _UNROLLED and not is_long(statement.body):
+        if is_known and len(range(start, stop, step)) <= _UNROLLED and not _is_long(statement.body):
             self._unrolled(statement, range(start, stop, step))
         else:
             self._counted(statement, start, stop, step)

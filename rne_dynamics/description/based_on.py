@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from rne_dynamics.description.findings import FaultyDescriptionError, Finding, Reading, Severity, collect, error
+from rne_dynamics.description.lint.findings import FaultyDescriptionError, Finding, Reading, Severity, collect, error
 from rne_dynamics.description.model_schema import SCHEMA
 from rne_dynamics.description.schema import WHOLE, Marked, Table
 from rne_dynamics.description.share import example_robots, shipped_models, shipped_robots

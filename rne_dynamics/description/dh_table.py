@@ -8,7 +8,7 @@ from pathlib import PurePath
 
 import numpy as np
 
-from rne_dynamics.description.findings import Finding, Reading, error, warning
+from rne_dynamics.description.lint.findings import Finding, Reading, error, warning
 from rne_dynamics.description.schema import Choice, Key, ListOf, Marked, Name, Number, Record, Vector
 from rne_dynamics.description.sources import Source
 from rne_dynamics.description.urdf_tree import rotation_rpy

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from rne_dynamics.description import sources
-from rne_dynamics.description.findings import Finding, Reading, error
+from rne_dynamics.description.lint.findings import Finding, Reading, error
 from rne_dynamics.description.model_parts import Values, known_name
 from rne_dynamics.description.model_schema import CARRIED, HUB, SECTIONS
 from rne_dynamics.description.schema import Marked

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from xml.parsers import expat
 
-from rne_dynamics.description.findings import FaultyDescriptionError, Finding, Severity, error
+from rne_dynamics.description.lint.findings import FaultyDescriptionError, Finding, Severity, error
 
 #: Elements that do not concern dynamics; kept without their content.
 SKIPPED = frozenset({"visual", "collision", "gazebo", "material", "sensor"})

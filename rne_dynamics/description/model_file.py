@@ -9,7 +9,9 @@ import numpy as np
 
 from rne_dynamics.description.based_on import path_from, read_entries, with_base_named
 from rne_dynamics.description.dh_table import dh_source
-from rne_dynamics.description.findings import (
+from rne_dynamics.description.flexible_parts import FlexibleEntry, flexible_arm, read_flexible
+from rne_dynamics.description.lint.description import Examination, examine
+from rne_dynamics.description.lint.findings import (
     FaultyDescriptionError,
     Finding,
     Reading,
@@ -18,8 +20,6 @@ from rne_dynamics.description.findings import (
     collect,
     error,
 )
-from rne_dynamics.description.flexible_parts import FlexibleEntry, flexible_arm, read_flexible
-from rne_dynamics.description.lint import Examination, examine
 from rne_dynamics.description.model_parts import (
     Values,
     lint_whole,

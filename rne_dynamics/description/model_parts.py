@@ -8,7 +8,7 @@ from difflib import get_close_matches
 
 import numpy as np
 
-from rne_dynamics.description.findings import Finding, Reading, error
+from rne_dynamics.description.lint.findings import Finding, Reading, error
 from rne_dynamics.description.model_schema import KINDS, NO_ROTORS
 from rne_dynamics.description.schema import Marked
 from rne_dynamics.description.urdf_tree import rotation_rpy

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 from types import MappingProxyType
 
-from rne_dynamics.description.findings import Finding, Reading, error, warning
+from rne_dynamics.description.lint.findings import Finding, Reading, error, warning
 from rne_dynamics.description.markup import Element
 from rne_dynamics.model.tree import JointKind
 

@@ -28,7 +28,7 @@ from typing import Any
 
 from yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
 
-from rne_dynamics.description.findings import FaultyDescriptionError, Finding, Reading, collect
+from rne_dynamics.description.lint.findings import FaultyDescriptionError, Finding, Reading, collect
 from rne_dynamics.description.schema import WHOLE, Choice, Key, ListOf, Marked, Name, Number, Record, Vector
 from rne_dynamics.description.urdf_tree import rotation_rpy
 from rne_dynamics.description.yaml_nodes import MOST_BYTES, read_yaml

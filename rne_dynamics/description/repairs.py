@@ -19,7 +19,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from rne_dynamics.description.findings import Finding, Reading, warning
+from rne_dynamics.description.lint.findings import Finding, Reading, warning
 from rne_dynamics.description.markup import Element
 from rne_dynamics.description.outline import INERTIAL_ELEMENTS, JOINT_ELEMENTS, POSITION, Unbounded
 from rne_dynamics.description.strict_numbers import parse_number

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 
-from rne_dynamics.description.findings import Reading, error, warning
+from rne_dynamics.description.lint.findings import Reading, error, warning
 from rne_dynamics.description.markup import Element
 
 _NUMBER = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from rne_dynamics.description.findings import Reading, warning
+from rne_dynamics.description.lint.findings import Reading, warning
 from rne_dynamics.description.markup import Element
 from rne_dynamics.description.outline import Outline
 from rne_dynamics.description.strict_numbers import LARGEST, parse_number

@@ -8,8 +8,8 @@ from collections.abc import Mapping
 from numpy.typing import ArrayLike
 
 from rne_dynamics.advice import rne
-from rne_dynamics.description.findings import FaultyDescriptionError, Report, Severity
-from rne_dynamics.description.lint import Examination, examine
+from rne_dynamics.description.lint.description import Examination, examine
+from rne_dynamics.description.lint.findings import FaultyDescriptionError, Report, Severity
 from rne_dynamics.description.sources import SourceLike, is_model_file, read_source
 from rne_dynamics.errors import DescriptionError
 from rne_dynamics.model.assembly import assemble
@@ -65,7 +65,7 @@ def load_urdf(
     Raises
     ------
     DescriptionError
-        An error of `rne_dynamics.description.lint.lint`; the message names file, line, element, value and fix. Warnings
+        An error of `rne_dynamics.lint`; the message names file, line, element, value and fix. Warnings
         go to the logger ``rne_dynamics.description.urdf``; `rne check` shows them.
     ModelError
         An unknown link in `payload`, an unknown or immovable joint in `lock`, an unknown `base`.

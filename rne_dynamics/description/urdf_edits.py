@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 from xml.sax.saxutils import quoteattr
 
-from rne_dynamics.description.findings import Finding, collect
+from rne_dynamics.description.lint.findings import Finding, collect
 from rne_dynamics.description.markup import Element, read_markup
 from rne_dynamics.description.outline import POSITION
 from rne_dynamics.description.repairs import repaired

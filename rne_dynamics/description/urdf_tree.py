@@ -7,8 +7,8 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from rne_dynamics.description.lint_joints import LIMITED, narrowed_limits
-from rne_dynamics.description.lint_structure import mimic_holds
+from rne_dynamics.description.lint.joints import LIMITED, narrowed_limits
+from rne_dynamics.description.lint.structure import mimic_holds
 from rne_dynamics.description.markup import Element
 from rne_dynamics.description.outline import INERTIAL_ELEMENTS, POSITION, JointOutline, LinkOutline, Outline
 from rne_dynamics.model.inertia import Array, Inertia, symmetric

@@ -8,7 +8,7 @@ from typing import Any
 import yaml
 from yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
 
-from rne_dynamics.description.findings import FaultyDescriptionError, Finding, Reading, error
+from rne_dynamics.description.lint.findings import FaultyDescriptionError, Finding, Reading, error
 
 #: A YAML file has a few kilobytes; PyYAML needs seconds for 200 kB.
 MOST_BYTES = 200_000

@@ -11,7 +11,7 @@ import yaml
 from numpy.typing import ArrayLike
 
 from rne_dynamics.advice import rne
-from rne_dynamics.description.lint import examine
+from rne_dynamics.description.lint.description import examine
 from rne_dynamics.description.model_file import load_model
 from rne_dynamics.description.sources import Source
 from rne_dynamics.description.urdf_edits import with_inertias

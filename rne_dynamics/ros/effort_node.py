@@ -18,7 +18,6 @@ from rclpy.clock import ClockType
 from rclpy.time import Time
 from std_srvs.srv import Trigger
 
-from rne_dynamics.compiling.compiler_pages import LIBRARIES, drop_compiler_pages
 from rne_dynamics.control.control_law import ControlLaw
 from rne_dynamics.control.locked_joints import LockedJoints
 from rne_dynamics.control.motion.limits import endless
@@ -32,6 +31,7 @@ from rne_dynamics.ros.loop.interface import Loop, Throttle
 from rne_dynamics.ros.loop.messages import Snapshot, loop_setup
 from rne_dynamics.ros.loop.process import LoopEndedError
 from rne_dynamics.ros.messages.publishers import EFFORT_TOPIC
+from rne_dynamics.ros.node.compiler_pages import LIBRARIES, drop_compiler_pages
 from rne_dynamics.ros.node.diagnostics import ERROR, OK, WARN, Diagnostics, ModeTopic, TopicPeers
 from rne_dynamics.ros.node.executor import NodeExecutor
 from rne_dynamics.ros.node.lifecycle import ArmNode

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import rne_dynamics as rne
-from rne_dynamics.description.lint import lint
+from rne_dynamics.description.lint.description import lint
 from rne_dynamics.description.share import share_file, shipped_models
 from rne_dynamics.model.flexible.arm import FlexibleArm
 from rne_dynamics.model.flexible.carried import clamped_frequencies, loads

@@ -15,7 +15,7 @@ from rne_dynamics.closed_chain.coordinates import motion_map
 from rne_dynamics.closed_chain.independence import evaluated
 from rne_dynamics.closed_chain.mobility import mobility
 from rne_dynamics.closed_chain.packed import pack, workspace
-from rne_dynamics.description.lint import lint
+from rne_dynamics.description.lint.description import lint
 from rne_dynamics.description.share import share_file
 from rne_dynamics.model.mechanism import Mechanism
 from rne_dynamics.model.tree import JointKind

@@ -19,8 +19,8 @@ from rne_dynamics.cli.answer import Answer, Rows
 from rne_dynamics.cli.arguments import ROBOT, flag, robot_source, xacro_arguments
 from rne_dynamics.cli.own_arm.check_inertia import lint_dynamics, lint_sizes
 from rne_dynamics.cli.own_arm.check_parts import lint_flexible, lint_mechanism, without_passive_efforts
-from rne_dynamics.description.findings import Finding, Report, Severity, note
-from rne_dynamics.description.lint import Examination, examine
+from rne_dynamics.description.lint.description import Examination, examine
+from rne_dynamics.description.lint.findings import Finding, Report, Severity, note
 from rne_dynamics.description.markup import Element
 from rne_dynamics.description.model_file import examine_model, urdf_source
 from rne_dynamics.description.sources import Source, is_model_file

@@ -10,9 +10,9 @@ import numpy as np
 from rne_dynamics.compiling.jit import COMPILED
 from rne_dynamics.control.startup.payload_estimate import effort_units
 from rne_dynamics.control.thresholds import SAFETY
-from rne_dynamics.description.findings import Finding, note, warning
-from rne_dynamics.description.lint import Examination
-from rne_dynamics.description.lint_bodies import accumulated
+from rne_dynamics.description.lint.bodies import accumulated
+from rne_dynamics.description.lint.description import Examination
+from rne_dynamics.description.lint.findings import Finding, note, warning
 from rne_dynamics.description.outline import JointOutline, Outline
 from rne_dynamics.description.sources import Source
 from rne_dynamics.dispatch import gravity_torque, mass_matrix

@@ -14,8 +14,8 @@ from rne_dynamics.closed_chain.assembly import assembled
 from rne_dynamics.closed_chain.coordinates import NEAR_SINGULAR
 from rne_dynamics.closed_chain.mobility import Mobility, mobility
 from rne_dynamics.closed_chain.refusals import HALF_TURN
-from rne_dynamics.description.findings import Finding, Report, error, note, warning
 from rne_dynamics.description.flexible_parts import FlexibleEntry
+from rne_dynamics.description.lint.findings import Finding, Report, error, note, warning
 from rne_dynamics.description.model_parts import Values
 from rne_dynamics.errors import AssemblyError, ModelError
 from rne_dynamics.flexible.poses import tip_deflections

@@ -13,7 +13,7 @@ from rich.text import Text
 from rne_dynamics.cli.answer import Answer, Rows, finite, shown
 from rne_dynamics.cli.arguments import NO_ROTORS, ROBOT, base, configuration, flag, load_robot, several
 from rne_dynamics.closed_chain.mobility import mobility
-from rne_dynamics.description.lint import MOST_COORDINATES
+from rne_dynamics.description.lint.description import MOST_COORDINATES
 from rne_dynamics.dispatch import closed, gravity_torque, mass_matrix
 from rne_dynamics.errors import ArgumentError, ModelError
 from rne_dynamics.flexible.linearised import Linearised, linearised

@@ -20,10 +20,10 @@ import rclpy
 from rclpy.executors import Executor, ExternalShutdownException
 from rclpy.signals import SignalHandlerOptions
 
-from rne_dynamics.compiling.compiler_pages import drop_compiler_pages
 from rne_dynamics.compiling.jit import COMPILED, UNCOMPILED
 from rne_dynamics.errors import RneDynamicsError
 from rne_dynamics.interrupted import EXIT_INTERRUPTED, report_interrupted
+from rne_dynamics.ros.node.compiler_pages import drop_compiler_pages
 from rne_dynamics.ros.node.executor import NodeExecutor
 from rne_dynamics.ros.node.private_parts import report_missing
 from rne_dynamics.ros.parameters.files import lost_settings

@@ -12,8 +12,8 @@ from support.wheel import wheel_robots
 
 from rne_dynamics.cli.main import main
 from rne_dynamics.cli.own_arm.check import check_urdf
-from rne_dynamics.description.findings import Finding
-from rne_dynamics.description.lint import lint
+from rne_dynamics.description.lint.description import lint
+from rne_dynamics.description.lint.findings import Finding
 from rne_dynamics.description.share import share_file, shipped_robots
 from rne_dynamics.description.sources import read_source
 

@@ -10,7 +10,7 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 from support.urdf_text import ARM, arm_and, joint, link, robot
 
-from rne_dynamics.description.lint import lint
+from rne_dynamics.description.lint.description import lint
 from rne_dynamics.description.urdf import load_urdf
 from rne_dynamics.errors import RneDynamicsError
 from rne_dynamics.model.robot import RobotModel

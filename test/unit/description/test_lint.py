@@ -10,8 +10,8 @@ from support.urdf_text import ARM, INERTIA, LINE, arm, arm_and, joint, link, rob
 from support.wheel import wheel_urdf
 
 from rne_dynamics.advice import rne as typed
-from rne_dynamics.description.findings import Finding, Severity
-from rne_dynamics.description.lint import MOST_COORDINATES, lint
+from rne_dynamics.description.lint.description import MOST_COORDINATES, lint
+from rne_dynamics.description.lint.findings import Finding, Severity
 from rne_dynamics.description.share import share_file, shipped_robots
 from rne_dynamics.description.urdf import load_urdf
 from rne_dynamics.errors import DescriptionError

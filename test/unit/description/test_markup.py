@@ -4,7 +4,7 @@ import time
 
 import pytest
 
-from rne_dynamics.description.findings import FaultyDescriptionError
+from rne_dynamics.description.lint.findings import FaultyDescriptionError
 from rne_dynamics.description.markup import DEEPEST, LONGEST, MOST_ELEMENTS, read_markup
 
 LAUGHS = (

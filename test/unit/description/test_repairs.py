@@ -17,8 +17,8 @@ from scipy.spatial.transform import Rotation
 from support.urdf_text import ARM, arm, arm_and
 
 from rne_dynamics.cli.main import main
-from rne_dynamics.description.findings import Severity
-from rne_dynamics.description.lint import lint
+from rne_dynamics.description.lint.description import lint
+from rne_dynamics.description.lint.findings import Severity
 from rne_dynamics.description.model_file import load_model
 from rne_dynamics.description.repairs import _rpy
 from rne_dynamics.description.urdf import load_urdf

@@ -9,8 +9,8 @@ from support.urdf_text import arm_and
 
 import rne_dynamics as rne
 from rne_dynamics.cli.main import main
-from rne_dynamics.description.findings import Severity
-from rne_dynamics.description.lint import lint
+from rne_dynamics.description.lint.description import lint
+from rne_dynamics.description.lint.findings import Severity
 from rne_dynamics.description.model_file import load_model
 from rne_dynamics.description.share import share_file, shipped_models
 from rne_dynamics.description.urdf import load_urdf

@@ -16,7 +16,7 @@ from support.wheel import NOT_ROBOTS, wheel_robots, wheel_urdf, wheel_urdfs
 from urdf_parser_py.urdf import URDF
 
 from rne_dynamics.cli.own_arm.check import refusal_of_urdf_parser_py
-from rne_dynamics.description.lint import lint
+from rne_dynamics.description.lint.description import lint
 from rne_dynamics.description.markup import read_markup
 from rne_dynamics.description.share import share_file
 from rne_dynamics.description.sources import read_source

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator
 from difflib import get_close_matches
 
-from rne_dynamics.description.findings import Finding, error, note, warning
+from rne_dynamics.description.lint.findings import Finding, error, note, warning
 from rne_dynamics.description.outline import JointOutline, Outline
 from rne_dynamics.model.tree import ONE_FREEDOM, JointKind
 

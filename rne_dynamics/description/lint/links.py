@@ -9,8 +9,8 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 
-from rne_dynamics.description.findings import Finding, Reading, error, note, warning
-from rne_dynamics.description.lint_joints import lint_origin
+from rne_dynamics.description.lint.findings import Finding, Reading, error, note, warning
+from rne_dynamics.description.lint.joints import lint_origin
 from rne_dynamics.description.markup import Element
 from rne_dynamics.description.outline import INERTIAL_ELEMENTS, LinkOutline, lint_children
 from rne_dynamics.description.strict_numbers import read_number

@@ -6,11 +6,11 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import PurePath
 
-from rne_dynamics.description.findings import FaultyDescriptionError, Finding, Report, Severity, collect, error
-from rne_dynamics.description.lint_bodies import lint_bodies
-from rne_dynamics.description.lint_joints import lint_joint
-from rne_dynamics.description.lint_links import lint_link
-from rne_dynamics.description.lint_structure import lint_structure
+from rne_dynamics.description.lint.bodies import lint_bodies
+from rne_dynamics.description.lint.findings import FaultyDescriptionError, Finding, Report, Severity, collect, error
+from rne_dynamics.description.lint.joints import lint_joint
+from rne_dynamics.description.lint.links import lint_link
+from rne_dynamics.description.lint.structure import lint_structure
 from rne_dynamics.description.markup import Element, read_markup
 from rne_dynamics.description.outline import Outline, read_outline
 from rne_dynamics.description.repairs import repaired

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from rne_dynamics.description.findings import Finding, error, note, warning
-from rne_dynamics.description.lint_links import FARTHEST
+from rne_dynamics.description.lint.findings import Finding, error, note, warning
+from rne_dynamics.description.lint.links import FARTHEST
 from rne_dynamics.description.outline import Outline
 from rne_dynamics.model.inertia import Inertia
 from rne_dynamics.model.tree import JointKind, KinematicTree, TreeJoint

@@ -1,0 +1,1 @@
+"""Faults of descriptions: what is wrong, what would mislead a controller, and where."""
