@@ -212,9 +212,8 @@ class _Fit:
         far = (apart + _ALL * apart.sum() / max(known.sum(), 1.0)) / (known + _ALL)
         factor = np.sqrt(np.r_[np.repeat(_CAREFUL * far, 10), np.ones(len(x) - 10 * len(far))])
         prior = inverse @ (self.prior.curvature(x) * np.outer(factor, factor)) @ inverse
-        # friction and rotors are uncertain by a part of themselves
-        start, links = self.prior.start, self.triangles.layout.links
-        around = np.r_[start[:links], np.maximum(start, x)[links:]]
+        around = self.prior.start.copy()  # friction and rotors are uncertain by a part of themselves
+        around[self.triangles.layout.links :] = np.maximum(around, x)[self.triangles.layout.links :]
         before = np.sqrt(np.diag(np.linalg.inv(self.prior.curvature(around))))
         return prior + own * np.outer(ratio, ratio), before * factor
 

@@ -21,10 +21,9 @@ from rne_dynamics.recording.recording import Recording, Series
 
 #: Order of the light filter before positions are differentiated, and its edge as a multiple of the motion's band.
 _ORDER, _LIGHT = 4, 4.0
-#: Least and largest band that is chosen, Hz. A lower one hides where friction changes its sign.
-_BANDS = (3.0, 20.0)
-#: Part of the accelerations' power in the next octave for which the band is not widened, and the factor by which it is.
-_REST, _WIDER = 0.002, 2.0 ** (1.0 / 3.0)
+#: Bands, Hz, of which one is chosen: lower ones hide where friction changes its sign. Part of the accelerations' power
+#: in the next octave for which it is not widened.
+_BANDS, _REST = np.geomspace(3.0, 20.0, 9), 0.002
 #: Least number of samples; least length of a part of a log with gaps, besides the longest, in periods of the band.
 _LEAST, _PART = 100, 7.0
 #: Length of the low pass in periods of its edge, and samples after decimation for each of them.
@@ -84,23 +83,17 @@ def motion_of(recording: Recording, band: float | None = None) -> Motion:
 
 
 def _band(q: Array, period: float, source: str) -> float:
-    """The band of a motion, Hz: the octave above it adds little to the accelerations' power, or more than that below.
-
-    Noise of positions grows with frequency there; motion ceases. Differences are taken before the window, since a log
-    may begin and end in motion.
-    """
+    """The band of a motion, Hz: the octave above adds little to the accelerations' power, or more, which is noise."""
     if not np.ptp(q, axis=0).any():
         raise RecordingError(f"{source}: no joint moves; record a motion")
-    differences = np.diff(q, 2, axis=0)
+    differences = np.diff(q, 2, axis=0)  # before the window: a log may begin and end in motion
     frequency = np.fft.rfftfreq(len(differences), period)
     power = (np.abs(np.fft.rfft(np.hanning(len(differences))[:, None] * differences, axis=0)) ** 2).sum(axis=1)
-    band, largest = _BANDS
-    while band < largest:
+    for band in _BANDS:
         half, whole, double = (float(power[frequency <= factor * band].sum()) for factor in (0.5, 1.0, 2.0))
         if double - whole < _REST * whole or double - whole > 2.0 * (whole - half):
             break
-        band *= _WIDER
-    return min(band, largest)
+    return float(band)
 
 
 class LowPass:

@@ -56,8 +56,8 @@ ARGUMENTS = (
     *ROBOT, *LOG,
     several("--validate", "LOG", "another motion, on which the new model is compared with ROBOT"),
     several("--reference", "LOG", "with --payload and --load: a log without that load"),
-    argument("--trust", type=positive(30.0), help=f"relative standard deviation of ROBOT's inertias (default: {TRUST}; "
-             f"with --payload and no --reference {_GOOD_MODEL}); 30 is least squares, as far as bodies stay possible"),
+    argument("--trust", type=positive(3.0), help=f"relative standard deviation of ROBOT's inertias (default: {TRUST}; "
+             f"with --payload and no --reference {_GOOD_MODEL})"),
     argument("--friction", choices=("auto", "coulomb", "stribeck"), default="auto",
              help="form of every joint's friction; auto: the one that predicts left-out parts best (default)"),
     argument("--load", metavar="LINK=KG", help="logs have currents, and a load of this mass: find the gains"),
