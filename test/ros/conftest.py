@@ -13,7 +13,6 @@ pytest.importorskip("rclpy", reason="ROS 2's client library is not installed: pi
 
 import rclpy
 import yaml
-from support.forked_nodes import forked_nodes
 
 from rne_dynamics.ros.sessions.processes import NodeProcess
 
@@ -22,10 +21,9 @@ from .peer import NUMBERS, Peer, SteppedPeer, end_together
 
 @pytest.fixture(scope="session", autouse=True)
 def ros() -> Iterator[None]:
-    with forked_nodes():
-        rclpy.init()
-        yield
-        rclpy.try_shutdown()
+    rclpy.init()
+    yield
+    rclpy.try_shutdown()
 
 
 @pytest.fixture(scope="module")

@@ -12,11 +12,10 @@ from pathlib import Path
 from rne_dynamics.ros.sessions.processes import NodeProcess
 
 PROGRAM = """
-import signal
-from rne_dynamics.ros.MODULE import main
+import runpy, signal
 signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGUSR2})
 signal.signal(signal.SIGUSR1, lambda *_: signal.sigwait({signal.SIGUSR2}))
-raise SystemExit(main())
+runpy.run_module("rne_dynamics.ros.MODULE", run_name="__main__")
 """
 
 
