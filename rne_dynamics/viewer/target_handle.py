@@ -24,7 +24,7 @@ class TargetHandle:
 
     def __init__(self, page: Page, aim: Callable[[Array, Array], None]) -> None:
         self._page, self._aim, self._held = page, aim, False
-        self._place, self._rested_at = np.zeros(3), 0.0
+        self._place, self._rested_at, self._shown = np.zeros(3), 0.0, np.zeros(7)
         handle = self._handle = page.server.scene.add_transform_controls(
             "/target", scale=0.22 * reach(page.robot), disable_rotations=page.robot.n < TURNING, depth_test=False,
             opacity=0.8, visible=False,
@@ -45,9 +45,10 @@ class TargetHandle:
         off = np.abs(np.r_[handle.position - p, handle.wxyz - turn]).max() > MOVED
         if off and (anew or (now >= self._rested_at and not self._held)):
             handle.position, handle.wxyz = p, turn
+            self._shown = np.r_[handle.wxyz, handle.position]
 
     def _moved(self, phase: str, wxyz: Array, position: Array) -> None:
-        """Take what a visitor does; the pose is that of then."""
+        """Take what a visitor does; the pose is that of then, or the link's where that was shown in between."""
         self._held = phase != "end"
-        if phase != "start" and self._handle.visible:
+        if phase != "start" and self._handle.visible and not np.array_equal(np.r_[wxyz, position], self._shown):
             self._aim(quaternion_matrices(np.roll(wxyz, -1)[None])[0], np.array(position, dtype=np.float64))
