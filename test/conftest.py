@@ -2,7 +2,7 @@
 
 Where pytest-xdist is installed and the whole suite is asked for, one process runs the node tests that take real time,
 in their order, a second one begins with the fault campaign and a third one with the other node tests, whose time waits
-for the controller. Meanwhile a fourth one computes: it begins at the other end. Whoever is done takes what is left.
+for the controller; whoever is done takes what is left.
 """
 
 from __future__ import annotations
@@ -25,13 +25,11 @@ REAL_TIME = tuple(
 )
 #: Tests of the source code, which one process reads once.
 SOURCE_CODE = tuple(f"test/test_{name}.py" for name in ("architecture", "code_shape", "package", "thresholds"))
-#: More than cores: node tests and the fault campaign wait most of the time.
-PROCESSES, CORES = 4, 2
-#: Of the one that computes.
-LAST = f"gw{PROCESSES - 1}"
+#: One more than cores: node tests and the fault campaign wait most of the time.
+PROCESSES, CORES = 3, 2
 #: Niceness of processes that compute while node tests run, so that these have priority.
 NICE = 5
-#: Of pytest-xdist's processes "gw0", "gw1" …; empty in the one that starts them, and where there is no other.
+#: Of pytest-xdist's processes "gw0", "gw1" or "gw2"; empty in the one that starts them, and where there is no other.
 WORKER = os.environ.get("PYTEST_XDIST_WORKER", "")
 
 # pytest-xdist gives its processes the terminal's width, which tables of commands would follow
@@ -47,9 +45,8 @@ if number := int(WORKER[2:] or 0):  # its environment is the first one's
     # out time among sessions first (autogroups) and go by niceness only within one.
     with contextlib.suppress(OSError):
         os.setsid()
-        nice = NICE * (1 + (WORKER == LAST))
-        os.nice(nice)
-        Path("/proc/self/autogroup").write_text(str(nice))
+        os.nice(NICE)
+        Path("/proc/self/autogroup").write_text(str(NICE))
 
 
 # what is right does not depend on how long it takes on a busy machine
@@ -65,7 +62,7 @@ def root() -> Path:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_cmdline_main(config: pytest.Config) -> None:
-    """Several processes for the whole suite, unless the command line says how many or wants to watch."""
+    """Three processes for the whole suite, unless the command line says how many or wants to watch."""
     option = config.option
     whole = [Path(argument).resolve() for argument in config.args] == [TESTS]
     watched = option.usepdb or option.capture == "no"
@@ -87,7 +84,6 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 def pytest_xdist_make_scheduler(config: pytest.Config, log: object) -> object:
     """A file's tests share fixtures and stay together; so do all that take real time, and that read all the code."""
     from xdist.scheduler import LoadFileScheduling
-    from xdist.workermanage import WorkerController
 
     class Scheduling(LoadFileScheduling):
         def _split_scope(self, nodeid: str) -> str:
@@ -99,10 +95,5 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: object) -> object:
             first_to_last = sorted(self.assigned_work, key=lambda worker: worker.gateway.id)
             self.assigned_work = {worker: self.assigned_work[worker] for worker in first_to_last}
             super().schedule()
-
-        def _assign_work_unit(self, node: WorkerController) -> None:
-            if node.gateway.id == LAST:
-                self.workqueue.move_to_end(next(reversed(self.workqueue)), last=False)
-            super()._assign_work_unit(node)
 
     return Scheduling(config, log)

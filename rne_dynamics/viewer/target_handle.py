@@ -29,7 +29,7 @@ class TargetHandle:
             "/target", scale=0.22 * reach(page.robot), disable_rotations=page.robot.n < TURNING, depth_test=False,
             opacity=0.8, visible=False,
         )
-        handle.on_update(lambda event: page.do(partial(self._moved, event.phase, handle.wxyz, handle.position)))
+        handle.on_update(lambda event: self._note(event.phase))
 
     def follow(self, link: str, tool: Array | None = None, *, anew: bool = False) -> None:
         """Show the handle at a `tool` point, m, (3,) of a link at rest, or at once if `anew`; hide it without link."""
@@ -47,8 +47,12 @@ class TargetHandle:
             handle.position, handle.wxyz = p, turn
             self._shown = np.r_[handle.wxyz, handle.position]
 
+    def _note(self, phase: str) -> None:
+        """Hold the handle at once, and pass on where it is now."""
+        self._held = phase != "end"
+        self._page.do(partial(self._moved, phase, self._handle.wxyz, self._handle.position))
+
     def _moved(self, phase: str, wxyz: Array, position: Array) -> None:
         """Take what a visitor does; the pose is that of then, or the link's where that was shown in between."""
-        self._held = phase != "end"
         if phase != "start" and self._handle.visible and not np.array_equal(np.r_[wxyz, position], self._shown):
             self._aim(quaternion_matrices(np.roll(wxyz, -1)[None])[0], np.array(position, dtype=np.float64))
