@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 
-from rne_dynamics.control.guards.effort_limiter import EFFORT, STOP, VELOCITY, Limited
+from rne_dynamics.control.guards.effort_limiter import EFFORT, RATE, STOP, VELOCITY, Limited
 from rne_dynamics.control.reference import FEEDBACK, FRICTION, GRAVITY, Reference, TorqueTerms
 from rne_dynamics.control.supervision.contact_reaction import ContactReaction
 from rne_dynamics.control.supervision.loop_watch import Measured
@@ -125,7 +125,8 @@ class Efforts:
         known = self.followed and late < GAP and mode is not FLOATING
         if machine.loop.stiff:
             known &= now - self._bridged > UNSETTLED
-        if known and not self.wrenches.fade.active:  # feedback to an old state, or a wrench, says nothing of the model
+        # feedback to an old state, a wrench, and an effort that changes as fast as it may say nothing of the model
+        if known and not self.wrenches.fade.active and not (limited.any and (limited.flags & RATE).any()):
             torques.missed.note(now, terms, command)
         if limited.any and (limited.flags & (EFFORT | STOP | VELOCITY)).any():
             stream.filter.doubt(now)

@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
+from support.supervised import Rig, settings
 
+import rne_dynamics as rne
+from rne_dynamics.control.laws import find_law
 from rne_dynamics.control.reference import TorqueTerms
 from rne_dynamics.control.supervision.torques import BELIEVED, FIT_PERIOD, FITTED, MissedEffort
 
@@ -54,3 +59,21 @@ def test_what_no_arm_has_is_not_believed():
     (least, _), (most, highest) = BELIEVED[..., 0].tolist()
     np.testing.assert_array_equal(noted(inertia, friction, 5.0, -2.0).fit()[1:], [2 * [1.0 + most], 2 * [0.0]])
     np.testing.assert_array_equal(noted(inertia, friction, -5.0, 9.0).fit()[1:], [2 * [1.0 + least], 2 * [highest]])
+
+
+@pytest.mark.parametrize("law", ["computed_torque", "joint_impedance", "pd_gravity"])
+@pytest.mark.parametrize("period", [15, 50])
+def test_an_effort_that_still_grows_is_no_support(law, period):
+    """Gravity comes as fast as the effort rate allows, also where each state comes after a gap that was bridged."""
+    puma, q = rne.load_urdf("puma560"), np.array([0.1, 0.2, -0.3, 0.1, 0.2, 0.3])
+    plain = settings(puma, tracking=find_law(law).law(puma, {}))
+    rig = Rig(puma, q, replace(plain, limits=replace(plain.limits, rate=5.0 * puma.effort_limit)))
+
+    def seen(state):  # the first two together, so that this seems to be the usual time
+        return state if state["sequence"] <= 2 or state["sequence"] % period == 0 else None
+
+    rig.run(0.5, corrupt=seen, command=False)
+    gravity = rne.gravity_torque(puma, q)
+    sent = rig.check() * np.sign(gravity)
+    assert (np.diff(sent, axis=0) > -1e-9).all()
+    np.testing.assert_allclose(sent[-1], np.abs(gravity), atol=1e-6)
