@@ -28,7 +28,7 @@ Array = NDArray[np.float64]
 
 SCALES = 0.3, 0.8  # part of the limits that the motion of each round uses
 NOISE = 0.01  # of the efforts, as part of the largest one
-PATH_TOLERANCE = 0.1  # rad or m
+PATH_TOLERANCE = 0.3  # rad or m; friction that the description lacks leads light joints that far at once
 BANDWIDTH = 40.0  # rad/s
 #: Friction of the simulated arm changes its sign with the velocity at once: the least threshold of all.
 FORM = Form(0.005)

@@ -42,6 +42,9 @@ AT_REST = 0.01
 CHECK_PERIOD = 0.02
 #: Joint states with stamps further apart do not belong to the same time base, s.
 STAMP_LEAP = 5.0
+#: Time for which a controller that listens has no topic of its state until it counts as one that reports none, s: this
+#: node may discover the topics of one node one after the other.
+UNREPORTED = 1.0
 #: States of a controller in which it accepts motions.
 ACCEPTING = (Mode.HOLDING.value, Mode.TRACKING.value)
 #: Counts on /diagnostics of motions that did not reach their goal, and what each means.
@@ -80,7 +83,8 @@ SCHEMA: tuple[Parameter, ...] = (
 
 class MoveNode(ArmNode):
     """The node `move`: one point-to-point motion, then the process ends, with 0 if the arm has arrived."""
-    # limits: velocity, effort, its rate, (n,) each, infinite for none; path: followed after a move to its start
+    # limits: velocity, effort, its rate, (n,) each, infinite for none, of a controller of this package; path: followed
+    # after a move to its start
 
     live = False
 
@@ -115,6 +119,7 @@ class MoveNode(ArmNode):
         self._trajectories = self.keep(self.create_publisher(JointTrajectory, topic, OFFERED))
         self._controller, self._state_topic = self.resolve_topic_name(controller), f"{controller}/state"
         self._allowed, self._report, self._counts = False, "", dict.fromkeys(ENDINGS, 0)
+        self._reports, self._unreported_since = self._limits is not None, np.inf
         self._counted: dict[str, int] | None = None  # when the motion was sent
         self.keep(self.create_subscription(DiagnosticArray, "/diagnostics", self._on_report, 20))
         self.keep(self.create_subscription(JointState, "joint_states", self._on_state, NEWEST))
@@ -171,10 +176,7 @@ class MoveNode(ArmNode):
             return
         now, timeout = time.monotonic(), self.parameters["timeout"]
         if self._goal is None:
-            # the controller runs and accepts motions, if it is one that reports that
-            if self._seen and self._trajectories.get_subscription_count() > 0 and (
-                self._allowed or not self.count_publishers(self._state_topic)
-            ):
+            if self._seen and self._listens(now):
                 self._send()
             elif now > self._begun + timeout:
                 self._finish(self._what_is_missing(), 1)
@@ -193,6 +195,14 @@ class MoveNode(ArmNode):
                 f"joint {self.robot.joint_names[j]!r} is at {self._q[j]:.6g}, {error[j]:.3g} away from its goal: the "
                 "arm has not arrived. Has another motion replaced this one? The controller's log has the reason", 1,
             )
+
+    def _listens(self, now: float) -> bool:
+        """Whether the controller runs and accepts motions, if it is one that reports that."""
+        if not self._trajectories.get_subscription_count():
+            return False
+        self._reports = self._reports or self.count_publishers(self._state_topic) > 0
+        self._unreported_since = min(self._unreported_since, now)
+        return self._allowed if self._reports else now > self._unreported_since + UNREPORTED
 
     def _what_is_missing(self) -> str:
         missing = []
