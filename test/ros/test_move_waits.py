@@ -24,7 +24,7 @@ LATE = 0.2
 
 
 class LateController:
-    """Takes motions; a part of its topics and reports comes when it is told to."""
+    """Takes motions; a part of its topics and reports comes later."""
 
     def __init__(self, peer) -> None:
         self.peer, self.motions = peer, []
