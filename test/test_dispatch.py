@@ -9,25 +9,9 @@ from support.mechanisms import four_bar
 import rne_dynamics as rne
 from rne_dynamics.closed_chain.assembly import assemble
 from rne_dynamics.closed_chain.coordinates import tree_velocity
-from rne_dynamics.dynamics.newton_euler.newton_euler import inverse_dynamics as open_inverse_dynamics
 from rne_dynamics.errors import ArgumentError, ModelError
 
 Q, QD, QDD = np.array([[0.8], [1.4]]), np.array([[2.0], [-1.0]]), np.array([[3.0], [0.5]])
-
-
-def test_a_mechanisms_functions_belong_together():
-    M, bias = rne.mass_matrix(four_bar(), Q), rne.bias_torque(four_bar(), Q, QD)
-    tau = rne.inverse_dynamics(four_bar(), Q, QD, QDD)
-    np.testing.assert_allclose(tau, M[..., 0] * QDD + bias, rtol=1e-11)
-    np.testing.assert_allclose(rne.forward_dynamics(four_bar(), Q, QD, tau), QDD, rtol=1e-10)
-    np.testing.assert_allclose(
-        rne.forward_dynamics(four_bar(), Q, QD, tau, method="constraint_forces"), QDD, rtol=1e-9
-    )
-    np.testing.assert_allclose(rne.kinetic_energy(four_bar(), Q, QD), 0.5 * M[:, 0, 0] * QD[:, 0] ** 2, rtol=1e-11)
-    np.testing.assert_allclose(rne.bias_torque(four_bar(), Q, 0.0 * QD), rne.gravity_torque(four_bar(), Q), rtol=1e-11)
-    h = 1e-5
-    slope = (rne.potential_energy(four_bar(), Q + h) - rne.potential_energy(four_bar(), Q - h)) / (2.0 * h)
-    np.testing.assert_allclose(slope, rne.gravity_torque(four_bar(), Q)[:, 0], rtol=1e-7)
 
 
 def test_a_mechanisms_links_are_where_its_assembled_tree_has_them():
@@ -47,12 +31,6 @@ def test_a_method_of_the_other_kind_is_refused_with_those_there_are():
     robot = rne.load_urdf("planar2")
     with pytest.raises(ArgumentError, match="nasser"):
         rne.forward_dynamics(robot, robot.neutral, robot.neutral, robot.neutral, method="constraint_forces")
-
-
-def test_an_open_arm_goes_straight_to_its_dynamics():
-    robot = rne.load_urdf("puma560")
-    q = np.full(robot.n, 0.3)
-    np.testing.assert_array_equal(rne.inverse_dynamics(robot, q, q, q), open_inverse_dynamics(robot, q, q, q))
 
 
 @pytest.mark.parametrize(

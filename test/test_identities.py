@@ -11,6 +11,7 @@ from support.errors import relative_error
 from support.robots import CASES, robot
 
 import rne_dynamics as rne
+from rne_dynamics.dynamics.forward_dynamics import FORWARD_ENGINES
 
 #: One state of each robot in every run, others with the slow tests.
 SEEDS = [0, *(pytest.param(seed, marks=pytest.mark.slow) for seed in (1, 2))]
@@ -49,7 +50,7 @@ def test_forward_dynamics_undoes_inverse_dynamics(model, rng):
     tau = rne.inverse_dynamics(model, q, qd, qdd)
     M = rne.mass_matrix(model, q)
     one_by_one = (np.abs(np.linalg.inv(M)) @ (np.abs(tau) + np.abs(rne.bias_torque(model, q, qd)))).max()
-    for method in ("nasser", "walker_orin", "walker_orin_columns", "lagrange"):
+    for method in FORWARD_ENGINES:
         back = rne.forward_dynamics(model, q, qd, tau, method=method)
         assert relative_error(back, qdd, scale=one_by_one) < 1e-12
 

@@ -11,7 +11,6 @@ from support.wheel import wheel_urdf
 
 import rne_dynamics as rne
 from rne_dynamics.description.share import share_file
-from rne_dynamics.errors import ArgumentError
 from rne_dynamics.model.assembly import assemble
 from rne_dynamics.model.tree import KinematicTree, TreeLink
 
@@ -90,8 +89,3 @@ def test_batches_and_robots_without_joints():
     assert np.array_equal(C[2, 1], rne.coriolis_matrix(model, q[2, 0], qd[1]))
     rock = assemble(KinematicTree("rock", (TreeLink("base"),), ()))
     assert rne.coriolis_matrix(rock, np.zeros((4, 0)), np.zeros(0)).shape == (4, 0, 0)
-
-
-def test_bad_arguments_are_refused():
-    with pytest.raises(ArgumentError, match=r"qd\[1\] is nan"):
-        rne.coriolis_matrix(gripper(), np.zeros(2), [0.0, np.nan])

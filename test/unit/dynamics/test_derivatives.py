@@ -15,7 +15,7 @@ import rne_dynamics as rne
 from rne_dynamics.compiling.processor import processor
 from rne_dynamics.description.share import share_file
 from rne_dynamics.dynamics.derivatives.forward_derivatives import FORWARD_DYNAMICS_DERIVATIVES
-from rne_dynamics.errors import ArgumentError, SingularInertiaError
+from rne_dynamics.errors import ArgumentError
 from rne_dynamics.model.assembly import assemble
 from rne_dynamics.model.inertia import Inertia
 from rne_dynamics.model.tree import JointKind, KinematicTree, TreeJoint, TreeLink
@@ -212,18 +212,6 @@ def test_a_robot_too_large_for_machine_code_has_the_general_kernel():
             assert relative_error(found, known) < 1e-11
         with pytest.raises(ArgumentError, match="tau"):
             call(q, qd, tau[1:])
-
-
-def test_a_joint_without_inertia_is_named():
-    joints = (
-        TreeJoint("first", JointKind.REVOLUTE, "base", "upper", axis=np.array([0.0, 1.0, 0.0])),
-        TreeJoint("second", JointKind.REVOLUTE, "upper", "lower", position=np.array([0.3, 0.0, 0.0])),
-    )
-    links = (TreeLink("base"), TreeLink("upper", Inertia(1.0, np.ones(3), np.eye(3))), TreeLink("lower"))
-    arm = assemble(KinematicTree("empty_hand", links, joints))
-    with pytest.raises(SingularInertiaError, match="'second' of robot 'empty_hand' moves no inertia"):
-        rne.forward_dynamics_derivatives(arm, np.zeros(2), np.zeros(2), np.zeros(2))
-    assert np.isfinite(rne.inverse_dynamics_derivatives(arm, np.zeros(2), np.ones(2), np.ones(2))).all()
 
 
 def test_bad_arguments_are_refused():

@@ -91,8 +91,10 @@ def test_every_engine_refuses(name):
         )  # fmt: skip
         robot = rne.assemble(tree, base=base)
         q, qd, tau = rne.random_configuration(robot, rng), *rng.normal(size=(2, robot.n))
+        joint = "spin" if "tool" in robot.link_names else ".*"
+        said = f"joint '{joint}' of robot '{robot.name}' moves no inertia of its own"
         for method in FORWARD_ENGINES:
-            with pytest.raises(SingularInertiaError, match="moves no inertia of its own"):
+            with pytest.raises(SingularInertiaError, match=said):
                 rne.forward_dynamics(robot, q, qd, tau, method=method)
 
 

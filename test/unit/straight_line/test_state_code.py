@@ -209,15 +209,6 @@ def test_moving_bases_and_loads_are_inputs_of_machine_code_too(quantity, lead, m
         assert relative_error(found, there) < 1e-12
 
 
-def test_a_joint_without_inertia_is_refused_by_name():
-    robot = rne.load_urdf("puma560")
-    robot.parameters.flags.writeable = True
-    robot.parameters[-1, 12:] = 0.0
-    for f in (rne.forward_dynamics, rne.forward_dynamics_derivatives):
-        with pytest.raises(SingularInertiaError, match="moves no inertia of its own"):
-            f(robot, *vectors(robot, "forward_dynamics"))
-
-
 def test_a_robot_too_large_has_none_and_works():
     robot = chain(70).with_own_code()
     given = vectors(robot, "mass_matrix")
