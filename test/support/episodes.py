@@ -1,14 +1,11 @@
 """Random closed-loop episodes: the real `Supervisor` with a faulty arm, and invariants that must hold.
 
-An episode is a pure function of its number. In the folder `test`, `python -m support.episodes 1234` runs that one and
-prints its story; `python -m support.episodes --from 0 --to 10000` searches.
+An episode is a pure function of its number; `support.episode_search` searches over them.
 """
 
 from __future__ import annotations
 
-import argparse
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -46,6 +43,8 @@ class Episode(Happenings):
 
     number: int
     story: list[str] = field(default_factory=list)
+    #: Whether an arm that is healthy must neither be stopped nor thrown; its largest speed, and why it was stopped.
+    judged, peak, stopped = False, 0.0, ""
     #: Between two checks of what must hold, s; 0 for each step.
     cycle: float = 0.0
     #: Largest lateness of a joint state compared with others, s; time in which soft gears hide what a motor does, s.
@@ -246,43 +245,3 @@ class Episode(Happenings):
                 self.rig.check()
         except AssertionError as error:
             self._fail(f"limits: {str(error)[:300]}")
-
-
-def broken_episodes(
-    first: int, last: int, kind: Callable[[int], Episode] = Episode
-) -> Iterator[tuple[int, str]]:
-    """Numbers and causes of the episodes from `first` to before `last` in which something did not hold."""
-    for number in range(first, last):
-        episode = kind(number)
-        try:
-            episode.run()
-        except BrokenError as error:
-            requests = [line for line in episode.story if line[0] != " " and ">" not in line]
-            yield number, f"{error} [{', '.join(line.partition(': ')[2] for line in requests)}]"
-        except Exception as error:  # noqa: BLE001 the search goes on, and the episode is one command away
-            yield number, f"episode {number}: {type(error).__name__}: {error}"
-
-
-def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("number", type=int, nargs="?", help="run this one and print its story")
-    parser.add_argument("--from", dest="first", type=int, default=0)
-    parser.add_argument("--to", dest="last", type=int, default=1000)
-    options = parser.parse_args()
-    if options.number is not None:
-        episode = Episode(options.number)
-        try:
-            episode.run()
-        finally:
-            print("\n".join(episode.story))
-        return 0
-    began, found = time.monotonic(), 0
-    for _, text in broken_episodes(options.first, options.last):
-        found += 1
-        print(text, flush=True)
-    print(f"{options.last - options.first} episodes, {found} broken, {time.monotonic() - began:.0f} s")
-    return int(found > 0)
-
-
-if __name__ == "__main__":
-    raise SystemExit(main())

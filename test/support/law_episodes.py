@@ -1,19 +1,12 @@
-"""Random episodes on foreign arms as `support.foreign_episodes`, under all laws, which change while the arm moves.
-
-In the folder `test`, `python -m support.law_episodes --from 0 --to 300` searches and sums up.
-"""
+"""Random episodes on foreign arms as `support.foreign_episodes`, under all laws, which change while the arm moves."""
 
 from __future__ import annotations
 
-import argparse
-import time
-from collections import Counter
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
-from support.episodes import BrokenError
-from support.foreign_episodes import THROWN, ForeignEpisode, controller_values, kind_of
+from support.foreign_episodes import ForeignEpisode, controller_values
 
 from rne_dynamics.control.supervision.settings import Settings
 from rne_dynamics.ros.parameters.tracking import fitting, tracking_settings
@@ -67,52 +60,3 @@ class LawEpisode(ForeignEpisode):
         if self.rng.random() < 0.3:
             self.changes["joint_impedance.{joint}.damping_ratio"] = float(self.rng.uniform(0.3, 1.2))
         self.rig.supervisor.adopt(self._adapted(self.rig.supervisor.settings))
-
-
-def search(
-    first: int, last: int, kind: type[LawEpisode] = LawEpisode, show: Callable[[str], None] = lambda line: None,
-) -> tuple[int, list[str], Counter[str]]:
-    """Healthy arms; what was wrong: broken invariants and thrown arms; causes of stops of healthy ones."""
-    healthy, wrong, causes = 0, [], Counter[str]()
-    for number in range(first, last):
-        known, episode = len(wrong), kind(number)
-        try:
-            episode.run()
-        except BrokenError as error:
-            wrong.append(f"{number}: {error}")
-        except Exception as error:  # noqa: BLE001 the search goes on, and the episode is one command away
-            wrong.append(f"{number}: {type(error).__name__}: {error}")
-        if episode.judged:
-            healthy += 1
-            if episode.peak >= THROWN:
-                wrong.append(f"{number}: thrown, {episode.peak:.2f}: {episode.stopped}")
-            if episode.stopped:
-                causes[f"{number}: {kind_of(episode.stopped)}"] += 1
-                show(f"{number} ({episode.robot.name}): stopped: {episode.stopped}")
-        for line in wrong[known:]:
-            show(line)
-    return healthy, wrong, causes
-
-
-def main(kind: type[LawEpisode] = LawEpisode) -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("number", type=int, nargs="?", help="run this one and print its story")
-    parser.add_argument("--from", dest="first", type=int, default=0)
-    parser.add_argument("--to", dest="last", type=int, default=300)
-    options = parser.parse_args()
-    if options.number is not None:
-        episode = kind(options.number)
-        try:
-            episode.run()
-        finally:
-            print("\n".join(episode.story))
-            print(f"peak {episode.peak:.2f}, stopped: {episode.stopped or 'no'}, mode {episode.rig.mode}")
-        return
-    began = time.monotonic()
-    healthy, wrong, causes = search(options.first, options.last, kind, lambda line: print(line, flush=True))
-    print(f"{options.last - options.first} episodes, {len(wrong)} broken, ", end="")
-    print(f"{healthy} healthy, stopped: {dict(causes)}, {time.monotonic() - began:.0f} s")
-
-
-if __name__ == "__main__":
-    main()

@@ -1,7 +1,4 @@
-"""Random episodes with everything at once: as `support.law_episodes`, with pose targets, reactions to contact, loads.
-
-In the folder `test`, `python -m support.mixed_episodes --from 0 --to 300` searches and sums up.
-"""
+"""Random episodes with everything at once: as `support.law_episodes`, with pose targets, contact and loads."""
 
 from __future__ import annotations
 
@@ -10,7 +7,7 @@ from typing import Any
 
 import numpy as np
 from support.foreign_episodes import controller_values
-from support.law_episodes import LAWS, LawEpisode, main
+from support.law_episodes import LAWS, LawEpisode
 from support.pose_episodes import PoseTargets
 from support.robots import deepest
 
@@ -127,7 +124,3 @@ class EveryLawEpisode(MixedEpisode):
                 raise
             self.law = LAWS[0]
             return super()._adapted(settings)
-
-
-if __name__ == "__main__":
-    main(EveryLawEpisode)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import pytest
-from support.law_episodes import LawEpisode, search
+from support.episode_search import search
+from support.law_episodes import LawEpisode
 from support.mixed_episodes import MixedEpisode
 
 
@@ -18,14 +19,14 @@ def test_no_healthy_arm_is_thrown_or_stopped(kind):
 @pytest.mark.parametrize("number", [99, 113])
 def test_a_tool_near_a_singular_posture_is_not_thrown(number):
     """Before: a direction counted as singular where the tool was a ton heavy; joints were thrown."""
-    _, wrong, stopped = search(number, number + 1)
+    _, wrong, stopped = search(number, number + 1, LawEpisode)
     assert not wrong
     assert not stopped
 
 
 def test_a_wrist_with_less_friction_than_the_model_is_not_thrown_where_a_delay_leaves_little_damping():
     """Before: friction of the model drove it on, and the softened damping could not hold that."""
-    _, wrong, stopped = search(339, 340)
+    _, wrong, stopped = search(339, 340, LawEpisode)
     assert not wrong
     assert not stopped
 

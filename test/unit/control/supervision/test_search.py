@@ -1,21 +1,21 @@
-"""The random search over closed-loop episodes: see `support.episodes` for what happens in them and what must hold."""
+"""The random search over closed-loop episodes: see `support.episodes` for what happens in them and what must hold.
+
+Pose targets are in and out of reach, single and as streams.
+"""
 
 from __future__ import annotations
 
 import pytest
-from support.episodes import broken_episodes
+from support.episode_search import search
+from support.episodes import Episode
+from support.pose_episodes import PoseEpisode
 
 
-def search(first: int, last: int) -> None:
-    broken = [text for _, text in broken_episodes(first, last)]
-    assert not broken, "\n".join(broken)
-
-
-def test_fifty_episodes():
-    search(0, 50)
-
-
-@pytest.mark.soak
-@pytest.mark.parametrize("first", range(50, 1050, 500))
-def test_a_thousand_episodes(first):
-    search(first, first + 500)
+@pytest.mark.parametrize(("kind", "first", "last"), [
+    (Episode, 0, 25), pytest.param(Episode, 25, 50, marks=pytest.mark.slow), (PoseEpisode, 0, 10),
+    *(pytest.param(*case, marks=pytest.mark.soak)
+      for case in ((Episode, 50, 550), (Episode, 550, 1050), (PoseEpisode, 10, 510))),
+])  # fmt: skip
+def test_no_invariant_breaks(kind: type[Episode], first: int, last: int) -> None:
+    wrong = search(first, last, kind).wrong
+    assert not wrong, "\n".join(wrong)
