@@ -11,7 +11,7 @@ from support.wheel import wheel_urdf
 
 from rne_dynamics.advice import rne as typed
 from rne_dynamics.description.lint.description import MOST_COORDINATES, lint
-from rne_dynamics.description.lint.findings import Finding, Severity
+from rne_dynamics.description.lint.findings import Severity
 from rne_dynamics.description.share import share_file, shipped_robots
 from rne_dynamics.description.urdf import load_urdf
 from rne_dynamics.errors import DescriptionError
@@ -294,44 +294,26 @@ NOTES = {
 }  # fmt: skip
 
 
-def the_finding(text: str, severity: Severity, line: int, element: str, says: str) -> Finding:
+CASES = {Severity.ERROR: ERRORS, Severity.WARNING: WARNINGS, Severity.NOTE: NOTES}
+
+
+@pytest.mark.parametrize(("severity", "case"), [(severity, case) for severity in CASES for case in CASES[severity]])
+def test_findings_name_line_element_value_and_fix(severity: Severity, case: str) -> None:
+    """And a robot is refused for errors alone, in one line with the file."""
+    text, line, element, says, fix = CASES[severity][case]
     report = lint(text if text.strip() else text.encode())
     fitting = [f for f in report.of(severity) if (f.line, f.element) == (line, element) and says in f.message]
     assert len(fitting) == 1, f"not found once among {[(f.line, str(f)) for f in report.findings]}"
-    return fitting[0]
-
-
-@pytest.mark.parametrize("case", ERRORS)
-def test_errors_name_line_element_value_and_fix(case: str) -> None:
-    text, line, element, says, fix = ERRORS[case]
-    assert fix in the_finding(text, Severity.ERROR, line, element, says).fix
-
-
-@pytest.mark.parametrize("case", ERRORS)
-def test_load_urdf_refuses_every_error_in_one_line_with_the_file(case: str) -> None:
+    assert fix in fitting[0].fix
+    assert report.ok is (severity is not Severity.ERROR)
+    if report.ok:
+        load_urdf(text)
+        return
     with pytest.raises(DescriptionError) as caught:
-        load_urdf(ERRORS[case][0].encode())
+        load_urdf(text.encode())
     message = str(caught.value)
     assert message.startswith("<text>:")
     assert "\n" not in message
-
-
-@pytest.mark.parametrize("case", WARNINGS)
-def test_warnings_name_line_element_value_and_fix(case: str) -> None:
-    text, line, element, says, fix = WARNINGS[case]
-    assert fix in the_finding(text, Severity.WARNING, line, element, says).fix
-
-
-@pytest.mark.parametrize("case", NOTES)
-def test_notes_name_line_element_value_and_fix(case: str) -> None:
-    text, line, element, says, fix = NOTES[case]
-    assert fix in the_finding(text, Severity.NOTE, line, element, says).fix
-
-
-@pytest.mark.parametrize("case", WARNINGS)
-def test_what_is_only_a_warning_loads(case: str) -> None:
-    assert lint(WARNINGS[case][0]).ok
-    load_urdf(WARNINGS[case][0])
 
 
 @pytest.mark.parametrize("name", shipped_robots())
