@@ -26,7 +26,6 @@ from rne_dynamics.control.laws.computed_torque import GAIN_I, put_friction
 from rne_dynamics.control.reference import Reference
 from rne_dynamics.control.thresholds import OVERSPEED
 from rne_dynamics.model.inertia import Array
-from rne_dynamics.model.mechanism import RigidRobot
 from rne_dynamics.spatial.arrays import product
 from rne_dynamics.spatial.cholesky import backward, forward
 from rne_dynamics.spatial.modes import jacobi, reduced
@@ -150,11 +149,6 @@ def put_bounded(table: Array, q: Array, reference: Reference, terms: Array) -> N
             terms[3, j] = held[j]
         elif terms[3, j] < -held[j]:
             terms[3, j] = -held[j]
-
-
-def known_speeds(robot: RigidRobot) -> Array:
-    """The velocity limits, infinite where the description gives none, or 0; rad/s or m/s, (n,)."""
-    return np.where(robot.velocity_limit > 0.0, robot.velocity_limit, np.inf)
 
 
 class Springs(KernelLaw, ABC):

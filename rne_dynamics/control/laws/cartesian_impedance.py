@@ -21,13 +21,13 @@ from rne_dynamics.control.impedance import (
     SPEED,
     Softening,
     Springs,
-    known_speeds,
     put_bounded,
     put_impedance,
     uniform_ratio,
 )
 from rne_dynamics.control.laws.computed_torque import GAIN_P, SCALE, STEEPNESS, TABLE_ROWS, VISCOUS
 from rne_dynamics.control.laws.joint_impedance import chosen_stiffness
+from rne_dynamics.control.motion.limits import described_velocity
 from rne_dynamics.control.parameters import joint_parameter, law_parameter
 from rne_dynamics.control.reference import Reference
 from rne_dynamics.control.task_space import add_wrench, effective_inertia, limit_part, put_pose_error, turn_rows
@@ -303,7 +303,7 @@ class CartesianImpedance(Springs):
         given = given | shaped
         set_fields(self, **checked, link=link, null_space_stiffness=springs, given=given, rate=float(self.rate))
         table, numbers = np.zeros((TABLE_ROWS, n)), np.zeros((_WRENCH + 2, 6))
-        table[GAIN_P], table[SPEED], table[VISCOUS:SCALE] = springs, known_speeds(robot), self._friction.rows
+        table[GAIN_P], table[SPEED], table[VISCOUS:SCALE] = springs, described_velocity(robot), self._friction.rows
         table[SCALE], table[STEEPNESS] = self.friction_scale, self.steepness
         numbers[_STIFFNESS], numbers[_RATIO] = self.bandwidth if shaped else self.stiffness, self.damping_ratio
         numbers[_OTHERS] = (

@@ -15,9 +15,9 @@ from rne_dynamics.compiling.jit import kernel
 from rne_dynamics.control.checks import check_number
 from rne_dynamics.control.felt_inertia import joint_inertia
 from rne_dynamics.control.gains import Gains, lowest_rate
-from rne_dynamics.control.impedance import known_speeds
 from rne_dynamics.control.inertia_terms import inertia_model, inertia_terms
 from rne_dynamics.control.laws.computed_torque import GAIN_D, GAIN_I, GAIN_P, ComputedTorque, put_friction
+from rne_dynamics.control.motion.limits import described_velocity
 from rne_dynamics.control.parameters import gain_parameters, joint_number, law_parameter
 from rne_dynamics.control.reference import Reference
 from rne_dynamics.control.tracking_law import FrictionCompensation, integrate_error
@@ -139,7 +139,7 @@ class DisturbanceObserver(ComputedTorque):
             limit = np.where(known, limit, UNLIMITED * joint_inertia(self.robot, np.array(self.robot.neutral)).held)
         memory = np.zeros((MEMORY_ROWS, self.robot.n))
         memory[BOUND], memory[RESTED] = self.correction * limit, np.inf
-        memory[FREED] = known_speeds(self.robot) * self.gains.d
+        memory[FREED] = described_velocity(self.robot) * self.gains.d
         object.__setattr__(self, "memory", memory)
 
     @classmethod

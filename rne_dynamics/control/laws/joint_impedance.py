@@ -23,7 +23,6 @@ from rne_dynamics.control.impedance import (
     TINY,
     Softening,
     Springs,
-    known_speeds,
     put_bounded,
     put_impedance,
     uniform_ratio,
@@ -38,6 +37,7 @@ from rne_dynamics.control.laws.computed_torque import (
     VISCOUS,
 )
 from rne_dynamics.control.model_terms import OwnTerms, closed_terms
+from rne_dynamics.control.motion.limits import described_velocity
 from rne_dynamics.control.parameters import joint_parameter
 from rne_dynamics.control.reference import Reference, TorqueTerms
 from rne_dynamics.control.thresholds import ASSUMED_RATE
@@ -149,7 +149,8 @@ class JointImpedance(Springs):
             stiffness = frozen_vector(np.where(given, stiffness, chosen_stiffness(self.robot)), n, "stiffness")
         table = np.zeros((TABLE_ROWS, n))
         table[GAIN_P], table[GAIN_D], table[VISCOUS:SCALE] = stiffness, ratio, self._friction.rows
-        table[SPEED], table[SCALE], table[STEEPNESS] = known_speeds(self.robot), self.friction_scale, self.steepness
+        table[SPEED] = described_velocity(self.robot)
+        table[SCALE], table[STEEPNESS] = self.friction_scale, self.steepness
         set_fields(self, stiffness=stiffness, damping_ratio=ratio, table=table, rate=float(self.rate), given=given)
 
     @cached_property
