@@ -48,6 +48,11 @@ class CompiledLaw(NamedTuple):
     table: Array
 
 
+def on_base(model: Any, base: Array) -> Any:
+    """The model of a `CompiledLaw` with its base moving as `BaseMotion.packed` gives it, (12,)."""
+    return model._replace(base=base) if hasattr(model, "base") else (model[0]._replace(base=base), *model[1:])
+
+
 class ControlLaw(Protocol):
     """A control law that follows references, as `simulate`, `Rollout` and the `Supervisor` take it.
 

@@ -21,12 +21,11 @@ from rne_dynamics.compiling.jit import helper, kernel
 from rne_dynamics.control.control_law import LawTolerances, MotionDemand
 from rne_dynamics.control.felt_inertia import PostureInertia
 from rne_dynamics.control.gains import PERIODS_OF_DELAY, Gains, lowest_rate
+from rne_dynamics.control.kernel_law import KernelLaw
 from rne_dynamics.control.laws.computed_torque import GAIN_I, put_friction
 from rne_dynamics.control.reference import Reference
 from rne_dynamics.control.thresholds import OVERSPEED
-from rne_dynamics.control.tracking_law import CompensatesFriction
 from rne_dynamics.model.inertia import Array
-from rne_dynamics.model.mechanism import RigidRobot
 from rne_dynamics.spatial.arrays import product
 from rne_dynamics.spatial.cholesky import backward, forward
 from rne_dynamics.spatial.modes import jacobi, reduced
@@ -152,12 +151,7 @@ def put_bounded(table: Array, q: Array, reference: Reference, terms: Array) -> N
             terms[3, j] = -held[j]
 
 
-def known_speeds(robot: RigidRobot) -> Array:
-    """The velocity limits, infinite where the description gives none, or 0; rad/s or m/s, (n,)."""
-    return np.where(robot.velocity_limit > 0.0, robot.velocity_limit, np.inf)
-
-
-class Springs(CompensatesFriction, ABC):
+class Springs(KernelLaw, ABC):
     """What impedance laws share: dataclasses with the field `rate`, efforts per second, and `softening`."""
 
     rate: float

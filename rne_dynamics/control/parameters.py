@@ -6,59 +6,126 @@ Node parameters, launch arguments, docs/parameters.md and the checks of settings
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field, fields, replace
+from collections.abc import Iterable
+from dataclasses import dataclass, field, fields
 from typing import Any
 
-from rne_dynamics.errors import ControlError
+from rne_dynamics.errors import ControlError, ParameterError, RneDynamicsError
 
 #: Values of parameters.
-Value = bool | float | str | tuple[float, ...]
-#: Key of a field's metadata: its `Declared`, or those of a set of gains by name.
+Value = bool | int | float | str | tuple[str, ...] | tuple[float, ...]
+#: Key of a field's metadata: its `Parameter`, or those of a set of gains by name.
 DECLARED = "parameter"
+
+_KINDS = {bool: "true or false", int: "an integer", float: "a number", str: "a string"}
 
 
 @dataclass(frozen=True)
-class Declared:
-    """One parameter; bounds are both allowed."""
+class Parameter:
+    """One parameter of a law, of settings, or of a node, where ``{joint}`` in the name stands for every joint."""
 
+    #: As in YAML, with dots; empty at a field whose name it is, after a prefix.
+    name: str
+    #: Its type is the parameter's type: bool, int, float, str, or a tuple with elements of type `kind`.
     default: Value
     #: Its meaning, one sentence.
-    text: str
+    description: str
+    #: SI unit, empty for pure numbers.
     unit: str = ""
+    #: Bounds of numbers (of each number in a list), both allowed.
     lower: float = -math.inf
     upper: float = math.inf
-    #: The strings allowed, any if empty.
+    #: The strings allowed (in a list: each), any if empty.
     choices: tuple[str, ...] = ()
+    #: The lengths allowed for a list, any if empty.
+    length: tuple[int, ...] = ()
+    #: Type of the elements of a list; read from `default` otherwise.
+    kind: type[bool] | type[int] | type[float] | type[str] | None = None
+    #: Set only when the node starts.
+    read_only: bool = False
+    #: Read when the node is configured; until it is cleaned up another value is refused.
+    at_configure: bool = False
     #: Whether each joint has its own value.
     per_joint: bool = False
-    #: Whether it stays what it is while a node is configured.
-    at_configure: bool = False
 
-    def parse(self, name: str, text: str) -> Value:
-        """The value of a text, of a list with commas; ControlError: it is not allowed."""
+    @property
+    def element(self) -> type[bool] | type[int] | type[float] | type[str]:
+        """Type of the value, or of each element of a list."""
+        return self.kind or type(self.default[0] if isinstance(self.default, tuple) else self.default)
+
+    def default_text(self) -> str:
+        """The default as in YAML."""
         if isinstance(self.default, tuple):
-            parts = text.split(",")
-            if len(parts) != len(self.default):
-                raise ControlError(f"{name} is {text!r}; it must be {len(self.default)} numbers, with commas between")
-            number = replace(self, default=0.0)
-            return tuple(number.parse(f"{name}[{k}]", part) for k, part in enumerate(parts))  # type: ignore[misc]
-        if isinstance(self.default, str):
-            if self.choices and text not in self.choices:
-                raise ControlError(f"{name} is {text!r}; it must be one of {', '.join(self.choices)}")
-            return text
-        if isinstance(self.default, bool):
-            if text not in ("true", "false"):
-                raise ControlError(f"{name} is {text!r}; it must be true or false")
-            return text == "true"
-        try:
-            value = float(text)
-        except ValueError:
-            value = math.nan
-        if not self.lower <= value <= self.upper or math.isinf(value):
-            raise ControlError(
-                f"{name} is {text!r}; it must be a number from {self.lower:g} to {self.upper:g} {self.unit}".rstrip()
-            )
+            return f"[{', '.join(map(str, self.default))}]"
+        return str(self.default).lower() if isinstance(self.default, bool) else str(self.default) or '""'
+
+    def parse(self, name: str, value: object) -> Value:
+        """`value` in the type of this parameter, an integer also as a float; `ParameterError` where not allowed."""
+        if not isinstance(self.default, tuple):
+            return self._parse_one(f"parameter {name}", value)
+        if isinstance(value, (str, bytes)) or not isinstance(value, Iterable):
+            raise ParameterError(f"parameter {name} is {value!r}; it must be a list, each {_KINDS[self.element]}")
+        items = tuple(self._parse_one(f"parameter {name}[{i}]", item) for i, item in enumerate(value))
+        if self.length and len(items) not in self.length:
+            allowed = " or ".join(map(str, self.length))
+            raise ParameterError(f"parameter {name} has {len(items)} elements; it must have {allowed}{self._in_unit}")
+        return items  # type: ignore[return-value]  # all elements are of one type, which the checker cannot see
+
+    def read(self, name: str, text: str) -> Value:
+        """As `parse`, from a text as it is typed, of a list with commas."""
+        kind = self.element
+        values = [_typed(kind, part) for part in text.split(",")] if isinstance(self.default, tuple) else []
+        return self.parse(name, values or _typed(kind, text))
+
+    def _parse_one(self, name: str, value: object) -> bool | int | float | str:
+        kind = self.element
+        if kind is float and isinstance(value, int) and not isinstance(value, bool):
+            value = float(value)
+        if not isinstance(value, kind) or (kind is not bool and isinstance(value, bool)):
+            raise ParameterError(f"{name} is {value!r}; it must be {_KINDS[kind]}{self._in_unit}")
+        if isinstance(value, float) and not math.isfinite(value):
+            raise ParameterError(f"{name} is {value}; it must be a finite number{self._in_unit}")
+        self.check(name, value, ParameterError)
         return value
+
+    def check(self, name: str, value: Any, error: type[RneDynamicsError]) -> None:
+        """`error` for a value, or an element of a list, outside the bounds or not among the choices."""
+        if self.element in (int, float) and not self.lower <= value <= self.upper:
+            raise error(f"{name} is {value}; it must be {self._bounds}{self._in_unit}")
+        if self.choices and value not in self.choices:
+            raise error(f"{name} is {value!r}; it must be one of {', '.join(self.choices)}")
+
+    def typed(self, value: object) -> object:
+        """`value` with integers converted to floats if this parameter has floats; unchanged otherwise."""
+        if self.element is not float:
+            return value
+        items = value if isinstance(value, tuple) else (value,)
+        if not all(isinstance(item, (int, float)) and not isinstance(item, bool) for item in items):
+            return value
+        floats = tuple(map(float, items))
+        return floats if isinstance(value, tuple) else floats[0]
+
+    @property
+    def _in_unit(self) -> str:
+        return f" ({self.unit})" if self.unit else ""
+
+    @property
+    def _bounds(self) -> str:
+        if math.isinf(self.upper):
+            return f"at least {self.lower:g}"
+        if math.isinf(self.lower):
+            return f"at most {self.upper:g}"
+        return f"between {self.lower:g} and {self.upper:g}"
+
+
+def _typed(kind: type, text: str) -> object:
+    """A text as bool or number; itself where it is none, or none is wanted."""
+    if kind is bool:
+        return {"true": True, "false": False}.get(text, text)
+    try:
+        return text if kind is str else kind(text)
+    except ValueError:
+        return text
 
 
 def parameter(
@@ -82,8 +149,9 @@ def parameter(
     at_configure
         Whether it stays what it is while a node is configured.
     """
-    declared = Declared(default, text, unit, lower, upper, choices, at_configure=at_configure)
-    return field(default=default, metadata={DECLARED: declared})
+    length = (len(default),) if isinstance(default, tuple) else ()
+    made = Parameter("", default, text, unit, lower, upper, choices, length, at_configure=at_configure)
+    return field(default=default, metadata={DECLARED: made})
 
 
 #: The name of `parameter` in the public API.
@@ -95,29 +163,29 @@ def joint_parameter(default: float, text: str, unit: str = "", *, lower: float =
     return field(default=default, metadata={DECLARED: joint_number(default, text, unit, lower, upper)})
 
 
-def joint_number(default: float, text: str, unit: str, lower: float, upper: float) -> Declared:
+def joint_number(default: float, text: str, unit: str, lower: float, upper: float) -> Parameter:
     """A parameter with a number for each joint, for `gain_parameters`."""
-    return Declared(default, text, unit, lower, upper, per_joint=True)
+    return Parameter("", default, text, unit, lower, upper, per_joint=True)
 
 
-def gain_parameters(**gains: Declared) -> dict[str, Any]:
+def gain_parameters(**gains: Parameter) -> dict[str, Any]:
     """Metadata of a law's field that is a `Gains`: each of them is a parameter, in the unit of the law."""
     return {DECLARED: gains}
 
 
-def declared(kind: Any) -> dict[str, Declared]:
+def of_node(name: str, default: Value, text: str, unit: str, lower: float, upper: float) -> dict[str, Any]:
+    """Metadata of a field that is the parameter `name` of a node, whose default may differ from the field's."""
+    return {DECLARED: Parameter(name, default, text, unit, lower, upper)}
+
+
+def declared(kind: Any) -> dict[str, Parameter]:
     """The parameters of a dataclass of settings, by field."""
     return {f.name: f.metadata[DECLARED] for f in fields(kind) if DECLARED in f.metadata}
 
 
 def check_parameters(settings: Any, prefix: str) -> None:
-    """`ControlError` for a field that is outside its bounds or not among its choices; its name begins with `prefix`."""
+    """`ControlError` for a field outside its bounds or not among its choices; its name begins with `prefix`."""
     for name, known in declared(settings).items():
         value = getattr(settings, name)
-        if known.choices and value not in known.choices:
-            raise ControlError(f"{prefix}{name} is {value!r}; it must be one of {', '.join(known.choices)}")
-        numbers = value if isinstance(known.default, tuple) else (value,)
-        if math.isfinite(known.upper) and not all(known.lower <= x <= known.upper for x in numbers):
-            raise ControlError(
-                f"{prefix}{name} is {value}; it must be from {known.lower:g} to {known.upper:g} {known.unit}".rstrip()
-            )
+        for one in value if isinstance(known.default, tuple) else () if known.name else (value,):
+            known.check(f"{prefix}{name}", one, ControlError)

@@ -187,8 +187,13 @@ class CompensatesFriction(Rebuilt):
     def friction_rows(self) -> Array:
         """Friction that it compensates, as `JointFriction.rows`; shape (5, n)."""
         rows = self._friction.rows
-        rows[:SCALED] *= 0.0 if self.friction_compensation is None else self.friction_compensation.scale
+        rows[:SCALED] *= self.friction_scale
         return rows
+
+    @property
+    def friction_scale(self) -> float:
+        """Fraction of the friction that it compensates; 0 without a compensation."""
+        return 0.0 if self.friction_compensation is None else self.friction_compensation.scale
 
     @cached_property
     def steepness(self) -> Array:

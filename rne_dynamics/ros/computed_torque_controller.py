@@ -63,8 +63,7 @@ from rne_dynamics.ros.parameters.tracking import (
     with_law,
 )
 from rne_dynamics.ros.payload_measurement import PayloadMeasurement
-from rne_dynamics.ros.target_pose import PoseTargets
-from rne_dynamics.ros.target_wrench import WrenchTargets
+from rne_dynamics.ros.targets import PoseTargets, WrenchTargets
 
 #: Laws that have a service which changes to them.
 SERVED = ("computed_torque", "disturbance_observer", "joint_impedance", "cartesian_impedance")

@@ -29,7 +29,7 @@ from rne_dynamics.control.gate.settings import (
 )
 from rne_dynamics.control.guards.state_limits import StateLimits
 from rne_dynamics.control.locked_joints import LockedJoints
-from rne_dynamics.control.motion.limits import continuous, endless
+from rne_dynamics.control.motion.limits import continuous, described_velocity, endless
 from rne_dynamics.control.supervision.stop_plan import StopPlan
 from rne_dynamics.control.thresholds import LOCK_PERIOD, NANOSECONDS
 from rne_dynamics.errors import ControlError, StateError
@@ -37,7 +37,7 @@ from rne_dynamics.model.mechanism import RigidRobot
 from rne_dynamics.ros.loop.clock import STANDSTILL, LoopClock
 from rne_dynamics.ros.loop.hot_loop import LONGEST_WAIT, GateLoop
 from rne_dynamics.ros.loop.statistics import Histogram, Recent, percentile
-from rne_dynamics.ros.messages.answers import MODES, ClockSeen, SeenPublisher, number_of, seen_topic
+from rne_dynamics.ros.messages.answers import SeenPublisher, number_of, seen_topic
 from rne_dynamics.ros.messages.cdr import stamp_in
 from rne_dynamics.ros.messages.effort_message import COMMAND_MESSAGE, effort_reader, effort_type
 from rne_dynamics.ros.messages.joint_states import Reading, StateReader
@@ -48,7 +48,7 @@ from rne_dynamics.ros.node.executor import NodeExecutor
 from rne_dynamics.ros.node.lifecycle import ArmNode
 from rne_dynamics.ros.node.process import run
 from rne_dynamics.ros.node.reports import GateReport
-from rne_dynamics.ros.parameters.common import described_velocity, payload
+from rne_dynamics.ros.parameters.common import payload
 from rne_dynamics.ros.parameters.controller import CONTROLLER, effort_scales, limits_of
 from rne_dynamics.ros.parameters.schema import Parameter, Values, declared_parameters, filled
 
@@ -70,10 +70,10 @@ def gate_settings(robot: RigidRobot, values: Values) -> GateSettings:
     return filled(
         GateSettings, values, "",
         robot=robot,
-        limits=limits_of(robot, values, np.zeros(robot.n)),
-        states=StateLimits(
-            velocity=described_velocity(robot), continuous=continuous(robot), timeout=values["state_timeout"],
-            filter_frequency=values["velocity_filter"], joints=robot.joint_names,
+        limits=limits_of(robot, values, margin=np.zeros(robot.n)),
+        states=filled(
+            StateLimits, values, "", velocity=described_velocity(robot), continuous=continuous(robot),
+            joints=robot.joint_names,
         ),
         stop=filled(StopPlan, values, "stop."),
         compensated=frozenset(values["hardware_compensates"]),
@@ -114,7 +114,9 @@ class EffortGateNode(ArmNode):
         self._latency = Histogram()
         self._recent = Recent(self._latency)
         self.clock, self._taken, self._stamp, self._command = LoopClock(self), 0, 0, 0
-        self._seen = SeenPublisher(self, seen_topic(self)) if self.clock.simulated else None
+        self._seen = (
+            SeenPublisher(self, seen_topic(self), self.clock, self.efforts) if self.clock.simulated else None
+        )
         self._wait = GateLoop(
             self, COMMANDS, effort_type(message), "joint_states", self._on_command, self._on_state, self.clock,
             self._on_time,
@@ -210,10 +212,10 @@ class EffortGateNode(ArmNode):
     def _acknowledge(self) -> None:
         """Acknowledge to a simulation in lock-step."""
         if self._seen is not None and self._wait is not None:
-            self._seen.publish(ClockSeen(
-                self._seen.node, self.clock.stamp, self._taken, self.efforts.count, MODES.index(self.gate.mode.value),
-                self._stamp, number_of(self.efforts.topic), number_of(self._wait.commands.topic_name), self._command,
-            ))
+            self._seen.publish(
+                self.gate.mode, self._taken, self._stamp, source=number_of(self._wait.commands.topic_name),
+                commands=self._command,
+            )
 
     def _on_command(self, data: bytes, sequence: int) -> None:
         if self.clock.started:

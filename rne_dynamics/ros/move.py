@@ -15,7 +15,8 @@ from sensor_msgs.msg import JointState
 from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 
 from rne_dynamics import __version__
-from rne_dynamics.control.motion.limits import continuous, turns_off
+from rne_dynamics.control.guards.effort_limits import RATE_TIME
+from rne_dynamics.control.motion.limits import continuous, described_velocity, turns_off
 from rne_dynamics.control.motion.loop_path import leading_joints
 from rne_dynamics.control.supervision.states import Mode
 from rne_dynamics.control.trajectory import SampledTrajectory, quintic_duration
@@ -30,8 +31,6 @@ from rne_dynamics.ros.messages.trajectory_message import duration_message, traje
 from rne_dynamics.ros.node.command_line import own_words, refuse_remappings
 from rne_dynamics.ros.node.lifecycle import ArmNode
 from rne_dynamics.ros.node.process import run
-from rne_dynamics.ros.parameters.common import described_velocity
-from rne_dynamics.ros.parameters.controller import RATE_TIME
 from rne_dynamics.ros.parameters.schema import Parameter, Values
 
 if TYPE_CHECKING:

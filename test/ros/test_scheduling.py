@@ -14,7 +14,8 @@ import json, os, sys, threading
 from rne_dynamics.ros.node.scheduling import apply_scheduling
 pause = threading.Event()
 threading.Thread(target=pause.wait, daemon=True).start()
-refusals = list(apply_scheduling(*json.loads(sys.argv[1])))
+names = "realtime_priority", "cpu_affinity", "lock_memory"
+refusals = list(apply_scheduling(dict(zip(names, json.loads(sys.argv[1])))))
 tasks = [int(t) for t in os.listdir("/proc/self/task")]
 locked = next(int(line.split()[1]) for line in open("/proc/self/status") if line.startswith("VmLck"))
 print(json.dumps([refusals, [os.sched_getscheduler(t) for t in tasks],

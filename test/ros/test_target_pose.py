@@ -16,7 +16,7 @@ from rne_dynamics.errors import ArgumentError, ControlError
 from rne_dynamics.ros.messages.static_frames import StaticFrames
 from rne_dynamics.ros.messages.topic_wait import OFFERED
 from rne_dynamics.ros.sessions.processes import wait_until
-from rne_dynamics.ros.target_pose import PoseTargets
+from rne_dynamics.ros.targets import PoseTargets
 from rne_dynamics.simulation.plant.plant import ArmPlant
 from rne_dynamics.simulation.runs.simulator import Simulator
 

@@ -105,7 +105,7 @@ def law_values(kind: LawKind, given: list[str], robot: RigidRobot) -> dict[str, 
         if not assigned or key not in kind.parameters:
             raise ArgumentError(f"--law-parameter: {unknown('parameter', key, kind.parameters, f'law {kind.name!r}')}")
         declared = kind.parameters[key]
-        parsed = declared.parse(f"--law-parameter {name}", value)
+        parsed = declared.read(name, value)
         if declared.per_joint:
             row = values.setdefault(key, np.full(robot.n, declared.default, np.float64))
             row[robot.joint_index(joint) if joint else slice(None)] = parsed

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rne_dynamics.control.checks import frozen_vector, joint_name
-from rne_dynamics.control.parameters import check_parameters, parameter
+from rne_dynamics.control.parameters import check_parameters, of_node, parameter
 from rne_dynamics.errors import ControlError
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.rebuilt import set_fields
@@ -19,6 +19,8 @@ Saturation = Literal["joint", "direction"]
 #: The slowest rate allowed, of the effort limit per second. From full effort to zero takes 0.2 s at most, so that a
 #: stop ends in time.
 SLOWEST_RATE = 5.0
+#: Default effort rate of nodes: the effort limit in this time, s.
+RATE_TIME = 0.01
 #: Part of a margin over which a wall's damper grows to its full value.
 DAMPER_RAMP = 0.2
 #: Speed at a margin's edge that a wall stops within the margin: this times `stop_frequency` times the margin. Source:
@@ -64,12 +66,23 @@ class EffortLimits:
         A value out of range or NaN, limits the wrong way round, margins that overlap; names the joint.
     """
 
-    effort: Array
-    rate: Array
-    velocity: Array
+    effort: Array = field(metadata=of_node(
+        "limits.{joint}.effort", 0.0, "Largest effort; 0 takes the description's.", "N m or N", 0.0, 1e6
+    ))
+    rate: Array = field(metadata=of_node(
+        "limits.{joint}.effort_rate", 0.0, "Largest change of the effort; 0 takes the whole effort limit in "
+        f"{RATE_TIME:g} s.", "N m/s or N/s", 0.0, 1e9,
+    ))
+    velocity: Array = field(metadata=of_node(
+        "limits.{joint}.velocity", 0.0, "Largest speed of trajectories; faster motion is damped. 0 takes the "
+        "description's.", "rad/s or m/s", 0.0, 1e4,
+    ))
     lower: Array
     upper: Array
-    margin: Array
+    margin: Array = field(metadata=of_node(
+        "limits.{joint}.position_margin", 0.0, "Smallest distance of trajectories from the position limits, and depth "
+        "of the soft walls before them.", "rad or m", 0.0, 10.0,
+    ))
     stop_frequency: float = parameter(
         20.0, "Stiffness of the soft walls before the position limits: the natural frequency of a joint that presses "
         "against one.", "1/s", lower=0.1, upper=1000.0,

@@ -6,12 +6,13 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
 
 from rne_dynamics.control.checks import frozen_vector
+from rne_dynamics.control.parameters import of_node
 from rne_dynamics.errors import ControlError
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.rebuilt import set_fields
@@ -27,15 +28,21 @@ class StateLimits:
     velocity: Array
     #: Joints without position limits, whose positions may wrap; shape (n,).
     continuous: NDArray[np.bool_]
-    #: Age at which a state is stale, s; 0 never.
-    timeout: float
-    #: Corner frequency of the velocity estimate, Hz, greater than 0.
-    filter_frequency: float
+    timeout: float = field(metadata=of_node(
+        "state_timeout", 0.1, "Age at which the last usable joint state is stale and the arm is stopped; 0 for never.",
+        "s", 0.0, 60.0,
+    ))
+    filter_frequency: float = field(metadata=of_node(
+        "velocity_filter", 50.0, "Corner frequency of the velocity estimate, if joint states have no velocities.",
+        "Hz", 0.1, 10000.0,
+    ))
     #: Names for messages; n of them.
     joints: tuple[str, ...]
-    #: By how much a state may be later than others, s; greater than 0. What the gains tolerate, where that is less than
-    #: `timeout`.
-    lateness: float = math.inf
+    #: What the gains tolerate, where that is less than `timeout`; kept as infinity for 0.
+    lateness: float = field(default=0.0, metadata=of_node(
+        "state_lateness", 0.0, "Largest delay of a joint state, compared with earlier ones; 0 for state_timeout. For "
+        "drivers whose stamps follow this computer's clock.", "s", 0.0, 60.0,
+    ))
     #: Coulomb friction of each joint, N·m or N, not negative; zero by default. Shape (n,).
     coulomb: Array | None = None
 
@@ -49,11 +56,11 @@ class StateLimits:
         if continuous.shape != (n,):
             raise ControlError(f"continuous has shape {continuous.shape}; there are {n} joints")
         continuous.flags.writeable = False
-        set_fields(self, velocity=velocity, coulomb=coulomb, continuous=continuous)
+        set_fields(self, velocity=velocity, coulomb=coulomb, continuous=continuous, lateness=self.lateness or math.inf)
         if not self.timeout >= 0.0:
             raise ControlError(f"state timeout is {self.timeout} s; it must not be negative (0 is never)")
         if not self.lateness > 0.0:
-            raise ControlError(f"tolerated lateness is {self.lateness} s; it must be greater than 0 (inf is any)")
+            raise ControlError(f"tolerated lateness is {self.lateness} s; it must not be negative (0 or inf is any)")
         if not (math.isfinite(self.filter_frequency) and self.filter_frequency > 0.0):
             raise ControlError(f"velocity filter is {self.filter_frequency} Hz; it must be finite and greater than 0")
 

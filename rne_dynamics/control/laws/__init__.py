@@ -21,7 +21,7 @@ import numpy as np
 
 from rne_dynamics.control.control_law import ControlLaw
 from rne_dynamics.control.gains import Gains
-from rne_dynamics.control.parameters import DECLARED, Declared
+from rne_dynamics.control.parameters import DECLARED, Parameter
 from rne_dynamics.control.thresholds import ASSUMED_RATE
 from rne_dynamics.control.tracking_law import FrictionCompensation
 from rne_dynamics.errors import ControlError, unknown
@@ -37,7 +37,7 @@ class LawKind(NamedTuple):
     #: Makes the law, of a robot and its parameters.
     make: Any
     #: By the names of the fields, or of the gains.
-    parameters: Mapping[str, Declared]
+    parameters: Mapping[str, Parameter]
     #: With which the names of its parameters begin in a node.
     prefix: str
 
@@ -72,7 +72,7 @@ class LawKind(NamedTuple):
         arguments: dict[str, Any] = {}
         for one in fields(make) if is_dataclass(make) else ():
             declared = one.metadata.get(DECLARED)
-            if isinstance(declared, Declared):
+            if isinstance(declared, Parameter):
                 arguments[one.name] = values[one.name]
             elif declared is not None:
                 arguments[one.name] = Gains(**{key: values[key] for key in declared}, joint_names=robot.joint_names)
@@ -111,8 +111,8 @@ def find_law(name: str) -> LawKind:
         raise ControlError(
             f"law {name!r}: the module lacks `LAW = ` the class of the law, with a method `law`; see docs/own_law.md"
         )
-    parameters: dict[str, Declared] = {}
+    parameters: dict[str, Parameter] = {}
     for one in fields(make) if is_dataclass(make) else ():
         declared = one.metadata.get(DECLARED, {})
-        parameters |= {one.name: declared} if isinstance(declared, Declared) else declared
+        parameters |= {one.name: declared} if isinstance(declared, Parameter) else declared
     return LawKind(name, make, MappingProxyType(parameters), getattr(make, "prefix", name.rpartition(".")[2]))

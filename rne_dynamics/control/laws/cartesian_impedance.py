@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from types import MappingProxyType
@@ -12,8 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rne_dynamics.compiling.jit import helper, kernel
-from rne_dynamics.control.checks import check_number, frozen_vector, measured
-from rne_dynamics.control.control_law import CompiledLaw, LawTolerances
+from rne_dynamics.control.checks import check_number, frozen_vector
+from rne_dynamics.control.control_law import LawTolerances
 from rne_dynamics.control.felt_inertia import posture_inertia
 from rne_dynamics.control.impedance import (
     LEAST_RATIO,
@@ -21,20 +21,19 @@ from rne_dynamics.control.impedance import (
     SPEED,
     Softening,
     Springs,
-    known_speeds,
     put_bounded,
     put_impedance,
     uniform_ratio,
 )
 from rne_dynamics.control.laws.computed_torque import GAIN_P, SCALE, STEEPNESS, TABLE_ROWS, VISCOUS
 from rne_dynamics.control.laws.joint_impedance import chosen_stiffness
+from rne_dynamics.control.motion.limits import described_velocity
 from rne_dynamics.control.parameters import joint_parameter, law_parameter
-from rne_dynamics.control.reference import Reference, TorqueTerms
+from rne_dynamics.control.reference import Reference
 from rne_dynamics.control.task_space import add_wrench, effective_inertia, limit_part, put_pose_error, turn_rows
 from rne_dynamics.control.task_terms import ACCELERATION, MOTION, VELOCITY, TaskModel, task_model, task_size, task_terms
 from rne_dynamics.control.thresholds import ASSUMED_RATE
 from rne_dynamics.control.tracking_law import FrictionCompensation
-from rne_dynamics.dynamics.declared.base_motion import BaseMotion
 from rne_dynamics.dynamics.kinematics.jacobian import jacobian
 from rne_dynamics.dynamics.kinematics.kinematics import forward_kinematics
 from rne_dynamics.errors import ControlError
@@ -258,6 +257,7 @@ class CartesianImpedance(Springs):
     length: float = -1.0
     heaviest: float = -1.0
     name: ClassVar[str] = "Cartesian impedance"
+    kernel: ClassVar[Callable[..., None]] = cartesian_impedance_kernel
     #: A joint may be off where the tool is not.
     tolerances: ClassVar[LawTolerances] = Springs.tolerances._replace(goal=0.1)
     #: Kinds of robots that it does not drive, with the reason; of closed loops the constructor says it.
@@ -271,7 +271,7 @@ class CartesianImpedance(Springs):
     given: NDArray[np.bool_] = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
-        robot, n, compensation = self.robot, self.robot.n, self.friction_compensation
+        robot, n = self.robot, self.robot.n
         if robot.loops:
             raise ControlError(
                 f"Cartesian impedance is for open arms: robot {robot.name!r} has closed loops, whose passive joints "
@@ -303,9 +303,8 @@ class CartesianImpedance(Springs):
         given = given | shaped
         set_fields(self, **checked, link=link, null_space_stiffness=springs, given=given, rate=float(self.rate))
         table, numbers = np.zeros((TABLE_ROWS, n)), np.zeros((_WRENCH + 2, 6))
-        table[GAIN_P], table[SPEED], table[VISCOUS:SCALE] = springs, known_speeds(robot), self._friction.rows
-        if compensation is not None:
-            table[SCALE], table[STEEPNESS] = compensation.scale, self.steepness
+        table[GAIN_P], table[SPEED], table[VISCOUS:SCALE] = springs, described_velocity(robot), self._friction.rows
+        table[SCALE], table[STEEPNESS] = self.friction_scale, self.steepness
         numbers[_STIFFNESS], numbers[_RATIO] = self.bandwidth if shaped else self.stiffness, self.damping_ratio
         numbers[_OTHERS] = (
             self.force_limit, self.moment_limit, self.length, 1.0 / self.heaviest, self.axes == "tool", shaped
@@ -316,12 +315,6 @@ class CartesianImpedance(Springs):
     def model(self) -> tuple[TaskModel, Array, Array]:
         """What `cartesian_impedance_kernel` takes, the base at rest."""
         return task_model(self.robot.open_tree, self.link, self.tool), self.damped_rate, self.numbers
-
-    @property
-    def compiled(self) -> CompiledLaw | None:
-        """As of `ControlLaw`."""
-        own = type(self) is CartesianImpedance
-        return CompiledLaw(cartesian_impedance_kernel, self.model, self.table) if own else None
 
     @cached_property
     def softening(self) -> Softening:
@@ -346,20 +339,6 @@ class CartesianImpedance(Springs):
     def check_rate(self, rate: float) -> tuple[str, ...]:
         """As of `ControlLaw`: axes whose stiffness was given and is softened."""
         return self.softening.check(min(rate, self.rate), self.name, AXES, self.given)
-
-    def law(
-        self, q: Array, qd: Array, reference: Reference, integral: Array | None = None, *,
-        posture: Array | None = None, base_motion: BaseMotion | None = None,
-    ) -> TorqueTerms:
-        """The torque for one control cycle; arguments and errors as for `ComputedTorque.law`."""
-        n = self.robot.n
-        terms, (arm, rate, numbers) = np.empty((5, n)), self.model
-        if base_motion is not None:
-            arm = arm._replace(base=base_motion.packed(self.robot.gravity))
-        aim = Reference(*(measured(x, n, f"reference.{k}") for k, x in zip(Reference._fields, reference, strict=True)))
-        q, qd = measured(q, n, "q"), measured(qd, n, "qd")
-        cartesian_impedance_kernel((arm, rate, numbers), self.table, q, qd, aim, np.zeros(n), terms)
-        return TorqueTerms(*terms)
 
 
 def _vector(value: Any, what: str, lowest: float, size: int = 6) -> Array:

@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import cache, cached_property
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
 from rne_dynamics.compiling.addresses import in_python
 from rne_dynamics.compiling.jit import helper, kernel
-from rne_dynamics.control.checks import measured
-from rne_dynamics.control.control_law import CompiledLaw, MotionDemand
+from rne_dynamics.control.control_law import MotionDemand
 from rne_dynamics.control.gains import Gains, check_gains
+from rne_dynamics.control.kernel_law import KernelLaw
 from rne_dynamics.control.model_terms import OwnTerms, closed_terms, own_terms, rigid_terms
 from rne_dynamics.control.parameters import gain_parameters, joint_number
 from rne_dynamics.control.reference import Reference, TorqueTerms
@@ -24,11 +24,10 @@ from rne_dynamics.control.tracking_law import (
     feedback_kernel,
     joint_compensation,
 )
-from rne_dynamics.dispatch import mechanism_of
 from rne_dynamics.dynamics.declared.arm import Arm, arm_of
 from rne_dynamics.dynamics.declared.base_motion import BaseMotion
 from rne_dynamics.model.inertia import Array
-from rne_dynamics.model.mechanism import RigidRobot
+from rne_dynamics.model.mechanism import Mechanism, RigidRobot
 from rne_dynamics.model.rebuilt import set_fields
 
 #: Rows of `ComputedTorque.table`: gains; `JointFriction.rows`; scale and 1 / threshold of `FrictionCompensation`;
@@ -78,7 +77,7 @@ def _in_python() -> Callable[..., None]:
 
 
 @dataclass(frozen=True, eq=False)
-class ComputedTorque(TrackingLaw):
+class ComputedTorque(KernelLaw, TrackingLaw):
     """τ = M(q)(q̈_d + Kd ė + Kp e + Ki ∫e) + c(q, q̇) + g(q) + friction(q̇_d) + D Λ e, e = q_d − q.
 
     On an arm equal to the model, without viscous friction D, the error follows ë + Kd ė + Kp e + Ki ∫e = 0, joint by
@@ -102,6 +101,7 @@ class ComputedTorque(TrackingLaw):
     ))
     name: ClassVar[str] = "computed torque"
     prefix: ClassVar[str] = "gains"
+    kernel: ClassVar[Callable[..., None]] = computed_torque_kernel
     #: A `Predictor` can give it the state at which its effort acts.
     compensates_delay: ClassVar[bool] = True
     #: Gains and friction of each joint, rows `GAIN_P` to `STEEPNESS`; shape (TABLE_ROWS, n).
@@ -109,12 +109,11 @@ class ComputedTorque(TrackingLaw):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        gains, compensation = self.gains, self.friction_compensation
+        gains, scale = self.gains, self.friction_scale
         table = np.zeros((TABLE_ROWS, self.robot.n))
         table[:SCALE] = gains.p, gains.d, gains.i, *self._friction.rows
-        if compensation is not None:
-            table[SCALE], table[STEEPNESS] = compensation.scale, self.steepness
-            table[VISCOUS_GAIN] = compensation.scale * self._friction.viscous * self._decay_rates
+        table[SCALE], table[STEEPNESS] = scale, self.steepness
+        table[VISCOUS_GAIN] = scale * self._friction.viscous * self._decay_rates
         set_fields(self, table=table)
 
     @cached_property
@@ -122,7 +121,7 @@ class ComputedTorque(TrackingLaw):
         return np.array([decay_rate(p, d) for p, d in zip(self.gains.p, self.gains.d, strict=True)])
 
     @cached_property
-    def model(self) -> Arm | OwnTerms:
+    def model(self) -> Any:
         """What `computed_torque_kernel` takes of an open arm with its base at rest."""
         tree = self.robot.open_tree
         return own_terms(tree) or arm_of(tree)
@@ -149,61 +148,23 @@ class ComputedTorque(TrackingLaw):
         gains = Gains.critically_damped(robot.n, bandwidth)
         return cls(robot, replace(gains, i=np.full(robot.n, integral * bandwidth**3)), friction)
 
-    @property
-    def compiled(self) -> CompiledLaw | None:
-        """As of `ControlLaw`; None of mechanisms, and of subclasses, whose law may differ."""
-        own = type(self) is ComputedTorque and not self.robot.loops
-        return CompiledLaw(computed_torque_kernel, self.model, self.table) if own else None
+    def _run(self, model: Any, *arguments: Any) -> None:
+        if isinstance(model, OwnTerms):
+            _in_python()(model, *arguments)
+        else:
+            super()._run(model, *arguments)
 
-    def law(
-        self, q: Array, qd: Array, reference: Reference, integral: Array | None = None, *,
-        posture: Array | None = None, base_motion: BaseMotion | None = None,
+    def _of_mechanism(
+        self, mechanism: Mechanism, q: Array, qd: Array, aim: Reference, integral: Array, posture: Array | None,
+        base_motion: BaseMotion | None,
     ) -> TorqueTerms:
-        """The torque for one control cycle.
-
-        Parameters
-        ----------
-        q, qd
-            Measured position and velocity; shape (n,).
-        reference
-            Desired motion.
-        integral
-            ∫e dt from `integrate_error`, shape (n,); None leaves the integral part out.
-        posture
-            Of a mechanism, positions of all joints of its tree near `q`, shape (nq of the tree,), from where its loops
-            are assembled: a loop passes its last one. None starts from the mechanism's own posture, which takes
-            longer and always ends on that posture's branch. Not used for an open arm.
-        base_motion
-            How the base moves now; at rest by default.
-
-        Raises
-        ------
-        ControlError, ArgumentError
-            A wrong shape, or a base motion that is none. NaN in `q` or `qd` is not looked for here: it makes the torque
-            NaN, which `EffortLimiter` refuses.
-        AssemblyError, SingularPostureError
-            Of a mechanism: a measured position where its loops do not close, or where the motors do not hold it.
-        """
-        n = self.robot.n
-        q, qd = measured(q, n, "q"), measured(qd, n, "qd")
-        desired = measured(reference.qdd, n, "reference.qdd")
-        aim, aim_qd = measured(reference.q, n, "reference.q"), measured(reference.qd, n, "reference.qd")
-        if (mechanism := mechanism_of(self.robot)) is not None:
-            correction = feedback(self.gains, q, qd, reference, integral)
-            speeds = np.array([aim_qd, self._decay_rates * (aim - q)])
-            inertia, coriolis, gravity, answer, passive, passive_answer = closed_terms(
-                mechanism, q, qd, desired, correction, posture, base_motion, speeds
-            )
-            answer += self.table[VISCOUS_GAIN] * (aim - q) + self.table[SCALE] * passive_answer
-            return TorqueTerms(inertia, coriolis, gravity, self.friction_torque(aim_qd, passive), answer)
-        terms = np.empty((5, n))
-        summed = np.zeros(n) if integral is None else measured(integral, n, "integral")
-        model = self.model
-        if base_motion is not None:
-            model = model._replace(base=base_motion.packed(self.robot.gravity))
-        run = _in_python() if isinstance(model, OwnTerms) else computed_torque_kernel
-        run(model, self.table, q, qd, Reference(aim, aim_qd, desired), summed, terms)
-        return TorqueTerms(*terms)
+        correction = feedback(self.gains, q, qd, aim, integral)
+        speeds = np.array([aim.qd, self._decay_rates * (aim.q - q)])
+        inertia, coriolis, gravity, answer, passive, passive_answer = closed_terms(
+            mechanism, q, qd, aim.qdd, correction, posture, base_motion, speeds
+        )
+        answer += self.table[VISCOUS_GAIN] * (aim.q - q) + self.table[SCALE] * passive_answer
+        return TorqueTerms(inertia, coriolis, gravity, self.friction_torque(aim.qd, passive), answer)
 
 
 LAW = ComputedTorque

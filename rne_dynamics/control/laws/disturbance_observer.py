@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from types import MappingProxyType
@@ -12,17 +12,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rne_dynamics.compiling.jit import kernel
-from rne_dynamics.control.checks import check_number, measured
-from rne_dynamics.control.control_law import CompiledLaw
+from rne_dynamics.control.checks import check_number
 from rne_dynamics.control.felt_inertia import joint_inertia
 from rne_dynamics.control.gains import Gains, lowest_rate
-from rne_dynamics.control.impedance import known_speeds
 from rne_dynamics.control.inertia_terms import inertia_model, inertia_terms
 from rne_dynamics.control.laws.computed_torque import GAIN_D, GAIN_I, GAIN_P, ComputedTorque, put_friction
+from rne_dynamics.control.motion.limits import described_velocity
 from rne_dynamics.control.parameters import gain_parameters, joint_number, law_parameter
-from rne_dynamics.control.reference import Reference, TorqueTerms
+from rne_dynamics.control.reference import Reference
 from rne_dynamics.control.tracking_law import FrictionCompensation, integrate_error
-from rne_dynamics.dynamics.declared.base_motion import BaseMotion
 from rne_dynamics.errors import ControlError
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.mechanism import RigidRobot
@@ -115,6 +113,7 @@ class DisturbanceObserver(ComputedTorque):
     memory: Array = field(init=False, repr=False)
     name: ClassVar[str] = "disturbance observer"
     prefix: ClassVar[str] = "disturbance_observer"
+    kernel: ClassVar[Callable[..., None]] = disturbance_observer_kernel
     compensates_delay: ClassVar[bool] = False
     #: Other parameters come into force over this time, s.
     fade_time: ClassVar[float] = 0.3
@@ -140,7 +139,7 @@ class DisturbanceObserver(ComputedTorque):
             limit = np.where(known, limit, UNLIMITED * joint_inertia(self.robot, np.array(self.robot.neutral)).held)
         memory = np.zeros((MEMORY_ROWS, self.robot.n))
         memory[BOUND], memory[RESTED] = self.correction * limit, np.inf
-        memory[FREED] = known_speeds(self.robot) * self.gains.d
+        memory[FREED] = described_velocity(self.robot) * self.gains.d
         object.__setattr__(self, "memory", memory)
 
     @classmethod
@@ -167,15 +166,9 @@ class DisturbanceObserver(ComputedTorque):
         return lowest_rate(self.acceleration_gains)
 
     @cached_property
-    def _observing(self) -> tuple[Any, Array]:
+    def model(self) -> tuple[Any, Array]:
         """What the kernel takes of the arm with its base at rest."""
         return inertia_model(self.robot.open_tree), self.memory
-
-    @property
-    def compiled(self) -> CompiledLaw | None:
-        """As of `ControlLaw`."""
-        own = type(self) is DisturbanceObserver
-        return CompiledLaw(disturbance_observer_kernel, self._observing, self.table) if own else None
 
     def restart(self) -> None:
         """As of `ControlLaw`: nothing is learnt before the first motion that begins at rest."""
@@ -202,22 +195,6 @@ class DisturbanceObserver(ComputedTorque):
         if saturated is not None:
             limited |= saturated
         return integrate_error(self.acceleration_gains, integral, reference.q - q, dt, limited)
-
-    def law(
-        self, q: Array, qd: Array, reference: Reference, integral: Array | None = None, *,
-        posture: Array | None = None, base_motion: BaseMotion | None = None,
-    ) -> TorqueTerms:
-        """The torque for one control cycle; arguments and errors as for `ComputedTorque.law`."""
-        n, (arm, memory) = self.robot.n, self._observing
-        if base_motion is not None:
-            arm = arm._replace(base=base_motion.packed(self.robot.gravity))
-        aim = Reference(*(measured(x, n, f"reference.{name}") for name, x in reference._asdict().items()))
-        summed = np.zeros(n) if integral is None else measured(integral, n, "integral")
-        terms = np.empty((5, n))
-        disturbance_observer_kernel(
-            (arm, memory), self.table, measured(q, n, "q"), measured(qd, n, "qd"), aim, summed, terms
-        )
-        return TorqueTerms(*terms)
 
 
 LAW = DisturbanceObserver

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, ClassVar
@@ -12,8 +13,7 @@ from numpy.typing import NDArray
 from rne_dynamics.closed_chain.generic_rank import generic_rank
 from rne_dynamics.closed_chain.mass_matrix import closed_mass_matrix
 from rne_dynamics.compiling.jit import kernel
-from rne_dynamics.control.checks import frozen_vector, measured
-from rne_dynamics.control.control_law import CompiledLaw
+from rne_dynamics.control.checks import frozen_vector
 from rne_dynamics.control.felt_inertia import joint_inertia, posture_inertia
 from rne_dynamics.control.impedance import (
     HELD_FRICTION,
@@ -23,7 +23,6 @@ from rne_dynamics.control.impedance import (
     TINY,
     Softening,
     Springs,
-    known_speeds,
     put_bounded,
     put_impedance,
     uniform_ratio,
@@ -38,6 +37,7 @@ from rne_dynamics.control.laws.computed_torque import (
     VISCOUS,
 )
 from rne_dynamics.control.model_terms import OwnTerms, closed_terms
+from rne_dynamics.control.motion.limits import described_velocity
 from rne_dynamics.control.parameters import joint_parameter
 from rne_dynamics.control.reference import Reference, TorqueTerms
 from rne_dynamics.control.thresholds import ASSUMED_RATE
@@ -47,7 +47,7 @@ from rne_dynamics.dynamics.declared.arm import Arm
 from rne_dynamics.dynamics.declared.base_motion import BaseMotion
 from rne_dynamics.errors import ControlError
 from rne_dynamics.model.inertia import Array
-from rne_dynamics.model.mechanism import RigidRobot
+from rne_dynamics.model.mechanism import Mechanism, RigidRobot
 from rne_dynamics.model.rebuilt import set_fields
 from rne_dynamics.spatial.arrays import product
 from rne_dynamics.spatial.modes import factor
@@ -127,6 +127,7 @@ class JointImpedance(Springs):
     friction_compensation: FrictionCompensation | None = field(default_factory=FrictionCompensation)
     rate: float = ASSUMED_RATE
     name: ClassVar[str] = "joint impedance"
+    kernel: ClassVar[Callable[..., None]] = joint_impedance_kernel
     #: Rows as of `ComputedTorque`, stiffness and damping ratio as gains; shape (TABLE_ROWS, n).
     table: Array = field(init=False, repr=False)
     #: Whose stiffness was not chosen, bool (n,).
@@ -140,7 +141,7 @@ class JointImpedance(Springs):
                 f"joint impedance: the motors of {self.robot.name!r} depend on each other, so that their springs would "
                 "pull against each other; leave motors out of `actuated`, or use computed_torque"
             )
-        n, names, compensation = self.robot.n, self.robot.joint_names, self.friction_compensation
+        n, names = self.robot.n, self.robot.joint_names
         ratio = frozen_vector(self.damping_ratio, n, "damping ratio", lowest=LEAST_RATIO, highest=3.0, names=names)
         stiffness = frozen_vector(self.stiffness, n, "stiffness", names=names)
         given = stiffness >= 0.0
@@ -148,21 +149,14 @@ class JointImpedance(Springs):
             stiffness = frozen_vector(np.where(given, stiffness, chosen_stiffness(self.robot)), n, "stiffness")
         table = np.zeros((TABLE_ROWS, n))
         table[GAIN_P], table[GAIN_D], table[VISCOUS:SCALE] = stiffness, ratio, self._friction.rows
-        table[SPEED] = known_speeds(self.robot)
-        if compensation is not None:
-            table[SCALE], table[STEEPNESS] = compensation.scale, self.steepness
+        table[SPEED] = described_velocity(self.robot)
+        table[SCALE], table[STEEPNESS] = self.friction_scale, self.steepness
         set_fields(self, stiffness=stiffness, damping_ratio=ratio, table=table, rate=float(self.rate), given=given)
 
     @cached_property
     def model(self) -> tuple[Arm | OwnTerms, Array]:
         """What `joint_impedance_kernel` takes of an open arm with its base at rest."""
         return inertia_model(self.robot.open_tree), self.damped_rate
-
-    @property
-    def compiled(self) -> CompiledLaw | None:
-        """As of `ControlLaw`."""
-        own = type(self) is JointImpedance and not self.robot.loops
-        return CompiledLaw(joint_impedance_kernel, self.model, self.table) if own else None
 
     @cached_property
     def softening(self) -> Softening:
@@ -184,31 +178,19 @@ class JointImpedance(Springs):
         dry = self._friction.static
         return np.divide(dry, self.stiffness, np.where(dry > 0.0, np.inf, 0.0), where=self.stiffness > 0.0)
 
-    def law(
-        self, q: Array, qd: Array, reference: Reference, integral: Array | None = None, *,
-        posture: Array | None = None, base_motion: BaseMotion | None = None,
+    def _of_mechanism(
+        self, mechanism: Mechanism, q: Array, qd: Array, aim: Reference, integral: Array, posture: Array | None,
+        base_motion: BaseMotion | None,
     ) -> TorqueTerms:
-        """The torque for one control cycle; arguments and errors as for `ComputedTorque.law`."""
-        n, robot = self.robot.n, self.robot
-        q, qd = measured(q, n, "q"), measured(qd, n, "qd")
-        aim, aim_qd = measured(reference.q, n, "reference.q"), measured(reference.qd, n, "reference.qd")
-        desired = measured(reference.qdd, n, "reference.qdd")
-        if (mechanism := mechanism_of(robot)) is not None:
-            speeds = np.array([aim_qd, np.zeros(n)])
-            inertia, coriolis, gravity, answer, passive, _ = closed_terms(
-                mechanism, q, qd, desired, np.zeros(n), posture, base_motion, speeds
-            )
-            M = closed_mass_matrix(mechanism, q, start=posture)
-            damping = np.zeros(n)
-            spring_torque(np.array(M), self.table, float(self.damped_rate[0]), q, qd, aim, aim_qd, answer, damping)
-            held = HELD_FRICTION * self.table[SPEED] * np.maximum(damping, TINY)
-            friction = np.clip(self.friction_torque(aim_qd, passive), -held, held)
-            return TorqueTerms(inertia, coriolis, gravity, friction, answer)
-        terms, (arm, rate) = np.empty((5, n)), self.model
-        if base_motion is not None:
-            arm = arm._replace(base=base_motion.packed(robot.gravity))
-        joint_impedance_kernel((arm, rate), self.table, q, qd, Reference(aim, aim_qd, desired), np.zeros(n), terms)
-        return TorqueTerms(*terms)
+        still = np.zeros(len(q))
+        inertia, coriolis, gravity, answer, passive, _ = closed_terms(
+            mechanism, q, qd, aim.qdd, still, posture, base_motion, np.array([aim.qd, still])
+        )
+        M, damping = closed_mass_matrix(mechanism, q, start=posture), np.zeros(len(q))
+        spring_torque(np.array(M), self.table, float(self.damped_rate[0]), q, qd, aim.q, aim.qd, answer, damping)
+        held = HELD_FRICTION * self.table[SPEED] * np.maximum(damping, TINY)
+        friction = np.clip(self.friction_torque(aim.qd, passive), -held, held)
+        return TorqueTerms(inertia, coriolis, gravity, friction, answer)
 
 
 def chosen_stiffness(robot: RigidRobot) -> Array:

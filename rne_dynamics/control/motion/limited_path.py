@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 
 from rne_dynamics.control.motion.limits import MotionLimits
 from rne_dynamics.control.motion.path import ORDER, ROWS, Path, distinct
+from rne_dynamics.control.motion.takeover import shift
 from rne_dynamics.control.thresholds import ALLOWANCE, ROUNDING
 from rne_dynamics.model.inertia import Array
 
@@ -199,9 +200,7 @@ def _divided(c: Array, joints: dict[int, Replacement]) -> tuple[Array, Array]:
 def _shifted(c: Array, x: float) -> Array:
     """The same polynomials, coefficients (6, …), counted from `x` later."""
     out: Array = c.copy()
-    for i in range(ORDER - 1):
-        for k in range(ORDER - 2, i - 1, -1):
-            out[k] += x * out[k + 1]
+    shift(out, x)
     return out
 
 

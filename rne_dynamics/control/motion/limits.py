@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from rne_dynamics.compiling.jit import helper
 from rne_dynamics.control.checks import frozen_vector
+from rne_dynamics.control.parameters import of_node, parameter
 from rne_dynamics.control.reference import Reference
 from rne_dynamics.control.thresholds import ABSURD, ALLOWANCE, ROUNDING
 from rne_dynamics.errors import ArgumentError, ControlError, TrajectoryError
@@ -52,16 +53,24 @@ class Tolerances:
     #: Names, in the order of the vectors.
     joints: tuple[str, ...]
     #: Position, rad or m; one number or shape (n,).
-    path: Array = field(default_factory=_none)
-    goal: Array = field(default_factory=_none)
+    path: Array = field(default_factory=_none, metadata=of_node(
+        "constraints.{joint}.trajectory", 0.0, "Tracking error at which a trajectory is aborted; 0 never.", "rad or m",
+        0.0, 10.0,
+    ))
+    goal: Array = field(default_factory=_none, metadata=of_node(
+        "constraints.{joint}.goal", 0.01, "Error within which the goal counts as reached; 0 any.", "rad or m", 0.0, 10.0
+    ))
     #: Velocity, rad/s or m/s; one number or shape (n,).
     path_velocity: Array = field(default_factory=_none)
     goal_velocity: Array = field(default_factory=_none)
-    #: Speed below which every joint is to be for the goal to count as reached, rad/s or m/s.
-    stopped_velocity: float = 0.01
-    #: How long after its end a motion may take to come within the goal's tolerances, s; 0 waits without end, as
-    #: ros2_controllers do: the motion then ends by being reached, replaced or cancelled.
-    goal_time: float = 0.0
+    stopped_velocity: float = parameter(
+        0.01, "Speed below which the arm is at rest at its goal.", "rad/s or m/s", lower=1e-6, upper=10.0
+    )
+    #: 0 waits without end, as ros2_controllers do: the motion ends by being reached, replaced or cancelled.
+    goal_time: float = field(default=0.0, metadata=of_node(
+        "constraints.goal_time", 0.1, "Longest time after its end for a trajectory to reach the goal's tolerances; 0 "
+        "for no limit.", "s", 0.0, 3600.0,
+    ))
     requested: frozenset[tuple[str, int]] = frozenset()  # which of these a request brought, and for which joint, or -1
 
     def __post_init__(self) -> None:
@@ -154,6 +163,11 @@ def continuous(robot: RigidRobot) -> NDArray[np.bool_]:
     return np.array([name in names for name in robot.joint_names], dtype=np.bool_)
 
 
+def described_velocity(robot: RigidRobot) -> Array:
+    """The description's velocity limits, infinite where it gives none, or 0; rad/s or m/s, (n,)."""
+    return np.where(robot.velocity_limit > 0.0, robot.velocity_limit, np.inf)
+
+
 def turns_off(angle: Angle, near: Angle) -> Angle:
     """Whole turns by which `angle` lies further up than necessary from `near`, rad; numbers or arrays."""
     off = (angle - near) / (2.0 * np.pi)
@@ -198,8 +212,10 @@ class JointRanges:
 class MotionLimits(JointRanges):
     """Limits of trajectories. `joints`, `lower`, `upper`, `velocity`, `continuous`: as for `JointRanges`."""
 
-    #: How far a trajectory that has begun may lie from the reference of the arm, rad or m; one number, or shape (n,).
-    start: float | Array
+    #: Also of one that has begun; one number, or shape (n,).
+    start: float | Array = field(metadata=of_node(
+        "constraints.start", 0.05, "Largest distance of a trajectory's start from the arm.", "rad or m", 0.0, 10.0
+    ))
 
     def bounds(self, now: Reference) -> Array:
         """Bounds of position, velocity, acceleration, (3, 2, n), from `now`; a joint outside moves no further out."""

@@ -143,7 +143,7 @@ def _samples(
 
 
 @helper
-def _shift(c: Array, x: float) -> None:
+def shift(c: Array, x: float) -> None:
     """The same polynomial counted from `x` later, in place."""
     if x != 0.0:
         for i in range(ORDER - 1):
@@ -175,11 +175,11 @@ def _departure(
                     c[0] = coefficients[max(p, 0), 0, j]
                     if inside:
                         c[:] = coefficients[p, :, j]
-                        _shift(c, a - knots[p])
+                        shift(c, a - knots[p])
                     for k in range(until.shape[0]):
                         if a < until[k]:
                             part[:] = offsets[k, :, j]
-                            _shift(part, a - begin)
+                            shift(part, a - begin)
                             for i in range(ORDER):
                                 c[i] += part[i]
                     for d in range(what):

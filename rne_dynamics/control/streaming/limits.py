@@ -27,7 +27,7 @@ from numpy.typing import ArrayLike
 from rne_dynamics.compiling.jit import helper, kernel
 from rne_dynamics.control.checks import check_number, frozen_vector
 from rne_dynamics.control.motion.limits import JointRanges
-from rne_dynamics.control.parameters import check_parameters, parameter
+from rne_dynamics.control.parameters import check_parameters, of_node, parameter
 from rne_dynamics.control.thresholds import HALVINGS, ROUNDING
 from rne_dynamics.dynamics.composite.mass_matrix import mass_matrix
 from rne_dynamics.errors import ControlError
@@ -251,10 +251,16 @@ def default_acceleration(robot: RobotModel, velocity: Array, effort: Array) -> A
 class StreamLimits(JointRanges):
     """Limits and times of a stream of setpoints; velocities above 0 and finite. Raises ControlError."""
 
-    #: rad/s² and rad/s³ or m/s² and m/s³, one number or shape (n,); 0 takes `velocity / ACCELERATION_TIME` and
-    #: `acceleration / JERK_TIME`.
-    acceleration: ArrayLike = 0.0
-    jerk: ArrayLike = 0.0
+    #: One number or shape (n,); 0 takes `velocity / ACCELERATION_TIME` here.
+    acceleration: ArrayLike = field(default=0.0, metadata=of_node(
+        "limits.{joint}.acceleration", 0.0, "Largest acceleration while setpoints are followed; 0 takes what reaches "
+        f"the velocity limit in {ACCELERATION_TIME:g} s, less where that takes more than {EFFORT_SHARE:.0%} of the "
+        "effort limit.", "rad/s^2 or m/s^2", 0.0, 1e5,
+    ))
+    jerk: ArrayLike = field(default=0.0, metadata=of_node(
+        "limits.{joint}.jerk", 0.0, "Largest jerk while setpoints are followed; 0 takes what reaches the acceleration "
+        f"limit in {JERK_TIME:g} s.", "rad/s^3 or m/s^3", 0.0, 1e7,
+    ))
     #: Distance between the arm's reference and a setpoint from which on a stream is not begun, rad or m.
     start: float = 0.05
     timeout: float = parameter(

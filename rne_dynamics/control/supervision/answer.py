@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rne_dynamics.compiling.jit import helper, kernel
-from rne_dynamics.control.control_law import CompiledLaw
+from rne_dynamics.control.control_law import CompiledLaw, on_base
 from rne_dynamics.control.guards import effort_limiter, effort_limits
 from rne_dynamics.control.guards.effort_limiter import EffortLimiter, Limited, limit_kernel
 from rne_dynamics.control.laws.computed_torque import TABLE_ROWS
@@ -91,10 +91,8 @@ class QuickAnswer:
         law, model, table = compiled
         n = table.shape[1]
         self._kernel = answer_kernel(law)
-        arm = model if hasattr(model, "base") else model[0]
-        self._base = arm.base.copy()
-        arm = arm._replace(base=self._base)
-        self._model = arm if hasattr(model, "base") else (arm, *model[1:])
+        self._base = (model if hasattr(model, "base") else model[0]).base.copy()
+        self._model = on_base(model, self._base)
         self._law = np.zeros((_LAW_ROWS, n))
         self._step, self._shape = self._law[_STEP], (_ROWS, n)
         self._law[:_INTEGRAL] = table

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Literal
 
+import numpy as np
+
 from rne_dynamics.control.checks import check_number, frozen_vector
 from rne_dynamics.control.contact.contact_watch import ContactSettings
 from rne_dynamics.control.control_law import ControlLaw, check_delay, check_law
@@ -13,13 +15,13 @@ from rne_dynamics.control.guards.base_filter import BaseSensor
 from rne_dynamics.control.guards.effort_limits import EffortLimits
 from rne_dynamics.control.guards.state_limits import StateLimits
 from rne_dynamics.control.motion.limits import Tolerances
-from rne_dynamics.control.parameters import check_parameters, parameter
+from rne_dynamics.control.parameters import check_parameters, of_node, parameter
 from rne_dynamics.control.startup.payload_estimate import PayloadTest
 from rne_dynamics.control.streaming.limits import StreamLimits
 from rne_dynamics.control.streaming.pose_following import PoseLimits
 from rne_dynamics.control.streaming.target_wrench import WrenchRates
 from rne_dynamics.control.supervision.stop_plan import StopPlan
-from rne_dynamics.control.thresholds import ASSUMED_RATE
+from rne_dynamics.control.thresholds import ASSUMED_RATE, LONGEST_DELAY
 from rne_dynamics.errors import ControlError
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.mechanism import RigidRobot
@@ -70,8 +72,9 @@ class Settings:
     stop: StopPlan = field(default_factory=StopPlan)
     #: The start-up check.
     check: StartCheck = field(default_factory=StartCheck)
-    #: Time in which the feedback of `tracking` grows to its full size after a start, s.
-    feedback_ramp: float = 0.5
+    feedback_ramp: float = field(default=0.5, metadata=of_node(
+        "start.ramp_time", 0.5, "Time after a start in which the feedback is ramped up.", "s", 0.0, 60.0
+    ))
     #: Terms that the arm's own electronics adds, left out here.
     compensated: frozenset[str] = frozenset()
     min_rate: float = parameter(
@@ -82,12 +85,16 @@ class Settings:
         False, "Whether the arm is held again as soon as joint states return after it was released because they were "
         "missing; otherwise ~/recover is needed.",
     )
-    #: How far an arm that is held may be from where it is held, rad or m, shape (n,); beyond, that place follows it.
-    #: None: no bound.
-    holding_error: Array | None = None
-    #: From a state's stamp until the effort that answers it acts, s; `tracking` then answers for the state at that
-    #: time. 0 answers for the measured state.
-    command_delay: float = 0.0
+    #: Shape (n,); no bound for None, or of joints with 0, which is kept as infinity.
+    holding_error: Array | None = field(default=None, metadata=of_node(
+        "limits.{joint}.holding_error", 0.05, "Largest displacement of an arm that is held; beyond it, the position to "
+        "hold follows. 0 for no limit.", "rad or m", 0.0, 10.0,
+    ))
+    command_delay: float = parameter(
+        0.0, "Time from a joint state's stamp until its effort acts; the law is evaluated at the state predicted for "
+        "that time. 0 for none, which stays so until the node is cleaned up; open arms only.", "s", lower=0.0,
+        upper=LONGEST_DELAY,
+    )
     #: How the motion of the base is measured; None for a base at rest.
     base: BaseSensor | None = None
     #: Limits of setpoints that arrive one at a time; None where none are followed.
@@ -118,7 +125,9 @@ class Settings:
         if self.holding_error is not None:
             n, names = self.robot.n, self.robot.joint_names
             error = frozen_vector(self.holding_error, n, "holding error", lowest=0.0, finite=False, names=names)
-            object.__setattr__(self, "holding_error", error)
+            bound = np.where(error > 0.0, error, np.inf)
+            bound.flags.writeable = False
+            object.__setattr__(self, "holding_error", bound)
         without_friction = getattr(self.tracking, "without_friction", None)
         if without_friction is not None and "friction" in self.compensated:  # nor is there friction to damp
             object.__setattr__(self, "tracking", without_friction())

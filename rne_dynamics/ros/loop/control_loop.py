@@ -78,8 +78,7 @@ class ControlLoop:
         self._account = ControllerReport(self.supervisor)
         self._node = LoopNode(setup)
         self.cycle = LoopCycle(setup, self._node, self.supervisor, reader, self._report, self._receive)
-        values = setup.values
-        for refusal in apply_scheduling(values["realtime_priority"], values["cpu_affinity"], values["lock_memory"]):
+        for refusal in apply_scheduling(setup.values):
             self._report("log", "warning", refusal)
         self._settled()
 

@@ -24,7 +24,7 @@ from rne_dynamics.ros.loop.clock import LoopClock
 from rne_dynamics.ros.loop.hot_loop import LONGEST_WAIT, HotLoop
 from rne_dynamics.ros.loop.messages import BASE, CLOCK_SEEN, DRIVES, SETPOINTS, LoopNode, Setup, Snapshot
 from rne_dynamics.ros.loop.statistics import LoopStatistics
-from rne_dynamics.ros.messages.answers import MODES, ClockSeen, SeenPublisher, number_of
+from rne_dynamics.ros.messages.answers import SeenPublisher
 from rne_dynamics.ros.messages.base_imu import read_imu
 from rne_dynamics.ros.messages.cdr import stamp_in
 from rne_dynamics.ros.messages.contact_topics import ContactTopics
@@ -143,8 +143,7 @@ class LoopCycle:
         self._answers_states = values["rate"] == 0.0
         self.clock, self._taken, self._stamp = LoopClock(node), 0, 0
         # before the subscription to joint states: a simulation in lock-step counts this node from the first of them on
-        self._seen = SeenPublisher(node, CLOCK_SEEN) if self.clock.simulated else None
-        self._target = number_of(self.efforts.topic)
+        self._seen = SeenPublisher(node, CLOCK_SEEN, self.clock, self.efforts) if self.clock.simulated else None
         self._drives = [
             polled_subscription(node, Bool, DRIVES, profile)
             for profile in (LATCHED, NEWEST)  # matches latched and other publishers
@@ -194,11 +193,7 @@ class LoopCycle:
     def _acknowledge(self) -> None:
         """Acknowledge to a simulation in lock-step."""
         if self._seen is not None:
-            self._seen.publish(ClockSeen(
-                self._seen.node, self.clock.stamp, self._taken, self.efforts.count,
-                MODES.index(self.supervisor.mode.value), self._stamp, self._target,
-                setpoints=self.setpoints.count,
-            ))
+            self._seen.publish(self.supervisor.mode, self._taken, self._stamp, setpoints=self.setpoints.count)
 
     def _take_state(self, data: bytes) -> None:
         arrived, now = time.monotonic(), self.clock.now()

@@ -8,7 +8,8 @@ from __future__ import annotations
 import time
 import zlib
 from collections.abc import Callable
-from typing import NamedTuple
+from enum import Enum
+from typing import TYPE_CHECKING, NamedTuple
 
 from rclpy.node import Node
 from rclpy.qos import QoSProfile, ReliabilityPolicy
@@ -19,6 +20,10 @@ from rne_dynamics.control.supervision.states import Mode
 from rne_dynamics.ros.loop.statistics import Histogram
 from rne_dynamics.ros.messages.topic_wait import OFFERED, polled_subscription, take
 from rne_dynamics.ros.node.lifecycle import ArmNode
+
+if TYPE_CHECKING:
+    from rne_dynamics.ros.loop.clock import LoopClock
+    from rne_dynamics.ros.messages.publishers import EffortPublisher
 
 #: Modes of controllers and of the gate by their number in the message.
 MODES = tuple(dict.fromkeys(mode.value for modes in (Mode, GateMode) for mode in modes))
@@ -64,14 +69,18 @@ def seen_topic(node: Node) -> str:
 class SeenPublisher:
     """Publishes an acknowledgement after each message processed: refused states have no effort as an answer."""
 
-    def __init__(self, node: ArmNode, topic: str) -> None:
-        self.node = number_of(node.get_fully_qualified_name().removesuffix(LOOP))
+    def __init__(self, node: ArmNode, topic: str, clock: LoopClock, efforts: EffortPublisher) -> None:
+        self._node = number_of(node.get_fully_qualified_name().removesuffix(LOOP))
+        self._target, self._clock, self._efforts = number_of(efforts.topic), clock, efforts
         self._publisher = node.keep(node.create_publisher(Int64MultiArray, topic, OFFERED))
         self._message = Int64MultiArray()
 
-    def publish(self, seen: ClockSeen) -> None:
-        """Send one."""
-        self._message.data = list(seen)
+    def publish(self, mode: Enum, states: int, stamp: int, **more: int) -> None:
+        """Send one, with as many `states` processed, the last of `stamp`, ns; `more` fields of `ClockSeen`."""
+        self._message.data = list(ClockSeen(
+            self._node, self._clock.stamp, states, self._efforts.count, MODES.index(mode.value), stamp, self._target,
+            **more,
+        ))
         self._publisher.publish(self._message)
 
 

@@ -167,11 +167,7 @@ class ArmNode(EntityNode, ABC):
 
     def apply_scheduling(self) -> None:
         """Apply the scheduling parameters to this process."""
-        values = self.parameters
-        for refusal in apply_scheduling(
-            values["realtime_priority"], values["cpu_affinity"],
-            values["lock_memory"],
-        ):
+        for refusal in apply_scheduling(self.parameters.values):
             self.get_logger().warning(refusal)
 
     def turn(self, executor: NodeExecutor) -> None:

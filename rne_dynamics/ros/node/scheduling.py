@@ -9,10 +9,10 @@ import ctypes
 import os
 import resource
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
-from rne_dynamics.ros.parameters.schema import Parameter
+from rne_dynamics.ros.parameters.schema import Parameter, Values
 
 #: Flags of mlockall(2): present and future pages.
 _CURRENT, _FUTURE = 1, 2
@@ -27,9 +27,9 @@ SCHEDULING: tuple[Parameter, ...] = (
 )
 
 
-def apply_scheduling(priority: int, cpus: Iterable[int], lock_memory: bool) -> Iterator[str]:
+def apply_scheduling(values: Values) -> Iterator[str]:
     """Set the scheduling of all threads of this process, the middleware's too; yields a text per refusal."""
-    wanted = {int(cpu) for cpu in cpus}
+    priority, wanted = values["realtime_priority"], {int(cpu) for cpu in values["cpu_affinity"]}
     for thread in [int(task.name) for task in Path("/proc/self/task").iterdir()]:
         try:
             if wanted:
@@ -51,7 +51,7 @@ def apply_scheduling(priority: int, cpus: Iterable[int], lock_memory: bool) -> I
                 f"'@realtime - rtprio {priority}' in /etc/security/limits.conf, and this user in that group"
             )
             priority = 0
-    if lock_memory:
+    if values["lock_memory"]:
         yield from _lock()
 
 

@@ -61,11 +61,6 @@ def smaller_limit(given: Array, described: Array) -> Array:
     return np.minimum(*(np.where(limit > 0.0, limit, np.inf) for limit in (given, described)))
 
 
-def described_velocity(robot: RigidRobot) -> Array:
-    """The description's limit, infinite where it gives none; shape (n,)."""
-    return np.where(robot.velocity_limit > 0.0, robot.velocity_limit, np.inf)
-
-
 def drive_limits(robot: RigidRobot, values: Values) -> Array:
     """The smaller of the parameter's limit and the description's, N·m or N, shape (n,); see `smaller_limit`."""
     return smaller_limit(per_joint(values, "limits.{joint}.effort", robot.joint_names), robot.effort_limit)

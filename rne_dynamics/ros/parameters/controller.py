@@ -8,9 +8,9 @@ from rne_dynamics.control.control_law import ControlLaw, rate_warnings
 from rne_dynamics.control.felt_inertia import checked_damping
 from rne_dynamics.control.gravity_compensation import GravityCompensation
 from rne_dynamics.control.guards.base_filter import BaseSensor
-from rne_dynamics.control.guards.effort_limits import EffortLimits
+from rne_dynamics.control.guards.effort_limits import RATE_TIME, EffortLimits
 from rne_dynamics.control.guards.state_limits import StateLimits
-from rne_dynamics.control.motion.limits import continuous
+from rne_dynamics.control.motion.limits import continuous, described_velocity
 from rne_dynamics.control.startup.payload_estimate import PayloadTest
 from rne_dynamics.control.supervision.settings import COMPENSATED, Settings, StartCheck
 from rne_dynamics.control.supervision.stop_plan import StopPlan
@@ -22,11 +22,9 @@ from rne_dynamics.model.friction import joint_friction
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.mechanism import RigidRobot
 from rne_dynamics.ros.messages.effort_message import COMMAND_MESSAGE
-from rne_dynamics.ros.parameters.common import described_velocity, effort_limits, smaller_limit
+from rne_dynamics.ros.parameters.common import effort_limits, smaller_limit
 from rne_dynamics.ros.parameters.schema import Parameter, Values, declared_parameters, filled, per_joint
 
-#: Default effort rate: the effort limit in this time, s.
-RATE_TIME = 0.01
 #: Largest natural frequency of a soft wall as a part of the rate. A wall whose damper has the rate 1 / (`CALM` T) then
 #: is stable up to twice the delay of one period and a half of holding.
 STIFFEST = 0.4
@@ -38,14 +36,8 @@ CONTROLLER: tuple[Parameter, ...] = (
               read_only=True),
     Parameter("rate", 0.0, "Efforts per second; 0 sends one for each joint state, with the lowest latency.", "Hz", 0.0,
               10000.0, read_only=True),
-    Parameter("state_timeout", 0.1, "Age at which the last usable joint state is stale and the arm is stopped; "
-              "0 for never.", "s", 0.0, 60.0),
-    Parameter("state_lateness", 0.0, "Largest delay of a joint state, compared with earlier ones; 0 for "
-              "state_timeout. For drivers whose stamps follow this computer's clock.", "s", 0.0, 60.0),
-    Parameter("velocity_filter", 50.0, "Corner frequency of the velocity estimate, if joint states have no "
-              "velocities.", "Hz", 0.1, 10000.0),
-    *declared_parameters(Settings, ""),
-    Parameter("start.ramp_time", 0.5, "Time after a start in which the feedback is ramped up.", "s", 0.0, 60.0),
+    *declared_parameters(StateLimits, ""),
+    *(p for p in declared_parameters(Settings, "") if p.name != "command_delay"),
     *declared_parameters(StartCheck, "startup_check."),
     *declared_parameters(PayloadTest, "startup_check."),
     Parameter("hardware_compensates", (), "Terms that the arm's own electronics adds to the efforts, so that they are "
@@ -70,15 +62,6 @@ CONTROLLER: tuple[Parameter, ...] = (
     Parameter("torque_divisor", 10, "Cycles between two messages on ~/torque/* and ~/reference; 0 publishes none.", "",
               0, 1_000_000, read_only=True),
     *declared_parameters(EffortLimits, "limits."),
-    Parameter("limits.{joint}.effort", 0.0, "Largest effort; 0 takes the description's.", "N m or N", 0.0, 1e6),
-    Parameter("limits.{joint}.effort_rate", 0.0, "Largest change of the effort; 0 takes the whole effort limit in "
-              f"{RATE_TIME:g} s.", "N m/s or N/s", 0.0, 1e9),
-    Parameter("limits.{joint}.velocity", 0.0, "Largest speed of trajectories; faster motion is damped. 0 takes the "
-              "description's.", "rad/s or m/s", 0.0, 1e4),
-    Parameter("limits.{joint}.position_margin", 0.0, "Smallest distance of trajectories from the position limits, and "
-              "depth of the soft walls before them.", "rad or m", 0.0, 10.0),
-    Parameter("limits.{joint}.holding_error", 0.05, "Largest displacement of an arm that is held; beyond it, the "
-              "position to hold follows. 0 for no limit.", "rad or m", 0.0, 10.0),
 )
 
 
@@ -108,25 +91,21 @@ def controller_settings(robot: RigidRobot, values: Values, *, law: ControlLaw | 
     rate = lowest_rate(values)
     guiding = checked_damping(robot, per_joint(values, damping, robot.joint_names), rate, damping)
     warnings = guiding.warnings + (() if law is None else rate_warnings(law, rate))
-    holding = per_joint(values, "limits.{joint}.holding_error", robot.joint_names)
     return filled(
         Settings, values, "",
         robot=robot,
         limits=joint_limits(robot, values),
-        states=StateLimits(
+        states=filled(
+            StateLimits, values, "",
             # what the arm can do, not what it is allowed: a push may exceed low limits
-            velocity=described_velocity(robot), continuous=continuous(robot),
-            timeout=values["state_timeout"], lateness=values["state_lateness"] or np.inf,
-            filter_frequency=values["velocity_filter"],
-            joints=robot.joint_names, coulomb=joint_friction(robot).static,
+            velocity=described_velocity(robot), continuous=continuous(robot), joints=robot.joint_names,
+            coulomb=joint_friction(robot).static,
         ),
         tracking=law,
         floating=GravityCompensation(robot, guiding.value, friction_compensation(values) if law is None else None),
         stop=filled(StopPlan, values, "stop."),
         check=filled(StartCheck, values, "startup_check.", payload=filled(PayloadTest, values, "startup_check.")),
-        feedback_ramp=values["start.ramp_time"],
         compensated=frozenset(values["hardware_compensates"]),
-        holding_error=np.where(holding > 0.0, holding, np.inf),
         base=filled(BaseSensor, values, "base_motion.", rotation=rotation_rpy(*values["base_motion.rpy"]))
         if values["base_motion.topic"] else None,
         assumed_rate=rate,
@@ -136,7 +115,7 @@ def controller_settings(robot: RigidRobot, values: Values, *, law: ControlLaw | 
 
 def joint_limits(robot: RigidRobot, values: Values) -> EffortLimits:
     """Limits of each joint: the description's, narrowed by the parameters."""
-    limits = limits_of(robot, values, per_joint(values, "limits.{joint}.position_margin", robot.joint_names))
+    limits = limits_of(robot, values)
     frequency, stiffest = limits.stop_frequency, STIFFEST * lowest_rate(values)
     if frequency > stiffest:
         raise ParameterError(
@@ -147,13 +126,13 @@ def joint_limits(robot: RigidRobot, values: Values) -> EffortLimits:
     return limits
 
 
-def limits_of(robot: RigidRobot, values: Values, margin: Array) -> EffortLimits:
-    """As `joint_limits`, unchecked, with soft walls of depth `margin`, (n,)."""
+def limits_of(robot: RigidRobot, values: Values, **others: Array) -> EffortLimits:
+    """As `joint_limits`, unchecked; `others` replace what parameters say."""
     effort, rate = effort_limits(robot, values), per_joint(values, "limits.{joint}.effort_rate", robot.joint_names)
     return filled(
         EffortLimits, values, "limits.", effort=effort, rate=np.where(rate > 0.0, rate, effort / RATE_TIME),
-        velocity=velocity_limits(robot, values), lower=robot.lower, upper=robot.upper, margin=margin,
-        joints=robot.joint_names,
+        velocity=velocity_limits(robot, values), lower=robot.lower, upper=robot.upper, joints=robot.joint_names,
+        **others,
     )
 
 

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from types import MappingProxyType
 from typing import Any
 
+from rcl_interfaces.msg import FloatingPointRange, IntegerRange, ParameterDescriptor, SetParametersResult
 from rcl_interfaces.msg import Parameter as ParameterMessage
-from rcl_interfaces.msg import SetParametersResult
 from rcl_interfaces.srv import SetParameters, SetParametersAtomically
 from rclpy.exceptions import InvalidParameterValueException
 from rclpy.node import Node
@@ -18,6 +19,24 @@ from rne_dynamics.errors import ParameterError, RneDynamicsError
 from rne_dynamics.ros.parameters.aliases import JOINT, ParameterAlias, translate
 from rne_dynamics.ros.parameters.files import given_to, listed, refusal, refuse_undeclared, unclaimed
 from rne_dynamics.ros.parameters.schema import Parameter, Values
+
+
+def descriptor(parameter: Parameter) -> ParameterDescriptor:
+    """The ROS descriptor. Dynamic typing allows `25` for `25.0`; `ParameterTable` keeps the type."""
+    made = ParameterDescriptor(
+        description=parameter.description + (f" Unit: {parameter.unit}." if parameter.unit else ""),
+        additional_constraints=f"one of {', '.join(parameter.choices)}" if parameter.choices else "",
+        read_only=parameter.read_only,
+        dynamic_typing=True,
+    )
+    bounded = math.isfinite(parameter.lower) or math.isfinite(parameter.upper)
+    if bounded and parameter.element is float and not isinstance(parameter.default, tuple):
+        made.floating_point_range = [FloatingPointRange(from_value=parameter.lower, to_value=parameter.upper)]
+    elif bounded and parameter.element is int and not isinstance(parameter.default, tuple):
+        low = int(parameter.lower) if math.isfinite(parameter.lower) else -(2**63)
+        high = int(parameter.upper) if math.isfinite(parameter.upper) else 2**63 - 1
+        made.integer_range = [IntegerRange(from_value=low, to_value=high)]
+    return made
 
 
 class ParameterTable:
@@ -81,7 +100,7 @@ class ParameterTable:
                 declared = (
                     self._node.get_parameter(name) if self._node.has_parameter(name)  # refused, and set meanwhile
                     else self._node.declare_parameter(
-                        name, list(initial) if isinstance(initial, tuple) else initial, parameter.descriptor(),
+                        name, list(initial) if isinstance(initial, tuple) else initial, descriptor(parameter),
                         ignore_override=True,
                     )
                 )

@@ -10,17 +10,10 @@ import numpy as np
 from rne_dynamics.control.control_law import ControlLaw, LawTolerances
 from rne_dynamics.control.laws import DEFAULT_LAW, LawKind, find_law, law_names
 from rne_dynamics.control.motion.limits import MotionLimits, Tolerances, continuous
-from rne_dynamics.control.streaming.limits import (
-    ACCELERATION_TIME,
-    EFFORT_SHARE,
-    JERK_TIME,
-    StreamLimits,
-    default_acceleration,
-)
+from rne_dynamics.control.streaming.limits import StreamLimits, default_acceleration
 from rne_dynamics.control.streaming.pose_following import PoseLimits
 from rne_dynamics.control.streaming.target_wrench import WrenchRates
 from rne_dynamics.control.supervision.settings import Settings
-from rne_dynamics.control.thresholds import LONGEST_DELAY
 from rne_dynamics.dynamics.kinematics.inverse_kinematics import pose_task
 from rne_dynamics.errors import ControlError, ParameterError
 from rne_dynamics.model.inertia import Array
@@ -46,10 +39,9 @@ TOLERANCES = "limits.{joint}.holding_error", "constraints.{joint}.trajectory", "
 FULL_SPEED = {"fraction": 1.0, "percent": 100.0}
 
 
-
 def law_parameters(kind: LawKind) -> tuple[Parameter, ...]:
     """The parameters of a law."""
-    return tuple(Parameter.of(name, kind.parameters[key]) for name, key in kind.node_names().items())
+    return tuple(replace(kind.parameters[key], name=name) for name, key in kind.node_names().items())
 
 
 SCHEMA: tuple[Parameter, ...] = (
@@ -65,25 +57,14 @@ SCHEMA: tuple[Parameter, ...] = (
     Parameter("speed_scaling_unit", "fraction", "Unit of ~/speed_scaling: 0 to 1 (fraction), or 0 to 100 (percent) as "
               "the speed_scaling_state_broadcaster of ur_robot_driver publishes.", choices=tuple(FULL_SPEED),
               read_only=True),
-    Parameter("command_delay", 0.0, "Time from a joint state's stamp until its effort acts; the law is evaluated at "
-              "the state predicted for that time. 0 for none, which stays so until the node is cleaned up; open arms "
-              "only.", "s", 0.0, LONGEST_DELAY),
+    *(p for p in declared_parameters(Settings, "") if p.name == "command_delay"),
     Parameter("allow_nonzero_velocity_at_trajectory_end", False, "Whether the last point of a trajectory may have a "
               "velocity; the arm then comes to rest beyond it, within constraints.blend_time."),
-    Parameter("constraints.start", 0.05, "Largest distance of a trajectory's start from the arm.", "rad or m",
-              0.0, 10.0),
+    *declared_parameters(MotionLimits, ""),
     Parameter("constraints.blend_time", 0.3, "Time of the blend from the present motion to a new trajectory.", "s",
               0.01, 10.0),
-    Parameter("constraints.goal_time", 0.1, "Longest time after its end for a trajectory to reach the goal's "
-              "tolerances; 0 for no limit.", "s", 0.0, 3600.0),
-    Parameter("constraints.stopped_velocity", 0.01, "Speed below which the arm is at rest at its goal.",
-              "rad/s or m/s", 1e-6, 10.0),
+    *declared_parameters(Tolerances, "constraints."),
     *declared_parameters(StreamLimits, "setpoints."),
-    Parameter("limits.{joint}.acceleration", 0.0, "Largest acceleration while setpoints are followed; 0 takes what "
-              f"reaches the velocity limit in {ACCELERATION_TIME:g} s, less where that takes more than "
-              f"{EFFORT_SHARE:.0%} of the effort limit.", "rad/s^2 or m/s^2", 0.0, 1e5),
-    Parameter("limits.{joint}.jerk", 0.0, "Largest jerk while setpoints are followed; 0 takes what reaches the "
-              f"acceleration limit in {JERK_TIME:g} s.", "rad/s^3 or m/s^3", 0.0, 1e7),
     Parameter("target_pose.link", "", "Link that ~/target_pose moves; empty for no such topic.", at_configure=True),
     Parameter("target_pose.tool", (0.0, 0.0, 0.0), "Point of that link which is brought to the pose, in its frame.",
               "m", -10.0, 10.0, length=(3,)),
@@ -92,10 +73,6 @@ SCHEMA: tuple[Parameter, ...] = (
               "approached joint by joint; targets that follow within 1 s never are."),
     *declared_parameters(WrenchRates, "target_wrench."),
     *CONTACT,
-    Parameter("constraints.{joint}.trajectory", 0.0, "Tracking error at which a trajectory is aborted; 0 never.",
-              "rad or m", 0.0, 10.0),
-    Parameter("constraints.{joint}.goal", 0.01, "Error within which the goal counts as reached; 0 any.", "rad or m",
-              0.0, 10.0),
 )
 
 
@@ -156,16 +133,15 @@ def of_other_laws(names: Iterable[str], laws: Sequence[str]) -> list[str]:
 
 def tolerances_of(robot: RigidRobot, values: Values) -> Tolerances:
     """Tolerances of trajectories that bring none of their own."""
-    path, goal = (per_joint(values, f"constraints.{{joint}}.{k}", robot.joint_names) for k in ("trajectory", "goal"))
-    return filled(Tolerances, values, "constraints.", joints=robot.joint_names, path=path, goal=goal)
+    return filled(Tolerances, values, "constraints.", joints=robot.joint_names)
 
 
 def motion_limits(robot: RigidRobot, values: Values) -> MotionLimits:
     """Limits of trajectories: the description's, narrowed by the parameters."""
     margin = per_joint(values, "limits.{joint}.position_margin", robot.joint_names)
-    return MotionLimits(
-        robot.joint_names, robot.lower + margin, robot.upper - margin, velocity_limits(robot, values),
-        values["constraints.start"], continuous=continuous(robot),
+    return filled(
+        MotionLimits, values, "", joints=robot.joint_names, lower=robot.lower + margin, upper=robot.upper - margin,
+        velocity=velocity_limits(robot, values), continuous=continuous(robot),
     )
 
 
@@ -179,11 +155,11 @@ def stream_limits(robot: RigidRobot, values: Values, effort: Array) -> tuple[Str
         return None, (
             f"setpoints need a velocity limit of each joint; joint {name!r} has none: set limits.{name}.velocity"
         )
-    given, jerk = (per_joint(values, f"limits.{{joint}}.{k}", robot.joint_names) for k in ("acceleration", "jerk"))
+    given = per_joint(values, "limits.{joint}.acceleration", robot.joint_names)
     acceleration = np.where(given > 0.0, given, default_acceleration(robot.open_tree, velocity, effort))
     return filled(
         StreamLimits, values, "setpoints.", joints=robot.joint_names, lower=limits.lower, upper=limits.upper,
-        velocity=velocity, acceleration=acceleration, jerk=jerk, start=values["constraints.start"] or SMALLEST_START,
+        velocity=velocity, acceleration=acceleration, start=values["constraints.start"] or SMALLEST_START,
         continuous=limits.continuous,
     ), ""
 

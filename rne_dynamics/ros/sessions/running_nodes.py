@@ -19,6 +19,7 @@ from sensor_msgs.msg import JointState
 from std_msgs.msg import String
 from std_srvs.srv import Trigger
 
+from rne_dynamics.control.guards.effort_limits import RATE_TIME
 from rne_dynamics.errors import ArgumentError, ControlError, RneDynamicsError
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.mechanism import RigidRobot
@@ -27,7 +28,6 @@ from rne_dynamics.ros.messages.topic_wait import LATCHED, NEWEST
 from rne_dynamics.ros.node.command_line import own_context
 from rne_dynamics.ros.node.robot import load_robot
 from rne_dynamics.ros.parameters.common import payload, smaller_limit
-from rne_dynamics.ros.parameters.controller import RATE_TIME
 
 #: Longest search, s.
 DISCOVERY = 8.0

@@ -86,9 +86,9 @@ def test_a_module_of_one_s_own_is_a_law(springs, capsys):
         (["--law", "no.such.module"], "a law of your own is named by its module"),
         (["--law", "json"], "the module lacks `LAW = ` the class of the law, with a method `law`"),
         (["--law", "pd_gravity", "--law-parameter", "stiffness=3"], "no parameter named 'stiffness'; known: p, i, d"),
-        (["--law", "cartesian_impedance", "--law-parameter", "tool=1,2"], "must be 3 numbers, with commas between"),
-        (["--law", "pd_gravity", "--law-parameter", "p=-3"], "it must be a number from -1 to 1e.06 N m/rad or N/m"),
-        (["--law", "pd_gravity", "--law-parameter", "p=nan"], "it must be a number from"),
+        (["--law", "cartesian_impedance", "--law-parameter", "tool=1,2"], "tool has 2 elements; it must have 3"),
+        (["--law", "pd_gravity", "--law-parameter", "p=-3"], "it must be between -1 and 1e.06 .N m/rad or N/m."),
+        (["--law", "pd_gravity", "--law-parameter", "p=nan"], "it must be a finite number"),
         (["--law", "pd_gravity", "--law-parameter", "p=3", "--bandwidth", "3"], "--bandwidth is not for law 'pd_"),
     ],
 )

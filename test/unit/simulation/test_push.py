@@ -13,12 +13,13 @@ from rne_dynamics.control.felt_inertia import LIGHT as LIGHT_DAMPING
 from rne_dynamics.control.felt_inertia import joint_inertia, lowered
 from rne_dynamics.control.gravity_compensation import GravityCompensation
 from rne_dynamics.control.guards.state_limits import StateLimits
+from rne_dynamics.control.motion.limits import continuous, described_velocity
 from rne_dynamics.control.supervision.settings import Settings
 from rne_dynamics.control.thresholds import ASSUMED_RATE, CALM
 from rne_dynamics.dispatch import closed
 from rne_dynamics.errors import RneDynamicsError
 from rne_dynamics.model.mechanism import RigidRobot
-from rne_dynamics.ros.parameters.controller import continuous, described_velocity, joint_limits
+from rne_dynamics.ros.parameters.controller import joint_limits
 from rne_dynamics.simulation.plant.plant import ArmPlant
 from rne_dynamics.simulation.runs.floating_motion import FloatingMotion
 from rne_dynamics.simulation.runs.push import (

@@ -41,7 +41,7 @@ def test_scalars_apply_to_all_joints_and_arrays_are_read_only():
         ({"margin": [1.01, 0.1]}, r"margin of joint 'shoulder' is 1.01, more than half of its range \[-1, 1\]"),
         ({"margin": [-0.1, 0.1]}, "position margin of joint 'shoulder' is -0.1"),
         ({"margin": [0.1, np.inf]}, "position margin of joint 'elbow' is inf"),
-        ({"stop_frequency": 0.0}, "stop_frequency is 0.0; it must be from 0.1 to 1000 1/s"),
+        ({"stop_frequency": 0.0}, "stop_frequency is 0.0; it must be between 0.1 and 1000 .1/s."),
         ({"stop_frequency": np.nan}, "stop_frequency is nan"),
         ({"stop_frequency": np.inf}, "stop_frequency is inf"),
         ({"saturation": "both"}, "saturation is 'both'; it must be one of joint, direction"),

@@ -1,4 +1,4 @@
-"""The topic ``~/target_pose`` of a controller: poses in any static frame become targets of its control loop."""
+"""The topics ``~/target_pose`` and ``~/target_wrench`` of a controller: targets of its control loop."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import time
 from typing import Any
 
 import numpy as np
-from geometry_msgs.msg import PoseStamped
+from geometry_msgs.msg import PoseStamped, WrenchStamped
 
 from rne_dynamics.control.streaming.pose_following import PoseFollower
 from rne_dynamics.control.supervision.motion_queue import Ending
@@ -29,11 +29,11 @@ TARGET_PAUSE = 1.0
 
 
 class PoseTargets:
-    """Takes pose targets for the control loop of `node`, a controller of `robot`."""
+    """Takes poses in any static frame for the control loop of `node`, a controller of `robot`."""
 
     def __init__(self, node: EffortNode, robot: RigidRobot) -> None:
         self._node, self._robot, self._frames = node, robot, StaticFrames(robot)
-        self._arrived, self._warned, self._refused, self._said = -np.inf, -np.inf, 0, ""
+        self._arrived, self._refused, self._said = -np.inf, 0, ""
         if node.in_force.pose is None:
             return
         node.keep(node.create_subscription(PoseStamped, "~/target_pose", self._on_pose, 1))
@@ -62,9 +62,7 @@ class PoseTargets:
             self._node.control.call("aim", target, detour)
         except RneDynamicsError as error:
             self._refused, self._said = self._refused + 1, f"refused: {error}"
-            if now - self._warned > REFUSALS:
-                self._warned = now
-                self._node.get_logger().warning(f"pose target {self._said}")
+            self._node.get_logger().warning(f"pose target {self._said}", throttle_duration_sec=REFUSALS)
             return
         if alone:
             way = "straight" if detour is None else "joint by joint, since the straight way does not lead there"
@@ -88,3 +86,25 @@ class PoseTargets:
     def status(self) -> dict[str, object]:
         """For the diagnostics."""
         return {"last pose target": self._said, "refused pose targets": self._refused}
+
+
+class WrenchTargets:
+    """Takes wrenches that the law of `node`, a controller, applies besides its springs."""
+
+    def __init__(self, node: EffortNode) -> None:
+        self._node, self._refused, self._said = node, 0, ""
+        node.keep(node.create_subscription(WrenchStamped, "~/target_wrench", self._on_wrench, 1))
+
+    def _on_wrench(self, message: WrenchStamped) -> None:
+        f, m = message.wrench.force, message.wrench.torque
+        wrench = np.array([f.x, f.y, f.z, m.x, m.y, m.z])
+        try:
+            self._said = self._node.control.call("apply_wrench", wrench, message.header.frame_id)
+        except RneDynamicsError as error:
+            self._refused, self._said = self._refused + 1, f"refused: {error}"
+        if self._said:
+            self._node.get_logger().warning(f"target wrench: {self._said}", throttle_duration_sec=REFUSALS)
+
+    def status(self) -> dict[str, object]:
+        """For the diagnostics."""
+        return {"last target wrench": self._said, "refused target wrenches": self._refused}
