@@ -71,14 +71,10 @@ def constraint_forces_forward(
 ) -> Array:
     """Accelerations of the actuated joints (B, n) over checked rows, at postures (B, tree n) that close.
 
-    By constraint forces: one O(n) recursion on the open tree for the efforts and for each constraint. The loops' forces
-    λ must keep K q̈ + drift = 0, so with q̈₀ the open tree's accelerations
-
-        (K M⁻¹ Kᵀ) λ = −(K q̈₀ + drift),      q̈ = q̈₀ + M⁻¹ Kᵀ λ,
-
-    where q̈₀ and every column of M⁻¹ Kᵀ are one run of document 000's recursion (where joints mimic others, of
-    composite bodies and Cholesky). Only independent combinations of the constraints enter, so that the small matrix is
-    positive definite.
+    The loops' forces λ must keep K q̈ + drift = 0, so with q̈₀ the open tree's accelerations (K M⁻¹ Kᵀ) λ = −(K q̈₀ +
+    drift) and q̈ = q̈₀ + M⁻¹ Kᵀ λ. q̈₀ and every column of M⁻¹ Kᵀ are one run of document 000's recursion (where joints
+    mimic others, of composite bodies and Cholesky). Only independent combinations of the constraints enter: the small
+    matrix is definite.
     """
     robot = mechanism.robot
     velocity = run(mechanism, MOVE, postures[:, mechanism.actuated], qd, postures=postures).velocity

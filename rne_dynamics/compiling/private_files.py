@@ -39,10 +39,9 @@ def distrust(state: os.stat_result, *, sticky: bool = False) -> str:
 
 
 def distrusted_folder(folder: Path) -> str:
-    """Why another user may replace files in `folder`, a path without symbolic links; "" if none can.
+    """Why another user may replace files in `folder`, without symbolic links, or rename one above; "" if none can.
 
-    The folder is checked and each one above it, which could be renamed. A folder above it may be writable by
-    everybody if it is sticky, as /tmp is: only owners rename files there. Folders that do not exist are skipped.
+    A folder above it may be writable by everybody if it is sticky, as /tmp. Folders that do not exist are skipped.
     """
     for place in (folder, *folder.parents):
         try:
