@@ -85,11 +85,7 @@ def limited_lines(file: IO[str]) -> Iterator[str]:
 
 
 def read_arrays(path: str | Path) -> dict[str, npt.NDArray[Any]]:
-    """The arrays of an ``.npz`` file by name, none of objects.
-
-    Raises OSError: not readable, no regular file, or more than `MOST_ARRAYS` bytes unpacked. ValueError: no archive of
-    plain arrays, as NumPy writes them; an array whose shape does not agree with its size.
-    """
+    """Plain arrays of an ``.npz`` by name; `OSError`, also beyond `MOST_ARRAYS` bytes unpacked; `ValueError`."""
     check_regular(path)
     try:
         with zipfile.ZipFile(path) as archive:

@@ -43,8 +43,7 @@ def allowed(
 ) -> Array:
     """Largest difference of two answers where only round-off separates them, for each state; shape (STATES, 1).
 
-    What a few round-offs in the model and the state make of the answer: much where terms cancel, as gravity's on
-    vertical axes, or where accelerations follow from small inertias.
+    Round-offs in model and state make much where terms cancel, or accelerations follow from small inertias.
     """
     rng = np.random.default_rng(3)
     largest: Array = TOLERANCES[precision.type] * np.abs(expected).max(axis=1, keepdims=True)

@@ -74,13 +74,10 @@ class _Expression(NamedTuple):
 
 
 class Statements:
-    """The statements that compute nodes of a graph.
+    """The statements, `all`, that compute nodes of a graph; `inputs` and `known` are expressions of other nodes.
 
-    `graph`: the operations. `inputs`: expressions of the inputs, by number. `wanted`: nodes that are needed by name.
-    `precision`: the type of all values. `known`: expressions of nodes that are computed elsewhere. None by default.
     `margins`: pairs of nodes whose differences are the constants m0, m1, …, computed as early as possible, which keeps
-    fewer values alive. The second node is a round-off of doubles and becomes one of this precision. Attributes: `all`:
-    the statements, in order.
+    fewer values alive. The second node is a round-off of doubles and becomes one of this `precision`.
     """
 
     def __init__(

@@ -55,16 +55,10 @@ class Rows(NamedTuple):
     words: Collection[int] = (0,)
 
     def show(self, out: Console, *, keys: int = 1) -> None:
-        """Print it within the width of the console: no cell is shortened, and no number is broken.
+        """Print it within the width of the console; no cell is shortened, and no number is broken.
 
-        The first of these that fits is printed:
-
-        1. the table as it is
-        2. with its headers, and its sentences, wrapped at blanks
-        3. where sentences would become narrow columns: one record for each row, with the header before each sentence
-        4. several tables, each with the first columns
-
-        The `keys` first columns name a row; they are repeated where the table is split.
+        As it is; else with headers and sentences wrapped at blanks; else a record for each row if sentences would
+        become narrow; else as several tables, the `keys` first columns in each.
         """
         columns = [
             _column(heading, [row[k] if k < len(row) else "" for row in self.rows], number=k not in self.words)

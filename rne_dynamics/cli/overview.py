@@ -60,8 +60,7 @@ def _wrapped(text: str, width: int, indent: int) -> list[str]:
 def fitted(examples: str, width: int) -> str:
     """Examples and remarks of a command's help within a width.
 
-    A sentence is wrapped at blanks. Behind an example that is too long with its comment, the comment goes to the line
-    below; commands themselves stay whole, to be copied.
+    A sentence is wrapped at blanks; a comment that does not fit behind its example goes below; commands stay whole.
     """
     lines: list[str] = []
     for line in examples.splitlines():

@@ -101,11 +101,10 @@ _STDOUT, _STDERR = 1, 2
 
 @contextmanager
 def clean_stdout() -> Iterator[None]:
-    """Within the context, redirect standard output to standard error except for output from Python.
+    """Within the context, what other than Python writes to standard output goes to standard error, for JSON's sake.
 
-    The ROS middleware prints errors to standard output, also harmless ones (a shared-memory file of a killed process),
-    which would corrupt JSON output. Child processes write to standard error too. Nothing is changed if ``sys.stdout``
-    is not the process's standard output, or if one of the two streams is closed.
+    The ROS middleware prints errors there, also harmless ones. Nothing changes if ``sys.stdout`` is not the process's
+    own, or is closed.
     """
     if not _ordinary():
         yield

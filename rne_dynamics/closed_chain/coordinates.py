@@ -52,14 +52,8 @@ class MotionMap:
 
 
 def motion_map(mechanism: Mechanism, q_tree: ArrayLike) -> MotionMap:
-    """Velocity map from actuated to tree joints.
+    """Velocity map from actuated to tree joints at closed positions of the tree, (…, tree n); `SingularPostureError`.
 
-    `q_tree`: positions of all joints of the tree, from `assemble`; shape (…, tree n). Raises SingularPostureError: the
-    actuated joints do not hold the others here (`MotionMap.smallest` below 1e-6): a singular posture, or a mechanism
-    with too few actuated joints; ArgumentError: a wrong shape, NaN or infinity.
-
-    Notes
-    -----
     Where the actuated joints are more than the freedoms, T is right for velocities that the loops allow.
     """
     lead = np.shape(q_tree)[:-1]

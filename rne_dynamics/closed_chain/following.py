@@ -22,11 +22,7 @@ from rne_dynamics.model.mechanism import Mechanism
 
 
 class Follower:
-    """Positions and velocities of all joints of a mechanism's tree, from those of the actuated ones.
-
-    `posture`: where following starts, all joints of the tree, shape (tree n,); the mechanism's own posture by default.
-    Raises ArgumentError: a posture of a wrong shape, or not finite.
-    """
+    """Positions and velocities of a mechanism's tree from those of its actuated joints, from `posture` (tree n,) on."""
 
     def __init__(self, mechanism: Mechanism, posture: ArrayLike | None = None) -> None:
         self.mechanism = mechanism

@@ -39,16 +39,11 @@ def closed_forward_dynamics(
 ) -> Array:
     """Accelerations of the actuated joints that their efforts give; passive joints turn freely.
 
-    `mechanism`, `q`, `qd`, `tau`, `wrenches`, `base_motion`: as for `rne_dynamics.forward_dynamics`. `method`:
     ``"walker_orin"``, the default where the actuated joints are coordinates: their mass matrix, then Cholesky, as
-    document 002 does. ``"constraint_forces"``: document 000's O(n) recursion on the open tree, once for the efforts and
-    once for each independent constraint, then the forces that keep the loops closed. It needs inertia at every joint of
-    the open tree, and also serves mechanisms with more actuated joints than freedoms. ``"tree_coordinates"``, the
-    default elsewhere: all joints of the tree, at any posture, with idle freedoms, more motors than freedoms or fewer.
-    Freedoms that the actuated joints leave open have the velocities of least kinetic energy; where these are known,
-    take `tree_dynamics.tree_forward_dynamics`. Raises AssemblyError: a loop does not close
-    there; SingularPostureError: the actuated joints do not hold the others there, or are too few; ModelError: more
-    actuated joints than freedoms (method ``"walker_orin"``).
+    document 002 does. ``"constraint_forces"``: document 000's recursion on the open tree, for the efforts and for each
+    independent constraint; needs inertia at every joint, takes more motors than freedoms. ``"tree_coordinates"``, the
+    default elsewhere: all joints of the tree, at any posture; open freedoms have the velocities of least kinetic
+    energy.
     """
     if method is None:
         method = "walker_orin" if generic_rank(mechanism).coordinates else "tree_coordinates"
@@ -76,14 +71,10 @@ def constraint_forces_forward(
 ) -> Array:
     """Accelerations of the actuated joints (B, n) over checked rows, at postures (B, tree n) that close.
 
-    By constraint forces: one O(n) recursion on the open tree for the efforts and for each constraint. The loops' forces
-    λ must keep K q̈ + drift = 0, so with q̈₀ the open tree's accelerations
-
-        (K M⁻¹ Kᵀ) λ = −(K q̈₀ + drift),      q̈ = q̈₀ + M⁻¹ Kᵀ λ,
-
-    where q̈₀ and every column of M⁻¹ Kᵀ are one run of document 000's recursion (where joints mimic others, of
-    composite bodies and Cholesky). Only independent combinations of the constraints enter, so that the small matrix is
-    positive definite.
+    The loops' forces λ must keep K q̈ + drift = 0, so with q̈₀ the open tree's accelerations (K M⁻¹ Kᵀ) λ = −(K q̈₀ +
+    drift) and q̈ = q̈₀ + M⁻¹ Kᵀ λ. q̈₀ and every column of M⁻¹ Kᵀ are one run of document 000's recursion (where joints
+    mimic others, of composite bodies and Cholesky). Only independent combinations of the constraints enter: the small
+    matrix is definite.
     """
     robot = mechanism.robot
     velocity = run(mechanism, MOVE, postures[:, mechanism.actuated], qd, postures=postures).velocity

@@ -138,12 +138,7 @@ def closed_inverse_dynamics(
 ) -> Array:
     """Efforts of the actuated joints that give their accelerations `qdd`, the passive joints being free.
 
-    As `rne_dynamics.inverse_dynamics`, on the branch of the mechanism's posture. Where the actuated joints are more
-    than the freedoms: the efforts nearest to `Mechanism.preload` in the metric of `Mechanism.effort_weights`, by
-    default the least in norm. Idle freedoms move as they must without effort.
-
-    Raises AssemblyError: a loop does not close there; SingularPostureError: the actuated joints do not hold the others
-    there, or are too few; ArgumentError: with more actuated joints than freedoms: velocities or accelerations that the
-    loops do not allow.
+    As `rne_dynamics.inverse_dynamics`, on the branch of the mechanism's posture. Of more motors than freedoms: the
+    efforts nearest to `Mechanism.preload` in the metric of `Mechanism.effort_weights`. Idle freedoms move as they must.
     """
     return closed_inverse(mechanism, q, qd, qdd, wrenches=wrenches, base_motion=base_motion).torque

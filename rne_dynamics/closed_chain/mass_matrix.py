@@ -28,10 +28,8 @@ def closed_mass_matrix(
 ) -> Array:
     """The mass matrix of the actuated coordinates, symmetric and positive definite; shape (…, n, n).
 
-    `mechanism`, `q`, `start`: as for `assemble`. `method`: ``"composite"``: Tᵀ M T, the tree's M by composite rigid
-    bodies. ``"columns"``: each column by inverse dynamics with a unit acceleration, as document 002 has it; symmetric
-    up to round-off only. Raises AssemblyError, SingularPostureError, ModelError, ArgumentError: as for
-    `closed_forward_dynamics`.
+    ``"composite"``: Tᵀ M T, the tree's M by composite rigid bodies. ``"columns"``: each column by inverse dynamics with
+    a unit acceleration, as document 002 has it; symmetric up to round-off only.
     """
     if method not in ("composite", "columns"):
         raise ArgumentError(f"method is {method!r}; it must be 'composite' or 'columns'")

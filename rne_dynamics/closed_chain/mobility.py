@@ -74,11 +74,7 @@ class Mobility:
 
 
 def mobility(mechanism: Mechanism, q_tree: ArrayLike | None = None) -> Mobility:
-    """Count the freedoms of a mechanism.
-
-    `q_tree`: positions of all joints of the tree, shape (tree n,); the mechanism's posture by default. Raises
-    ArgumentError: a wrong shape, NaN or infinity.
-    """
+    """The freedoms of a mechanism at positions of the tree, (tree n,), its posture by default."""
     posture = mechanism.posture if q_tree is None else q_tree
     if np.ndim(posture) != 1:
         raise ArgumentError(f"q_tree has shape {np.shape(posture)}; it must be one posture ({mechanism.robot.nq},)")

@@ -151,9 +151,8 @@ def run(
 ) -> Rows:
     """Do a task over checked rows; absent velocities and accelerations are zero, an absent base is at rest.
 
-    `postures`: postures of the tree that close, (B, tree n), q among them; else they are assembled from `start`. Raises
-    AssemblyError, SingularPostureError: a loop that does not close; actuated joints that do not hold the others.
-    ModelError: TERMS of a mechanism with more actuated joints than freedoms.
+    `postures` of the tree, (B, tree n), close, q among them; else they are assembled from `start`. `AssemblyError`,
+    `SingularPostureError`; `ModelError` for TERMS of more motors than freedoms.
     """
     robot, rows, n = mechanism.robot, len(q), mechanism.n
     packed = pack(mechanism)

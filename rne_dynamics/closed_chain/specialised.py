@@ -71,12 +71,9 @@ WITH_CODE = {
 def code_of(
     mechanism: Mechanism, quantity: str, base: Array | None = None, *, quick: bool = False
 ) -> StateCode | None:
-    """Machine code for one state, made at the first call and kept with the mechanism; None where there is none.
+    """Machine code for one state without loads, kept with the mechanism; the base (12,) is at rest by default.
 
-    There is none for actuated joints that are no coordinates, and for a mechanism that is singular at its posture.
-
-    `mechanism`, `quantity`: what to compute, and of what; without loads. `base`: motion of the base (12,), as
-    `BaseMotion.packed`; at rest by default. `quick`: as of `kept_code`.
+    None for actuated joints that are no coordinates, and for a mechanism that is singular at its posture.
     """
     if quantity not in WITH_CODE:
         return None

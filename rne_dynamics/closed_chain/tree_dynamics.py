@@ -140,14 +140,11 @@ def refuse_loose(mechanism: Mechanism, q: Array, free: Array) -> None:
 def tree_terms(
     mechanism: Mechanism, viscous: Array, base: Array, posture: Array, velocity: Array, desired: Array, speeds: Array
 ) -> tuple[Array, Array, Array, Array]:
-    """Efforts of the motors, term by term, at a state of all joints of the tree that the loops allow.
+    """Efforts of the motors for control laws, term by term, at a state of all joints of the tree that the loops allow.
 
-    For control laws: what they ask of the actuated joints becomes the nearest motion that the loops allow; what that
-    takes is shared among the motors by `Mechanism.effort_weights`. The preload is part of the gravity term: it is there
-    at rest. `viscous` (tree n,) is `passive_viscous`, `desired` and `speeds` (sets, n) accelerations, and velocities
-    for viscous torque, of the actuated joints. Returns M·desired (sets, n), c(q, q̇) (n,), g(q) with the preload (n,),
-    and the viscous torque of passive joints (sets, n). `SingularPostureError` for a freedom that no motor holds and
-    that is not idle, and in a singular posture.
+    What a law asks becomes the nearest motion that the loops allow, shared by `Mechanism.effort_weights`. From
+    accelerations `desired` and velocities `speeds` (sets, n) of the motors: M·desired (sets, n), c(q, q̇) (n,), g(q)
+    with the preload (n,), and viscous torque of passive joints (sets, n). `SingularPostureError`.
     """
     packed, n, actuated = pack(mechanism), mechanism.robot.n, mechanism.actuated
     work, none = workspace(packed), np.zeros(mechanism.n)

@@ -54,10 +54,8 @@ def nearest_state(mechanism: Mechanism, start: Array, q: Array, qd: Array) -> tu
 def starting_velocity(mechanism: Mechanism, q_tree: Array, qd: Array) -> tuple[Array, bool]:
     """Velocities of all joints of the tree (tree n,) at a closed posture; also whether actuated joints are coordinates.
 
-    Where the actuated joints leave freedoms, these start as they would if the actuated joints were set in motion by a
-    blow: with the least kinetic energy. In a singular posture the velocity is that of the branch on which the
-    mechanism's own posture is; at a dead point, which no branch passes, the one of least kinetic energy.
-    `ArgumentError` for velocities that the loops do not allow.
+    Freedoms that these leave start with the least kinetic energy, as after a blow. In a singular posture it is the
+    branch of the mechanism's own posture; at a dead point, which no branch passes, the least energy. `ArgumentError`.
     """
     packed = pack(mechanism)
     work = workspace(packed)

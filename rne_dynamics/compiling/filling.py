@@ -21,13 +21,10 @@ def filling(
     doc: str = "",
     keep: Any = None,
 ) -> Callable[..., Any]:
-    """``f(a0, …, out=None)``, compiled now: it takes vectors, and gives `out` or a new array.
+    """``f(a0, …, out=None)``, compiled now: it takes vectors of `widths`, and gives `out` or a new array of `shape`.
 
-    `kernel`: ``kernel(*first, a0, …, out)`` returns 0 where it has filled `out`. `first`: its first arguments, the same
-    in every call. `widths`, `shape`: numbers in each vector, and shape of the answer. `otherwise`: called as `f` with
-    all but C-contiguous arrays of float64 of these shapes, `out` writable and apart from the others in memory, and
-    where the kernel has not filled `out`. `name`, `doc`: of `f`; `doc` begins with its signature. `keep`: what must
-    live as long as `f`.
+    ``kernel(*first, a0, …, out)`` returns 0 where it has filled `out`. Where it has not, and for all but C-contiguous
+    arrays of float64 of these shapes apart in memory, `otherwise` is called as `f`. `keep` must live as long as `f`.
     """
     like = *(np.empty(width) for width in widths), np.empty(shape)
     if COMPILED:

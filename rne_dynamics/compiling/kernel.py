@@ -45,12 +45,10 @@ class Loaded(NamedTuple):
 
 
 class Kernel:
-    """A function that is compiled for each combination of kinds of arguments, and kept on disk.
+    """A function of numbers, C-contiguous arrays and tuples, compiled for each kinds of arguments and kept on disk.
 
-    `function`: the function: of numbers, C-contiguous arrays, and tuples of them; `releases_lock`: whether other
-    threads of Python run meanwhile; `rare`: whether it is to be compiled fast, and may run slowly. Attributes:
-    `attributes`: LLVM's, of the function as a part of others; `loaded`: its machine code in this process, by kinds of
-    arguments.
+    `releases_lock`: other threads of Python run meanwhile; `rare`: compiled fast, runs slowly. `attributes`: LLVM's, of
+    the function as a part of others; `loaded`: its machine code in this process, by kinds.
     """
 
     attributes = ""

@@ -15,11 +15,7 @@ from rne_dynamics.compiling.translator import Translator
 
 
 class Module:
-    """Collects the functions.
-
-    Attributes: `declarations`: what functions refer to; `imported`: kernels that it calls apart, by the symbols of
-    their cells: module, name and kinds.
-    """
+    """Collects functions, their `declarations`, and kernels `imported` apart: module, name, kinds by symbol."""
 
     def __init__(self) -> None:
         self.declarations: set[str] = set()

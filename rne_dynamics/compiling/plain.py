@@ -18,9 +18,8 @@ _PACKAGE = __name__.partition(".")[0]
 class PlainKernels:
     """Converts kernels to plain Python functions, with all kernels and helpers that they call.
 
-    `functions`: replacements of ``sqrt``, ``sin``, ``cos`` of math and numpy, and of builtins (``min``), by name;
-    `zeros`: replacement of ``np.empty`` and ``np.zeros`` of floats: shape to array; `instead`: replacements of helpers:
-    by functions with the same arguments.
+    By name `functions` replace ``sqrt``, ``min`` and others, `instead` helpers; `zeros` replaces ``np.empty``,
+    ``np.zeros``.
     """
 
     def __init__(

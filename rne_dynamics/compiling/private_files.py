@@ -20,11 +20,10 @@ _DIGEST = hashlib.sha256().digest_size
 
 
 def distrust(state: os.stat_result, *, sticky: bool = False) -> str:
-    """Why another user may have written a file or folder; "" if none can.
+    """Why another user may have written a file or folder; "" if none can, and on Windows.
 
-    It must belong to this user or to root, and nobody else may write to it. A group of which this user is the only
-    member is allowed: on systems with umask 002 such a group may write all files of a user. `sticky` skips the
-    permissions. On Windows every file is trusted.
+    It must belong to this user or root, and nobody else may write to it, but a group of this user alone (umask 002);
+    `sticky` skips the permissions.
     """
     if not hasattr(os, "geteuid"):
         return ""
@@ -40,10 +39,9 @@ def distrust(state: os.stat_result, *, sticky: bool = False) -> str:
 
 
 def distrusted_folder(folder: Path) -> str:
-    """Why another user may replace files in `folder`, a path without symbolic links; "" if none can.
+    """Why another user may replace files in `folder`, without symbolic links, or rename one above; "" if none can.
 
-    The folder is checked and each one above it, which could be renamed. A folder above it may be writable by
-    everybody if it is sticky, as /tmp is: only owners rename files there. Folders that do not exist are skipped.
+    A folder above it may be writable by everybody if it is sticky, as /tmp. Folders that do not exist are skipped.
     """
     for place in (folder, *folder.parents):
         try:

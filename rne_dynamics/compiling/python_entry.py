@@ -48,11 +48,7 @@ _CHUNK = 2**14
 
 
 class PythonEntry(Arrays):
-    """Writes the entry of a compiled function.
-
-    `function`: the compiled function; `releases_lock`: whether other threads of Python may run meanwhile. Attributes:
-    `objects`: Python's objects that it compares with, by the names of symbols.
-    """
+    """Writes the entry of a compiled function; `objects` that it compares with, by the names of symbols."""
 
     def __init__(self, function: Compiled, *, releases_lock: bool) -> None:
         super().__init__()

@@ -58,12 +58,10 @@ class Element:
 def read_markup(
     data: bytes, file: str, encoding: str | None = None, repairs: list[Finding] | None = None
 ) -> Element:
-    """The root element of an XML document; raises `FaultyDescriptionError`.
+    """The root element of an XML document of limited size and depth, without entities; `FaultyDescriptionError`.
 
     `encoding` overrides the declared one, for text that was a Python string. With `repairs`, blanks before the XML
-    declaration are skipped and a warning is appended to that list. Refused are an empty document, text before the XML
-    declaration, invalid XML, a wrong encoding, declarations of entities or an external document type, more than
-    `MOST_ELEMENTS` elements, nesting beyond `DEEPEST`, attributes beyond `LONGEST`.
+    declaration are skipped and a warning is appended to that list.
     """
     reader = _Reader(file)
     fault_at_start = _fault_at_start(data)

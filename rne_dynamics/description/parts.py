@@ -109,11 +109,7 @@ class Parts:
 
 
 def read_parts(file: str | PathLike[str]) -> Parts:
-    """Read a part file and assemble its body.
-
-    `DescriptionError` for what is not readable, not YAML, not of the form above, or has invalid numbers; its message
-    names file, part and fix. `MissingDependencyError` for a mesh without trimesh.
-    """
+    """Assemble the body of a part file; `DescriptionError`, for a mesh without trimesh `MissingDependencyError`."""
     path, found = Path(file), list[Finding]()
     try:
         root = read_yaml(read_limited(path, MOST_BYTES), str(path))

@@ -63,13 +63,11 @@ SourceLike = Union[str, bytes, "os.PathLike[str]", Source, UrdfObject]
 def read_source(
     source: SourceLike, mappings: Mapping[str, str] | None = None, *, lenient: bool = False
 ) -> Source:
-    """Read a description, and expand files named ``.xacro`` with the xacro arguments `mappings`.
+    """Read a description, and expand files named ``.xacro`` with the xacro arguments `mappings`; `DescriptionError`.
 
-    A source is a path; XML text or bytes; a robot of urdf_parser_py; a ``file://`` or ``package://`` URI; the name of a
-    robot or model that ships, which takes precedence over a file of the same name (write ``./name`` for the file); the
-    name of a robot of the example-robot-data wheel (`example_robots`), where no file is called so. A lenient source
-    stays lenient. `DescriptionError` for what is missing, not readable, larger than `MOST_BYTES`, or xacro arguments
-    for another file.
+    A path; XML text or bytes; a robot of urdf_parser_py; a ``file://`` or ``package://`` URI; the name of a robot that
+    ships, before a file of that name (write ``./name``); of `example_robots`, where no file is called so. Lenient stays
+    lenient.
     """
     read = _read(source, mappings)
     return replace(read, lenient=True) if lenient else read

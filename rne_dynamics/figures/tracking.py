@@ -179,10 +179,9 @@ def draw_stack(
     path: Path, title: str, span: tuple[float, float], rows: Sequence[Draw], cells: Sequence[Draw] = (),
     side: Draw | None = None,
 ) -> None:
-    """Write a figure of axes that show the same time span, s; raises as `canvas`.
+    """Write a figure of axes over one time span, s: rows, cells side by side below, `side` at the left; as `canvas`.
 
-    Rows have the whole width, cells are below them side by side, `side` draws at the left of the rows. A legend is at
-    each row that has a curve with a new name, and one for all cells below them.
+    A legend is at each row that has a curve with a new name, and one for all cells.
     """
     columns = min(max(len(cells), 1), COLUMNS)
     lines = -(-len(cells) // columns)

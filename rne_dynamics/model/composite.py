@@ -14,16 +14,9 @@ _FIX = "a hole must lie within the material, and be given with that material's d
 
 
 def composite(parts: Iterable[Inertia], holes: Iterable[Inertia] = ()) -> Inertia:
-    """All parts as one body, less the holes.
+    """All parts in one frame as one body, less the holes, of the material that was there; `ModelError`: impossible.
 
-    `parts`: material, each in the common frame (`Inertia.moved`); `holes`: what has been taken out, as bodies of the
-    material that was there. Raises ModelError: no part; or more was taken out than was there: no mass is left, a moment
-    becomes negative or the triangle inequality breaks.
-
-    Notes
-    -----
-    Parts that overlap count twice where they do, and a hole that reaches out of the material takes out what was not
-    there; the inertia shows it only when that leaves an impossible body.
+    What overlaps counts twice, and a hole that reaches out of the material takes out what was not there.
     """
     whole: Inertia | None = None
     for part in parts:

@@ -82,14 +82,10 @@ class TriangleMesh:
 def load_mesh(
     file: str | PathLike[str], *, scale: float = 1.0, repair: bool = False, hull: bool = False
 ) -> TriangleMesh:
-    """Read a mesh file (STL, OBJ, PLY, OFF, GLB, …) with trimesh.
+    """Read a mesh file, `scale` metres per unit; `DescriptionError`, `MissingDependencyError`, `ArgumentError`.
 
-    `file`: its path; the ending says the format. `scale`: metres per unit of the file: 0.001 for millimetres. `repair`:
-    where the mesh is not one to integrate over, weld its corners and let trimesh fill small holes and turn triangles
-    that face the wrong way; cavities may be lost. What stays broken is refused by `mesh_inertia`. `hull`: take the
-    convex hull instead: rough, larger than the body, and there for every mesh. Raises MissingDependencyError: trimesh
-    is not installed, or networkx to repair with; DescriptionError: no such file, or not a mesh; ArgumentError: a scale
-    that is not finite and above zero.
+    `repair`: weld corners, and let trimesh fill small holes and turn triangles of a mesh that needs it; cavities may be
+    lost. `hull`: take the convex hull: rough, larger than the body, and there for every mesh.
     """
     path = Path(file)
     if not (np.isfinite(scale) and scale > 0.0):
@@ -117,16 +113,10 @@ def load_mesh(
 
 
 def mesh_inertia(mesh: TriangleMesh, *, mass: float | None = None, density: float | None = None) -> Inertia:
-    """Inertia of the uniform body inside a closed mesh, in the mesh's frame.
+    """Inertia of the uniform body inside a closed mesh, in its frame, by its mass, kg, or density, kg/m³.
 
-    `mesh`: closed, all triangles facing outwards. Surfaces inside that face the other way are cavities. `mass`,
-    `density`: kg or kg/m³; exactly one. Raises MissingDependencyError: trimesh is not installed; ArgumentError: both or
-    neither of mass and density, or one that is not finite and above zero; ModelError: the mesh is open, its triangles
-    face different ways, or it is turned inside out.
-
-    Notes
-    -----
-    Surfaces that cross each other are not noticed: what two of them enclose counts twice.
+    Surfaces that face the other way are cavities; what surfaces that cross enclose counts twice. `ModelError`: open,
+    turned inside out; `ArgumentError`, `MissingDependencyError`.
     """
     value = mass_of(mesh.name, 1.0, mass, density)  # of a body of 1 m³, which checks both
     _check_closed(mesh)
@@ -217,11 +207,7 @@ _PACKED, _REFUSED = (".3mf", ".zae"), (".zip", ".gz", ".bz2", ".xz", ".tar", ".7
 
 
 def read_mesh(read: Callable[..., Any], path: Path, **options: Any) -> Any:
-    """Read a file by a function of trimesh.
-
-    Raises OSError: no regular file, or a large one; also one that it names, as its material or its picture. ValueError:
-    an archive. trimesh raises more of its own.
-    """
+    """Read a file by a function of trimesh, which raises more; `OSError`: too large; `ValueError`: an archive."""
     from trimesh.resolvers import FilePathResolver
 
     class Limited(FilePathResolver):  # type: ignore[misc, unused-ignore]

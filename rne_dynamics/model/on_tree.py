@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import cached_property
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any, ClassVar, NoReturn, TypeVar
 
 import numpy as np
@@ -20,6 +21,11 @@ from rne_dynamics.model.tree import KinematicTree, Payload
 _Self = TypeVar("_Self", bound="OnTree")
 
 
+def _limit(name: str) -> Any:
+    """Limits of the actuated joints among those of all joints of the tree."""
+    return property(lambda robot: robot._of_joints(getattr(robot.robot, name)))
+
+
 class OnTree(RobotTable):
     """A robot that is more than its open tree, `robot`: what of `Robot` (model/protocol.py) comes from the tree."""
 
@@ -28,14 +34,33 @@ class OnTree(RobotTable):
     _joint: ClassVar[str] = "joint"
     _instead: ClassVar[str]
 
-    if TYPE_CHECKING:  # fields of the subclasses
-        robot: RobotModel
+    if TYPE_CHECKING:
+        robot: RobotModel  # fields of the subclasses
         joint_names: tuple[str, ...]
+        name: str
+        mass: float
+        gravity: Array
+        base: Base
+        link_names: tuple[str, ...]
+        links: Mapping[str, LinkFrame]
+        bodies: int
+        tree: KinematicTree
+        open_tree: RobotModel
+        lower: Array
+        upper: Array
+        velocity_limit: Array
+        effort_limit: Array
 
         @property
         def actuated(self) -> NDArray[np.int64]: ...
         def on_tree(self: _Self, robot: RobotModel) -> _Self: ...
     else:  # a type checker goes on to refuse what is not there
+        open_tree = property(attrgetter("robot"))
+        name, mass, gravity, base, link_names, links, bodies, tree = (
+            property(attrgetter(f"robot.{taken}"))
+            for taken in ("name", "mass", "gravity", "base", "link_names", "links", "bodies", "tree")
+        )
+        lower, upper, velocity_limit, effort_limit = map(_limit, ("lower", "upper", "velocity_limit", "effort_limit"))
 
         def __getattr__(self, name: str) -> NoReturn:
             """Refuse what only an open rigid robot has, and say what to do instead."""
@@ -66,62 +91,10 @@ class OnTree(RobotTable):
         return ModelError(f"{self._called} {self.name!r} {self._instead}")
 
     @property
-    def name(self) -> str:
-        return self.robot.name
-
-    @property
     def n(self) -> int:
         return len(self.joint_names)
 
     nq = n
-
-    @property
-    def gravity(self) -> Array:
-        return self.robot.gravity
-
-    @property
-    def mass(self) -> float:
-        return self.robot.mass
-
-    @property
-    def base(self) -> Base:
-        return self.robot.base
-
-    @property
-    def link_names(self) -> tuple[str, ...]:
-        return self.robot.link_names
-
-    @property
-    def links(self) -> Mapping[str, LinkFrame]:
-        return self.robot.links
-
-    @property
-    def bodies(self) -> int:
-        return self.robot.bodies
-
-    @property
-    def tree(self) -> KinematicTree:
-        return self.robot.tree
-
-    @property
-    def open_tree(self) -> RobotModel:
-        return self.robot
-
-    @property
-    def lower(self) -> Array:
-        return self._of_joints(self.robot.lower)
-
-    @property
-    def upper(self) -> Array:
-        return self._of_joints(self.robot.upper)
-
-    @property
-    def velocity_limit(self) -> Array:
-        return self._of_joints(self.robot.velocity_limit)
-
-    @property
-    def effort_limit(self) -> Array:
-        return self._of_joints(self.robot.effort_limit)
 
     def joint_index(self, name: str) -> int:
         return index_of(name, self.joint_names, self._joint, f"{self._called} {self.name!r}")

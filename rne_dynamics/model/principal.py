@@ -46,21 +46,11 @@ def principal_moments(inertia: ArrayLike) -> Array:
 
 
 def principal_axes(inertia: ArrayLike, *, tolerance: float = 1e-9) -> PrincipalAxes:
-    """Principal moments and axes, the same on every machine.
+    """Principal moments, ascending, and axes of an inertia (3, 3), the same on every machine.
 
-    Parameters
-    ----------
-    inertia
-        About any point, symmetric, kg·m²; shape (3, 3).
-    tolerance
-        Moments that differ by less than this share of the largest count as equal. Published numbers carry about six
-        digits: use 1e-5 for those.
-
-    Notes
-    -----
-    Moments ascend. Of every axis that is unique the largest component is positive (of equal ones, the first), and
-    the last axis is then the cross product of the first two. In a plane or space of equal moments every direction
-    is principal: the frame's own axes serve as far as they lie in it, the others by projection.
+    Moments closer than `tolerance` times the largest are equal; 1e-5 suits published numbers. Of a unique axis the
+    largest component is positive, and the last axis is the cross product of the others. In a plane or space of equal
+    moments the frame's own axes serve as far as they lie in it, the others by projection.
     """
     matrix = frozen_array(inertia, (3, 3), "inertia")
     moments, vectors = np.linalg.eigh(matrix)
@@ -96,14 +86,8 @@ def _in_plane(normal: Array) -> Array:
 def symmetry_planes(body: Inertia, *, tolerance: float = 1e-9) -> tuple[str, ...]:
     """Coordinate planes (of "xy", "yz", "zx") that can be planes of symmetry of the body, as far as its inertia shows.
 
-    `body`: in the frame whose planes are asked about; they go through its origin. `tolerance`: products of inertia
-    below this share of the largest moment count as zero, and so does the share of the radius of gyration by which the
-    mass centre may be off the plane.
-
-    Notes
-    -----
-    A plane of symmetry holds the mass centre, and the products of inertia with the coordinate across it are zero
-    (theorem 4.10). The converse does not hold: a body without any symmetry can have zero products.
+    Such a plane holds the mass centre, and the products with the coordinate across it are zero (theorem 4.10), both
+    within `tolerance` of the largest moment. The converse does not hold.
     """
     about = body.about_origin
     size = float(np.abs(about).max())
@@ -118,21 +102,15 @@ def symmetry_planes(body: Inertia, *, tolerance: float = 1e-9) -> tuple[str, ...
 
 
 def triangle_margin(moments: ArrayLike) -> float:
-    """Margin of ascending principal moments in the triangle inequality, kg·m².
-
-    No principal moment of a body exceeds the sum of the other two; a flat body reaches it. Negative: no body is like
-    that.
-    """
+    """Margin of ascending moments in the triangle inequality, kg·m²: 0 of a flat body, negative of no body."""
     low, middle, high = np.asarray(moments, dtype=np.float64).tolist()
     return float(low + middle - high)
 
 
 def check_physical(body: Inertia, what: str, *, fix: str, tolerance: float = 1e-9) -> Inertia:
-    """The body itself, if one can exist: positive mass, no negative moment, the triangle inequality.
+    """The body itself, if one can exist: positive mass, no negative moment, the triangle inequality; else `ModelError`.
 
-    `body`: inertia in any frame; `what`: what the body is, for the message; `fix`: what to do about it, for the
-    message; `tolerance`: what is broken by less than this share of the largest moment is round-off. Raises ModelError:
-    no body is like that.
+    `what` it is and the `fix` are for the message; less than `tolerance` times the largest moment is round-off.
     """
     if body.mass <= 0.0:
         raise ModelError(f"{what}: mass is {body.mass:g} kg; it must be above 0; {fix}")
@@ -149,13 +127,8 @@ def check_physical(body: Inertia, what: str, *, fix: str, tolerance: float = 1e-
 
 
 def equivalent_box(mass: float, moments: ArrayLike) -> Array | None:
-    """Sides along the principal axes of the uniform box of that mass and those principal moments, m; shape (3,).
+    """Sides of the uniform box of that mass and principal moments, m, (3,), along these axes; None where there is none.
 
-    A picture in numbers of how large a body is. `None` where no such box exists: no mass, or a broken triangle
-    inequality.
-
-    Notes
-    -----
     I_k = m/12 (a_i² + a_j²), so that a_k² = 6/m (I_i + I_j − I_k).
     """
     about = np.asarray(moments, dtype=np.float64)

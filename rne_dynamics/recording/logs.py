@@ -40,16 +40,12 @@ def read_log(
     path: str | Path, robot: Robot, columns: str | None = None, *, topic: str | None = None,
     units: Mapping[str, str] | None = None, gains: Array | None = None,
 ) -> Recording:
-    """Read what was logged of a robot's joints: times, positions, torques, and velocities where there are any.
+    """Read what was logged of a robot's joints: times from 0 on that rise, positions, torques, and velocities if any.
 
-    `path`: an .npz, .mcap or .db3, the folder of a bag, or a text file with a row for each time. `robot`: its joints
-    are taken by name where the log names them, else in the order of their numbers. `columns`: as --columns of
-    `rne residual`; what is not named is found by usual names. `topic`: of the joint states of a bag. `units`: of
-    `UNITS`; by default as the names say, else SI units. `gains`: torque over what was logged, (n,), as N·m/A.
-
-    Returns the recording on the robot's joints, with efforts; times begin at 0 and rise; `notes` say what was found and
-    left out. Raises RecordingError: no such file; no positions, torques or times, or several that could be; other
-    numbers of joints; times that fall. ArgumentError: `columns` or `units` that are none.
+    `path`: an .npz, .mcap or .db3, the folder of a bag, or a text file with a row for each time. Joints are taken by
+    name where the log has names, else by number. `columns`: as --columns of `rne residual`, else by usual names.
+    `topic`: of a bag's joint states. `units`: of `UNITS`, else as names say, else SI. `gains`: torque over what was
+    logged, (n,), N·m/A. `RecordingError`; `ArgumentError` for `columns` or `units` that are none.
     """
     path, found_units = Path(path), dict(units or {})
     for key, unit in found_units.items():

@@ -68,12 +68,10 @@ def float_arrays(names: Sequence[str], values: Array) -> list[bytes]:
 
 
 class Pattern:
-    """The bytes of messages that differ in their stamps and numbers only, not in names and lengths of lists.
+    """The bytes of messages of one `kind` that differ in stamps and numbers only, not in names and lengths of lists.
 
-    These bytes are found by serialising the message twice, with all bits of stamp and numbers 0, and 1. Whole series of
-    messages are written and read so some 50 times faster than one by one.
-
-    `types`: what serialises it; `message`: one of them; `kind`: its type, one of `LISTS`.
+    Found by serialising `message` twice, with all bits of these 0, and 1. Series of messages are written and read so
+    some 50 times faster than one by one.
     """
 
     def __init__(self, types: Typestore, message: Any, kind: str) -> None:

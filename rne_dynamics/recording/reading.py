@@ -18,13 +18,10 @@ ENDINGS = (".csv", ".npz", ".mcap", ".db3")
 
 
 def read_recording(path: str | Path, *, topic: str | None = None, joints: Sequence[str] | None = None) -> Recording:
-    """Read the recording of one arm.
+    """Read one arm's .csv or .npz of `rne simulate`, .mcap, .db3 or bag; `RecordingError`, `MissingDependencyError`.
 
-    `path`: A .csv or .npz of `rne simulate`, an .mcap, a .db3, or the folder of a bag. `topic`: topic of the joint
-    states; by default the only one, or the only one whose name ends in ``joint_states``. `joints`: the joints wanted,
-    in this order; by default all of the joint states, in their order. Raises RecordingError: the file cannot be read,
-    has no joint states or those of several arms, or lacks one of `joints`; MissingDependencyError: mcap or rosbags is
-    not installed.
+    `topic`: of the joint states, by default the only one (of those that end in ``joint_states``). `joints`: those
+    wanted, in this order; by default all.
     """
     path = Path(path)
     if not path.exists():

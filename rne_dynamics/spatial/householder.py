@@ -41,10 +41,9 @@ def to_front(A: Array, top: int, m: int, n: int, j: int, pivots: NDArray[np.int6
 def factor(
     A: Array, top: int, m: int, n: int, width: int, pivots: NDArray[np.int64], factors: Array, place: int
 ) -> int:
-    """Factor m rows from row `top`, first n columns, in place; the rank.
+    """Factor m rows from row `top`, first n columns, in place; the rank. Further columns are multiplied by Qᵀ.
 
-    `A`: columns n … width − 1 are multiplied by Qᵀ; `pivots`, `factors`: from `place` on, filled: which column came to
-    each place, shape (n,), and the reflectors' factors.
+    `pivots`, `factors` are filled from `place` on: which column came to each place, (n,), and the reflectors' factors.
     """
     for j in range(n):
         pivots[place + j] = j

@@ -56,10 +56,9 @@ class Loaded:
 
 
 def machine_code(recipe: Recipe, form: Form, *, quick: bool = False) -> Loaded | None:
-    """Machine code, from disk or newly compiled; `None` if there is none.
+    """Machine code, from disk or newly compiled; `None` on some computers (`processor`), and for no or too many joints.
 
-    There is none on some computers (`processor`), for a joint that moves no inertia, and for no or too many joints
-    (`Form.largest`). With `quick` there is none of more than `QUICK` operations either, unless it is on disk.
+    Also for a joint that moves no inertia, and with `quick` for more than `QUICK` operations unless it is on disk.
     """
     target = processor()
     if target is None or not sum(recipe.widths) or not math.prod(recipe.shape):

@@ -86,10 +86,7 @@ def compare(
 ) -> Agreement:
     """Run every engine in `count` random states, bare and (if `loaded`) with loads and base motion.
 
-    `robot`: an open arm, or a mechanism in its actuated coordinates; `count`, `seed`: number of states of each kind,
-    and seed of the random numbers; `loaded`: whether to compare with external loads and base motion too; `progress`:
-    called with the current step and the finished fraction. Raises ArgumentError: a mechanism without random states, see
-    `bare_states`.
+    `progress` gets the current step and the finished fraction. `ArgumentError` as `bare_states`.
     """
     engines = engines_of(robot)
     cases = [bare_states(robot, count, seed)]

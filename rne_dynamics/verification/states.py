@@ -49,9 +49,7 @@ class Rows:
 def bare_states(robot: RigidRobot, count: int, seed: int) -> Rows:
     """Random positions inside the limits, normally distributed velocities and accelerations; no loads but gravity.
 
-    For a mechanism: positions of its actuated joints where its loops close, away from singular postures.
-
-    Raises ArgumentError: a mechanism without such positions, usually because of too few or too many actuated joints.
+    Of a mechanism where its loops close, away from singular postures; `ArgumentError` if there are no such positions.
     """
     rng = np.random.default_rng(seed)
     tree = robot.open_tree

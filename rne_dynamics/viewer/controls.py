@@ -64,11 +64,7 @@ class JointSliders:
 
 
 class PushPanel:
-    """A link, a direction, a force and a button; where `drag` is given also a handle on the link to pull it with.
-
-    `page`: with a robot; `push`: called with link, force in the root's axes, N, (3,), and duration, s; `drag`: called
-    with a link and the point to pull it to, m, in the root's axes, `None` to let go.
-    """
+    """A link, a direction, a force, N, and a button for `push`; where `drag` is given also a handle on the link."""
 
     def __init__(
         self, page: Page, push: Callable[[str, Array, float], None],

@@ -55,12 +55,9 @@ class Picture:
 
 
 class Page:
-    """A page that shows a message until it gets a robot.
+    """A page on the next free port, with a message until it gets a robot; what users do is done by `serve`'s thread.
 
-    What users do is queued, and carried out by the one thread that calls `serve`.
-
-    `host`, `port`: where to listen; if the port is in use, the next free one. Raises MissingDependencyError: viser is
-    not installed; ArgumentError: an address that cannot be listened on.
+    `MissingDependencyError`: viser is not installed; `ArgumentError`: an address that cannot be listened on.
     """
 
     def __init__(self, host: str = HOST, port: int = PORT) -> None:

@@ -41,10 +41,9 @@ SCALE, UNLIMITED = 0.4, 1.0
 
 
 class SimulatedArm:
-    """An arm, its plant with friction, stops and effort limits, and the law that drives it.
+    """An arm from q (n,) on, with friction, stops and effort limits (0: none), the law that drives it, a scene.
 
-    `robot`: the robot; effort limits of 0 count as none. `q`: where it starts, (n,); rad or m. `scene`: what it meets.
-    Raises SimulationError: a robot with floating joints; a start outside the limits; others as `Simulator`.
+    `SimulationError`: a robot with floating joints; a start outside the limits; others as `Simulator`.
     """
 
     def __init__(self, robot: Robot, q: ArrayLike, scene: Scene | None = None) -> None:

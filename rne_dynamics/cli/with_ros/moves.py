@@ -61,16 +61,13 @@ def plan_moves(
     robot: RigidRobot, seconds: float, gentle: Callable[[tuple[Quintic, ...]], bool] = lambda moves: True, *,
     velocity_limit: Array | None = None, margin: Array | float = 0.0,
 ) -> Plan:
-    """Three quintic moves of equal time, `seconds` in all, that return to the start.
+    """Three quintic moves of equal time, `seconds` in all, that return to the start; `ArgumentError`, `ModelError`.
 
     Every joint moves towards the farther limit. The travel is reduced until velocities and efforts are within `USED` of
-    the limits, until a mechanism's passive joints are inside theirs and away from singular postures, and until the
-    moves are `gentle`. Where efforts would need less than `LEAST_PART` of it, they do not reduce it: the drives are too
-    weak for these moves, and the run shows it. A `velocity_limit`, (n,), is used instead of the robot's, and a
-    `margin`, rad or m, stays free at both ends of the range if it is larger than `MARGIN`.
-
-    Raises ArgumentError: a time that is not above 0; ModelError: a robot without driven joints, or with efforts too
-    small to hold it against gravity.
+    the limits, a mechanism's passive joints inside theirs and away from singular postures, and the moves `gentle`.
+    Where efforts would need less than `LEAST_PART` of it, they do not reduce it: the drives are too weak, and the run
+    shows it. A `velocity_limit`, (n,), replaces the robot's; a `margin` above `MARGIN` stays free at both ends of the
+    range.
     """
     if not seconds > 0.0:
         raise ArgumentError(f"--seconds is {seconds}; it must be above 0")
@@ -253,9 +250,7 @@ def programmes(
 
     Shapers are for the lowest `modes` vibrations of the arm under its controller at the end of a move. With the
     frequencies of held joints a ZV shaper leaves four times as much vibration on the shipped two-link arm, and more on
-    stiffer arms, whose vibration is as fast as the controller.
-
-    Slow moves are quintics as long as the moves with the longest shaper, for a fair comparison.
+    stiffer ones. Slow moves are quintics as long as the moves with the longest shaper.
     """
     if not 1 <= modes <= arm.modes:
         raise ArgumentError(f"--modes is {modes}; it must be 1 to {arm.modes} for arm {arm.name!r}")

@@ -31,12 +31,9 @@ def check_open_arm(robot: object) -> None:
 
 
 def state_arrays(robot: RigidRobot, **arguments: ArrayLike) -> tuple[tuple[int, ...], list[Array]]:
-    """Broadcast joint vectors to one leading shape and flatten it.
+    """Joint vectors, ``q`` (…, nq), others (…, n), broadcast: their leading shape and float64 arrays (batch, …).
 
-    `robot`: the model, or a mechanism, whose vectors hold its actuated joints; `arguments`: ``q`` is taken to hold
-    positions (…, nq), everything else velocity-like vectors (…, n). Returns the leading shape, and C-contiguous float64
-    arrays of shape (batch, nq) or (batch, n). Raises ArgumentError: not numbers, wrong last dimension, leading
-    dimensions that do not broadcast, NaN or infinity.
+    `ArgumentError`: not finite numbers, wrong last dimension, leading dimensions that do not broadcast.
     """
     rows = []
     try:
@@ -118,11 +115,9 @@ def as_floats(name: str, value: ArrayLike) -> Array:
 
 
 def bodies_wrenches(robot: RobotModel, wrenches: Wrenches | None, lead: tuple[int, ...]) -> Array:
-    """External loads moved to the body frames.
+    """External loads (force, moment) at the body frames in body axes; (batch or 1, bodies, 6), (1, 0, 6) for none.
 
-    Returns (force, moment) at every body frame's origin in body axes; shape (batch or 1, bodies, 6), or (1, 0, 6) where
-    there are none. Loads on links fixed to the base reach no joint and are dropped. Raises ArgumentError: a wrench of a
-    wrong shape or not finite; ModelError: an unknown link.
+    Loads on links fixed to the base reach no joint and are dropped. `ArgumentError`; `ModelError`: an unknown link.
     """
     if not wrenches:
         return np.empty((1, 0, 6))

@@ -39,14 +39,11 @@ Shape = tuple[Size | int, ...]
 
 
 def compiled_forms(name: str, kernel: Compiled, *, apart: bool) -> tuple[Compiled, Compiled]:
-    """The forms of a kernel for one state and for a batch.
+    """The forms of ``kernel(arm, *extra, *inputs, out)`` for one state and for a batch; of three parts if `apart`.
 
-    `name`: of the quantity. `kernel`: ``kernel(arm, *extra, *inputs, out)`` for one state, `arm` an `Arm`, `inputs`
-    positions and vectors (n,). It returns nothing, or −1 or the number of what moves no inertia. `apart`: whether the
-    kernel takes its output as three parts, of which `out` is an array (3, …). Returns ``one(arm, extra, checked,
-    *inputs, out)`` returns 0 where `out` is filled; with `checked` it is not for NaN and infinity. ``batch(arm, extra,
-    *inputs, out)`` fills a row for each state and returns −1, or what the kernel returned; base and loads of `arm` have
-    one row for all states, or one for each.
+    The kernel returns nothing, or −1 or the number of what moves no inertia. ``one(arm, extra, checked, *inputs, out)``
+    returns 0 where `out` is filled, if `checked` not for NaN and infinity; ``batch(arm, extra, *inputs, out)`` −1 or
+    what the kernel returned, base and loads of `arm` with one row for all states, or one for each.
     """
 
     def named(function: Compiled) -> Compiled:

@@ -242,9 +242,7 @@ class Quantity:
     ) -> Array:
         """The output for states of any leading shape, all checked; by another engine than the kernel if one is given.
 
-        An output in parts has these along its first axis.
-
-        Raises ArgumentError, ModelError, SingularInertiaError: as `inverse_dynamics` and `forward_dynamics`.
+        An output in parts has these along its first axis. Raises as `inverse_dynamics` and `forward_dynamics`.
         """
         check_open_arm(robot)
         lead, rows = state_arrays(robot, **dict(zip(self.inputs, vectors, strict=True)))

@@ -112,11 +112,10 @@ def own_function(
 
 
 def by_own_code(kept: str, inputs: int, own: Callable[[Any, F], Callable[..., Any] | None]) -> Callable[[F], F]:
-    """Decorator of a function of a robot and vectors: with no option, its own machine code computes it if there is any.
+    """Decorator of a function of a robot and `inputs` vectors: with no option, its own machine code if there is any.
 
-    `kept`: by which name the function of the vectors is kept with the robot. `inputs`: how many vectors there are.
-    `own`: ``own(robot, general)`` gives the function of the vectors by machine code; None where there is none.
-    `general` is the decorated function, and ``__wrapped__`` of what the decorator returns.
+    It is kept with the robot by the name `kept`; ``own(robot, general)`` makes it, or None; `general` is the decorated
+    function, and ``__wrapped__`` of what the decorator returns.
     """
 
     def decorate(general: F) -> F:

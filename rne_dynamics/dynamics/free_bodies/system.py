@@ -131,11 +131,9 @@ class MaximalSystem:
             raise self.singular(matrix) from None
 
     def solve(self, matrix: Any, right: Array, q: Array) -> Array:
-        """Solve matrix · x = right, with one step of iterative refinement; right (size,).
+        """Solve matrix · x = right (size,) with one step of iterative refinement, at joint positions `q` (nq,).
 
-        `q` (nq,) is where the joints are: how large the inertia behind each may be.
-
-        Raises SingularInertiaError: a joint that moves no inertia; names it.
+        `SingularInertiaError` names a joint that moves no inertia.
         """
         factors = self.factorised(matrix)
         # Besides, every drive is pushed. In coordinates scaled to a mass matrix of ones or less, the answer is about as

@@ -29,12 +29,7 @@ class Load(NamedTuple):
 
 
 def loads(robot: RobotModel, link: str, *, posture: ArrayLike | None = None) -> tuple[Load, ...]:
-    """Subtrees of the joints of a link, each as one rigid body.
-
-    `robot`: the rigid robot. `link`: the link's name. `posture`: joint positions, rad or m; shape (n,); all zero where
-    not given. Planar joints are taken at zero. Raises ModelError: an unknown link, a posture that is not n finite
-    numbers.
-    """
+    """Subtrees of the joints of a link as rigid bodies, in a posture (n,), by default all zero; `ModelError`."""
     if link not in robot.links:
         raise unknown_name("link", link, robot.links, f"robot {robot.name!r}")
     q = frozen_array(robot.neutral if posture is None else posture, (robot.nq,), "posture")
@@ -56,11 +51,10 @@ def carried(
     robot: RobotModel, link: str, tip: ArrayLike, *, root: ArrayLike = (0.0, 0.0, 0.0),
     posture: ArrayLike | None = None,
 ) -> Inertia:  # fmt: skip
-    """The subtree of a link at its tip or beyond it, as one rigid body, in the link's axes from the tip.
+    """The subtree of a link at its tip or beyond it, as one rigid body, in the link's axes from the tip; `ModelError`.
 
-    `robot`, `link`, `posture`: as for `loads`. `tip`, `root`: where the link's beam ends and begins, in the link's
-    frame, m; shape (3,). A joint is at the tip or beyond where it is not before the plane through the tip square to the
-    beam. Raises ModelError: as for `loads`; a tip at the root.
+    `tip`, `root` (3,), m: where the beam ends and begins; beyond is behind the plane through the tip square to the
+    beam.
     """
     end = frozen_array(tip, (3,), f"link {link!r}: tip")
     along = end - frozen_array(root, (3,), f"link {link!r}: root")
@@ -87,12 +81,8 @@ def bolted(tree: KinematicTree, payload: Payload) -> KinematicTree:
 
 
 def clamped_frequencies(modal: ModalLink, carrying: Iterable[Load] = ()) -> Array:
-    """Natural frequencies of a flexible link clamped at its root, undamped and without gravity, rad/s; shape (modes,).
+    """Undamped frequencies of a flexible link clamped at its root, no gravity, `loads` on it, rad/s; (modes,).
 
-    `modal`: the link. `carrying`: the rigid bodies on it, as `loads` gives them; none where not given.
-
-    Notes
-    -----
     K x = ω² M x with M_kl = tr C_ikl (25), and for every load the kinetic energy of its translation and turn.
     """
     from scipy.linalg import eigvalsh

@@ -56,20 +56,9 @@ _FEW_DIGITS = 1e-4
 
 
 def load_modal_link(path: str | PathLike[str], link: str) -> ModalLink:
-    """Read a flexible link from a file of the form above, or from one with nodal modes (`nodal`).
+    """Read the flexible link of that name from a .json or .npz of the form above, or one with nodal modes (`nodal`).
 
-    Parameters
-    ----------
-    path
-        A .json or .npz file.
-    link
-        The name of the link it is for.
-
-    Raises
-    ------
-    DescriptionError
-        Not readable, keys missing, unknown or contradictory, arrays of wrong shape, integrals that no body can have.
-        The message names file, key, what was found and what is wanted.
+    `DescriptionError` names file, key, what was found and what is wanted.
     """
     where = Path(path)
     file = read_arrays(where)

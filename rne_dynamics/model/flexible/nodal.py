@@ -53,25 +53,16 @@ def nodal_link(
     damping_ratio: ArrayLike = 0.0,
     tolerance: float = 1e-4,
 ) -> ModalLink:
-    """The flexible link that a finite-element mesh makes.
+    """The flexible link that a finite-element mesh makes, clamped at its root; `ModelError`.
 
-    Boundary conditions: all shapes are those of the link clamped at its root, which is where its joint holds it. Other
-    ends are free or loaded as one likes, but the mesh's mass and stiffness hold the link alone: loads on it are in the
-    URDF.
+    Loads on it are in the URDF: mass and stiffness hold the link alone. `shapes` (6P, m) or (3P, m), m or rad per unit
+    of amplitude; where not given the lowest `modes` eigenvectors with the root held. `modes`: names, or their number.
+    `frequencies` (m,), rad/s: instead of a stiffness matrix, where the shapes are eigenvectors of this very mass
+    matrix. `damping_ratio`: of critical damping, one or (m,). `tolerance`: how far a joint may be from a point of the
+    mesh, m.
 
-    `shapes`: nodal modes, m or rad per unit of amplitude; shape (6P, m) or (3P, m). Where not given, the lowest `modes`
-    eigenvectors of stiffness and mass with the root held and the rest free. `modes`: names of the modes, or their
-    number. `frequencies`: instead of a stiffness matrix: natural frequencies of the shapes, rad/s, shape (m,), where
-    these are eigenvectors of this very mass matrix. `damping_ratio`: of critical damping of the clamped link's own
-    modes, from the lowest on; one number or (m,). `tolerance`: how far a joint may be from a point of the mesh, m.
-    Raises ModelError: wrong shapes, numbers that are not finite, matrices that are no masses or stiffnesses, a root
-    that moves, frequencies of shapes that are not orthogonal. The message names what, the value and the fix.
-
-    Notes
-    -----
     Where nodes with rotations all lie on one line, the link is a beam and gets its stiffening, but for the elastic
-    forces of higher order, which need EI along it; the shortening of any other body is not in its mass matrix, and
-    left out.
+    forces of higher order, which need EI along it; the shortening of any other body is left out.
     """
     U = _shapes(mesh, shapes, modes)
     mesh.check_root(U)

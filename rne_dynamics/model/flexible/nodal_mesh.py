@@ -23,15 +23,12 @@ _MOST_DENSE = 1500
 
 
 class NodalMesh:
-    """The mesh of one link; checked here, never changed afterwards.
+    """The mesh of one link, checked here; `ModelError`.
 
-    `link`: the link's name. `nodes`: in the link's frame, m; shape (P, 3). `mass`: M, kg and kg·m²; shape (6P, 6P),
-    node after node ux uy uz rx ry rz, or (3P, 3P) for nodes without rotations. An array or a SciPy sparse matrix.
-    `root`: the nodes that are held, counted from 0. Without rotations at least three that are not on a line. `tip`: the
-    node at the link's end; without rotations at least three around it, whose mean motion counts. `stiffness`: nodal
-    stiffness matrix, N/m, like `mass`. `points`: where joints and bodies may sit: nodes, or groups as for `tip`. All
-    nodes where not given, the tip alone without rotations. Raises ModelError: wrong shapes, numbers that are not
-    finite, matrices that are not symmetric, nodes that do not exist. The message names what, the value and the fix.
+    `nodes` (P, 3) in the link's frame, m; `mass`, `stiffness`: array or sparse, (6P, 6P), node after node ux uy uz rx
+    ry rz, or (3P, 3P) for nodes without rotations. `root`: nodes that are held; `tip`: the node at the link's end, or
+    several whose mean motion counts; without rotations at least three off a line. `points`: where joints and bodies may
+    sit, nodes or groups; all nodes where not given, the tip alone without rotations.
     """
 
     def __init__(

@@ -46,12 +46,10 @@ class NaturalModes(NamedTuple):
 
 
 def natural_modes(strain: Array, motion: Array) -> NaturalModes:
-    """Natural modes where the energies are ½ |strain · δ|² and ½ |motion · δ̇|².
+    """Natural modes where the energies are ½ |strain · δ|² and ½ |motion · δ̇|²; (rows, m) each, of full rank.
 
-    Stiffness and inertia matrix are Bᵀ B and Aᵀ A of the two roots. With triangles B = Q R and A = Q' S the quotient
-    S R⁻¹ is decomposed instead of the matrices, whose condition is its square: that keeps the low modes of a fine mesh.
-
-    `strain`, `motion`: B and A; shapes (rows, m), both of full rank.
+    Stiffness and inertia matrix are Bᵀ B and Aᵀ A of the two roots. With triangles B = Q R and A = Q' S the quotient S
+    R⁻¹ is decomposed instead of the matrices, whose condition is its square: that keeps the low modes of a fine mesh.
     """
     if not strain.shape[1]:
         return NaturalModes(np.zeros(0), np.zeros((0, 0)), np.zeros((0, 0)))

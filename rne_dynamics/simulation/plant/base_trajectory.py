@@ -45,11 +45,9 @@ class BaseRows(NamedTuple):
 
 
 def check_base_trajectory(trajectory: BaseTrajectory, begin: float, end: float) -> None:
-    """Compare velocities and accelerations with differences of positions and orientations at some times in between.
+    """Compare velocities and accelerations with differences of positions and orientations; `SimulationError`.
 
     The common mistakes are vectors along the world's axes instead of the base's, and degrees.
-
-    Raises SimulationError: what does not agree, at which time; numbers that are not finite, or wrong shapes.
     """
     h = _STEP
     times = np.linspace(begin, end, _TIMES + 2)[1:-1]

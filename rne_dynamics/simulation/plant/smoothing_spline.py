@@ -15,13 +15,10 @@ ORDER = 5
 
 
 def smoothing_spline(t: Array, y: Array, penalty: float) -> Array:
-    """Natural cubic splines f near the columns of y.
+    """Natural cubic splines f of least ∫(y − f)² dt + penalty ∫f″² dt, the first integral by the trapezoidal rule.
 
-    They minimise ∫(y − f)² dt + penalty ∫f″² dt, the first integral by the trapezoidal rule.
-
-    `t`: increasing times; shape (k,), k at least 3. `y`: shape (k, m). `penalty`: time to the fourth power, not
-    negative; 0 goes through all points. Returns coefficients of the polynomials of the time in each piece, constant
-    ones first; shape (k − 1, ORDER, m).
+    `t` (k,), k at least 3, increasing; `y` (k, m); `penalty` in s⁴, 0 goes through all points. Returns coefficients of
+    each piece's polynomial of time, constant ones first; (k − 1, ORDER, m).
     """
     from scipy.linalg import solveh_banded  # here: the ROS nodes start without scipy
 

@@ -32,11 +32,8 @@ def checked_state(
 ) -> State:
     """A state to start from, copied; `qd` is zero unless given, a mechanism's loops are assembled from `posture` on.
 
-    Flexible links start bent as gravity bends them at rest, and not vibrating, unless `delta` and `deltad` are given.
-
-    Raises SimulationError: wrong shapes or numbers that are not finite, names the joint or mode; deflections of a rigid
-    robot. AssemblyError: a mechanism whose loops do not close there. ArgumentError: velocities of a mechanism's joints
-    that its loops do not allow. ModelError: flexible links that do not settle under gravity.
+    Flexible links start bent as gravity bends them at rest, unless `delta` and `deltad` are given. `SimulationError`
+    names joint or mode; `AssemblyError`, `ArgumentError`, `ModelError` as loops and equilibrium raise them.
     """
     owner, joints = f"robot {robot.name!r}", [f"joint {name!r}" for name in robot.joint_names]
     places = joints if robot.nq == robot.n else [f"number {k}" for k in range(robot.nq)]

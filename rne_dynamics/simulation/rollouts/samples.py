@@ -296,12 +296,9 @@ class Variation:
             raise ArgumentError(f"the payload's largest mass is {self.payload[1]} kg; it must be finite, not negative")
 
     def drawn(self, samples: Samples, seed: int, lower: Array, upper: Array, positions: NDArray[np.int64]) -> Samples:
-        """`samples`, varied; the same for the same seed.
+        """`samples` varied by a seed; each kind has its own stream: varying one does not change the others.
 
-        Each kind has its own random stream: varying one kind more does not change the others.
-
-        `samples`: what to vary; `seed`: not negative; `lower`, `upper`, `positions`: stops, shape (n,), and
-        `ArmPlant.positions`.
+        `lower`, `upper`, `positions`: stops, (n,), and `ArmPlant.positions`.
         """
         if seed < 0:
             raise ArgumentError(f"the seed is {seed}; it must not be negative")

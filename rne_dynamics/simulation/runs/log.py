@@ -264,11 +264,9 @@ def whole(period: float, dt: float) -> int:
 
 
 def count(seconds: float, period: float, substeps: int, numbers: int) -> int:
-    """Number of periods of a simulation.
+    """Number of periods of a simulation, of so many `substeps`, with so many `numbers` in a row of its log.
 
-    `seconds`, `period`: time to simulate and time between rows of the log, s; `substeps`, `numbers`: steps in a period,
-    and numbers in a row of the log. Raises SimulationError: a time that is not finite or negative, or needs more than
-    `MOST_STEPS` or `LARGEST_LOG`.
+    `SimulationError`: a time, s, that is not finite or negative, or needs more than `MOST_STEPS` or `LARGEST_LOG`.
     """
     if not (np.isfinite(seconds) and seconds >= 0.0):
         raise SimulationError(f"the time to simulate is {seconds} s; it must be finite and not negative")

@@ -62,16 +62,13 @@ def simulate_maximal(
     record_every: int = 1,
     progress: Callable[[float], None] | None = None,
 ) -> Log:
-    """Motion of the free bodies under their joints; no friction, no stops, the base at rest (or floating).
+    """Motion of the free bodies under their joints from `start`; no friction, no stops, the base at rest (or floating).
 
-    `robot`: the model. `start`: poses and twists of the bodies, used as given; `body_states` makes them from joint
-    coordinates, `consistent` from anything else. `seconds`, `dt`: time to simulate and step, s; the last step ends at
-    or just after `seconds`. `effort`: efforts of the drives, N·m or N: constant (n,), or a function of time, q and qd;
-    none by default. `wrenches`: constant external loads as for `inverse_dynamics`, one each. `stabilization`:
-    correction of drift, see above. `baumgarte_rate`: α, 1/s; best around 0.05/dt. `record_every`: steps between rows of
-    the log. `progress`: called at every row with the simulated time, s. Raises ArgumentError: body states of a wrong
-    shape, NaN or infinity. SimulationError: an invalid argument, too long a time, or a motion that is not finite any
-    more. SingularInertiaError: a joint that moves no inertia; names it.
+    `body_states` makes a start from joint coordinates, `consistent` from anything else. The last step of `dt` ends at
+    or just after `seconds`. `effort` of the drives, N·m or N: constant (n,), or a function of time, q and qd; none by
+    default. `baumgarte_rate`: α, 1/s; best around 0.05/dt. `record_every`: steps between rows of the log, at which
+    `progress` gets the simulated time, s. `ArgumentError`; `SimulationError`; `SingularInertiaError` names a joint that
+    moves no inertia.
     """
     if stabilization not in get_args(Stabilization):
         raise SimulationError(

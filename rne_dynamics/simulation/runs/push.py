@@ -102,14 +102,11 @@ class PlannedPush:
 
 
 def gentle_push(settings: Settings, q: Array, *, friction: bool = True) -> PlannedPush:
-    """A push that moves a joint visibly, in the axis of a link and with the smallest force that does it.
+    """A push that moves a joint visibly, along a link's axis, with the smallest force that does it; `ArgumentError`.
 
     The last link whose push can do it is taken. Some joint is to move by `TRAVEL`, or less where there is less room,
     while all joints stay within `FASTEST` of their velocity limits and the drives within `STRONGEST` of their effort
-    limits. If no push can do it, it is the one with the largest effect.
-
-    `settings`: of the node `gravity_compensation`; `q`: where the arm is, (n,); `friction`: whether the arm has its
-    joint friction. Raises ArgumentError: no push on any link moves a joint within the limits.
+    limits. If no push can do it, it is the one with the largest effect. `q`: where the arm is, (n,).
     """
     arm = _PushedArm(settings, q, friction=friction)
     best: PlannedPush | None = None

@@ -27,16 +27,13 @@ class ServoDrives:
     """Efforts of drives that follow positions and velocities with computed torque, and pass efforts on.
 
     The interpolated modes of industrial drives (IEC 61800-7-201, CiA 402): a position target is approached in a
-    straight line over the estimated time between two targets. A stream of 50 to 1000 Hz becomes a continuous motion,
-    one interval late. A velocity moves the position reference. The servo is `ComputedTorque` with the exact
-    model, friction included, as a position loop whose velocity command is kept within the joint's velocity limit; the
-    plant limits the effort.
+    straight line over the estimated time between two targets, so that a stream of 50 to 1000 Hz becomes a continuous
+    motion, one interval late. A velocity moves the position reference, and is kept within the joint's limit; the plant
+    limits the effort.
 
-    `robot`: the simulated robot, its payload included. Of a mechanism all vectors hold its actuated joints.
-    `frequency`: natural frequency of the critically damped servo, rad/s. `command_timeout`: age at which velocities and
-    efforts expire, s; None: never. Positions do not expire, as in a drive. `hold_on_timeout`: whether a joint whose
-    effort has expired is held; otherwise its effort is zero. A joint whose velocity has expired is always held. Raises
-    ControlError: a robot with a floating joint, or a frequency that is not above 0.
+    `frequency`: of the critically damped servo with the exact model, rad/s. `command_timeout`: age at which velocities
+    and efforts expire, s; None: never, as positions. `hold_on_timeout`: whether a joint whose effort has expired is
+    held, as with a velocity; otherwise its effort is zero. `ControlError`.
     """
 
     def __init__(
@@ -67,11 +64,10 @@ class ServoDrives:
         self._interval, self._last = 0.0, -np.inf
 
     def command(self, t: float, q: Array, position: Array, velocity: Array, effort: Array) -> None:
-        """Take a command at time `t`, s, with the arm at `q`, shape (n,).
+        """Take positions, velocities and efforts, (n,), NaN for none, at `t`, s, and `q`; `SimulationError`: infinite.
 
-        `position`, `velocity`, `effort`: rad or m, and its rates; N·m or N; shape (n,) each, NaN where there is none.
         Of several for one joint the position is used, then the velocity. A joint with none keeps its command; before
-        the first one it is held. Raises SimulationError: an infinite number; no command is changed then.
+        the first one it is held.
         """
         for label, values in (("position", position), ("velocity", velocity), ("effort", effort)):
             if np.isinf(values).any():

@@ -158,12 +158,10 @@ def impulses(A: Array, chosen: NDArray[np.int64], target: Array, lo: Array, hi: 
 def impact(plant: PlantArrays, bias: Array, A: Array, q: Array, qd: Array, effort: Array, graze: float) -> bool:
     """Remove, in place, the velocities that lead into stops: fully inelastic. True where there were any.
 
-    The impulses of all touched stops are found together. They project the velocity onto what the stops allow, in the
-    metric of the mass matrix, so kinetic energy can only be lost.
-
-    `bias`, `A`: bias torque and M⁻¹ at (q, qd), read only where a stop is touched. `graze`: a joint that leaves its
-    stop so slowly that it would be back within this time (s) is kept there. Otherwise two joints that lean on stops
-    would exchange ever smaller impacts without end.
+    The impulses of all touched stops are found together: they project the velocity onto what the stops allow, in the
+    metric of the mass matrix. `bias`, `A` (M⁻¹) are read only where a stop is touched. A joint that would be back at
+    its stop within the time `graze`, s, is kept there: two joints that lean on stops would exchange ever smaller
+    impacts without end.
     """
     n = qd.shape[0]
     touching = np.empty(n, dtype=np.int64)

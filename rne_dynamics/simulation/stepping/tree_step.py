@@ -162,11 +162,9 @@ def tree_step_kernel(
     plant: PlantArrays, tree: Tree, q: Array, v: Array, effort: Array, dt: float, implicit: bool, q_new: Array,
     v_new: Array,
 ) -> int:  # fmt: skip
-    """The state `dt` later.
+    """Fill the state `dt` later from positions, velocities and efforts of all joints of the tree, (tree n,) each.
 
-    `plant`: with rows for all joints of the tree. `tree`: its constraints. `q`, `v`, `effort`: all joints of the tree,
-    shape (tree n,); the loops closed. `implicit`: whether the step is Moreau's in any case. `q_new`, `v_new`: filled,
-    shape (tree n,). Returns DETERMINED, or the number of a joint that moves no inertia.
+    `implicit`: whether the step is Moreau's in any case. Returns DETERMINED, or a joint that moves no inertia.
     """
     n, joints, extra = q.shape[0], plant.joints, tree.memory.extra
     direction, drive = v.copy(), effort.copy()
@@ -207,12 +205,10 @@ def tree_step_kernel(
 def tree_step(
     plant: ArmPlant, state: State, effort: Array, dt: float, implicit: bool, loads: Array, joints: Array | None
 ) -> State:
-    """The state of a mechanism `dt` later; arguments as of `stepping.unchecked_step`.
+    """The state of a mechanism `dt` later; arguments as of `stepping.unchecked_step`, Moreau's step if `implicit`.
 
-    `implicit`: whether the step is to be Moreau's, of first order; `joints`: `ArmPlant.joints`, or rows in their place.
-    Raises SimulationError: a motion that is not finite any more or too fast for the loops to be followed (names the
-    joint and the time); SingularInertiaError: a freedom that moves no inertia (names a joint that it moves);
-    ArgumentError: a state without `State.tree_qd` whose velocities the loops do not allow.
+    `SimulationError` names joint and time of a motion that is not finite or too fast for the loops;
+    `SingularInertiaError`; `ArgumentError`: a state without `State.tree_qd` whose velocities the loops do not allow.
     """
     mechanism = plant.coordinates.mechanism
     assert mechanism is not None
