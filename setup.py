@@ -89,7 +89,7 @@ setup(
     cmdclass={"install_data": InstallData},
     python_requires=">=3.10",
     install_requires=[
-        "setuptools", "numpy>=1.21", "scipy>=1.8", "llvmlite>=0.41", "PyYAML>=5.4", "rich>=10",
+        "setuptools", "numpy>=1.21", "scipy>=1.8", "llvmlite>=0.41", "urdf-parser-py>=0.0.4", "PyYAML>=5.4", "rich>=10",
     ],
     extras_require={
         "ros": wheels("jazzy"),
@@ -105,7 +105,7 @@ setup(
         "test": [
             "pytest>=7", "pytest-xdist>=3", "hypothesis>=6", "catkin-pkg", "ruff", "mypy", "ruckig",
             "types-PyYAML", "setuptools", "wheel", "build", "twine", *PEERS, *DOCS, *XACRO, *MESH, *SWEEP, *VIEW,
-            *RECORD, *RETIME, "mcap-ros2-support", "numba", "urdf-parser-py>=0.0.4",
+            *RECORD, *RETIME, "mcap-ros2-support", "numba",
         ],
     },
     entry_points={

@@ -63,7 +63,7 @@ def test_package_xml_is_valid_and_complete() -> None:
     assert package.get_build_type() == "ament_python"
     assert package.licenses == ["Apache-2.0"]
     depends = {d.name for d in package.exec_depends}
-    assert {"rclpy", "python3-numba", "python3-numpy", "python3-scipy"} <= depends
+    assert {"rclpy", "urdfdom_py", "python3-numba", "python3-numpy", "python3-scipy"} <= depends
     assert {"launch", "launch_ros", "control_msgs"} <= depends
 
 

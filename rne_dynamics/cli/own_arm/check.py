@@ -6,6 +6,9 @@ For a model file, its URDF is checked too, and its loops or flexible links.
 from __future__ import annotations
 
 import argparse
+import contextlib
+import io
+import re
 from collections.abc import Iterable, Iterator
 from dataclasses import asdict, replace
 from typing import Any
@@ -17,7 +20,8 @@ from rne_dynamics.cli.arguments import ROBOT, flag, robot_source, xacro_argument
 from rne_dynamics.cli.own_arm.check_inertia import lint_dynamics, lint_sizes
 from rne_dynamics.cli.own_arm.check_parts import lint_flexible, lint_mechanism, without_passive_efforts
 from rne_dynamics.description.lint.description import Examination, examine
-from rne_dynamics.description.lint.findings import Finding, Report, Severity
+from rne_dynamics.description.lint.findings import Finding, Report, Severity, note
+from rne_dynamics.description.markup import Element
 from rne_dynamics.description.model_file import examine_model, urdf_source
 from rne_dynamics.description.sources import Source, is_model_file
 from rne_dynamics.model.assembly import assemble
@@ -69,11 +73,14 @@ def run(args: argparse.Namespace) -> Answer:
 
 
 def check_urdf(source: Source) -> Report:
-    """The report on a URDF, with findings on its dynamics."""
+    """The report on a URDF, with findings on its dynamics and of urdf_parser_py."""
     examination = examine(source)
+    report = examination.report
     if examination.tree is None or examination.outline is None:
-        return examination.report
-    return _with(_with_sizes(examination, source), lint_dynamics(assemble(examination.tree), examination.outline))
+        return report
+    refused = refusal_of_urdf_parser_py(source, examination.outline.element)
+    found = lint_dynamics(assemble(examination.tree), examination.outline)
+    return _with(_with_sizes(examination, source), [*found, *([] if refused is None else [refused])])
 
 
 def check_model(source: Source, mappings: dict[str, str]) -> tuple[list[Report], dict[str, Any] | None]:
@@ -132,3 +139,27 @@ def _shown(report: Report) -> Iterator[str | Rows]:
     if report.repairable:
         counts[-1] += "; loads with --lenient"
     yield f"{report.file}: {', '.join(counts) or 'nothing to fix'}"
+
+
+_PLACE = re.compile(r"/robot\[@name='[^']*'\]/(\w+)\[@name='([^']*)'\]")
+
+
+def refusal_of_urdf_parser_py(source: Source, root: Element) -> Finding | None:
+    """A note why urdf_parser_py refuses a description that `load_urdf` accepts; `None` if it accepts it."""
+    from urdf_parser_py.urdf import URDF  # imported late: it takes longer than reading a robot
+
+    chatter = io.StringIO()  # unknown tags are printed
+    try:
+        with contextlib.redirect_stderr(chatter), contextlib.redirect_stdout(chatter):
+            URDF.from_xml_string(source.data)
+    except Exception as refusal:  # noqa: BLE001 - its conversions raise anything
+        said = [line.strip() for line in str(refusal).splitlines() if line.strip()] or [type(refusal).__name__]
+        place = _PLACE.search(said[0])
+        line, element = root.line, "<robot>"
+        if place is not None:
+            tag, name = place.groups()
+            line = next((x.line for x in root.all(tag) if x.attributes.get("name") == name), root.line)
+            element = f"{tag} {name!r}"
+        what = f"urdf_parser_py refuses the file here ({said[-1]}); this package reads it, ROS programs on it cannot"
+        return note(line, element, what, "correct the element if another program reads the file")
+    return None

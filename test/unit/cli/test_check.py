@@ -57,6 +57,16 @@ def test_warnings_fail_only_with_strict(tmp_path: Path, capsys: pytest.CaptureFi
     capsys.readouterr()
 
 
+def test_what_urdf_parser_py_refuses_is_a_note(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "arm.urdf"
+    path.write_text(ARM.replace("</robot>", '  <transmission name="t"/>\n</robot>'))
+    assert main(["check", str(path), "--strict"]) == 0
+    out = capsys.readouterr().out
+    assert "urdf_parser_py refuses the file here (Required element not set in XML: type)" in out
+    assert "17" in out.split("transmission 't'")[0].splitlines()[-1]
+    assert out.endswith(f"{path}: 1 note\n")
+
+
 def test_standard_input(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(ARM.encode())))
     assert main(["check", "-"]) == 0
