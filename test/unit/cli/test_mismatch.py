@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import sys
 from pathlib import Path
 from typing import Any
@@ -11,6 +12,7 @@ import numpy as np
 import pytest
 
 from rne_dynamics.cli.main import main
+from rne_dynamics.cli.simulated import compare
 
 
 def simulated(capsys: pytest.CaptureFixture[str], *words: str) -> dict[str, Any]:
@@ -112,6 +114,17 @@ def test_payloads_are_at_the_last_link_that_moves(capsys: pytest.CaptureFixture[
     assert found["payload 3 kg"] > 10.0 * found["as the model"]
 
 
+def test_springs_of_an_arm_without_rotors_have_assumed_ones(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    for name, values in (("FREQUENCIES", (100.0,)), ("DELAYS", (0.0,))):
+        monkeypatch.setattr(compare, name, values)
+    assert main(["compare", "panda", "--seconds", "0.3", "--springs", "--law", "computed_torque"]) == 0
+    said = capsys.readouterr().out
+    assert "that of their links at the start" in " ".join(said.split())
+    assert re.search(r"computed_torque[^0-9]*100 ", said)
+
+
 @pytest.mark.slow  # Dask starts for seconds
 def test_dask_gives_the_same_figures(capsys: pytest.CaptureFixture[str]) -> None:
     distributed: Any = pytest.importorskip("dask.distributed")
@@ -132,6 +145,7 @@ def test_the_extra_of_dask_is_named(capsys: pytest.CaptureFixture[str], monkeypa
 
 
 @pytest.mark.parametrize(("words", "said"), [
+    (["puma560", "--springs", "--trials", "3"], "give one"),
     (["puma560", "--dask", "tcp://127.0.0.1:1", "--processes", "3"], "give one"),
     (["flexible_arm"], "flexible links"),
     (["puma560", "--law", "fuzzy"], "fuzzy"),
