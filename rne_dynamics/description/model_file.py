@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from pathlib import Path
 
 import numpy as np
 
+from rne_dynamics.description.based_on import path_from, read_entries, with_base_named
 from rne_dynamics.description.dh_table import dh_source
 from rne_dynamics.description.flexible_parts import FlexibleEntry, flexible_arm, read_flexible
 from rne_dynamics.description.lint.description import Examination, examine
@@ -32,10 +32,9 @@ from rne_dynamics.description.model_parts import (
 )
 from rne_dynamics.description.model_schema import SCHEMA
 from rne_dynamics.description.schema import WHOLE, Marked
-from rne_dynamics.description.share import example_robots, share_file, shipped_models, shipped_robots
+from rne_dynamics.description.share import share_file, shipped_models
 from rne_dynamics.description.sources import Source, SourceLike, is_model_file, names_model_file, read_source
 from rne_dynamics.description.urdf import accepted, load_urdf, refusal
-from rne_dynamics.description.yaml_nodes import read_yaml
 from rne_dynamics.errors import DescriptionError, MissingDependencyError
 from rne_dynamics.model.assembly import assemble
 from rne_dynamics.model.flexible.arm import FlexibleArm
@@ -157,7 +156,7 @@ def examine_model(source: Source, mappings: Mapping[str, str] | None = None) -> 
     """Read and check a model file and the URDF it names; `mappings` are xacro arguments by name, for the URDF."""
     found: list[Finding] = []
     try:
-        read = _entries(source, found)
+        read = read_entries(source, found)
     except FaultyDescriptionError as fault:
         return ModelExamination(Report(source.name, (fault.finding,)), None, {}, None, None)
     values: Values = {} if read is None else read.value
@@ -168,7 +167,7 @@ def examine_model(source: Source, mappings: Mapping[str, str] | None = None) -> 
         if "flexible" in values:
             flexible = collect(read_flexible(values, urdf.tree, source.name), found)
         tree, mechanism, arm = _build(values, urdf.tree, flexible, 1 if read is None else read.line, found)
-    report = Report(source.name, tuple(sorted(found, key=lambda f: f.line)))
+    report = Report(source.name, tuple(sorted(with_base_named(values, found), key=lambda f: f.line)))
     return ModelExamination(report, urdf, values, tree if report.ok else None, mechanism, flexible, arm)
 
 
@@ -178,16 +177,11 @@ def urdf_source(source: SourceLike) -> Source:
     if not is_model_file(read):
         return read
     found: list[Finding] = []
-    values = _entries(read, found)
+    values = read_entries(read, found)
     described = None if values is None else collect(_described(values, read.name, None), found)
     if described is None:
         raise refusal(Report(read.name, tuple(found)))
     return described[0]
-
-
-def _entries(source: Source, found: list[Finding]) -> Marked | None:
-    """The valid entries of a model file; findings are added to `found`; `FaultyDescriptionError`: not YAML."""
-    return collect(SCHEMA.read(read_yaml(source.data, source.name), WHOLE), found)
 
 
 def _build(
@@ -265,10 +259,8 @@ def _described(
 
 
 def _urdf_source(name: str, file: str, mappings: Mapping[str, str] | None) -> Source:
-    """The URDF that a model file names, its path taken from the file's folder; URIs and names of robots stay."""
-    path = Path(name) if file.startswith("<") else Path(file).parent / name
-    known = name in shipped_robots() or (name in example_robots() and not path.exists())
-    source = share_file(f"urdf/{name}.urdf") if name in shipped_models() else name if "://" in name or known else path
+    """The URDF that a model file names, its path taken from the file's folder."""
+    source = share_file(f"urdf/{name}.urdf") if name in shipped_models() else path_from(name, file)  # the open tree
     if names_model_file(source):
-        raise DescriptionError(f"{name!r} is a model file, which cannot be the URDF; name the URDF, and copy the rest")
+        raise DescriptionError(f"{name!r} is a model file, which cannot be the URDF; name it as based_on")
     return read_source(source, mappings)

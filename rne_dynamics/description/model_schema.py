@@ -199,6 +199,11 @@ SCHEMA = Record(
             "name of a robot that ships",
         ),
         "dh": Key(TABLE, "in place of urdf: the robot by its Denavit-Hartenberg parameters"),
+        "based_on": Key(
+            Name("a path, a URI or a name"),
+            "another model file, path as for urdf: its entries hold where this file has none; friction, rotors and "
+            "other tables joint by joint, loops and flexible links by their names",
+        ),
         "loops": Key(ListOf(_LOOP, "loop"), "closed loops, which make the tree a mechanism"),
         "actuated": Key(
             ListOf(Name("the name of a joint"), "joint"),

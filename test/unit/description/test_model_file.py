@@ -194,7 +194,7 @@ def test_shipped_names() -> None:
 SCHEMA_FAULTS = {
     "unknown key": (
         ("actuated:", "actuator:"),
-        "<text>:2: the file: key 'actuator' is unknown; known: urdf, dh, loops, actuated, effort_weights, "
+        "<text>:2: the file: key 'actuator' is unknown; known: urdf, dh, based_on, loops, actuated, effort_weights, "
         "preload, posture, flexible, payload, "
         "friction, rotors, gravity; write 'actuated'",
     ),
