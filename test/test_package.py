@@ -191,29 +191,6 @@ def test_urdfs_are_well_formed() -> None:
         assert ET.parse(path).getroot().attrib["name"] == path.stem
 
 
-def test_without_llvmlite_the_kernels_run_and_say_so_once(tmp_path: Path) -> None:
-    code = """
-import sys
-sys.modules["llvmlite"] = None
-import warnings
-with warnings.catch_warnings(record=True) as caught:
-    warnings.simplefilter("always")
-    import numpy as np
-    import rne_dynamics as rne
-    robot = rne.load_urdf("planar2")
-    tau = rne.inverse_dynamics(robot, np.zeros(2), np.zeros(2), np.zeros(2))
-    qdd = rne.forward_dynamics(robot, np.zeros(2), np.zeros(2), tau)
-assert np.abs(qdd).max() < 1e-12, qdd
-ours = [w for w in caught if "llvmlite" in str(w.message)]
-assert len(ours) == 1, [str(w.message) for w in caught]
-assert "times slower" in str(ours[0].message)
-print("ok", np.round(tau, 6).tolist())
-"""
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False, cwd=ROOT)
-    assert done.returncode == 0, done.stderr
-    assert done.stdout.startswith("ok")
-
-
 def test_everything_but_ros_imports_without_ros() -> None:
     code = """
 import importlib, pkgutil, sys
