@@ -231,19 +231,3 @@ def test_importing_the_package_imports_nothing_of_it() -> None:
     program = "import sys; before = set(sys.modules); import rne_dynamics; print(*set(sys.modules) - before)"
     done = subprocess.run([sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, check=True)
     assert set(done.stdout.split()) <= {"rne_dynamics", "functools", "collections", "importlib", "types", "warnings"}
-
-
-def test_a_controller_imports_only_what_it_uses() -> None:
-    """Each of these takes long, and a controller of a rigid arm described by a URDF needs none of them."""
-    pytest.importorskip("rclpy")
-    heavy = {"scipy.linalg", "scipy.sparse", "matplotlib", "rich", "xacro", "http.client", "pytest"}
-    program = (
-        "import sys; from rne_dynamics.ros import computed_torque_controller; "
-        "from rne_dynamics.ros.node import robot; robot.load_robot('', 'puma560', (), ()); print(*sys.modules)"
-    )
-    done = subprocess.run([sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, check=True)
-    there = set(done.stdout.split())
-    assert not there & heavy
-    packages = {"verification", "flexible", "simulation", "cli"}
-    assert not {name for name in there for package in packages if f"{name}.".startswith(f"rne_dynamics.{package}.")}
-    assert not {name for name in there if name.startswith("rne_dynamics.description.flexible_")}
