@@ -191,29 +191,6 @@ def test_urdfs_are_well_formed() -> None:
         assert ET.parse(path).getroot().attrib["name"] == path.stem
 
 
-def test_without_llvmlite_the_kernels_run_and_say_so_once(tmp_path: Path) -> None:
-    code = """
-import sys
-sys.modules["llvmlite"] = None
-import warnings
-with warnings.catch_warnings(record=True) as caught:
-    warnings.simplefilter("always")
-    import numpy as np
-    import rne_dynamics as rne
-    robot = rne.load_urdf("planar2")
-    tau = rne.inverse_dynamics(robot, np.zeros(2), np.zeros(2), np.zeros(2))
-    qdd = rne.forward_dynamics(robot, np.zeros(2), np.zeros(2), tau)
-assert np.abs(qdd).max() < 1e-12, qdd
-ours = [w for w in caught if "llvmlite" in str(w.message)]
-assert len(ours) == 1, [str(w.message) for w in caught]
-assert "times slower" in str(ours[0].message)
-print("ok", np.round(tau, 6).tolist())
-"""
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False, cwd=ROOT)
-    assert done.returncode == 0, done.stderr
-    assert done.stdout.startswith("ok")
-
-
 def test_everything_but_ros_imports_without_ros() -> None:
     code = """
 import importlib, pkgutil, sys
@@ -254,19 +231,3 @@ def test_importing_the_package_imports_nothing_of_it() -> None:
     program = "import sys; before = set(sys.modules); import rne_dynamics; print(*set(sys.modules) - before)"
     done = subprocess.run([sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, check=True)
     assert set(done.stdout.split()) <= {"rne_dynamics", "functools", "collections", "importlib", "types", "warnings"}
-
-
-def test_a_controller_imports_only_what_it_uses() -> None:
-    """Each of these takes long, and a controller of a rigid arm described by a URDF needs none of them."""
-    pytest.importorskip("rclpy")
-    heavy = {"scipy.linalg", "scipy.sparse", "matplotlib", "rich", "xacro", "http.client", "pytest"}
-    program = (
-        "import sys; from rne_dynamics.ros import computed_torque_controller; "
-        "from rne_dynamics.ros.node import robot; robot.load_robot('', 'puma560', (), ()); print(*sys.modules)"
-    )
-    done = subprocess.run([sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, check=True)
-    there = set(done.stdout.split())
-    assert not there & heavy
-    packages = {"verification", "flexible", "simulation", "cli"}
-    assert not {name for name in there for package in packages if f"{name}.".startswith(f"rne_dynamics.{package}.")}
-    assert not {name for name in there if name.startswith("rne_dynamics.description.flexible_")}

@@ -24,6 +24,18 @@ class Link:
     gear: float = 1.0
 
 
+#: Corke and Armstrong-Hélouvry 1994, standard convention, as published (the pedestal of 0.672 m apart): d, a, alpha,
+#: mass, mass centre, moments about it, rotor, gear
+PUMA = (
+    Link(0.0, 0.0, np.pi / 2, 0.0, (0, 0, 0), (0, 0.35, 0), 200e-6, -62.6111),
+    Link(0.0, 0.4318, 0.0, 17.4, (-0.3638, 0.006, 0.2275), (0.13, 0.524, 0.539), 200e-6, 107.815),
+    Link(0.15005, 0.0203, -np.pi / 2, 4.8, (-0.0203, -0.0141, 0.070), (0.066, 0.086, 0.0125), 200e-6, -53.7063),
+    Link(0.4318, 0.0, np.pi / 2, 0.82, (0, 0.019, 0), (1.8e-3, 1.3e-3, 1.8e-3), 33e-6, 76.0364),
+    Link(0.0, 0.0, -np.pi / 2, 0.34, (0, 0, 0), (0.3e-3, 0.4e-3, 0.3e-3), 33e-6, 71.923),
+    Link(0.0, 0.0, 0.0, 0.09, (0, 0, 0.032), (0.15e-3, 0.15e-3, 0.04e-3), 33e-6, 76.686),
+)
+
+
 def inverse_dynamics(links: tuple[Link, ...], q, qd, qdd, gravity: float = 9.81) -> np.ndarray:
     """Joint torques, rotors as the joints feel them included; gravity along −z of the base."""
     n = len(links)

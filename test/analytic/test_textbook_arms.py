@@ -11,6 +11,7 @@ from functools import cache
 import numpy as np
 import pytest
 from analytic.textbook_arms import KINDS, LINKS, closed_form
+from support.differences import rate as derivative
 from support.errors import relative_error
 
 import rne_dynamics as rne
@@ -47,11 +48,6 @@ def state(robot: rne.RobotModel, seed: int) -> np.ndarray:
 
 def inertia_of(robot: rne.RobotModel, link: str) -> Inertia:
     return robot.tree.link(link).inertia
-
-
-def derivative(f, h: float = 1e-3):
-    """d f/dt at 0 by differences of fourth order."""
-    return (8.0 * (f(h) - f(-h)) - (f(2 * h) - f(-2 * h))) / (12.0 * h)
 
 
 def along(q, qd, qdd):

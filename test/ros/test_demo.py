@@ -154,23 +154,6 @@ def test_what_cannot_be_run_is_refused_in_one_line(arguments, said, capsys):
     assert len(error.strip().splitlines()) == 1
 
 
-def test_without_rclpy_one_line_has_the_fix(tmp_path):
-    code = (
-        "import sys, importlib.machinery as m\n"
-        "find = m.PathFinder.find_spec\n"
-        "m.PathFinder.find_spec = lambda name, *a: None if name.split('.')[0] == 'rclpy' else find(name, *a)\n"
-        "from rne_dynamics.cli.main import main\n"
-        "sys.exit(main(['demo']))"
-    )
-    done = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, timeout=120, check=False,
-        env={**os.environ, "PYTHONPATH": str(ROOT)},
-    )
-    assert done.returncode == 1
-    assert "pip install '.[ros]'" in done.stderr
-    assert len(done.stderr.strip().splitlines()) == 1
-
-
 def test_an_arm_that_cannot_hold_itself_up_is_refused_before_anything_starts():
     with pytest.raises(ModelError, match=r"'shoulder_pitch' needs .* to hold the arm at the demo's start"):
         plan_moves(rne.load_urdf("shuttle_arm"), 3.0)

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from functools import cache
+from pathlib import Path
 
+from support.arms import floating_arm, gripper
 from support.wheel import wheel_urdf
 
 import rne_dynamics as rne
-from rne_dynamics.description.share import shipped_robots
+from rne_dynamics.description.share import share_file, shipped_robots
 from rne_dynamics.model.layout import BASE, PARENT
 
 #: Trees, hands, mimic grippers, legs and arms from the wheel; a spread rather than a census.
@@ -22,14 +24,21 @@ WHEEL = (
     "hextilt_flying_arm_5.urdf",
 )
 NAMES = (*shipped_robots(), *WHEEL)
+#: Robots built in code, also by name.
+BUILT = {"gripper": gripper, "floating_arm": floating_arm}
 #: The shipped arms are bolted down: their base links carry no inertia and cannot float.
 CASES = (*((name, "fixed") for name in NAMES), *((name, "floating") for name in WHEEL))
 
 
+def file_of(name: str) -> Path:
+    """The URDF of a shipped robot or of the wheel."""
+    return wheel_urdf(name) if name.endswith(".urdf") else share_file(f"urdf/{name}.urdf")
+
+
 @cache
 def robot(name: str, base: str = "fixed") -> rne.RobotModel:
-    """A shipped robot by name or a URDF of the wheel by file name, computed by the general kernels."""
-    return with_own_code(name, base).with_own_code(False)
+    """One of `BUILT`, a shipped robot, or a URDF of the wheel by file name, computed by the general kernels."""
+    return BUILT[name]() if name in BUILT else with_own_code(name, base).with_own_code(False)
 
 
 @cache

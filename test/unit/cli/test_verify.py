@@ -49,11 +49,6 @@ def test_mechanisms_have_the_same_table_and_figures(capsys):
     assert all(e["seconds"]["forward"] for e in report["engines"] if e["engine"] != "cut_loops")
 
 
-def test_a_floating_base_has_no_prescribed_motion(capsys):
-    assert cli.main(["verify", "planar2", "--states", "3", "--bare"]) == 0
-    assert "moving base" not in capsys.readouterr().out
-
-
 def test_disagreement_is_an_exit_code(capsys, monkeypatch):
     real = verify.compare
 

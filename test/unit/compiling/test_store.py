@@ -130,16 +130,6 @@ def test_what_the_machine_code_is_made_of_decides(package: Package) -> None:
     assert package.run() == WARM, "what was compiled of the former source is still there"
 
 
-def test_files_that_are_not_whole_are_made_again(package: Package) -> None:
-    (file,) = package.files()
-    whole = file.read_bytes()
-    middle = len(whole) // 2
-    for content in (whole[:middle], whole[:middle] + bytes([whole[middle] ^ 1]) + whole[middle + 1 :]):
-        file.write_bytes(content)
-        assert package.run() == COLD
-    assert package.run() == WARM
-
-
 def test_processes_that_start_together_keep_one_file(fresh: Package) -> None:
     children = [fresh.start() for _ in range(4)]
     answers = [child.communicate(timeout=120.0) for child in children]

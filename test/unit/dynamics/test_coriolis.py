@@ -6,11 +6,9 @@ from support.arms import chain, docked_vehicle, floating_arm, gripper, slider
 from support.differences import along, gradient
 from support.errors import relative_error
 from support.pinocchio_oracle import Oracle
-from support.robots import CASES, robot
-from support.wheel import wheel_urdf
+from support.robots import CASES, file_of, robot
 
 import rne_dynamics as rne
-from rne_dynamics.description.share import share_file
 from rne_dynamics.model.assembly import assemble
 from rne_dynamics.model.tree import KinematicTree, TreeLink
 
@@ -45,7 +43,7 @@ def test_mass_matrix_rate_minus_twice_it_is_skew(model):
 @pytest.mark.parametrize(("name", "base"), CASES)
 def test_against_pinocchio(name, base):
     model = robot(name, base)
-    oracle = Oracle(model, wheel_urdf(name) if name.endswith(".urdf") else share_file(f"urdf/{name}.urdf"))
+    oracle = Oracle(model, file_of(name))
     q, qd = state(model)
     assert relative_error(rne.coriolis_matrix(model, q, qd), oracle.coriolis(q, qd)) < 1e-10
 

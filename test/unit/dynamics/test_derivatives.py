@@ -8,12 +8,10 @@ from support.arms import chain, docked_vehicle, floating_arm, gripper, slider
 from support.differences import gradient, rate
 from support.errors import relative_error
 from support.pinocchio_oracle import Oracle
-from support.robots import CASES, robot
-from support.wheel import wheel_urdf
+from support.robots import CASES, file_of, robot
 
 import rne_dynamics as rne
 from rne_dynamics.compiling.processor import processor
-from rne_dynamics.description.share import share_file
 from rne_dynamics.dynamics.derivatives.forward_derivatives import FORWARD_DYNAMICS_DERIVATIVES
 from rne_dynamics.errors import ArgumentError
 from rne_dynamics.model.assembly import assemble
@@ -34,7 +32,7 @@ def small(request: pytest.FixtureRequest) -> rne.RobotModel:
 
 
 def oracle(name: str, base: str) -> Oracle:
-    return Oracle(robot(name, base), wheel_urdf(name) if name.endswith(".urdf") else share_file(f"urdf/{name}.urdf"))
+    return Oracle(robot(name, base), file_of(name))
 
 
 def state(model: rne.RobotModel, seed: int = 3) -> tuple[np.ndarray, np.ndarray, np.ndarray, dict[str, np.ndarray]]:

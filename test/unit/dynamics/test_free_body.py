@@ -8,10 +8,11 @@ pytest.importorskip("pinocchio", reason="the oracle is Pinocchio: rosdep, or pip
 
 import numpy as np
 import pinocchio as pin
-from support.arms import floating_arm, gripper
+from support.arms import floating_arm
+from support.differences import rate
 from support.errors import relative_error
 from support.pinocchio_oracle import Oracle
-from support.robots import robot
+from support.robots import robot as model
 from support.wheel import wheel_urdf
 
 import rne_dynamics as rne
@@ -26,20 +27,9 @@ MODELS = (
 )
 
 
-def model(name: str, base: str) -> rne.RobotModel:
-    if name == "gripper":
-        return gripper()
-    return floating_arm() if name == "floating_arm" else robot(name, base)
-
-
 def state(robot: rne.RobotModel, seed: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     rng = np.random.default_rng(seed)
     return rne.random_configuration(robot, rng), rng.normal(size=robot.n), rng.normal(size=robot.n)
-
-
-def derivative(f, h: float = 4e-3) -> np.ndarray:
-    """Sixth-order differences at 0."""
-    return sum(w * (f(k * h) - f(-k * h)) for k, w in {1: 3 / 4, 2: -3 / 20, 3: 1 / 60}.items()) / h
 
 
 @pytest.mark.parametrize(("name", "base"), MODELS)
@@ -56,7 +46,7 @@ def test_the_rate_is_the_derivative_of_momentum_about_any_point(name: str, base:
         return np.concatenate(rne.momentum(robot, there, qd + t * qdd, point, links=links))
 
     def check(found: rne.MomentumRate, point_at) -> None:
-        expected = derivative(lambda t: momentum(t, point_at(t)))
+        expected = rate(lambda t: momentum(t, point_at(t)), 4e-3)
         assert relative_error(np.concatenate(found), expected, scale=10.0) < 1e-8
 
     check(rne.momentum_rate(robot, q, qd, qdd, links=links), lambda t: None)

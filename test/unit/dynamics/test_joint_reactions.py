@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from support.arms import floating_arm, gripper
+from support.arms import floating_arm
 from support.errors import relative_error
 from support.pinocchio_oracle import Oracle
-from support.robots import robot
+from support.robots import file_of, robot
 from support.wheel import wheel_urdf
 
 import rne_dynamics as rne
-from rne_dynamics.description.share import share_file
 from rne_dynamics.dynamics.newton_euler.joint_reactions import joint_reactions_bodies
 from rne_dynamics.errors import ArgumentError, ModelError
 from rne_dynamics.model.assembly import assemble
@@ -60,8 +59,6 @@ def model(name: str, base: str) -> RobotModel:
     if name == "everything":
         tree = everything()
         return tree if base == "fixed" else assemble(tree.tree, base="floating", gravity=tree.gravity)
-    if name == "gripper":
-        return gripper()
     return robot(name, base)
 
 
@@ -179,7 +176,7 @@ def test_a_prescribed_base_motion_reaches_every_joint_and_the_base() -> None:
     ],
 )
 def test_moving_joints_agree_with_pinocchio(name: str, base: str) -> None:
-    path = wheel_urdf(name) if name.endswith(".urdf") else share_file(f"urdf/{name}.urdf")
+    path = file_of(name)
     robot_ = rne.load_urdf(path, base=base)
     oracle = Oracle(robot_, path)
     rng = np.random.default_rng(1)

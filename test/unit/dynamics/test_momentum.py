@@ -8,10 +8,11 @@ pytest.importorskip("pinocchio", reason="the oracle is Pinocchio: rosdep, or pip
 
 import numpy as np
 import pinocchio as pin
-from support.arms import floating_arm, gripper
+from support.arms import floating_arm
+from support.differences import rate
 from support.errors import relative_error
 from support.pinocchio_oracle import Oracle
-from support.robots import robot
+from support.robots import robot as model
 from support.wheel import wheel_urdf
 
 import rne_dynamics as rne
@@ -24,7 +25,6 @@ from rne_dynamics.simulation.plant.plant import ArmPlant
 from rne_dynamics.simulation.plant.state import State
 from rne_dynamics.simulation.stepping.adaptive import integrate
 
-FIRST = {1: 3 / 4, 2: -3 / 20, 3: 1 / 60}
 MODELS = (
     ("puma560", "fixed"),
     ("scara", "fixed"),
@@ -33,17 +33,6 @@ MODELS = (
     ("baxter.urdf", "fixed"),
     ("talos_full_v2.urdf", "floating"),
 )
-
-
-def model(name: str, base: str) -> RobotModel:
-    if name == "gripper":
-        return gripper()
-    return floating_arm() if name == "floating_arm" else robot(name, base)
-
-
-def rate(f, h: float = 4e-3) -> np.ndarray:
-    """Derivative of f(t) at 0, sixth order."""
-    return sum(w * (np.asarray(f(k * h)) - np.asarray(f(-k * h))) for k, w in FIRST.items()) / h
 
 
 def particles(
@@ -73,7 +62,7 @@ def particles(
         poses = rne.forward_kinematics(robot, rne.integrate_configuration(robot, q, t * qd))
         return poses.position[index] + np.einsum("pij,pj->pi", poses.rotation[index], np.array(local))
 
-    return np.array(masses), places(0.0), rate(places)
+    return np.array(masses), places(0.0), rate(places, 4e-3)
 
 
 def sets(robot: RobotModel, rng: np.random.Generator) -> list[list[str]]:
@@ -171,7 +160,7 @@ def test_rate_of_momentum_is_what_acts_from_outside(name: str, base: str) -> Non
         ),
     )
     for f, expected in laws:
-        assert relative_error(rate(f), np.concatenate([force, expected]), scale=size) < 1e-9
+        assert relative_error(rate(f, 4e-3), np.concatenate([force, expected]), scale=size) < 1e-9
 
 
 def test_a_floating_robot_left_alone_keeps_both() -> None:

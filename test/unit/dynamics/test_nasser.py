@@ -15,11 +15,9 @@ from analytic.systems import GearedTwoLink, Pendulum, PlanarTwoLink
 from support.arms import gripper
 from support.errors import relative_error
 from support.pinocchio_oracle import Oracle
-from support.robots import WHEEL, robot
-from support.wheel import wheel_urdf
+from support.robots import WHEEL, file_of, robot
 
 import rne_dynamics as rne
-from rne_dynamics.description.share import share_file
 from rne_dynamics.errors import SingularInertiaError
 from rne_dynamics.model.inertia import Inertia
 from rne_dynamics.model.layout import MULTIPLIER, VELOCITY_INDEX
@@ -125,7 +123,7 @@ def quaternion(R: np.ndarray) -> np.ndarray:
 def test_a_prescribed_base_against_pinocchios_free_flyer(name):
     """Pinocchio's free flyer is given its acceleration: the joint rows of its equations leave q̈ as the only unknown."""
     fixed, floating = robot(name), robot(name, "floating")
-    oracle = Oracle(floating, wheel_urdf(name) if name.endswith(".urdf") else share_file(f"urdf/{name}.urdf"))
+    oracle = Oracle(floating, file_of(name))
     rng = np.random.default_rng(92)
     for _ in range(5):
         q = rne.random_configuration(fixed, rng)

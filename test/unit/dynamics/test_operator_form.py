@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 from operation_counter import OperationCounter, Operations
 from operation_counts import matrix_operations, solve_operations
-from support.arms import chain, floating_arm, gripper
+from support.arms import chain, gripper
 from support.errors import relative_error
-from support.robots import robot
+from support.robots import robot as model
 
 import rne_dynamics as rne
 from rne_dynamics.dynamics.block_operators.blocks import (
@@ -42,12 +42,6 @@ MODELS = (
     ("talos_full_v2.urdf", "floating"),
     ("tiago_dual.urdf", "floating"),
 )
-
-
-def model(name: str, base: str) -> RobotModel:
-    if name == "gripper":
-        return gripper()
-    return floating_arm() if name == "floating_arm" else robot(name, base)
 
 
 def state(robot: RobotModel, rows: int, rng: np.random.Generator) -> tuple[np.ndarray, ...]:

@@ -5,11 +5,9 @@ import pytest
 from support.arms import chain, docked_vehicle, floating_arm, gripper, slider
 from support.errors import relative_error
 from support.pinocchio_oracle import Oracle
-from support.robots import CASES, robot
-from support.wheel import wheel_urdf
+from support.robots import CASES, file_of, robot
 
 import rne_dynamics as rne
-from rne_dynamics.description.share import share_file
 from rne_dynamics.errors import ArgumentError
 from rne_dynamics.model.assembly import assemble
 from rne_dynamics.model.tree import KinematicTree, TreeLink
@@ -41,7 +39,7 @@ def test_times_parameters_plus_rotors_it_is_inverse_dynamics(model):
 @pytest.mark.parametrize(("name", "base"), CASES)
 def test_against_pinocchio(name, base):
     model = robot(name, base)
-    oracle = Oracle(model, wheel_urdf(name) if name.endswith(".urdf") else share_file(f"urdf/{name}.urdf"))
+    oracle = Oracle(model, file_of(name))
     q, qd, qdd = state(model)
     assert relative_error(rne.regressor(model, q, qd, qdd), oracle.regressor(q, qd, qdd)) < 1e-12
 

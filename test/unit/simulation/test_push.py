@@ -84,7 +84,9 @@ def settings_at(robot: RigidRobot, q: np.ndarray) -> Settings:
     return Settings(robot, joint_limits(robot, values), states, None, GravityCompensation(robot, damping))
 
 
-@pytest.mark.parametrize("source", [*NAMES, *(pytest.param(p, id=p.name) for p in WHEEL)])
+@pytest.mark.parametrize("source", [
+    *NAMES, *(pytest.param(p, id=p.name, marks=[pytest.mark.slow] * (k % 5 > 0)) for k, p in enumerate(WHEEL)),
+])  # fmt: skip
 def test_a_gentle_push_moves_a_joint_within_all_limits(source):
     robot = rne.load_model(source) if source in NAMES else rne.load_urdf(source).with_own_code(False)
     robot = closed(robot).rigid

@@ -26,7 +26,8 @@ from rne_dynamics.straight_line.trace import trace
 
 CASES = (
     *(("puma560", "fixed", quantity) for quantity in batched()),
-    *(("panda.urdf", "fixed", quantity) for quantity in batched()),  # fingers that mimic, prismatic ones
+    # fingers that mimic, prismatic ones, as in `test_joints_that_follow_others_and_prismatic_ones`
+    *(pytest.param("panda.urdf", "fixed", quantity, marks=pytest.mark.slow) for quantity in batched()),
     *((name, "fixed", "inverse_dynamics") for name in (*shipped_robots(), "ur5_robot.urdf") if name != "puma560"),
     *(("hextilt_flying_arm_5.urdf", "floating", quantity) for quantity in batched()),
 )

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import multiprocessing
 import os
 import time
-import warnings
 from dataclasses import replace
 
 import numpy as np
@@ -157,35 +155,7 @@ def test_an_edit_of_a_helper_is_another_file():
     assert of(scaled(2.0)) != of(scaled(3.0))
 
 
-def test_a_folder_that_cannot_be_written_causes_one_warning(tmp_path, monkeypatch):
-    (tmp_path / "file").touch()
-    keep_in(tmp_path / "file" / "below", monkeypatch)
-    with pytest.warns(RuntimeWarning, match=r"cannot be kept.*below.* Fix: set RNE_DYNAMICS_CACHE_DIR"):
-        check(chain(2))
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        check(chain(2))
-
-
 def test_no_folder_at_all(monkeypatch):
     monkeypatch.setattr(store, "_places", lambda: ())
     monkeypatch.setattr(store, "target", lambda: None)
     check(chain(2))
-
-
-def _in_another_process(folder, barrier) -> None:
-    store._places, store.target = lambda: ((folder, ""),), lambda: folder
-    barrier.wait()
-    check(chain(4))
-
-
-def test_several_processes_at_once(tmp_path):
-    context = multiprocessing.get_context("fork")
-    barrier = context.Barrier(3)
-    processes = [context.Process(target=_in_another_process, args=(tmp_path, barrier)) for _ in range(3)]
-    for process in processes:
-        process.start()
-    for process in processes:
-        process.join(60)
-    assert [process.exitcode for process in processes] == [0, 0, 0]
-    assert len(list(tmp_path.glob("straight_line-*"))) == 1

@@ -77,8 +77,10 @@ class Clocked(Rig):
 
 
 ARMS = ("puma560", "panda", "ur10", "four_joint_arm", "pantograph", "puma560 on a ship")
-#: The kinds of arms in every run, two more of the first kind with the slow tests.
-EACH = [pytest.param(name, marks=[pytest.mark.slow] * (name in ("puma560", "ur10"))) for name in ARMS]
+#: The kinds of arms in every run, three more of the first kind with the slow tests.
+EACH = [
+    pytest.param(name, marks=[pytest.mark.slow] * (name in ("puma560", "ur10", "four_joint_arm"))) for name in ARMS
+]
 
 
 def shared_out(*steps: float) -> list[tuple[str, float]]:

@@ -66,7 +66,7 @@ def rig_of(name: str, delay: float = 3e-3) -> Rig:
         rig = Rig(robot, np.array(robot.posture[robot.actuated]), made(robot, velocity_=4.0), period=2e-3)
     else:
         robot = rne.load_urdf("puma560")
-        rig = Rig(robot, middle(robot), replace(made(robot), base=BaseSensor()), base=Swell())
+        rig = Rig(robot, middle(robot), replace(made(robot), base=BaseSensor()), period=2e-3, base=Swell())
     rig.run(0.3)
     assert rig.mode is Mode.HOLDING
     return rig
