@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from rne_dynamics.compiling.jit import helper, kernel
 from rne_dynamics.control.checks import check_number, every_joint_driven, measured
 from rne_dynamics.control.gains import Gains, lowest_rate
+from rne_dynamics.control.parameters import of_node
 from rne_dynamics.control.reference import Reference
 from rne_dynamics.errors import ControlError
 from rne_dynamics.model.friction import SCALED, JointFriction, faded, joint_friction, smooth_sign
@@ -62,8 +63,13 @@ class FrictionCompensation:
         Values outside these ranges.
     """
 
-    scale: float = 1.0
-    velocity_threshold: float = 0.0001
+    scale: float = field(default=1.0, metadata=of_node(
+        "friction_compensation", 1.0, "Fraction of the modelled joint friction that is compensated.", "", 0.0, 1.0
+    ))
+    velocity_threshold: float = field(default=0.0001, metadata=of_node(
+        "friction_velocity_threshold", 0.0001, "Speed below which the compensation of Coulomb friction fades, of "
+        "joints without a threshold in the model.", "rad/s or m/s", 1e-6, 10.0,
+    ))
 
     def __post_init__(self) -> None:
         if not 0.0 <= self.scale <= 1.0:

@@ -56,7 +56,7 @@ class EffortNode(ArmNode):
     def __init__(self, name: str, schema: Sequence[Parameter], control: Loop) -> None:
         self.control = control  # before anything raises: Kilted's rclpy also destroys nodes whose construction failed
         super().__init__(name, schema)
-        self.mode, self._locked, self.lost = Mode.UNCONFIGURED, False, False
+        self.mode, self.lost = Mode.UNCONFIGURED, False
         self._mode_topic = ModeTopic(self)
         self._reports_wait = self.create_guard_condition(self._receive)
         control.start_listening(self.on_report, self._reports_wait.trigger)
@@ -92,7 +92,7 @@ class EffortNode(ArmNode):
         self.control.send("prepare", setup.settings)
         self.warm_up(robot)  # in this process, meanwhile
         self.control.call("build", setup, seconds=math.inf)
-        self.mode, self._locked = Mode.INACTIVE, False
+        self.mode = Mode.INACTIVE
         self._newest: Throttle[Settings] = self.throttled("adopt")
         self._mode_topic.open()
         self.diagnostics = Diagnostics(self)
@@ -204,7 +204,7 @@ class EffortNode(ArmNode):
 
     def entered(self, mode: Mode, cause: str, locked: bool) -> None:
         """The controller has entered a mode, or has a cause to stay in it; `locked` if its start-up check failed."""
-        self.mode, self._locked = mode, locked
+        self.mode = mode
         self._mode_topic.enter(
             mode, cause, error=mode is Mode.FAULT, warning=mode is Mode.STOPPING or locked
         )

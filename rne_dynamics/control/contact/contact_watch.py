@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal
 
 import numpy as np
@@ -10,7 +10,7 @@ import numpy as np
 from rne_dynamics.compiling.jit import kernel
 from rne_dynamics.control.checks import frozen_vector
 from rne_dynamics.control.contact.momentum_observer import ALLOWANCE, EXTERNAL, ROWS, MomentumObserver, observe_kernel
-from rne_dynamics.control.parameters import check_parameters, parameter
+from rne_dynamics.control.parameters import check_parameters, of_node, parameter
 from rne_dynamics.control.thresholds import NANOSECONDS
 from rne_dynamics.dynamics.declared.arm import Arm
 from rne_dynamics.errors import ControlError
@@ -20,6 +20,8 @@ Reaction = Literal["none", "stop", "float", "comply", "retract"]
 REACTIONS: tuple[Reaction, ...] = ("none", "stop", "float", "comply", "retract")
 #: Part of the threshold below which a contact may have ended, and for how long, s; least threshold, N·m or N.
 RELEASE, CLEAR, LEAST_THRESHOLD = 0.5, 0.1, 1e-9
+#: Part of the effort limit that is the threshold of nodes by default.
+THRESHOLD_SHARE = 0.01
 #: Longest time between two states over which efforts are observed, s.
 OBSERVED_GAP = 0.05
 #: Rows of a watch's memory after those of the observer.
@@ -52,8 +54,11 @@ class ContactSettings:
     """When external efforts are a contact, and what follows. Raises ControlError: a number that is not allowed."""
 
     observer: MomentumObserver
-    #: External effort of each joint, beyond the allowance, that counts as contact, N·m or N; (n,).
-    threshold: Array
+    #: Not negative, (n,).
+    threshold: Array = field(metadata=of_node(
+        "contact.{joint}.threshold", -1.0, "External effort, beyond what errors of the model explain, that is a "
+        f"contact; if negative, {THRESHOLD_SHARE:.0%} of the effort limit.", "N m or N", -1.0, 1e6,
+    ))
     reaction: Reaction = parameter(
         "none", "What a contact does: nothing but reports (none), the arm is held where it touched (stop), it is led "
         "by hand (float), it is held by the law joint_impedance, which prepared_laws must name (comply), it goes back "

@@ -114,8 +114,9 @@ def _unexplained(evidence: Evidence) -> str:
     )
 
 
-def not_seen(evidence: Evidence, missing: tuple[str, ...]) -> str:
-    """Joints that the check could not test, in brackets; `missing` report nothing."""
+def not_seen(evidence: Evidence) -> str:
+    """Joints that the check could not test, in brackets."""
+    missing = [name for name, seen in zip(evidence.joints, evidence.seen, strict=True) if not seen]
     light = [
         name
         for name, load, allowed, seen in zip(
@@ -151,5 +152,3 @@ class LoadVerdict:
     text: str
     #: What explains a disagreement, likeliest first.
     causes: tuple[Cause, ...] = ()
-    #: Joints without efforts.
-    unreported: tuple[str, ...] = ()

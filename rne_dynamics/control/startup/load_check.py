@@ -172,25 +172,22 @@ class LoadCheck:
         seen = record[_COUNT] >= LEAST_SHARE * n
         if not record[_NOT_ZERO].any():
             seen[:] = False  # a driver that measures nothing writes zeros
-        names = self._robot.joint_names
-        missing = tuple(name for name, there in zip(names, seen, strict=True) if not there)
         if not seen.any():
-            return LoadVerdict(
-                True, False, "not checked: the arm reports no efforts (none, or all exactly 0)", unreported=missing
-            )
+            return LoadVerdict(True, False, "not checked: the arm reports no efforts (none, or all exactly 0)")
         with np.errstate(invalid="ignore", divide="ignore"):
             effort = np.where(seen, record[_EFFORTS] / record[_COUNT], np.nan)
         q = np.array(record[_POSITIONS] / n)
         allowed = self._tolerance + self._friction
         evidence = Evidence(
-            names, effort_units(self._robot), q, effort, seen, gravity_load(self._robot, q, self._posture), allowed,
+            self._robot.joint_names, effort_units(self._robot), q, effort, seen,
+            gravity_load(self._robot, q, self._posture), allowed,
             NOISE * self._tolerance + self._friction, "gravity" in self._compensated,
         )  # fmt: skip
-        return self._judge(evidence, missing)
+        return self._judge(evidence)
 
-    def _judge(self, evidence: Evidence, missing: tuple[str, ...]) -> LoadVerdict:
+    def _judge(self, evidence: Evidence) -> LoadVerdict:
         """The verdict on complete evidence."""
-        without = ""
+        without, checked = "", bool(evidence.seen.all())
         if evidence.compensated:
             # without gravity: what is reported is what the arm's load differs from that of the driver's own model
             rest = replace(evidence, effort=evidence.effort + evidence.load.torque)
@@ -198,12 +195,12 @@ class LoadCheck:
             if ratio[1] < ratio[0]:
                 evidence, without = rest, ", which it reports without the gravity it compensates itself"
         evidence, unsure = self._with_estimates(evidence)
-        notes = not_seen(evidence, missing)
+        notes = not_seen(evidence)
         agree = not evidence.beyond(evidence.residual).any()
         loads = [estimate for estimate in evidence.estimates if estimate.significant]
         if agree and not loads:
             text = f"the arm's efforts{without} agree with the model's gravity{notes}"
-            return LoadVerdict(True, not missing, text, unreported=missing)
+            return LoadVerdict(True, checked, text)
         if agree:
             found = diagnose_pattern(replace(evidence, allowed=unsure.reach), loads, self._gravity_at())
             text = (
@@ -216,7 +213,7 @@ class LoadCheck:
                 f"the arm's efforts{without} do not agree with the model's gravity: {worst_joints(evidence)}. "
                 f"{found.text}{notes}"
             )
-        return LoadVerdict(False, not missing, text, found.causes, missing)
+        return LoadVerdict(False, checked, text, found.causes)
 
     def _with_estimates(self, evidence: Evidence) -> tuple[Evidence, Doubt]:
         """The evidence with the payloads that explain it, and what could be there without one."""

@@ -104,7 +104,6 @@ class Output:
 
     def _note(self, limited: Limited, terms: TorqueTerms | Array, now: float, q: Array, counters: Counters) -> Limited:
         self.at = now
-        counters.efforts += 1
         if limited.any:
             counters.clamped += 1
             self._clamp = terms, limited, q.copy()
@@ -132,8 +131,7 @@ class Counters:
     refusal: str = ""
     #: New time bases that were taken.
     time_jumps: int = 0
-    #: Efforts sent; of these those without a usable state, and those that a limit changed.
-    efforts: int = 0
+    #: Efforts without a usable state, and those that a limit changed.
     dead_reckoned: int = 0
     clamped: int = 0
     #: Streams lost, stops begun, faults, and the cause of the last fault.

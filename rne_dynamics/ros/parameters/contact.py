@@ -4,22 +4,20 @@ from __future__ import annotations
 
 import numpy as np
 
-from rne_dynamics.control.contact.contact_watch import ContactSettings
+from rne_dynamics.control.contact.contact_watch import THRESHOLD_SHARE, ContactSettings
 from rne_dynamics.control.contact.momentum_observer import MomentumObserver
 from rne_dynamics.errors import ParameterError
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.mechanism import RigidRobot
 from rne_dynamics.ros.parameters.schema import Parameter, Values, declared_parameters, filled, per_joint
 
-#: Part of the effort limit that is the threshold by default; and the law of the reaction "comply".
-THRESHOLD_SHARE, COMPLIANT = 0.01, "joint_impedance"
+#: The law of the reaction "comply".
+COMPLIANT = "joint_impedance"
 
 CONTACT: tuple[Parameter, ...] = (
     Parameter("contact.observe", True, "Whether external efforts may be observed: for a reaction, for "
               "subscribers of their topics, and for ~/tare.", at_configure=True),
     *declared_parameters(ContactSettings, "contact."),
-    Parameter("contact.{joint}.threshold", -1.0, "External effort, beyond what errors of the model explain, that is a "
-              f"contact; if negative, {THRESHOLD_SHARE:.0%} of the effort limit.", "N m or N", -1.0, 1e6),
     *declared_parameters(MomentumObserver, "contact."),
 )
 
@@ -43,8 +41,9 @@ def contact_settings(robot: RigidRobot, values: Values, effort: Array) -> Contac
     observer = filled(
         MomentumObserver, values, "contact.", robot=robot, compensated=frozenset(values["hardware_compensates"])
     )
-    return ContactSettings(
-        observer, np.where(given < 0.0, THRESHOLD_SHARE * effort, given), reaction, values["contact.retract_time"], link
+    return filled(
+        ContactSettings, values, "contact.", observer=observer,
+        threshold=np.where(given < 0.0, THRESHOLD_SHARE * effort, given),
     )
 
 

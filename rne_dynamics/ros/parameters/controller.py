@@ -46,10 +46,7 @@ CONTROLLER: tuple[Parameter, ...] = (
               f"reported efforts are divided by it. At least {LEAST_SCALE:g} in size.", "", -1e4, 1e4,
               at_configure=True),
     COMMAND_MESSAGE,
-    Parameter("friction_compensation", 1.0, "Fraction of the modelled joint friction that is compensated.", "",
-              0.0, 1.0),
-    Parameter("friction_velocity_threshold", 0.0001, "Speed below which the compensation of Coulomb friction fades, of "
-              "joints without a threshold in the model.", "rad/s or m/s", 1e-6, 10.0),
+    *declared_parameters(FrictionCompensation, ""),
     *declared_parameters(StopPlan, "stop."),
     Parameter("drives.topic", "", "Topic of std_msgs/Bool: whether the drives act on efforts. Motions are refused "
               "while it is false, and before its first message. Empty for none.", read_only=True),
@@ -67,8 +64,7 @@ CONTROLLER: tuple[Parameter, ...] = (
 
 def friction_compensation(values: Values) -> FrictionCompensation | None:
     """Friction compensation by the parameters; None for none."""
-    scale = values["friction_compensation"]
-    return FrictionCompensation(scale, values["friction_velocity_threshold"]) if scale > 0.0 else None
+    return filled(FrictionCompensation, values, "") if values["friction_compensation"] > 0.0 else None
 
 
 def damping_parameter(name: str, description: str) -> Parameter:

@@ -94,7 +94,6 @@ def test_what_is_not_finite_is_refused_and_changes_nothing(what, value, robot):
     bad[what][3] = value
     with pytest.raises(ControlError, match="must be finite, so no effort was passed on"):
         output.track(torques, torques.quick, bad[0], bad[1], Reference(*bad[2:]), 1.0, 2 * STEP, counters)
-    assert counters.efforts == 1
     np.testing.assert_array_equal(output.limiter.last, before)
 
 
