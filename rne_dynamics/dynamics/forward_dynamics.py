@@ -61,23 +61,10 @@ def forward_dynamics(
     base_motion: BaseMotion | None = None,
     method: Method = "nasser",
 ) -> Array:
-    """Joint accelerations q̈ that the efforts `tau` give.
-
-    `robot`: the model. `q`, `qd`, `tau`: positions (…, nq), velocities and efforts (…, n). Leading dimensions
-    broadcast. `wrenches`, `base_motion`: as for `inverse_dynamics`. `method`: ``"nasser"``: O(n), document 000; for
-    robots with mimic joints the same as ``"walker_orin"``. ``"walker_orin"``: mass matrix by composite rigid bodies,
-    then Cholesky. ``"walker_orin_columns"``: the same with the mass matrix column by column from inverse dynamics.
-    ``"newton_euler_dae"``: document 001, free bodies and all joint reactions in one sparse system; needs scipy.
-    ``"newton_euler_operator"``: document 001, section 4.8, the same laws as block matrices, then Cholesky.
-    ``"lagrange"``: document 004, W q̈ = P + V, O(n³), shares no dynamics with the others. Returns accelerations, rad/s²
-    or m/s², shape (…, n). Raises ArgumentError: wrong shapes, NaN or infinity, an unknown method. SingularInertiaError:
-    a joint that moves no inertia (massless links, no rotor); the message names it. ModelError: an unknown link in
-    `wrenches`.
-    """
+    """Accelerations of an open arm that the efforts `tau` give; as `rne_dynamics.forward_dynamics`."""
     if method not in FORWARD_ENGINES:
         raise ArgumentError(f"method is {method!r}; it must be one of {', '.join(map(repr, get_args(Method)))}")
     if wrenches is None and base_motion is None and method == "nasser":
-        answer: Array = FORWARD_DYNAMICS.of(robot)(q, qd, tau)
-        return answer
+        return FORWARD_DYNAMICS.of(robot)(q, qd, tau)
     engine = FORWARD_ENGINES[method]
     return FORWARD_DYNAMICS.answer(robot, q, qd, tau, wrenches=wrenches, base_motion=base_motion, engine=engine)

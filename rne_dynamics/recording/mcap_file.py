@@ -41,11 +41,11 @@ class McapFile:
         """Bytes written so far."""
         return self._stream.size
 
-    def channel(self, topic: str, kind: str, definition: str, metadata: Mapping[str, str] | None = None) -> int:
-        """Add a topic with a message type, its `definition`, and metadata; return the number of its channel."""
+    def channel(self, topic: str, kind: str, definition: str) -> int:
+        """Add a topic with a message type and its `definition`; return the number of its channel."""
         if kind not in self._schemas:
             self._schemas[kind] = self._writer.register_schema(kind, SCHEMA_ENCODING, definition.encode())
-        return self._writer.register_channel(topic, MESSAGE_ENCODING, self._schemas[kind], dict(metadata or {}))
+        return self._writer.register_channel(topic, MESSAGE_ENCODING, self._schemas[kind], {})
 
     def write(self, channel: int, data: bytes, received: int, sent: int, sequence: int = 0) -> None:
         """Add a message, CDR with its encapsulation; times in ns since the epoch, and the sender's count."""

@@ -48,7 +48,7 @@ def read_text_table(path: Path) -> TextTable:
             lines = (line for line in limited_lines(file) if line.strip())
             first = list(islice(lines, _FIRST))
             separator = max(_SEPARATORS, key=lambda s: sum(map(_count, (_cells(line, s) for line in first))))
-            head = next((k for k, line in enumerate(first) if _is_data(_cells(line, separator))), len(first))
+            head = next((k for k, line in enumerate(first) if _count(_cells(line, separator))), len(first))
             return _table(path, first[:head], chain(first[head:], lines), separator)
     except (OSError, csv.Error) as error:
         raise RecordingError(f"{path} cannot be read: {getattr(error, 'strerror', None) or error}") from None
@@ -126,7 +126,3 @@ def _count(cells: Sequence[str]) -> int:
     """Number of numbers in a line of data, 0 in another line."""
     count = sum(_number(cell) is not None and cell != "" for cell in cells)
     return count if count > 1 and 2 * count >= sum(map(bool, cells)) else 0
-
-
-def _is_data(cells: Sequence[str]) -> bool:
-    return _count(cells) > 0

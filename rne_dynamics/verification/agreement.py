@@ -58,10 +58,9 @@ class Agreement:
         """Whether every pair agrees."""
         return all(d.agrees for d in self.disagreements)
 
-    def worst(self, quantity: Quantity | None = None) -> Disagreement | None:
+    def worst(self) -> Disagreement | None:
         """The pair with the largest difference relative to its tolerance."""
-        chosen = [d for d in self.disagreements if quantity in (None, d.quantity)]
-        return max(chosen, key=lambda d: _size(d.relative / d.tolerance), default=None)
+        return max(self.disagreements, key=lambda d: _size(d.relative / d.tolerance), default=None)
 
 
 class LargestDifferences:

@@ -46,13 +46,8 @@ KINETIC_ENERGY = Quantity("kinetic_energy", kinetic_energy_kernel, ("q", "qd"), 
 
 
 def kinetic_energy(robot: RobotModel, q: ArrayLike, qd: ArrayLike) -> Array:
-    """Kinetic energy of links and rotors, J; shape (…).
-
-    `robot`: the model; `q`, `qd`: positions (…, nq) and velocities (…, n). Raises ArgumentError: a wrong shape, NaN or
-    infinity.
-    """
-    energy: Array = KINETIC_ENERGY.of(robot)(q, qd)[..., 0]
-    return energy
+    """Kinetic energy of links and rotors of an open arm; as `rne_dynamics.kinetic_energy`."""
+    return KINETIC_ENERGY.of(robot)(q, qd)[..., 0]
 
 
 def moving_base_energies(
@@ -93,19 +88,12 @@ def _first_moment(robot: RobotModel, q: ArrayLike) -> Array:
 
 
 def potential_energy(robot: RobotModel, q: ArrayLike) -> Array:
-    """Energy in the gravity field, J, zero where the mass centre is at the world's origin; shape (…).
-
-    Parameters and errors as for `gravity_torque`, which is its gradient.
-    """
-    energy: Array = -_first_moment(robot, q) @ robot.gravity
-    return energy
+    """Energy of an open arm in the gravity field; as `rne_dynamics.potential_energy`."""
+    return -_first_moment(robot, q) @ robot.gravity
 
 
 def center_of_mass(robot: RobotModel, q: ArrayLike) -> Array:
-    """Mass centre of the whole robot, the base included, in world axes, m; shape (…, 3).
-
-    Raises ArgumentError: a wrong shape, NaN or infinity; ModelError: a robot without mass.
-    """
+    """Mass centre of an open arm, the base included; as `rne_dynamics.center_of_mass`."""
     moment = _first_moment(robot, q)
     if not robot.mass > 0.0:
         raise ModelError(f"robot {robot.name!r} has no mass, so it has no mass centre; give its links inertia")

@@ -111,15 +111,9 @@ _ENGINES: Mapping[Method, Engine] = MappingProxyType(
 
 @MASS_MATRIX.public
 def mass_matrix(robot: RobotModel, q: ArrayLike, *, method: Method = "composite") -> Array:
-    """The mass matrix M(q), reflected rotor inertia on its diagonal; shape (…, n, n), symmetric.
-
-    `robot`: the model. `q`: positions, shape (…, nq). `method`: ``"composite"``: by composite rigid bodies.
-    ``"columns"``: each column by inverse dynamics with a unit acceleration, as documents 000 and 002 have it; it is
-    symmetric up to round-off only. Raises ArgumentError: a wrong shape, NaN or infinity, an unknown method.
-    """
+    """The mass matrix of an open arm, of ``"columns"`` symmetric up to round-off; as `rne_dynamics.mass_matrix`."""
     if method not in _ENGINES:
         raise ArgumentError(f"method is {method!r}; it must be one of {', '.join(map(repr, _ENGINES))}")
     if method == "composite":
-        answer: Array = MASS_MATRIX.of(robot)(q)
-        return answer
+        return MASS_MATRIX.of(robot)(q)
     return MASS_MATRIX.answer(robot, q, engine=_ENGINES[method])

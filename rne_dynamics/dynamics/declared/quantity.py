@@ -180,8 +180,8 @@ class Quantity:
         call = robot.own_code[key] = self.finished(fill, robot)
         return call
 
-    def of(self, robot: RobotModel) -> Function:
-        """The checked function of the vectors alone for an open arm, made at the first call."""
+    def of(self, robot: RobotModel) -> Callable[..., Array]:
+        """The checked function of the vectors alone for an open arm, made at the first call; not of parts."""
         try:
             found: Function = robot.own_code[self.name]
         except (AttributeError, KeyError):

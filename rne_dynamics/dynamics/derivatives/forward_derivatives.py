@@ -227,7 +227,7 @@ def forward_dynamics_derivatives(
         try:
             call: Callable[..., ForwardDynamicsDerivatives] = robot.own_code["forward_dynamics_derivatives"]
         except (AttributeError, KeyError):
-            call = FORWARD_DYNAMICS_DERIVATIVES.of(robot)
+            call = FORWARD_DYNAMICS_DERIVATIVES.first_call(robot)
         return call(q, qd, tau)
     return ForwardDynamicsDerivatives(
         *FORWARD_DYNAMICS_DERIVATIVES.answer(robot, q, qd, tau, wrenches=wrenches, base_motion=base_motion)

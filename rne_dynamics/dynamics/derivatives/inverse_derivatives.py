@@ -172,7 +172,7 @@ def inverse_dynamics_derivatives(
         try:
             call: Callable[..., InverseDynamicsDerivatives] = robot.own_code["inverse_dynamics_derivatives"]
         except (AttributeError, KeyError):
-            call = INVERSE_DYNAMICS_DERIVATIVES.of(robot)
+            call = INVERSE_DYNAMICS_DERIVATIVES.first_call(robot)
         return call(q, qd, qdd)
     return InverseDynamicsDerivatives(
         *INVERSE_DYNAMICS_DERIVATIVES.answer(robot, q, qd, qdd, wrenches=wrenches, base_motion=base_motion)

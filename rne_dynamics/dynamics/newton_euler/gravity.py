@@ -61,9 +61,5 @@ GRAVITY_TORQUE = Quantity("gravity_torque", gravity_torque_kernel, ("q",), (N,))
 
 @GRAVITY_TORQUE.public
 def gravity_torque(robot: RobotModel, q: ArrayLike) -> Array:
-    """Efforts g(q) that hold the arm at rest, N·m or N; shape (…, n).
-
-    `robot`: the model; `q`: positions, shape (…, nq). Raises ArgumentError: a wrong shape, NaN or infinity.
-    """
-    answer: Array = GRAVITY_TORQUE.of(robot)(q)
-    return answer
+    """Efforts g(q) that hold an open arm at rest; as `rne_dynamics.gravity_torque`."""
+    return GRAVITY_TORQUE.of(robot)(q)

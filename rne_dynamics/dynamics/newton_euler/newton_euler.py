@@ -87,27 +87,13 @@ def inverse_dynamics(
     wrenches: Wrenches | None = None,
     base_motion: BaseMotion | None = None,
 ) -> Array:
-    """Joint efforts that give the accelerations `qdd`: τ = M(q) q̈ + c(q, q̇) + g(q) − Jᵀ f.
-
-    `robot`: the model. `q`, `qd`, `qdd`: positions (…, nq), velocities and accelerations (…, n); rad or m and their
-    rates. Leading dimensions broadcast. For a floating joint the velocities are (linear, angular) in the moving frame's
-    axes and `qdd` their time derivatives. `wrenches`: external loads: link name to (force, moment), shape (…, 6), at
-    the link frame's origin in link axes; N, N·m. `base_motion`: prescribed motion of the base; at rest by default. Not
-    for floating bases. Returns efforts, N·m or N, shape (…, n). Rotor inertia is included, joint friction is not.
-    Raises ArgumentError: wrong shapes, NaN or infinity, or a base motion for a floating base; ModelError: an unknown
-    link in `wrenches`.
-    """
+    """Efforts of an open arm that give the accelerations `qdd`; as `rne_dynamics.inverse_dynamics`."""
     if wrenches is None and base_motion is None:
-        answer: Array = INVERSE_DYNAMICS.of(robot)(q, qd, qdd)
-        return answer
+        return INVERSE_DYNAMICS.of(robot)(q, qd, qdd)
     return INVERSE_DYNAMICS.answer(robot, q, qd, qdd, wrenches=wrenches, base_motion=base_motion)
 
 
 @BIAS_TORQUE.public
 def bias_torque(robot: RobotModel, q: ArrayLike, qd: ArrayLike) -> Array:
-    """Coriolis, centrifugal and gravity efforts c(q, q̇) + g(q), N·m or N; shape (…, n).
-
-    Parameters and errors as for `inverse_dynamics`.
-    """
-    answer: Array = BIAS_TORQUE.of(robot)(q, qd)
-    return answer
+    """Efforts c(q, q̇) + g(q) of an open arm; as `rne_dynamics.bias_torque`."""
+    return BIAS_TORQUE.of(robot)(q, qd)

@@ -20,6 +20,8 @@ from rne_dynamics.simulation.plant.plant import ArmPlant
 from rne_dynamics.simulation.rollouts.rollout import Rollout
 from rne_dynamics.simulation.rollouts.sweep import Client, sweep
 
+#: Period of the laws, s.
+PERIOD = 1e-3
 #: Rest after the move, s, the last part of it in which the arm must be at rest, s, and the speed that counts as rest.
 PAUSE, QUIET, SLOW = 0.5, 0.2, 0.05
 
@@ -57,25 +59,25 @@ class Comparison:
 
 def compare_laws(
     plant: ArmPlant, laws: Mapping[str, ControlLaw], trajectory: Trajectory, cases: Mapping[str, Mismatch], *,
-    control_dt: float = 1e-3, client: Client | None = None, progress: Callable[[int], None] | None = None,
+    client: Client | None = None, progress: Callable[[int], None] | None = None,
 ) -> Comparison:  # fmt: skip
     """Every law with every case; arguments as of `Rollout` and `sweep`."""
     pairs = [(case, law) for case in cases for law in laws]
     rollouts = [
-        Rollout(plant, laws[law], trajectory, control_dt, seconds=trajectory.duration + PAUSE, mismatch=cases[case])
+        Rollout(plant, laws[law], trajectory, PERIOD, seconds=trajectory.duration + PAUSE, mismatch=cases[case])
         for case, law in pairs
     ]
     results: dict[str, dict[str, Result]] = {case: {} for case in cases}
     for (case, law), found in zip(pairs, sweep(result, rollouts, client=client, progress=progress), strict=True):
         results[case][law] = found
     start = trajectory.sample(0.0).q
-    margins = {name: _margins(law, plant, start, control_dt) for name, law in laws.items()}
+    margins = {name: _margins(law, plant, start) for name, law in laws.items()}
     return Comparison(tuple(laws), cases, results, margins)
 
 
-def _margins(law: ControlLaw, plant: ArmPlant, start: Array, period: float) -> Margins:
+def _margins(law: ControlLaw, plant: ArmPlant, start: Array) -> Margins:
     try:
-        return stability_margins(law, plant.robot.rigid, start, period)
+        return stability_margins(law, plant.robot.rigid, start, PERIOD)
     except (RneDynamicsError, np.linalg.LinAlgError):  # of a mechanism, or of a law of one's own
         return Margins(math.nan, math.nan, math.nan)
 

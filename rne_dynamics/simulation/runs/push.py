@@ -81,11 +81,9 @@ def static_friction(robot: RigidRobot, direction: Array) -> Array:
     return np.asarray(np.where(direction < 0.0, back, ahead))
 
 
-def loads_over_time(
-    robot: RigidRobot, q: Array, pushes: Sequence[Push], begin: float, end: float, step: float = FINE
-) -> Array:
-    """Effort of all pushes on each joint at q, in steps of the time between, N·m or N; (steps, n)."""
-    times = begin + step * (np.arange(max(1, round((end - begin) / step))) + 0.5)
+def loads_over_time(robot: RigidRobot, q: Array, pushes: Sequence[Push], begin: float, end: float) -> Array:
+    """Effort of all pushes on each joint at q, in steps `FINE` of the time between, N·m or N; (steps, n)."""
+    times = begin + FINE * (np.arange(max(1, round((end - begin) / FINE))) + 0.5)
     acting = np.array([(push.begin <= times) & (times < push.end) for push in pushes], dtype=np.float64)
     return np.asarray(acting.T @ np.array([load(robot, q, push) for push in pushes]))
 
