@@ -119,18 +119,10 @@ class ArmPlant(Rebuilt):
     def arrays(
         self, state: State, base: Array, loads: Array, joints: Array | None = None, *, collocation: bool = False
     ) -> PlantArrays:
-        """Arguments of the kernels for a step from a state.
+        """Arguments of the kernels for a step from a state, by `collocation` of flexible links or not.
 
-        Parameters
-        ----------
-        base
-            Motion of the base: `base_over` the step, or `base_at` one time.
-        loads
-            At the bodies, as `bodies_wrenches` gives them.
-        joints
-            Instead of the plant's own.
-        collocation
-            Whether flexible links are stepped by collocation.
+        `base`: `base_over` the step, or `base_at` one time; `loads` at the bodies, as `bodies_wrenches` gives them;
+        `joints` instead of the plant's own.
         """
         arrays = self._at_rest
         if joints is not None or self.base_motion is not None or len(loads):
