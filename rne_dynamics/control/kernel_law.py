@@ -13,6 +13,7 @@ from rne_dynamics.control.reference import Reference, TorqueTerms
 from rne_dynamics.control.tracking_law import CompensatesFriction
 from rne_dynamics.dispatch import mechanism_of
 from rne_dynamics.dynamics.declared.base_motion import BaseMotion
+from rne_dynamics.errors import ControlError
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.mechanism import Mechanism
 
@@ -81,5 +82,7 @@ class KernelLaw(CompensatesFriction):
         self, mechanism: Mechanism, q: Array, qd: Array, aim: Reference, integral: Array, posture: Array | None,
         base_motion: BaseMotion | None,
     ) -> TorqueTerms:
-        """The torque of a mechanism with closed loops; laws for open arms refuse it when they are made."""
-        raise NotImplementedError
+        """The torque of a mechanism with closed loops; `ControlError` from a law for open arms."""
+        raise ControlError(
+            f"{type(self).__name__} is for open arms: robot {mechanism.name!r} has closed loops; take computed torque"
+        )

@@ -13,7 +13,9 @@ from support.own_law import write_law
 import rne_dynamics as rne
 from rne_dynamics.cli.main import main
 from rne_dynamics.control.control_law import LawTolerances, MotionDemand, rate_warnings
+from rne_dynamics.control.kernel_law import KernelLaw
 from rne_dynamics.control.laws import find_law, law_names
+from rne_dynamics.control.reference import Reference
 from rne_dynamics.errors import ControlError
 
 ROBOT = rne.load_urdf("puma560")
@@ -131,3 +133,12 @@ def test_a_list_of_numbers_is_a_parameter(capsys):
                  "0.5", "--law-parameter", "stiffness=300,300,300,20,20,20", "--json"]) == 0  # fmt: skip
     report = json.loads(capsys.readouterr().out)
     assert max(abs(joint["final_error"]) for joint in report["joints"]) < 0.02
+
+
+def test_a_law_with_a_kernel_for_open_arms_refuses_a_mechanism():
+    class OpenArmLaw(KernelLaw):
+        robot = rne.load_model("pantograph")
+
+    at_rest = np.zeros(OpenArmLaw.robot.n)
+    with pytest.raises(ControlError, match="OpenArmLaw is for open arms: robot 'pantograph' has closed loops"):
+        OpenArmLaw().law(at_rest, at_rest, Reference(at_rest, at_rest, at_rest))
