@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+from faults.driver import honest
 from faults.effort_checks import EffortLog
 from faults.fault import Fault
 from faults.reaction import ReactionError
@@ -10,6 +11,8 @@ from faults.rig import Rig
 
 #: How near home, rad and rad/s, an arm is after a fault without effect.
 NEAR = 0.005
+#: Time in which the controller sees that reports are true again, s: a clock that jumps back cancels a motion.
+CORRECTED = 0.05
 
 
 class FaultRun:
@@ -58,7 +61,10 @@ class FaultRun:
         A controller that still holds the arm at home, unchanged, goes on doing so for the next fault.
         """
         rig = self.rig
+        falsified = rig.driver.falsify is not honest
         rig.driver.restart_reports()
+        if falsified and rig.controller.lives and rig.controller.state == rig.steady:
+            rig.run(CORRECTED)
         home = np.abs(rig.driver.q - rig.driver.home).max() < NEAR and np.abs(rig.driver.qd).max() < NEAR
         self._unchanged = bool(
             home and not rig.passed and not rig.counted and fault.plant is None and not rig.controller.changed
