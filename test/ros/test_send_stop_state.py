@@ -27,7 +27,7 @@ from rne_dynamics.cli.with_ros.state import trouble
 from rne_dynamics.control.trajectory import SampledTrajectory, quintic_duration
 from rne_dynamics.recording.trajectory_file import write_trajectory
 from rne_dynamics.ros.sessions.processes import NodeProcess, session_node, wait_until
-from rne_dynamics.ros.sessions.running_nodes import RunningNode, RunningNodes
+from rne_dynamics.ros.sessions.running_nodes import RunningNode, RunningNodes, read_parameters
 
 from .peer import PATIENCE
 
@@ -196,6 +196,9 @@ def test_a_trajectory_file_is_followed_within_a_path_tolerance(left, tmp_path, c
     assert done.returncode == 0, done.stderr
     assert f"{LEFT}: arrived" in done.stdout
     assert int(state(capsys)[1]["diagnostics"]["goals reached"]) == before + 1
+    with RunningNodes() as nodes:
+        kept = read_parameters(nodes, nodes.controller(LEFT), "constraints.joint1.trajectory")
+    assert kept == [0.0], "the tolerance was for these motions alone"
 
 
 @pytest.mark.slow

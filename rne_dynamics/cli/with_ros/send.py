@@ -53,7 +53,7 @@ ARGUMENTS = (
     argument("--tolerance", type=real(1e-9, 10.0), default=0.01,
              help="error within which the arm has arrived, rad or m (default: 0.01)"),
     argument("--path-tolerance", type=positive(10.0, "rad or m"), metavar="ERROR",
-             help="set constraints.<joint>.trajectory of the controller: it aborts a motion that errs more"),
+             help="constraints.<joint>.trajectory of the controller for this motion, which it aborts if it errs more"),
     argument("--timeout", type=real(0.1, 600.0, "s"), default=10.0, metavar="S",
              help="longest wait for the controller, and for the arm to settle (default: 10)"),
     node_option("the only one that runs"),
@@ -62,6 +62,19 @@ ARGUMENTS = (
 
 def run(args: argparse.Namespace) -> int:
     """Send a motion; 0 if the arm has arrived."""
+    from rne_dynamics.ros.sessions.running_nodes import RunningNodes, set_parameters
+
+    kept: dict[RunningNode, dict[str, float]] = {}
+    try:
+        return _moved(args, kept)
+    finally:
+        for controller, values in kept.items():
+            with RunningNodes() as nodes:
+                set_parameters(nodes, controller, values)
+
+
+def _moved(args: argparse.Namespace, kept: dict[RunningNode, dict[str, float]]) -> int:
+    """Send a motion; `kept`: parameters that the controller is to have again afterwards."""
     from rne_dynamics.ros.sessions.running_nodes import RunningNodes, bound_path, read_model
     from rne_dynamics.ros.sessions.send import send
 
@@ -81,8 +94,6 @@ def run(args: argparse.Namespace) -> int:
         if not controller.topic:
             raise ControlError(f"it is not known where {controller.name} receives joint states; try again")
         model = read_model(nodes, controller)
-        if args.path_tolerance is not None:
-            bound_path(nodes, controller, model.robot.joint_names, args.path_tolerance)
         if path is not None and args.fastest:
             path = _fastest(args.trajectory, path, model)
         if path is not None:
@@ -92,6 +103,8 @@ def run(args: argparse.Namespace) -> int:
         else:
             words = [word.strip() for word in args.goal]
             goal = parse_goal(words, model.robot, model.lower, model.upper)
+        if args.path_tolerance is not None:
+            kept[controller] = bound_path(nodes, controller, model.robot.joint_names, args.path_tolerance)
     if noted():  # and the exception was lost: nothing is sent
         raise KeyboardInterrupt
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -302,7 +302,7 @@ class RunningModel:
 
 def read_model(nodes: RunningNodes, controller: RunningNode) -> RunningModel:
     """The model of a controller; `ControlError` where it does not answer, or cannot be read here."""
-    model, description, joints, gravity = _parameters(nodes, controller, "model", "robot_description", "joints",
+    model, description, joints, gravity = read_parameters(nodes, controller, "model", "robot_description", "joints",
                                                       "gravity")
     if not (model or description):
         topic = f"{controller.namespace.rstrip('/')}/robot_description"
@@ -319,9 +319,11 @@ def read_model(nodes: RunningNodes, controller: RunningNode) -> RunningModel:
             f"the description of {controller.name} cannot be read here: {error}. If it is a relative path, go to the "
             "folder in which the controller was started"
         ) from None
-    load = dict(zip(PAYLOAD, _parameters(nodes, controller, *PAYLOAD), strict=True))
+    load = dict(zip(PAYLOAD, read_parameters(nodes, controller, *PAYLOAD), strict=True))
     margin, velocity, effort, rate = (
-        np.array(_parameters(nodes, controller, *(f"limits.{name}.{key}" for name in robot.joint_names)), dtype=float)
+        np.array(
+            read_parameters(nodes, controller, *(f"limits.{name}.{key}" for name in robot.joint_names)), dtype=float
+        )
         for key in ("position_margin", "velocity", "effort", "effort_rate")
     )
     named = {"model": model} if model else {"robot_description": description}
@@ -334,17 +336,29 @@ def read_model(nodes: RunningNodes, controller: RunningNode) -> RunningModel:
     )
 
 
-def bound_path(nodes: RunningNodes, controller: RunningNode, joints: Iterable[str], tolerance: float) -> None:
-    """Set a controller's path tolerance, rad or m, of all joints; raises ControlError if it refuses."""
-    values = [RosParameter(f"constraints.{name}.trajectory", value=tolerance).to_parameter_msg() for name in joints]
-    request = SetParametersAtomically.Request(parameters=values)
+def bound_path(
+    nodes: RunningNodes, controller: RunningNode, joints: Iterable[str], tolerance: float
+) -> dict[str, float]:
+    """Set a controller's path tolerance, rad or m, of all joints; the parameters as they were before."""
+    names = [f"constraints.{name}.trajectory" for name in joints]
+    before = read_parameters(nodes, controller, *names)
+    set_parameters(nodes, controller, dict.fromkeys(names, tolerance))
+    return dict(zip(names, before, strict=True))
+
+
+def set_parameters(nodes: RunningNodes, controller: RunningNode, values: Mapping[str, float]) -> None:
+    """Set parameters of a controller; `ControlError` if it refuses."""
+    request = SetParametersAtomically.Request(
+        parameters=[RosParameter(name, value=value).to_parameter_msg() for name, value in values.items()]
+    )
     response = nodes.call(SetParametersAtomically, f"{controller.name}/set_parameters_atomically", request)
     if response is None or not response.result.successful:
+        name, value = next(iter(values.items()))
         why = "it does not answer" if response is None else response.result.reason
-        raise ControlError(f"{controller.name} does not take a path tolerance of {tolerance:g}: {why}")
+        raise ControlError(f"{controller.name} does not take {name} = {value:g}: {why}")
 
 
-def _parameters(nodes: RunningNodes, controller: RunningNode, *names: str) -> list[Any]:
+def read_parameters(nodes: RunningNodes, controller: RunningNode, *names: str) -> list[Any]:
     """Values of parameters, in their order."""
     request = GetParameters.Request(names=list(names))
     response = nodes.call(GetParameters, f"{controller.name}/get_parameters", request)
