@@ -38,8 +38,7 @@ SCHEMA: tuple[Parameter, ...] = (
     Parameter("file_size", 1000.0, "Size after which another file is begun.", "MB", 1.0, 1e6, read_only=True),
     Parameter("total_size", 20000.0, "Size of all files of this recording after which it ends.", "MB", 1.0, 1e9,
               read_only=True),
-    Parameter("flush_period", 0.5, "Longest time that messages are in memory only, and are lost if the process is "
-              "killed.", "s", 0.05, 60.0, read_only=True),
+    Parameter("flush_period", 0.5, "Longest time that messages are in memory only.", "s", 0.05, 60.0, read_only=True),
 )  # fmt: skip
 
 

@@ -60,25 +60,24 @@ SCHEMA: tuple[Parameter, ...] = (
     Parameter("on_command_timeout", "zero_effort", "Reaction to that: no effort (zero_effort), or brakes hold the "
               "joints until the next command (brake).", choices=get_args(TimeoutReaction), read_only=True),
     Parameter("lockstep", False, "Wait with each step until all controllers and gates in simulated time (see "
-              "publish_clock) have answered the last joint state, so that a pause of any process only slows "
-              "the simulation down. With controllers in real time: wait for an effort, from the first one on.",
+              "publish_clock) have answered the last joint state; with controllers in real time, for an effort, from "
+              "the first one on.",
               read_only=True),
-    Parameter("lockstep_timeout", 10.0, "Longest wait for an answer; then the simulation goes on without waiting until "
-              "that sender is received again.", "s", 0.01, 3600.0, read_only=True),
+    Parameter("lockstep_timeout", 10.0, "Longest wait for an answer; then that sender is not waited for until it is "
+              "received again.", "s", 0.01, 3600.0, read_only=True),
     Parameter("deflections_divisor", 10, "Of an arm with flexible links: joint states between two messages on "
               "~/deflections; 0 publishes none.", "", 0, 1_000_000, read_only=True),
-    Parameter("base_motion.file", "", "File with the motion of the base, .csv with the columns time, x, y, z, qx, qy, "
-              "qz, qw or .npz with time, position, quaternion; what a sensor on it measures is published on "
-              "base_imu. Empty for a base at rest.", read_only=True),
+    Parameter("base_motion.file", "", "File (.csv, .npz) with the motion of the base; what a sensor on it measures is "
+              "published on base_imu. Empty for a base at rest.", read_only=True),
     Parameter("base_motion.smoothing", 0.0, "Frequency above which motion in that file counts as noise; 0 for none.",
               "Hz", 0.0, 1000.0, read_only=True),
     Parameter("base_motion.topic", "", "Instead of a file, a topic of sensor_msgs/Imu, measured at the root link, by "
               "which the base moves. Empty for none.", read_only=True),
     *PARAMETERS,
     Parameter("publish_clock", False, "Publish /clock.", read_only=True),
-    Parameter("command_message", FLOATS, "Type of the commands. Efforts on effort_controller/commands: in the order of "
-              f"joints ({FLOATS}) or by name, with a stamp ({NAMED}). {JOINT_STATE}: positions, velocities or efforts "
-              f"by name on {COMMANDS}, joint states on {STATES}, as topic-based hardware of ros2_control.",
+    Parameter("command_message", FLOATS, "Type of the commands: efforts on effort_controller/commands, in the order of "
+              "joints, or by name with a stamp; or positions, velocities or efforts by name, as topic-based hardware "
+              f"of ros2_control, on {COMMANDS}, with joint states on {STATES}.",
               choices=(FLOATS, NAMED, JOINT_STATE), read_only=True),
     DRIVE_FREQUENCY,
     Parameter("limits.{joint}.effort", 0.0, "Effort at which the drive saturates; 0 takes the description's, none if "

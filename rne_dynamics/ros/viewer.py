@@ -39,8 +39,8 @@ SCHEMA: tuple[Parameter, ...] = (
     Parameter("port", PORT, "Port of the page; if it is in use, the next free one. The log has the URL.", "", 1, 65535,
               read_only=True),
     Parameter("rate", FRAMES, "Pictures per second.", "Hz", 1.0, FRAMES, read_only=True),
-    Parameter("niceness", 10, "Niceness of the process, so that controllers on the same computer come first; above 0 "
-              "also SCHED_IDLE on Linux: no page on a computer that is never idle.", "", 0, 19, read_only=True),
+    Parameter("niceness", 10, "Niceness of the process; above 0 also SCHED_IDLE on Linux: no page on a computer that "
+              "is never idle.", "", 0, 19, read_only=True),
     Parameter("controller", "computed_torque_controller", "Node whose ~/torque/* and ~/reference are shown; "
               "empty for none.", read_only=True),
     Parameter("target_pose", False, "Whether the page has a box with which visitors move the arm: they drag the "

@@ -53,14 +53,10 @@ Names are as in a parameter file ([config/](../config) has one for each shipped 
 controlled joint. A default with a point is a number, for which an integer is accepted too; without one it is an
 integer. Units are those of the default. NaN, infinity, another type and values outside the bounds are refused by name.
 
-| set | when a parameter may be changed |
-|---|---|
-| live | while the node runs |
-| configure | after the node was deactivated and cleaned up |
-| start, or no such column | not while the process runs |
-
-All changes of one request (`set_parameters_atomically`) are checked together, and take effect together between two
-efforts, or not at all. The effort does not jump after a change. `ros2 param describe` shows bounds and units too.
+Parameters of controllers and `effort_gate` may be changed while the node runs, except those with a mark: *start*, fixed
+by the start of the process; *configure*, changed after the node was deactivated and cleaned up. All other nodes read
+theirs at the start. All changes of one request (`set_parameters_atomically`) are checked together, and take effect
+together between two efforts, or not at all. The effort does not jump after a change.
 
 No setting is lost silently:
 
@@ -81,13 +77,10 @@ above, not in N m/rad. A value that contradicts one under our own name is refuse
 EFFECTS = ("here", "no effect, because", "refused unless it changes nothing, because")
 
 INTRODUCTIONS = {
-    "every node": "Live parameters are live in controllers and `effort_gate`; `simulator`, `move` and `viewer` read "
-    "all at the start.",
     "controllers and effort_gate": "Give them the same values.",
-    "both controllers": "`computed_torque_controller` and `gravity_compensation`.",
-    "effort_gate": "[effort_gate.md](effort_gate.md) describes the node.",
-    "recorder": "These are all: it needs no robot. [view.md](view.md#recordings) describes the node.",
-    "viewer": "[view.md](view.md) describes the node.",
+    "effort_gate": "See [effort_gate.md](effort_gate.md).",
+    "recorder": "These are all: it needs no robot. See [view.md](view.md#recordings).",
+    "viewer": "See [view.md](view.md).",
 }
 
 
@@ -141,22 +134,21 @@ def grouped(nodes: dict[str, tuple[Parameter, ...]]) -> dict[str, tuple[Paramete
 
 
 def table(parameters: Sequence[Parameter]) -> list[str]:
-    """Lines of a table with one row a parameter; when it may be changed where that is not always the start."""
-    rows: list[tuple[str, ...]] = [("name", "default", "allowed", "set", "what it does"), *(
-        (f"`{p.name.replace(JOINT, '<joint>')}`", f"`{p.default_text()}` {p.unit}".strip().replace("|", "\\|"),
-         allowed(p), "start" if p.read_only else "configure" if p.at_configure else "live", text(p.description))
-        for p in parameters
-    )]
-    if all(p.read_only for p in parameters):
-        rows = [(*row[:3], row[4]) for row in rows]
-    lines = [f"| {' | '.join(row)} |" for row in rows]
-    return [lines[0], "|---" * len(rows[0]) + "|", *lines[1:]]
+    """Lines of a table with one row a parameter; marks say when it may be changed, if not always the start."""
+    marks = not all(p.read_only for p in parameters)
+    lines = ["| name | default; allowed | what it does |", "|---|---|---|"]
+    for p in parameters:
+        default = f"`{p.default_text()}` {p.unit}".strip().replace("|", "\\|")
+        mark = ("*start*" if p.read_only else "*configure*" if p.at_configure else "") if marks else ""
+        values = "; ".join(filter(None, (default, allowed(p), mark)))
+        lines.append(f"| `{p.name.replace(JOINT, '<joint>')}` | {values} | {text(p.description)} |")
+    return lines
 
 
 def allowed(parameter: Parameter) -> str:
     """Choices, bounds and lengths in words; empty where there are none."""
     words = []
-    if isinstance(parameter.default, tuple):
+    if isinstance(parameter.default, tuple) and parameter.length != (len(parameter.default),):
         count = f"{' or '.join(map(str, parameter.length))} " if parameter.length else "list of "
         words.append(f"{count}{'texts' if parameter.element is str else 'numbers'}")
     if parameter.choices:

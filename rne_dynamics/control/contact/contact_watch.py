@@ -60,9 +60,9 @@ class ContactSettings:
         f"contact; if negative, {THRESHOLD_SHARE:.0%} of the effort limit.", "N m or N", -1.0, 1e6,
     ))
     reaction: Reaction = parameter(
-        "none", "What a contact does: nothing but reports (none), the arm is held where it touched (stop), it is led "
-        "by hand (float), it is held by the law joint_impedance, which prepared_laws must name (comply), it goes back "
-        "along its path (retract).", choices=REACTIONS,
+        "none", "What a contact does to the arm: nothing (none); it is held where it touched (stop), led by hand "
+        "(float), held by the law joint_impedance, which prepared_laws must name (comply), or goes back along its path "
+        "(retract).", choices=REACTIONS,
     )
     retract_time: float = parameter(
         0.3, "Path time that the arm goes back, at half the speed.", "s", lower=0.05, upper=10.0

@@ -57,8 +57,8 @@ class BaseSensor(Rebuilt):
 
     #: v̇ − g, as REP 145 has it; v̇; or the base counts as not accelerated.
     acceleration: Acceleration = parameter(
-        "specific_force", "Meaning of the messages' linear acceleration: with gravity, as accelerometers measure it "
-        "(specific_force), without it (without_gravity), or not to be used (ignored). The last two need orientations.",
+        "specific_force", "Meaning of the messages' linear acceleration: with gravity, as accelerometers measure it, "
+        "without it, or not to be used. The last two need orientations.",
         choices=ACCELERATIONS,
     )
     timeout: float = parameter(

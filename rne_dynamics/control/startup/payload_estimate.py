@@ -140,16 +140,15 @@ class PayloadTest:
 
     #: A first moment is refused from this mass at `FARTHEST_MASS` on.
     payload: float = parameter(
-        0.2, "Unknown payload from which on motion is refused, if the reported efforts show it beyond noise, friction "
-        "and model error; 0 for no such test.", "kg", lower=0.0, upper=1000.0,
+        0.2, "Unknown payload from which on motion is refused, if the reported efforts show it clearly; 0 for no such "
+        "test.", "kg", lower=0.0, upper=1000.0,
     )
     friction: float = parameter(
-        0.01, "Static friction of each joint, in addition to the description's, that this test assumes, as a fraction "
-        "of the description's effort limit.", lower=0.0, upper=1.0,
+        0.01, "Static friction, besides the description's, that this test assumes, as a fraction of each joint's "
+        "effort limit.", lower=0.0, upper=1.0,
     )
     model_error: float = parameter(
-        0.05, "Error of each body's weight in the description that this test assumes, as a fraction: one standard "
-        "deviation.", lower=0.0, upper=1.0,
+        0.05, "Standard deviation of each body's weight that this test assumes, as a fraction.", lower=0.0, upper=1.0,
     )
 
     def __post_init__(self) -> None:

@@ -78,12 +78,11 @@ class Settings:
     #: Terms that the arm's own electronics adds, left out here.
     compensated: frozenset[str] = frozenset()
     min_rate: float = parameter(
-        0.0, "Joint states per second below which the arm is stopped, for drives that need a minimum rate of efforts; "
-        "0 for none.", "Hz", lower=0.0, upper=10000.0,
+        0.0, "Joint states per second below which the arm is stopped; 0 for none.", "Hz", lower=0.0, upper=10000.0,
     )
     recover_automatically: bool = parameter(
-        False, "Whether the arm is held again as soon as joint states return after it was released because they were "
-        "missing; otherwise ~/recover is needed.",
+        False, "Whether an arm that was released for lack of joint states is held again as soon as they return, "
+        "without ~/recover.",
     )
     #: Shape (n,); no bound for None, or of joints with 0, which is kept as infinity.
     holding_error: Array | None = field(default=None, metadata=of_node(
@@ -92,7 +91,7 @@ class Settings:
     ))
     command_delay: float = parameter(
         0.0, "Time from a joint state's stamp until its effort acts; the law is evaluated at the state predicted for "
-        "that time. 0 for none, which stays so until the node is cleaned up; open arms only.", "s", lower=0.0,
+        "that time. Open arms only. 0 for none, which stays so until the node is cleaned up.", "s", lower=0.0,
         upper=LONGEST_DELAY,
     )
     #: How the motion of the base is measured; None for a base at rest.

@@ -28,8 +28,8 @@ class StopPlan:
 
     #: ``"hold"``: where the controller itself ends, as ``"ramp"``.
     policy: Policy = parameter(
-        "ramp", "How a stopped arm is released: after stop.hold_time over stop.ramp_time (ramp), after stop.hold_time "
-        "at once (release), or only when the controller ends (hold).", choices=POLICIES,
+        "ramp", "How a stopped arm is released after stop.hold_time: over stop.ramp_time (ramp), at once (release), or "
+        "only when the controller ends (hold).", choices=POLICIES,
     )
     brake_time: float = parameter(0.3, "Time in which a cancelled motion comes to rest.", "s", lower=0.01, upper=10.0)
     hold_time: float = parameter(

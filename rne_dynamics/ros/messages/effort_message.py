@@ -32,8 +32,8 @@ FLOATS, NAMED = "std_msgs/Float64MultiArray", "control_msgs/JointCommand"
 INTERFACE = "effort"
 
 COMMAND_MESSAGE = Parameter(
-    "command_message", FLOATS, f"Type of the effort commands: a list in the order of joints ({FLOATS}), or names with "
-    f"the time of sending ({NAMED}), which receivers refuse if it is too old.", choices=(FLOATS, NAMED), read_only=True,
+    "command_message", FLOATS, "Type of the effort commands: numbers in the order of joints, or names and numbers with "
+    "the time of sending, which receivers refuse if it is too old.", choices=(FLOATS, NAMED), read_only=True,
 )
 
 

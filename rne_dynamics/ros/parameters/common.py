@@ -20,14 +20,12 @@ COMMON: tuple[Parameter, ...] = (
     ),
     Parameter(
         "model", "",
-        "Instead of robot_description, a model file, which may describe closed loops or flexible links: a path, a URI, "
-        "its text or the name of a shipped model.",
+        "Instead of robot_description, a model file: a path, a URI, its text or the name of a shipped model.",
         read_only=True,
     ),
     Parameter(
         "joints", (), "Controlled joints in the order of the effort commands; empty takes all, in the order of the "
-        "description (of a mechanism the actuated joints). Other joints are locked at their positions in joint_states; "
-        "before the first joint state at zero, those of a mechanism at its posture.",
+        "description (of a mechanism the actuated joints). Other joints are locked where joint_states has them.",
         kind=str, read_only=True,
     ),
     Parameter("gravity", (), "Gravity in the axes of the base link; empty takes the model file's, or 0 0 -9.81.",

@@ -50,8 +50,8 @@ CONTROLLER: tuple[Parameter, ...] = (
     *declared_parameters(StopPlan, "stop."),
     Parameter("drives.topic", "", "Topic of std_msgs/Bool: whether the drives act on efforts. Motions are refused "
               "while it is false, and before its first message. Empty for none.", read_only=True),
-    Parameter("base_motion.topic", "", "Topic of sensor_msgs/Imu with the motion of the base, for an arm on a ship or "
-              "a vehicle; without usable messages the arm is stopped, and not started. Empty for a base at rest.",
+    Parameter("base_motion.topic", "", "Topic of sensor_msgs/Imu with the motion of the base; without usable messages "
+              "the arm is stopped, and not started. Empty for a base at rest.",
               read_only=True),
     *declared_parameters(BaseSensor, "base_motion."),
     Parameter("base_motion.rpy", (0.0, 0.0, 0.0), "The sensor's axes in the root link's: roll, pitch and yaw as in a "

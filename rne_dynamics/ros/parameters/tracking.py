@@ -48,15 +48,14 @@ SCHEMA: tuple[Parameter, ...] = (
     *CONTROLLER,
     Parameter("law", DEFAULT_LAW, f"Control law: {', '.join(law_names())}, or the Python module of your own law. "
               "Tolerances that are not set are those that fit it."),
-    Parameter("prepared_laws", (), "Laws to which the node may change while it drives the arm, by parameter law or "
-              "service; each takes up to 2 s of the first start.", choices=law_names(), kind=str, at_configure=True),
+    Parameter("prepared_laws", (), "Laws to which parameter law and services may change while the arm is driven; each "
+              "takes up to 2 s of the first start.", choices=law_names(), kind=str, at_configure=True),
     *(parameter for name in law_names() for parameter in law_parameters(find_law(name))),
     damping_parameter("hand_guiding.{joint}.damping", "Damping in hand guiding."),
     Parameter("speed_scaling", 1.0, "Speed of trajectories, as a fraction of their own; ~/speed_scaling changes it "
               "too.", "", 0.0, 1.0),
-    Parameter("speed_scaling_unit", "fraction", "Unit of ~/speed_scaling: 0 to 1 (fraction), or 0 to 100 (percent) as "
-              "the speed_scaling_state_broadcaster of ur_robot_driver publishes.", choices=tuple(FULL_SPEED),
-              read_only=True),
+    Parameter("speed_scaling_unit", "fraction", "Unit of ~/speed_scaling: 0 to 1 (fraction), or 0 to 100 (percent).",
+              choices=tuple(FULL_SPEED), read_only=True),
     *(p for p in declared_parameters(Settings, "") if p.name == "command_delay"),
     Parameter("allow_nonzero_velocity_at_trajectory_end", False, "Whether the last point of a trajectory may have a "
               "velocity; the arm then comes to rest beyond it, within constraints.blend_time."),
@@ -69,8 +68,8 @@ SCHEMA: tuple[Parameter, ...] = (
     Parameter("target_pose.tool", (0.0, 0.0, 0.0), "Point of that link which is brought to the pose, in its frame.",
               "m", -10.0, 10.0, length=(3,)),
     *declared_parameters(PoseLimits, "target_pose."),
-    Parameter("target_pose.detour", True, "Whether a single target that is not reached on the straight way is "
-              "approached joint by joint; targets that follow within 1 s never are."),
+    Parameter("target_pose.detour", True, "Whether a single target that the straight way does not reach is "
+              "approached joint by joint."),
     *declared_parameters(WrenchRates, "target_wrench."),
     *CONTACT,
 )
