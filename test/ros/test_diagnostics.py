@@ -22,7 +22,8 @@ def documented(root, *sections: str) -> list[str]:
     """The keys in the tables of these sections of the page."""
     page = (root / "docs" / "diagnostics.md").read_text(encoding="utf-8")
     parts = dict(part.split("\n", 1) for part in page.split("\n## ")[1:])
-    return [key for section in sections for key in re.findall(r"^\| `([^`]+)` \|", parts[section], re.M)]
+    cells = [cell for section in sections for cell in re.findall(r"^\| (`[^|]+`) \|", parts[section], re.M)]
+    return [key for cell in cells for key in re.findall(r"`([^`]+)`", cell)]
 
 
 @pytest.fixture(scope="module")

@@ -37,7 +37,7 @@ def test_every_parameter_of_a_node_is_listed_once_in_its_sections(node):
 def test_rows_say_what_the_schema_says():
     sample = Parameter("limits.{joint}.thing", 1.5, "Of ~/topic, see stop.hold_time.", "N m", 0.0, 1e6)
     assert table([sample])[-1] == (
-        "| `limits.<joint>.thing` | `1.5` N m; 0 to 1e6 | Of `~/topic`, see `stop.hold_time`. |"
+        "| `limits.<joint>.thing` | `1.5` N m; 0–1e6 | Of `~/topic`, see `stop.hold_time`. |"
     )
     lists = Parameter("names", (), "Names.", choices=("a", "b"), length=(0, 2), kind=str, read_only=True)
     assert table([lists])[-1] == "| `names` | `[]`; 0 or 2 texts; `a`, `b` | Names. |"

@@ -155,7 +155,7 @@ def allowed(parameter: Parameter) -> str:
         words.append(", ".join(f"`{choice}`" for choice in parameter.choices))
     low, high = parameter.lower, parameter.upper
     if math.isfinite(low) and math.isfinite(high):
-        words.append(f"{short(low)} to {short(high)}")
+        words.append(f"{short(low)}–{short(high)}" if low >= 0 else f"{short(low)} to {short(high)}")
     elif math.isfinite(low) or math.isfinite(high):
         words.append(f"at least {short(low)}" if math.isfinite(low) else f"at most {short(high)}")
     return "; ".join(words)
