@@ -35,7 +35,7 @@ def test_friction_of_a_quarter_of_the_effort_is_no_contact(seed: int) -> None:
 
 @pytest.mark.soak
 @pytest.mark.parametrize("seed", range(DRAWS))
-@pytest.mark.parametrize("name", (*ARMS, "puma560"))
+@pytest.mark.parametrize("name", [*ARMS, "puma560"])
 def test_ten_minutes_without_a_false_alarm(name: str, seed: int) -> None:
     assert not watched(name, 1000 + seed, 600.0, pushes=False).alarms
 
