@@ -140,11 +140,11 @@ class Controller:
         client = self.client(kind, name)
         began, turns = time.monotonic(), 0
         seconds = seconds if self._ready else max(seconds, START)  # a new process may still compile
-        deadline = began + seconds
+        deadline, futures = began + seconds, []
         while (left := deadline - time.monotonic()) > 0.0:
-            future = client.call_async(request)
+            futures.append(client.call_async(request))
             patience = time.monotonic() + (min(ANSWER, left) if again else left)
-            while not future.done() and time.monotonic() < patience:
+            while not any(future.done() for future in futures) and time.monotonic() < patience:
                 if (not still or time.monotonic() > began + STILL) and turns < seconds * RATE:
                     turned = time.monotonic()
                     self._turn()
@@ -154,9 +154,11 @@ class Controller:
                     patience += 0.0 if again else lasted
                 else:
                     self._executor.spin_once(timeout_sec=0.01)
-            if future.done():
-                self._ready = True
-                return future.result()
+            for future in futures:  # on a busy machine the answer to an earlier request may come first
+                if future.done():
+                    self._ready = True
+                    return future.result()
+        for future in futures:
             client.remove_pending_request(future)
         last = (self.process.output().splitlines() or ["nothing"])[-1]
         raise ReactionError(f"no answer from ~/{name} within {seconds:g} s; the last line of its log: {last}")

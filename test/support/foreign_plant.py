@@ -215,4 +215,5 @@ def _links(robot: RobotModel, urdf: str, deviation: Deviation, step: float, elas
     assert [model.joint(j).name for j in range(model.njnt)] == list(robot.joint_names)
     model.dof_damping[:], model.dof_frictionloss[:] = (0.0, 0.0) if elastic else (viscous, dry)
     model.dof_armature[:] = [rotors[name] for name in robot.joint_names]
+    mujoco.mj_setConst(model, mujoco.MjData(model))  # how hard friction is depends on the inertia, rotors included
     return model

@@ -40,7 +40,7 @@ from rne_dynamics.model.robot import RobotModel
 EXTERNAL, RATE, ALLOWANCE, ROWS = range(MOMENTUM_ROWS, MOMENTUM_ROWS + 4)
 #: Least speed above which the direction of friction is taken as known, rad/s or m/s: stuck joints creep.
 REST_SPEED = 0.05
-#: Rate at which an allowance that is not needed any more decays, of the bandwidth: slower than r.
+#: Rate at which an allowance approaches a smaller one, of the bandwidth: slower than r, which it must cover.
 DECAY = 0.25
 #: Singular value of a link's Jacobian, of the largest, at which half of a direction is seen; and the length, m, that
 #: makes moments comparable with forces.
@@ -77,7 +77,7 @@ def observe_kernel(
             y, v = memory[EXTERNAL, j] - w, memory[RATE, j]
             memory[EXTERNAL, j] = w + fade * (y * (c + ratio * omega * s) + v * s)
             memory[RATE, j] = fade * (v * (c - ratio * omega * s) - omega * omega * y * s)
-            allowance = max(allowance, hold * memory[ALLOWANCE, j])
+            allowance += hold * max(memory[ALLOWANCE, j] - allowance, 0.0)
         else:
             memory[EXTERNAL, j] = memory[RATE, j] = 0.0
         memory[MOMENTUM, j], memory[DRIFT, j], memory[OWN, j] = p, drift, rows[OWN, j]

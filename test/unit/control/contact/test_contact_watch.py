@@ -27,9 +27,15 @@ def test_pushes_are_felt_and_moving_is_not(name: str) -> None:
     assert not sum(run.alarms for run in runs)
 
 
+@pytest.mark.parametrize("seed", [1, 2])
+def test_friction_of_a_quarter_of_the_effort_is_no_contact(seed: int) -> None:
+    """A joint that sticks may have it in either direction: what is observed of that comes later than what is known."""
+    assert not watched("puma560", seed, 6.0, pushes=False).alarms
+
+
 @pytest.mark.soak
 @pytest.mark.parametrize("seed", range(DRAWS))
-@pytest.mark.parametrize("name", ARMS)
+@pytest.mark.parametrize("name", [*ARMS, "puma560"])
 def test_ten_minutes_without_a_false_alarm(name: str, seed: int) -> None:
     assert not watched(name, 1000 + seed, 600.0, pushes=False).alarms
 

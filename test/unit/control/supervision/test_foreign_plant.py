@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from support.foreign_episodes import arms
-from support.foreign_plant import Deviation, ForeignArm
+from support.foreign_plant import Deviation, ForeignArm, friction_of
 
 import rne_dynamics as rne
 
@@ -30,6 +30,18 @@ def test_without_deviation_it_moves_as_the_model(which):
     arm.advance()
     expected = rne.forward_dynamics(robot, q, np.zeros(robot.n), rne.gravity_torque(robot, q) + effort)
     np.testing.assert_allclose(arm.state.qd / DT, expected, rtol=1e-9, atol=1e-9 * np.abs(expected).max())
+
+
+@pytest.mark.parametrize("which", range(6))
+def test_a_joint_that_slides_has_the_models_friction(which):
+    urdf, robot = arms()[which]
+    q, dry = posture(robot, which), friction_of(robot, Deviation())[1]
+    arm = ForeignArm(urdf, q, DT, Deviation())
+    for _ in range(60):
+        arm.command(rne.gravity_torque(robot, arm.state.q) + 2.0 * dry)
+        arm.advance()
+        slides = np.abs(arm.state.qd) > 0.05
+        np.testing.assert_allclose(np.abs(arm.data.qfrc_constraint[slides]), dry[slides], rtol=1e-9)
 
 
 @pytest.mark.parametrize("frequency", [12.0, 25.0])
