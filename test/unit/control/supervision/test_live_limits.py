@@ -12,7 +12,6 @@ from support.foreign_episodes import TICK, ForeignRig, Line, controller_values
 from support.foreign_plant import Deviation, ForeignArm
 from support.moving_bases import Swell
 from support.supervised import Rig
-from support.wheel import wheel_urdf
 
 import rne_dynamics as rne
 from rne_dynamics.c_export.export import end_links
@@ -24,20 +23,17 @@ from rne_dynamics.description.model_file import load_model
 from rne_dynamics.ros.parameters.tracking import tracking_settings
 
 ROOT = Path(__file__).resolve().parents[4]
-FILES = {
-    "puma560": lambda: ROOT / "urdf" / "puma560.urdf", "panda": lambda: ROOT / "urdf" / "panda.urdf",
-    "ur10": lambda: wheel_urdf("ur10_robot.urdf"), "four_joint_arm": lambda: ROOT / "examples" / "four_joint_arm.urdf",
-}  # fmt: skip
+FILES = {"panda": ROOT / "urdf" / "panda.urdf", "four_joint_arm": ROOT / "examples" / "four_joint_arm.urdf"}
 #: What limits are lowered to, of the speed of a motion, and the largest speed then, in these limits.
 LOWERED, SLOWED = 0.25, 1.2
 #: Time of a motion, s.
 DURATION = 1.0
-ROBOTS = (*FILES, "puma560 on a moving base", "pantograph")
+ROBOTS = ("four_joint_arm", "puma560 on a moving base", "pantograph")
 
 
 @cache
 def text(name: str) -> str:
-    return FILES[name]().read_text(encoding="utf-8")
+    return FILES[name].read_text(encoding="utf-8")
 
 
 def middle(robot) -> np.ndarray:
@@ -87,6 +83,14 @@ def lowered(rig: Rig) -> np.ndarray:
     return limit
 
 
+def to_the_end(rig: Rig, most: float) -> float:
+    """Let the motion end; how long that took, s."""
+    began = rig.now
+    while not rig.endings and rig.now - began < most:
+        rig.run(0.1)
+    return rig.now - began
+
+
 def fastest(rig: Rig, limit: np.ndarray, seconds: float) -> float:
     """Largest speed of a joint in its limit over the last `seconds`."""
     return float((np.abs(np.array(rig.speeds[-round(seconds / rig.period):])) / limit).max())
@@ -99,8 +103,7 @@ def test_a_motion_is_slowed_along_its_path_and_reaches_its_goal(name):
     rig.run(0.4 * duration)
     limit = lowered(rig)
     rig.run(0.5)
-    rig.run(1.5 * duration / LOWERED)
-    assert fastest(rig, limit, 1.5 * duration / LOWERED) < SLOWED
+    assert fastest(rig, limit, to_the_end(rig, 1.5 * duration / LOWERED)) < SLOWED
     assert Mode.STOPPING not in rig.modes, rig.supervisor.cause
     assert [ending for ending, _ in rig.endings] == [Ending.SUCCEEDED], rig.endings
     assert np.abs(goal - rig.simulator.state.q).max() < 0.05
@@ -113,8 +116,8 @@ def test_a_deferred_motion_keeps_the_limits_of_its_begin(name):
     _, duration = move(rig, delay=0.5)
     rig.run(0.1)
     limit = lowered(rig)
-    rig.run(0.5 + 1.3 * duration / LOWERED)
-    assert fastest(rig, limit, 1.3 * duration / LOWERED) < SLOWED
+    rig.run(0.4)
+    assert fastest(rig, limit, to_the_end(rig, 0.1 + 1.3 * duration / LOWERED)) < SLOWED
     assert [ending for ending, _ in rig.endings] == [Ending.SUCCEEDED], rig.endings
     assert Mode.STOPPING not in rig.modes
 
@@ -127,7 +130,7 @@ def test_limits_that_rise_again_let_the_motion_go_on_as_fast_as_before(name):
     lowered(rig)
     rig.run(0.3)
     rig.supervisor.adopt(rig.settings)
-    rig.run(0.6 + duration)
+    to_the_end(rig, 0.6 + duration)
     assert [ending for ending, _ in rig.endings] == [Ending.SUCCEEDED], rig.endings
     assert Mode.STOPPING not in rig.modes
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from support.foreign_episodes import controller_values
-from support.lost_states import NAMES, LostStates, altered, model
+from support.lost_states import LostStates, altered, model
 from support.moving_bases import Swell
 from support.supervised import Rig
 
@@ -22,6 +22,8 @@ from rne_dynamics.simulation.runs.simulator import Simulator
 FRICTION, LESS = 0.01, 0.3
 #: Length of the move, s, and its largest speed, in velocity limits.
 LONG, SPEED = 0.8, 0.5
+#: An open arm, a mechanism, and an arm whose base moves.
+KINDS = ("panda", "pantograph", "puma560 on a ship")
 #: Arms that gravity does not throw within 0.9 s where masses are off by 50 %, and that it does.
 STEADY, THROWN = ("puma560", "pantograph", "puma560 on a ship"), ("panda", "ur10")
 
@@ -53,7 +55,7 @@ def fast(rig: Rig) -> float:
     return float((np.abs(rig.speeds[-1]) / rig.settings.limits.velocity).max())
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", KINDS)
 def test_friction_that_the_arm_does_not_have_drives_no_joint(name):
     rig = moving(name)
     at, speeds = fast(rig), []
@@ -67,7 +69,7 @@ def test_friction_that_the_arm_does_not_have_drives_no_joint(name):
     assert speeds[-1] < 0.5 * at
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", KINDS)
 @pytest.mark.parametrize("gap", [0.03, 0.09])
 def test_a_gap_in_the_states_makes_no_joint_faster_than_its_motion(name, gap):
     rig = moving(name)
@@ -100,9 +102,9 @@ def search(first: int, last: int) -> None:
 
 @pytest.mark.slow
 def test_random_losses_on_arms_with_other_masses_friction_delays_and_gears():
-    search(0, 8)
+    search(0, 6)
 
 
 @pytest.mark.soak
 def test_many_more():
-    search(8, 200)
+    search(6, 200)
