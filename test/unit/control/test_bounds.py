@@ -26,7 +26,8 @@ def dense(kind: str, seed: int) -> dict[str, np.ndarray]:
     path = trajectory(kind, seed)
     places = [np.linspace(a, np.nextafter(b, a), 1000) for a, b in pairwise(path.times)]
     samples = [path.sample(t) for t in np.concatenate([*places, path.times[-1:]])]
-    return dict(zip(("position", "velocity", "acceleration"), map(np.array, zip(*samples)), strict=True))
+    return {"position": np.array([s.q for s in samples]), "velocity": np.array([s.qd for s in samples]),
+            "acceleration": np.array([s.qdd for s in samples])}  # fmt: skip
 
 
 @pytest.mark.parametrize("kind", ["linear", "cubic", "quintic"])

@@ -35,7 +35,8 @@ def arm(name: str, period: float = 0.0, **changes: Any) -> Clocked:
     start = np.clip(np.array(robot.neutral) + 0.3, robot.lower + 0.4, robot.upper - 0.4)
     if robot.loops:
         start = np.array(robot.neutral)
-    rig = Clocked(robot, start, settings(robot, **changes), period=period or (2e-3 if name in ARMS[1:] else 1e-3), base=base)
+    period = period or (2e-3 if name in ARMS[1:] else 1e-3)
+    rig = Clocked(robot, start, settings(robot, **changes), period=period, base=base)
     rig.base_message = lambda reading: reading._replace(stamp=reading.stamp + rig.offset)
     rig.run(0.25)
     return rig

@@ -324,8 +324,7 @@ def test_a_stalled_machine_is_held_again_as_soon_as_states_arrive_in_time():
 # -- clocks -----------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("rate", [1.2, 3.0])
-@pytest.mark.parametrize("moving", [True, False])
+@pytest.mark.parametrize(("rate", "moving"), [(1.2, True), (3.0, False)])
 def test_a_clock_faster_than_real_time_ends_in_a_fault(rate, moving):
     rig = arm("planar2")
     rig.run(1.0)

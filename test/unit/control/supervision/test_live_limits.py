@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from functools import cache
-from pathlib import Path
 
 import numpy as np
 import pytest
-from support.foreign_episodes import TICK, ForeignRig, Line, controller_values
-from support.foreign_plant import Deviation, ForeignArm
+from support.foreign_episodes import Line
+from support.foreign_plant import Deviation
 from support.moving_bases import Swell
+from support.pushes import ON_SHIP, PANTOGRAPH, held, node_settings, text
 from support.supervised import Rig
 
 import rne_dynamics as rne
@@ -19,50 +18,24 @@ from rne_dynamics.control.guards.base_filter import BaseSensor
 from rne_dynamics.control.motion.limits import Tolerances
 from rne_dynamics.control.supervision.motion_queue import Ending
 from rne_dynamics.control.supervision.states import Mode
-from rne_dynamics.description.model_file import load_model
-from rne_dynamics.ros.parameters.tracking import tracking_settings
 
-ROOT = Path(__file__).resolve().parents[4]
-FILES = {"panda": ROOT / "urdf" / "panda.urdf", "four_joint_arm": ROOT / "examples" / "four_joint_arm.urdf"}
 #: What limits are lowered to, of the speed of a motion, and the largest speed then, in these limits.
 LOWERED, SLOWED = 0.25, 1.2
 #: Time of a motion, s.
 DURATION = 1.0
-ROBOTS = ("four_joint_arm", "puma560 on a moving base", "pantograph")
+ROBOTS = ("four_joint_arm", ON_SHIP, PANTOGRAPH)
 
 
-@cache
-def text(name: str) -> str:
-    return FILES[name].read_text(encoding="utf-8")
-
-
-def middle(robot) -> np.ndarray:
-    """A bent posture away from the stops."""
+def rig_of(name: str) -> Rig:
+    """A held arm: on MuJoCo with 10 % more mass and efforts that are 3 ms late, or the model itself."""
+    robot = rne.load_model(PANTOGRAPH) if name == PANTOGRAPH else rne.load_urdf(text(name.partition(" ")[0]))
     lower, upper = np.maximum(robot.lower, -2.5), np.minimum(robot.upper, 2.5)
-    return 0.5 * (lower + upper) + 0.1 * (upper - lower) * (-1.0) ** np.arange(robot.n)
-
-
-def made(robot, **parameters):
-    """Settings of the node; `__` is a dot, and names that end with it are those of each joint's limit."""
-    named = {f"limits.{{joint}}.{key[:-1]}" if key.endswith("_") else key.replace("__", "."): value
-             for key, value in parameters.items()}  # fmt: skip
-    plain = {"startup_check.duration": 0.0, "start.ramp_time": 0.1}
-    return tracking_settings(robot, controller_values(robot, plain | named))
-
-
-def rig_of(name: str, delay: float = 3e-3) -> Rig:
-    """A held arm: on MuJoCo with 10 % more mass and late efforts, or the model itself."""
-    if name in FILES:
-        robot = rne.load_urdf(text(name))
-        deviation = Deviation((1.1,) * 40, command_delay=0.5 * delay)
-        arm = ForeignArm(text(name), middle(robot), TICK, deviation)
-        rig = ForeignRig(robot, middle(robot), made(robot), period=TICK, line=Line(2e-3, 0.5 * delay), arm=arm)
-    elif name == "pantograph":
-        robot = load_model("pantograph")
-        rig = Rig(robot, np.array(robot.posture[robot.actuated]), made(robot, velocity_=4.0), period=2e-3)
+    start = 0.5 * (lower + upper) + 0.1 * (upper - lower) * (-1.0) ** np.arange(robot.n)  # bent, away from the stops
+    if name == ON_SHIP:
+        rig = Rig(robot, start, replace(node_settings(robot), base=BaseSensor()), period=2e-3, base=Swell())
     else:
-        robot = rne.load_urdf("puma560")
-        rig = Rig(robot, middle(robot), replace(made(robot), base=BaseSensor()), period=2e-3, base=Swell())
+        late = Deviation((1.1,) * 40, command_delay=1.5e-3)
+        rig = held(name, start, Line(2e-3, 1.5e-3), late, np.random.default_rng(0))
     rig.run(0.3)
     assert rig.mode is Mode.HOLDING
     return rig

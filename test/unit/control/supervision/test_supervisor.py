@@ -208,17 +208,6 @@ def test_lost_states_stop_the_arm_by_dead_reckoning_and_end_in_a_fault(moving):
     r.check()
 
 
-def test_states_that_come_back_in_time_are_held_again():
-    r = in_motion()
-    r.run(0.25, corrupt=lambda state: None)
-    assert r.mode is Mode.STOPPING
-    r.run(0.5)
-    assert r.mode is Mode.HOLDING
-    assert [e for e, _ in r.endings] == [Ending.STOPPED]
-    assert np.abs(r.simulator.state.qd).max() < 1e-2
-    r.check()
-
-
 def test_recovery_may_be_automatic():
     r = rig(recover_automatically=True)
     r.run(0.2)
