@@ -6,8 +6,9 @@ from functools import cache
 
 import numpy as np
 import pytest
+from support.compliant import text_of
+from support.episode_arms import homemade_urdf
 from support.gated import HOLD, RAMP, RATE, GateRig, gate_settings, holding
-from support.wheel import wheel_urdf
 
 import rne_dynamics as rne
 from rne_dynamics.control.felt_inertia import of_mass_matrix, stable_damping
@@ -18,10 +19,7 @@ from rne_dynamics.control.guards.state_limits import StateLimits
 from rne_dynamics.control.supervision.stop_plan import StopPlan
 from rne_dynamics.control.thresholds import CALM
 from rne_dynamics.errors import ControlError
-from rne_dynamics.model.assembly import assemble
-from rne_dynamics.model.inertia import Inertia
 from rne_dynamics.model.robot import RobotModel
-from rne_dynamics.model.tree import JointKind, KinematicTree, Limits, TreeJoint, TreeLink
 
 ROBOT = rne.load_urdf("puma560")
 Q = np.array([0.2, -0.4, 0.3, 0.1, 0.5, 0.0])
@@ -32,27 +30,11 @@ WAITING, PASSING, STOPPING, RELEASED, FAULT, INACTIVE = (
 SLACK = 1.0 / RATE + 0.02
 
 
-def small_arm() -> RobotModel:
-    """Four joints whose inertias fall from 0.05 to 0.0001 kg m²."""
-    links, joints = [TreeLink("base")], []
-    for k, mass in enumerate((1.0, 0.6, 0.2, 0.05)):
-        size = 0.02 * mass
-        body = Inertia(mass, np.array([0.5 * size, 0.0, size]), np.diag([0.002, 0.002, 0.002]) * mass)
-        joints.append(TreeJoint(
-            f"joint{k + 1}", JointKind.REVOLUTE, links[-1].name, f"link{k + 1}", position=np.array([0.1, 0.0, 0.1]),
-            axis=np.eye(3)[(k + 1) % 3], limits=Limits(-3.0, 3.0, velocity=6.0, effort=5.0 / (k + 1)),
-        ))  # fmt: skip
-        links.append(TreeLink(f"link{k + 1}", body))
-    return assemble(KinematicTree("small_arm", tuple(links), tuple(joints)))
-
-
 @cache
 def arm(name: str) -> RobotModel:
-    if name == "small arm":
-        return small_arm()
-    if name == "panda":
-        return rne.load_urdf(str(wheel_urdf("panda.urdf")), lock={"panda_finger_joint1": 0.0})
-    return rne.load_urdf(str(wheel_urdf("ur10_robot.urdf"))) if name == "ur10" else ROBOT
+    if name == "homemade":
+        return rne.load_urdf(homemade_urdf())
+    return ROBOT if name == "puma560" else rne.load_urdf(text_of(name))
 
 
 def middle(robot: RobotModel) -> np.ndarray:
@@ -208,8 +190,8 @@ def test_an_arm_that_compensates_gravity_gets_damping_alone():
 
 @pytest.mark.parametrize(("name", "rate", "damping"), [
     ("puma560", 250.0, 200.0), ("panda", 1000.0, 10.0), ("panda", 250.0, 200.0), ("ur10", 500.0, 200.0),
-    ("small arm", 1000.0, 200.0), ("small arm", 500.0, 200.0), ("small arm", 250.0, 10.0),
-    ("small arm", 250.0, 200.0),
+    ("homemade", 1000.0, 200.0), ("homemade", 500.0, 200.0), ("homemade", 250.0, 10.0),
+    ("homemade", 250.0, 200.0),
 ])
 def test_damping_is_stable_without_friction_and_with_a_period_of_delay(name, rate, damping):
     robot = arm(name)
@@ -243,7 +225,7 @@ def test_damping_is_stable_without_friction_and_with_a_period_of_delay(name, rat
 
 def test_damping_keeps_its_bound_in_all_postures():
     rng = np.random.default_rng(2)
-    for name in ("puma560", "panda", "ur10", "small arm"):
+    for name in ("puma560", "panda", "ur10", "homemade"):
         robot = arm(name)
         for _ in range(50):
             q = rng.uniform(np.maximum(robot.lower, -3.0), np.minimum(robot.upper, 3.0))
@@ -448,7 +430,7 @@ def test_letting_go_takes_no_longer_than_the_rate_allows(when):
 def episode(seed: int) -> None:
     """A random arm at a random rate, with efforts, joint states, motors and requests that misbehave by turns."""
     rng = np.random.default_rng(seed)
-    robot = arm(rng.choice(["puma560", "panda", "ur10", "small arm"]))
+    robot = arm(rng.choice(["puma560", "panda", "ur10", "homemade"]))
     n, start = robot.n, middle(robot)
     policy = rng.choice(["ramp", "hold", "release"])
     settings = gate_settings(

@@ -86,10 +86,13 @@ def shared_out(*steps: float) -> list[tuple[str, float]]:
     return [*((ARMS[0], step) for step in steps), *((name, steps[k % len(steps)]) for k, name in enumerate(ARMS[1:]))]
 
 
-@pytest.mark.parametrize(("name", "steps"), [(name, STEPS[3 * k :: 5 if k else 1]) for k, name in enumerate(ARMS)])
-def test_each_step_in_motion_ends_it_and_the_arm_is_held_where_it_is(name, steps):
-    """All steps with the first arm, each other arm with some of them."""
-    rig = arm(name)
+@pytest.mark.parametrize(("name", "steps", "changes"), [
+    *((name, STEPS[3 * k :: 5 if k else 1], {}) for k, name in enumerate(ARMS)),
+    ("puma560", STEPS[::2], {"command_delay": 0.002}),
+])
+def test_each_step_in_motion_ends_it_and_the_arm_is_held_where_it_is(name, steps, changes):
+    """All steps with the first arm, each other arm and one with prediction with some of them."""
+    rig = arm(name, **changes)
     for step in steps:
         rig.move_off()
         jumps, place = rig.supervisor.counters.time_jumps, rig.simulator.state.q.copy()
@@ -190,17 +193,6 @@ def test_the_start_up_check_begins_anew_and_takes_its_time(step):
     assert rig.supervisor.gate.checking
     rig.go(0.2)
     assert rig.supervisor.gate.open, rig.supervisor.gate.text
-    rig.never_dropped()
-
-
-def test_with_prediction():
-    rig = arm("puma560", command_delay=0.002)
-    for step in (-3600.0, -0.3, -0.12, -0.02, 0.05, 0.3, 3600.0):
-        rig.move_off()
-        rig.set_clock(step)
-        rig.go(0.35)
-        assert rig.mode is Mode.HOLDING, (step, rig.supervisor.cause)
-        assert rig.endings[-1][0] is Ending.STOPPED
     rig.never_dropped()
 
 

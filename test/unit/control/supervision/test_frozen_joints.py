@@ -4,16 +4,15 @@ from __future__ import annotations
 
 from dataclasses import replace
 from functools import cache
-from pathlib import Path
 
 import numpy as np
 import pytest
+from support.compliant import text_of
 from support.episode_arms import homemade_urdf
 from support.foreign_episodes import TICK, ForeignRig, Line, arms, controller_values
 from support.foreign_plant import Deviation, ForeignArm
 from support.frozen_joints import STEPS, WAYS, SlowArm, frozen_reading, peak, slow_move
 from support.supervised import Rig
-from support.wheel import wheel_urdf
 
 import rne_dynamics as rne
 from rne_dynamics.c_export.export import end_links
@@ -23,7 +22,6 @@ from rne_dynamics.ros.parameters.tracking import tracking_settings
 from rne_dynamics.simulation.plant.plant import ArmPlant
 from rne_dynamics.simulation.runs.simulator import Simulator
 
-ROOT = Path(__file__).resolve().parents[4]
 ARMS = ("planar2", "puma560", "panda", "ur10", "four_joint_arm", "homemade", "pantograph")
 #: An open arm, one whose wrist has little inertia, and a mechanism.
 KINDS = ("panda", "four_joint_arm", "pantograph")
@@ -35,11 +33,9 @@ PEAK = 1.2
 
 @cache
 def model(name):
-    sources = {
-        "ur10": lambda: str(wheel_urdf("ur10_robot.urdf")), "homemade": homemade_urdf,
-        "four_joint_arm": lambda: str(ROOT / "examples" / "four_joint_arm.urdf"),
-    }  # fmt: skip
-    return rne.load_model(name) if name == "pantograph" else rne.load_urdf(sources.get(name, lambda: name)())
+    if name in ("pantograph", "cylindrical"):
+        return rne.load_model(name)
+    return rne.load_urdf(homemade_urdf() if name == "homemade" else text_of(name))
 
 
 def slow_arm(name, rate):

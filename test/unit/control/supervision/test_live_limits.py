@@ -6,10 +6,11 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from support.compliant import text_of
 from support.foreign_episodes import Line
 from support.foreign_plant import Deviation
 from support.moving_bases import Swell
-from support.pushes import ON_SHIP, PANTOGRAPH, held, node_settings, text
+from support.pushes import ON_SHIP, PANTOGRAPH, held, node_settings
 from support.supervised import Rig
 
 import rne_dynamics as rne
@@ -28,7 +29,7 @@ ROBOTS = ("four_joint_arm", ON_SHIP, PANTOGRAPH)
 
 def rig_of(name: str) -> Rig:
     """A held arm: on MuJoCo with 10 % more mass and efforts that are 3 ms late, or the model itself."""
-    robot = rne.load_model(PANTOGRAPH) if name == PANTOGRAPH else rne.load_urdf(text(name.partition(" ")[0]))
+    robot = rne.load_model(PANTOGRAPH) if name == PANTOGRAPH else rne.load_urdf(text_of(name.partition(" ")[0]))
     lower, upper = np.maximum(robot.lower, -2.5), np.minimum(robot.upper, 2.5)
     start = 0.5 * (lower + upper) + 0.1 * (upper - lower) * (-1.0) ** np.arange(robot.n)  # bent, away from the stops
     if name == ON_SHIP:

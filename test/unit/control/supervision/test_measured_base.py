@@ -29,7 +29,7 @@ SWELL: BaseTrajectory = Swell()
 
 
 def rig(**changes) -> Rig:
-    return Rig(ROBOT, START, settings(ROBOT, **{"base": SENSOR, **changes}), base=SWELL)
+    return Rig(ROBOT, START, settings(ROBOT, **{"base": SENSOR, **changes}), period=2e-3, base=SWELL)
 
 
 def moved(one: Rig) -> float:

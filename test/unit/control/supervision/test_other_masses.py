@@ -7,10 +7,11 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from support.compliant import text_of
 from support.foreign_episodes import TICK, ForeignRig, Line, controller_values
 from support.foreign_plant import Deviation, ForeignArm
 from support.moving_bases import Swell
-from support.pushes import FOREIGN, ON_SHIP, PANTOGRAPH, node_settings, text
+from support.pushes import FOREIGN, ON_SHIP, PANTOGRAPH, node_settings
 from support.supervised import settings
 
 import rne_dynamics as rne
@@ -100,7 +101,7 @@ def peak(robot, given, limits, start, delay, rng, base=None):
 def start_of(name, seed):
     """The fastest of an arm whose masses are 50 % off while its feedback grows over 0.5 s, in velocity limits."""
     rng = np.random.default_rng(seed)
-    robot = assembled(rne.load_model(name)) if name == PANTOGRAPH else rne.load_urdf(text(name.partition(" ")[0]))
+    robot = assembled(rne.load_model(name)) if name == PANTOGRAPH else rne.load_urdf(text_of(name.partition(" ")[0]))
     base = Swell() if name == ON_SHIP else None
     given = node_settings(robot, start__ramp_time=0.5, base_motion__topic="imu" if base else "")
     lower, upper = np.maximum(robot.lower, -2.8), np.minimum(robot.upper, 2.8)
@@ -109,7 +110,7 @@ def start_of(name, seed):
         start = np.array(robot.posture[robot.actuated])
     if name in FOREIGN:
         masses = tuple(rng.choice([0.5, 1.5], 40))
-        arm = ForeignArm(text(name), start, TICK, Deviation(mass=masses, friction=0.0, command_delay=0.002))
+        arm = ForeignArm(text_of(name), start, TICK, Deviation(mass=masses, friction=0.0, command_delay=0.002))
     else:
         plant = ArmPlant(heavier(robot, rng), base_motion=base)
         arm = Simulator(plant, start, dt=TICK, command_timeout=0.2, hold_until_command=True)
