@@ -26,6 +26,8 @@ from rne_dynamics.simulation.runs.simulator import Simulator
 
 #: The arms of `arms`, in its order; the pantograph; a PUMA on a ship.
 NAMES = ("homemade", "planar2", "puma560", "panda", "ur10", "four_joint_arm", "pantograph", "puma560 on a ship")
+#: Of these an open arm, a mechanism, and an arm whose base moves.
+KINDS = ("panda", *NAMES[-2:])
 #: Between two measurements of the links' speed after a loss, s.
 STEP = 2e-3
 

@@ -127,14 +127,6 @@ def test_a_stop_after_recover_wins():
     assert rig.mode is Mode.RELEASED
 
 
-def test_policy_hold_without_states_lets_go():
-    stop = StopPlan("hold", 0.2, 0.2, 0.3)
-    rig = planar(stop=stop)
-    lost(rig, 0.1 + 0.7 + GRACE)
-    assert rig.mode is Mode.FAULT
-    assert not rig.sent[-1].any()
-
-
 def test_policy_hold_releases_when_states_are_lost_later():
     stop = StopPlan("hold", 0.2, 0.2, 0.3)
     rig = planar(stop=stop)

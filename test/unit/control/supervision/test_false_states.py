@@ -20,11 +20,8 @@ HOMES = {
     "planar2": [0.3, 0.8], "puma560": [0.2, 0.6, -0.6, 0.3, 0.5, 0.2], "panda": [0.1, -0.5, 0.1, -2.0, 0.1, 1.6, 0.5],
 }
 JOINTS = [(robot, j) for robot, home in HOMES.items() for j in range(len(home))]
-#: A joint of each in every run, others with the slow tests.
-SOME = [
-    ("planar2", 1), ("puma560", 2), ("panda", 2),
-    *(pytest.param(*joint, marks=pytest.mark.slow) for joint in (("puma560", 1), ("panda", 5))),
-]  # fmt: skip
+#: A joint of each in every run, all with the soak tests.
+SOME = (("planar2", 1), ("puma560", 2), ("panda", 2))
 WRONG = {"sign": -1.0, "degrees": 57.3, "radians for degrees": 0.01745, "zero": 0.0}
 #: What is promised of wrong velocities, and measured of frozen readings at 1 kHz, in velocity limits.
 PEAK = 1.5

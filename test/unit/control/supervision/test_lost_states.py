@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from support.foreign_episodes import controller_values
-from support.lost_states import LostStates, altered, model
+from support.lost_states import KINDS, LostStates, altered, model
 from support.moving_bases import Swell
 from support.supervised import Rig
 
@@ -22,8 +22,6 @@ from rne_dynamics.simulation.runs.simulator import Simulator
 FRICTION, LESS = 0.01, 0.3
 #: Length of the move, s, and its largest speed, in velocity limits.
 LONG, SPEED = 0.8, 0.5
-#: An open arm, a mechanism, and an arm whose base moves.
-KINDS = ("panda", "pantograph", "puma560 on a ship")
 #: Arms that gravity does not throw within 0.9 s where masses are off by 50 %, and that it does.
 STEADY, THROWN = ("puma560", "pantograph", "puma560 on a ship"), ("panda", "ur10")
 
