@@ -15,10 +15,6 @@ from rne_dynamics.control.laws import find_law
 from rne_dynamics.model.inertia import Array
 
 ROOT = Path(__file__).resolve().parents[2]
-FILES = {
-    "panda": ROOT / "urdf" / "panda.urdf", "puma560": ROOT / "urdf" / "puma560.urdf",
-    "four_joint_arm": ROOT / "examples" / "four_joint_arm.urdf",
-}
 START = {
     "panda": np.array([0.2, -0.4, 0.1, -2.0, 0.15, 1.7, 0.6]), "puma560": np.array([0.2, 0.6, -0.9, 0.3, 0.7, 0.2]),
     "ur10": np.array([0.3, -1.1, 1.6, -0.9, -1.2, 0.3]), "four_joint_arm": np.array([0.2, 0.6, -0.9, 0.3]),
@@ -29,8 +25,9 @@ PERIOD = 1e-3
 
 def text_of(name: str) -> str:
     """The URDF."""
-    path = FILES.get(name) or wheel_urdf("ur10_robot.urdf")
-    return Path(path).read_text(encoding="utf-8")
+    folder = "examples" if name == "four_joint_arm" else "urdf"
+    path = wheel_urdf("ur10_robot.urdf") if name == "ur10" else ROOT / folder / f"{name}.urdf"
+    return path.read_text(encoding="utf-8")
 
 
 class Loop:

@@ -15,11 +15,10 @@ from typing import NamedTuple
 from support.episodes import Episode
 from support.foreign_episodes import ForeignEpisode
 from support.law_episodes import LawEpisode
-from support.mixed_episodes import EveryLawEpisode, MixedEpisode
+from support.mixed_episodes import MixedEpisode
 from support.pose_episodes import PoseEpisode
 
-KINDS = {"plain": Episode, "pose": PoseEpisode, "foreign": ForeignEpisode, "law": LawEpisode, "mixed": MixedEpisode,
-         "every-law": EveryLawEpisode}  # fmt: skip
+KINDS = {"plain": Episode, "pose": PoseEpisode, "foreign": ForeignEpisode, "law": LawEpisode, "mixed": MixedEpisode}
 #: Largest speed of a healthy arm, in velocity limits.
 THROWN = 1.5
 

@@ -10,15 +10,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import cache
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
+from support.compliant import text_of
 from support.episode_arms import homemade_urdf
 from support.episodes import Episode
 from support.foreign_plant import Deviation, ForeignArm
 from support.supervised import Rig
-from support.wheel import wheel_urdf
 
 import rne_dynamics as rne
 from rne_dynamics.control.motion.acceptance import Rules
@@ -32,7 +31,6 @@ from rne_dynamics.model.robot import RobotModel
 from rne_dynamics.ros.parameters.common import COMMON
 from rne_dynamics.ros.parameters.tracking import SCHEMA, motion_limits, tracking_settings
 
-ROOT = Path(__file__).resolve().parents[2]
 #: Step of the loop, s: times of arrival and of efforts are known that exactly.
 TICK = 5e-4
 #: Time after which the loop looks for a broken stream where nothing comes, s.
@@ -48,11 +46,8 @@ REQUESTED = (Ending.CANCELLED.value, Ending.PATH.value)
 @cache
 def arms() -> tuple[tuple[str, RobotModel], ...]:
     """URDFs and the controller's models of them."""
-    files = [
-        *(ROOT / "urdf" / f"{name}.urdf" for name in ("planar2", "puma560", "panda")),
-        wheel_urdf("ur10_robot.urdf"), ROOT / "examples" / "four_joint_arm.urdf",
-    ]  # fmt: skip
-    texts = [homemade_urdf(), *(file.read_text(encoding="utf-8") for file in files)]
+    names = ("planar2", "puma560", "panda", "ur10", "four_joint_arm")
+    texts = [homemade_urdf(), *(text_of(name) for name in names)]
     return tuple((text, rne.load_urdf(text)) for text in texts)
 
 

@@ -1,13 +1,7 @@
-"""Slow motions of foreign arms, with and without a joint whose reading freezes on the way.
-
-A case is a pure function of its number. In the folder `test`, `python -m support.frozen_joints frozen --to 1000` counts
-the joints that are thrown, `python -m support.frozen_joints healthy --to 2000` the healthy arms that are stopped.
-"""
+"""Slow motions of foreign arms, with and without a joint whose reading freezes; pure functions of a number."""
 
 from __future__ import annotations
 
-import argparse
-import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
@@ -174,34 +168,3 @@ def peak(rig: Rig, corrupt: Callable[[dict[str, Any]], dict[str, Any]], seconds:
         if rig.mode not in (*DRIVING, Mode.STOPPING) or (np.abs(rig.speeds[-1]) > 3.0 * limit).any():
             break
     return float((np.abs(np.array(rig.speeds[first:])) / limit).max())
-
-
-def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("kind", choices=["frozen", "healthy"])
-    parser.add_argument("--from", dest="first", type=int, default=0)
-    parser.add_argument("--to", dest="last", type=int, default=100)
-    options = parser.parse_args()
-    began, cases, bad, fast = time.monotonic(), 0, 0, 0
-    for number in range(options.first, options.last):
-        case = SlowArm(number)
-        if options.kind == "healthy":
-            cases += 1
-            if not case.moves_healthily():
-                bad += 1
-                print(f"{number}: {case.text}: {case.rig.supervisor.cause}", flush=True)
-            continue
-        found = case.peak_of_frozen()
-        if found is None:
-            continue
-        cases, fast = cases + 1, fast + (found > 1.2)
-        if found > 1.5:
-            bad += 1
-            print(f"{number}: {case.text}: {found:.2f} velocity limits; {case.rig.supervisor.cause}", flush=True)
-    what = f"thrown beyond 1.5 velocity limits, {fast} beyond 1.2" if options.kind == "frozen" else "called frozen"
-    print(f"{cases} {options.kind} cases, {bad} {what}; {time.monotonic() - began:.0f} s")
-    return int(bad > 0)
-
-
-if __name__ == "__main__":
-    raise SystemExit(main())

@@ -1,12 +1,7 @@
-"""Joint states lost at random instants of random motions, on arms that are not the controller's model.
-
-In the folder `test`, `python -m support.lost_states --from 0 --to 1000` searches and sums up.
-"""
+"""Joint states lost at random instants of random motions, on arms that are not the controller's model."""
 
 from __future__ import annotations
 
-import argparse
-import time
 from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any, NamedTuple
@@ -31,6 +26,8 @@ from rne_dynamics.simulation.runs.simulator import Simulator
 
 #: The arms of `arms`, in its order; the pantograph; a PUMA on a ship.
 NAMES = ("homemade", "planar2", "puma560", "panda", "ur10", "four_joint_arm", "pantograph", "puma560 on a ship")
+#: Of these an open arm, a mechanism, and an arm whose base moves.
+KINDS = ("panda", *NAMES[-2:])
 #: Between two measurements of the links' speed after a loss, s.
 STEP = 2e-3
 
@@ -164,34 +161,3 @@ class LostStates(ForeignEpisode):
             peak = max(peak, end)
             braked = peak if rig.now - began < brake else braked
         return Loss(at, braked, peak, end)
-
-
-def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--from", dest="first", type=int, default=0)
-    parser.add_argument("--to", dest="last", type=int, default=100)
-    parser.add_argument("--mass", type=float, default=0.5)
-    parser.add_argument("names", nargs="*", default=NAMES)
-    options = parser.parse_args()
-    began = time.monotonic()
-    for name in options.names:
-        found = []
-        for number in range(options.first, options.last):
-            episode = LostStates(number, name=name, mass=options.mass)
-            loss = episode.loss()
-            if loss is None:
-                continue
-            found.append(loss)
-            if loss.peak > max(loss.at + 0.05, 1.0):
-                print(number, *(f"{speed:.2f}" for speed in loss), "; ".join(episode.story), flush=True)
-        at, braked, peak, end = np.array(found).T
-        print(
-            f"{name}: {len(at)} losses; until braked up to {braked.max():.2f}, {np.sum(braked > 1.5)} beyond 1.5; "
-            f"until released up to {peak.max():.2f}, {np.sum(peak > 1.5)} beyond 1.5; "
-            f"{np.sum(end > at + 0.02)} end faster; {time.monotonic() - began:.0f} s", flush=True,
-        )  # fmt: skip
-    return 0
-
-
-if __name__ == "__main__":
-    raise SystemExit(main())

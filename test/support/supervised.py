@@ -14,8 +14,11 @@ from rne_dynamics.control.guards.base_filter import BaseReading
 from rne_dynamics.control.guards.effort_limits import EffortLimits
 from rne_dynamics.control.guards.state_limits import StateLimits
 from rne_dynamics.control.laws.computed_torque import ComputedTorque
-from rne_dynamics.control.motion.limits import Tolerances
+from rne_dynamics.control.motion.acceptance import Accepted, CurrentMotion, Points, Rules, accept_table
+from rne_dynamics.control.motion.effort_demand import EffortDemand
+from rne_dynamics.control.motion.limits import MotionLimits, Tolerances
 from rne_dynamics.control.motion.motion import Motion
+from rne_dynamics.control.reference import Reference
 from rne_dynamics.control.supervision.motion_queue import Ending
 from rne_dynamics.control.supervision.output import Effort
 from rne_dynamics.control.supervision.settings import Settings, StartCheck
@@ -61,6 +64,15 @@ def settings(robot: RobotModel, *, tracking: bool = True, bandwidth: float = 20.
         feedback_ramp=0.1,
     )
     return replace(plain, **changes)
+
+
+def accepted(given: Settings, start: Array, points: Points) -> Accepted:
+    """As a node accepts a trajectory, with the arm at rest in `start`."""
+    robot = given.robot
+    rest = Reference(start, np.zeros(robot.n), np.zeros(robot.n))
+    limits = MotionLimits(robot.joint_names, robot.lower, robot.upper, robot.velocity_limit, 0.05)
+    demand = EffortDemand(given.tracking, given.limits, given.compensated)
+    return accept_table(points, 10**18, CurrentMotion(10**18, lambda stamp: rest), Rules(limits, 0.3, demand))
 
 
 @dataclass

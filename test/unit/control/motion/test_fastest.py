@@ -6,27 +6,16 @@ import json
 
 import numpy as np
 import pytest
-from support.supervised import settings
+from support.supervised import accepted, settings
 
 import rne_dynamics as rne
 from rne_dynamics.cli.main import main
-from rne_dynamics.control.motion.acceptance import CurrentMotion, Points, Rules, accept_table
-from rne_dynamics.control.motion.effort_demand import EffortDemand
+from rne_dynamics.control.motion.acceptance import Points
 from rne_dynamics.control.motion.fastest import FastestMotion
-from rne_dynamics.control.motion.limits import MotionLimits
 from rne_dynamics.errors import ModelError, TrajectoryError
 from rne_dynamics.recording.trajectory_file import write_trajectory
 
 WAY = np.array([[0.0, -0.5, 0.0, -1.8, 0.0, 1.5, 0.4], [0.9, 0.2, 0.8, -1.2, -0.7, 1.9, -1.0]])
-
-
-def accept(motion: rne.SampledTrajectory, robot: rne.RobotModel, bandwidth: float) -> None:
-    """As a controller of that bandwidth does, or `TrajectoryError`."""
-    given, rest = settings(robot, bandwidth=bandwidth), motion.sample(0.0)
-    limits = MotionLimits(robot.joint_names, robot.lower, robot.upper, robot.velocity_limit, 0.05)
-    points = Points(np.arange(robot.n), motion.times, motion.positions, motion.velocities, motion.accelerations)
-    rules = Rules(limits, 0.3, EffortDemand(given.tracking, given.limits))
-    accept_table(points, 10**18, CurrentMotion(10**18, lambda _: rest), rules)
 
 
 def test_limits_of_the_controller_are_kept_and_the_start_may_be_outside():
@@ -52,8 +41,9 @@ def test_a_motion_that_a_weak_controller_refuses_is_planned_gentler_until_it_is_
     while True:
         motion = planner.along(WAY)
         durations.append(motion.duration)
+        points = Points(np.arange(robot.n), motion.times, motion.positions, motion.velocities, motion.accelerations)
         try:
-            accept(motion, robot, bandwidth=12.0)
+            accepted(settings(robot, bandwidth=12.0), WAY[0], points)
             break
         except TrajectoryError as error:
             assert "before the feedback reacts" in str(error)  # noqa: PT017  # which refusal it is

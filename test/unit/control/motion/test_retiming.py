@@ -6,13 +6,11 @@ import builtins
 
 import numpy as np
 import pytest
-from support.supervised import settings
+from support.supervised import accepted, settings
 from support.urdf_text import arm
 
 import rne_dynamics as rne
-from rne_dynamics.control.motion.acceptance import CurrentMotion, Points, Rules, accept_table
-from rne_dynamics.control.motion.effort_demand import EffortDemand
-from rne_dynamics.control.motion.limits import MotionLimits
+from rne_dynamics.control.motion.acceptance import Points
 from rne_dynamics.errors import MissingDependencyError, TrajectoryError
 
 
@@ -68,14 +66,11 @@ def test_a_controller_accepts_the_motions():
     pytest.importorskip("toppra")
     robot, rng = rne.load_urdf("panda"), np.random.default_rng(1)
     given = settings(robot, bandwidth=40.0)
-    limits = MotionLimits(robot.joint_names, robot.lower, robot.upper, robot.velocity_limit, 0.05)
-    rules, every = Rules(limits, 0.3, EffortDemand(given.tracking, given.limits)), np.arange(robot.n)
     for _ in range(4):
         way = np.clip(0.6 * rne.random_configuration(robot, rng, 2), robot.lower, robot.upper)
         motion = rne.retimed(robot, way, effort_rate=given.limits.rate)
-        points = Points(every, motion.times, motion.positions, motion.velocities, motion.accelerations)
-        rest = motion.sample(0.0)
-        assert not accept_table(points, 10**18, CurrentMotion(10**18, lambda _, rest=rest: rest), rules).warning
+        points = Points(np.arange(robot.n), motion.times, motion.positions, motion.velocities, motion.accelerations)
+        assert not accepted(given, motion.sample(0.0).q, points).warning
 
 
 def test_a_spline_leads_through_all_waypoints_and_is_kept():

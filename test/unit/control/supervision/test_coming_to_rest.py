@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from support.lost_states import NAMES, model
+from support.lost_states import KINDS, model
 from support.supervised import Rig, settings
 
 from rne_dynamics.control.motion.limits import Tolerances
@@ -32,7 +32,7 @@ def references(rig: Rig, seconds: float) -> tuple[np.ndarray, np.ndarray]:
     return np.array([one.q for one in found]), np.array([one.qd for one in found])
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", KINDS)
 @pytest.mark.parametrize("end", [0.0, 1.0], ids=["in the middle", "at a limit"])
 def test_after_a_violated_path_tolerance(name, end):
     rig = moving(name)
@@ -46,7 +46,7 @@ def test_after_a_violated_path_tolerance(name, end):
     assert (places <= limits.upper + 1e-9).all()
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", KINDS)
 def test_where_a_clock_jumps_or_hand_guiding_ends(name):
     rig = moving(name)
     limit = rig.settings.limits.velocity

@@ -15,9 +15,9 @@ def few(*numbers: int) -> list[object]:
     return [pytest.param(number, marks=[pytest.mark.slow] * (k > 2)) for k, number in enumerate(numbers)]
 
 
-@pytest.mark.parametrize("first", [30, pytest.param(40, marks=pytest.mark.slow)])
-def test_no_healthy_arm_is_thrown_or_stopped(first):
-    healthy, wrong, stopped = search(first, first + 10, ForeignEpisode)
+@pytest.mark.parametrize(("first", "last"), [(30, 37), pytest.param(37, 45, marks=pytest.mark.slow)])
+def test_no_healthy_arm_is_thrown_or_stopped(first, last):
+    healthy, wrong, stopped = search(first, last, ForeignEpisode)
     assert healthy > 2
     assert not wrong
     assert not stopped

@@ -98,7 +98,9 @@ def test_any_sequence_of_states_and_requests(events, checked):
             with contextlib.suppress(RneDynamicsError):  # a refusal
                 apply(rig, what, value)
     rig.supervisor.stop(rig.now, "the end", ending=True)
-    rig.run(1.0)
+    for _ in range(20):
+        if rig.mode is not Mode.INACTIVE:
+            rig.run(0.05)
     assert rig.mode is Mode.INACTIVE
     assert rig.mode in SILENT
     if rig.sent:

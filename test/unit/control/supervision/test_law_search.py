@@ -10,7 +10,7 @@ from support.mixed_episodes import MixedEpisode
 
 @pytest.mark.parametrize("kind", [LawEpisode, MixedEpisode])
 def test_no_healthy_arm_is_thrown_or_stopped(kind):
-    healthy, wrong, stopped = search(0, 6, kind)
+    healthy, wrong, stopped = search(0, 4, kind)
     assert healthy > 1
     assert not wrong, "\n".join(wrong)
     assert not stopped
@@ -53,8 +53,8 @@ def test_wrists_that_were_thrown(number):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", [LawEpisode, MixedEpisode])
-def test_a_hundred_episodes(kind):
-    healthy, wrong, stopped = search(6, 106, kind)
+def test_many_episodes(kind):
+    healthy, wrong, stopped = search(4, 96, kind)
     assert healthy > 40
     assert not wrong, "\n".join(wrong)
     assert len(stopped) <= 1, stopped

@@ -46,8 +46,7 @@ def carries(rig, robot):
 
 
 @pytest.mark.parametrize(("name", "law", "there", "delay"), [
-    ("panda", "computed_torque", True, 0.0), ("ur10", "computed_torque", True, 0.0),
-    ("panda", "computed_torque", False, 0.0), ("ur10", "computed_torque", False, 0.0),
+    ("panda", "computed_torque", True, 0.0), ("ur10", "computed_torque", False, 0.0),
     ("ur10", "computed_torque", True, 0.004), ("ur10", "pd_gravity", True, 0.0),
     pytest.param("panda", "joint_impedance", True, 0.0, marks=pytest.mark.slow),
 ])  # fmt: skip

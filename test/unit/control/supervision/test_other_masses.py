@@ -7,10 +7,11 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from support.compliant import text_of
 from support.foreign_episodes import TICK, ForeignRig, Line, controller_values
 from support.foreign_plant import Deviation, ForeignArm
 from support.moving_bases import Swell
-from support.pushes import ARMS, FOREIGN, ON_SHIP, PANTOGRAPH, node_settings, text
+from support.pushes import FOREIGN, ON_SHIP, PANTOGRAPH, node_settings
 from support.supervised import settings
 
 import rne_dynamics as rne
@@ -100,7 +101,7 @@ def peak(robot, given, limits, start, delay, rng, base=None):
 def start_of(name, seed):
     """The fastest of an arm whose masses are 50 % off while its feedback grows over 0.5 s, in velocity limits."""
     rng = np.random.default_rng(seed)
-    robot = assembled(rne.load_model(name)) if name == PANTOGRAPH else rne.load_urdf(text(name.partition(" ")[0]))
+    robot = assembled(rne.load_model(name)) if name == PANTOGRAPH else rne.load_urdf(text_of(name.partition(" ")[0]))
     base = Swell() if name == ON_SHIP else None
     given = node_settings(robot, start__ramp_time=0.5, base_motion__topic="imu" if base else "")
     lower, upper = np.maximum(robot.lower, -2.8), np.minimum(robot.upper, 2.8)
@@ -109,7 +110,7 @@ def start_of(name, seed):
         start = np.array(robot.posture[robot.actuated])
     if name in FOREIGN:
         masses = tuple(rng.choice([0.5, 1.5], 40))
-        arm = ForeignArm(text(name), start, TICK, Deviation(mass=masses, friction=0.0, command_delay=0.002))
+        arm = ForeignArm(text_of(name), start, TICK, Deviation(mass=masses, friction=0.0, command_delay=0.002))
     else:
         plant = ArmPlant(heavier(robot, rng), base_motion=base)
         arm = Simulator(plant, start, dt=TICK, command_timeout=0.2, hold_until_command=True)
@@ -119,13 +120,13 @@ def start_of(name, seed):
     return float((np.abs(np.array(rig.speeds)) / given.limits.velocity).max())
 
 
-@pytest.mark.parametrize("name", ARMS)
+@pytest.mark.parametrize("name", ["panda", "four_joint_arm", ON_SHIP, PANTOGRAPH])
 def test_an_arm_does_not_fall_while_its_feedback_grows(name):
     """Before: 1.1 on the Panda, and `four_joint_arm`, whose wrist weighs little, was stopped for overspeed and fell."""
     assert max(start_of(name, seed) for seed in range(4)) < (1.2 if name == "four_joint_arm" else 0.5)
 
 
-@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("seed", range(4))
 def test_the_pantograph_is_not_thrown_with_a_delay_of_3_to_6_ms(seed):
     """Before: mechanisms were not checked, and what is refused now reached 1.3 to 1.4 velocity limits here."""
     robot, rng = assembled(rne.load_model("pantograph")), np.random.default_rng(seed)
@@ -135,7 +136,7 @@ def test_the_pantograph_is_not_thrown_with_a_delay_of_3_to_6_ms(seed):
     assert not peak(robot, given, motion_limits(robot, values), start, rng.uniform(0.003, 0.006), rng) > 1.5
 
 
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", range(3))
 def test_a_puma_on_a_moving_base_is_not_thrown(seed):
     robot, rng = rne.load_urdf("puma560"), np.random.default_rng(seed)
     given = settings(robot, base=BaseSensor(filter=20.0))
