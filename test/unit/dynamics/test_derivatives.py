@@ -5,7 +5,7 @@ from functools import partial
 import numpy as np
 import pytest
 from support.arms import chain, docked_vehicle, floating_arm, gripper, slider
-from support.differences import gradient, rate
+from support.differences import gradient
 from support.errors import relative_error
 from support.pinocchio_oracle import Oracle
 from support.robots import CASES, file_of, robot
@@ -109,20 +109,6 @@ def test_at_rest_stiffness_is_the_symmetric_hessian_of_potential_energy():
     K = rne.inverse_dynamics_derivatives(arm, q, np.zeros(arm.n), np.zeros(arm.n)).q
     assert relative_error(K, K.T) < 1e-14
     assert relative_error(K, gradient(arm, lambda x: rne.gravity_torque(arm, x), q)) < 1e-11
-
-
-def test_along_a_motion_the_parts_add_up_to_the_efforts_rate():
-    """A whole trajectory at once: τ̇ = ∂τ/∂q q̇ + ∂τ/∂q̇ q̈ + ∂τ/∂q̈ q⃛."""
-    for model in (docked_vehicle(), robot("talos_full_v2.urdf", "floating")):
-        q, qd, qdd, _ = state(model)
-        jerk = np.random.default_rng(6).normal(size=model.n)
-        D = rne.inverse_dynamics_derivatives(model, q, qd, qdd)
-        found = rate(
-            lambda t, m=model, q=q, qd=qd, qdd=qdd, jerk=jerk: rne.inverse_dynamics(
-                m, rne.integrate_configuration(m, q, t * qd), qd + t * qdd, qdd + t * jerk
-            )
-        )
-        assert relative_error(D.q @ qd + D.qd @ qdd + D.qdd @ jerk, found) < 1e-11
 
 
 def test_shifting_a_floating_base_changes_nothing_and_costs_no_digits():

@@ -117,13 +117,6 @@ def test_a_push_moves_the_arm_and_the_state_survives_an_error():
     assert np.isfinite(simulator.state.qd).all()
 
 
-def test_warming_up_changes_nothing():
-    simulator = falling_cart(hold_until_command=False)
-    before = simulator.state
-    simulator.warm_up()
-    assert simulator.state is before
-
-
 @pytest.mark.parametrize("model", [*shipped_models(), "examples/five_bar_redundant.yaml"])
 def test_every_model_that_ships_warms_up(model):
     robot = rne.load_model(ROOT / model if "/" in model else model)
