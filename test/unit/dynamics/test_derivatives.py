@@ -8,7 +8,7 @@ from support.arms import chain, docked_vehicle, floating_arm, gripper, slider
 from support.differences import gradient
 from support.errors import relative_error
 from support.pinocchio_oracle import Oracle
-from support.robots import CASES, file_of, robot
+from support.robots import CASES, MIMIC, file_of, robot
 
 import rne_dynamics as rne
 from rne_dynamics.compiling.processor import processor
@@ -18,17 +18,18 @@ from rne_dynamics.model.assembly import assemble
 from rne_dynamics.model.inertia import Inertia
 from rne_dynamics.model.tree import JointKind, KinematicTree, TreeJoint, TreeLink
 
-SMALL = (
-    *(chain(3, rotor=0.4), gripper(), slider(), floating_arm(), docked_vehicle()),
-    *(robot("puma560"), robot("cylindrical"), robot("solo12.urdf", "floating")),
-)
+SMALL = {
+    "chain": lambda: chain(3, rotor=0.4), "gripper": gripper, "slider": slider, "floating_arm": floating_arm,
+    "docked_vehicle": docked_vehicle, "puma560": lambda: robot("puma560"), "cylindrical": lambda: robot("cylindrical"),
+    "solo12": lambda: robot("solo12.urdf", "floating"),
+}  # fmt: skip
 #: Pinocchio's own articulated-body derivatives treat mimic joints as independent.
-INDEPENDENT = [case for case in CASES if not robot(*case).has_mimic]
+INDEPENDENT = [case for case in CASES if case[0] not in MIMIC]
 
 
-@pytest.fixture(params=SMALL, ids=lambda x: x.name)
+@pytest.fixture(params=SMALL)
 def small(request: pytest.FixtureRequest) -> rne.RobotModel:
-    return request.param
+    return SMALL[request.param]()
 
 
 def oracle(name: str, base: str) -> Oracle:

@@ -15,14 +15,13 @@ from analytic.systems import GearedTwoLink, Pendulum, PlanarTwoLink
 from support.arms import gripper
 from support.errors import relative_error
 from support.pinocchio_oracle import Oracle
-from support.robots import WHEEL, file_of, robot
+from support.robots import MIMIC, WHEEL, file_of, robot
 
 import rne_dynamics as rne
 from rne_dynamics.model.inertia import Inertia
 from rne_dynamics.model.layout import MULTIPLIER, VELOCITY_INDEX
 from rne_dynamics.model.tree import JointKind, KinematicTree, Mimic, TreeJoint, TreeLink, rotation_about
 
-MIMIC = ("baxter.urdf", "panda.urdf", "talos_full_v2.urdf")
 MIXED = ("shuttle_arm", "scara", "icub_reduced.urdf", "tiago_dual.urdf", *MIMIC)
 
 

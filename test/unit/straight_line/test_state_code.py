@@ -58,8 +58,8 @@ def bound(odd):
 
 
 @pytest.mark.parametrize("quantity", TRACED)
-@pytest.mark.parametrize("make", [gripper, slider, lambda: named("hextilt_flying_arm_5.urdf", "floating")])
-def test_mimic_prismatic_and_floating_joints(make, quantity):
+@pytest.mark.parametrize("make", [gripper, slider])
+def test_mimic_and_prismatic_joints(make, quantity):
     robot = make()
     f = rne.bind(robot, quantity, link=link(robot, quantity) or None)
     assert QUANTITIES[quantity].code(robot, link(robot, quantity)) is not None
