@@ -67,12 +67,6 @@ def test_a_continuous_joint_takes_the_nearest_turn_as_under_a_controller(capsys,
         assert saved["q"][-1, 0] == pytest.approx(2.0 * np.pi - 2.9, abs=0.01)
 
 
-def test_pd_with_gravity_arrives_but_lags(capsys):
-    move = ("panda", "--seconds", "3")
-    pd, torque = figures(capsys, *move, "--law", "pd_gravity"), figures(capsys, *move)
-    assert max(j["rms_error"] for j in pd["joints"]) > 10.0 * max(j["rms_error"] for j in torque["joints"])
-
-
 @pytest.mark.parametrize("method", ["rk4", "adaptive"])
 def test_free_motion_prints_its_energy(capsys, method, tmp_path):
     report = figures(

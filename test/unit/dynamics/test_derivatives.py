@@ -197,12 +197,3 @@ def test_a_robot_too_large_for_machine_code_has_the_general_kernel():
             assert relative_error(found, known) < 1e-11
         with pytest.raises(ArgumentError, match="tau"):
             call(q, qd, tau[1:])
-
-
-def test_bad_arguments_are_refused():
-    arm = floating_arm()
-    rest = np.zeros(arm.n)
-    with pytest.raises(ArgumentError, match=r"tau has shape \(3,\)"):
-        rne.forward_dynamics_derivatives(arm, arm.neutral, rest, np.zeros(3))
-    with pytest.raises(ArgumentError, match="floating base"):
-        rne.inverse_dynamics_derivatives(arm, arm.neutral, rest, rest, base_motion=rne.BaseMotion())

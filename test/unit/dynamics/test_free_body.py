@@ -15,7 +15,6 @@ from support.robots import robot as model
 from support.wheel import wheel_urdf
 
 import rne_dynamics as rne
-from rne_dynamics.errors import ArgumentError, ModelError
 
 MODELS = (
     ("puma560", "fixed"),
@@ -95,20 +94,3 @@ def test_action_is_reaction_and_the_axis_carries_the_effort() -> None:
     axis = pose[:3, :3] @ robot.tree.joint("joint3").axis
     at_elbow = rne.free_body(robot, q, qd, qdd, "link3", pose[:3, 3]).joints["joint3"]
     assert at_elbow[3:] @ axis == pytest.approx(drive, rel=1e-12)
-
-
-def test_wrong_requests_are_named() -> None:
-    robot = rne.load_urdf("puma560")
-    zero = np.zeros(6)
-    with pytest.raises(ModelError, match="link named 'linc2'"):
-        rne.free_body(robot, zero, zero, zero, "linc2")
-    with pytest.raises(ModelError, match="no mass"):
-        rne.free_body(robot, zero, zero, zero, "base_link")
-    with pytest.raises(ArgumentError, match="point is 'here'"):
-        rne.momentum_rate(robot, zero, zero, zero, "here")
-    with pytest.raises(ArgumentError, match="point_velocity is given"):
-        rne.momentum_rate(robot, zero, zero, zero, "com", point_velocity=np.zeros(3))
-    with pytest.raises(ArgumentError, match="do not broadcast"):
-        rne.momentum_rate(robot, np.zeros((2, 6)), zero, zero, np.zeros((3, 3)))
-    with pytest.raises(ArgumentError, match="finite"):
-        rne.free_body(robot, zero, zero, zero, "link2", [np.nan, 0.0, 0.0])

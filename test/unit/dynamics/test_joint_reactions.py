@@ -11,7 +11,6 @@ from support.robots import file_of, robot
 from support.wheel import wheel_urdf
 
 import rne_dynamics as rne
-from rne_dynamics.errors import ArgumentError, ModelError
 from rne_dynamics.model.assembly import assemble
 from rne_dynamics.model.inertia import Inertia, skew
 from rne_dynamics.model.layout import KIND, MULTIPLIER, PRISMATIC, ROTOR, VELOCITY_INDEX
@@ -311,15 +310,3 @@ def test_a_robot_of_fixed_joints_only() -> None:
     found = rne.joint_reactions(robot, [], [], [], wrenches={"post": [0, 0, 0, 1.0, 0, 0]})
     np.testing.assert_allclose(found["bolt"], [0, 0, 19.62, -1.0, -1.962, 0], atol=1e-12)
     np.testing.assert_allclose(found.base, [0, 0, 19.62, -1.0, -1.962, 0], atol=1e-12)
-
-
-def test_wrong_arguments_are_named() -> None:
-    robot = model("puma560", "fixed")
-    found = rne.joint_reactions(robot, np.zeros(6), np.zeros(6), np.zeros(6))
-    for ask in (found.__getitem__, found.constraint, found.actuated):
-        with pytest.raises(ModelError, match="no joint named 'elbow'"):
-            ask("elbow")
-    with pytest.raises(ArgumentError, match="qdd"):
-        rne.joint_reactions(robot, np.zeros(6), np.zeros(6), np.zeros(5))
-    with pytest.raises(ModelError, match="no link named 'hand'"):
-        rne.joint_reactions(robot, np.zeros(6), np.zeros(6), np.zeros(6), wrenches={"hand": np.zeros(6)})

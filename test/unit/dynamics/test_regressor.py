@@ -8,7 +8,6 @@ from support.pinocchio_oracle import Oracle
 from support.robots import CASES, file_of, robot
 
 import rne_dynamics as rne
-from rne_dynamics.errors import ArgumentError
 
 ARMS = (chain(3, rotor=0.4), gripper(), slider(), floating_arm(), docked_vehicle())
 
@@ -73,9 +72,3 @@ def test_rotor_inertia_folds_mimic_joints():
     vehicle = docked_vehicle()
     expected = dict.fromkeys(vehicle.joint_names, 0.0) | {"slide": 0.7, "b": 0.3 + 1.5**2 * 0.2}
     assert rne.rotor_inertia(vehicle) == pytest.approx(list(expected.values()), rel=1e-15)
-
-
-def test_bad_arguments_are_refused():
-    arm = floating_arm()
-    with pytest.raises(ArgumentError, match="floating base"):
-        rne.regressor(arm, arm.neutral, np.zeros(8), np.zeros(8), base_motion=rne.BaseMotion())

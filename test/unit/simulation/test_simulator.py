@@ -41,11 +41,6 @@ def test_brakes_stop_a_start_in_motion():
     assert simulator.advance().qd == [0.0]
 
 
-def test_without_brakes_the_arm_falls_at_once():
-    simulator = falling_cart(hold_until_command=False)
-    assert simulator.advance(100).qd == pytest.approx([-0.981])
-
-
 def test_a_command_is_held_until_the_next():
     simulator = falling_cart()
     simulator.command([MASS * 9.81])
