@@ -69,20 +69,6 @@ def test_mimic_and_prismatic_joints(make, quantity):
         assert relative_error(np.array(f(*given)), np.array(expected)) < 1e-12
 
 
-def test_the_entry_takes_one_state_in_arrays(bound, odd):
-    given, out = vectors(PUMA, "inverse_dynamics"), np.empty(6)
-    answer = bound(*given)
-    assert type(answer) is np.ndarray
-    assert answer.flags.owndata
-    assert bound(*given, out=out) is out
-    assert bound(*given, out) is out
-    assert np.array_equal(out, answer)
-    for x in given:
-        x.flags.writeable = False
-    assert np.array_equal(bound(*given), answer)
-    assert not odd
-
-
 def test_other_numbers_of_arguments_and_other_names_are_left_to_python(bound, odd):
     q, qd, qdd = vectors(PUMA, "inverse_dynamics")
     out = np.empty(6)
