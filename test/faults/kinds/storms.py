@@ -24,8 +24,9 @@ fault = FAULTS.fault
 
 #: Points of a huge trajectory.
 HUGE = 100_000
-#: Largest number of waiting requests in a storm, below the queue length of a service; periods of the arm with new ones.
-AT_ONCE, PERIODS = 8, 250
+#: Largest number of waiting requests in a storm, below the queue length of a service; periods of the arm with new ones,
+#: and with the first ones on a machine so busy that none is answered meanwhile.
+AT_ONCE, PERIODS, LONGEST = 8, 250, 5000
 REACHED = "the motion reaches its goal"
 
 
@@ -54,7 +55,9 @@ def storm(rig: Rig, send: Callable[[int], Any]) -> None:
     """Send requests as fast as they are answered while the arm moves; the motion must reach its goal."""
     goal, number = rig.move(seconds=1.0), 0
     pending: list[Any] = []
-    for _ in range(PERIODS):
+    for period in range(LONGEST):
+        if period >= PERIODS and number > AT_ONCE:
+            break
         pending = [future for future in pending if not future.done()]
         while len(pending) < AT_ONCE:
             pending.append(send(number))
