@@ -169,7 +169,10 @@ def furnish(folder: Path) -> None:
     """Make a folder whose relative paths are the checkout's, so that output lands elsewhere."""
     for name in ("urdf", "examples", "benchmarks", "config", "test"):
         (folder / name).symlink_to(ROOT / name)
-    shutil.copytree(ROOT / "docs", folder / "docs")  # pictures of the pages are written there
+    (folder / "docs" / "images").mkdir(parents=True)  # pictures of the pages are written there
+    for path in (ROOT / "docs").iterdir():
+        if path.name != "images":
+            (folder / "docs" / path.name).symlink_to(path)
     shutil.copy(ROOT / "urdf" / "scara.urdf", folder / "arm.urdf")
 
 

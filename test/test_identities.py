@@ -131,11 +131,39 @@ def test_a_batch_is_its_rows(model, rng):
         "center": lambda i: rne.center_of_mass(model, q[i]),
         "friction": lambda i: rne.friction_torque(model, qd[i]),
         "step": lambda i: rne.integrate_configuration(model, q[i], qd[i]),
+        "coriolis": lambda i: rne.coriolis_matrix(model, q[i], qd[i]),
+        "regressor": lambda i: rne.regressor(model, q[i], qd[i], qdd),
+        "derivatives": lambda i: rne.inverse_dynamics_derivatives(model, q[i], qd[i], qdd)[0],
+        "lagrange": lambda i: rne.lagrange_terms(model, q[i], qd[i]).V,
+        "reduced": lambda i: rne.reduced_equations(model, q[i], qd[i]).bias,
+        "momentum": lambda i: rne.momentum(model, q[i], qd[i], "com").angular,
+        "centroidal": lambda i: rne.centroidal_momentum_matrix(model, q[i]),
+        "reactions": lambda i: rne.joint_reactions(model, q[i], qd[i], qdd, wrenches={link: wrench[link][i]}).wrench,
+        "body": lambda i: rne.free_body(model, q[i], qd[i], qdd, link, None).rate.angular,
     }
     for name, call in calls.items():
         whole = call((slice(None), slice(None)))
         for i in np.ndindex(2, 3):
             assert relative_error(whole[i], call(i), scale=1e-3) < 1e-13, name
+
+
+def test_a_robot_without_joints_has_empty_answers():
+    stone = rne.assemble(rne.KinematicTree("stone", (rne.TreeLink("stone", rne.Inertia(1.0)),), ()))
+    none, rows = np.zeros(0), np.zeros((4, 0))
+    for method in FORWARD_ENGINES:
+        assert rne.forward_dynamics(stone, rows, none, none, method=method).shape == (4, 0)
+    assert rne.inverse_dynamics(stone, none, none, none).shape == (0,)
+    for method in ("composite", "columns"):
+        assert rne.mass_matrix(stone, rows, method=method).shape == (4, 0, 0)
+    for matrix in (
+        rne.coriolis_matrix(stone, rows, none), rne.lagrange_terms(stone, rows, none).W,
+        rne.reduced_equations(stone, rows, none).mass_matrix,
+        *rne.inverse_dynamics_derivatives(stone, rows, none, none),
+        *rne.forward_dynamics_derivatives(stone, rows, none, none),
+    ):  # fmt: skip
+        assert matrix.shape == (4, 0, 0)
+    assert rne.regressor(stone, none, none, none).shape == (0, 0)
+    assert rne.inertial_parameters(stone).shape == (0,)
 
 
 def test_a_moving_fixed_base_is_a_floating_base_that_follows(rng):

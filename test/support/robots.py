@@ -23,6 +23,8 @@ WHEEL = (
     "ur5_robot.urdf",
     "hextilt_flying_arm_5.urdf",
 )
+#: Those with mimic joints.
+MIMIC = ("baxter.urdf", "panda.urdf", "talos_full_v2.urdf")
 NAMES = (*shipped_robots(), *WHEEL)
 #: Robots built in code, also by name.
 BUILT = {"gripper": gripper, "floating_arm": floating_arm}

@@ -19,7 +19,6 @@ from support.wheel import wheel_robots
 import rne_dynamics as rne
 from rne_dynamics.c_export import parts
 from rne_dynamics.c_export.export import end_links
-from rne_dynamics.c_export.identifiers import comment, distinct, prefix_of, string
 from rne_dynamics.c_export.sines import sines
 from rne_dynamics.c_export.statements import PRECISIONS
 from rne_dynamics.errors import ArgumentError, ModelError, RneDynamicsError
@@ -306,13 +305,6 @@ def test_sines_and_cosines_are_those_of_numpy(precision, tmp_path):
         assert np.abs(found - [np.sin(x.astype(float)), np.cos(x.astype(float))]).max() < np.finfo(kind).eps
 
 
-def test_each_sine_and_cosine_is_computed_once(exported):
-    for function in exported("panda").export.functions:
-        nodes = [function.program.graph.nodes[x] for x in function.program.needed()]
-        turns = [node for node in nodes if node.name in ("sin", "cos")]
-        assert len(turns) == len(set(turns)) <= 14
-
-
 def awkward() -> rne.RobotModel:
     """A robot whose names are no identifiers, and end comments and strings if written as they are."""
     names = ('*/ "quoted" \\', "a b", "a-b", "??/", "überarm", "机器", "0", "int")
@@ -335,14 +327,6 @@ def test_names_that_are_no_identifiers(tmp_path, monkeypatch):
     ]  # fmt: skip
     assert [x.decode() for x in code.names] == list(robot.joint_names)
     assert max(largest_errors(robot, code, 3).values()) < 1e-12
-
-
-def test_identifiers_comments_and_strings():
-    assert prefix_of("UR5e") == "ur5e"
-    assert prefix_of("...") == prefix_of("") == "robot"
-    assert distinct(["a_2", "a", "a ", "a-"]) == {"a_2": "a_2", "a": "a", "a ": "a_3", "a-": "a_4"}
-    assert comment("a*/\n??/\\") == "a* / ? ?//"
-    assert string('é"\n1') == r'"\303\251\042\0121"'
 
 
 def test_links_are_the_ends_or_those_that_are_named():

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import importlib
+import shlex
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -77,6 +78,84 @@ def test_numbers_that_mean_nothing_are_refused_by_name(capsys, command):
         tried = ["nan", "inf", "-inf", "one"] + ([] if huge else ["1e300", "-1"])
         for value in tried:
             assert words[-1] in refused(capsys, [*words, *[value] * count]), value
+
+
+#: What a command refuses, and with what words, by the words that come first.
+REFUSED = {
+    "simulate puma560": [
+        ("--start joint2 --free", "--start is 'joint2'; write JOINT=POSITION, as --start joint1=0.5"),
+        ("--to joint2=nan", "--to is 'joint2=nan'"),
+        ("--to joint3=1", "'joint3' cannot reach 1; its limits are"),
+        ("--to joint9=1", "has no joint named 'joint9'"),
+        ("--start joint2=0.1", "--start needs --to or --free"),
+        ("--to joint2=1 --free", "leave it out with --free"),
+        ("--method adaptive", "free motion only"),
+        ("--free --method adaptive", "Coulomb friction"),
+        ("--out log.txt", "its ending must be .csv, .npz or .mcap"),
+        ("--unknown-payload hand=1", "no link named 'hand'"),
+        ("--unknown-payload link6=-1", "mass must not be negative"),
+        ("--dt 0.0003", "not a whole multiple"),
+        ("--base floating", "floating"),
+        ("--scene nowhere.yaml", "--scene: nowhere.yaml cannot be read"),
+        ("--scene examples/wall.yaml --samples 2", "leave --samples out"),
+        ("--scene examples/wall.yaml --dae", "leave it out with --dae"),
+        ("--mismatch masses=0.1", "did you mean 'mass'"),
+        ("--mismatch delay=soon", "delay is 'soon'"),
+        ("--mismatch worn", "write NAME=VALUE, or the path of a .yaml file"),
+        ("--mismatch worn.yaml", "worn.yaml cannot be read"),
+        ("--mismatch script=3", "script is 3; it must be a list"),
+        ("--mismatch delay=0.0015 --seconds 3", "delay is 0.0015 s; it must be a whole number of steps"),
+        ("--mismatch mass=0.1 --free", "leave it out with --free"),
+        ("--mismatch mass=0.1 --samples 2", "leave --samples out"),
+        ("--vary mass=5%", "--vary needs --samples"),
+        ("--samples 2 --free", "without --free"),
+        ("--samples 0", "--samples is 0; it must be between 1 and 1000000"),
+        ("--samples 2 --vary mass=5", "write one of mass"),
+        ("--samples 2 --vary mass=x%", "write one of mass"),
+        ("--samples 2 --vary mass=nan%", "finite"),
+        ("--samples 2 --vary colour=5%", "write one of mass"),
+        ("--samples 2 --vary payload=hook:1", "'hook'"),
+        ("--samples 2 --seed -1", "--seed is -1"),
+        ("--samples 2 --threads 0", "--threads is 0"),
+    ],
+    "simulate": [
+        ("puma560 --preset first", "only pantograph has presets"),
+        ("pantograph --preset third", "it has first, second, second-hanging, quintic"),
+        ("pantograph --preset first --free", "leave out --free"),
+        ("pantograph --base floating", "base is fixed"),
+        ("puma560 --shaper zv", "--shaper is for controlled moves of flexible links; robot 'puma560' has none"),
+        ("flexible_arm --free --shaper zv", "robot 'flexible_arm' moves freely"),
+        ("puma560 --method gauss", "method is 'gauss', which is for arms with flexible links"),
+        ("flexible_arm --shaper zv --modes 9", "--modes is 9; it must be 1 to 4 for arm 'flexible_arm'"),
+        ("pantograph --dae", "--dae is for open rigid arms, and robot 'pantograph' has closed loops"),
+        ("flexible_arm --dae", "has flexible links"),
+        ("puma560 --dae --to joint1=1", "--to is for a controlled move"),
+        ("puma560 --dae --method gauss", "--method is for joint coordinates"),
+        ("puma560 --dae --base-motion x.csv", "--base-motion moves the base"),
+        ("puma560 --dae --law pd_gravity", "--law is for a controlled move; leave it out with --dae"),
+        ("puma560 --dae --samples 3", "--samples needs a controlled move"),
+        ("puma560 --dae --seconds 1e9", "1e+12 steps"),
+        ("puma560 --dae hope", "invalid choice: 'hope'"),
+    ],
+    "compare": [
+        ("puma560 --springs --trials 3", "give one"),
+        ("puma560 --dask tcp://127.0.0.1:1 --processes 3", "give one"),
+        ("flexible_arm", "flexible links"),
+        ("puma560 --law fuzzy", "fuzzy"),
+        ("puma560 --payload-link hand", "no link named 'hand'"),
+    ],
+    "verify planar2": [
+        ("--states 0", "--states is 0"),
+        ("--seed -1", "--seed is -1"),
+    ],
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("words", "message"), [
+    (f"{first} {words}", message) for first, rows in REFUSED.items() for words, message in rows
+])
+def test_what_makes_no_sense_is_refused_in_words(capsys, words, message):
+    assert message in refused(capsys, shlex.split(words))
 
 
 @pytest.mark.parametrize(

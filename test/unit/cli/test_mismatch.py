@@ -62,24 +62,6 @@ def test_a_scene_is_touched_pushed_and_recorded(capsys: pytest.CaptureFixture[st
     assert (tmp_path / "a.png").stat().st_size > 10_000
 
 
-@pytest.mark.parametrize(("words", "said"), [
-    (["--scene", "nowhere.yaml"], "--scene: nowhere.yaml cannot be read"),
-    (["--scene", "examples/wall.yaml", "--samples", "2"], "leave --samples out"),
-    (["--scene", "examples/wall.yaml", "--dae"], "leave it out with --dae"),
-    (["--mismatch", "masses=0.1"], "did you mean 'mass'"),
-    (["--mismatch", "delay=soon"], "delay is 'soon'"),
-    (["--mismatch", "worn"], "write NAME=VALUE, or the path of a .yaml file"),
-    (["--mismatch", "worn.yaml"], "worn.yaml cannot be read"),
-    (["--mismatch", "script=3"], "script is 3; it must be a list"),
-    (["--mismatch", "delay=0.0015", "--seconds", "0.3"], "delay is 0.0015 s; it must be a whole number of steps"),
-    (["--mismatch", "mass=0.1", "--free"], "leave it out with --free"),
-    (["--mismatch", "mass=0.1", "--samples", "2"], "leave --samples out"),
-])  # fmt: skip
-def test_bad_options(words: list[str], said: str, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["simulate", "puma560", *words]) == 1
-    assert said in capsys.readouterr().err
-
-
 def test_laws_are_compared_on_the_same_arms(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     words = ["compare", "puma560", "--seconds", "0.2", "--processes", "1", "--law", "pd_gravity", "--law"]
     assert main([*words, "computed_torque", "--trials", "1", "--seed", "5", "--json", "--plot", str(tmp_path / "a.png"),
@@ -142,15 +124,3 @@ def test_the_extra_of_dask_is_named(capsys: pytest.CaptureFixture[str], monkeypa
     monkeypatch.setitem(sys.modules, "dask", None)
     assert main(["compare", "puma560", "--law", "computed_torque", "--dask", "tcp://127.0.0.1:1"]) == 1
     assert "pip install '.[sweep]'" in capsys.readouterr().err
-
-
-@pytest.mark.parametrize(("words", "said"), [
-    (["puma560", "--springs", "--trials", "3"], "give one"),
-    (["puma560", "--dask", "tcp://127.0.0.1:1", "--processes", "3"], "give one"),
-    (["flexible_arm"], "flexible links"),
-    (["puma560", "--law", "fuzzy"], "fuzzy"),
-    (["puma560", "--payload-link", "hand"], "no link named 'hand'"),
-])  # fmt: skip
-def test_bad_comparisons(words: list[str], said: str, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["compare", *words]) == 1
-    assert said in capsys.readouterr().err

@@ -60,27 +60,3 @@ def test_drift_shows_without_stabilization(capsys):
     words = ("planar2", "--start", "joint1=1", "--dt", "0.005", "--seconds", "1", "--dae")
     alone, kept = (figures(capsys, *words, how)["constraints"] for how in ("none", "projection"))
     assert alone["position_error"] > 1e3 * kept["position_error"]
-
-
-@pytest.mark.parametrize(
-    ("words", "said"),
-    [
-        ("pantograph --dae", "--dae is for open rigid arms, and robot 'pantograph' has closed loops"),
-        ("flexible_arm --dae", "has flexible links"),
-        ("puma560 --dae --to joint1=1", "--to is for a controlled move"),
-        ("puma560 --dae --method gauss", "--method is for joint coordinates"),
-        ("puma560 --dae --base-motion x.csv", "--base-motion moves the base"),
-        ("puma560 --dae --law pd_gravity", "--law is for a controlled move; leave it out with --dae"),
-        ("puma560 --dae --samples 3", "--samples needs a controlled move"),
-        ("puma560 --dae --seconds 1e9", "1e+12 steps"),
-        ("puma560 --dae hope", "invalid choice: 'hope'"),
-    ],
-)  # fmt: skip
-def test_combinations_that_make_no_sense_are_refused_with_the_reason(words, said, capsys):
-    code: object
-    try:
-        code = main(["simulate", *words.split()])
-    except SystemExit as ended:
-        code = ended.code
-    assert code in (1, 2)
-    assert said in capsys.readouterr().err

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import json
 
-import pytest
-
 from rne_dynamics.cli import main as cli
 from rne_dynamics.cli.simulated import verify
 from rne_dynamics.verification.closed_engines import CLOSED_ENGINES
@@ -62,13 +60,3 @@ def test_disagreement_is_an_exit_code(capsys, monkeypatch):
     assert "DISAGREEMENT" in capsys.readouterr().out
     assert cli.main(["verify", "planar2", "--states", "2", "--json"]) == 1
     assert json.loads(capsys.readouterr().out)["pairs"][0]["relative"] == "inf"
-
-
-@pytest.mark.parametrize(
-    ("argument", "value", "said"), [("--states", "0", "--states is 0"), ("--seed", "-1", "--seed is -1")]
-)
-def test_bad_arguments_are_one_line(capsys, argument, value, said):
-    assert cli.main(["verify", "planar2", argument, value]) == 1
-    error = capsys.readouterr().err
-    assert said in error
-    assert error.count("\n") == 1

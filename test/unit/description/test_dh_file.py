@@ -7,7 +7,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from comparison.robots import load
 from support.errors import relative_error
 
 import rne_dynamics as rne
@@ -123,24 +122,6 @@ def test_check_finds_right_angles_with_too_few_digits(tmp_path: Path, capsys) ->
     assert "is 1.5708, which is 4e-06 rad off" in found[0]["message"]
     assert found[0]["fix"] == "write 1.5707963267948966 if that is meant"
     assert rne.load_model(file).n == 6
-
-
-def test_the_bench_gives_peers_its_urdf(file: Path) -> None:
-    file.write_text(TABLE.replace("coulomb_forward: 1, coulomb_backward: 2", "coulomb: 1"))
-    arm = load(str(file))
-    assert rne.load_urdf(arm.text).joint_names == arm.model.joint_names
-
-
-def test_export_gives_other_tools_the_same_arm(file: Path, tmp_path: Path, capsys) -> None:
-    text = TABLE.replace("coulomb_forward: 1, coulomb_backward: 2", "coulomb: 1")
-    file.write_text(text)
-    out = tmp_path / "bench.urdf"
-    assert main(["export", str(file), "--out", str(out)]) == 0
-    robot, again = rne.load_model(file), rne.load_urdf(out, gravity=(0, 0, -1.62))
-    q, qd, qdd = np.random.default_rng(2).uniform(-1.0, 1.0, (3, 3))
-    tau = rne.inverse_dynamics(robot, q, qd, qdd)
-    assert relative_error(rne.inverse_dynamics(again, q, qd, qdd), tau) < 1e-13
-    assert np.array_equal(rne.friction_torque(again, qd), rne.friction_torque(robot, qd))
 
 
 def test_nodes_take_it_and_publish_its_urdf(file: Path) -> None:

@@ -11,10 +11,8 @@ from support.urdf_text import ARM, arm, arm_and, joint, link, robot
 
 from rne_dynamics.advice import rne as typed
 from rne_dynamics.description.urdf import load_urdf
-from rne_dynamics.description.urdf_tree import rotation_rpy
 from rne_dynamics.errors import ModelError
-from rne_dynamics.model import layout
-from rne_dynamics.model.tree import JointKind, Payload, rotation_about
+from rne_dynamics.model.tree import JointKind, rotation_about
 
 
 def test_the_sample_arm_is_read_whole() -> None:
@@ -35,25 +33,6 @@ def test_the_sample_arm_is_read_whole() -> None:
     assert inertia.mass == 2.0
     np.testing.assert_array_equal(inertia.com, [0.1, 0.0, 0.0])
     np.testing.assert_array_equal(inertia.inertia, np.diag([0.02, 0.03, 0.04]))
-
-
-def test_rpy_is_roll_then_pitch_then_yaw_about_fixed_axes() -> None:
-    x, y, z = np.eye(3)
-    expected = rotation_about(z, 0.3) @ rotation_about(y, -0.7) @ rotation_about(x, 1.1)
-    np.testing.assert_allclose(rotation_rpy(1.1, -0.7, 0.3), expected, atol=1e-15)
-
-
-def test_inertia_is_turned_into_the_link_frame() -> None:
-    model = load_urdf(arm(('xyz="0.1 0 0" rpy="0 0 0"', 'xyz="0.1 0 0" rpy="0 0 1.5707963267948966"')))
-    inertia = model.tree.links[1].inertia
-    assert inertia is not None
-    np.testing.assert_allclose(inertia.inertia, np.diag([0.03, 0.02, 0.04]), atol=1e-17)
-    np.testing.assert_array_equal(inertia.com, [0.1, 0.0, 0.0])
-
-
-def test_joint_placement_is_turned_by_its_rpy() -> None:
-    model = load_urdf(arm(('xyz="0 0 0.5" rpy="0 0 0"', 'xyz="0 0 0.5" rpy="0.1 0.2 0.3"')))
-    np.testing.assert_allclose(model.tree.joint("shoulder").rotation, rotation_rpy(0.1, 0.2, 0.3), atol=1e-16)
 
 
 def test_defaults_of_urdf() -> None:
@@ -104,50 +83,10 @@ def test_bounds_that_a_kind_does_not_have_are_not_read(kind: str) -> None:
     assert np.isinf(model.upper).all()
 
 
-@pytest.mark.parametrize(
-    ("kind", "n", "nq"),
-    [
-        ("revolute", 1, 1),
-        ("continuous", 1, 1),
-        ("prismatic", 1, 1),
-        ("fixed", 0, 0),
-        ("planar", 3, 3),
-        ("floating", 6, 7),
-    ],
-)
-def test_every_kind_of_joint(kind: str, n: int, nq: int) -> None:
-    model = load_urdf(arm(("revolute", kind)))
-    assert (model.n, model.nq) == (n, nq)
-    assert model.mass == 2.0
-
-
-def test_links_without_inertia_are_massless() -> None:
-    model = load_urdf(robot(link("a"), '<link name="b"/>', link("c"), joint("j", "a", "b"), joint("k", "b", "c")))
-    assert model.tree.links[1].inertia is None
-    assert model.parameters[0, layout.MASS] == 0.0
-    assert model.mass == 2.0
-
-
-def test_an_axis_is_made_a_unit_vector() -> None:
-    np.testing.assert_allclose(load_urdf(arm(("0 1 0", "0 3 4"))).tree.joint("shoulder").axis, [0.0, 0.6, 0.8])
-
-
 MIMIC = robot(
     link("a"), link("b"), link("c"), joint("j", "a", "b"),
     joint("k", "b", "c", inside='<mimic joint="j" multiplier="-0.5" offset="0.25"/>'),
 )  # fmt: skip
-
-
-def test_mimic_joints_are_dependent_coordinates() -> None:
-    model = load_urdf(MIMIC)
-    assert (model.n, model.joint_names, model.body_names) == (1, ("j",), ("j", "k"))
-    assert model.parameters[1, layout.MULTIPLIER] == -0.5
-    assert model.parameters[1, layout.OFFSET] == 0.25
-
-
-def test_mimic_defaults() -> None:
-    model = load_urdf(MIMIC.replace(' multiplier="-0.5" offset="0.25"', ""))
-    assert (model.parameters[1, layout.MULTIPLIER], model.parameters[1, layout.OFFSET]) == (1.0, 0.0)
 
 
 def test_a_mimic_of_a_joint_that_does_not_exist_moves_by_itself() -> None:
@@ -160,14 +99,6 @@ def test_lock_freezes_a_joint_and_what_mimics_it() -> None:
     np.testing.assert_allclose(model.tree.joint("k").rotation, rotation_about([0.0, 0.0, 1.0], 0.05), atol=1e-15)
     with pytest.raises(ModelError, match="no joint named 'x'"):
         load_urdf(ARM, lock={"x": 0.0})
-
-
-def test_payload_becomes_part_of_its_link() -> None:
-    model = load_urdf(ARM, payload=Payload("upper", 1.0, (0.4, 0.0, 0.0)))
-    assert model.mass == 3.0
-    np.testing.assert_allclose(model.tree.links[1].inertia.com, [0.2, 0.0, 0.0])  # type: ignore[union-attr]  # it has one
-    with pytest.raises(ModelError, match="no link named 'hand'"):
-        load_urdf(ARM, payload=Payload("hand", 1.0))
 
 
 def test_base_and_gravity_reach_the_model() -> None:

@@ -20,25 +20,6 @@ def fault(data: bytes | str) -> str:
     return str(caught.value)
 
 
-def test_every_element_knows_its_line() -> None:
-    root = read_markup(
-        b'<?xml version="1.0"?>\n<!-- two\nlines -->\n<robot>\n<link\n name="a"/><link name="b"/>\n</robot>', "f"
-    )
-    assert (root.tag, root.line) == ("robot", 4)
-    assert [(e.attributes["name"], e.line) for e in root.all("link")] == [("a", 5), ("b", 6)]
-    assert root.first("joint") is None
-
-
-def test_text_is_kept_without_the_blanks_around_it() -> None:
-    root = read_markup(b"<robot><mechanicalReduction>\n 62.5\n</mechanicalReduction></robot>", "f")
-    assert root.children[0].text == "62.5"
-
-
-def test_insides_of_shapes_are_not_kept() -> None:
-    root = read_markup(b"<robot><visual><link name='not a link'/>text</visual><link name='a'/></robot>", "f")
-    assert [(e.tag, len(e.children)) for e in root.children] == [("visual", 0), ("link", 0)]
-
-
 @pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16", "latin-1"])
 def test_declared_encodings_are_read(encoding: str) -> None:
     declared = "utf-8" if encoding == "utf-8-sig" else encoding

@@ -89,13 +89,6 @@ def test_how_motors_share_their_work() -> None:
         rne.load_model(text.replace("crank_joint: -2.5", "coupler_joint: -2.5"))
 
 
-def test_friction_by_direction() -> None:
-    text = changed(("coulomb: 0.2", "coulomb_forward: 0.2, coulomb_backward: 0.3"))
-    mechanism = rne.load_model(text)
-    assert isinstance(mechanism, Mechanism)
-    assert mechanism.robot.parameters[0, [COULOMB_FORWARD, COULOMB_BACKWARD]].tolist() == [0.2, 0.3]
-
-
 @pytest.mark.parametrize("kind", KINDS)
 def test_every_kind_of_loop_and_the_same_as_blocked_directions(kind: str) -> None:
     directions = ", ".join(KINDS[kind].value)

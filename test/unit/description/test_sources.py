@@ -10,8 +10,7 @@ import pytest
 from support.urdf_text import ARM, arm
 
 from rne_dynamics.advice import install_ros
-from rne_dynamics.description.share import share_file
-from rne_dynamics.description.sources import MOST_BYTES, Source, read_source, read_stdin
+from rne_dynamics.description.sources import MOST_BYTES, Source, read_stdin
 from rne_dynamics.description.urdf import load_urdf
 from rne_dynamics.errors import DescriptionError, MissingDependencyError
 
@@ -72,11 +71,6 @@ def test_messages_name_the_file(file: Path) -> None:
     file.write_text(arm(("0 1 0", "0 0 0")))
     for source in (file, file.as_uri()):
         assert refusal(source).startswith(f"{file}:13: joint 'shoulder' <axis>: ")
-
-
-def test_shipped_robots_by_name() -> None:
-    assert load_urdf("puma560").name == "puma560"
-    assert read_source("puma560").name == str(share_file("urdf/puma560.urdf"))
 
 
 def test_a_shipped_name_wins_over_a_file_of_that_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -175,11 +169,6 @@ def test_dots_that_stay_inside_the_package_are_fine(package: Path) -> None:
     assert load_urdf("package://arm_description/launch/../urdf/./arm.urdf").n == 1
 
 
-def test_percent_signs_in_uris(package: Path) -> None:
-    (package / "urdf" / "my arm.urdf").write_text(ARM)
-    assert load_urdf("package://arm_description/urdf/my%20arm.urdf").n == 1
-
-
 def test_links_that_a_symlink_install_makes_are_followed(package: Path, tmp_path: Path) -> None:
     (tmp_path / "source.urdf").write_text(ARM)
     (package / "urdf" / "linked.urdf").symlink_to(tmp_path / "source.urdf")
@@ -206,12 +195,6 @@ def xacro_file(tmp_path: Path) -> Path:
     path = tmp_path / "arm.urdf.xacro"
     path.write_text(XACRO)
     return path
-
-
-def test_xacro_with_its_defaults(xacro_file: Path) -> None:
-    model = load_urdf(xacro_file)
-    assert (model.link_names, model.mass) == (("base",), 2.0)
-    assert model.tree.links[0].inertia.com[0] == 0.5  # type: ignore[union-attr]  # it has one
 
 
 def test_xacro_with_arguments(xacro_file: Path, package: Path) -> None:

@@ -12,7 +12,7 @@ from rne_dynamics.cli.main import main
 from rne_dynamics.description.lint.description import lint
 from rne_dynamics.description.lint.findings import Severity
 from rne_dynamics.description.model_file import load_model
-from rne_dynamics.description.share import share_file, shipped_models
+from rne_dynamics.description.share import shipped_models
 from rne_dynamics.description.urdf import load_urdf
 from rne_dynamics.errors import DescriptionError
 
@@ -98,12 +98,6 @@ def test_what_cannot_be_used_is_left_out_with_a_warning(inside: str, line: int, 
     assert (finding.severity, finding.line) == (Severity.WARNING, line)
     assert finding.element.startswith("transmission 't'")
     assert says in finding.message
-
-
-def test_the_published_rotors_of_the_puma() -> None:
-    # Corke and Armstrong-Helouvry 1994: Jm G^2 of the first joint, 291e-6 kg m^2 and 62.61 or 62.55
-    puma = load_urdf(share_file("urdf/puma560.urdf"))
-    assert all(joint.rotor_inertia > 0.1 for joint in puma.tree.joints if joint.name.startswith("joint"))
 
 
 def test_a_choice_at_loading_whether_rotors_count(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

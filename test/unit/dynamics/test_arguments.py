@@ -5,6 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from analytic.systems import CartPole, PlanarTwoLink
+from support.arms import floating_arm
 from support.errors import relative_error
 from support.robots import robot
 
@@ -15,7 +16,7 @@ from rne_dynamics.dynamics.declared.base_motion import BaseMotion
 from rne_dynamics.dynamics.forward_dynamics import FORWARD_ENGINES, forward_dynamics
 from rne_dynamics.dynamics.kinematics.jacobian import jacobian
 from rne_dynamics.dynamics.newton_euler.newton_euler import inverse_dynamics
-from rne_dynamics.errors import ArgumentError, ModelError
+from rne_dynamics.errors import ArgumentError, ModelError, RneDynamicsError
 from rne_dynamics.model.assembly import assemble
 from rne_dynamics.model.tree import KinematicTree, TreeLink
 
@@ -169,9 +170,47 @@ def test_a_batch_of_base_orientations_gives_what_each_gives_alone():
         assert relative_error(tilted[k], rne.gravity_torque(turned_model, q[0, k])) < 1e-13
 
 
-def test_an_unknown_method_is_refused():
-    with pytest.raises(ArgumentError, match="method is 'magic'"):
-        forward_dynamics(ARM, ZERO, ZERO, ZERO, method="magic")
+def still(name: str) -> tuple[rne.RobotModel, np.ndarray]:
+    """A robot and zeros for its joints."""
+    model = floating_arm() if name == "floating_arm" else ARM if name == "two_link" else robot(name)
+    return model, np.zeros(model.n)
+
+
+#: Calls with a robot and zeros, the robot's name, and why they are refused.
+REFUSED = [
+    (lambda m, z: forward_dynamics(m, z, z, z, method="magic"), "two_link", "method is 'magic'"),
+    (lambda m, z: mass_matrix(m, z, method="rows"), "two_link", "method is 'rows'; .* 'composite', 'columns'"),
+    (lambda m, z: rne.lagrange_terms(m, z, [0.0, np.nan]), "two_link", r"qd\[1\].*elbow"),
+    (lambda m, z: rne.lagrange_terms(m, np.zeros(3), z), "two_link", "wants"),
+    (lambda m, z: rne.operator_matrices(m, np.zeros((3, 2)), z), "two_link", "takes one"),
+    (lambda m, z: rne.joint_reactions(m, z, z, np.zeros(5)), "puma560", "qdd"),
+    (lambda m, z: rne.joint_reactions(m, z, z, z, wrenches={"hand": z}), "puma560", "no link named 'hand'"),
+    (lambda m, z: rne.joint_reactions(m, z, z, z)["elbow"], "puma560", "no joint named 'elbow'"),
+    (lambda m, z: rne.joint_reactions(m, z, z, z).constraint("elbow"), "puma560", "no joint named 'elbow'"),
+    (lambda m, z: rne.joint_reactions(m, z, z, z).actuated("elbow"), "puma560", "no joint named 'elbow'"),
+    (lambda m, z: rne.free_body(m, z, z, z, "linc2"), "puma560", "link named 'linc2'"),
+    (lambda m, z: rne.free_body(m, z, z, z, "base_link"), "puma560", "no mass"),
+    (lambda m, z: rne.free_body(m, z, z, z, "link2", [np.nan, 0.0, 0.0]), "puma560", "finite"),
+    (lambda m, z: rne.momentum_rate(m, z, z, z, "here"), "puma560", "point is 'here'"),
+    (lambda m, z: rne.momentum_rate(m, z, z, z, "com", point_velocity=ZERO), "puma560", "point_velocity is given"),
+    (lambda m, z: rne.momentum_rate(m, [z, z], z, z, np.zeros((3, 3))), "puma560", "do not broadcast"),
+    (lambda m, z: rne.momentum(m, z, z, "centre"), "puma560", "point is 'centre'"),
+    (lambda m, z: rne.momentum(m, z, z, [0.0, 1.0]), "puma560", r"point is \[0.0, 1.0\]"),
+    (lambda m, z: rne.momentum(m, z, z, None, point_velocity=[1.0, 0.0, 0.0]), "puma560", "point_velocity is given"),
+    (lambda m, z: rne.momentum(m, [z, z], z, np.zeros((3, 3))), "puma560", "do not broadcast"),
+    (lambda m, z: rne.momentum(m, z, z, links=["hand"]), "puma560", "no link named 'hand'"),
+    (lambda m, z: rne.momentum(m, z, z, links="link1"), "puma560", "list of link names"),
+    (lambda m, z: rne.regressor(m, m.neutral, z, z, base_motion=BaseMotion()), "floating_arm", "floating base"),
+    (lambda m, z: rne.inverse_dynamics_derivatives(m, m.neutral, z, z, base_motion=BaseMotion()), "floating_arm",
+     "floating base"),
+    (lambda m, z: rne.forward_dynamics_derivatives(m, m.neutral, z, ZERO), "floating_arm", r"tau has shape \(2,\)"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("call", "name", "said"), REFUSED)
+def test_what_cannot_be_asked_is_refused_by_name(call, name, said):
+    with pytest.raises(RneDynamicsError, match=said):
+        call(*still(name))
 
 
 def test_a_robot_without_mass_has_no_mass_centre():

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
@@ -33,8 +32,8 @@ INPUTS = {
 PUMA = ROBOTS["puma560"]()
 
 
-#: Code of large robots compiles for seconds a quantity.
-LARGE = ("baxter, a tree", "talos, floating")
+#: Code of large robots compiles for seconds a quantity; test_c_function.py has the Panda in every run.
+LARGE = ("panda, mimic fingers", "baxter, a tree", "talos, floating")
 
 
 @pytest.fixture(scope="module", params=[
@@ -103,6 +102,16 @@ def test_an_output_is_filled_and_returned(quantity):
     assert np.array_equal(numbers(out if not isinstance(out, tuple) else np.array(out)), numbers(expected))
 
 
+class Subclass(np.ndarray):
+    """Not exactly an array."""
+
+
+def frozen(x: np.ndarray) -> np.ndarray:
+    x = x.copy()
+    x.flags.writeable = False
+    return x
+
+
 @pytest.mark.parametrize("quantity", INPUTS)
 @pytest.mark.parametrize(
     "strange",
@@ -112,8 +121,10 @@ def test_an_output_is_filled_and_returned(quantity):
         lambda x: np.repeat(x, 2)[::2],
         lambda x: np.frombuffer(b"0" + x.tobytes(), np.uint8)[1:].view(np.float64),
         np.ma.masked_array,
+        lambda x: x.view(Subclass),
+        frozen,
     ],
-    ids=["list", "big-endian", "strided", "unaligned, read-only", "masked"],
+    ids=["list", "big-endian", "strided", "unaligned, read-only", "masked", "subclass", "read-only"],
 )
 def test_other_inputs_go_the_long_way(quantity, strange):
     f = rne.bind(PUMA, quantity, **options(PUMA, quantity))
@@ -121,12 +132,6 @@ def test_other_inputs_go_the_long_way(quantity, strange):
     expected = numbers(f(*vectors))
     assert np.array_equal(numbers(f(*map(strange, vectors))), expected)
     assert np.array_equal(numbers(plain(PUMA, quantity)(*map(strange, vectors))), expected)
-
-
-def frozen(x: np.ndarray) -> np.ndarray:
-    x = x.copy()
-    x.flags.writeable = False
-    return x
 
 
 @pytest.mark.parametrize("quantity", INPUTS)
@@ -204,8 +209,6 @@ def test_an_output_in_the_memory_of_an_input_is_refused(quantity):
 
 
 def test_unknown_quantities_and_options_are_refused():
-    with pytest.raises(ArgumentError, match="did you mean 'inverse_dynamics'"):
-        rne.bind(PUMA, "inverse_dynamic")
     with pytest.raises(ArgumentError, match="'mass_matrix' has no such option"):
         rne.bind(PUMA, "mass_matrix", link="tool0")
     with pytest.raises(ArgumentError, match="'jacobian' is that of a link"):
@@ -232,9 +235,11 @@ def test_odd_inputs_compile_nothing(own_code):
     f = rne.bind(robot, "inverse_dynamics")
     function = QUANTITIES["inverse_dynamics"].for_robot(robot).one
     vectors = state(PUMA)
-    for odd in (np.float32, np.int64, np.complex128):
-        with pytest.raises(ArgumentError) if odd is np.complex128 else contextlib.nullcontext():
-            f(*(v.astype(odd) for v in vectors))
+    for odd in (np.float32, np.int64):
+        given = [v.astype(odd) for v in vectors]
+        assert relative_error(f(*given), f(*(v.astype(float) for v in given))) < 1e-13
+    with pytest.raises(ArgumentError):
+        f(*(v.astype(np.complex128) for v in vectors))
     assert kinds_of(function) <= 1
 
 

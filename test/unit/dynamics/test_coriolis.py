@@ -9,8 +9,6 @@ from support.pinocchio_oracle import Oracle
 from support.robots import CASES, file_of, robot
 
 import rne_dynamics as rne
-from rne_dynamics.model.assembly import assemble
-from rne_dynamics.model.tree import KinematicTree, TreeLink
 
 ARMS = (chain(3), gripper(), slider(), floating_arm(), docked_vehicle())
 
@@ -76,14 +74,3 @@ def test_where_the_robot_stands_does_not_matter():
     far = q.copy()
     far[:3] = 1e6, -2e6, 3e5
     assert relative_error(rne.coriolis_matrix(model, far, qd), rne.coriolis_matrix(model, q, qd)) < 1e-13
-
-
-def test_batches_and_robots_without_joints():
-    model = robot("puma560")
-    rng = np.random.default_rng(0)
-    q, qd = rne.random_configuration(model, rng, 3)[:, None], rng.normal(size=(2, model.n))
-    C = rne.coriolis_matrix(model, q, qd)
-    assert C.shape == (3, 2, 6, 6)
-    assert np.array_equal(C[2, 1], rne.coriolis_matrix(model, q[2, 0], qd[1]))
-    rock = assemble(KinematicTree("rock", (TreeLink("base"),), ()))
-    assert rne.coriolis_matrix(rock, np.zeros((4, 0)), np.zeros(0)).shape == (4, 0, 0)

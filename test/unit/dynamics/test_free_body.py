@@ -8,7 +8,6 @@ pytest.importorskip("pinocchio", reason="the oracle is Pinocchio: rosdep, or pip
 
 import numpy as np
 import pinocchio as pin
-from support.arms import floating_arm
 from support.differences import rate
 from support.errors import relative_error
 from support.pinocchio_oracle import Oracle
@@ -16,7 +15,6 @@ from support.robots import robot as model
 from support.wheel import wheel_urdf
 
 import rne_dynamics as rne
-from rne_dynamics.errors import ArgumentError, ModelError
 
 MODELS = (
     ("puma560", "fixed"),
@@ -96,51 +94,3 @@ def test_action_is_reaction_and_the_axis_carries_the_effort() -> None:
     axis = pose[:3, :3] @ robot.tree.joint("joint3").axis
     at_elbow = rne.free_body(robot, q, qd, qdd, "link3", pose[:3, 3]).joints["joint3"]
     assert at_elbow[3:] @ axis == pytest.approx(drive, rel=1e-12)
-
-
-def test_at_rest_the_base_carries_the_weight() -> None:
-    robot = rne.load_urdf("panda")
-    still = np.zeros(robot.n)
-    root = rne.free_body(robot, robot.neutral, still, still, robot.tree.root, None)
-    assert root.base[:3] == pytest.approx([0.0, 0.0, 9.81 * robot.mass])
-    assert np.abs(np.concatenate(root.rate)).max() == 0.0
-    assert np.abs(root.total).max() < 1e-11 * np.abs(root.base).max()
-    above = rne.free_body(robot, robot.neutral, still, still, robot.tree.depth_first[2].child)
-    assert np.abs(above.base).max() == 0.0
-
-
-def test_a_batch_is_its_rows() -> None:
-    robot = floating_arm()
-    rng = np.random.default_rng(5)
-    q = np.array([[rne.random_configuration(robot, rng) for _ in range(3)] for _ in range(2)])
-    qd, qdd, P = rng.normal(size=(2, 3, robot.n)), rng.normal(size=(3, robot.n)), rng.normal(size=(2, 1, 3))
-    link = robot.link_names[-1]
-    loads = {link: rng.normal(size=(2, 3, 6))}
-    whole = rne.free_body(robot, q, qd, qdd, link, P, wrenches=loads)
-    for i in range(2):
-        for j in range(3):
-            one = rne.free_body(robot, q[i, j], qd[i, j], qdd[j], link, P[i, 0], wrenches={link: loads[link][i, j]})
-            for field in ("point", "gravity", "base", "load", "total"):
-                assert relative_error(getattr(whole, field)[i, j], getattr(one, field), scale=1.0) < 1e-13
-            assert relative_error(whole.rate.angular[i, j], one.rate.angular, scale=1.0) < 1e-13
-    points = rng.normal(size=(4, 3))  # one state, several points
-    several = rne.free_body(robot, q[0, 0], qd[0, 0], qdd[0], link, points)
-    assert several.total.shape == (4, 6)
-    assert relative_error(several.total, np.concatenate(several.rate, axis=-1), scale=1.0) < 1e-12
-
-
-def test_wrong_requests_are_named() -> None:
-    robot = rne.load_urdf("puma560")
-    zero = np.zeros(6)
-    with pytest.raises(ModelError, match="link named 'linc2'"):
-        rne.free_body(robot, zero, zero, zero, "linc2")
-    with pytest.raises(ModelError, match="no mass"):
-        rne.free_body(robot, zero, zero, zero, "base_link")
-    with pytest.raises(ArgumentError, match="point is 'here'"):
-        rne.momentum_rate(robot, zero, zero, zero, "here")
-    with pytest.raises(ArgumentError, match="point_velocity is given"):
-        rne.momentum_rate(robot, zero, zero, zero, "com", point_velocity=np.zeros(3))
-    with pytest.raises(ArgumentError, match="do not broadcast"):
-        rne.momentum_rate(robot, np.zeros((2, 6)), zero, zero, np.zeros((3, 3)))
-    with pytest.raises(ArgumentError, match="finite"):
-        rne.free_body(robot, zero, zero, zero, "link2", [np.nan, 0.0, 0.0])

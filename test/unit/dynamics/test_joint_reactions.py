@@ -11,8 +11,6 @@ from support.robots import file_of, robot
 from support.wheel import wheel_urdf
 
 import rne_dynamics as rne
-from rne_dynamics.dynamics.newton_euler.joint_reactions import joint_reactions_bodies
-from rne_dynamics.errors import ArgumentError, ModelError
 from rne_dynamics.model.assembly import assemble
 from rne_dynamics.model.inertia import Inertia, skew
 from rne_dynamics.model.layout import KIND, MULTIPLIER, PRISMATIC, ROTOR, VELOCITY_INDEX
@@ -305,70 +303,6 @@ def test_a_force_sensor_at_the_flange_reads_the_payload() -> None:
     np.testing.assert_allclose(reading, np.concatenate([force, moment]), rtol=1e-9, atol=1e-10)
 
 
-def test_a_lock_changes_no_reaction() -> None:
-    """A joint that stands still and one that is locked there carry the same."""
-    robot = model("puma560", "fixed")
-    rng = np.random.default_rng(10)
-    q, qd, qdd = rng.normal(size=6), rng.normal(size=6), rng.normal(size=6)
-    qd[2] = qdd[2] = 0.0
-    joint = robot.joint_names[2]
-    locked = rne.with_lock(robot, {joint: q[2]})
-    rest = [0, 1, 3, 4, 5]
-    free = rne.joint_reactions(robot, q, qd, qdd)
-    stiff = rne.joint_reactions(locked, q[rest], qd[rest], qdd[rest])
-    for name in robot.joint_names:
-        if name != joint:
-            assert relative_error(stiff[name], free[name]) < 1e-11, name
-    # the locked joint's child frame is where the link was at zero, so only lengths can be compared
-    for part in (slice(0, 3), slice(3, 6)):
-        assert np.linalg.norm(stiff[joint][part]) == pytest.approx(np.linalg.norm(free[joint][part]), rel=1e-11)
-
-
-def test_bodies_engine_is_the_same_in_body_axes() -> None:
-    robot = model("everything", "fixed")
-    rng = np.random.default_rng(11)
-    q = rne.random_configuration(robot, rng, 4)
-    qd, qdd = rng.normal(size=(4, robot.n)), rng.normal(size=(4, robot.n))
-    base = robot.base_at_rest.reshape(1, 12)
-    bodies = joint_reactions_bodies(robot, base, q, qd, qdd, np.empty((1, 0, 6)))
-    assert bodies.shape == (4, robot.bodies, 6)
-    found = rne.joint_reactions(robot, q, qd, qdd)
-    for joint in robot.tree.joints:
-        if joint.kind is JointKind.FIXED:
-            continue
-        frame = robot.link(joint.child)
-        turned = bodies[:, frame.body].reshape(4, 2, 3) @ frame.rotation
-        np.testing.assert_allclose(found[joint.name], turned.reshape(4, 6), rtol=1e-12, atol=1e-12)
-
-
-def test_a_batch_is_its_rows() -> None:
-    robot = model("everything", "fixed")
-    rng = np.random.default_rng(12)
-    q = rne.random_configuration(robot, rng, 6).reshape(2, 3, robot.nq)
-    qd, qdd = rng.normal(size=(2, 3, robot.n)), rng.normal(size=robot.n)
-    wrenches = {"plate": rng.normal(size=(2, 3, 6)), "floor": rng.normal(size=6)}
-    motion = rne.BaseMotion(rng.normal(size=(2, 3, 3)), rng.normal(size=(2, 3, 3)), rng.normal(size=3))
-    batch = rne.joint_reactions(robot, q, qd, qdd, wrenches=wrenches, base_motion=motion)
-    assert batch.wrench.shape == (2, 3, len(robot.tree.joints), 6)
-    assert batch.base.shape == batch["slide"].shape == batch.constraint("slide").shape == (2, 3, 6)
-    for i in np.ndindex(2, 3):
-        one = rne.joint_reactions(
-            robot,
-            q[i],
-            qd[i],
-            qdd,
-            wrenches={"plate": wrenches["plate"][i], "floor": wrenches["floor"]},
-            base_motion=rne.BaseMotion(
-                np.asarray(motion.linear_acceleration)[i], np.asarray(motion.angular_velocity)[i],
-                motion.angular_acceleration,
-            ),
-        )  # fmt: skip
-        np.testing.assert_allclose(batch.wrench[i], one.wrench, rtol=1e-12, atol=1e-12)
-        np.testing.assert_allclose(batch.base[i], one.base, rtol=1e-12, atol=1e-12)
-    empty = rne.joint_reactions(robot, np.empty((0, robot.nq)), np.empty((0, robot.n)), np.empty((0, robot.n)))
-    assert empty.wrench.shape == (0, len(robot.tree.joints), 6)
-
-
 def test_a_robot_of_fixed_joints_only() -> None:
     links = (TreeLink("ground"), TreeLink("post", Inertia(2.0, np.array([0.1, 0.0, 0.0]))))
     joint = TreeJoint("bolt", JointKind.FIXED, "ground", "post", position=np.array([0.0, 0.0, 1.0]))
@@ -376,15 +310,3 @@ def test_a_robot_of_fixed_joints_only() -> None:
     found = rne.joint_reactions(robot, [], [], [], wrenches={"post": [0, 0, 0, 1.0, 0, 0]})
     np.testing.assert_allclose(found["bolt"], [0, 0, 19.62, -1.0, -1.962, 0], atol=1e-12)
     np.testing.assert_allclose(found.base, [0, 0, 19.62, -1.0, -1.962, 0], atol=1e-12)
-
-
-def test_wrong_arguments_are_named() -> None:
-    robot = model("puma560", "fixed")
-    found = rne.joint_reactions(robot, np.zeros(6), np.zeros(6), np.zeros(6))
-    for ask in (found.__getitem__, found.constraint, found.actuated):
-        with pytest.raises(ModelError, match="no joint named 'elbow'"):
-            ask("elbow")
-    with pytest.raises(ArgumentError, match="qdd"):
-        rne.joint_reactions(robot, np.zeros(6), np.zeros(6), np.zeros(5))
-    with pytest.raises(ModelError, match="no link named 'hand'"):
-        rne.joint_reactions(robot, np.zeros(6), np.zeros(6), np.zeros(6), wrenches={"hand": np.zeros(6)})

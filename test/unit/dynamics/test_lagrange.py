@@ -7,109 +7,33 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from support.arms import chain, gripper
+from support.arms import chain
 from support.errors import relative_error
 from support.robots import CASES, robot
+from support.trees import TREES
 
 import rne_dynamics as rne
 from rne_dynamics.dynamics.declared.arguments import bodies_wrenches
 from rne_dynamics.dynamics.declared.base_motion import BaseMotion, packed_base
 from rne_dynamics.dynamics.lagrange import terms as lagrange_engines
 from rne_dynamics.dynamics.lagrange.terms import lagrange_forward, lagrange_inverse
-from rne_dynamics.errors import ArgumentError
 from rne_dynamics.model import layout
-from rne_dynamics.model.assembly import assemble
-from rne_dynamics.model.inertia import Inertia
-from rne_dynamics.model.tree import JointKind, KinematicTree, Mimic, TreeJoint, TreeLink
 
 PACKAGE = Path(rne.__file__).parent
 STATES = 4
 DIFFERENCES = {1: 0.75, 2: -0.15, 3: 1.0 / 60.0}
 
 
-def body(rng: np.random.Generator) -> Inertia:
-    half = rng.normal(size=(3, 3))
-    return Inertia(rng.uniform(0.5, 2.0), 0.2 * rng.normal(size=3), 0.05 * (half @ half.T + np.eye(3)))
-
-
-def turn(rng: np.random.Generator) -> np.ndarray:
-    R = np.linalg.qr(rng.normal(size=(3, 3)))[0]
-    return R * np.sign(np.linalg.det(R))
-
-
-def tree(*joints: TreeJoint, massless: tuple[str, ...] = (), base: str = "fixed") -> rne.RobotModel:
-    rng = np.random.default_rng(3)
-    names = ("base", *(j.child for j in joints))
-    links = tuple(TreeLink(name, None if name in massless else body(rng)) for name in names)
-    return assemble(KinematicTree("tree", links, joints), base=base)
-
-
-def joint(name: str, kind: JointKind, parent: str, seed: int = 0, **more) -> TreeJoint:
-    rng = np.random.default_rng((seed, *name.encode()))
-    return TreeJoint(
-        name, kind, parent, f"{name}_link", rotation=turn(rng), position=rng.normal(size=3), axis=rng.normal(size=3),
-        **more,
-    )  # fmt: skip
-
-
-def floating_in_the_middle() -> rne.RobotModel:
-    return tree(
-        joint("waist", JointKind.REVOLUTE, "base", rotor_inertia=0.3),
-        joint("loose", JointKind.FLOATING, "waist_link"),
-        joint("out", JointKind.PRISMATIC, "loose_link"),
-        joint("free", JointKind.FLOATING, "out_link"),
-        joint("side", JointKind.REVOLUTE, "loose_link"),
-    )
-
-
-def coupled_finger() -> rne.RobotModel:
-    """Mimics on their leader's own path, before and behind it, with rotors."""
-    return tree(
-        joint("near", JointKind.REVOLUTE, "base", mimic=Mimic("middle", 0.7, 0.2), rotor_inertia=0.1),
-        joint("middle", JointKind.REVOLUTE, "near_link", rotor_inertia=0.2),
-        joint("slide", JointKind.PRISMATIC, "middle_link", mimic=Mimic("middle", -1.3, 0.1), rotor_inertia=0.3),
-        joint("tip", JointKind.REVOLUTE, "slide_link", mimic=Mimic("middle", 0.4)),
-        joint("other", JointKind.REVOLUTE, "near_link"),
-    )
-
-
-BUILT = {
-    "floating_in_the_middle": floating_in_the_middle,
-    "coupled_finger": coupled_finger,
-    "gripper": gripper,
-    "chain40_with_rotors": lambda: chain(40, rotor=0.3),
-    "loose_body": lambda: tree(joint("loose", JointKind.FLOATING, "base")),
-}
-
-
-@pytest.fixture(scope="module", params=[*CASES, *((name, "") for name in BUILT)], ids=lambda x: "-".join(x).strip("-"))
+@pytest.fixture(scope="module", params=[*CASES, *((name, "") for name in TREES)], ids=lambda x: "-".join(x).strip("-"))
 def model(request: pytest.FixtureRequest) -> rne.RobotModel:
     name, base = request.param
-    return BUILT[name]() if name in BUILT else robot(name, base)
+    return TREES[name]() if name in TREES else robot(name, base)
 
 
 def states(model: rne.RobotModel, seed: int = 0) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     rng = np.random.default_rng(seed)
     q = np.array([rne.random_configuration(model, rng) for _ in range(STATES)])
     return q, rng.normal(size=(STATES, model.n)), rng.normal(size=(STATES, model.n))
-
-
-def conditions(model: rne.RobotModel) -> list[tuple[dict[str, np.ndarray] | None, BaseMotion | None]]:
-    """External loads and base motions: none, the same in every state, different in every state."""
-    rng = np.random.default_rng(5)
-    links = [str(name) for name in rng.choice(model.link_names, size=min(5, len(model.link_names)), replace=False)]
-    same = {name: 10.0 * rng.normal(size=6) for name in links}
-    each = {name: 10.0 * rng.normal(size=(STATES, 6)) for name in links}
-    if model.base == "floating":
-        return [(None, None), (same, None), (each, None)]
-    R = turn(rng)
-    return [
-        (None, None),
-        (same, BaseMotion(*rng.normal(size=(4, 3)), rotation=R)),
-        (each, BaseMotion(*rng.normal(size=(4, STATES, 3)))),
-        (each, BaseMotion(linear_acceleration=rng.normal(size=(STATES, 3)), linear_velocity=(1.0, 2.0, 3.0))),
-        (None, BaseMotion(angular_acceleration=(1.0, 2.0, 3.0))),
-    ]
 
 
 def test_terms_agree_with_newton_euler(model):
@@ -121,25 +45,6 @@ def test_terms_agree_with_newton_euler(model):
     weight = 1e-3 * np.linalg.norm(model.gravity) * model.mass
     assert relative_error(terms.Y, -rne.gravity_torque(model, q), scale=weight) < 1e-12
     assert np.array_equal(terms.W_dot, terms.W_dot.swapaxes(-1, -2))
-
-
-def test_inverse_dynamics_with_loads_and_base_motion(model):
-    q, qd, qdd = states(model, 1)
-    for wrenches, motion in conditions(model):
-        loads, base = bodies_wrenches(model, wrenches, (STATES,)), packed_base(model, motion, (STATES,))
-        tau = rne.inverse_dynamics(model, q, qd, qdd, wrenches=wrenches, base_motion=motion)
-        assert relative_error(lagrange_inverse(model, base, q, qd, qdd, loads), tau) < 1e-12
-
-
-def test_forward_dynamics_with_loads_and_base_motion(model):
-    q, qd, qdd = states(model, 2)
-    inverse = np.linalg.inv(rne.mass_matrix(model, q))
-    for wrenches, motion in conditions(model):
-        tau = rne.inverse_dynamics(model, q, qd, qdd, wrenches=wrenches, base_motion=motion)
-        back = rne.forward_dynamics(model, q, qd, tau, wrenches=wrenches, base_motion=motion, method="lagrange")
-        # what one digit lost in an effort costs, as in test_identities.py
-        bias = np.abs(tau) + np.abs(rne.bias_torque(model, q, qd))
-        assert relative_error(back, qdd, scale=(np.abs(inverse) @ bias[:, :, None]).max()) < 1e-12
 
 
 def test_rate_of_the_inertia_matrix(model):
@@ -222,46 +127,6 @@ def test_terms_on_a_moving_base_are_those_of_a_floating_base_that_moves_so():
     for a, b in zip(still, rne.lagrange_terms(fixed, q, qd), strict=True):
         assert relative_error(a, b, scale=size) < 1e-13
     assert not rne.lagrange_terms(fixed, q, qd).s_dot.any()
-
-
-def test_leading_dimensions():
-    model = chain(3)
-    rng = np.random.default_rng(0)
-    q, qd = rng.normal(size=(2, 1, 3)), rng.normal(size=(5, 3))
-    terms = rne.lagrange_terms(model, q, qd)
-    assert terms.W.shape == terms.W_dot.shape == (2, 5, 3, 3)
-    assert terms.V.shape == terms.dT_dq.shape == terms.Y.shape == (2, 5, 3)
-    one = rne.lagrange_terms(model, q[1, 0], qd[4])
-    for batch, single in zip(terms, one, strict=True):
-        assert np.array_equal(batch[1, 4], single)
-
-
-def test_a_robot_without_joints():
-    model = assemble(KinematicTree("post", (TreeLink("base", Inertia(1.0)),), ()))
-    terms = rne.lagrange_terms(model, np.zeros((2, 0)), np.zeros((2, 0)))
-    assert terms.W.shape == (2, 0, 0)
-    assert rne.forward_dynamics(model, np.zeros(0), np.zeros(0), np.zeros(0), method="lagrange").shape == (0,)
-
-
-def test_massless_bodies_carry_loads():
-    model = tree(
-        joint("first", JointKind.REVOLUTE, "base"),
-        joint("empty", JointKind.REVOLUTE, "first_link", rotor_inertia=0.1),
-        massless=("empty_link",),
-    )
-    rng = np.random.default_rng(0)
-    q, qd, qdd = rng.normal(size=(3, 1, 2))
-    wrenches = {"empty_link": rng.normal(size=6)}
-    tau = lagrange_inverse(model, packed_base(model, None, (1,)), q, qd, qdd, bodies_wrenches(model, wrenches, (1,)))
-    assert relative_error(tau, rne.inverse_dynamics(model, q, qd, qdd, wrenches=wrenches)) < 1e-13
-
-
-def test_arguments_are_checked():
-    model = chain(2)
-    with pytest.raises(ArgumentError, match=r"qd\[1\].*joint2"):
-        rne.lagrange_terms(model, [0.0, 0.0], [0.0, np.nan])
-    with pytest.raises(ArgumentError, match="wants"):
-        rne.lagrange_terms(model, np.zeros(3), np.zeros(2))
 
 
 def imported(path: Path) -> set[str]:

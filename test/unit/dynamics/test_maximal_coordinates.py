@@ -12,10 +12,7 @@ from rne_dynamics.dynamics.free_bodies.projection import consistent, displaced
 from rne_dynamics.dynamics.free_bodies.state import BodyStates, body_states, constraint_errors, joint_coordinates
 from rne_dynamics.dynamics.free_bodies.system import MaximalSystem
 from rne_dynamics.dynamics.kinematics.rotations import (
-    quaternion_matrices,
     quaternion_product,
-    rotation_quaternions,
-    rotation_vectors,
     vector_quaternions,
 )
 from rne_dynamics.errors import ArgumentError
@@ -142,18 +139,3 @@ def test_states_that_are_none_are_refused():
         consistent(model, replace(states, twist=states.twist[:1]))
     with pytest.raises(ArgumentError, match="one state at a time"):
         body_states(model, np.zeros((3, 2)), np.zeros(2))
-
-
-def test_rotations_there_and_back():
-    rng = np.random.default_rng(4)
-    vectors = rng.normal(size=(200, 3))
-    vectors *= (rng.uniform(0.0, np.pi, 200) / np.linalg.norm(vectors, axis=1))[:, None]
-    vectors[:4] = [[0.0, 0.0, 0.0], [1e-12, 0.0, 0.0], [0.0, np.pi - 1e-9, 0.0], [1e-5, -1e-5, 0.0]]
-    quaternions = vector_quaternions(vectors)
-    matrices = quaternion_matrices(quaternions)
-    assert np.allclose(matrices @ matrices.transpose(0, 2, 1), np.eye(3), atol=1e-14)
-    assert np.allclose(rotation_vectors(matrices), vectors, atol=1e-14)
-    back = rotation_quaternions(matrices)
-    assert np.allclose(np.abs(np.sum(back * quaternions, axis=1)), 1.0, atol=1e-15 * 10)
-    product = quaternion_matrices(quaternion_product(quaternions, quaternions[::-1]))
-    assert np.allclose(product, matrices @ matrices[::-1], atol=1e-14)

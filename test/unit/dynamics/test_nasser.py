@@ -15,15 +15,13 @@ from analytic.systems import GearedTwoLink, Pendulum, PlanarTwoLink
 from support.arms import gripper
 from support.errors import relative_error
 from support.pinocchio_oracle import Oracle
-from support.robots import WHEEL, file_of, robot
+from support.robots import MIMIC, WHEEL, file_of, robot
 
 import rne_dynamics as rne
-from rne_dynamics.errors import SingularInertiaError
 from rne_dynamics.model.inertia import Inertia
 from rne_dynamics.model.layout import MULTIPLIER, VELOCITY_INDEX
 from rne_dynamics.model.tree import JointKind, KinematicTree, Mimic, TreeJoint, TreeLink, rotation_about
 
-MIMIC = ("baxter.urdf", "panda.urdf", "talos_full_v2.urdf")
 MIXED = ("shuttle_arm", "scara", "icub_reduced.urdf", "tiago_dual.urdf", *MIMIC)
 
 
@@ -230,26 +228,6 @@ def test_random_trees_against_walker_orin_and_there_and_back(seed):
 # --- mimic joints
 
 
-@pytest.mark.parametrize("case", [(n, b) for n in MIMIC for b in ("fixed", "floating")], ids="-".join)
-def test_robots_with_mimic_joints_against_columns_by_inverse_dynamics(case):
-    model = robot(*case).with_own_code(False)  # the kernels themselves
-    assert model.has_mimic
-    rng = np.random.default_rng(94)
-    q = rne.random_configuration(model, rng, 100)
-    qd, tau = rng.normal(size=(2, 100, model.n))
-    load = {link: rng.normal(size=(100, 6)) for link in model.link_names[-3:]}
-    base = None if model.base == "floating" else random_base(rng, 100)
-    found = rne.forward_dynamics(model, q, qd, tau, wrenches=load, base_motion=base)
-    other = rne.forward_dynamics(model, q, qd, tau, wrenches=load, base_motion=base, method="walker_orin_columns")
-    assert max(relative_error(a, b) for a, b in zip(found, other, strict=True)) < 1e-11
-    for method in ("nasser", "walker_orin"):
-        same = rne.forward_dynamics(model, q, qd, tau, wrenches=load, base_motion=base, method=method)
-        assert np.array_equal(same, found)
-    one = rne.forward_dynamics(model, q[0], qd[0], tau[0])  # the packed way
-    again = rne.forward_dynamics(model, q[:1], qd[:1], tau[:1], method="walker_orin")[0]
-    assert relative_error(one, again) < 1e-13
-
-
 @pytest.mark.parametrize("ratio", [-1.6, 0.0, 1.0, 40.0])
 def test_a_two_link_arm_with_a_mimic_joint_in_closed_form(ratio):
     system = GearedTwoLink(ratio=ratio)
@@ -269,12 +247,3 @@ def test_a_finger_of_no_weight_that_leads_or_follows(finger, mass):
     q, qd, tau = rng.normal(size=(3, 2))
     other = rne.forward_dynamics(model, q, qd, tau, method="walker_orin_columns")
     assert relative_error(rne.forward_dynamics(model, q, qd, tau), other) < 1e-12
-
-
-@pytest.mark.parametrize("method", ["nasser", "walker_orin", "walker_orin_columns"])
-def test_two_fingers_of_no_weight_are_singular_and_named(method):
-    tree = gripper().tree
-    links = tuple(replace(x, inertia=None) if "finger" in x.name else x for x in tree.links)
-    model = rne.assemble(replace(tree, links=links))
-    with pytest.raises(SingularInertiaError, match="joint 'left' of robot 'gripper' moves no inertia"):
-        rne.forward_dynamics(model, [0.1, 0.2], np.zeros(2), np.zeros(2), method=method)

@@ -7,8 +7,6 @@ from support.errors import relative_error
 from support.robots import CASES, robot
 
 import rne_dynamics as rne
-from rne_dynamics.model.inertia import Inertia
-from rne_dynamics.model.tree import KinematicTree, TreeLink
 
 
 @pytest.fixture(params=CASES, ids="-".join)
@@ -49,13 +47,3 @@ def test_loads_and_a_moving_base_end_up_in_the_bias():
     reduced = rne.reduced_equations(model, q, qd, **given)
     tau = np.einsum("bij,bj->bi", reduced.mass_matrix, qdd) + reduced.bias
     assert relative_error(tau, rne.inverse_dynamics(model, q, qd, qdd, **given)) < 1e-13
-
-
-def test_shapes_follow_the_arguments():
-    model = robot("scara")
-    reduced = rne.reduced_equations(model, np.zeros((2, 1, 4)), np.zeros((5, 4)))
-    shapes = [part.shape for part in reduced]
-    assert shapes == [(2, 5, 4, 4), (2, 5, 4), (2, 5, 4, 6, 4), (2, 5, 4, 6)]
-    block = rne.assemble(KinematicTree("block", (TreeLink("base", Inertia(1.0)),), ()))
-    assert rne.reduced_equations(block, [], []).mass_matrix.shape == (0, 0)
-    assert rne.reduced_equations(model, np.zeros((0, 4)), np.zeros(4)).bias.shape == (0, 4)

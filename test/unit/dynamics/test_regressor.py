@@ -8,9 +8,6 @@ from support.pinocchio_oracle import Oracle
 from support.robots import CASES, file_of, robot
 
 import rne_dynamics as rne
-from rne_dynamics.errors import ArgumentError
-from rne_dynamics.model.assembly import assemble
-from rne_dynamics.model.tree import KinematicTree, TreeLink
 
 ARMS = (chain(3, rotor=0.4), gripper(), slider(), floating_arm(), docked_vehicle())
 
@@ -75,27 +72,3 @@ def test_rotor_inertia_folds_mimic_joints():
     vehicle = docked_vehicle()
     expected = dict.fromkeys(vehicle.joint_names, 0.0) | {"slide": 0.7, "b": 0.3 + 1.5**2 * 0.2}
     assert rne.rotor_inertia(vehicle) == pytest.approx(list(expected.values()), rel=1e-15)
-
-
-def test_batches_and_robots_without_joints():
-    model = robot("puma560")
-    rng = np.random.default_rng(0)
-    q, qd, qdd = rne.random_configuration(model, rng, 3)[:, None], rng.normal(size=(2, 6)), rng.normal(size=6)
-    Y = rne.regressor(model, q, qd, qdd)
-    assert Y.shape == (3, 2, 6, 60)
-    assert np.array_equal(Y[2, 1], rne.regressor(model, q[2, 0], qd[1], qdd))
-    rock = assemble(KinematicTree("rock", (TreeLink("base"),), ()))
-    assert rne.regressor(rock, [], [], []).shape == (0, 0)
-    assert rne.inertial_parameters(rock).shape == (0,)
-
-
-def test_parameters_are_a_copy():
-    arm = chain(1)
-    rne.inertial_parameters(arm)[0] = 7.0
-    assert arm.parameters[0].max() <= 1.0
-
-
-def test_bad_arguments_are_refused():
-    arm = floating_arm()
-    with pytest.raises(ArgumentError, match="floating base"):
-        rne.regressor(arm, arm.neutral, np.zeros(8), np.zeros(8), base_motion=rne.BaseMotion())

@@ -72,9 +72,9 @@ def test_curves_are_readable_on_white():
 
 @pytest.fixture
 def written(monkeypatch):
-    """The figures that were written to files."""
-    figures, save = [], Figure.savefig
-    monkeypatch.setattr(Figure, "savefig", lambda self, *args, **how: (figures.append(self), save(self, *args, **how)))
+    """The figures that would be written to files."""
+    figures = []
+    monkeypatch.setattr(Figure, "savefig", lambda self, *_, **__: figures.append(self))
     return figures
 
 
@@ -98,17 +98,23 @@ def panel(axes, label):
     return next(a for a in axes if a.get_ylabel() == label)
 
 
-def test_all_axes_of_a_recording_show_its_time(written, tmp_path):
+def limits_shown(axes):
+    """Lines of effort limits."""
+    return [line for line in axes.lines if line.get_linestyle() == ":" and line.get_color() == COLORS[3]]
+
+
+def test_a_recording_has_one_time_fixed_colours_and_readable_scales(written, tmp_path):
     robot = rne.load_urdf("puma560")
-    axes = drawn(written, tmp_path, robot, recorded(robot, noise=1e-3))
+    axes = drawn(written, tmp_path, robot, recorded(robot, noise=1e-14))
     assert {tuple(a.get_xlim()) for a in axes} == {(0.0, 3.0)}
-
-
-def test_a_torque_term_has_one_colour_in_all_plots(written, tmp_path):
-    robot = rne.load_urdf("puma560")
-    axes = drawn(written, tmp_path, robot, recorded(robot))
     colors = {line.get_label(): line.get_color() for line in axes[-1].lines}
     assert {name: colors[name] for name in ("gravity", "friction")} == {k: TERMS[k] for k in ("gravity", "friction")}
+    assert np.ptp(panel(axes, "error (mrad)").get_ylim()) >= 1e-4, "round-off is not enlarged"
+    large = drawn(written, tmp_path, robot, recorded(robot, effort=400.0))
+    for shown, effort, lines in ((axes, 1.0, 0), (large, 400.0, 2)):  # peak 0.1 and 40 N m; joint 4 has 24.2 N m
+        efforts = panel(shown, "effort (N m)")
+        assert np.abs(efforts.get_ylim()).max() <= 2.5 * 0.1 * effort, "far limits do not flatten the curves"
+        assert len(limits_shown(efforts)) == lines
 
 
 def test_joints_in_rad_and_in_m_have_axes_of_their_own(written, tmp_path, monkeypatch):
@@ -123,27 +129,13 @@ def test_joints_in_rad_and_in_m_have_axes_of_their_own(written, tmp_path, monkey
     assert not [label for label in labels if ", " in label]
 
 
-def test_round_off_is_not_enlarged_to_curves(written, tmp_path):
-    robot = rne.load_urdf("puma560")
-    axes = drawn(written, tmp_path, robot, recorded(robot, noise=1e-14))
-    assert np.ptp(panel(axes, "error (mrad)").get_ylim()) >= 1e-4
-
-
-@pytest.mark.parametrize(("effort", "lines"), [(1.0, 0), (400.0, 2)])  # peak 0.1 and 40 N m; joint 4 has 24.2 N m
-def test_far_limits_do_not_flatten_efforts(written, tmp_path, effort, lines):
-    robot = rne.load_urdf("puma560")
-    axes = panel(drawn(written, tmp_path, robot, recorded(robot, effort=effort)), "effort (N m)")
-    assert np.abs(axes.get_ylim()).max() <= 2.5 * 0.1 * effort
-    limits = [line for line in axes.lines if line.get_linestyle() == ":" and line.get_color() == COLORS[3]]
-    assert len(limits) == lines
-
-
 @pytest.mark.parametrize("name", ["panda", "puma560", "scara", "delta", "pantograph", "flexible_arm6", "xarm7"])
 def test_names_of_joints_do_not_cover_each_other(written, tmp_path, name):
     robot = rne.load_model(name)
     time = np.linspace(0.0, 1.0, 5)
     with canvas(tmp_path / "robot.png", 5.0, 6.0) as figure:
         draw_robot(figure.add_subplot(), robot, time, robot.neutral + 0.3 * time[:, None] * np.ones(robot.nq))
+    written[-1].draw_without_rendering()
     labels = [text for text in written[-1].axes[0].texts if text.get_gid() == POINT_LABEL]
     boxes = [label.get_window_extent() for label in labels]
     assert boxes
@@ -155,5 +147,6 @@ def test_a_long_title_takes_no_width_from_the_curves(written, tmp_path):
     for title in ("short", "a title of many words that say what was pushed, where and when, " * 6):
         with canvas(tmp_path / "titled.png", 8.0, 3.0) as figure:
             figure.add_subplot().set_title(title)
+        written[-1].draw_without_rendering()
         widths.append(written[-1].axes[0].get_position().width)
     assert widths[1] > 0.95 * widths[0]

@@ -14,7 +14,7 @@ from rne_dynamics.flexible.packed import FIXED, KIND, PARENT, pack
 from rne_dynamics.model.assembly import assemble
 from rne_dynamics.model.flexible.arm import FlexibleArm
 from rne_dynamics.model.inertia import Inertia
-from rne_dynamics.model.tree import JointKind, Mimic, Payload, TreeJoint, TreeLink
+from rne_dynamics.model.tree import JointKind, Mimic, TreeJoint, TreeLink
 
 
 def test_what_is_fixed_on_the_end_of_a_flexible_link_is_a_body_of_its_own() -> None:
@@ -48,15 +48,6 @@ def test_what_is_fixed_at_the_root_stays_part_of_the_link() -> None:
     loaded = FlexibleArm(assemble(tree), arm.flexible_links)
     assert loaded.body_model.bodies == 3
     assert loaded.body_model.links["bracket"].body == loaded.body_model.links["link2"].body
-
-
-def test_a_payload_makes_a_heavier_arm_with_the_same_shapes() -> None:
-    arm = two_link_arm()
-    loaded = arm.with_payload(Payload("tip", 0.2, (0.01, 0.0, 0.0)))
-    assert loaded.mass == pytest.approx(arm.mass + 0.2)
-    assert loaded.flexible_links == arm.flexible_links
-    with pytest.raises(ModelError, match=r"no link named 'tipp'"):
-        arm.with_payload(Payload("tipp", 0.2))
 
 
 def test_refusals() -> None:

@@ -199,20 +199,6 @@ def test_no_meshes(vertices, triangles, said: str) -> None:
         TriangleMesh(vertices, triangles)
 
 
-@pytest.mark.parametrize(
-    ("weight", "said"),
-    [
-        ({}, "mesh: neither mass nor density is given"),
-        ({"mass": 1.0, "density": 1.0}, "mesh: both mass and density are given"),
-        ({"mass": -1.0}, "mesh: mass is -1 kg; it must be finite and above 0"),
-        ({"density": float("nan")}, r"mesh: density is nan kg/m\^3"),
-    ],
-)
-def test_weights(weight, said: str) -> None:
-    with pytest.raises(ArgumentError, match=said):
-        mesh_inertia(own(CUBE), **weight)
-
-
 def test_files_that_are_no_meshes(tmp_path: Path) -> None:
     with pytest.raises(DescriptionError, match="there is no such file"):
         load_mesh(tmp_path / "none.stl")

@@ -108,10 +108,3 @@ def test_a_payload_joins_its_link():
     assert np.allclose(inertia.com, [0.3, 0.0, 0.0])
     with pytest.raises(ModelError, match="no link named 'hand'"):
         tree(*CHAIN).with_payload(Payload("hand", 1.0))
-
-
-def test_links_are_found_by_name() -> None:
-    chain = tree(*CHAIN)
-    assert all(chain.link(x.name) is x for x in LINKS)
-    with pytest.raises(ModelError, match="robot 'r' has no link named 'z'"):
-        chain.link("z")

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import math
-from concurrent.futures import ProcessPoolExecutor
-from multiprocessing import get_context
 
 import numpy as np
 from support.arms import chain
@@ -36,13 +34,6 @@ def test_figures_are_those_of_a_rollout_with_the_mismatch() -> None:
     assert one.peak_effort == log.largest_effort.max() / 60.0
     assert other.rms_error < 0.5 * one.rms_error
     assert one.stable
-
-
-def test_processes_give_the_same_figures() -> None:
-    cases = drawn_cases("link2", 1, seed=1)
-    with ProcessPoolExecutor(1, get_context("spawn")) as pool:
-        there = compare_laws(PLANT, LAWS, MOVE, cases, client=pool)
-    assert there.results == compare_laws(PLANT, LAWS, MOVE, cases).results
 
 
 def test_a_run_that_fails_is_reported_and_others_go_on() -> None:

@@ -79,13 +79,6 @@ def test_free_motion_of_a_floating_robot_has_all_its_columns():
     assert log.reference_q is None
 
 
-def test_adaptive_free_motion_agrees_with_fixed_steps():
-    plant = ArmPlant(chain(3))
-    fixed = free_motion(plant, np.zeros(3), seconds=0.5, record_dt=0.1)
-    adaptive = free_motion(plant, np.zeros(3), seconds=0.5, record_dt=0.1, method="adaptive")
-    np.testing.assert_allclose(fixed.q, adaptive.q, atol=1e-8)
-
-
 def test_progress_is_reported_regularly_and_at_the_end():
     reported = []
     move(chain(1), seconds=1.2, progress=reported.append)

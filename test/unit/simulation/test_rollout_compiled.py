@@ -7,7 +7,6 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from support.arms import chain, gripper
-from support.mechanisms import four_bar
 
 from rne_dynamics.control.gains import Gains
 from rne_dynamics.control.laws.computed_torque import ComputedTorque
@@ -120,15 +119,6 @@ def test_custom_trajectories_run_compiled_and_custom_laws_from_python():
     assert not own.compiled
     known = Rollout(ArmPlant(robot), integral_law(robot), Circle()).run()
     np.testing.assert_allclose(own.run().q, known.q, rtol=1e-12, atol=1e-12)
-
-
-def test_a_mechanism_is_run_from_python():
-    mechanism = four_bar()
-    law = ComputedTorque(mechanism, Gains.critically_damped(mechanism.n, 20.0))
-    path = Hold(np.asarray(mechanism.neutral, dtype=np.float64))
-    rollout = Rollout(ArmPlant(mechanism), law, path, seconds=0.005)
-    assert not rollout.compiled
-    assert len(rollout.run().time) == 6
 
 
 def test_a_run_that_fails_raises_the_error_of_its_step():

@@ -41,11 +41,6 @@ def test_brakes_stop_a_start_in_motion():
     assert simulator.advance().qd == [0.0]
 
 
-def test_without_brakes_the_arm_falls_at_once():
-    simulator = falling_cart(hold_until_command=False)
-    assert simulator.advance(100).qd == pytest.approx([-0.981])
-
-
 def test_a_command_is_held_until_the_next():
     simulator = falling_cart()
     simulator.command([MASS * 9.81])
@@ -115,13 +110,6 @@ def test_a_push_moves_the_arm_and_the_state_survives_an_error():
     with pytest.raises(SimulationError, match="not finite any more"):
         simulator.advance(100, {"cart": [1e308] * 6})
     assert np.isfinite(simulator.state.qd).all()
-
-
-def test_warming_up_changes_nothing():
-    simulator = falling_cart(hold_until_command=False)
-    before = simulator.state
-    simulator.warm_up()
-    assert simulator.state is before
 
 
 @pytest.mark.parametrize("model", [*shipped_models(), "examples/five_bar_redundant.yaml"])

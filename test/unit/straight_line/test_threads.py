@@ -7,14 +7,6 @@ import pytest
 from rne_dynamics.straight_line.threads import FEWEST, Crew
 
 
-@pytest.mark.parametrize("threads", [1, 2, 5])
-@pytest.mark.parametrize("rows", [0, 1, FEWEST, FEWEST + 1, 20 * FEWEST + 7])
-def test_every_row_is_dealt_once(threads, rows):
-    dealt: list[tuple[int, int]] = []
-    Crew(threads).deal(lambda first, end: dealt.append((first, end)), rows)
-    assert sorted(row for part in dealt for row in range(*part)) == list(range(rows))
-
-
 def test_the_caller_computes_what_no_thread_has_begun():
     crew, woken = Crew(2), threading.Event()
     crew._executor().submit(woken.wait, 60.0)  # the only other thread is busy until the batch is done

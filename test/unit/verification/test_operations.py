@@ -116,6 +116,7 @@ def test_the_operations_of_a_robot_and_of_a_mechanism_are_printed(capsys):
     assert counted[0] > counted[1] > 1000
 
 
+@pytest.mark.slow
 def test_counts_and_times_over_n_make_a_picture(tmp_path):
     samples = list(sweep((2, 3, 5)))
     assert {s.n for s in samples} == {2, 3, 5}
