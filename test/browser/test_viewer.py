@@ -27,7 +27,7 @@ from rne_dynamics.viewer.simulation_page import SimulationPage
 pytestmark = pytest.mark.slow
 
 SHIPPED = (*shipped_robots(), *shipped_models())
-#: Drawn in every run: of each kind one, the last with meshes. The others are drawn in the soak, and placed in every run.
+#: Drawn in every run, one of each kind, the last with meshes. The others are placed in every run, drawn in the soak.
 DRAWN = ("cylindrical", "panda", "delta", "slider_crank", "flexible_arm6", "flexible_beam", "panda.urdf")
 REST = (*(name for name in SHIPPED if name not in DRAWN), "ur10_robot.urdf", "baxter.urdf")
 #: Where the robot is drawn: left of the panel, below the notice about software rendering.
