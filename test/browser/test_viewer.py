@@ -26,8 +26,10 @@ from rne_dynamics.viewer.simulation_page import SimulationPage
 
 pytestmark = pytest.mark.slow
 
-#: Of the wheel, with meshes; the last two take a minute and more.
-WHEEL = ("panda.urdf", *(pytest.param(name, marks=pytest.mark.soak) for name in ("ur10_robot.urdf", "baxter.urdf")))
+SHIPPED = (*shipped_robots(), *shipped_models())
+#: Drawn in every run, one of each kind, the last with meshes. The others are placed in every run, drawn in the soak.
+DRAWN = ("cylindrical", "panda", "delta", "slider_crank", "flexible_arm6", "flexible_beam", "panda.urdf")
+REST = (*(name for name in SHIPPED if name not in DRAWN), "ur10_robot.urdf", "baxter.urdf")
 #: Where the robot is drawn: left of the panel, below the notice about software rendering.
 LEFT = (slice(150, None), slice(0, 440))
 
@@ -89,7 +91,25 @@ def steady(browser: Browser) -> np.ndarray:
     return now
 
 
-@pytest.mark.parametrize("name", [*shipped_robots(), *shipped_models(), *WHEEL])
+@pytest.mark.parametrize("name", SHIPPED)
+def test_the_links_of_every_robot_are_placed(name: str) -> None:
+    page, session = simulated(name)
+    try:
+        assert page.scene.missing == []
+        arm, frames = session.arm, page.scene._frames
+        before = {link: np.array(frame.position) for link, frame in frames.items()}
+        arm.place(np.clip(arm.state.q + 0.1, arm.robot.lower, arm.robot.upper))
+        session.draw()
+        if arm.robot.rigid is arm.robot:
+            poses = rne.forward_kinematics(arm.robot, arm.state.q)
+            for link, frame in frames.items():
+                np.testing.assert_allclose(frame.position, poses[link][:3, 3], atol=1e-6)
+        assert any(np.abs(frame.position - before[link]).max() > 1e-3 for link, frame in frames.items())
+    finally:
+        page.close()
+
+
+@pytest.mark.parametrize("name", [*DRAWN, *(pytest.param(name, marks=pytest.mark.soak) for name in REST)])
 def test_a_robot_is_drawn_and_moves(name: str, browser: Browser, show: Shown) -> None:
     page, session = simulated(name)
     session.arm.paused = True

@@ -46,7 +46,7 @@ def rig() -> Iterator[Rig]:
         rig.configure()
         rig.driver.falsify = within_half_a_turn
         rig.activate()
-        send(rig, 3.4, 4.0)
+        send(rig, 3.4, 2.5)
         yield rig
     finally:
         rig.close()
@@ -83,8 +83,8 @@ def rne(rig: Rig, *words: str) -> subprocess.CompletedProcess[str]:
 
 def test_one_point_and_a_trajectory_from_where_the_arm_is_reported(rig):
     assert rig.driver.q[0] == pytest.approx(3.4, abs=0.01)
-    assert send(rig, 0.2, 8.0) == pytest.approx(math.tau + 0.2 - 3.4, abs=0.01)
-    assert send(rig, -2.883, 8.0, start=0.2) == pytest.approx(-3.083, abs=0.01)
+    assert send(rig, 0.2, 2.5) == pytest.approx(math.tau + 0.2 - 3.4, abs=0.01)
+    assert send(rig, -2.883, 2.5, start=0.2) == pytest.approx(-3.083, abs=0.01)
 
 
 def test_the_reference_is_published_in_the_turns_of_the_driver(rig):

@@ -136,7 +136,7 @@ def test_a_receiver_that_has_not_taken_the_zeros_is_reported(held):
     process.signal(signal.SIGINT)
     stop_and_go_on = f"kill -STOP {os.getpid()}; while kill -0 {loop}; do sleep 0.2; done; kill -CONT {os.getpid()}"
     with subprocess.Popen(["sh", "-c", stop_and_go_on]):
-        stream(peer, 20.0, until=lambda: not lives(loop))
+        wait_until(lambda: (peer.state(Q), not lives(loop))[1], PATIENCE, "its end")
     assert "has not taken the zeros within 2 s" in process.output()
 
 
@@ -233,17 +233,25 @@ def _ask_for_change(peer, name: str) -> None:
     peer.executor.spin_once(0.01)
 
 
-@pytest.mark.parametrize(("where", "name", "said"), [
-    ("effort_node.EffortNode", "build", "cannot configure"),
-    ("loop.control_loop.ControlLoop", "build", "build"),
-    ("effort_node.EffortNode", "begin", "cannot activate"),
-])
-def test_an_error_of_ours_at_the_start_is_logged(start, tmp_path, where, name, said):
-    script = breaking(where, name, tmp_path)
-    process = start(NODE, script=script, robot_description="puma560")
-    wait_until(lambda: process.exit_code is not None, START, "the end")
-    assert process.exit_code == 1
-    for text in ("Traceback", "ZeroDivisionError", said):
+#: Methods that fail at the start, and what is logged.
+FAILING = {
+    "effort_node.EffortNode build": "cannot configure", "loop.control_loop.ControlLoop build": "build",
+    "effort_node.EffortNode begin": "cannot activate",
+}
+
+
+@pytest.fixture(scope="module")
+def failing(start, tmp_path_factory) -> dict[str, NodeProcess]:
+    """All started together: none gets as far as to drive the arm."""
+    scripts = {what: breaking(*what.split(), tmp_path_factory.mktemp("failing")) for what in FAILING}
+    return {what: start(NODE, script=script, robot_description="puma560") for what, script in scripts.items()}
+
+
+@pytest.mark.parametrize("what", FAILING)
+def test_an_error_of_ours_at_the_start_is_logged(failing, what):
+    process = failing[what]
+    assert process.wait(START) == 1
+    for text in ("Traceback", "ZeroDivisionError", FAILING[what]):
         assert text in process.output()
 
 

@@ -60,6 +60,36 @@ class Bench:
         self.reports = TopicRecorder(peer.node, DiagnosticArray, "/diagnostics", 20)
         self.commands = peer.node.create_publisher(Float64MultiArray, "effort_gate/commands", OFFERED)
 
+        self._begun = 0
+
+    @property
+    def usable(self) -> bool:
+        """Whether both nodes still run."""
+        return self.simulator.exit_code is None and self.gate.exit_code is None
+
+    def restart(self) -> None:
+        """The arm at its start, held by its brakes; the gate waits, and has said nothing."""
+        for process in self.processes[2:]:
+            thaw(process)
+            process.signal(signal.SIGKILL)
+            process.stop()
+        del self.processes[2:]
+        if self.peer.lifecycle_state("effort_gate") == "inactive":
+            assert self.peer.transition("effort_gate", Transition.TRANSITION_ACTIVATE)
+        assert self.peer.call(Trigger, "effort_gate/stop", Trigger.Request()).success
+        wait_until(lambda: self.peer.mode("effort_gate") in ("released", "fault"), PATIENCE, "the stop", self.processes)
+        assert self.peer.call(Trigger, "simulator/reset", Trigger.Request()).success
+        self.peer.recover("effort_gate")
+        self.await_mode("waiting")
+        self.peer.efforts()
+        self.reports.drain()
+        self.reports.samples.clear()
+        self._begun = len(self.gate.output())
+
+    def log(self) -> str:
+        """What the gate has said since the arm was set up, or restarted."""
+        return self.gate.output()[self._begun:]
+
     def arguments(self) -> list[str]:
         return ["--ros-args", "-r", f"__ns:={self.namespace}", "-p", "robot_description:=puma560"]
 
@@ -114,18 +144,26 @@ class Bench:
             process.stop()
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def bench(make_peer, namespace):
-    benches = []
+    """Make an arm and its gate, or restart the last one with these parameters."""
+    benches: dict[str, Bench] = {}
 
     def make(**parameters) -> Bench:
+        key = repr(parameters)
+        if key in benches and benches[key].usable:
+            benches[key].restart()
+            return benches[key]
+        for one in benches.values():
+            one.close()
+        benches.clear()
         place = f"{namespace}/gate{next(_numbers)}"
-        benches.append(Bench(make_peer(ROBOT.joint_names, place), place, **parameters))
-        benches[-1].ready()
-        return benches[-1]
+        benches[key] = Bench(make_peer(ROBOT.joint_names, place), place, **parameters)
+        benches[key].ready()
+        return benches[key]
 
     yield make
-    for one in benches:
+    for one in benches.values():
         one.close()
 
 
@@ -138,7 +176,7 @@ def assert_taken_over(bench: Bench) -> None:
     assert not efforts[-1].any()
     assert np.isfinite(efforts).all()
     assert (np.abs(efforts) <= ROBOT.effort_limit).all()
-    assert "command_timeout" in bench.gate.output()
+    assert "command_timeout" in bench.log()
     bench.feed(HELD, 0.1)
     assert bench.peer.efforts() == [], "silent until ~/recover"
 
@@ -177,21 +215,6 @@ def test_the_gate_takes_over_from_a_silent_controller_and_hands_back_on_request(
     assert "[cache]" not in text[ready:], "nothing is compiled or loaded once the gate is active"
 
 
-def test_what_is_no_effort_is_refused_and_said(bench):
-    arm = bench(recover_automatically="true", recover_after=20)
-    arm.feed_until("passing")
-    until = time.monotonic() + PATIENCE
-    while not arm.said(b"\x01", "efforts refused") and time.monotonic() < until:
-        arm.feed(np.full(6, np.nan), 0.05)  # of which a gate that waits for its turn sees only the last, or none
-        arm.feed(HELD, 0.6)
-    assert arm.said(b"\x01", "efforts refused"), arm.gate.output()
-    arm.feed_until("passing")
-    arm.feed_until("stopping", np.zeros(5))
-    assert "wrong length" in arm.gate.output() or "5 efforts; the gate has 6 joints" in arm.gate.output()
-    arm.feed_until("passing")  # asked for by recover_automatically
-    assert all(np.isfinite(effort).all() and len(effort) == 6 for effort in arm.peer.efforts())
-
-
 def test_a_stop_on_request_releases_the_arm_whatever_the_controller_sends(bench):
     arm = bench()
     arm.feed_until("passing")
@@ -206,7 +229,17 @@ def test_a_stop_on_request_releases_the_arm_whatever_the_controller_sends(bench)
     assert arm.peer.efforts() == []
 
 
-@pytest.mark.parametrize("end", ["SIGINT", pytest.param("SIGTERM", marks=pytest.mark.slow), "deactivate"])
+def test_limits_change_live_and_the_effort_scale_does_not(bench):
+    arm = bench()
+    arm.feed_until("passing")
+    assert arm.peer.set_parameters("effort_gate", limits__joint2__effort=20.0).successful
+    arm.feed_until_sent(np.clip(HELD[1:2], -20.0, 20.0), slice(1, 2))
+    refused = arm.peer.set_parameters("effort_gate", effort_scale__joint2=3.0)
+    assert not refused.successful
+    assert arm.peer.set_parameters("effort_gate", limits__joint2__effort=0.0).successful
+
+
+@pytest.mark.parametrize("end", ["deactivate", "SIGINT", pytest.param("SIGTERM", marks=pytest.mark.slow)])
 def test_the_end_of_the_gate_releases_the_arm(bench, end):
     arm = bench()
     arm.feed_until("passing")
@@ -218,6 +251,21 @@ def test_the_end_of_the_gate_releases_the_arm(bench, end):
         assert arm.gate.wait(PATIENCE) == 0, arm.gate.output()
     time.sleep(0.1)
     assert not np.any(arm.peer.efforts()[-1])
+
+
+def test_what_is_no_effort_is_refused_and_said(bench):
+    arm = bench(recover_automatically="true", recover_after=20)
+    arm.feed_until("passing")
+    until = time.monotonic() + PATIENCE
+    while not arm.said(b"\x01", "efforts refused") and time.monotonic() < until:
+        arm.feed(np.full(6, np.nan), 0.05)  # of which a gate that waits for its turn sees only the last, or none
+        arm.feed(HELD, 0.6)
+    assert arm.said(b"\x01", "efforts refused"), arm.gate.output()
+    arm.feed_until("passing")
+    arm.feed_until("stopping", np.zeros(5))
+    assert "wrong length" in arm.gate.output() or "5 efforts; the gate has 6 joints" in arm.gate.output()
+    arm.feed_until("passing")  # asked for by recover_automatically
+    assert all(np.isfinite(effort).all() and len(effort) == 6 for effort in arm.peer.efforts())
 
 
 def test_a_second_signal_lets_go_at_once(bench):
@@ -238,15 +286,6 @@ def test_a_controller_that_bypasses_the_gate_is_warned_about(bench):
     arm = bench(driver="driver/commands")
     arm.peer.node.create_publisher(Float64MultiArray, "driver/commands", OFFERED)
     wait_until(lambda: arm.said(b"\x01", "past the gate"), PATIENCE, "the warning", [arm.gate])
-
-
-def test_limits_change_live_and_the_effort_scale_does_not(bench):
-    arm = bench()
-    arm.feed_until("passing")
-    assert arm.peer.set_parameters("effort_gate", limits__joint2__effort=20.0).successful
-    arm.feed_until_sent(np.clip(HELD[1:2], -20.0, 20.0), slice(1, 2))
-    refused = arm.peer.set_parameters("effort_gate", effort_scale__joint2=3.0)
-    assert not refused.successful
 
 
 @pytest.fixture

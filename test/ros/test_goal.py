@@ -61,7 +61,19 @@ class Rig:
         return int(values["goals reached"]), int(values["goals missed"])
 
 
-@pytest.fixture
+def test_trajectories_are_refused_until_the_startup_check_is_over(in_lockstep):
+    process, peer = in_lockstep(NODE, JOINTS, robot_description="planar2")
+    rig = Rig(process, peer)
+    rig.peer.answer(HOME)
+    rig.send(HOME)
+    assert "the start-up check is not over" in rig.stay(HOME, "trajectory refused", 1)
+    rig.stay(HOME, "not checked: the arm reports no efforts", 1)
+    rig.send(HOME)
+    rig.stay(HOME, "goal reached", 1)
+    peer.hurry()
+
+
+@pytest.fixture(scope="module")
 def rig(in_lockstep):
     process, peer = in_lockstep(
         NODE, JOINTS, robot_description="planar2", diagnostics_period=0.5,
@@ -70,6 +82,17 @@ def rig(in_lockstep):
     )
     yield Rig(process, peer)
     peer.hurry()
+
+
+def test_a_motion_that_is_called_off_is_not_judged(rig):
+    rig.peer.answer(HOME)
+    rig.send(HOME, 500.0)
+    rig.stay(HOME, "following a trajectory", 1)
+    rig.trajectories.publish(JointTrajectory(joint_names=JOINTS))
+    rig.stay(HOME, "trajectory cancelled", 1)
+    rig.peer.stream(HOME, 0.5)
+    assert "goal" not in rig.process.output()
+    assert rig.counts() == (0, 0)
 
 
 def test_goals_are_judged_once_against_the_tolerance_of_each_joint(rig):
@@ -94,26 +117,3 @@ def test_goals_are_judged_once_against_the_tolerance_of_each_joint(rig):
     rig.send([HOME[0] - 0.04, HOME[1]])
     rig.stay(HOME, "goal reached", 2)
     assert rig.counts() == (2, 2)
-
-
-def test_a_motion_that_is_called_off_is_not_judged(rig):
-    rig.peer.answer(HOME)
-    rig.send(HOME, 500.0)
-    rig.stay(HOME, "following a trajectory", 1)
-    rig.trajectories.publish(JointTrajectory(joint_names=JOINTS))
-    rig.stay(HOME, "trajectory cancelled", 1)
-    rig.peer.stream(HOME, 0.5)
-    assert "goal" not in rig.process.output()
-    assert rig.counts() == (0, 0)
-
-
-def test_trajectories_are_refused_until_the_startup_check_is_over(in_lockstep):
-    process, peer = in_lockstep(NODE, JOINTS, robot_description="planar2")
-    rig = Rig(process, peer)
-    rig.peer.answer(HOME)
-    rig.send(HOME)
-    assert "the start-up check is not over" in rig.stay(HOME, "trajectory refused", 1)
-    rig.stay(HOME, "not checked: the arm reports no efforts", 1)
-    rig.send(HOME)
-    rig.stay(HOME, "goal reached", 1)
-    peer.hurry()

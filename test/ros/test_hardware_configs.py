@@ -98,7 +98,7 @@ def test_the_file_drives_a_simulated_arm(name, node, make_peer, namespace, tmp_p
         )
         states.drain()
         states.samples.clear()
-        time.sleep(2.0)
+        time.sleep(1.0)
         assert seen(modes)[-1] == driving, law.output()
         # this process may see the simulator later than the controller does
         wait_until(lambda: states.latest() is not None, START, "a joint state", [law, plant])

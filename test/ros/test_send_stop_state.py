@@ -87,6 +87,11 @@ def rne(*words: str, first: Path = ROOT) -> subprocess.CompletedProcess[str]:
     )
 
 
+def send(*words: str, first: Path = ROOT) -> subprocess.CompletedProcess[str]:
+    """`rne send` to the left arm, which is named: without a name it waits for 3.2 s for others."""
+    return rne("send", "--node", LEFT, *words, first=first)
+
+
 def state(capsys: pytest.CaptureFixture[str], node: str = LEFT) -> tuple[int, dict[str, object]]:
     capsys.readouterr()
     code = main(["state", "--json", "--node", node])
@@ -119,12 +124,12 @@ def test_state_and_stop(left, capsys):
     assert code == 1
     assert report["state"] == "released"
     assert "send --recover" in report["remedy"]
-    assert main(["stop"]) == 0, "a second stop changes nothing"
+    assert main(["stop", "--node", LEFT]) == 0, "a second stop changes nothing"
 
 
 def test_the_fastest_move_arrives(left, capsys):
     pytest.importorskip("toppra")
-    done = rne("send", "joint1=0.9", "joint2=-0.9", "--fastest", "--recover", "--node", LEFT)
+    done = send("joint1=0.9", "joint2=-0.9", "--fastest", "--recover")
     assert done.returncode == 0, done.stderr
     assert f"{LEFT}: arrived" in done.stdout
     seconds = float(done.stdout.partition("moving for ")[2].partition(" s")[0])
@@ -137,26 +142,26 @@ def test_fastest_along_a_trajectory_without_toppra_and_of_a_controller_with_low_
     file = tmp_path / "way.yaml"
     way = SampledTrajectory([0.0, 3.0, 6.0], [[0.0, 0.0], [0.5, -0.3], [-0.2, 0.4]], joint_names=("joint1", "joint2"))
     write_trajectory(file, way)
-    words = ("--recover", "--node", LEFT, "--fastest")
-    done = rne("send", "--trajectory", str(file), *words)
+    words = ("--recover", "--fastest")
+    done = send("--trajectory", str(file), *words)
     assert done.returncode == 0, done.stderr
     assert "s, not 6.000, within 0.001 of its path" in done.stdout
 
     without = tmp_path / "without"
     without.mkdir()
     (without / "toppra.py").write_text("raise ImportError")
-    done = rne("send", "joint1=0.2", *words, first=without)
+    done = send("joint1=0.2", *words, first=without)
     assert done.returncode == 0, done.stderr
     assert "retiming needs toppra" in done.stdout
     assert "a quintic at 0.3 of the velocity" in done.stdout
-    refused = rne("send", "--trajectory", str(file), *words, first=without)
+    refused = send("--trajectory", str(file), *words, first=without)
     assert refused.returncode == 1
     assert "retiming needs toppra" in refused.stderr
-    assert rne("send", "joint1=0.3", "--duration", "1", *words).returncode == 1  # the fastest has no duration
+    assert main(["send", "--node", LEFT, "joint1=0.3", "--duration", "1", *words]) == 1  # the fastest has no duration
 
     set_gains(9.0, 6.0)
     try:
-        done = rne("send", "joint1=1.2", "joint2=-1.8", *words, "--tolerance", "0.05")
+        done = send("joint1=1.2", "joint2=-1.8", *words, "--tolerance", "0.05")
     finally:
         set_gains(400.0, 40.0)
     assert "the controller refuses the motion" in done.stdout, done.stdout + done.stderr
@@ -187,12 +192,12 @@ def test_a_node_that_does_not_run_is_no_success(left, capsys):
 def test_a_trajectory_file_is_followed_within_a_path_tolerance(left, tmp_path, capsys):
     file = tmp_path / "excite.yaml"
     assert main(["excite", "planar2", "--seconds", "2", "--scale", "0.2", "--budget", "0.1", "--out", str(file)]) == 0
-    words = ["send", "--trajectory", str(file), "--node", LEFT, "--path-tolerance"]
-    done = rne(*words, "1e-12", "--recover")
+    words = ["--trajectory", str(file), "--path-tolerance"]
+    done = send(*words, "1e-12", "--recover")
     assert done.returncode == 1
     assert "the arm left its path" in done.stderr
     before = int(state(capsys)[1]["diagnostics"]["goals reached"])
-    done = rne(*words, "0.2")
+    done = send(*words, "0.2")
     assert done.returncode == 0, done.stderr
     assert f"{LEFT}: arrived" in done.stdout
     assert int(state(capsys)[1]["diagnostics"]["goals reached"]) == before + 1
@@ -204,14 +209,14 @@ def test_a_trajectory_file_is_followed_within_a_path_tolerance(left, tmp_path, c
 @pytest.mark.slow
 def test_motions_are_sent_judged_and_cancelled(left, capsys):
     assert rne("send", "--recover", "joint1=0.1", "--duration", "1").returncode == 0
-    done = rne("send", "joint1=10deg", "--speed", "0.05")
+    done = send("joint1=10deg", "--speed", "0.1")
     assert done.returncode == 0, done.stderr
     assert f"{LEFT}: arrived" in done.stdout
     _, report = state(capsys)
     assert report["joints"][0]["position"] == pytest.approx(0.1745, abs=0.01)
 
     before = int(report["diagnostics"]["goals reached"])
-    small = rne("send", "joint1=0.1750", "--duration", "0.1")  # no longer than setpoints.timeout
+    small = send("joint1=0.1750", "--duration", "0.1")  # no longer than setpoints.timeout
     assert small.returncode == 0, small.stderr
     deadline = time.monotonic() + 10.0
     while int(state(capsys)[1]["diagnostics"]["goals reached"]) == before:
@@ -221,17 +226,19 @@ def test_motions_are_sent_judged_and_cancelled(left, capsys):
     for words, said in (
         (["joint1=99"], "outside its limits"), (["elbow=1"], "elbow"), (["1"], "1 values for 2 joints"),
         (["joint1=3.1"], "outside its limits"),  # inside those of the description, not of the controller's margin
-        (["joint1=0.5", "--duration", "0.01"], "the controller refuses the motion"),
     ):
-        refused = rne("send", *words)
-        assert refused.returncode == 1
-        assert said in refused.stderr, refused.stderr
-        assert "Traceback" not in refused.stderr
+        assert main(["send", "--node", LEFT, *words]) == 1
+        assert said in capsys.readouterr().err
+    refused = send("joint1=0.5", "--duration", "0.01")
+    assert refused.returncode == 1
+    assert "the controller refuses the motion" in refused.stderr, refused.stderr
+    assert "Traceback" not in refused.stderr
 
+    words = ["send", "joint1=-1", "--duration", "30", "--node", LEFT]
     process = subprocess.Popen(
-        [sys.executable, "-m", "rne_dynamics.cli.main", "send", "joint1=-1", "--duration", "30"], text=True,
-        stdout=subprocess.PIPE, stderr=subprocess.PIPE, env={**os.environ, "PYTHONPATH": str(ROOT)},
-    )
+        [sys.executable, "-m", "rne_dynamics.cli.main", *words], text=True, stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE, env={**os.environ, "PYTHONPATH": str(ROOT)},
+    )  # fmt: skip
     assert "moving for 30.000 s" in process.stdout.readline()
     time.sleep(1.0)
     process.send_signal(signal.SIGINT)
@@ -240,24 +247,45 @@ def test_motions_are_sent_judged_and_cancelled(left, capsys):
     assert "the motion is cancelled" in out
     assert "cancelled: the arm is at rest, before its goal" in out
     assert state(capsys)[1]["state"] == "holding"
-    home = rne("send", "--home", "--duration", "1")
+    home = send("--home", "--duration", "1")
     assert home.returncode == 0, home.stderr
 
 
-#: Runs `rne send` and interrupts itself when a function of a file is called for the first time.
+#: Forks a process for each instant, which runs `rne send` and interrupts itself when that function of that file is
+#: called for the first time. Imports are made once, before; what sends no motion runs in parallel.
 INTERRUPTED = """
 import os, signal, sys
+import rne_dynamics.cli.main, rne_dynamics.cli.with_ros.send, rne_dynamics.ros.sessions.send
 from rne_dynamics.cli.start import main
 
-def look(frame, event, argument):
-    code = frame.f_code
-    if event == "call" and code.co_name == {name!r} and code.co_filename.endswith("/rne_dynamics/{file}.py"):
-        sys.setprofile(None)
-        os.kill(os.getpid(), signal.SIGINT)
+def run(number, file, name):
+    def look(frame, event, argument):
+        code = frame.f_code
+        if event == "call" and code.co_name == name and code.co_filename.endswith(f"/rne_dynamics/{{file}}.py"):
+            sys.setprofile(None)
+            os.kill(os.getpid(), signal.SIGINT)
 
-sys.argv = ["rne", "send", "joint1=0.3", "--duration", "1", "--node", {node!r}]
-sys.setprofile(look)
-sys.exit(main())
+    for stream in ("stdout", "stderr"):
+        os.dup2(os.open(f"{folder}/{{number}}.{{stream}}", os.O_CREAT | os.O_WRONLY), getattr(sys, stream).fileno())
+    sys.argv = ["rne", "send", "joint1=0.3", "--duration", "0.5", "--node", {node!r}]
+    sys.setprofile(look)
+    sys.exit(main())
+
+def wait():
+    process, status = os.wait()
+    with open(f"{folder}/{{running.pop(process)}}.code", "w") as file:
+        file.write(str(os.waitstatus_to_exitcode(status)))
+
+running = {{}}
+for number, (file, name) in enumerate({instants!r}):
+    while len(running) >= (1 if number >= {first!r} else {together!r}):
+        wait()
+    process = os.fork()
+    if not process:
+        run(number, file, name)
+    running[process] = number
+while running:
+    wait()
 """
 INSTANTS = (  # in the order in which they come; the motion is sent in `_send`
     ("cli/arguments", "declare"), ("ros/sessions/running_nodes", "__init__"), ("ros/sessions/running_nodes", "look"),
@@ -268,20 +296,28 @@ INSTANTS = (  # in the order in which they come; the motion is sent in `_send`
     ("ros/move", "_judge"), ("ros/move", "_finish"), ("ros/node/process", "serve_last_requests"),
     ("ros/node/process", "__exit__"), ("cli/start", "ended"),
 )  # fmt: skip
+#: The first of them with a motion.
+SENT = INSTANTS.index(("ros/move", "_send"))
+
+
+@pytest.fixture(scope="module")
+def interrupted(left, tmp_path_factory) -> Path:
+    """Exit code and output of a process for each instant."""
+    folder = tmp_path_factory.mktemp("interrupted")
+    script = INTERRUPTED.format(folder=folder, node=LEFT, instants=INSTANTS, first=SENT, together=4)
+    subprocess.run([sys.executable, "-c", script], check=True, timeout=600, env={**os.environ, "PYTHONPATH": str(ROOT)})
+    return folder
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("file", "name"), INSTANTS)
-def test_send_interrupted_at_any_instant_is_130_and_a_line(left, file, name):
-    done = subprocess.run(
-        [sys.executable, "-c", INTERRUPTED.format(file=file, name=name, node=LEFT)], check=False, capture_output=True,
-        text=True, timeout=200, env={**os.environ, "PYTHONPATH": str(ROOT)},
-    )  # fmt: skip
-    assert done.returncode == 130, done.stderr
-    assert done.stderr.endswith("interrupted\n")
-    assert done.stderr.count("\n") == 1
-    moved = INSTANTS.index((file, name)) >= INSTANTS.index(("ros/move", "_send"))
-    assert ("moving for" in done.stdout) is moved
+def test_send_interrupted_at_any_instant_is_130_and_a_line(interrupted, file, name):
+    number = INSTANTS.index((file, name))
+    code, out, error = ((interrupted / f"{number}.{part}").read_text() for part in ("code", "stdout", "stderr"))
+    assert code == "130", error
+    assert error.endswith("interrupted\n")
+    assert error.count("\n") == 1
+    assert ("moving for" in out) is (number >= SENT)
 
 
 @pytest.mark.slow
@@ -295,16 +331,16 @@ def test_of_several_controllers_one_must_be_named_and_all_are_stopped(left, tmp_
 
 
 @pytest.mark.slow
-def test_a_controller_that_does_not_answer_is_reported_loudly(tmp_path, capsys):
-    with arm(tmp_path, "/frozen") as (_, controller):
-        freeze(controller)
-        try:
-            assert main(["stop", "--node", "/frozen/computed_torque_controller"]) == 1
-        finally:
-            thaw(controller)
-        error = capsys.readouterr().err
-        assert "frozen/computed_torque_controller" in error
-        assert "ANSWER. USE THE EMERGENCY STOP" in error.replace("does not answer", "DOES NOT ANSWER")
+def test_a_controller_that_does_not_answer_is_reported_loudly(left, capsys):
+    """It may serve the request once it goes on: no test after this one needs the left arm."""
+    freeze(left[1])
+    try:
+        assert main(["stop", "--node", LEFT]) == 1
+    finally:
+        thaw(left[1])
+    error = capsys.readouterr().err
+    assert LEFT in error
+    assert "ANSWER. USE THE EMERGENCY STOP" in error.replace("does not answer", "DOES NOT ANSWER")
 
 
 @pytest.mark.slow

@@ -26,7 +26,7 @@ from .peer import IN_STEP, PATIENCE, START, account
 
 CONTROLLER, JOINTS = "computed_torque_controller", ["joint1", "joint2"]
 #: Much longer than state_timeout, 0.1 s.
-PAUSE = 1.0
+PAUSE = 0.4
 
 
 def controller(start, **parameters):

@@ -223,8 +223,14 @@ def test_errors_name_the_singularity():
         free_motion(free(ladder(1)), [0.0], [1.0], seconds=0.01, method="adaptive")
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize(("dt", "starts"), [(5e-4, 10), (1e-3, 20), (2e-3, 60)])
+#: Step, s, and starts: every seed that is slow is one of those of the soak too.
+STARTS = (
+    *(pytest.param(*case, marks=pytest.mark.slow) for case in [(5e-4, 3), (1e-3, 6), (2e-3, 20)]),
+    *(pytest.param(*case, marks=pytest.mark.soak) for case in [(5e-4, 10), (1e-3, 20), (2e-3, 60)]),
+)
+
+
+@pytest.mark.parametrize(("dt", "starts"), STARTS)
 def test_many_starts_of_the_second_oscillation_do_not_stop(dt, starts):
     pantograph = pinned()
     rng = np.random.default_rng(0)
@@ -234,9 +240,11 @@ def test_many_starts_of_the_second_oscillation_do_not_stop(dt, starts):
         assert lost(log) < 1e-6
 
 
-@pytest.mark.slow
-def test_a_hundred_seconds_keep_the_energy():
+@pytest.mark.parametrize("seconds", [
+    pytest.param(30.0, marks=pytest.mark.slow), pytest.param(100.0, marks=pytest.mark.soak)
+])
+def test_long_motions_keep_the_energy(seconds):
     for mechanism, rate in ((ladder(1), [12.0]), (ladder(2), [6.0, -4.0])):
         start = checked_state(mechanism, mechanism.neutral, rate)
-        log = free_motion(free(mechanism), start.q, start.qd, seconds=100.0, record_dt=0.01)
+        log = free_motion(free(mechanism), start.q, start.qd, seconds=seconds, record_dt=0.01)
         assert lost(log) < 1e-6
