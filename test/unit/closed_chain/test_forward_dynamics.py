@@ -4,12 +4,26 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from support.mechanisms import crank_and_rocker_in_space, four_bar
+from support.errors import relative_error
+from support.mechanisms import crank_and_rocker_in_space, four_bar, states
 
 import rne_dynamics as rne
 from rne_dynamics.closed_chain.forward_dynamics import closed_forward_dynamics
+from rne_dynamics.closed_chain.inverse_dynamics import closed_inverse, closed_inverse_dynamics
 from rne_dynamics.closed_chain.mass_matrix import closed_mass_matrix
 from rne_dynamics.errors import ArgumentError, SingularInertiaError
+
+
+def test_over_actuated_efforts_give_the_motion_back():
+    one = four_bar("coupler")
+    two = replace(one, joint_names=("crank", "rocker"))
+    q, qd, qdd = states(one, 3)
+    single = closed_inverse(one, q, qd, qdd)
+    columns = [0, 2]
+    motion = single.q[:, columns], single.qd[:, columns], single.qdd[:, columns]
+    tau = closed_inverse_dynamics(two, *motion)
+    found = closed_forward_dynamics(two, motion[0], motion[1], tau, method="constraint_forces")
+    assert relative_error(found, motion[2]) < 1e-10
 
 
 def test_refusals():

@@ -169,6 +169,11 @@ def test_dots_that_stay_inside_the_package_are_fine(package: Path) -> None:
     assert load_urdf("package://arm_description/launch/../urdf/./arm.urdf").n == 1
 
 
+def test_percent_signs_in_uris(package: Path) -> None:
+    (package / "urdf" / "my arm.urdf").write_text(ARM)
+    assert load_urdf("package://arm_description/urdf/my%20arm.urdf").n == 1
+
+
 def test_links_that_a_symlink_install_makes_are_followed(package: Path, tmp_path: Path) -> None:
     (tmp_path / "source.urdf").write_text(ARM)
     (package / "urdf" / "linked.urdf").symlink_to(tmp_path / "source.urdf")

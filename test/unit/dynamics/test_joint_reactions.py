@@ -310,3 +310,22 @@ def test_a_robot_of_fixed_joints_only() -> None:
     found = rne.joint_reactions(robot, [], [], [], wrenches={"post": [0, 0, 0, 1.0, 0, 0]})
     np.testing.assert_allclose(found["bolt"], [0, 0, 19.62, -1.0, -1.962, 0], atol=1e-12)
     np.testing.assert_allclose(found.base, [0, 0, 19.62, -1.0, -1.962, 0], atol=1e-12)
+
+
+def test_a_lock_changes_no_reaction() -> None:
+    """A joint that stands still and one that is locked there carry the same."""
+    robot = model("puma560", "fixed")
+    rng = np.random.default_rng(10)
+    q, qd, qdd = rng.normal(size=6), rng.normal(size=6), rng.normal(size=6)
+    qd[2] = qdd[2] = 0.0
+    joint = robot.joint_names[2]
+    locked = rne.with_lock(robot, {joint: q[2]})
+    rest = [0, 1, 3, 4, 5]
+    free = rne.joint_reactions(robot, q, qd, qdd)
+    stiff = rne.joint_reactions(locked, q[rest], qd[rest], qdd[rest])
+    for name in robot.joint_names:
+        if name != joint:
+            assert relative_error(stiff[name], free[name]) < 1e-11, name
+    # the locked joint's child frame is where the link was at zero, so only lengths can be compared
+    for part in (slice(0, 3), slice(3, 6)):
+        assert np.linalg.norm(stiff[joint][part]) == pytest.approx(np.linalg.norm(free[joint][part]), rel=1e-11)
