@@ -67,6 +67,8 @@ from rne_dynamics.ros.targets import PoseTargets, WrenchTargets
 
 #: Laws that have a service which changes to them.
 SERVED = ("computed_torque", "disturbance_observer", "joint_impedance", "cartesian_impedance")
+#: Trajectories that wait; the middleware's parts of one that is not complete take a place, which others must not need.
+QUEUE = 10
 
 
 class ComputedTorqueController(EffortNode):
@@ -100,7 +102,7 @@ class ComputedTorqueController(EffortNode):
         self._speeds: Throttle[float] = self.throttled("scale_speed")
         self._speed, self._unit = values["speed_scaling"], SpeedUnit(values["speed_scaling_unit"])
         self.adopted(robot, values, {})
-        self.keep(self.create_subscription(JointTrajectory, "~/joint_trajectory", self._on_trajectory, 1, raw=True))
+        self.keep(self.create_subscription(JointTrajectory, "~/joint_trajectory", self._on_trajectory, QUEUE, raw=True))
         self.keep(self.create_subscription(Float64, "~/speed_scaling", self._on_speed, NEWEST))
         self.serve(Trigger, "~/cancel", lambda request: self.cancel_motion("~/cancel was called"))
         for name in SERVED:
