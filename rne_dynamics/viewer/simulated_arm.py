@@ -17,10 +17,10 @@ from rne_dynamics.control.trajectory import Quintic, at_rest, quintic_duration
 from rne_dynamics.errors import ArgumentError, SimulationError
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.protocol import Robot
+from rne_dynamics.simulation.plant.coordinates import State
 from rne_dynamics.simulation.plant.plant import ArmPlant
-from rne_dynamics.simulation.plant.state import State
+from rne_dynamics.simulation.plant.surroundings import Scene
 from rne_dynamics.simulation.runs.simulator import Simulator
-from rne_dynamics.simulation.surroundings.scene import Scene
 from rne_dynamics.viewer.followed_target import FollowedTarget
 from rne_dynamics.viewer.hand import SOFT, STIFFNESS, Hand
 from rne_dynamics.viewer.kinematics import Kinematics, moving_links

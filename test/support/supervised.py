@@ -31,7 +31,7 @@ from rne_dynamics.dynamics.kinematics.rotations import rotation_quaternions
 from rne_dynamics.model.friction import joint_friction
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.robot import RobotModel
-from rne_dynamics.simulation.plant.base_trajectory import BaseTrajectory
+from rne_dynamics.simulation.plant.base_motion import BaseTrajectory
 from rne_dynamics.simulation.plant.plant import ArmPlant
 from rne_dynamics.simulation.runs.simulator import Simulator
 

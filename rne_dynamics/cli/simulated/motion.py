@@ -36,8 +36,8 @@ from rne_dynamics.model.protocol import Robot
 from rne_dynamics.recording.log_file import save_mcap
 from rne_dynamics.recording.mcap_file import SUFFIX as MCAP
 from rne_dynamics.recording.trajectory_file import read_trajectory_of
+from rne_dynamics.simulation.plant.base_motion import SampledBase
 from rne_dynamics.simulation.plant.plant import ArmPlant
-from rne_dynamics.simulation.plant.sampled_base import SampledBase
 from rne_dynamics.simulation.rollouts.rollout import Rollout
 from rne_dynamics.simulation.runs.log import Log
 

@@ -21,8 +21,8 @@ from rne_dynamics.dynamics.newton_euler.newton_euler import inverse_dynamics_ker
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.simulation.plant.arrays import EFFORT, NO_WRENCH, OwnCode, PlantArrays, PlantRows
 from rne_dynamics.simulation.stepping import lanes as at
+from rne_dynamics.simulation.stepping.contact import semi_implicit_step
 from rne_dynamics.simulation.stepping.events import step_with_events
-from rne_dynamics.simulation.stepping.implicit import semi_implicit_step
 from rne_dynamics.simulation.stepping.lanes import (
     ACTIVE,
     LEFT,
@@ -35,7 +35,7 @@ from rne_dynamics.simulation.stepping.lanes import (
     row_of,
     step_lanes,
 )
-from rne_dynamics.simulation.stepping.stiffness import damped
+from rne_dynamics.simulation.stepping.motion import damped
 from rne_dynamics.spatial.arrays import copy_into
 
 COMPUTED_TORQUE, PD_GRAVITY = range(2)

@@ -28,10 +28,10 @@ from rne_dynamics.errors import ControlError
 from rne_dynamics.model.assembly import assemble
 from rne_dynamics.model.friction import joint_friction
 from rne_dynamics.model.tree import Friction
+from rne_dynamics.simulation.plant.coordinates import State
 from rne_dynamics.simulation.plant.plant import ArmPlant
-from rne_dynamics.simulation.plant.state import State
 from rne_dynamics.simulation.rollouts.rollout import simulate
-from rne_dynamics.simulation.stepping.adaptive import integrate
+from rne_dynamics.simulation.stepping.stepping import integrate
 
 
 def random_state(robot, seed=0):

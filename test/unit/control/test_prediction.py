@@ -21,8 +21,8 @@ from rne_dynamics.control.supervision.states import Mode
 from rne_dynamics.control.thresholds import LONGEST_DELAY
 from rne_dynamics.control.tracking_law import FrictionCompensation
 from rne_dynamics.errors import ControlError
+from rne_dynamics.simulation.plant.coordinates import State
 from rne_dynamics.simulation.plant.plant import ArmPlant
-from rne_dynamics.simulation.plant.state import State
 from rne_dynamics.simulation.stepping.stepping import step
 
 pytest.importorskip("mujoco", reason="MuJoCo is the oracle: pip install '.[test]'")

@@ -24,15 +24,13 @@ from rne_dynamics.errors import SimulationError
 from rne_dynamics.model.flexible.arm import FlexibleArm
 from rne_dynamics.model.mechanism import Mechanism
 from rne_dynamics.model.robot import RobotModel
-from rne_dynamics.simulation.plant.base_trajectory import check_base_trajectory
+from rne_dynamics.simulation.plant.base_motion import check_base_trajectory
+from rne_dynamics.simulation.plant.coordinates import State, checked_state
 from rne_dynamics.simulation.plant.plant import ArmPlant
-from rne_dynamics.simulation.plant.start import checked_state
-from rne_dynamics.simulation.plant.state import State
 from rne_dynamics.simulation.rollouts.rollout import Rollout, simulate
 from rne_dynamics.simulation.runs.free_motion import free_motion
 from rne_dynamics.simulation.runs.simulator import Simulator
-from rne_dynamics.simulation.stepping.adaptive import integrate
-from rne_dynamics.simulation.stepping.stepping import step
+from rne_dynamics.simulation.stepping.stepping import integrate, step
 
 SWELL = Swell()
 PUMA = rne.load_urdf("puma560")

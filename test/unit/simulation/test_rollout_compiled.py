@@ -20,8 +20,8 @@ from rne_dynamics.description.urdf import load_urdf
 from rne_dynamics.dynamics.composite.mass_matrix import mass_matrix
 from rne_dynamics.errors import ControlError, SimulationError, SingularInertiaError
 from rne_dynamics.model.tree import Friction, Limits
+from rne_dynamics.simulation.plant.coordinates import checked_state
 from rne_dynamics.simulation.plant.plant import ArmPlant
-from rne_dynamics.simulation.plant.start import checked_state
 from rne_dynamics.simulation.rollouts.rollout import Rollout, simulate
 
 
