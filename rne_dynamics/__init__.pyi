@@ -2,9 +2,9 @@
 from rne_dynamics.c_functions import CFunction as CFunction
 from rne_dynamics.c_functions import c_function as c_function
 from rne_dynamics.control.laws.computed_torque import ComputedTorque as ComputedTorque
-from rne_dynamics.control.contact.momentum_observer import LinkWrench as LinkWrench
-from rne_dynamics.control.contact.momentum_observer import MomentumObserver as MomentumObserver
-from rne_dynamics.control.contact.momentum_observer import Observed as Observed
+from rne_dynamics.control.contact_watch import LinkWrench as LinkWrench
+from rne_dynamics.control.contact_watch import MomentumObserver as MomentumObserver
+from rne_dynamics.control.contact_watch import Observed as Observed
 from rne_dynamics.control.control_law import ControlLaw as ControlLaw
 from rne_dynamics.control.control_law import LawTolerances as LawTolerances
 from rne_dynamics.control.static_payload import FoundPayload as FoundPayload
@@ -24,9 +24,9 @@ from rne_dynamics.control.laws.pd_gravity import PdGravity as PdGravity
 from rne_dynamics.control.parameters import joint_parameter as joint_parameter
 from rne_dynamics.control.parameters import law_parameter as law_parameter
 from rne_dynamics.control.motion.retiming import retimed as retimed
-from rne_dynamics.control.reference import Reference as Reference
+from rne_dynamics.control.control_law import Reference as Reference
 from rne_dynamics.control.input_shaper import Shaped as Shaped
-from rne_dynamics.control.reference import TorqueTerms as TorqueTerms
+from rne_dynamics.control.control_law import TorqueTerms as TorqueTerms
 from rne_dynamics.control.trajectory import Hold as Hold
 from rne_dynamics.control.trajectory import Quintic as Quintic
 from rne_dynamics.control.trajectory import SampledTrajectory as SampledTrajectory

@@ -21,8 +21,7 @@ import numpy as np
 import scipy.linalg
 from numpy.typing import NDArray
 
-from rne_dynamics.control.control_law import ControlLaw, terms_of
-from rne_dynamics.control.reference import Reference
+from rne_dynamics.control.control_law import ControlLaw, Reference, terms_of
 from rne_dynamics.control.trajectory import Trajectory
 from rne_dynamics.dispatch import gravity_torque, mass_matrix
 from rne_dynamics.errors import ArgumentError, RneDynamicsError

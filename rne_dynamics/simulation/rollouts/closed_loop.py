@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 
 from rne_dynamics.compiling.apart import apart
 from rne_dynamics.compiling.jit import helper, routine, threaded_kernel
+from rne_dynamics.control.control_law import Reference
 from rne_dynamics.control.laws import computed_torque as law
-from rne_dynamics.control.reference import Reference
 from rne_dynamics.control.tracking_law import after_cycle, feedback_kernel
 from rne_dynamics.dynamics.declared.arm import Arm
 from rne_dynamics.dynamics.newton_euler.newton_euler import inverse_dynamics_kernel

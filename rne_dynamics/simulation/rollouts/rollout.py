@@ -10,8 +10,8 @@ from typing import Any, Protocol, TypeVar
 import numpy as np
 from numpy.typing import ArrayLike
 
-from rne_dynamics.control.checks import measured
 from rne_dynamics.control.control_law import ControlLaw, call_own, check_law, next_integral, terms_of
+from rne_dynamics.control.parameters import measured
 from rne_dynamics.control.trajectory import Trajectory, references
 from rne_dynamics.errors import ArgumentError, SimulationError
 from rne_dynamics.model.inertia import Array

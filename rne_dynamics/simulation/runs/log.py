@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from rne_dynamics.control.reference import Reference
+from rne_dynamics.control.control_law import Reference
 from rne_dynamics.errors import SimulationError
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.simulation.plant.base_motion import BaseRows

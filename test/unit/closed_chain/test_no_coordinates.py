@@ -30,9 +30,9 @@ from rne_dynamics.closed_chain.inverse_dynamics import closed_inverse
 from rne_dynamics.closed_chain.mobility import mobility
 from rne_dynamics.closed_chain.motor_inertia import motor_inertia
 from rne_dynamics.closed_chain.tree_dynamics import tree_forward_dynamics
+from rne_dynamics.control.control_law import Reference
 from rne_dynamics.control.gains import Gains
 from rne_dynamics.control.laws.computed_torque import ComputedTorque
-from rne_dynamics.control.reference import Reference
 from rne_dynamics.errors import AssemblyError, ModelError, SingularPostureError
 from rne_dynamics.model.assembly import assemble as assemble_tree
 from rne_dynamics.model.inertia import Inertia

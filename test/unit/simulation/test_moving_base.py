@@ -12,11 +12,11 @@ from support.moving_bases import Lift, Swell, Turntable, quaternion
 
 import rne_dynamics as rne
 from rne_dynamics.closed_chain.tree_dynamics import tree_terms
+from rne_dynamics.control.control_law import Reference
 from rne_dynamics.control.gains import Gains
 from rne_dynamics.control.gravity_compensation import GravityCompensation
 from rne_dynamics.control.laws.computed_torque import ComputedTorque
 from rne_dynamics.control.laws.pd_gravity import PdGravity
-from rne_dynamics.control.reference import Reference
 from rne_dynamics.control.trajectory import Hold, Quintic
 from rne_dynamics.description.share import share_file
 from rne_dynamics.dynamics.declared.base_motion import BaseMotion
