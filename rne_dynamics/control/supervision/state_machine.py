@@ -1,8 +1,8 @@
 """The state machine of a controller: its mode, what it is made of, and what changes from one mode to another.
 
 `states` lists modes and transitions. The parts: `state_stream` and `guards/base_filter` take what is measured,
-`motion_queue` gives the reference, `torques` the law's efforts, `output` limits them; `holding`, `loop_watch`,
-`stop_plan` and `runaway` decide what of these counts.
+`motion_queue` gives the reference and keeps what is held, `torques` gives the law's efforts, `output` limits them;
+`loop_watch`, `Stop` and `Runaway` decide what of these counts.
 """
 
 from __future__ import annotations

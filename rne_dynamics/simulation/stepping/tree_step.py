@@ -5,7 +5,7 @@ everywhere: through singular postures, with idle freedoms, with more or fewer mo
 
 A smooth step is the classical one of fourth order; positions and velocities at its end are projected onto the loops by
 the least change in the metric of the mass matrix. A step in which a joint comes to rest, rests, or meets a stop is one
-of Moreau's (`implicit.py`), of first order.
+of Moreau's (`implicit_velocities`), of first order.
 """
 
 from __future__ import annotations
