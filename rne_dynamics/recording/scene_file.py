@@ -12,7 +12,7 @@ from rne_dynamics.description.yaml_nodes import MOST_BYTES, plain
 from rne_dynamics.errors import ArgumentError
 from rne_dynamics.input_file import read_limited
 from rne_dynamics.simulation.mismatch.mismatch import Mismatch
-from rne_dynamics.simulation.surroundings.scene import Scene
+from rne_dynamics.simulation.plant.surroundings import Scene
 
 Made = TypeVar("Made")
 

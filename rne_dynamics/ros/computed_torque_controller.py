@@ -16,13 +16,12 @@ from std_msgs.msg import Float64
 from std_srvs.srv import SetBool, Trigger
 from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 
-from rne_dynamics.control.control_law import ControlLaw
+from rne_dynamics.control.control_law import ControlLaw, Reference
 from rne_dynamics.control.laws import DEFAULT_LAW, find_law
 from rne_dynamics.control.motion.acceptance import CurrentMotion, Rules, nanoseconds
 from rne_dynamics.control.motion.effort_demand import EffortDemand
+from rne_dynamics.control.motion.limited_path import check_loops, leading_path
 from rne_dynamics.control.motion.limits import Tolerances
-from rne_dynamics.control.motion.loop_path import check_loops, leading_path
-from rne_dynamics.control.reference import Reference
 from rne_dynamics.control.supervision.motion_queue import Ending, OnEnd
 from rne_dynamics.control.supervision.settings import Settings
 from rne_dynamics.control.thresholds import NANOSECONDS

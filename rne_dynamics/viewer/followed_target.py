@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from rne_dynamics.control.control_law import Reference
 from rne_dynamics.control.laws.cartesian_impedance import CartesianImpedance
-from rne_dynamics.control.reference import Reference
 from rne_dynamics.control.streaming.limits import default_acceleration
 from rne_dynamics.control.streaming.pose_following import PoseFollower, PoseLimits
 from rne_dynamics.dynamics.kinematics.inverse_kinematics import frame_row

@@ -7,20 +7,20 @@ from typing import Literal, get_args
 import numpy as np
 from numpy.typing import ArrayLike
 
+from rne_dynamics.control.control_law import Reference, TorqueTerms
 from rne_dynamics.control.felt_inertia import joint_inertia
 from rne_dynamics.control.gains import Gains
 from rne_dynamics.control.gravity_compensation import GravityCompensation
 from rne_dynamics.control.laws.computed_torque import ComputedTorque
-from rne_dynamics.control.reference import Reference, TorqueTerms
 from rne_dynamics.control.tracking_law import FrictionCompensation
 from rne_dynamics.control.trajectory import Quintic, at_rest, quintic_duration
 from rne_dynamics.errors import ArgumentError, SimulationError
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.protocol import Robot
+from rne_dynamics.simulation.plant.coordinates import State
 from rne_dynamics.simulation.plant.plant import ArmPlant
-from rne_dynamics.simulation.plant.state import State
+from rne_dynamics.simulation.plant.surroundings import Scene
 from rne_dynamics.simulation.runs.simulator import Simulator
-from rne_dynamics.simulation.surroundings.scene import Scene
 from rne_dynamics.viewer.followed_target import FollowedTarget
 from rne_dynamics.viewer.hand import SOFT, STIFFNESS, Hand
 from rne_dynamics.viewer.kinematics import Kinematics, moving_links

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from rne_dynamics.compiling.jit import COMPILED
-from rne_dynamics.control.startup.payload_estimate import effort_units
+from rne_dynamics.control.supervision.payload_estimate import effort_units
 from rne_dynamics.control.thresholds import SAFETY
 from rne_dynamics.description.lint.bodies import accumulated
 from rne_dynamics.description.lint.description import Examination

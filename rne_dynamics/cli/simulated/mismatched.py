@@ -13,7 +13,7 @@ from rne_dynamics.description.yaml_nodes import plain
 from rne_dynamics.errors import ArgumentError
 from rne_dynamics.recording.scene_file import number, read_scene, read_values
 from rne_dynamics.simulation.mismatch.mismatch import Mismatch
-from rne_dynamics.simulation.surroundings.scene import Scene
+from rne_dynamics.simulation.plant.surroundings import Scene
 
 ARGUMENT = several(
     "--mismatch", "NAME=VALUE|FILE", "a difference between arm and model (mass=0.05, delay=0.004, stiffness=2e4; "

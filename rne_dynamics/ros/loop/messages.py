@@ -9,7 +9,7 @@ from typing import Any, NamedTuple, TypeVar
 from rclpy.node import Node
 from rclpy.parameter import Parameter
 
-from rne_dynamics.control.reference import Reference, TorqueTerms
+from rne_dynamics.control.control_law import Reference, TorqueTerms
 from rne_dynamics.control.supervision.settings import Settings
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.mechanism import RigidRobot

@@ -9,7 +9,7 @@ from geometry_msgs.msg import WrenchStamped
 from sensor_msgs.msg import JointState
 from std_msgs.msg import String
 
-from rne_dynamics.control.contact.contact_watch import ContactSettings, ContactWatch
+from rne_dynamics.control.contact_watch import ContactSettings, ContactWatch
 from rne_dynamics.dynamics.kinematics.kinematics import forward_kinematics
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.ros.messages.publishers import EveryNth

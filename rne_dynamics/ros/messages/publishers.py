@@ -13,7 +13,7 @@ from rclpy.duration import Duration
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Header
 
-from rne_dynamics.control.reference import TorqueTerms
+from rne_dynamics.control.control_law import TorqueTerms
 from rne_dynamics.control.thresholds import NANOSECONDS
 from rne_dynamics.model.inertia import Array, frozen_array
 from rne_dynamics.ros.messages.cdr import PreparedMessage

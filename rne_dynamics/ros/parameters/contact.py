@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from rne_dynamics.control.contact.contact_watch import THRESHOLD_SHARE, ContactSettings
-from rne_dynamics.control.contact.momentum_observer import MomentumObserver
+from rne_dynamics.control.contact_watch import THRESHOLD_SHARE, ContactSettings, MomentumObserver
 from rne_dynamics.errors import ParameterError
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.mechanism import RigidRobot

@@ -8,7 +8,7 @@ from rne_dynamics.ros.messages.answers import Answers
 from rne_dynamics.ros.node.diagnostics import ERROR, OK, WARN, Diagnostics, first_finding
 from rne_dynamics.ros.node.lifecycle import ArmNode
 from rne_dynamics.ros.simulation.topics import BendingWatch
-from rne_dynamics.simulation.plant.state import State
+from rne_dynamics.simulation.plant.coordinates import State
 
 #: Additional speed of a simulation that lags behind the wall clock: controllers in real time refuse stamps that gain
 #: more than 5 %, see `control.guards.state_time`.

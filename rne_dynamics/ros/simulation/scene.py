@@ -9,7 +9,7 @@ from rne_dynamics.errors import ArgumentError, ParameterError
 from rne_dynamics.recording.scene_file import read_mismatch, read_scene
 from rne_dynamics.ros.parameters.schema import Parameter
 from rne_dynamics.simulation.mismatch.mismatch import Mismatch
-from rne_dynamics.simulation.surroundings.scene import Scene
+from rne_dynamics.simulation.plant.surroundings import Scene
 
 PARAMETERS = (
     Parameter("scene", "", "File (.yaml) with what the arm touches, and a script, which begins with the first command. "

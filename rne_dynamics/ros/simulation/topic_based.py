@@ -16,8 +16,7 @@ from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.mechanism import RigidRobot
 from rne_dynamics.ros.messages.cdr import deserialised
 from rne_dynamics.ros.parameters.schema import Parameter
-from rne_dynamics.simulation.runs.servo_drives import ServoDrives
-from rne_dynamics.simulation.runs.simulator import Simulator
+from rne_dynamics.simulation.runs.simulator import ServoDrives, Simulator
 
 #: The value of the parameter `command_message` that selects it.
 JOINT_STATE = "sensor_msgs/JointState"

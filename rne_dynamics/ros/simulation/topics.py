@@ -28,8 +28,8 @@ from rne_dynamics.ros.messages.cdr import PreparedMessage
 from rne_dynamics.ros.messages.publishers import EveryNth, write_stamp
 from rne_dynamics.ros.messages.topic_wait import NEWEST, OFFERED, polled_subscription, take
 from rne_dynamics.ros.node.lifecycle import ArmNode
-from rne_dynamics.simulation.plant.base_trajectory import BaseTrajectory
-from rne_dynamics.simulation.plant.state import State
+from rne_dynamics.simulation.plant.base_motion import BaseTrajectory
+from rne_dynamics.simulation.plant.coordinates import State
 
 
 class SimulatorOutputs:
