@@ -15,9 +15,8 @@ import numpy as np
 from rne_dynamics.compiling.jit import helper
 from rne_dynamics.control.task_terms import PLACE, matrix_of
 from rne_dynamics.model.inertia import Array
-from rne_dynamics.spatial.arrays import product
-from rne_dynamics.spatial.modes import jacobi
-from rne_dynamics.spatial.rows import slice_vector
+from rne_dynamics.spatial.cholesky import jacobi
+from rne_dynamics.spatial.rows import product, slice_vector
 from rne_dynamics.spatial.vector import Vector, add, column, compose_back, rotate, rotate_back
 
 #: Exactness of `jacobi`: a posture's torque must not reach the tool.

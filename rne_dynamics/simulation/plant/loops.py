@@ -16,7 +16,7 @@ from rne_dynamics.compiling.jit import helper, kernel
 from rne_dynamics.errors import SimulationError
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.mechanism import Mechanism
-from rne_dynamics.spatial.arrays import copy_into
+from rne_dynamics.spatial.rows import copy_into
 
 
 class Loops(NamedTuple):

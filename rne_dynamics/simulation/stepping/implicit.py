@@ -12,7 +12,7 @@ from rne_dynamics.model.inertia import Array
 from rne_dynamics.simulation.plant.arrays import BACKWARD, FADING, FORWARD, LOWER, STRIBECK, UPPER, PlantArrays
 from rne_dynamics.simulation.plant.base_course import BASE, base_at
 from rne_dynamics.simulation.stepping.contact import impulses, kept_within_stops, response, rubs, stop_side
-from rne_dynamics.spatial.arrays import copy_into
+from rne_dynamics.spatial.rows import copy_into
 
 
 @rare_kernel

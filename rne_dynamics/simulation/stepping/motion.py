@@ -23,8 +23,8 @@ from rne_dynamics.simulation.plant.bending import flexible_mass_and_bias
 from rne_dynamics.simulation.plant.configuration_rate import configuration_rate
 from rne_dynamics.simulation.plant.loops import assemble_ahead, closed_mass_and_bias
 from rne_dynamics.simulation.surroundings.contact_law import touch_loads
-from rne_dynamics.spatial.arrays import copy_into, matrix_times
 from rne_dynamics.spatial.cholesky import scaled_cholesky_solve
+from rne_dynamics.spatial.rows import copy_into, matrix_times
 from rne_dynamics.straight_line.status import REFUSED
 
 
