@@ -28,8 +28,7 @@ from rne_dynamics.dynamics.declared.base_motion import BaseMotion, packed_base
 from rne_dynamics.dynamics.declared.forms import Compiled
 from rne_dynamics.errors import ControlError
 from rne_dynamics.model.inertia import Array
-from rne_dynamics.model.layout import MASS, ROTOR, VELOCITY_INDEX
-from rne_dynamics.spatial.columns import columns
+from rne_dynamics.model.layout import MASS, ROTOR, VELOCITY_INDEX, columns
 
 #: Bit of what `answer_kernel` gives back: a joint is as fast as that. Above all bits of the limiter.
 RUNAWAY = 256
