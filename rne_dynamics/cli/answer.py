@@ -18,8 +18,8 @@ from rich.text import Text
 
 from rne_dynamics.cli.terminal import console, progress
 from rne_dynamics.errors import MissingDependencyError
-from rne_dynamics.figures.output_file import FIGURES, figure_file, output_file, require_matplotlib
 from rne_dynamics.figures.report import FORMATS, Report
+from rne_dynamics.figures.style import FIGURES, figure_file, output_file, require_matplotlib
 
 if TYPE_CHECKING:
     from rne_dynamics.figures.movie import Motion

@@ -12,9 +12,9 @@ from rcl_interfaces.srv import GetParameters
 from rne_dynamics.errors import ArgumentError
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.ros.messages.topic_wait import OFFERED, polled_subscription, take
+from rne_dynamics.viewer.controls import TargetHandle
 from rne_dynamics.viewer.page import Page
 from rne_dynamics.viewer.scene import quaternion
-from rne_dynamics.viewer.target_handle import TargetHandle
 
 if TYPE_CHECKING:
     from rne_dynamics.ros.node.lifecycle import ArmNode

@@ -25,7 +25,7 @@ from support.frozen import freezable, freeze, thaw
 from rne_dynamics.cli.main import main
 from rne_dynamics.cli.with_ros.state import trouble
 from rne_dynamics.control.trajectory import SampledTrajectory, quintic_duration
-from rne_dynamics.recording.trajectory_file import write_trajectory
+from rne_dynamics.recording.yaml_files import write_trajectory
 from rne_dynamics.ros.sessions.processes import NodeProcess, session_node, wait_until
 from rne_dynamics.ros.sessions.running_nodes import RunningNode, RunningNodes, read_parameters
 

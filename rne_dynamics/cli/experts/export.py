@@ -26,7 +26,7 @@ from rne_dynamics.description.model_file import load_model
 from rne_dynamics.description.sources import EXPANDED, is_model_file
 from rne_dynamics.description.urdf_writer import to_urdf
 from rne_dynamics.errors import ArgumentError
-from rne_dynamics.figures.output_file import output_file, output_folder
+from rne_dynamics.figures.style import output_file, output_folder
 
 EXAMPLES = f"""\
 examples:

@@ -25,7 +25,7 @@ from rne_dynamics.dynamics.forward_dynamics import Method
 from rne_dynamics.dynamics.kinematics.random_configuration import random_configuration
 from rne_dynamics.dynamics.quantities import QUANTITIES
 from rne_dynamics.errors import ArgumentError, MissingDependencyError, RneDynamicsError
-from rne_dynamics.figures.output_file import output_folder
+from rne_dynamics.figures.style import output_folder
 
 EXAMPLES = """\
 examples:

@@ -19,7 +19,7 @@ from rne_dynamics.cli.from_recordings.logs import LOG, draw_efforts, joint_table
 from rne_dynamics.description.model_file import urdf_source
 from rne_dynamics.dynamics.friction import OWN
 from rne_dynamics.errors import ArgumentError
-from rne_dynamics.figures.output_file import output_file
+from rne_dynamics.figures.style import output_file
 from rne_dynamics.figures.tracking import units_of
 from rne_dynamics.identification.identify import TRUST, Gains, Identified, estimated_gains, identify
 from rne_dynamics.identification.models import identified_payload, identified_robot, write_model

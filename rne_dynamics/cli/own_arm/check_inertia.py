@@ -21,8 +21,7 @@ from rne_dynamics.errors import MissingDependencyError
 from rne_dynamics.model.inertia import Array, Inertia
 from rne_dynamics.model.robot import RobotModel
 from rne_dynamics.model.tree import JointKind, KinematicTree
-from rne_dynamics.viewer.meshes import farthest
-from rne_dynamics.viewer.visuals import Visual, visuals
+from rne_dynamics.viewer.meshes import Visual, farthest, visuals
 
 #: A body within R of its mass centre has no moment above m R², which is all its mass at R; a solid ball has 0.4 m R².
 #: Shapes may be drawn smaller than the body (cables, covers), so 1.5 times that passes. Links of published robots with

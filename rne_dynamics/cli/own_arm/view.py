@@ -14,9 +14,8 @@ from rne_dynamics.description.sources import Source
 from rne_dynamics.errors import ArgumentError
 from rne_dynamics.model.protocol import Robot
 from rne_dynamics.viewer.page import HOST, PORT, Page
-from rne_dynamics.viewer.replay_page import ReplayPage, read_replay
+from rne_dynamics.viewer.pages import ReplayPage, SimulationPage, read_replay
 from rne_dynamics.viewer.simulated_arm import SimulatedArm
-from rne_dynamics.viewer.simulation_page import SimulationPage
 
 EXAMPLES = """\
 examples:

@@ -11,7 +11,7 @@ import yaml
 from rne_dynamics.cli.arguments import argument, several
 from rne_dynamics.description.yaml_nodes import plain
 from rne_dynamics.errors import ArgumentError
-from rne_dynamics.recording.scene_file import number, read_scene, read_values
+from rne_dynamics.recording.yaml_files import number, read_scene, read_values
 from rne_dynamics.simulation.mismatch.mismatch import Mismatch
 from rne_dynamics.simulation.surroundings.scene import Scene
 

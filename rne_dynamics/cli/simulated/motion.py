@@ -27,15 +27,15 @@ from rne_dynamics.control.trajectory import Quintic, SampledTrajectory, Trajecto
 from rne_dynamics.dispatch import mechanism_of
 from rne_dynamics.dynamics.declared.arguments import check_open_arm
 from rne_dynamics.errors import ArgumentError, unknown
-from rne_dynamics.figures.output_file import output_file
+from rne_dynamics.figures.style import output_file
 from rne_dynamics.input_file import MOST_ARRAYS
 from rne_dynamics.model.flexible.arm import FlexibleArm
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.mechanism import RigidRobot
 from rne_dynamics.model.protocol import Robot
-from rne_dynamics.recording.log_file import save_mcap
 from rne_dynamics.recording.mcap_file import SUFFIX as MCAP
-from rne_dynamics.recording.trajectory_file import read_trajectory_of
+from rne_dynamics.recording.mcap_file import save_mcap
+from rne_dynamics.recording.yaml_files import read_trajectory_of
 from rne_dynamics.simulation.plant.plant import ArmPlant
 from rne_dynamics.simulation.plant.sampled_base import SampledBase
 from rne_dynamics.simulation.rollouts.rollout import Rollout

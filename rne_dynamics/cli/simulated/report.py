@@ -12,7 +12,7 @@ import numpy as np
 from rne_dynamics.cli.answer import Rows, finite
 from rne_dynamics.cli.simulated import dae
 from rne_dynamics.dispatch import gravity_torque
-from rne_dynamics.figures.schematic import draw_robot
+from rne_dynamics.figures.skeleton import draw_robot
 from rne_dynamics.figures.style import WIDE
 from rne_dynamics.figures.tracking import (
     Draw,

@@ -61,9 +61,9 @@ from rne_dynamics.errors import ArgumentError
 from rne_dynamics.figures.movie import Motion
 from rne_dynamics.flexible.theory_range import BendingRangeWarning
 from rne_dynamics.model.protocol import Robot
-from rne_dynamics.recording.log_file import needs_joint_positions
 from rne_dynamics.recording.mcap_file import SUFFIX as MCAP
-from rne_dynamics.recording.scene_file import read_values
+from rne_dynamics.recording.mcap_file import needs_joint_positions
+from rne_dynamics.recording.yaml_files import read_values
 from rne_dynamics.simulation.plant.plant import ArmPlant
 from rne_dynamics.simulation.rollouts.rollout import Rollout
 from rne_dynamics.simulation.runs.free_motion import free_motion

@@ -63,7 +63,7 @@ from rne_dynamics.description.sources import is_model_file
 from rne_dynamics.dispatch import closed
 from rne_dynamics.errors import ArgumentError
 from rne_dynamics.figures.movie import Motion
-from rne_dynamics.figures.output_file import figure_file
+from rne_dynamics.figures.style import figure_file
 from rne_dynamics.model.mechanism import RigidRobot
 from rne_dynamics.model.protocol import Robot
 from rne_dynamics.recording.mcap_file import new_mcap

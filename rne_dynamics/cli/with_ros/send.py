@@ -11,7 +11,7 @@ from rne_dynamics.cli.start import noted
 from rne_dynamics.cli.with_ros.state import wanted_node
 from rne_dynamics.control.motion.limits import parse_goal
 from rne_dynamics.errors import ArgumentError, ControlError
-from rne_dynamics.recording.trajectory_file import read_trajectory
+from rne_dynamics.recording.yaml_files import read_trajectory
 
 if TYPE_CHECKING:
     from rne_dynamics.control.trajectory import SampledTrajectory
@@ -137,7 +137,7 @@ def _fastest(file: str, given: SampledTrajectory, model: RunningModel) -> Sample
     """The fastest motion along the path of a trajectory."""
     from rne_dynamics.control.motion.fastest import FastestMotion
     from rne_dynamics.control.motion.retiming import TOLERANCE
-    from rne_dynamics.recording.trajectory_file import read_trajectory_of
+    from rne_dynamics.recording.yaml_files import read_trajectory_of
 
     planner = FastestMotion(model.robot, model.velocity, model.effort, model.rate)
     path = planner.along(read_trajectory_of(file, model.robot))

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from rne_dynamics.errors import ArgumentError, ParameterError
-from rne_dynamics.recording.scene_file import read_mismatch, read_scene
+from rne_dynamics.recording.yaml_files import read_mismatch, read_scene
 from rne_dynamics.ros.parameters.schema import Parameter
 from rne_dynamics.simulation.mismatch.mismatch import Mismatch
 from rne_dynamics.simulation.surroundings.scene import Scene

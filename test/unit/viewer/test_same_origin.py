@@ -14,6 +14,7 @@ import pytest
 
 pytest.importorskip("viser", reason="the viewer's library is not installed: pip install '.[test]'")
 
+from rne_dynamics.viewer.simulation_page import SimulationPage
 from support.viser_client import ViserClient
 from websockets.asyncio import server as websockets_server
 from websockets.exceptions import InvalidStatus
@@ -23,7 +24,6 @@ from rne_dynamics.errors import MissingDependencyError
 from rne_dynamics.viewer import same_origin
 from rne_dynamics.viewer.page import HOST, Page
 from rne_dynamics.viewer.simulated_arm import SimulatedArm
-from rne_dynamics.viewer.simulation_page import SimulationPage
 
 PORT = 18181
 EVIL = "evil.example"
