@@ -1,4 +1,4 @@
-"""MCAP files of ROS 2 messages and of simulations' logs, readable up to the last flush of a killed writer; needs mcap."""
+"""MCAP files of ROS 2 messages and of simulations' logs, readable up to a killed writer's last flush; needs mcap."""
 
 from __future__ import annotations
 

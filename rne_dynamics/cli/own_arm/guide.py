@@ -106,8 +106,8 @@ def _guidance(args: argparse.Namespace) -> Guidance:
     """The session; the settings of its controller are those that the node makes of the same parameters."""
     from rne_dynamics.ros.gravity_compensation import SCHEMA
     from rne_dynamics.ros.node.robot import load_robot
-    from rne_dynamics.ros.parameters.common import payload as payload_of
     from rne_dynamics.ros.parameters.controller import controller_settings
+    from rne_dynamics.ros.parameters.table import payload as payload_of
     from rne_dynamics.ros.sessions.demonstration import ArmConfig
     from rne_dynamics.ros.sessions.guiding import CONTROLLER, NAMESPACE, SIMULATOR, Guidance
 

@@ -11,7 +11,7 @@ from rne_dynamics.errors import RneDynamicsError
 from rne_dynamics.ros.computed_torque_controller import ComputedTorqueController
 from rne_dynamics.ros.effort_gate import EffortGateNode
 from rne_dynamics.ros.gravity_compensation import GravityCompensationNode
-from rne_dynamics.ros.loop.interface import LocalLoop
+from rne_dynamics.ros.loop.process import LocalLoop
 from rne_dynamics.ros.simulator import SimulatorNode
 
 

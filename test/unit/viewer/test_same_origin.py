@@ -14,7 +14,6 @@ import pytest
 
 pytest.importorskip("viser", reason="the viewer's library is not installed: pip install '.[test]'")
 
-from rne_dynamics.viewer.simulation_page import SimulationPage
 from support.viser_client import ViserClient
 from websockets.asyncio import server as websockets_server
 from websockets.exceptions import InvalidStatus
@@ -23,6 +22,7 @@ import rne_dynamics as rne
 from rne_dynamics.errors import MissingDependencyError
 from rne_dynamics.viewer import same_origin
 from rne_dynamics.viewer.page import HOST, Page
+from rne_dynamics.viewer.pages import SimulationPage
 from rne_dynamics.viewer.simulated_arm import SimulatedArm
 
 PORT = 18181
