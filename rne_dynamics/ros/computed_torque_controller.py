@@ -31,7 +31,6 @@ from rne_dynamics.errors import ControlError, ParameterError, RneDynamicsError
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.mechanism import RigidRobot
 from rne_dynamics.ros.effort_node import EffortNode
-from rne_dynamics.ros.follow_action import Begin, FollowAction, follow_action
 from rne_dynamics.ros.loop.cycle import SNAPSHOT_PERIOD
 from rne_dynamics.ros.loop.messages import Present, Snapshot
 from rne_dynamics.ros.loop.process import Loop, Throttle, control_process
@@ -61,7 +60,7 @@ from rne_dynamics.ros.parameters.tracking import (
     with_law,
 )
 from rne_dynamics.ros.payload_measurement import PayloadMeasurement
-from rne_dynamics.ros.targets import PoseTargets, WrenchTargets
+from rne_dynamics.ros.targets import Begin, FollowAction, PoseTargets, WrenchTargets, follow_action
 
 #: Laws that have a service which changes to them.
 SERVED = ("computed_torque", "disturbance_observer", "joint_impedance", "cartesian_impedance")

@@ -29,8 +29,8 @@ from rne_dynamics.ros.node.process import run
 from rne_dynamics.ros.node.robot import description_text
 from rne_dynamics.ros.parameters.schema import Parameter, per_joint
 from rne_dynamics.ros.parameters.table import drive_limits, payload
-from rne_dynamics.ros.simulation.report import PARAMETERS, SimulatorReport, WallTime, scene_of
-from rne_dynamics.ros.simulation.topics import (
+from rne_dynamics.ros.simulator_report import PARAMETERS, SimulatorReport, WallTime, scene_of
+from rne_dynamics.ros.simulator_topics import (
     COMMANDS,
     DRIVE_FREQUENCY,
     JOINT_STATE,

@@ -71,7 +71,7 @@ def commands(machine: str, *more: tuple[str, ...]) -> None:
 def nodes(machine: str, parameter: str) -> None:
     """Compile the quantities that controllers, gate and simulator compute of one robot, where there is ROS."""
     if find_spec("rclpy") is not None:
-        from rne_dynamics.ros.node.warm_up import configure_nodes
+        from rne_dynamics.ros.sessions.in_process import configure_nodes
 
         configure_nodes(machine, parameter)
         if machine == ARM:  # with all its joints it has machine code of its own, else general kernels

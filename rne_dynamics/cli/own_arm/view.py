@@ -5,10 +5,9 @@ from __future__ import annotations
 import argparse
 import webbrowser
 
+from rne_dynamics.cli.answer import ended_by_sigterm
 from rne_dynamics.cli.arguments import ROBOT, argument, flag, load_robot, robot_source, several, whole
-from rne_dynamics.cli.simulated.mismatched import SCENE, scene_of
-from rne_dynamics.cli.simulated.motion import start_configuration
-from rne_dynamics.cli.terminal import ended_by_sigterm
+from rne_dynamics.cli.simulated.motion import SCENE, scene_of, start_configuration
 from rne_dynamics.description.model_file import urdf_source
 from rne_dynamics.description.sources import Source
 from rne_dynamics.errors import ArgumentError

@@ -75,8 +75,8 @@ def run(args: argparse.Namespace) -> int:
 
 def _moved(args: argparse.Namespace, kept: dict[RunningNode, dict[str, float]]) -> int:
     """Send a motion; `kept`: parameters that the controller is to have again afterwards."""
+    from rne_dynamics.ros.sessions.in_process import send
     from rne_dynamics.ros.sessions.running_nodes import RunningNodes, bound_path, read_model
-    from rne_dynamics.ros.sessions.send import send
 
     options = _options(args)
     path = None if args.trajectory is None else read_trajectory(args.trajectory)

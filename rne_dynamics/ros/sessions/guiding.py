@@ -28,7 +28,7 @@ from rne_dynamics.ros.sessions.processes import (
     wait_until,
 )
 from rne_dynamics.ros.sessions.recorder import PATIENCE, STREAMS, Recording, SessionRecorder
-from rne_dynamics.ros.simulation.topics import WRENCHES
+from rne_dynamics.ros.simulator_topics import WRENCHES
 from rne_dynamics.simulation.runs.push import Push
 
 #: Namespace of the session, apart from any real arm.
