@@ -10,9 +10,9 @@ import numpy as np
 from rne_dynamics.c_export.function import Function
 from rne_dynamics.c_export.statements import Precision
 from rne_dynamics.compiling.plain import PlainKernels
-from rne_dynamics.dynamics.declared.arm import Arm
-from rne_dynamics.dynamics.kinematics.random_configuration import random_configuration
+from rne_dynamics.dynamics.declared.arguments import Arm
 from rne_dynamics.dynamics.quantities import QUANTITIES
+from rne_dynamics.model.dice import random_configuration
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.layout import ROTATION
 from rne_dynamics.model.robot import RobotModel

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from types import MappingProxyType
 
 from rne_dynamics.c_export.statements import Precision
-from rne_dynamics.straight_line.sin_cos import COS, SIN, TWO_OVER_PI
+from rne_dynamics.straight_line.lines import COS, SIN, TWO_OVER_PI
 
 #: Name of the function in C.
 SINES = "sines_and_cosines"

@@ -1,16 +1,19 @@
-"""Velocities and accelerations of all joints of the tree where the actuated joints are no coordinates."""
+"""Velocities and accelerations of all joints of the tree; warm-started loop closure for 1 kHz control.
+
+`Follower` is the one mutable object of this package: it keeps the last posture of all joints, so that the loops stay on
+their branch and close in one or two iterations, and its work memory, so that nothing is allocated.
+"""
 
 from __future__ import annotations
 
 import numpy as np
+from numpy.typing import ArrayLike
 
-from rne_dynamics.closed_chain.assembly import assemble
-from rne_dynamics.closed_chain.closing import MISFIT, NOT_CLOSED, SINGULAR_BELOW
-from rne_dynamics.closed_chain.coordinates import passive_singular_value, tree_velocity
-from rne_dynamics.closed_chain.generic_rank import RANK, generic_rank
-from rne_dynamics.closed_chain.independence import evaluated, scaled_jacobian
+from rne_dynamics.closed_chain.closing import DONE, MISFIT, NOT_CLOSED, SINGULAR_BELOW
+from rne_dynamics.closed_chain.coordinates import assemble, passive_singular_value, tree_velocity
+from rne_dynamics.closed_chain.independence import RANK, evaluated, generic_rank, refusal, scaled_jacobian
 from rne_dynamics.closed_chain.packed import pack, workspace
-from rne_dynamics.closed_chain.refusals import refusal
+from rne_dynamics.closed_chain.rows import MOVE, States, empty_rows, posture_rows, rows_kernel
 from rne_dynamics.closed_chain.tree_coordinates import DETERMINED, settle, tree_workspace
 from rne_dynamics.dynamics.composite.mass_matrix import mass_matrix
 from rne_dynamics.errors import ArgumentError, AssemblyError, no_inertia
@@ -124,3 +127,45 @@ def no_motion(mechanism: Mechanism, name: str, missed: float) -> ArgumentError:
         f"({', '.join(mechanism.joint_names)}) have {freedoms} freedoms, and the loops miss by {missed:.3g}; take "
         f"{name} of the joints that drive and compute the rest"
     )
+
+
+class Follower:
+    """Positions and velocities of a mechanism's tree from those of its actuated joints, from `posture` (tree n,) on."""
+
+    def __init__(self, mechanism: Mechanism, posture: ArrayLike | None = None) -> None:
+        self.mechanism = mechanism
+        self._packed = pack(mechanism)
+        self._work = workspace(self._packed)
+        self._rows = empty_rows(mechanism, 1)
+        self._start = posture_rows(mechanism, mechanism.posture if posture is None else posture)
+        self._q, self._qd, qdd = (np.zeros((1, mechanism.n)) for _ in range(3))
+        self._states = States(self._start, np.zeros((1, 12)), self._q, self._qd, qdd, np.empty((1, 0, 6)))
+        self.velocity: Array = np.zeros(mechanism.robot.n)
+        self.smallest = np.nan
+        self._coordinates = generic_rank(mechanism).coordinates
+
+    @property
+    def posture(self) -> Array:
+        """Positions of all joints of the tree after the last call that succeeded, (tree n,); not to be written to."""
+        posture: Array = self._start[0]
+        return posture
+
+    def follow(self, q: Array, qd: Array) -> None:
+        """Bring `posture`, `velocity` and `smallest` to a state of the actuated joints, shape (n,) each.
+
+        `velocity` is that of all joints of the tree, (tree n,); `smallest` a lower bound of `MotionMap.smallest`.
+
+        Raises AssemblyError, SingularPostureError: the loops do not close there, or the actuated joints do not hold the
+        mechanism. The posture stays.
+        """
+        if not self._coordinates:
+            self._start[0], self.velocity = nearest_state(self.mechanism, self._start[0], q, qd)
+            self.smallest = passive_singular_value(self.mechanism, self._work, self._start[0])
+            return
+        self._q[0], self._qd[0] = q, qd
+        rows = self._rows
+        status, _ = rows_kernel(self._packed, self._work, MOVE, False, self._states, rows)
+        if status != DONE:
+            raise refusal(self.mechanism, status, self._q[0], rows.postures[0])
+        self._start[0] = rows.postures[0]
+        self.velocity, self.smallest = rows.velocity[0], float(rows.smallest[0])

@@ -7,16 +7,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from rne_dynamics.compiling.addresses import call
 from rne_dynamics.compiling.jit import helper, kernel
+from rne_dynamics.compiling.plain import call
 from rne_dynamics.control.model_terms import OwnTerms, shared_terms
 from rne_dynamics.dynamics.composite.mass_matrix import mass_matrix_kernel
-from rne_dynamics.dynamics.declared.arm import Arm, arm_of
-from rne_dynamics.dynamics.newton_euler.gravity import gravity_torque_kernel
-from rne_dynamics.dynamics.newton_euler.newton_euler import inverse_dynamics_kernel
+from rne_dynamics.dynamics.declared.arguments import Arm, arm_of
+from rne_dynamics.dynamics.newton_euler.newton_euler import gravity_torque_kernel, inverse_dynamics_kernel
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.robot import RobotModel
-from rne_dynamics.straight_line.status import VALID
+from rne_dynamics.straight_line.recipe import VALID
 
 
 @kernel

@@ -12,7 +12,7 @@ from rne_dynamics.control.control_law import CompiledLaw, on_base
 from rne_dynamics.control.reference import Reference, TorqueTerms
 from rne_dynamics.control.tracking_law import CompensatesFriction
 from rne_dynamics.dispatch import mechanism_of
-from rne_dynamics.dynamics.declared.base_motion import BaseMotion
+from rne_dynamics.dynamics.declared.arguments import BaseMotion
 from rne_dynamics.errors import ControlError
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.mechanism import Mechanism

@@ -16,9 +16,8 @@ from rne_dynamics.control.parameters import of_node
 from rne_dynamics.control.reference import Reference
 from rne_dynamics.errors import ControlError
 from rne_dynamics.model.friction import SCALED, JointFriction, faded, joint_friction, smooth_sign
-from rne_dynamics.model.inertia import Array
+from rne_dynamics.model.inertia import Array, Rebuilt
 from rne_dynamics.model.mechanism import RigidRobot
-from rne_dynamics.model.rebuilt import Rebuilt
 
 
 @helper

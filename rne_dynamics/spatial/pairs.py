@@ -1,8 +1,8 @@
-"""Pairs of vectors, linear part first: motions and wrenches; and the inertia of a rigid body, which maps one to the other.
+"""Pairs of vectors, linear part first: motions and wrenches; and the inertia of a rigid body.
 
-A motion is (v, ω) or (v̇, ω̇) of a frame, at its origin; a wrench is (f, n) on a body, n about that origin. R and p place
-the child frame in the parent's. The accelerations are those of the origin as a point. The inertia is (m, h, J) with first
-moment h = m c and inertia J, about its frame's origin.
+A motion is (v, ω) or (v̇, ω̇) of a frame, at its origin; a wrench is (f, n) on a body, n about that origin. R and p
+place the child frame in the parent's. The accelerations are those of the origin as a point. The inertia is (m, h, J)
+with first moment h = m c and inertia J, about its frame's origin.
 """
 
 from __future__ import annotations

@@ -12,7 +12,6 @@ import numpy as np
 
 from rne_dynamics.compiling.jit import COMPILED, helper
 
-
 Vector = tuple[float, float, float]
 Matrix = tuple[float, float, float, float, float, float, float, float, float]
 Symmetric = tuple[float, float, float, float, float, float]

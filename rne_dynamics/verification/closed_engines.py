@@ -14,13 +14,13 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import lu_factor, lu_solve
 
-from rne_dynamics.closed_chain.forward_dynamics import constraint_forces_forward
+from rne_dynamics.closed_chain.dynamics import constraint_forces_forward
 from rne_dynamics.closed_chain.independence import combinations, evaluated
 from rne_dynamics.closed_chain.packed import pack, workspace
 from rne_dynamics.closed_chain.rows import ASSEMBLE, INVERSE, MOVE, TERMS, run
 from rne_dynamics.dynamics.free_bodies.system import MaximalSystem
 from rne_dynamics.dynamics.kinematics.kinematics import body_poses_kernel
-from rne_dynamics.dynamics.lagrange.terms import lagrange_inverse, lagrange_terms
+from rne_dynamics.dynamics.lagrange_terms import lagrange_inverse, lagrange_terms
 from rne_dynamics.dynamics.newton_euler.joint_reactions import joint_reactions_bodies
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.mechanism import BLOCKED, POSITION_B, Mechanism

@@ -8,7 +8,7 @@ from functools import partial
 
 import numpy as np
 
-from rne_dynamics.dynamics.kinematics.rotations import quaternion_matrices
+from rne_dynamics.dynamics.kinematics.kinematics import quaternion_matrices
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.viewer.followed_target import TURNING
 from rne_dynamics.viewer.meshes import reach

@@ -12,7 +12,7 @@ from rne_dynamics.control.checks import frozen_vector
 from rne_dynamics.control.contact.momentum_observer import ALLOWANCE, EXTERNAL, ROWS, MomentumObserver, observe_kernel
 from rne_dynamics.control.parameters import check_parameters, of_node, parameter
 from rne_dynamics.control.thresholds import NANOSECONDS
-from rne_dynamics.dynamics.declared.arm import Arm
+from rne_dynamics.dynamics.declared.arguments import Arm
 from rne_dynamics.errors import ControlError
 from rne_dynamics.model.inertia import Array
 

@@ -21,9 +21,9 @@ from rne_dynamics.compiling.jit import kernel
 from rne_dynamics.control.checks import every_joint_driven, measured
 from rne_dynamics.control.parameters import check_parameters, parameter
 from rne_dynamics.control.tracking_law import FrictionCompensation, joint_compensation
-from rne_dynamics.dynamics.declared.arm import Arm, arm_of
+from rne_dynamics.dynamics.declared.arguments import Arm, arm_of
 from rne_dynamics.dynamics.kinematics.jacobian import jacobian
-from rne_dynamics.dynamics.newton_euler.momentum_terms import (
+from rne_dynamics.dynamics.newton_euler.newton_euler import (
     DRIFT,
     MOMENTUM,
     MOMENTUM_ROWS,

@@ -12,7 +12,7 @@ from rne_dynamics.control.control_law import ControlLaw, terms_of
 from rne_dynamics.control.reference import Reference, TorqueTerms
 from rne_dynamics.control.supervision.load_change import FASTEST_FADE, LOAD_TIME, other_load
 from rne_dynamics.control.thresholds import LONGEST_STEP
-from rne_dynamics.dynamics.declared.base_motion import BaseMotion
+from rne_dynamics.dynamics.declared.arguments import BaseMotion
 from rne_dynamics.model.inertia import Array
 
 #: Least time of a change to another law, s.

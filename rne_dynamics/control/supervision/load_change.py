@@ -6,7 +6,7 @@ import numpy as np
 
 from rne_dynamics.control.model_terms import holding_terms
 from rne_dynamics.control.reference import TorqueTerms
-from rne_dynamics.dynamics.declared.base_motion import BaseMotion
+from rne_dynamics.dynamics.declared.arguments import BaseMotion
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.layout import MASS, ROTOR
 from rne_dynamics.model.mechanism import RigidRobot

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from rne_dynamics.closed_chain.following import Follower
+from rne_dynamics.closed_chain.tree_motion import Follower
 from rne_dynamics.control.control_law import call_own, next_integral, resume_law
 from rne_dynamics.control.felt_inertia import joint_inertia, lowered
 from rne_dynamics.control.gravity_compensation import GravityCompensation
@@ -22,7 +22,7 @@ from rne_dynamics.control.supervision.load_change import LoadChange, other_load
 from rne_dynamics.control.supervision.settings import Settings
 from rne_dynamics.control.thresholds import CALM, LONGEST_GAP, LONGEST_STEP, SAFETY, STREAM_WINDOW
 from rne_dynamics.dispatch import bias_torque, follower, gravity_torque, inverse_dynamics, mechanism_of
-from rne_dynamics.dynamics.declared.base_motion import BaseMotion
+from rne_dynamics.dynamics.declared.arguments import BaseMotion
 from rne_dynamics.errors import AssemblyError, SingularPostureError
 from rne_dynamics.model.friction import joint_friction
 from rne_dynamics.model.inertia import Array

@@ -12,7 +12,7 @@ import numpy as np
 from rne_dynamics.control.control_law import ControlLaw
 from rne_dynamics.control.trajectory import Trajectory
 from rne_dynamics.errors import ArgumentError, RneDynamicsError
-from rne_dynamics.model.generalized_inertia import rotor_inertia
+from rne_dynamics.model.body_inertia import rotor_inertia
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.simulation.mismatch.margins import Margins, stability_margins
 from rne_dynamics.simulation.mismatch.mismatch import Mismatch

@@ -6,7 +6,7 @@ from typing import NamedTuple, Protocol
 
 import numpy as np
 
-from rne_dynamics.dynamics.declared.base_motion import BaseMotion
+from rne_dynamics.dynamics.declared.arguments import BaseMotion
 from rne_dynamics.errors import SimulationError
 from rne_dynamics.model.inertia import Array
 

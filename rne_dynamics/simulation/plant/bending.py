@@ -9,8 +9,8 @@ from numpy.typing import NDArray
 
 from rne_dynamics.compiling.apart import apart
 from rne_dynamics.compiling.jit import helper
+from rne_dynamics.flexible.inertia import flexible_terms_kernel
 from rne_dynamics.flexible.packed import Packed, pack
-from rne_dynamics.flexible.remaining import flexible_terms_kernel
 from rne_dynamics.flexible.static import damping_matrix, elastic_matrix
 from rne_dynamics.model.flexible.arm import FlexibleArm
 from rne_dynamics.model.inertia import Array

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from rne_dynamics.dispatch import forward_dynamics
-from rne_dynamics.dynamics.composite.energy import kinetic_energy, moving_base_energies, potential_energy
+from rne_dynamics.dynamics.composite.momentum import kinetic_energy, moving_base_energies, potential_energy
 from rne_dynamics.errors import SimulationError
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.layout import FLOATING, KIND, POSITION_INDEX, VELOCITY_INDEX

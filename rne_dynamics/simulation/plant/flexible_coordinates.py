@@ -15,9 +15,9 @@ from rne_dynamics.flexible.energy import (
     flexible_kinetic_energy,
     flexible_moving_base_energies,
     flexible_potential_energy,
+    tip_deflections,
 )
 from rne_dynamics.flexible.equations import flexible_forward_dynamics
-from rne_dynamics.flexible.poses import tip_deflections
 from rne_dynamics.flexible.static import balance, elastic_energy
 from rne_dynamics.flexible.theory_range import DIVERGED, deflections, divergence, reported_findings
 from rne_dynamics.model.flexible.arm import FlexibleArm

@@ -8,9 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rne_dynamics.closed_chain.closing import DONE, SINGULAR, assemble_kernel, motion_map_kernel
+from rne_dynamics.closed_chain.independence import refusal
 from rne_dynamics.closed_chain.packed import Packed, Work, pack, workspace
-from rne_dynamics.closed_chain.refusals import refusal
-from rne_dynamics.closed_chain.terms import closed_terms_kernel
+from rne_dynamics.closed_chain.tree_coordinates import closed_terms_kernel
 from rne_dynamics.compiling.apart import apart
 from rne_dynamics.compiling.jit import helper, kernel
 from rne_dynamics.errors import SimulationError

@@ -12,12 +12,11 @@ from pathlib import Path
 
 import numpy as np
 
-from rne_dynamics.dynamics.declared.base_motion import BaseMotion
-from rne_dynamics.dynamics.kinematics.rotations import quaternion_matrices
+from rne_dynamics.dynamics.declared.arguments import BaseMotion
+from rne_dynamics.dynamics.kinematics.kinematics import quaternion_matrices
 from rne_dynamics.errors import SimulationError
 from rne_dynamics.input_file import MOST_ARRAYS, check_regular, limited_lines, read_arrays
-from rne_dynamics.model.inertia import Array
-from rne_dynamics.model.rebuilt import Rebuilt
+from rne_dynamics.model.inertia import Array, Rebuilt
 from rne_dynamics.simulation.plant.smoothing_spline import at_time, from_rest, smoothing_spline, to_rest
 
 #: Columns of a CSV file.

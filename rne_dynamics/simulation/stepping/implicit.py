@@ -6,7 +6,7 @@ import numpy as np
 
 from rne_dynamics.compiling.apart import apart
 from rne_dynamics.compiling.jit import rare_kernel
-from rne_dynamics.dynamics.kinematics.configuration import integrate_configuration_kernel
+from rne_dynamics.dynamics.kinematics.jacobian import integrate_configuration_kernel
 from rne_dynamics.model.friction import faded
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.simulation.plant.arrays import BACKWARD, FADING, FORWARD, LOWER, STRIBECK, UPPER, PlantArrays

@@ -6,8 +6,8 @@ import numpy as np
 
 from rne_dynamics.compiling.apart import apart
 from rne_dynamics.compiling.jit import helper, kernel
-from rne_dynamics.dynamics.composite.inertia_scale import inertia_scale_kernel
-from rne_dynamics.dynamics.declared.arm import Arm
+from rne_dynamics.dynamics.composite.mass_matrix import inertia_scale_kernel
+from rne_dynamics.dynamics.declared.arguments import Arm
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.simulation.plant.arrays import VISCOUS, ArmCode, PlantArrays
 from rne_dynamics.simulation.plant.bending import stiff_modes
