@@ -26,7 +26,7 @@ import numpy as np
 from script import options, print_table
 
 import rne_dynamics as rne
-from rne_dynamics.closed_chain.dynamics import closed_forward_dynamics, closed_inverse_dynamics
+from rne_dynamics.closed_chain.inverse_dynamics import closed_forward_dynamics, closed_inverse_dynamics
 from rne_dynamics.figures.output_file import figure_file
 from rne_dynamics.figures.style import canvas, color_of, legend_right
 

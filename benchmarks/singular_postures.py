@@ -14,7 +14,8 @@ from pathlib import Path
 import numpy as np
 
 import rne_dynamics as rne
-from rne_dynamics.closed_chain.coordinates import assembled, passive_singular_value
+from rne_dynamics.closed_chain.assembly import assembled
+from rne_dynamics.closed_chain.coordinates import passive_singular_value
 from rne_dynamics.closed_chain.packed import pack, workspace
 
 PINS = Path(__file__).resolve().parents[1] / "examples" / "pantograph_pins.yaml"

@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple, cast, overload
 import numpy as np
 from numpy.typing import ArrayLike
 
-from rne_dynamics.closed_chain.coordinates import assemble
-from rne_dynamics.closed_chain.dynamics import CLOSED_QUANTITIES
+from rne_dynamics.closed_chain.assembly import assemble
+from rne_dynamics.closed_chain.inverse_dynamics import CLOSED_QUANTITIES
 from rne_dynamics.closed_chain.specialised import WITH_CODE as CLOSED
 from rne_dynamics.closed_chain.specialised import code_of
 from rne_dynamics.dynamics.declared.arguments import BaseMotion, packed_base

@@ -11,8 +11,9 @@ from typing import Any, overload
 
 from numpy.typing import ArrayLike
 
-from rne_dynamics.closed_chain.coordinates import assemble, assembled
-from rne_dynamics.closed_chain.dynamics import (
+from rne_dynamics.closed_chain.assembly import Follower, assemble, assembled
+from rne_dynamics.closed_chain.independence import as_mechanism
+from rne_dynamics.closed_chain.inverse_dynamics import (
     CLOSED_QUANTITIES,
     ClosedMethod,
     closed_forward_dynamics,
@@ -21,8 +22,6 @@ from rne_dynamics.closed_chain.dynamics import (
     closed_mass_matrix,
     closed_potential_energy,
 )
-from rne_dynamics.closed_chain.independence import as_mechanism
-from rne_dynamics.closed_chain.tree_motion import Follower
 from rne_dynamics.dynamics.composite.mass_matrix import MASS_MATRIX
 from rne_dynamics.dynamics.composite.mass_matrix import Method as MassMethod
 from rne_dynamics.dynamics.composite.mass_matrix import mass_matrix as open_mass_matrix

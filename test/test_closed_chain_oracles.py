@@ -22,8 +22,8 @@ from support.multipliers import Closed, link_poses
 from support.parallelograms import ladder
 
 import rne_dynamics as rne
-from rne_dynamics.closed_chain.coordinates import assemble
-from rne_dynamics.closed_chain.dynamics import closed_forward_dynamics, closed_inverse_dynamics
+from rne_dynamics.closed_chain.assembly import assemble
+from rne_dynamics.closed_chain.inverse_dynamics import closed_forward_dynamics, closed_inverse_dynamics
 from rne_dynamics.model.assembly import assemble as assemble_tree
 from rne_dynamics.model.inertia import Inertia
 from rne_dynamics.model.mechanism import Loop, LoopFrame, LoopKind, Mechanism

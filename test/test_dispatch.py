@@ -7,7 +7,8 @@ import pytest
 from support.mechanisms import four_bar
 
 import rne_dynamics as rne
-from rne_dynamics.closed_chain.coordinates import assemble, tree_velocity
+from rne_dynamics.closed_chain.assembly import assemble
+from rne_dynamics.closed_chain.coordinates import tree_velocity
 from rne_dynamics.errors import ArgumentError, ModelError
 
 Q, QD, QDD = np.array([[0.8], [1.4]]), np.array([[2.0], [-1.0]]), np.array([[3.0], [0.5]])

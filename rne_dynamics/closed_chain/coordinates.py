@@ -1,13 +1,10 @@
-"""From the actuated joints to all joints of the tree: posture, velocity map, distance to singular postures, freedoms.
+"""Velocity map from actuated to tree joints, distance to the nearest singular posture, freedoms of a mechanism.
 
 K_p q̇_p = −K_a q̇_a gives the passive joints' velocities; with them all velocities of the tree are T q̇_a. It does not
 exist where K_p loses rank: a singular posture, in which the actuated joints do not hold the mechanism. The distance to
 it is the smallest singular value of K_p, lengths measured in the mechanism's own (packed.py), so that it is a plain
-number: 1 / smallest bounds the turn of a passive joint, in rad, for a closure error of 1 rad or 1 length.
-
-A mechanism has several postures for the same actuated joints (elbow up, elbow down). Assembly finds the one on the
-branch of the posture from which it starts: a large change of the actuated joints is divided into small steps along the
-branch, each closed by Newton's method with a line search.
+number: 1 / smallest bounds the turn of a passive joint, in rad, for a closure error of 1 rad or 1 length. Freedoms are
+found by counting and by rank, and compared with the actuators.
 """
 
 from __future__ import annotations
@@ -23,12 +20,10 @@ from rne_dynamics.closed_chain.independence import (
     generic_rank,
     loop_gaps,
     matrix_rank,
-    nearest_posture,
     scaled_jacobian,
 )
 from rne_dynamics.closed_chain.packed import Work, pack, workspace
-from rne_dynamics.closed_chain.rows import ASSEMBLE, MOVE, Start, broadcast_rows, posture_rows, run
-from rne_dynamics.closed_chain.specialised import by_own_code
+from rne_dynamics.closed_chain.rows import MOVE, broadcast_rows, posture_rows, run
 from rne_dynamics.dynamics.declared.arguments import state_arrays
 from rne_dynamics.errors import ArgumentError
 from rne_dynamics.model.inertia import Array
@@ -110,35 +105,6 @@ def tree_motion(mechanism: Mechanism, q_tree: ArrayLike, qd: ArrayLike, qdd: Arr
     acceleration = moved.acceleration + np.einsum("bij,bj->bi", moved.T, accelerations)
     shape = (*lead, postures.shape[1])
     return moved.velocity.reshape(shape), acceleration.reshape(shape)
-
-
-@by_own_code("assemble")
-def assemble(mechanism: Mechanism, q: ArrayLike, *, start: Start = None) -> Array:
-    """Positions of all joints of the tree for given actuated ones, every loop closed to round-off.
-
-    `q`: positions of the actuated joints, rad or m, shape (…, n). `start`: the posture whose branch is kept: positions
-    of all joints of the tree, shape (…, tree n). By default every row starts from the mechanism's posture.
-    ``"previous"``: every row starts from the one before, for the rows of a trajectory; about ten times faster. Returns
-    positions in the order of `mechanism.robot.joint_names`, shape (…, tree n). Raises AssemblyError: no posture closes
-    the loops on this branch; names the loop with the largest closure error, and the error. ArgumentError: wrong shapes,
-    NaN or infinity.
-
-    Notes
-    -----
-    Where redundant constraints contradict each other by less than 1e-5 of the mechanism's length (angles written with
-    few digits), the loops are closed in the sense of least squares.
-    """
-    lead, (rows,) = state_arrays(mechanism, q=q)
-    return run(mechanism, ASSEMBLE, rows, start=start, lead=lead).postures.reshape((*lead, mechanism.robot.nq))
-
-
-def assembled(mechanism: Mechanism) -> Mechanism:
-    """The same mechanism with the loops of its posture closed to round-off, its actuated joints where they are.
-
-    Raises AssemblyError: the loops do not close near the posture.
-    """
-    start, _ = nearest_posture(mechanism, mechanism.posture)
-    return mechanism.with_posture(assemble(mechanism, mechanism.neutral, start=start))
 
 
 @dataclass(frozen=True, eq=False)

@@ -24,10 +24,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from rne_dynamics.closed_chain.coordinates import assemble
-from rne_dynamics.closed_chain.dynamics import closed_mass_matrix, motor_inertia
+from rne_dynamics.closed_chain.assembly import assemble, nearest_state
 from rne_dynamics.closed_chain.independence import generic_rank, independent_joints
-from rne_dynamics.closed_chain.tree_motion import nearest_state
+from rne_dynamics.closed_chain.inverse_dynamics import closed_mass_matrix, motor_inertia
 from rne_dynamics.compiling.jit import COMPILED
 from rne_dynamics.control.checks import joint_name
 from rne_dynamics.control.thresholds import CALM, SAFETY

@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from rne_dynamics.closed_chain.assembly import nearest_state
 from rne_dynamics.closed_chain.closing import DONE, assemble_kernel, motion_map_kernel
 from rne_dynamics.closed_chain.independence import generic_rank, refusal
 from rne_dynamics.closed_chain.packed import Packed, Work, pack, workspace
 from rne_dynamics.closed_chain.tree_coordinates import closed_terms_kernel
 from rne_dynamics.closed_chain.tree_dynamics import tree_terms
-from rne_dynamics.closed_chain.tree_motion import nearest_state
 from rne_dynamics.compiling.apart import apart
 from rne_dynamics.compiling.jit import helper, kernel
 from rne_dynamics.compiling.plain import call

@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from rne_dynamics.closed_chain.coordinates import assemble
+from rne_dynamics.closed_chain.assembly import assemble
 from rne_dynamics.dispatch import mechanism_of
 from rne_dynamics.dynamics.kinematics.kinematics import LinkPoses, forward_kinematics
 from rne_dynamics.model.inertia import Array

@@ -24,7 +24,7 @@ from rne_dynamics.straight_line.trace import Program
 def module_text(
     program: Program, target: Processor, iteration: Iteration | None = None, *, reads_strips: bool = False
 ) -> str:
-    """The module; `batch_code` describes its function `run`. With `reads_strips` it reads memory as `strips` says."""
+    """The module; `batch_code` describes its function `run`. With `reads_strips` it reads memory in strips."""
     widths, width, ahead = program.widths, target.width, not reads_strips
     if iteration is None or program.step is None:
         blocks = [_block(program, target, "block", ahead)]

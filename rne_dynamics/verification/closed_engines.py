@@ -14,8 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import lu_factor, lu_solve
 
-from rne_dynamics.closed_chain.dynamics import constraint_forces_forward
 from rne_dynamics.closed_chain.independence import combinations, evaluated
+from rne_dynamics.closed_chain.inverse_dynamics import constraint_forces_forward
 from rne_dynamics.closed_chain.packed import pack, workspace
 from rne_dynamics.closed_chain.rows import ASSEMBLE, INVERSE, MOVE, TERMS, run
 from rne_dynamics.dynamics.free_bodies.system import MaximalSystem

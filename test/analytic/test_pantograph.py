@@ -15,8 +15,9 @@ from support.errors import relative_error
 
 import rne_dynamics as rne
 from rne_dynamics.cli.simulated.motion import PRESETS
-from rne_dynamics.closed_chain.coordinates import assemble, motion_map
-from rne_dynamics.closed_chain.dynamics import (
+from rne_dynamics.closed_chain.assembly import assemble
+from rne_dynamics.closed_chain.coordinates import motion_map
+from rne_dynamics.closed_chain.inverse_dynamics import (
     ClosedMethod,
     closed_forward_dynamics,
     closed_gravity_torque,

@@ -13,7 +13,8 @@ from std_srvs.srv import Trigger
 from support.multipliers import Closed
 
 import rne_dynamics as rne
-from rne_dynamics.closed_chain.coordinates import assembled, passive_singular_value
+from rne_dynamics.closed_chain.assembly import assembled
+from rne_dynamics.closed_chain.coordinates import passive_singular_value
 from rne_dynamics.closed_chain.packed import pack, workspace
 from rne_dynamics.description.share import share_file
 from rne_dynamics.errors import ModelError, ParameterError

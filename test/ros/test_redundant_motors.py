@@ -12,7 +12,7 @@ from std_srvs.srv import Trigger
 from support.multipliers import Closed
 
 import rne_dynamics as rne
-from rne_dynamics.closed_chain.coordinates import assemble
+from rne_dynamics.closed_chain.assembly import assemble
 from rne_dynamics.control.motion.loop_path import leading_joints
 from rne_dynamics.control.trajectory import Quintic
 from rne_dynamics.ros.messages.publishers import stamp_of

@@ -7,7 +7,7 @@ from functools import cache
 
 import numpy as np
 
-from rne_dynamics.closed_chain.coordinates import assembled
+from rne_dynamics.closed_chain.assembly import assembled
 from rne_dynamics.description.model_file import load_model
 from rne_dynamics.description.share import shipped_models
 from rne_dynamics.dynamics.kinematics.kinematics import forward_kinematics

@@ -18,7 +18,7 @@ from support.robots import with_own_code
 
 import rne_dynamics as rne
 from rne_dynamics import flexible
-from rne_dynamics.closed_chain import coordinates
+from rne_dynamics.closed_chain import assembly
 from rne_dynamics.closed_chain.specialised import WITH_CODE as CLOSED
 from rne_dynamics.compiling import processor as processors
 from rne_dynamics.dynamics.quantities import QUANTITIES
@@ -72,7 +72,7 @@ def call(function: rne.CFunction, *inputs: np.ndarray) -> tuple[int, np.ndarray]
 
 def plain(name: str, quantity: str, inputs: list[np.ndarray]) -> np.ndarray:
     """The public function's answer as the C function has it."""
-    module = flexible if quantity in FLEXIBLE else coordinates if quantity == "assemble" else rne
+    module = flexible if quantity in FLEXIBLE else assembly if quantity == "assemble" else rne
     answer = getattr(module, quantity)(robot(name), *inputs, **options(name, quantity))
     if quantity == "equations_of_motion":
         return np.vstack(answer)

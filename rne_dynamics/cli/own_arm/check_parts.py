@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 
 from rne_dynamics.cli.own_arm.info import at_rest
-from rne_dynamics.closed_chain.coordinates import NEAR_SINGULAR, Mobility, assembled, mobility
+from rne_dynamics.closed_chain.assembly import assembled
+from rne_dynamics.closed_chain.coordinates import NEAR_SINGULAR, Mobility, mobility
 from rne_dynamics.closed_chain.independence import HALF_TURN
 from rne_dynamics.description.flexible_parts import FlexibleEntry
 from rne_dynamics.description.lint.findings import Finding, Report, error, note, warning

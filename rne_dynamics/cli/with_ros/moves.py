@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from rne_dynamics.advice import rne
-from rne_dynamics.closed_chain.coordinates import assemble
+from rne_dynamics.closed_chain.assembly import assemble
 from rne_dynamics.closed_chain.independence import independent_joints
 from rne_dynamics.control.input_shaper import SHAPERS, shaped_points
 from rne_dynamics.control.motion.loop_path import check_loops

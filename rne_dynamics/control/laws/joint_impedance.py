@@ -10,8 +10,8 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from rne_dynamics.closed_chain.dynamics import closed_mass_matrix
 from rne_dynamics.closed_chain.independence import generic_rank
+from rne_dynamics.closed_chain.inverse_dynamics import closed_mass_matrix
 from rne_dynamics.compiling.jit import kernel
 from rne_dynamics.control.checks import frozen_vector
 from rne_dynamics.control.felt_inertia import joint_inertia, posture_inertia

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from rne_dynamics.closed_chain.tree_motion import Follower
+from rne_dynamics.closed_chain.assembly import Follower
 from rne_dynamics.compiling.jit import kernel
 from rne_dynamics.control.guards.effort_limits import EffortLimits
 from rne_dynamics.control.model_terms import closed_terms

@@ -12,10 +12,10 @@ from dataclasses import replace
 
 import numpy as np
 
+from rne_dynamics.closed_chain.assembly import DISAGREEMENT, Follower
 from rne_dynamics.closed_chain.coordinates import NEAR_SINGULAR
 from rne_dynamics.closed_chain.independence import evaluated, independent_joints
 from rne_dynamics.closed_chain.packed import pack, workspace
-from rne_dynamics.closed_chain.tree_motion import DISAGREEMENT, Follower
 from rne_dynamics.control.motion.path import Path
 from rne_dynamics.control.thresholds import ROUNDING
 from rne_dynamics.control.trajectory import Trajectory, polynomials

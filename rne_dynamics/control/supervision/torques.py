@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from rne_dynamics.closed_chain.tree_motion import Follower
+from rne_dynamics.closed_chain.assembly import Follower
 from rne_dynamics.control.control_law import call_own, next_integral, resume_law
 from rne_dynamics.control.felt_inertia import joint_inertia, lowered
 from rne_dynamics.control.gravity_compensation import GravityCompensation

@@ -1,7 +1,7 @@
 """A flexible link from a finite-element mesh: nodal modes and a nodal mass matrix become the integrals of document 003.
 
 Mass, mass centre and inertia of the undeformed link come from the rigid motions of the nodal mass matrix; the integrals
-are those of `nodal_masses`, so that all modes have the momentum, the angular momentum and the modal masses φ_kᵀ M φ_l
+are those of `nodal_mesh`, so that all modes have the momentum, the angular momentum and the modal masses φ_kᵀ M φ_l
 of the mesh to round-off.
 
 Files with the nodal modes and the nodal mass matrix of a flexible link, as finite-element programs write them.

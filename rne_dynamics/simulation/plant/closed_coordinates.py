@@ -9,9 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from rne_dynamics.closed_chain.coordinates import assemble
+from rne_dynamics.closed_chain.assembly import assemble, starting_velocity
 from rne_dynamics.closed_chain.independence import generic_rank
-from rne_dynamics.closed_chain.tree_motion import starting_velocity
 from rne_dynamics.model.friction import passive_viscous
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.mechanism import Mechanism

@@ -12,8 +12,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from rne_dynamics.closed_chain.assembly import assemble, starting_velocity
 from rne_dynamics.closed_chain.closing import MISFIT
-from rne_dynamics.closed_chain.coordinates import assemble, passive_singular_value
+from rne_dynamics.closed_chain.coordinates import passive_singular_value
 from rne_dynamics.closed_chain.independence import generic_rank
 from rne_dynamics.closed_chain.packed import Packed, pack, workspace
 from rne_dynamics.closed_chain.tree_coordinates import (
@@ -26,7 +27,6 @@ from rne_dynamics.closed_chain.tree_coordinates import (
     tree_accelerations,
     tree_workspace,
 )
-from rne_dynamics.closed_chain.tree_motion import starting_velocity
 from rne_dynamics.compiling.apart import apart
 from rne_dynamics.compiling.jit import helper, rare_kernel, routine
 from rne_dynamics.dynamics.declared.arguments import Arm

@@ -8,7 +8,7 @@ import pytest
 from support.mechanisms import MECHANISMS, five_bar, four_bar, ladder, slider_crank, states
 
 import rne_dynamics as rne
-from rne_dynamics.closed_chain.coordinates import assemble, assembled
+from rne_dynamics.closed_chain.assembly import assemble, assembled
 from rne_dynamics.closed_chain.independence import evaluated
 from rne_dynamics.closed_chain.packed import loop_clusters, pack, workspace
 from rne_dynamics.errors import ArgumentError, AssemblyError

@@ -6,7 +6,8 @@ from support.differences import rate
 from support.errors import relative_error
 from support.mechanisms import MECHANISMS, five_bar, four_bar, ladder, slider_crank, states
 
-from rne_dynamics.closed_chain.coordinates import NEAR_SINGULAR, assemble, motion_map, tree_motion, tree_velocity
+from rne_dynamics.closed_chain.assembly import assemble
+from rne_dynamics.closed_chain.coordinates import NEAR_SINGULAR, motion_map, tree_motion, tree_velocity
 from rne_dynamics.errors import SingularPostureError
 
 

@@ -8,7 +8,7 @@ from support.errors import relative_error
 from support.mechanisms import crank_and_rocker_in_space, four_bar, states
 
 import rne_dynamics as rne
-from rne_dynamics.closed_chain.dynamics import (
+from rne_dynamics.closed_chain.inverse_dynamics import (
     closed_forward_dynamics,
     closed_inverse,
     closed_inverse_dynamics,

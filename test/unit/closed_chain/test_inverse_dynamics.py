@@ -9,8 +9,9 @@ from support.errors import relative_error
 from support.mechanisms import MECHANISMS, five_bar, four_bar, ladder, states
 
 import rne_dynamics as rne
-from rne_dynamics.closed_chain.coordinates import assemble, motion_map, tree_velocity
-from rne_dynamics.closed_chain.dynamics import (
+from rne_dynamics.closed_chain.assembly import assemble
+from rne_dynamics.closed_chain.coordinates import motion_map, tree_velocity
+from rne_dynamics.closed_chain.inverse_dynamics import (
     closed_bias_torque,
     closed_gravity_torque,
     closed_inverse,

@@ -22,11 +22,11 @@ from support.mechanisms import (
 from support.multipliers import Closed
 
 import rne_dynamics as rne
-from rne_dynamics.closed_chain.coordinates import assemble, mobility
-from rne_dynamics.closed_chain.dynamics import closed_inverse, motor_inertia
+from rne_dynamics.closed_chain.assembly import Follower, assemble
+from rne_dynamics.closed_chain.coordinates import mobility
 from rne_dynamics.closed_chain.independence import generic_rank, independent_joints
+from rne_dynamics.closed_chain.inverse_dynamics import closed_inverse, motor_inertia
 from rne_dynamics.closed_chain.tree_dynamics import tree_forward_dynamics
-from rne_dynamics.closed_chain.tree_motion import Follower
 from rne_dynamics.control.gains import Gains
 from rne_dynamics.control.laws.computed_torque import ComputedTorque
 from rne_dynamics.control.reference import Reference

@@ -15,7 +15,8 @@ from support.errors import relative_error
 from support.mechanisms import five_bar, four_bar, ladder, rod_between_balls, states, stewart_platform, two_legs
 
 import rne_dynamics as rne
-from rne_dynamics.closed_chain.coordinates import assemble, motion_map
+from rne_dynamics.closed_chain.assembly import assemble
+from rne_dynamics.closed_chain.coordinates import motion_map
 from rne_dynamics.closed_chain.tree_dynamics import tree_forward_dynamics
 from rne_dynamics.errors import SingularPostureError
 from rne_dynamics.model.assembly import assemble as assemble_tree

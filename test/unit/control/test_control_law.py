@@ -11,7 +11,7 @@ import pytest
 from support.supervised import Rig, settings
 
 import rne_dynamics as rne
-from rne_dynamics.closed_chain.coordinates import assembled
+from rne_dynamics.closed_chain.assembly import assembled
 from rne_dynamics.control.gains import lowest_rate
 from rne_dynamics.control.supervision.motion_queue import Ending
 from rne_dynamics.control.supervision.states import Mode

@@ -7,7 +7,7 @@ from support.mechanisms import four_bar
 from support.supervised import settings
 
 import rne_dynamics as rne
-from rne_dynamics.closed_chain.coordinates import assemble, assembled
+from rne_dynamics.closed_chain.assembly import assemble, assembled
 from rne_dynamics.control.gains import Gains
 from rne_dynamics.control.gravity_compensation import GravityCompensation
 from rne_dynamics.control.laws.computed_torque import ComputedTorque

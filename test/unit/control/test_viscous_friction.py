@@ -11,7 +11,7 @@ from support.mechanisms import changed, five_bar, four_bar
 from support.supervised import Rig, settings
 
 import rne_dynamics as rne
-from rne_dynamics.closed_chain.coordinates import assemble as assemble_loops
+from rne_dynamics.closed_chain.assembly import assemble as assemble_loops
 from rne_dynamics.control.gains import Gains, advised_bandwidth
 from rne_dynamics.control.gravity_compensation import GravityCompensation
 from rne_dynamics.control.laws.computed_torque import ComputedTorque

@@ -12,12 +12,12 @@ from support.robots import robot as model
 
 import rne_dynamics as rne
 from rne_dynamics.dynamics.block_operators import (
-    block_operators,
     inward,
     joint_map,
     operator_form,
     operator_forward,
     operator_inverse,
+    operator_matrices,
     outward,
     transfer_kernel,
     velocity_terms_kernel,
@@ -46,7 +46,7 @@ def test_the_same_matrix_transposed_carries_velocities_out_and_forces_in(name: s
     robot = model(name, base)
     rng = np.random.default_rng(3)
     q, qd = rne.random_configuration(robot, rng), rng.normal(size=robot.n)
-    matrices = block_operators(robot, q, qd)
+    matrices = operator_matrices(robot, q, qd)
     gamma = matrices.gamma
     H = matrices.joint_map.toarray()
     # unit lower triangular, one block a row at most besides the diagonal
@@ -92,13 +92,13 @@ def test_the_matrices_give_mass_matrix_and_bias(name: str, base: str) -> None:
     rng = np.random.default_rng(4)
     q, qd = rne.random_configuration(robot, rng), rng.normal(size=robot.n)
     wrenches = {robot.link_names[-1]: rng.normal(size=6)}
-    matrices = block_operators(robot, q, qd, wrenches=wrenches)
+    matrices = operator_matrices(robot, q, qd, wrenches=wrenches)
     assert relative_error(matrices.mass_matrix, rne.mass_matrix(robot, q)) < 1e-13
     expected = rne.inverse_dynamics(robot, q, qd, np.zeros(robot.n), wrenches=wrenches)
     assert relative_error(matrices.bias, expected) < 1e-11
     if robot.base == "fixed":
         motion = rne.BaseMotion(rng.normal(size=3), rng.normal(size=3), rng.normal(size=3), rng.normal(size=3))
-        moved = block_operators(robot, q, qd, base_motion=motion)
+        moved = operator_matrices(robot, q, qd, base_motion=motion)
         expected = rne.inverse_dynamics(robot, q, qd, np.zeros(robot.n), base_motion=motion)
         assert relative_error(moved.bias, expected) < 1e-11
         V = moved.outward(moved.joint_map @ qd + moved.velocity_of_base)
@@ -123,7 +123,7 @@ def test_mimic_joints_share_a_column_and_rotors_their_gear_squared() -> None:
     assert H[1, 5, 1] == 1.0
     assert H[2, 5, 1] == robot.parameters[2, MULTIPLIER] == -1.5
     arm = chain(4, rotor=0.3)
-    matrices = block_operators(arm, np.zeros(4), np.zeros(4))
+    matrices = operator_matrices(arm, np.zeros(4), np.zeros(4))
     np.testing.assert_allclose(matrices.rotor, arm.parameters[:, ROTOR][arm.topology[:, VELOCITY_INDEX]])
 
 
@@ -133,7 +133,7 @@ def test_two_hundred_joints() -> None:
     q, qd, qdd = rng.normal(size=(2, 200)), rng.normal(size=(2, 200)), rng.normal(size=(2, 200))
     tau = operator_inverse(robot, robot.base_at_rest.reshape(1, 12), q, qd, qdd, np.empty((1, 0, 6)))
     assert relative_error(tau, rne.inverse_dynamics(robot, q, qd, qdd)) < 1e-11
-    matrices = block_operators(robot, q[0], qd[0])
+    matrices = operator_matrices(robot, q[0], qd[0])
     assert matrices.gamma.nnz < 200 * 40, "Γ is sparse"
     assert relative_error(matrices.mass_matrix, rne.mass_matrix(robot, q[0])) < 1e-11
     # a batch too large for one piece is the same as its rows
@@ -179,5 +179,5 @@ def test_counts_of_solves_and_kernels() -> None:
 def test_a_robot_without_joints() -> None:
     bolted = assemble(KinematicTree("block", (TreeLink("block", Inertia(1.0)),), ()))
     with pytest.raises(ArgumentError, match="no joint that moves"):
-        block_operators(bolted, [], [])
+        operator_matrices(bolted, [], [])
     assert rne.forward_dynamics(bolted, [], [], [], method="newton_euler_operator").shape == (0,)

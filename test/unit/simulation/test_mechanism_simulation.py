@@ -8,7 +8,8 @@ from scipy.integrate import solve_ivp
 from support.mechanisms import changed, four_bar, gap
 
 import rne_dynamics as rne
-from rne_dynamics.closed_chain.coordinates import assemble, assembled, motion_map, tree_velocity
+from rne_dynamics.closed_chain.assembly import assemble, assembled
+from rne_dynamics.closed_chain.coordinates import motion_map, tree_velocity
 from rne_dynamics.model.mechanism import Mechanism
 from rne_dynamics.model.tree import Friction, Limits
 from rne_dynamics.simulation.plant.plant import ArmPlant

@@ -12,7 +12,8 @@ from support.mechanisms import changed, five_bar, four_bar, gap, ladder, three_r
 from support.multipliers import Closed
 
 import rne_dynamics as rne
-from rne_dynamics.closed_chain.coordinates import assemble, assembled, motion_map, passive_singular_value
+from rne_dynamics.closed_chain.assembly import assemble, assembled
+from rne_dynamics.closed_chain.coordinates import motion_map, passive_singular_value
 from rne_dynamics.closed_chain.packed import pack, workspace
 from rne_dynamics.errors import AssemblyError, SimulationError, SingularPostureError
 from rne_dynamics.model.assembly import assemble as assemble_tree

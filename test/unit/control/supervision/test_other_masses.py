@@ -15,7 +15,7 @@ from support.pushes import FOREIGN, ON_SHIP, PANTOGRAPH, node_settings
 from support.supervised import settings
 
 import rne_dynamics as rne
-from rne_dynamics.closed_chain.coordinates import assembled
+from rne_dynamics.closed_chain.assembly import assembled
 from rne_dynamics.control.guards.base_filter import BaseSensor
 from rne_dynamics.control.motion.acceptance import CurrentMotion, Points, Rules, accept_table
 from rne_dynamics.control.motion.effort_demand import EffortDemand

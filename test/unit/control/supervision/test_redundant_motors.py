@@ -10,7 +10,7 @@ import pytest
 from support.supervised import Rig, settings
 
 import rne_dynamics as rne
-from rne_dynamics.closed_chain.coordinates import assemble
+from rne_dynamics.closed_chain.assembly import assemble
 from rne_dynamics.control.felt_inertia import fastest_decay, joint_inertia
 from rne_dynamics.control.gate.parts import GateHold
 from rne_dynamics.control.motion.limits import Tolerances

@@ -26,14 +26,14 @@ from typing import Literal, NamedTuple, get_args
 import numpy as np
 from numpy.typing import ArrayLike
 
+from rne_dynamics.closed_chain.assembly import assemble, least_velocity, starting_velocity
 from rne_dynamics.closed_chain.constraints import FORCE_ON_B, MOMENT_ON_B, PLACE_OF_B, TURN_OF_B
-from rne_dynamics.closed_chain.coordinates import assemble, tree_velocity
+from rne_dynamics.closed_chain.coordinates import tree_velocity
 from rne_dynamics.closed_chain.independence import RANK, combinations, evaluated, generic_rank, scaled_jacobian
 from rne_dynamics.closed_chain.packed import pack, workspace
 from rne_dynamics.closed_chain.rows import INVERSE, MOVE, TERMS, Start, run
 from rne_dynamics.closed_chain.specialised import by_own_code, code_of
 from rne_dynamics.closed_chain.tree_dynamics import null_space, tree_forward, tree_inverse, tree_terms
-from rne_dynamics.closed_chain.tree_motion import least_velocity, starting_velocity
 from rne_dynamics.dynamics.composite import momentum
 from rne_dynamics.dynamics.composite.mass_matrix import inertia_scale, mass_matrix, solved_accelerations
 from rne_dynamics.dynamics.declared.arguments import (
