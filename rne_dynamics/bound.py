@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from rne_dynamics.bound_batch import BatchFunction, Engine
     from rne_dynamics.straight_line.state_code import StateCode
 
+
 class Offer(NamedTuple):
     """A quantity of one robot."""
 

@@ -34,6 +34,7 @@ from rne_dynamics.compiling.plain import call, call_rows, per_body, table
 if TYPE_CHECKING:
     from rne_dynamics.compiling.arrays import Arrays
 
+
 def _of_c(name: str) -> Callable[..., Any]:
     return lambda code, *values: code.of_float(name, *values)
 

@@ -57,6 +57,7 @@ from rne_dynamics.spatial.vector import ZERO, add, cross, rotate_back, scale
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
 
+
 @kernel
 def transfer_kernel(topology: NDArray[np.int64], parameters: Array, q: Array, transfer: Array, arm: Array) -> None:
     """Fill the blocks X_i of one state, (bodies, 6, 6), and p of every body in its parent's axes, (bodies, 3)."""

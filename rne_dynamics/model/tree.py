@@ -34,6 +34,7 @@ class JointKind(Enum):
 #: Joints of one freedom.
 ONE_FREEDOM = (JointKind.REVOLUTE, JointKind.CONTINUOUS, JointKind.PRISMATIC)
 
+
 @dataclass(frozen=True)
 class Limits:
     """Limits of a joint; absent ones are infinite. Units rad or m, rad/s or m/s, N·m or N."""
