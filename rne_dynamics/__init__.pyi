@@ -2,9 +2,9 @@
 from rne_dynamics.c_functions import CFunction as CFunction
 from rne_dynamics.c_functions import c_function as c_function
 from rne_dynamics.control.laws.computed_torque import ComputedTorque as ComputedTorque
-from rne_dynamics.control.contact.momentum_observer import LinkWrench as LinkWrench
-from rne_dynamics.control.contact.momentum_observer import MomentumObserver as MomentumObserver
-from rne_dynamics.control.contact.momentum_observer import Observed as Observed
+from rne_dynamics.control.contact_watch import LinkWrench as LinkWrench
+from rne_dynamics.control.contact_watch import MomentumObserver as MomentumObserver
+from rne_dynamics.control.contact_watch import Observed as Observed
 from rne_dynamics.control.control_law import ControlLaw as ControlLaw
 from rne_dynamics.control.control_law import LawTolerances as LawTolerances
 from rne_dynamics.control.static_payload import FoundPayload as FoundPayload
@@ -24,9 +24,9 @@ from rne_dynamics.control.laws.pd_gravity import PdGravity as PdGravity
 from rne_dynamics.control.parameters import joint_parameter as joint_parameter
 from rne_dynamics.control.parameters import law_parameter as law_parameter
 from rne_dynamics.control.motion.retiming import retimed as retimed
-from rne_dynamics.control.reference import Reference as Reference
+from rne_dynamics.control.control_law import Reference as Reference
 from rne_dynamics.control.input_shaper import Shaped as Shaped
-from rne_dynamics.control.reference import TorqueTerms as TorqueTerms
+from rne_dynamics.control.control_law import TorqueTerms as TorqueTerms
 from rne_dynamics.control.trajectory import Hold as Hold
 from rne_dynamics.control.trajectory import Quintic as Quintic
 from rne_dynamics.control.trajectory import SampledTrajectory as SampledTrajectory
@@ -99,21 +99,21 @@ from rne_dynamics.dispatch import mass_matrix as mass_matrix
 from rne_dynamics.dispatch import potential_energy as potential_energy
 from rne_dynamics.simulation.mismatch.mismatch import Mismatch as Mismatch
 from rne_dynamics.simulation.plant.plant import ArmPlant as ArmPlant
-from rne_dynamics.simulation.plant.sampled_base import SampledBase as SampledBase
-from rne_dynamics.simulation.plant.state import State as State
+from rne_dynamics.simulation.plant.base_motion import SampledBase as SampledBase
+from rne_dynamics.simulation.plant.coordinates import State as State
 from rne_dynamics.simulation.rollouts.rollout import Rollout as Rollout
 from rne_dynamics.simulation.rollouts.rollout import simulate as simulate
-from rne_dynamics.simulation.rollouts.sweep import sweep as sweep
+from rne_dynamics.simulation.rollouts.rollout import sweep as sweep
 from rne_dynamics.simulation.runs.free_motion import free_motion as free_motion
 from rne_dynamics.simulation.runs.log import Log as Log
 from rne_dynamics.simulation.runs.simulator import Simulator as Simulator
-from rne_dynamics.simulation.stepping.adaptive import integrate as integrate
-from rne_dynamics.simulation.surroundings.scene import Scene as Scene
-from rne_dynamics.simulation.surroundings.surroundings import SpringyBody as SpringyBody
-from rne_dynamics.simulation.surroundings.surroundings import Surroundings as Surroundings
-from rne_dynamics.simulation.surroundings.surroundings import TouchingPoint as TouchingPoint
+from rne_dynamics.simulation.stepping.stepping import integrate as integrate
+from rne_dynamics.simulation.plant.surroundings import Scene as Scene
+from rne_dynamics.simulation.plant.surroundings import SpringyBody as SpringyBody
+from rne_dynamics.simulation.plant.surroundings import Surroundings as Surroundings
+from rne_dynamics.simulation.plant.surroundings import TouchingPoint as TouchingPoint
 from rne_dynamics.bound_batch import bind_batch as bind_batch
 from rne_dynamics.c_export.export import to_c as to_c
-from rne_dynamics.recording.scene_file import read_scene as read_scene
+from rne_dynamics.recording.yaml_files import read_scene as read_scene
 
 __version__: str

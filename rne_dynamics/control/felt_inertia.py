@@ -28,7 +28,7 @@ from rne_dynamics.closed_chain.assembly import assemble, nearest_state
 from rne_dynamics.closed_chain.independence import generic_rank, independent_joints
 from rne_dynamics.closed_chain.inverse_dynamics import closed_mass_matrix, motor_inertia
 from rne_dynamics.compiling.jit import COMPILED
-from rne_dynamics.control.checks import joint_name
+from rne_dynamics.control.parameters import joint_name
 from rne_dynamics.control.thresholds import CALM, SAFETY
 from rne_dynamics.dispatch import mechanism_of
 from rne_dynamics.dynamics.composite.mass_matrix import mass_matrix

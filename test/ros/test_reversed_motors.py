@@ -11,16 +11,16 @@ from support.wheel import wheel_urdf
 import rne_dynamics as rne
 from rne_dynamics.control.gains import Gains
 from rne_dynamics.control.laws.computed_torque import ComputedTorque
-from rne_dynamics.control.supervision.runaway import CUT
+from rne_dynamics.control.supervision.output import CUT
 from rne_dynamics.control.supervision.settings import Settings
 from rne_dynamics.control.supervision.states import DRIVING, SILENT
 from rne_dynamics.control.thresholds import OVERSPEED
 from rne_dynamics.errors import RneDynamicsError
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.robot import RobotModel
-from rne_dynamics.ros.parameters.common import COMMON
 from rne_dynamics.ros.parameters.controller import controller_settings
 from rne_dynamics.ros.parameters.schema import JOINT, Values, per_joint
+from rne_dynamics.ros.parameters.table import COMMON
 from rne_dynamics.ros.parameters.tracking import SCHEMA
 
 #: Below this part of a joint's largest power a motor does not count as driving the joint.

@@ -18,10 +18,9 @@ from typing import Any
 import numpy as np
 
 from rne_dynamics.advice import extra
-from rne_dynamics.cli.answer import Answer, Picture, Rows, check_files, finite, shown
+from rne_dynamics.cli.answer import Answer, Picture, Rows, check_files, finite, progress_bar, shown
 from rne_dynamics.cli.arguments import REPORT, ROBOT, argument, flag, load_robot, positive, real, several, whole
 from rne_dynamics.cli.simulated.motion import controller
-from rne_dynamics.cli.terminal import progress_bar
 from rne_dynamics.cli.with_ros.moves import plan_moves
 from rne_dynamics.control.control_law import ControlLaw
 from rne_dynamics.control.felt_inertia import joint_inertia
@@ -44,7 +43,7 @@ from rne_dynamics.simulation.mismatch.comparison import (
 )
 from rne_dynamics.simulation.mismatch.mismatch import Mismatch
 from rne_dynamics.simulation.plant.plant import ArmPlant
-from rne_dynamics.simulation.rollouts.sweep import Client
+from rne_dynamics.simulation.rollouts.rollout import Client
 
 EXAMPLES = """\
 examples:

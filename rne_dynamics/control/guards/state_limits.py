@@ -11,8 +11,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from rne_dynamics.control.checks import frozen_vector
-from rne_dynamics.control.parameters import of_node
+from rne_dynamics.control.parameters import frozen_vector, of_node
 from rne_dynamics.errors import ControlError
 from rne_dynamics.model.inertia import Array, set_fields
 from rne_dynamics.model.layout import columns

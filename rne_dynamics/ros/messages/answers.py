@@ -15,14 +15,14 @@ from rclpy.node import Node
 from rclpy.qos import QoSProfile, ReliabilityPolicy
 from std_msgs.msg import Int64MultiArray
 
-from rne_dynamics.control.gate.settings import GateMode
+from rne_dynamics.control.gate_parts import GateMode
 from rne_dynamics.control.supervision.states import Mode
 from rne_dynamics.ros.loop.statistics import Histogram
 from rne_dynamics.ros.messages.topic_wait import OFFERED, polled_subscription, take
 from rne_dynamics.ros.node.lifecycle import ArmNode
 
 if TYPE_CHECKING:
-    from rne_dynamics.ros.loop.clock import LoopClock
+    from rne_dynamics.ros.loop.hot_loop import LoopClock
     from rne_dynamics.ros.messages.publishers import EffortPublisher
 
 #: Modes of controllers and of the gate by their number in the message.

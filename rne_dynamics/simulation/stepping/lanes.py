@@ -35,9 +35,7 @@ from rne_dynamics.simulation.plant.arrays import (
     OwnCode,
     PlantRows,
 )
-from rne_dynamics.simulation.stepping.motion import locked_forward
-from rne_dynamics.simulation.stepping.runge_kutta import AHEAD, WEIGHTS
-from rne_dynamics.simulation.stepping.stiffness import STIFF, viscous_rate
+from rne_dynamics.simulation.stepping.motion import AHEAD, STIFF, WEIGHTS, locked_forward, viscous_rate
 from rne_dynamics.spatial.rows import copy_into
 from rne_dynamics.straight_line.recipe import REFUSED
 

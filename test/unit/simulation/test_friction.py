@@ -13,8 +13,8 @@ from rne_dynamics.description.urdf import load_urdf
 from rne_dynamics.dynamics.newton_euler.newton_euler import gravity_torque, inverse_dynamics
 from rne_dynamics.model.assembly import assemble
 from rne_dynamics.model.tree import Friction
+from rne_dynamics.simulation.plant.coordinates import State
 from rne_dynamics.simulation.plant.plant import ArmPlant
-from rne_dynamics.simulation.plant.state import State
 from rne_dynamics.simulation.stepping.stepping import step
 
 BOTH = pytest.mark.parametrize("method", ["rk4", "semi_implicit"])

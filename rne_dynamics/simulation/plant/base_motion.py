@@ -1,0 +1,380 @@
+"""Prescribed motion of the base over time (document 000, section 2.1.2): any, and one through sampled poses.
+
+Of sampled poses position and quaternion are splines of time, component by component; the quaternion's is divided by its
+length. Smoothing: P. J. Green, B. W. Silverman, Nonparametric Regression and Generalized Linear Models (1994), section
+2.3 (Reinsch's algorithm).
+"""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import NamedTuple, Protocol
+
+import numpy as np
+
+from rne_dynamics.dynamics.declared.arguments import BaseMotion
+from rne_dynamics.dynamics.kinematics.kinematics import quaternion_matrices
+from rne_dynamics.errors import SimulationError
+from rne_dynamics.input_file import MOST_ARRAYS, check_regular, limited_lines, read_arrays
+from rne_dynamics.model.inertia import Array, Rebuilt
+
+#: Step of the differences by which a trajectory is checked, s, and at how many times.
+_STEP, _TIMES = 1e-4, 25
+#: Allowed deviation, as a part of the largest rate, or of 1 SI unit where that is more.
+_TOLERANCE = 1e-3
+
+
+class BaseTrajectory(Protocol):
+    """Position and motion of the base over time. Any object with these two methods is one."""
+
+    def position(self, t: float) -> Array:
+        """The root link's origin in the world, m; shape (3,)."""
+
+    def motion(self, t: float) -> BaseMotion:
+        """Orientation, velocities and accelerations; vectors in the root link's axes."""
+
+
+class BaseRows(NamedTuple):
+    """A moving base at the times of a log: shapes (rows, 3), (rows, 3, 3), (rows, 6)."""
+
+    position: Array
+    rotation: Array
+    velocity: Array
+
+    @staticmethod
+    def of(trajectory: BaseTrajectory, time: Array) -> BaseRows:
+        """A trajectory at some times, (rows,)."""
+        motions = [trajectory.motion(t) for t in time.tolist()]
+        return BaseRows(
+            np.array([trajectory.position(t) for t in time.tolist()]),
+            np.array([motion.rotation for motion in motions]),
+            np.array([[*np.asarray(m.linear_velocity), *np.asarray(m.angular_velocity)] for m in motions]),
+        )
+
+
+def check_base_trajectory(trajectory: BaseTrajectory, begin: float, end: float) -> None:
+    """Compare velocities and accelerations with differences of positions and orientations; `SimulationError`.
+
+    The common mistakes are vectors along the world's axes instead of the base's, and degrees.
+    """
+    h = _STEP
+    times = np.linspace(begin, end, _TIMES + 2)[1:-1]
+    rows = [[_at(trajectory, float(t) + step) for step in (-h, 0.0, h)] for t in times]
+    before, now, after = ({name: np.array([row[k][name] for row in rows]) for name in rows[0][k]} for k in range(3))
+
+    def rate(name: str) -> Array:
+        return np.asarray((after[name] - before[name]) / (2.0 * h))
+
+    R = now["rotation"]
+    turning = np.swapaxes(R, 1, 2) @ rate("rotation")
+    w = np.stack([turning[:, 2, 1], turning[:, 0, 2], turning[:, 1, 0]], axis=1)
+    v = now["linear_velocity"]
+    expected = {
+        "linear_velocity": np.einsum("tji,tj->ti", R, rate("position")),
+        "angular_velocity": w,
+        "linear_acceleration": rate("linear_velocity") + np.cross(w, v),
+        "angular_acceleration": rate("angular_velocity"),
+    }
+    for name, differences in expected.items():
+        off = np.abs(now[name] - differences).max(axis=1)
+        k = int(np.argmax(off))
+        if not off[k] <= _TOLERANCE * max(1.0, float(np.abs(differences).max())):
+            raise SimulationError(
+                f"base motion: {name} is {now[name][k].tolist()} at t = {times[k]:.4g} s, but position, orientation "
+                f"and their rates change there by {differences[k].tolist()}; give it in the root link's axes, in rad "
+                "and m"
+            )
+
+
+def _at(trajectory: BaseTrajectory, t: float) -> dict[str, Array]:
+    motion = trajectory.motion(t)
+    motion.packed(np.zeros(3))  # shapes, finite numbers, a rotation
+    position = np.asarray(trajectory.position(t), dtype=np.float64)
+    if position.shape != (3,) or not np.isfinite(position).all():
+        raise SimulationError(
+            f"base motion: the position at t = {t:.4g} s is {position.tolist()}; it must be finite, shape (3,)"
+        )
+    names = ("linear_velocity", "angular_velocity", "linear_acceleration", "angular_acceleration", "rotation")
+    return {"position": position} | {name: np.asarray(getattr(motion, name), dtype=np.float64) for name in names}
+
+
+#: Coefficients of a piece.
+ORDER = 5
+
+
+def smoothing_spline(t: Array, y: Array, penalty: float) -> Array:
+    """Natural cubic splines f of least ∫(y − f)² dt + penalty ∫f″² dt, the first integral by the trapezoidal rule.
+
+    `t` (k,), k at least 3, increasing; `y` (k, m); `penalty` in s⁴, 0 goes through all points. Returns coefficients of
+    each piece's polynomial of time, constant ones first; (k − 1, ORDER, m).
+    """
+    from scipy.linalg import solveh_banded  # here: the ROS nodes start without scipy
+
+    h = np.diff(t)
+    weights = np.empty(len(t))  # of the poses in the integral
+    weights[0], weights[-1], weights[1:-1] = 0.5 * h[0], 0.5 * h[-1], 0.5 * (h[1:] + h[:-1])
+    a, b, c = 1.0 / h[:-1], -1.0 / h[:-1] - 1.0 / h[1:], 1.0 / h[1:]  # columns of Q: rows j, j + 1, j + 2
+    u = penalty / weights
+    # R + λ Qᵀ W⁻¹ Q, its diagonal and the two next to it
+    d0 = (h[:-1] + h[1:]) / 3.0 + u[:-2] * a * a + u[1:-1] * b * b + u[2:] * c * c
+    d1 = h[1:-1] / 6.0 + u[1:-2] * b[:-1] * a[1:] + u[2:-1] * c[:-1] * b[1:]
+    d2 = u[2:-2] * c[:-2] * a[2:]
+    right = a[:, None] * y[:-2] + b[:, None] * y[1:-1] + c[:, None] * y[2:]
+    bent = solveh_banded([d0, np.append(d1, 0.0), np.append(d2, [0.0, 0.0])[: len(d0)]], right, lower=True)
+    fitted = y.copy()
+    for k, part in ((0, a), (1, b), (2, c)):
+        rows = slice(k, len(t) - 2 + k)
+        fitted[rows] -= u[rows, None] * part[:, None] * bent
+    second = np.vstack([np.zeros_like(y[:1]), bent, np.zeros_like(y[:1])])
+    H = h[:, None]
+    pieces = np.zeros((len(h), ORDER, y.shape[1]))
+    pieces[:, 0] = fitted[:-1]
+    pieces[:, 1] = (fitted[1:] - fitted[:-1]) / H - H * (2.0 * second[:-1] + second[1:]) / 6.0
+    pieces[:, 2] = 0.5 * second[:-1]
+    pieces[:, 3] = (second[1:] - second[:-1]) / (6.0 * H)
+    return pieces
+
+
+def at_time(coefficients: Array, s: float) -> Array:
+    """Value, first and second derivative at s of polynomials (ORDER, m); shape (3, m)."""
+    powers = np.array([
+        [1.0, s, s**2, s**3, s**4],
+        [0.0, 1.0, 2.0 * s, 3.0 * s**2, 4.0 * s**3],
+        [0.0, 0.0, 2.0, 6.0 * s, 12.0 * s**2],
+    ])  # fmt: skip
+    return np.asarray(powers @ coefficients)
+
+
+def to_rest(value: Array, rate: Array, T: float) -> Array:
+    """The polynomial, (ORDER, m), from a value and a rate to rest T later; zero acceleration at its ends."""
+    nothing = np.zeros_like(rate)
+    return np.array([value, rate, nothing, -rate / T**2, 0.5 * rate / T**3])
+
+
+def from_rest(value: Array, rate: Array, T: float) -> Array:
+    """The polynomial, (ORDER, m), from rest to a value and a rate T later; zero acceleration at its ends."""
+    nothing = np.zeros_like(rate)
+    return np.array([value - 0.5 * T * rate, nothing, nothing, rate / T**2, -0.5 * rate / T**3])
+
+
+#: Columns of a CSV file.
+COLUMNS = ("time", "x", "y", "z", "qx", "qy", "qz", "qw")
+#: Duration of the transitions from rest before the first pose and to rest after the last, s.
+SETTLING = 1.0
+#: Largest rotation between two poses, rad; beyond, its direction is ambiguous.
+LARGEST_TURN = np.pi / 4.0
+#: Largest accelerations; beyond, poses count as noisy, m/s² and rad/s².
+LARGEST_ACCELERATION, LARGEST_ANGULAR_ACCELERATION = 50.0, 200.0
+_UNIT = 1e-2  # allowed deviation of a quaternion's length from 1
+
+
+@dataclass(frozen=True, eq=False)
+class SampledBase(Rebuilt):
+    """A base that moves through given poses, smoothly, and rests before and after.
+
+    It comes from rest within `SETTLING` before the first pose, and to rest within `SETTLING` after the last one.
+
+    Parameters
+    ----------
+    times
+        Of the poses, s; shape (poses,), at least 4, strictly increasing.
+    positions
+        The root link's origin in the world, m; shape (poses, 3).
+    quaternions
+        Its orientation, x y z w; shape (poses, 4), of length 1 within 1 %; the sign does not matter.
+    smoothing
+        Frequency above which motion counts as noise, Hz: the amplitude at this frequency is halved. None interpolates
+        all poses.
+    source
+        File name for messages.
+
+    Raises
+    ------
+    SimulationError
+        Wrong shapes; numbers that are not finite; times that do not increase; quaternions not of length 1; more than
+        45° from one pose to the next; accelerations too large for a base, as of noise that is not smoothed.
+    """
+
+    times: Array
+    positions: Array
+    quaternions: Array
+    smoothing: float | None = None
+    source: str = "base motion"
+    #: coefficients of x y z and the quaternion, constant ones first; shape (pieces, ORDER, 7)
+    _pieces: Array = field(init=False, repr=False)
+    _knots: Array = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        t, poses = self._checked()
+        spline = smoothing_spline(t, poses, _penalty(self.smoothing, self.source))
+        (first, start, _), (last, end, _) = at_time(spline[0], 0.0), at_time(spline[-1], t[-1] - t[-2])
+        after = to_rest(last, end, SETTLING)
+        rest = np.zeros_like(after)
+        rest[0] = at_time(after, SETTLING)[0]
+        pieces = np.concatenate([[from_rest(first, start, SETTLING)], spline, [after, rest]])
+        knots = np.concatenate([[t[0] - SETTLING], t, [t[-1] + SETTLING]])
+        for name, value in (("times", t), ("_pieces", pieces), ("_knots", knots)):
+            value.flags.writeable = False
+            object.__setattr__(self, name, value)
+        self._refuse_noise()
+
+    @staticmethod
+    def load(path: str | Path, *, smoothing: float | None = None) -> SampledBase:
+        """A trajectory from a file.
+
+        Parameters
+        ----------
+        path
+            CSV with the columns time, x, y, z, qx, qy, qz, qw in any order, others ignored; or NPZ with the arrays
+            ``time`` (poses,), ``position`` (poses, 3) and ``quaternion`` (poses, 4), x y z w. s and m.
+        smoothing
+            As for the class.
+
+        Raises
+        ------
+        SimulationError
+            A file that cannot be read or holds something else; names the file, and the row or column.
+        """
+        path = Path(path)
+        try:
+            check_regular(path, MOST_ARRAYS)
+            table = _read_npz(path) if path.suffix == ".npz" else _read_csv(path)
+        except OSError as error:
+            raise SimulationError(f"{path}: the base motion cannot be read: {error.strerror or error}") from None
+        return SampledBase(*table, smoothing=smoothing, source=str(path))
+
+    @property
+    def duration(self) -> float:
+        """Time of the last pose, s."""
+        return float(self.times[-1])
+
+    def position(self, t: float) -> Array:
+        """As `BaseTrajectory.position`."""
+        return self._curve(t)[0, :3]
+
+    def motion(self, t: float) -> BaseMotion:
+        """As `BaseTrajectory.motion`."""
+        curve = self._curve(t)
+        velocity, acceleration = curve[1, :3], curve[2, :3]
+        (q, dq, ddq), square = curve[:, 3:], float(curve[0, 3:] @ curve[0, 3:])
+        R = quaternion_matrices(q[None])[0]
+        # of r = |r| q: ω = 2 q̄ q̇ takes the vector part of r̄ ṙ, in which the rate of |r| does not appear
+        x, y, z, s = q.tolist()
+        E = (2.0 / square) * np.array([[s, z, -y, -x], [-z, s, x, -y], [y, -x, s, -z]])  # x y z w
+        w = E @ dq
+        dw = E @ ddq - 2.0 * float(q @ dq) / square * w
+        return BaseMotion(acceleration @ R, w, dw, velocity @ R, R)
+
+    def _curve(self, t: float) -> Array:
+        """x y z and the quaternion, not normalised, with their first and second derivatives; shape (3, 7)."""
+        k = int(np.searchsorted(self._knots, t, side="right")) - 1
+        if k < 0:
+            return at_time(self._pieces[0], 0.0)
+        return at_time(self._pieces[k], t - float(self._knots[k]))
+
+    def _checked(self) -> tuple[Array, Array]:
+        """Times, and poses with quaternions of length 1 that do not change their sign; (poses,), (poses, 7)."""
+        who = self.source
+        try:
+            t = np.array(self.times, dtype=np.float64)
+            poses = np.hstack([np.array(x, dtype=np.float64) for x in (self.positions, self.quaternions)])
+        except (TypeError, ValueError):
+            raise SimulationError(f"{who}: times, positions and quaternions must be arrays of numbers") from None
+        if t.ndim != 1 or len(t) < 4 or poses.shape != (len(t), 7):
+            raise SimulationError(
+                f"{who}: times have shape {t.shape}, positions {np.shape(self.positions)}, quaternions "
+                f"{np.shape(self.quaternions)}; they must be (poses,), (poses, 3) and (poses, 4), at least 4 poses"
+            )
+        finite = np.isfinite(t) & np.isfinite(poses).all(axis=1)
+        if not finite.all():
+            raise SimulationError(f"{who}: pose {int(np.argmin(finite))} is not finite; every number must be")
+        if not (np.diff(t) > 0.0).all():
+            k = int(np.argmin(np.diff(t) > 0.0))
+            raise SimulationError(
+                f"{who}: the time of pose {k + 1} is {t[k + 1]:.9g} s, after {t[k]:.9g} s; times must increase"
+            )
+        length = np.linalg.norm(poses[:, 3:], axis=1)
+        if np.abs(length - 1.0).max() > _UNIT:
+            k = int(np.argmax(np.abs(length - 1.0)))
+            raise SimulationError(
+                f"{who}: the quaternion of pose {k} has the length {length[k]:.4g}; it must be 1 (order x y z w)"
+            )
+        poses[:, 3:] /= length[:, None]
+        same = np.einsum("ij,ij->i", poses[1:, 3:], poses[:-1, 3:])
+        poses[1:, 3:] *= np.cumprod(np.where(same < 0.0, -1.0, 1.0))[:, None]
+        turn = 2.0 * np.arccos(np.clip(np.abs(same), 0.0, 1.0))
+        if turn.max() > LARGEST_TURN:
+            k = int(np.argmax(turn))
+            raise SimulationError(
+                f"{who}: the base turns by {np.degrees(turn[k]):.3g}° from pose {k} to the next; at most "
+                f"{np.degrees(LARGEST_TURN):g}° is allowed: record more poses a second"
+            )
+        return t, poses
+
+    def _refuse_noise(self) -> None:
+        for t in self._knots.tolist():  # accelerations are greatest at knots, but for the short way from and to rest
+            motion = self.motion(t)
+            for what, value, unit, most in (
+                ("accelerates", motion.linear_acceleration, "m/s^2", LARGEST_ACCELERATION),
+                ("accelerates its turning", motion.angular_acceleration, "rad/s^2", LARGEST_ANGULAR_ACCELERATION),
+            ):
+                size = float(np.linalg.norm(value))
+                if not size <= most:
+                    raise SimulationError(
+                        f"{self.source}: the base {what} by {size:.3g} {unit} at t = {t:.4g} s; at most {most:g} is "
+                        "allowed: poses are noisy, smooth them (a lower smoothing frequency), or units are wrong"
+                    )
+
+
+def _penalty(smoothing: float | None, who: str) -> float:
+    """λ of ∫(y − f)² + λ ∫f″², of which 1/(1 + λ ω⁴) is left of an oscillation, s⁴."""
+    if smoothing is None:
+        return 0.0
+    if not (np.isfinite(smoothing) and smoothing > 0.0):
+        raise SimulationError(f"{who}: the smoothing frequency is {smoothing} Hz; it must be finite and above 0")
+    return float((2.0 * np.pi * smoothing) ** -4)
+
+
+def _read_csv(path: Path) -> tuple[Array, Array, Array]:
+    with path.open(newline="", encoding="utf-8") as file:
+        reader = csv.DictReader(limited_lines(file), skipinitialspace=True)
+        try:
+            names = [name.strip() for name in reader.fieldnames or ()]
+            missing = [name for name in COLUMNS if name not in names]
+            if missing:
+                raise SimulationError(
+                    f"{path}: the first line has no column {', '.join(missing)}; needed are {', '.join(COLUMNS)}"
+                )
+            reader.fieldnames = names
+            rows = [_numbers(path, reader.line_num, row) for row in reader]
+        except (UnicodeDecodeError, csv.Error) as error:
+            raise SimulationError(f"{path}: it is not a CSV file: {error}") from None
+    table = np.array(rows).reshape(-1, len(COLUMNS))
+    return table[:, 0], table[:, 1:4], table[:, 4:]
+
+
+def _numbers(path: Path, line: int, row: Mapping[str, str | None]) -> list[float]:
+    try:
+        return [float(row[name] or "") for name in COLUMNS]
+    except ValueError:
+        raise SimulationError(
+            f"{path}, line {line}: {', '.join(f'{name} {row[name]!r}' for name in COLUMNS)}; every one must be a number"
+        ) from None
+
+
+def _read_npz(path: Path) -> tuple[Array, Array, Array]:
+    names = ("time", "position", "quaternion")
+    try:
+        archive = read_arrays(path)
+    except ValueError as error:
+        raise SimulationError(
+            f"{path}: it is not an NPZ file of plain arrays: {error}; write it by numpy.savez"
+        ) from None
+    missing = [name for name in names if name not in archive]
+    if missing:
+        raise SimulationError(f"{path}: it has no array {', '.join(missing)}; needed are {', '.join(names)}")
+    time, position, quaternion = (archive[name] for name in names)
+    return time, position, quaternion
