@@ -33,7 +33,7 @@ def newton_euler_dae_forward(robot: RobotModel, base: Array, q: Array, qd: Array
     qdd = np.empty((q.shape[0], robot.n))
     if robot.n:
         for b in range(q.shape[0]):
-            blocks = system.blocks(_row(base, b), q[b], qd[b], _row(wrenches, b))
+            blocks = system.blocks(row_of(base, b), q[b], qd[b], row_of(wrenches, b))
             right = system.right_side(blocks.force, -blocks.drift, tau[b])
             qdd[b] = system.solution(system.solve(system.matrix(blocks.transfer), right, q[b])).qdd
     return qdd
@@ -58,7 +58,7 @@ def newton_euler_dae_reactions(
     system = MaximalSystem.of(robot)
     force = np.empty((q.shape[0], robot.bodies, 6))
     for b in range(q.shape[0]):
-        force[b] = _reactions(system, _row(base, b), q[b], qd[b], qdd[b], _row(wrenches, b))
+        force[b] = _reactions(system, row_of(base, b), q[b], qd[b], qdd[b], row_of(wrenches, b))
     return force
 
 
@@ -73,7 +73,8 @@ def _reactions(system: MaximalSystem, base: Array, q: Array, qd: Array, qdd: Arr
     return np.asarray(factors.solve(needed.ravel(), trans="T").reshape(-1, 6))
 
 
-def _row(rows: Array, b: int) -> Array:
+def row_of(rows: Array, b: int) -> Array:
+    """Row b, or the only one, of rows for all states."""
     return np.asarray(rows[b if rows.shape[0] > 1 else 0])
 
 
