@@ -14,11 +14,10 @@ import numpy as np
 
 from rne_dynamics.control.parameters import check_parameters, frozen_vector, parameter
 from rne_dynamics.control.thresholds import ABSURD
-from rne_dynamics.dynamics.declared.base_motion import BaseMotion
-from rne_dynamics.dynamics.kinematics.rotations import quaternion_matrices, rotation_quaternions
+from rne_dynamics.dynamics.declared.arguments import BaseMotion
+from rne_dynamics.dynamics.kinematics.kinematics import quaternion_matrices, rotation_quaternions
 from rne_dynamics.errors import StateError, StateProblem
-from rne_dynamics.model.inertia import Array
-from rne_dynamics.model.rebuilt import Rebuilt
+from rne_dynamics.model.inertia import Array, Rebuilt
 
 Acceleration = Literal["specific_force", "without_gravity", "ignored"]
 ACCELERATIONS: tuple[Acceleration, ...] = get_args(Acceleration)

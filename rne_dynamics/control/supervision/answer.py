@@ -21,11 +21,10 @@ from rne_dynamics.control.guards.effort_limiter import EffortLimiter, Limited, l
 from rne_dynamics.control.laws.computed_torque import TABLE_ROWS
 from rne_dynamics.control.thresholds import LONGEST_DELAY, NANOSECONDS, OVERSPEED
 from rne_dynamics.control.tracking_law import joint_compensation
-from rne_dynamics.dynamics.articulated.nasser import nasser_kernel
-from rne_dynamics.dynamics.composite.walker_orin import WALKER_ORIN
-from rne_dynamics.dynamics.declared.arm import Arm, arm_of
-from rne_dynamics.dynamics.declared.base_motion import BaseMotion, packed_base
-from rne_dynamics.dynamics.declared.forms import Compiled
+from rne_dynamics.dynamics.composite.mass_matrix import WALKER_ORIN
+from rne_dynamics.dynamics.declared.arguments import Arm, BaseMotion, arm_of, packed_base
+from rne_dynamics.dynamics.declared.quantity import Compiled
+from rne_dynamics.dynamics.forward_dynamics import nasser_kernel
 from rne_dynamics.errors import ControlError
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.layout import MASS, ROTOR, VELOCITY_INDEX, columns

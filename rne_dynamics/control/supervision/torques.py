@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from rne_dynamics.closed_chain.following import Follower
+from rne_dynamics.closed_chain.assembly import Follower
 from rne_dynamics.control.control_law import (
     CORIOLIS,
     FRICTION,
@@ -30,7 +30,7 @@ from rne_dynamics.control.supervision.fading import LawChange, LoadChange, other
 from rne_dynamics.control.supervision.settings import Settings
 from rne_dynamics.control.thresholds import CALM, LONGEST_GAP, LONGEST_STEP, SAFETY, STREAM_WINDOW
 from rne_dynamics.dispatch import bias_torque, follower, gravity_torque, inverse_dynamics, mechanism_of
-from rne_dynamics.dynamics.declared.base_motion import BaseMotion
+from rne_dynamics.dynamics.declared.arguments import BaseMotion
 from rne_dynamics.errors import AssemblyError, SingularPostureError
 from rne_dynamics.model.friction import joint_friction
 from rne_dynamics.model.inertia import Array

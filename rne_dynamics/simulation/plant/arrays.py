@@ -13,15 +13,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rne_dynamics.closed_chain.closing import DONE, SINGULAR, assemble_kernel, motion_map_kernel
+from rne_dynamics.closed_chain.independence import refusal
 from rne_dynamics.closed_chain.packed import Packed, Work, pack, workspace
-from rne_dynamics.closed_chain.refusals import refusal
-from rne_dynamics.closed_chain.terms import closed_terms_kernel
+from rne_dynamics.closed_chain.tree_coordinates import closed_terms_kernel
 from rne_dynamics.compiling.apart import apart
 from rne_dynamics.compiling.jit import helper, kernel
 from rne_dynamics.errors import SimulationError
+from rne_dynamics.flexible.inertia import flexible_terms_kernel
 from rne_dynamics.flexible.packed import Packed as PackedBending
 from rne_dynamics.flexible.packed import pack as pack_bending
-from rne_dynamics.flexible.remaining import flexible_terms_kernel
 from rne_dynamics.flexible.static import damping_matrix, elastic_matrix
 from rne_dynamics.model.flexible.arm import FlexibleArm
 from rne_dynamics.model.inertia import Array

@@ -11,19 +11,18 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from rne_dynamics.closed_chain.assembly import assemble
-from rne_dynamics.closed_chain.generic_rank import generic_rank
-from rne_dynamics.closed_chain.tree_motion import starting_velocity
+from rne_dynamics.closed_chain.assembly import assemble, starting_velocity
+from rne_dynamics.closed_chain.independence import generic_rank
 from rne_dynamics.dispatch import forward_dynamics
-from rne_dynamics.dynamics.composite.energy import kinetic_energy, moving_base_energies, potential_energy
+from rne_dynamics.dynamics.composite.momentum import kinetic_energy, moving_base_energies, potential_energy
 from rne_dynamics.errors import SimulationError
 from rne_dynamics.flexible.energy import (
     flexible_kinetic_energy,
     flexible_moving_base_energies,
     flexible_potential_energy,
+    tip_deflections,
 )
 from rne_dynamics.flexible.equations import flexible_forward_dynamics
-from rne_dynamics.flexible.poses import tip_deflections
 from rne_dynamics.flexible.static import balance, elastic_energy
 from rne_dynamics.flexible.theory_range import DIVERGED, deflections, divergence, reported_findings
 from rne_dynamics.model.flexible.arm import FlexibleArm

@@ -10,9 +10,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from rne_dynamics.errors import SimulationError
 from rne_dynamics.model.friction import joint_friction
-from rne_dynamics.model.inertia import Array
+from rne_dynamics.model.inertia import Array, Rebuilt
 from rne_dynamics.model.protocol import Robot
-from rne_dynamics.model.rebuilt import Rebuilt
 from rne_dynamics.model.robot import RobotModel
 from rne_dynamics.simulation.plant.arrays import (
     EFFORT,
