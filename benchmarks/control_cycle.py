@@ -34,7 +34,7 @@ from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 from rne_dynamics.control.supervision.inputs import ContactReaction
 from rne_dynamics.control.supervision.supervisor import Supervisor
 from rne_dynamics.ros.computed_torque_controller import ComputedTorqueController
-from rne_dynamics.ros.loop.interface import LocalLoop
+from rne_dynamics.ros.loop.process import LocalLoop
 from rne_dynamics.ros.messages.publishers import write_stamp
 from rne_dynamics.ros.messages.trajectory_message import duration_message
 from rne_dynamics.ros.node.process import settle

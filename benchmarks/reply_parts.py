@@ -33,7 +33,7 @@ from std_msgs.msg import Float64MultiArray
 import rne_dynamics as rne
 from rne_dynamics.ros.computed_torque_controller import ComputedTorqueController
 from rne_dynamics.ros.loop import hot_loop
-from rne_dynamics.ros.loop.interface import LocalLoop
+from rne_dynamics.ros.loop.process import LocalLoop
 from rne_dynamics.ros.node.process import settle
 
 RATE = 1000.0

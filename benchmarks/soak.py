@@ -38,8 +38,7 @@ from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 import rne_dynamics as rne
 from rne_dynamics.cli.with_ros.moves import plan_moves
 from rne_dynamics.control.trajectory import Trajectory
-from rne_dynamics.figures.output_file import figure_file
-from rne_dynamics.figures.style import canvas, legend_right
+from rne_dynamics.figures.style import canvas, figure_file, legend_right
 from rne_dynamics.ros.messages.topic_recording import TopicRecorder
 from rne_dynamics.ros.messages.topic_wait import OFFERED
 from rne_dynamics.ros.messages.trajectory_message import duration_message

@@ -9,10 +9,8 @@ import argparse
 from pathlib import Path
 
 import rne_dynamics as rne
-from rne_dynamics.figures.output_file import figure_file
-from rne_dynamics.figures.schematic import draw_schematic
-from rne_dynamics.figures.skeleton import skeleton, tree_positions, view_of
-from rne_dynamics.figures.style import canvas
+from rne_dynamics.figures.skeleton import draw_schematic, skeleton, tree_positions, view_of
+from rne_dynamics.figures.style import canvas, figure_file
 
 #: Drawings side by side, and the width of one, inches.
 COLUMNS, WIDTH = 3, 3.6

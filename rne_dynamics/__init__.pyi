@@ -114,6 +114,6 @@ from rne_dynamics.simulation.plant.surroundings import Surroundings as Surroundi
 from rne_dynamics.simulation.plant.surroundings import TouchingPoint as TouchingPoint
 from rne_dynamics.bound_batch import bind_batch as bind_batch
 from rne_dynamics.c_export.export import to_c as to_c
-from rne_dynamics.recording.scene_file import read_scene as read_scene
+from rne_dynamics.recording.yaml_files import read_scene as read_scene
 
 __version__: str

@@ -22,13 +22,12 @@ from rich.console import Console
 from rich.text import Text
 
 from rne_dynamics.advice import extra
-from rne_dynamics.cli.answer import Rows, check_files
+from rne_dynamics.cli.answer import Rows, check_files, console, progress_bar
 from rne_dynamics.cli.arguments import REPORT, argument, flag, several, whole
 from rne_dynamics.cli.main import run_command
-from rne_dynamics.cli.terminal import console, progress_bar
 from rne_dynamics.errors import ArgumentError
-from rne_dynamics.figures.output_file import output_file, output_folder, require_matplotlib
 from rne_dynamics.figures.report import Report
+from rne_dynamics.figures.style import output_file, output_folder, require_matplotlib
 
 NAME = "python benchmarks"
 ABOUT = "Compare this package with Pinocchio, MuJoCo and CasADi; in a checkout."

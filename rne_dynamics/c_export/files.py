@@ -5,11 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from rne_dynamics import __version__
-from rne_dynamics.c_export.description import MARK, description, head
+from rne_dynamics.c_export.description import MARK, comment, description, head, string
 from rne_dynamics.c_export.function import EXPORTED, Function
-from rne_dynamics.c_export.identifiers import comment, string
-from rne_dynamics.c_export.sines import SINES, sines
-from rne_dynamics.c_export.statements import Precision
+from rne_dynamics.c_export.statements import SINES, Precision, sines
 from rne_dynamics.dynamics.quantities import QUANTITIES
 from rne_dynamics.model.robot import RobotModel
 

@@ -3,17 +3,108 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from textwrap import wrap
 from types import MappingProxyType
+from typing import NamedTuple
 
-from rne_dynamics.c_export.checked import checked_nodes
-from rne_dynamics.c_export.parts import SHARED, Parts, in_parts
-from rne_dynamics.c_export.sines import SINES
-from rne_dynamics.c_export.statements import Precision, Statements
+from rne_dynamics.c_export.statements import SINES, Precision, Statement, Statements
 from rne_dynamics.errors import ModelError
+from rne_dynamics.straight_line.graph import Graph
 from rne_dynamics.straight_line.trace import Program
+
+# A result that is not finite shows an input that is not, if the input reaches it through operations none of which makes
+# a finite number of an infinite one. So only the other inputs are tested themselves, and results only if they can
+# overflow.
+
+#: Finite for finite operands, which are finite for finite inputs.
+_BOUNDED = frozenset(("sin", "cos"))
+_ARITHMETIC = frozenset(("add", "sub", "mul", "neg", "abs", "min", "max", "copysign"))
+#: Not finite if an operand is not.
+_PASSING = frozenset(("add", "sub", "mul", "neg", "abs", "sqrt", "sin", "cos"))
+
+
+def checked_nodes(graph: Graph, results: tuple[int, ...], inputs: int) -> tuple[list[int], list[int]]:
+    """The results to test, as nodes, and the other inputs to test, as numbers of inputs."""
+    bounded: list[bool] = []
+    for node in graph.nodes:
+        whole = node.name in _ARITHMETIC and all(bounded[x] for x in node.operands)
+        bounded.append(node.name == "constant" or node.name in _BOUNDED or whole)
+    tested = [x for x in dict.fromkeys(results) if not bounded[x]]
+    shows = [False] * len(graph.nodes)
+    for x in tested:
+        shows[x] = True
+    shown = set()
+    for x in range(len(graph.nodes) - 1, -1, -1):
+        node = graph.nodes[x]
+        if not shows[x]:
+            continue
+        if node.name == "input":
+            shown.add(int(node.leaf))
+        elif node.name in _PASSING:
+            for y in node.operands:
+                shows[y] = True
+    return tested, [place for place in range(inputs) if place not in shown]
+
+
+# In a function of thousands of values, a compiler keeps most of them in memory, and the code outgrows the processor's
+# cache of instructions: it then runs at half its speed. In functions of a few hundred operations, most values are in
+# registers. A part contains no test: behind a test, compilers compute what is needed only there, and keep alive until
+# then what it is computed from.
+
+#: About the largest number of operations of a part; with fewer, more values pass through memory.
+LONGEST = 400
+#: The array of C that parts share.
+SHARED = "shared"
+
+
+class Parts(NamedTuple):
+    """Statements in parts."""
+
+    #: Lines of each part.
+    bodies: list[list[str]]
+    #: Where the shared array has the values that are needed after the last part, by name.
+    places: dict[str, int]
+    #: Length of the shared array.
+    size: int
+
+
+def in_parts(statements: Sequence[Statement], kept: Sequence[str], precision: Precision) -> Parts:
+    """Statements in parts; `kept` are the values needed after the last one, in the first places of the shared array."""
+    parts = _divided(statements)
+    last = {name: k for k, part in enumerate(parts) for one in part for name in one.uses}
+    last |= dict.fromkeys(kept, len(parts))
+    results = {name: place for place, name in enumerate(kept)}
+    places, free, size, bodies = dict(results), list[int](), len(results), list[list[str]]()
+    for k, part in enumerate(parts):
+        here, body = {one.name for one in part}, list[str]()
+        for one in part:
+            for name in one.uses:
+                if name not in here:
+                    here.add(name)
+                    body.append(f"const {precision.type} {name} = {SHARED}[{places[name]}];")
+            body.append(f"const {precision.type} {one.name} = {one.text};")
+            if last[one.name] > k:
+                if one.name not in places:
+                    places[one.name] = free.pop() if free else size
+                    size = max(size, places[one.name] + 1)
+                body.append(f"{SHARED}[{places[one.name]}] = {one.name};")
+        free += [places[name] for name in sorted(here) if last[name] == k and name in places]
+        bodies.append(body)
+    return Parts(bodies, results, size)
+
+
+def _divided(statements: Sequence[Statement]) -> list[list[Statement]]:
+    """The statements in parts of equal length, as few as `LONGEST` allows."""
+    total = sum(one.operations for one in statements)
+    count, done = max(1, round(total / LONGEST)), 0
+    parts: list[list[Statement]] = [[] for _ in range(count)]
+    for one in statements:
+        parts[min(count - 1, done * count // total)].append(one)
+        done += one.operations
+    return [part for part in parts if part]
+
 
 #: What is exported: the name of the output, what it is.
 EXPORTED: Mapping[str, tuple[str, str]] = MappingProxyType(

@@ -5,25 +5,78 @@ from __future__ import annotations
 import argparse
 import json
 import math
+import os
+import signal
+import sys
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
+from types import FrameType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from rich.cells import cell_len
 from rich.console import Console
 from rich.padding import Padding
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, ProgressColumn, TextColumn, TimeElapsedColumn
 from rich.table import Table
 from rich.text import Text
 
-from rne_dynamics.cli.terminal import console, progress
 from rne_dynamics.errors import MissingDependencyError
-from rne_dynamics.figures.output_file import FIGURES, figure_file, output_file, require_matplotlib
 from rne_dynamics.figures.report import FORMATS, Report
+from rne_dynamics.figures.style import FIGURES, figure_file, output_file, require_matplotlib
 
 if TYPE_CHECKING:
     from rne_dynamics.figures.movie import Motion
     from rne_dynamics.model.protocol import Robot
+
+
+#: Width of tables in files and pipes where the environment's COLUMNS gives none.
+_PIPE_WIDTH = 200
+
+
+def console() -> Console:
+    """A console on standard output that prints text unchanged, in the terminal's width or that of COLUMNS."""
+    given = os.environ.get("COLUMNS", "")
+    columns = int(given) if given.isdecimal() else 0
+    endless = not sys.stdout.isatty() and not columns
+    width = None if sys.stdout.isatty() else columns or _PIPE_WIDTH
+    return Console(width=width, soft_wrap=endless, markup=False, emoji=False, highlight=False)
+
+
+def progress_bar(*, counted: bool = False, quiet: bool = False) -> Progress:
+    """A progress bar on standard error, which is removed at the end: with a count or a percentage, or `quiet`."""
+    share: ProgressColumn = MofNCompleteColumn() if counted else TextColumn("{task.percentage:3.0f} %")
+    return Progress(
+        TextColumn("{task.description:32}"), BarColumn(), share, TimeElapsedColumn(),
+        console=Console(stderr=True), transient=True, disable=quiet,
+    )  # fmt: skip
+
+
+@contextmanager
+def progress(*, quiet: bool = False) -> Iterator[Callable[[str, float], None]]:
+    """A progress bar; the function sets what is being done, and the share that is done."""
+    if quiet:  # rich computes also what it does not show
+        yield lambda what, share: None
+        return
+    with progress_bar() as bar:
+        task = bar.add_task("", total=1.0)
+        yield lambda what, share: bar.update(task, description=what, completed=share)
+
+
+@contextmanager
+def ended_by_sigterm() -> Iterator[None]:
+    """Within the context, SIGTERM raises `SystemExit`, so that child processes are stopped as by Ctrl-C."""
+
+    def stop(number: int, _frame: FrameType | None) -> None:
+        raise SystemExit(128 + number)
+
+    before = signal.signal(signal.SIGTERM, stop)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
+
 
 #: Width from which on a left-justified cell with blanks counts as a sentence, and the narrowest column for sentences.
 _SENTENCE = 26

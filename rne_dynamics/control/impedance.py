@@ -25,9 +25,8 @@ from rne_dynamics.control.laws.computed_torque import GAIN_I, put_friction
 from rne_dynamics.control.thresholds import OVERSPEED
 from rne_dynamics.control.tracking_law import KernelLaw
 from rne_dynamics.model.inertia import Array
-from rne_dynamics.spatial.arrays import product
-from rne_dynamics.spatial.cholesky import backward, forward
-from rne_dynamics.spatial.modes import jacobi, reduced
+from rne_dynamics.spatial.cholesky import backward, forward, jacobi, reduced
+from rne_dynamics.spatial.rows import product
 
 #: Damping of a mode over the rate, and mode over the rate for a damping ratio of 1, at which it counts as too fast:
 #: damping of more is felt as noise and late, a mode with less of it gains energy from a delay of one period.

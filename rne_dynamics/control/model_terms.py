@@ -33,7 +33,7 @@ from rne_dynamics.model.friction import passive_viscous
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.mechanism import Mechanism, RigidRobot
 from rne_dynamics.model.robot import RobotModel
-from rne_dynamics.spatial.arrays import matrix_times, product, transposed_times
+from rne_dynamics.spatial.rows import matrix_times, product, transposed_times
 from rne_dynamics.straight_line.recipe import Recipe
 from rne_dynamics.straight_line.status import VALID
 

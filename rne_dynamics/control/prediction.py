@@ -19,8 +19,7 @@ from rne_dynamics.dynamics.declared.base_motion import BaseMotion, packed_base
 from rne_dynamics.dynamics.declared.forms import Compiled
 from rne_dynamics.errors import ControlError
 from rne_dynamics.model.inertia import Array
-from rne_dynamics.model.layout import MASS, ROTOR, VELOCITY_INDEX
-from rne_dynamics.spatial.columns import columns
+from rne_dynamics.model.layout import MASS, ROTOR, VELOCITY_INDEX, columns
 
 #: Efforts that are remembered: those of 50 ms at 2.5 kHz.
 REMEMBERED = 128

@@ -23,12 +23,11 @@ from rne_dynamics.dynamics.kinematics.jacobian import jacobian_kernel
 from rne_dynamics.dynamics.kinematics.world_motion import motions_in_world
 from rne_dynamics.model.dice import Dice
 from rne_dynamics.model.inertia import Array
+from rne_dynamics.model.layout import columns
 from rne_dynamics.model.robot import RobotModel
-from rne_dynamics.spatial.arrays import product
-from rne_dynamics.spatial.columns import columns
-from rne_dynamics.spatial.modes import jacobi
+from rne_dynamics.spatial.cholesky import jacobi
 from rne_dynamics.spatial.pairs import acceleration_at, motion_at, put_slice_pair
-from rne_dynamics.spatial.rows import slice_vector
+from rne_dynamics.spatial.rows import product, slice_vector
 from rne_dynamics.spatial.vector import Matrix, Vector, add, column, compose, compose_back, rotate, rotate_back
 from rne_dynamics.straight_line.status import VALID
 

@@ -12,7 +12,7 @@ from html import escape
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
-from rne_dynamics.figures.output_file import output_file
+from rne_dynamics.figures.style import output_file
 
 #: Suffixes of reports.
 FORMATS = (".html", ".htm")

@@ -1,4 +1,4 @@
-"""MCAP file of serialised ROS 2 messages, readable up to its last flush if the process is killed; needs mcap."""
+"""MCAP files of ROS 2 messages and of simulations' logs, readable up to a killed writer's last flush; needs mcap."""
 
 from __future__ import annotations
 
@@ -8,11 +8,26 @@ from importlib.util import find_spec
 from io import IOBase
 from pathlib import Path
 from types import TracebackType
-from typing import IO, cast
+from typing import IO, TYPE_CHECKING, cast
+
+import numpy as np
 
 from rne_dynamics.errors import MissingDependencyError, RecordingError
-from rne_dynamics.figures.output_file import output_file
-from rne_dynamics.recording.messages import INSTALL
+from rne_dynamics.figures.style import output_file
+from rne_dynamics.model.protocol import Robot
+from rne_dynamics.recording.messages import (
+    FLOATS,
+    INSTALL,
+    JOINT_STATE,
+    NANOSECONDS,
+    definition,
+    float_arrays,
+    joint_states,
+    typestore,
+)
+
+if TYPE_CHECKING:
+    from rne_dynamics.simulation.runs.log import Log
 
 #: As rosbag2 writes them; Foxglove and PlotJuggler read these.
 PROFILE, SCHEMA_ENCODING, MESSAGE_ENCODING = "ros2", "ros2msg", "cdr"
@@ -137,3 +152,37 @@ def new_mcap(path: Path) -> str:
         raise RecordingError(f"{path} exists; name a new file, or delete this one")
     output_file(path, (), "--record")
     return str(path.resolve())
+
+
+STATES, COMMANDS, CONTROLLER = "/joint_states", "/effort_controller/commands", "/computed_torque_controller"
+FLOATING = "an .mcap has one position for each joint, and a floating base has 7 for 6 velocities; give .npz or .csv"
+
+
+def needs_joint_positions(robot: Robot) -> None:
+    """Raise `RecordingError` if logs of the robot cannot be written, and `MissingDependencyError` as `save_mcap`."""
+    if robot.nq != robot.n:
+        raise RecordingError(FLOATING)
+    typestore()
+    check_installed()
+
+
+def save_mcap(log: Log, path: Path) -> None:
+    """Write a log, stamps from 0, over an existing file; `RecordingError`: a floating base, or no place to write."""
+    names = log.joint_names
+    if log.q.shape[1] != len(names):
+        raise RecordingError(FLOATING)
+    stamps = np.rint(log.time * NANOSECONDS).astype(np.int64)
+    series = [
+        (STATES, JOINT_STATE, joint_states(names, stamps, position=log.q, velocity=log.qd, effort=log.effort)),
+        (COMMANDS, FLOATS, float_arrays(names, log.effort)),
+    ]
+    if log.reference_q is not None and log.reference_qd is not None:
+        messages = joint_states(names, stamps, position=log.reference_q, velocity=log.reference_qd)
+        series.append((f"{CONTROLLER}/reference", JOINT_STATE, messages))
+    for term, values in log.terms.items():
+        series.append((f"{CONTROLLER}/torque/{term}", JOINT_STATE, joint_states(names, stamps, effort=values)))
+    with McapFile(path, replace=True) as file:
+        channels = [file.channel(topic, kind, definition(kind)) for topic, kind, _ in series]
+        for k, stamp in enumerate(stamps.tolist()):
+            for channel, (_, _, messages) in zip(channels, series, strict=True):
+                file.write(channel, messages[k], stamp, stamp, k)

@@ -30,11 +30,9 @@ from rne_dynamics.errors import ControlError, ParameterError, RneDynamicsError
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.mechanism import RigidRobot
 from rne_dynamics.ros.effort_node import EffortNode
-from rne_dynamics.ros.follow_action import Begin, FollowAction, follow_action
 from rne_dynamics.ros.loop.cycle import SNAPSHOT_PERIOD
-from rne_dynamics.ros.loop.interface import Loop, Throttle
 from rne_dynamics.ros.loop.messages import Present, Snapshot
-from rne_dynamics.ros.loop.process import control_process
+from rne_dynamics.ros.loop.process import Loop, Throttle, control_process
 from rne_dynamics.ros.messages.cdr import one_point_layout, time_at
 from rne_dynamics.ros.messages.topic_wait import NEWEST
 from rne_dynamics.ros.messages.trajectory_message import (
@@ -46,11 +44,10 @@ from rne_dynamics.ros.messages.trajectory_message import (
 from rne_dynamics.ros.node.command_line import read_command_line
 from rne_dynamics.ros.node.executor import NodeExecutor
 from rne_dynamics.ros.node.process import run
-from rne_dynamics.ros.parameters.aliases import JTC
-from rne_dynamics.ros.parameters.contact import COMPLIANT
 from rne_dynamics.ros.parameters.files import given_to
-from rne_dynamics.ros.parameters.schema import Parameter, Values
+from rne_dynamics.ros.parameters.schema import JTC, Parameter, Values
 from rne_dynamics.ros.parameters.tracking import (
+    COMPLIANT,
     SCHEMA,
     SpeedUnit,
     fitting,
@@ -62,10 +59,12 @@ from rne_dynamics.ros.parameters.tracking import (
     with_law,
 )
 from rne_dynamics.ros.payload_measurement import PayloadMeasurement
-from rne_dynamics.ros.targets import PoseTargets, WrenchTargets
+from rne_dynamics.ros.targets import Begin, FollowAction, PoseTargets, WrenchTargets, follow_action
 
 #: Laws that have a service which changes to them.
 SERVED = ("computed_torque", "disturbance_observer", "joint_impedance", "cartesian_impedance")
+#: Trajectories that wait; the middleware's parts of one that is not complete take a place, which others must not need.
+QUEUE = 10
 
 
 class ComputedTorqueController(EffortNode):
@@ -99,7 +98,7 @@ class ComputedTorqueController(EffortNode):
         self._speeds: Throttle[float] = self.throttled("scale_speed")
         self._speed, self._unit = values["speed_scaling"], SpeedUnit(values["speed_scaling_unit"])
         self.adopted(robot, values, {})
-        self.keep(self.create_subscription(JointTrajectory, "~/joint_trajectory", self._on_trajectory, 1, raw=True))
+        self.keep(self.create_subscription(JointTrajectory, "~/joint_trajectory", self._on_trajectory, QUEUE, raw=True))
         self.keep(self.create_subscription(Float64, "~/speed_scaling", self._on_speed, NEWEST))
         self.serve(Trigger, "~/cancel", lambda request: self.cancel_motion("~/cancel was called"))
         for name in SERVED:

@@ -8,8 +8,7 @@ from dataclasses import replace
 from rne_dynamics.control.supervision.settings import Settings
 from rne_dynamics.model.mechanism import RigidRobot
 from rne_dynamics.ros.effort_node import EffortNode
-from rne_dynamics.ros.loop.interface import Loop
-from rne_dynamics.ros.loop.process import control_process
+from rne_dynamics.ros.loop.process import Loop, control_process
 from rne_dynamics.ros.node.command_line import read_command_line
 from rne_dynamics.ros.node.process import run
 from rne_dynamics.ros.parameters.controller import CONTROLLER, controller_settings, damping_parameter

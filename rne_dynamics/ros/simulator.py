@@ -20,20 +20,21 @@ from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.mechanism import RigidRobot
 from rne_dynamics.ros.loop.hot_loop import HotLoop
 from rne_dynamics.ros.messages.answers import Answers, Followers
-from rne_dynamics.ros.messages.effort_message import FLOATS, NAMED, effort_reader, effort_type
-from rne_dynamics.ros.messages.publishers import EFFORT_TOPIC
+from rne_dynamics.ros.messages.publishers import EFFORT_TOPIC, FLOATS, NAMED, effort_reader, effort_type
 from rne_dynamics.ros.messages.topic_wait import LATCHED, NEWEST, OFFERED
 from rne_dynamics.ros.node.command_line import read_command_line
 from rne_dynamics.ros.node.diagnostics import Diagnostics
 from rne_dynamics.ros.node.lifecycle import ArmNode
 from rne_dynamics.ros.node.process import run
 from rne_dynamics.ros.node.robot import description_text
-from rne_dynamics.ros.parameters.common import drive_limits, payload
 from rne_dynamics.ros.parameters.schema import Parameter, per_joint
-from rne_dynamics.ros.simulation.report import SimulatorReport, WallTime
-from rne_dynamics.ros.simulation.scene import PARAMETERS, scene_of
-from rne_dynamics.ros.simulation.topic_based import COMMANDS, DRIVE_FREQUENCY, JOINT_STATE, STATES, TopicBasedHardware
-from rne_dynamics.ros.simulation.topics import (
+from rne_dynamics.ros.parameters.table import drive_limits, payload
+from rne_dynamics.ros.simulator_report import PARAMETERS, SimulatorReport, WallTime, scene_of
+from rne_dynamics.ros.simulator_topics import (
+    COMMANDS,
+    DRIVE_FREQUENCY,
+    JOINT_STATE,
+    STATES,
     WRENCHES,
     AppliedWrenches,
     BaseListener,
@@ -41,6 +42,7 @@ from rne_dynamics.ros.simulation.topics import (
     BendingWatch,
     DeflectionsPublisher,
     SimulatorOutputs,
+    TopicBasedHardware,
 )
 from rne_dynamics.simulation.plant.base_motion import BaseTrajectory, SampledBase
 from rne_dynamics.simulation.plant.plant import ArmPlant

@@ -21,8 +21,7 @@ from rne_dynamics.errors import ArgumentError, MissingDependencyError, RneDynami
 from rne_dynamics.figures.tracking import units_of
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.protocol import Robot
-from rne_dynamics.viewer.bars import bars
-from rne_dynamics.viewer.scene import ArmScene
+from rne_dynamics.viewer.scene import ArmScene, bars
 
 #: Frames a second at most, and updates of numbers a second.
 FRAMES, NUMBERS = 60.0, 8.0

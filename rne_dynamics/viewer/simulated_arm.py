@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from typing import Literal, get_args
 
 import numpy as np
@@ -11,19 +12,119 @@ from rne_dynamics.control.control_law import Reference, TorqueTerms
 from rne_dynamics.control.felt_inertia import joint_inertia
 from rne_dynamics.control.gains import Gains
 from rne_dynamics.control.gravity_compensation import GravityCompensation
+from rne_dynamics.control.laws.cartesian_impedance import CartesianImpedance
 from rne_dynamics.control.laws.computed_torque import ComputedTorque
+from rne_dynamics.control.streaming.limits import default_acceleration
+from rne_dynamics.control.streaming.pose_following import PoseFollower, PoseLimits
 from rne_dynamics.control.tracking_law import FrictionCompensation
 from rne_dynamics.control.trajectory import Quintic, at_rest, quintic_duration
+from rne_dynamics.dispatch import mass_matrix
+from rne_dynamics.dynamics.kinematics.inverse_kinematics import frame_row
 from rne_dynamics.errors import ArgumentError, SimulationError
 from rne_dynamics.model.inertia import Array
+from rne_dynamics.model.mechanism import RigidRobot
 from rne_dynamics.model.protocol import Robot
+from rne_dynamics.model.robot import RobotModel
 from rne_dynamics.simulation.plant.coordinates import State
 from rne_dynamics.simulation.plant.plant import ArmPlant
 from rne_dynamics.simulation.plant.surroundings import Scene
+from rne_dynamics.simulation.runs.push import Push, load
 from rne_dynamics.simulation.runs.simulator import Simulator
-from rne_dynamics.viewer.followed_target import FollowedTarget
-from rne_dynamics.viewer.hand import SOFT, STIFFNESS, Hand
 from rne_dynamics.viewer.kinematics import Kinematics, moving_links
+
+# The spring is scaled with the inertia Λ = (J M⁻¹ Jᵀ)⁻¹ that the hand feels, f = Λ (ω² e − 2 ω v), so that a light
+# wrist and a heavy shoulder follow alike, and neither shakes.
+
+#: ω, 1/s; the second of arms with flexible links, which a stiff hand would shake.
+STIFFNESS, SOFT = 15.0, 4.0
+#: Largest force over the robot's weight.
+STRONGEST = 2.0
+#: Largest felt inertia over the robot's mass: a stretched arm resists along itself like a wall.
+HEAVIEST = 3.0
+
+
+class Hand:
+    """The spring, ω in 1/s, at one link; `feel` the posture now and then, ask for `force` in every step."""
+
+    def __init__(self, robot: RigidRobot, link: str, stiffness: float = STIFFNESS) -> None:
+        self.robot, self.link, self._stiffness = robot, link, stiffness
+        self._strongest = STRONGEST * 9.81 * robot.mass
+        #: Where the hand is, in the root link's frame, m; `None` while it lets go.
+        self.target: Array | None = None
+        self._q = np.zeros(robot.n)
+        self._point = np.zeros(3)
+        self._turn, self._jacobian = np.eye(3), np.zeros((3, robot.n))
+        self._inertia: Array = np.zeros((3, 3))
+
+    def feel(self, q: Array, rotation: Array, position: Array) -> None:
+        """Take the posture: joint positions (n,), the link's ``R_WL`` (3, 3) and ``p_WL`` (3,)."""
+        self._q, self._turn, self._point = q, rotation, position
+        self._jacobian = velocity_map(self.robot, q, self.link, rotation)
+        compliance: Array = np.eye(3) / (HEAVIEST * max(self.robot.mass, 1e-3))
+        with contextlib.suppress(np.linalg.LinAlgError):  # a joint that moves no inertia; the ceiling alone counts
+            compliance = compliance + self._jacobian @ np.linalg.solve(mass_matrix(self.robot, q), self._jacobian.T)
+        self._inertia = np.asarray(np.linalg.inv(compliance), dtype=np.float64)
+
+    def force(self, q: Array, qd: Array) -> Array:
+        """Force on the link's origin, N, in the axes of the root link, (3,); zero while the hand lets go."""
+        if self.target is None:
+            return np.zeros(3)
+        error = self.target - self._point - self._jacobian @ (q - self._q)
+        w = self._stiffness
+        pull: Array = self._inertia @ (w * w * error - 2.0 * w * self._jacobian @ qd)
+        return pull * min(1.0, self._strongest / max(float(np.linalg.norm(pull)), 1e-9))
+
+    def wrench(self, force: Array) -> Array:
+        """The wrench of a force in the root's axes as simulations take it: force and moment in the link's, (6,)."""
+        return np.concatenate([self._turn.T @ force, np.zeros(3)])
+
+
+def velocity_map(robot: RigidRobot, q: Array, link: str, rotation: Array) -> Array:
+    """J (3, n) with v = J q̇ for the origin of a link, in the root's axes; of any robot, by virtual work.
+
+    A force f on it gives the joints the effort Jᵀ f, so three calls with unit forces give the rows of J.
+    """
+    return np.array([load(robot, q, Push(link, rotation.T @ axis, 0.0, 0.0)) for axis in np.eye(3)])
+
+
+#: Joints from which on the turn of the target counts; fewer cannot have any pose.
+TURNING = 6
+
+
+class FollowedTarget:
+    """The law of a link of an open arm, and the reference to its target within `speed`, (n,), every `step`, s."""
+
+    def __init__(self, robot: RobotModel, link: str, speed: Array, step: float) -> None:
+        acceleration = default_acceleration(robot, speed, robot.effort_limit)
+        bounds = np.array([robot.lower, robot.upper, speed, acceleration])
+        self._follower = PoseFollower(robot, PoseLimits(link, turns=robot.n >= TURNING), bounds)
+        self._step, self._aimed = step, False
+        self.law = CartesianImpedance(robot, link, rate=1.0 / step)
+
+    def place(self, q: Array) -> None:
+        """Begin at rest at a posture, (n,), without a target."""
+        self._follower.place(q, np.zeros(len(q)))
+        self._aimed = False
+
+    def aim(self, R: Array, p: Array) -> None:
+        """Follow a pose of the link in the root link's frame: turn (3, 3), place (3,), m."""
+        self._follower.aim(frame_row(R, p))
+        self._aimed = True
+
+    def reference(self) -> Reference:
+        """The reference one step later."""
+        before = self._follower.qd.copy()
+        if self._aimed:
+            self._follower.step(self._step)
+        qd = self._follower.qd.copy()
+        return Reference(self._follower.q.copy(), qd, (qd - before) / self._step)
+
+    def text(self, q: Array) -> str:
+        """How it goes with the joints at `q`, (n,): also which limits bind; empty without a target."""
+        if not self._aimed:
+            return ""
+        return self._follower.outcome(q)[1] if self._follower.resting else "moving to the target"
+
 
 Law = Literal["gravity compensation", "computed torque", "no effort", "Cartesian impedance"]
 LAWS: tuple[Law, ...] = get_args(Law)

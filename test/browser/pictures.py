@@ -19,8 +19,8 @@ import rne_dynamics as rne  # noqa: E402
 from rne_dynamics.description.model_file import urdf_source  # noqa: E402
 from rne_dynamics.description.sources import find  # noqa: E402
 from rne_dynamics.viewer.page import Page  # noqa: E402
+from rne_dynamics.viewer.pages import SimulationPage  # noqa: E402
 from rne_dynamics.viewer.simulated_arm import SimulatedArm  # noqa: E402
-from rne_dynamics.viewer.simulation_page import SimulationPage  # noqa: E402
 
 #: Name of the picture, source, start, link that is pulled by how much, m; what else is shown.
 PICTURES = (

@@ -20,9 +20,8 @@ from rne_dynamics.description.sources import find
 from rne_dynamics.simulation.plant.plant import ArmPlant
 from rne_dynamics.simulation.runs.free_motion import free_motion
 from rne_dynamics.viewer.page import Page
-from rne_dynamics.viewer.replay_page import ReplayPage, read_replay
+from rne_dynamics.viewer.pages import ReplayPage, SimulationPage, read_replay
 from rne_dynamics.viewer.simulated_arm import CARTESIAN, SimulatedArm
-from rne_dynamics.viewer.simulation_page import SimulationPage
 
 pytestmark = pytest.mark.slow
 

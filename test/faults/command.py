@@ -17,13 +17,12 @@ from faults.fault import Fault
 from rich.markup import escape
 from rich.text import Text
 
-from rne_dynamics.cli.answer import Rows
+from rne_dynamics.cli.answer import Rows, console, ended_by_sigterm, progress_bar
 from rne_dynamics.cli.arguments import REPORT, argument, flag, several, whole
 from rne_dynamics.cli.main import run_command
-from rne_dynamics.cli.terminal import console, ended_by_sigterm, progress_bar
 from rne_dynamics.errors import ArgumentError
-from rne_dynamics.figures.output_file import output_file
 from rne_dynamics.figures.report import FORMATS, Report
+from rne_dynamics.figures.style import output_file
 
 NAME = "python test/faults"
 ABOUT = "Inject faults into a running controller and check its efforts; in a checkout."

@@ -16,7 +16,7 @@ PROGRAM = """
 import re
 import numpy as np
 import rne_dynamics as rne
-from rne_dynamics.ros.node.compiler_pages import LIBRARIES, drop_compiler_pages
+from rne_dynamics.ros.node.process import LIBRARIES, drop_compiler_pages
 
 def resident():
     found = re.findall(r"r-xp [^\\n]*libllvmlite[^\\n]*\\n.*?Rss: +([0-9]+) kB", open("/proc/self/smaps").read(), re.S)

@@ -12,8 +12,8 @@ from std_msgs.msg import Float64MultiArray, String
 
 import rne_dynamics as rne
 from rne_dynamics.errors import ControlError, ParameterError
-from rne_dynamics.ros.messages import effort_message
-from rne_dynamics.ros.messages.effort_message import FLOATS, NAMED, JointCommandReader, effort_reader, effort_type
+from rne_dynamics.ros.messages import publishers as effort_message
+from rne_dynamics.ros.messages.publishers import FLOATS, NAMED, JointCommandReader, effort_reader, effort_type
 from rne_dynamics.ros.messages.topic_recording import TopicRecorder
 from rne_dynamics.ros.sessions.processes import NodeProcess, wait_until
 

@@ -26,10 +26,10 @@ from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint, MultiDOFJ
 
 from rne_dynamics.control.motion.limits import Tolerances
 from rne_dynamics.errors import TrajectoryError
-from rne_dynamics.ros.follow_action import FEEDBACK_PERIOD, read_goal
 from rne_dynamics.ros.messages.publishers import stamp_of
 from rne_dynamics.ros.messages.topic_recording import TopicRecorder
 from rne_dynamics.ros.messages.trajectory_message import duration_message
+from rne_dynamics.ros.targets import FEEDBACK_PERIOD, read_goal
 
 from .action_rig import ACTION, HOME, JOINTS, NODE, SECOND, Goal, Result, Rig, home
 from .peer import PATIENCE

@@ -9,7 +9,7 @@ from support.gated import GateRig, gate_settings, holding
 pytest.importorskip("rclpy", reason="ROS 2's client library is not installed: pip install '.[ros]'")
 
 import rne_dynamics as rne
-from rne_dynamics.ros.node.reports import GateReport
+from rne_dynamics.ros.node.diagnostics import GateReport
 
 Q = np.array([0.2, -0.4, 0.3, 0.1, 0.5, 0.0])
 ALL_THERE, NOBODY_LISTENS = ({"commanders": 1, "bypasses": 0, "listeners": count} for count in (1, 0))

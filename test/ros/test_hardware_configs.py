@@ -16,7 +16,7 @@ from std_msgs.msg import String
 from support.hardware_files import ARMS, FOLDER, LENIENT, POSTURES, sections, stand_in
 
 from rne_dynamics.ros.messages.topic_recording import TopicRecorder
-from rne_dynamics.ros.parameters.common import COMMON
+from rne_dynamics.ros.parameters.table import COMMON
 from rne_dynamics.ros.sessions.processes import NodeProcess, wait_until
 
 from .peer import START, seen

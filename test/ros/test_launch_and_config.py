@@ -10,7 +10,7 @@ from support.hardware_files import flat
 
 import rne_dynamics as rne
 from rne_dynamics.description.share import share_file, shipped_models, shipped_robots
-from rne_dynamics.ros.parameters.common import COMMON
+from rne_dynamics.ros.parameters.table import COMMON
 from rne_dynamics.ros.sessions.processes import NodeProcess, wait_until
 
 from .peer import START

@@ -13,8 +13,8 @@ from rclpy.parameter import Parameter
 from rclpy.time import Time
 from rosgraph_msgs.msg import Clock
 
-from rne_dynamics.ros.loop import clock as clock_module
-from rne_dynamics.ros.loop.clock import LEAP, LoopClock
+from rne_dynamics.ros.loop import hot_loop as clock_module
+from rne_dynamics.ros.loop.hot_loop import LEAP, LoopClock
 from rne_dynamics.ros.messages.topic_wait import OFFERED
 from rne_dynamics.ros.sessions.processes import wait_until
 

@@ -15,7 +15,7 @@ from std_msgs.msg import Float64MultiArray
 import rne_dynamics as rne
 from rne_dynamics.dynamics.kinematics.rotations import rotation_quaternions
 from rne_dynamics.errors import StateError
-from rne_dynamics.ros.messages.base_imu import read_imu
+from rne_dynamics.ros.messages.joint_states import read_imu
 from rne_dynamics.ros.messages.topic_recording import TopicRecorder
 from rne_dynamics.ros.messages.topic_wait import OFFERED
 from rne_dynamics.ros.sessions.processes import wait_until

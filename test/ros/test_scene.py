@@ -12,7 +12,7 @@ from rne_dynamics.errors import ParameterError
 from rne_dynamics.ros.messages.topic_recording import TopicRecorder
 from rne_dynamics.ros.messages.topic_wait import OFFERED
 from rne_dynamics.ros.sessions.processes import NodeProcess, wait_until
-from rne_dynamics.ros.simulation.scene import scene_of
+from rne_dynamics.ros.simulator_report import scene_of
 
 from .peer import PATIENCE, START
 

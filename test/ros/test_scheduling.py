@@ -11,7 +11,7 @@ import pytest
 
 CODE = """
 import json, os, sys, threading
-from rne_dynamics.ros.node.scheduling import apply_scheduling
+from rne_dynamics.ros.node.process import apply_scheduling
 pause = threading.Event()
 threading.Thread(target=pause.wait, daemon=True).start()
 names = "realtime_priority", "cpu_affinity", "lock_memory"

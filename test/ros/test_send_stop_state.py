@@ -25,7 +25,7 @@ from support.frozen import freezable, freeze, thaw
 from rne_dynamics.cli.main import main
 from rne_dynamics.cli.with_ros.state import trouble
 from rne_dynamics.control.trajectory import SampledTrajectory, quintic_duration
-from rne_dynamics.recording.trajectory_file import write_trajectory
+from rne_dynamics.recording.yaml_files import write_trajectory
 from rne_dynamics.ros.sessions.processes import NodeProcess, session_node, wait_until
 from rne_dynamics.ros.sessions.running_nodes import RunningNode, RunningNodes, read_parameters
 
@@ -255,7 +255,7 @@ def test_motions_are_sent_judged_and_cancelled(left, capsys):
 #: called for the first time. Imports are made once, before; what sends no motion runs in parallel.
 INTERRUPTED = """
 import os, signal, sys
-import rne_dynamics.cli.main, rne_dynamics.cli.with_ros.send, rne_dynamics.ros.sessions.send
+import rne_dynamics.cli.main, rne_dynamics.cli.with_ros.send, rne_dynamics.ros.sessions.in_process
 from rne_dynamics.cli.start import main
 
 def run(number, file, name):
@@ -290,7 +290,7 @@ while running:
 INSTANTS = (  # in the order in which they come; the motion is sent in `_send`
     ("cli/arguments", "declare"), ("ros/sessions/running_nodes", "__init__"), ("ros/sessions/running_nodes", "look"),
     ("ros/sessions/running_nodes", "read_model"), ("control/motion/limits", "parse_goal"),
-    ("ros/sessions/running_nodes", "__exit__"), ("ros/sessions/send", "send"), ("ros/node/process", "run"),
+    ("ros/sessions/running_nodes", "__exit__"), ("ros/sessions/in_process", "send"), ("ros/node/process", "run"),
     ("ros/node/process", "end_with_parent"), ("ros/move", "__init__"), ("ros/move", "build"),
     ("ros/node/process", "settle"), ("ros/move", "begin"), ("ros/move", "_on_state"), ("ros/move", "_send"),
     ("ros/move", "_judge"), ("ros/move", "_finish"), ("ros/node/process", "serve_last_requests"),

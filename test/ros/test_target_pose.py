@@ -13,10 +13,9 @@ from support.wheel import wheel_urdf
 
 import rne_dynamics as rne
 from rne_dynamics.errors import ArgumentError, ControlError
-from rne_dynamics.ros.messages.static_frames import StaticFrames
 from rne_dynamics.ros.messages.topic_wait import OFFERED
 from rne_dynamics.ros.sessions.processes import wait_until
-from rne_dynamics.ros.targets import PoseTargets
+from rne_dynamics.ros.targets import PoseTargets, StaticFrames
 from rne_dynamics.simulation.plant.plant import ArmPlant
 from rne_dynamics.simulation.runs.simulator import Simulator
 

@@ -14,7 +14,7 @@ from rclpy.executors import SingleThreadedExecutor as Executor
 import rne_dynamics as rne
 from rne_dynamics.errors import ParameterError
 from rne_dynamics.ros.sessions.processes import NodeProcess, wait_until
-from rne_dynamics.ros.simulation.topic_based import TopicBasedHardware
+from rne_dynamics.ros.simulator_topics import TopicBasedHardware
 
 from .peer import START
 from .ros2_control_stand_in import TopicBasedSystem

@@ -12,9 +12,8 @@ from support.hardware_files import flat
 from support.parameter_page import NODES
 
 from rne_dynamics.errors import ParameterError
-from rne_dynamics.ros.parameters.aliases import JTC
 from rne_dynamics.ros.parameters.files import nearest
-from rne_dynamics.ros.parameters.schema import JOINT
+from rne_dynamics.ros.parameters.schema import JOINT, JTC
 from rne_dynamics.ros.parameters.table import ParameterTable
 
 CONFIG = Path(__file__).resolve().parents[2] / "config"

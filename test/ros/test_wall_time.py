@@ -13,7 +13,7 @@ from rne_dynamics.ros.messages.publishers import stamp_of
 from rne_dynamics.ros.messages.topic_recording import TopicRecorder
 from rne_dynamics.ros.move import StampClock
 from rne_dynamics.ros.sessions.processes import wait_until
-from rne_dynamics.ros.simulation.report import GAIN, WallTime
+from rne_dynamics.ros.simulator_report import GAIN, WallTime
 
 from .peer import PATIENCE, START, account
 

@@ -27,7 +27,7 @@ from rne_dynamics.control.supervision.settings import Settings
 from rne_dynamics.control.supervision.states import DRIVING, Mode, Stage
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.robot import RobotModel
-from rne_dynamics.ros.parameters.common import COMMON
+from rne_dynamics.ros.parameters.table import COMMON
 from rne_dynamics.ros.parameters.tracking import SCHEMA, motion_limits, tracking_settings
 
 #: Step of the loop, s: times of arrival and of efforts are known that exactly.

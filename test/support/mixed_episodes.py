@@ -18,8 +18,7 @@ from rne_dynamics.control.supervision.states import Mode
 from rne_dynamics.errors import RneDynamicsError
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.tree import Payload
-from rne_dynamics.ros.parameters.contact import COMPLIANT
-from rne_dynamics.ros.parameters.tracking import fitting, tracking_settings
+from rne_dynamics.ros.parameters.tracking import COMPLIANT, fitting, tracking_settings
 
 #: Part of the effort limits that holds a load, in any of so many random postures.
 RATED, POSTURES = 0.1, 30

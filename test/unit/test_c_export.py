@@ -17,10 +17,9 @@ from support.robots import robot as load
 from support.wheel import wheel_robots
 
 import rne_dynamics as rne
-from rne_dynamics.c_export import parts
+from rne_dynamics.c_export import function as function_file
 from rne_dynamics.c_export.export import end_links
-from rne_dynamics.c_export.sines import sines
-from rne_dynamics.c_export.statements import PRECISIONS
+from rne_dynamics.c_export.statements import PRECISIONS, sines
 from rne_dynamics.errors import ArgumentError, ModelError, RneDynamicsError
 from rne_dynamics.model.assembly import assemble
 from rne_dynamics.model.inertia import Inertia
@@ -102,7 +101,7 @@ def test_all_functions_agree_with_the_plain_functions(name, precision, exported)
 
 
 def test_parts_of_any_length_give_the_same_answers(tmp_path, monkeypatch):
-    monkeypatch.setattr(parts, "LONGEST", 25)
+    monkeypatch.setattr(function_file, "LONGEST", 25)
     robot = ROBOTS["gripper"]()
     assert max(largest_errors(robot, Exported(rne.to_c(robot), tmp_path), 10).values()) < 1e-12
 
@@ -316,7 +315,7 @@ def awkward() -> rne.RobotModel:
 
 
 def test_names_that_are_no_identifiers(tmp_path, monkeypatch):
-    monkeypatch.setattr(parts, "LONGEST", 20)
+    monkeypatch.setattr(function_file, "LONGEST", 20)
     robot = awkward()
     export = rne.to_c(robot, links=list(robot.link_names[1:]), source="a*/b.urdf")
     code = Exported(export, tmp_path)

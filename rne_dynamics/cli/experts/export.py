@@ -9,7 +9,7 @@ from pathlib import Path
 from rne_dynamics.c_export.description import MARK
 from rne_dynamics.c_export.export import to_c
 from rne_dynamics.c_export.function import EXPORTED
-from rne_dynamics.cli.answer import Answer, Line
+from rne_dynamics.cli.answer import Answer, Line, progress
 from rne_dynamics.cli.arguments import (
     NO_ROTORS,
     ROBOT,
@@ -21,12 +21,11 @@ from rne_dynamics.cli.arguments import (
     robot_source,
     xacro_arguments,
 )
-from rne_dynamics.cli.terminal import progress
 from rne_dynamics.description.model_file import load_model
 from rne_dynamics.description.sources import EXPANDED, is_model_file
 from rne_dynamics.description.urdf_writer import to_urdf
 from rne_dynamics.errors import ArgumentError
-from rne_dynamics.figures.output_file import output_file, output_folder
+from rne_dynamics.figures.style import output_file, output_folder
 
 EXAMPLES = f"""\
 examples:

@@ -25,7 +25,7 @@ from rne_dynamics.dynamics.forward_dynamics import Method
 from rne_dynamics.dynamics.kinematics.random_configuration import random_configuration
 from rne_dynamics.dynamics.quantities import QUANTITIES
 from rne_dynamics.errors import ArgumentError, MissingDependencyError, RneDynamicsError
-from rne_dynamics.figures.output_file import output_folder
+from rne_dynamics.figures.style import output_folder
 
 EXAMPLES = """\
 examples:
@@ -71,7 +71,7 @@ def commands(machine: str, *more: tuple[str, ...]) -> None:
 def nodes(machine: str, parameter: str) -> None:
     """Compile the quantities that controllers, gate and simulator compute of one robot, where there is ROS."""
     if find_spec("rclpy") is not None:
-        from rne_dynamics.ros.node.warm_up import configure_nodes
+        from rne_dynamics.ros.sessions.in_process import configure_nodes
 
         configure_nodes(machine, parameter)
         if machine == ARM:  # with all its joints it has machine code of its own, else general kernels

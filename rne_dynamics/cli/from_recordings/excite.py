@@ -8,18 +8,17 @@ from pathlib import Path
 import numpy as np
 
 from rne_dynamics.advice import rne
-from rne_dynamics.cli.answer import Answer, Line, check_files
+from rne_dynamics.cli.answer import Answer, Line, check_files, progress
 from rne_dynamics.cli.arguments import MOST_SAMPLED, REPORT, ROBOT, argument, flag, load_robot, positions, real, several
-from rne_dynamics.cli.from_recordings.logs import SENSORS, joint_table
-from rne_dynamics.cli.terminal import progress
+from rne_dynamics.cli.from_recordings.residual import SENSORS, joint_table
 from rne_dynamics.dispatch import inverse_dynamics
 from rne_dynamics.dynamics.friction import friction_torque
 from rne_dynamics.errors import ArgumentError
-from rne_dynamics.figures.output_file import output_file
+from rne_dynamics.figures.style import output_file
 from rne_dynamics.figures.tracking import draw_stack, joint_rows, joint_units, panels
 from rne_dynamics.identification.excitation import SCALE, Excitation, excite
 from rne_dynamics.model.mechanism import RigidRobot
-from rne_dynamics.recording.trajectory_file import write_trajectory
+from rne_dynamics.recording.yaml_files import write_trajectory
 
 EXAMPLES = """\
 examples:

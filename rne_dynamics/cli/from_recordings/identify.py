@@ -15,11 +15,11 @@ import numpy as np
 
 from rne_dynamics.cli.answer import Answer, Rows, Verdict, check_files, finite
 from rne_dynamics.cli.arguments import REPORT, ROBOT, argument, flag, payload, positive, robot_source, several
-from rne_dynamics.cli.from_recordings.logs import LOG, draw_efforts, joint_table, load_arm, read_logs, records, said
+from rne_dynamics.cli.from_recordings.residual import LOG, draw_efforts, joint_table, load_arm, read_logs, records, said
 from rne_dynamics.description.model_file import urdf_source
 from rne_dynamics.dynamics.friction import OWN
 from rne_dynamics.errors import ArgumentError
-from rne_dynamics.figures.output_file import output_file
+from rne_dynamics.figures.style import output_file
 from rne_dynamics.figures.tracking import units_of
 from rne_dynamics.identification.identify import TRUST, Gains, Identified, estimated_gains, identify
 from rne_dynamics.identification.models import identified_payload, identified_robot, write_model

@@ -8,23 +8,230 @@ from __future__ import annotations
 import argparse
 import contextlib
 import io
+import math
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import asdict, replace
 from typing import Any
 
+import numpy as np
 from rich.text import Text
 
 from rne_dynamics.cli.answer import Answer, Rows
 from rne_dynamics.cli.arguments import ROBOT, flag, robot_source, xacro_arguments
-from rne_dynamics.cli.own_arm.check_inertia import lint_dynamics, lint_sizes
 from rne_dynamics.cli.own_arm.check_parts import lint_flexible, lint_mechanism, without_passive_efforts
+from rne_dynamics.compiling.jit import COMPILED
+from rne_dynamics.control.supervision.payload_estimate import effort_units
+from rne_dynamics.control.thresholds import SAFETY
+from rne_dynamics.description.lint.bodies import accumulated
 from rne_dynamics.description.lint.description import Examination, examine
-from rne_dynamics.description.lint.findings import Finding, Report, Severity, note
+from rne_dynamics.description.lint.findings import Finding, Report, Severity, note, warning
 from rne_dynamics.description.markup import Element
 from rne_dynamics.description.model_file import examine_model, urdf_source
+from rne_dynamics.description.outline import JointOutline, Outline
 from rne_dynamics.description.sources import Source, is_model_file
+from rne_dynamics.dispatch import gravity_torque, mass_matrix
+from rne_dynamics.dynamics.kinematics.random_configuration import random_configuration
+from rne_dynamics.errors import MissingDependencyError
 from rne_dynamics.model.assembly import assemble
+from rne_dynamics.model.inertia import Array, Inertia
+from rne_dynamics.model.robot import RobotModel
+from rne_dynamics.model.tree import JointKind, KinematicTree
+from rne_dynamics.viewer.meshes import Visual, farthest, visuals
+
+#: A body within R of its mass centre has no moment above m R², which is all its mass at R; a solid ball has 0.4 m R².
+#: Shapes may be drawn smaller than the body (cables, covers), so 1.5 times that passes. Links of published robots with
+#: meshes and inertias from CAD stay below 1.1 times; those above 1.5 have placeholders or identified values.
+_MOST, _BALL = 1.5, 0.4
+#: Mass of a ball of steel of radius 1 m, kg, and the mass below which links are not compared with it.
+_STEEL, _HEAVY = 8000.0 * 4.0 / 3.0 * math.pi, 30.0
+#: Least part of the inertia about the joint that moves it: less does not mislead a controller.
+_MATTERS = 0.1
+#: Units of inertia that URDF does not have, and their size in kg m².
+_UNITS = {"kg cm^2": 1e-4, "kg mm^2": 1e-6, "g mm^2": 1e-9}
+#: Number of random postures, and of those with mass matrices, which take longer.
+_POSTURES, _MATRICES = (1000, 25) if COMPILED else (100, 5)
+#: Most numbers of all postures, products of all inverses, and joints whose mass matrix is inverted: with more it takes
+#: more than a few seconds and 100 MB.
+_NUMBERS, _PRODUCTS, _MOST_JOINTS = 1_000_000, 10**9, 1000
+#: Relative excess over effort limits that is ignored as rounding.
+_NOTICED = 0.01
+#: Highest rate of joint states, 1/s.
+_RATE = 1000.0
+#: Least part of the effort limit that the largest safe damping uses at the velocity limit; published robots without
+#: rotor inertia use at least 2e-4.
+_USABLE = 5e-5
+
+
+def lint_sizes(examination: Examination, source: Source) -> Iterator[Finding]:
+    """Yield moving links whose mass or largest moment of inertia is impossible for their size.
+
+    The size is the largest distance from the mass centre to the link's own joint, to the joints on it, and to its
+    shapes. Where the shapes are not known, the sizes of the neighbouring links count too, for the last link twice.
+    """
+    tree, outline = examination.tree, examination.outline
+    if tree is None or outline is None:
+        return
+    own = {link.name: link.inertia for link in tree.links if link.inertia is not None and link.inertia.mass > 0.0}
+    sizes = _joint_sizes(tree)
+    around = _neighbours(tree, sizes)
+    moved = accumulated(tree)
+    ends = {link.name for link in tree.links} - {joint.parent for joint in tree.joints}
+    shapes: dict[str, list[Visual]] | None = None
+    for name, inertia in own.items():
+        joint, share = _moving_joint(tree, moved, name)
+        largest = float(np.linalg.eigvalsh(inertia.inertia).max()) if share >= _MATTERS else 0.0
+        if not joint or not _impossible(inertia, largest, sizes[name]):
+            continue
+        if shapes is None:  # read late: few robots have such a link
+            shapes = visuals(source, ("visual", "collision"))
+        reach = _reach(shapes.get(name, []), source, inertia)
+        size = max(sizes[name], around[name] if reach is None else reach)
+        if reach is None and name in ends:
+            size *= 2.0  # nothing marks its far end, so that it may reach that far
+        if size == 0.0 or not (impossible := _impossible(inertia, largest, size)):
+            continue
+        element = outline.links[name].element.first("inertial")
+        assert element is not None  # it has mass
+        within = (f"within {size:.3g} m of its mass centre, where its joints and "
+                  f"{'neighbours' if reach is None else 'shapes'} are")
+        most = inertia.mass * size**2
+        if impossible == "mass":
+            message = f"{inertia.mass:g} kg are more than a ball of steel has {within}"
+            fix = "convert from grams if that is what it is, or correct the density the CAD export used"
+        else:
+            message = (
+                f"its largest moment is {largest:.4g} kg m^2 for {inertia.mass:g} kg; a body of this mass has at most "
+                f"{most:.3g} kg m^2 {within} ({100.0 * share:.0f} % of what joint {joint!r} turns)"
+            )
+            converted = [u for u, factor in _UNITS.items() if 0.01 * most <= factor * largest <= most]
+            unit = f"convert from {converted[0]} if that is what it is, or " if converted else ""
+            fix = f"{unit}export mass and inertia from CAD again, or compute them with `rne inertia`"
+        line = (element.first(impossible) or element).line
+        yield warning(line, f"{outline.links[name].where} <{impossible}>", message, fix)
+
+
+def _impossible(inertia: Inertia, largest: float, size: float) -> str:
+    """The element that no body of this size has, "mass" or "inertia"; empty if one may have both."""
+    if inertia.mass > max(_HEAVY, _STEEL * size**3):
+        return "mass"
+    # 1, 1, 1 is what exporters and editors write where nothing is known
+    placeholder = np.array_equal(inertia.inertia, np.eye(3))
+    return "inertia" if largest > (_BALL if placeholder else _MOST) * inertia.mass * size**2 else ""
+
+
+def _joint_sizes(tree: KinematicTree) -> dict[str, float]:
+    """By link, the distance from its mass centre to the farthest joint on it, its own among them."""
+    centres = {link.name: np.zeros(3) if link.inertia is None else link.inertia.com for link in tree.links}
+    sizes = {name: math.hypot(*centre.tolist()) for name, centre in centres.items()}
+    for joint in tree.joints:
+        sizes[joint.parent] = max(sizes[joint.parent], math.dist(joint.position, centres[joint.parent]))
+    return sizes
+
+
+def _neighbours(tree: KinematicTree, sizes: dict[str, float]) -> dict[str, float]:
+    """By link, the largest size of the links that a joint connects to it."""
+    largest = dict.fromkeys(sizes, 0.0)
+    for joint in tree.joints:
+        for a, b in ((joint.parent, joint.child), (joint.child, joint.parent)):
+            largest[a] = max(largest[a], sizes[b])
+    return largest
+
+
+def _moving_joint(tree: KinematicTree, moved: dict[str, Inertia], name: str) -> tuple[str, float]:
+    """The nearest joint that turns a link, and the part of the link's own inertia in what it turns; 0 without one."""
+    above = {joint.child: joint for joint in tree.joints}
+    inertia = next(link.inertia for link in tree.links if link.name == name)
+    assert inertia is not None  # the caller's links have mass
+    tensor = inertia.inertia
+    while name in above and above[name].kind not in (JointKind.REVOLUTE, JointKind.CONTINUOUS):
+        tensor, name = above[name].rotation @ tensor @ above[name].rotation.T, above[name].parent
+    if name not in above:
+        return "", 0.0
+    joint = above[name]
+    total = float(joint.axis @ moved[name].about_origin @ joint.axis) + joint.rotor_inertia
+    return joint.name, float(joint.axis @ tensor @ joint.axis) / total if total > 0.0 else 0.0
+
+
+def _reach(shapes: list[Visual], source: Source, inertia: Inertia) -> float | None:
+    """Distance from the mass centre to the farthest point of the link's shapes; None where they are not known."""
+    try:
+        return farthest(shapes, source.name, inertia.com) if shapes else None
+    except MissingDependencyError:
+        return None
+
+
+def lint_dynamics(robot: RobotModel, outline: Outline) -> Iterator[Finding]:
+    """Yield joints whose effort limit is below gravity, and joints with too little inertia for any gain."""
+    if robot.n == 0:
+        return
+    q = random_configuration(robot, np.random.default_rng(0), max(min(_POSTURES, _NUMBERS // robot.n), 1))
+    yield from _lint_gravity(robot, outline, q)
+    if robot.n > _MOST_JOINTS:
+        yield note(
+            0, "<robot>", f"has {robot.n} joints; the inertia that each of them moves is checked for up to "
+            f"{_MOST_JOINTS}", "check the arms that it is made of one by one"
+        )  # fmt: skip
+        return
+    yield from _lint_small(robot, outline, q[: max(min(_MATRICES, _PRODUCTS // robot.n**3), 1)])
+
+
+def _lint_gravity(robot: RobotModel, outline: Outline, q: Array) -> Iterator[Finding]:
+    needed, units = np.abs(gravity_torque(robot, q)), effort_units(robot)
+    for k, joint in _driven(robot, outline):
+        limit, most = robot.effort_limit[k], needed[:, k].max()
+        if most > limit * (1.0 + _NOTICED):
+            share, unit = 100.0 * float((needed[:, k] > limit).mean()), units[k]
+            yield note(
+                (joint.element.first("limit") or joint.element).line,
+                f"{joint.where} <limit>",
+                f"effort is {limit:g} {unit}, while gravity needs up to {most:.4g} {unit}, and more than the limit in "
+                f"{share:.1f} % of random postures",
+                "correct the masses, or the limit if it is that of the motor without its gears; a URDF has no springs, "
+                "counterweights or weightlessness",
+            )
+
+
+def _lint_small(robot: RobotModel, outline: Outline, q: Array) -> Iterator[Finding]:
+    """Yield joints whose largest safe damping, inertia · rate / `SAFETY`, is useless (`control.felt_inertia`)."""
+    inertia, units = _inertia(robot, q), effort_units(robot)
+    for k, joint in _driven(robot, outline):
+        damping, fastest = inertia[k] * _RATE / SAFETY, robot.velocity_limit[k]
+        if 0.0 < fastest < np.inf and 0.0 <= damping * fastest < _USABLE * robot.effort_limit[k]:
+            unit, per = units[k], "s/m" if units[k] == "N" else "s/rad"
+            yield warning(
+                joint.element.line,
+                joint.where,
+                f"has an inertia of at most {inertia[k]:.3g} in half of all postures: at {_RATE:g} Hz damping is safe "
+                f"up to {damping:.2g} {unit} {per} only, far too little for its effort limit of "
+                f"{robot.effort_limit[k]:g} {unit}",
+                "correct the inertias of the links it moves, or add the rotor inertia of its drive",
+            )
+
+
+def _inertia(robot: RobotModel, q: Array) -> Array:
+    """Median over postures of each joint's inertia with all others free, 1 / (M⁻¹)ₖₖ; NaN without any; (n,)."""
+    inertia = np.full((len(q), robot.n), np.nan)
+    for row, posture in enumerate(q):  # one matrix at a time, of the joints that move something
+        M = mass_matrix(robot, posture)
+        moving = np.flatnonzero(np.diagonal(M) > 0.0)
+        try:
+            inertia[row, moving] = 1.0 / np.diagonal(np.linalg.inv(M[np.ix_(moving, moving)]))
+        except np.linalg.LinAlgError:
+            continue  # a motion without inertia; `lint_bodies` reports it
+    known = np.isfinite(inertia).any(axis=0)
+    median = np.full(robot.n, np.nan)
+    median[known] = np.nanmedian(inertia[:, known], axis=0)
+    return median
+
+
+def _driven(robot: RobotModel, outline: Outline) -> Iterator[tuple[int, JointOutline]]:
+    """Index and joint of coordinates with one joint and an effort limit."""
+    for k, name in enumerate(robot.joint_names):
+        joint = outline.joints.get(name)
+        if joint is not None and 0.0 < robot.effort_limit[k] < np.inf:
+            yield k, joint
+
 
 EXAMPLES = """\
 examples:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from rne_dynamics.advice import rne
-from rne_dynamics.cli.answer import Answer, plot_file, plot_if_possible
+from rne_dynamics.cli.answer import Answer, ended_by_sigterm, plot_file, plot_if_possible, progress
 from rne_dynamics.cli.arguments import (
     MOST_SAMPLED,
     PAYLOAD,
@@ -34,7 +34,6 @@ from rne_dynamics.cli.own_arm.guide_report import (
     plot_guided,
 )
 from rne_dynamics.cli.simulated.report import joint_table
-from rne_dynamics.cli.terminal import ended_by_sigterm, progress
 from rne_dynamics.cli.with_ros.moves import start_posture
 from rne_dynamics.control.supervision.settings import Settings
 from rne_dynamics.description.share import share_file, shipped_models, shipped_robots
@@ -106,8 +105,8 @@ def _guidance(args: argparse.Namespace) -> Guidance:
     """The session; the settings of its controller are those that the node makes of the same parameters."""
     from rne_dynamics.ros.gravity_compensation import SCHEMA
     from rne_dynamics.ros.node.robot import load_robot
-    from rne_dynamics.ros.parameters.common import payload as payload_of
     from rne_dynamics.ros.parameters.controller import controller_settings
+    from rne_dynamics.ros.parameters.table import payload as payload_of
     from rne_dynamics.ros.sessions.demonstration import ArmConfig
     from rne_dynamics.ros.sessions.guiding import CONTROLLER, NAMESPACE, SIMULATOR, Guidance
 

@@ -24,7 +24,7 @@ from rne_dynamics.control.thresholds import ASSUMED_RATE
 from rne_dynamics.description.sources import find, names_model_file
 from rne_dynamics.dispatch import closed, gravity_torque
 from rne_dynamics.errors import ArgumentError, ModelError
-from rne_dynamics.figures.output_file import output_file
+from rne_dynamics.figures.style import output_file
 from rne_dynamics.model.friction import SCALED, joint_friction
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.mechanism import RigidRobot

@@ -5,18 +5,16 @@ from __future__ import annotations
 import argparse
 import webbrowser
 
+from rne_dynamics.cli.answer import ended_by_sigterm
 from rne_dynamics.cli.arguments import ROBOT, argument, flag, load_robot, robot_source, several, whole
-from rne_dynamics.cli.simulated.mismatched import SCENE, scene_of
-from rne_dynamics.cli.simulated.motion import start_configuration
-from rne_dynamics.cli.terminal import ended_by_sigterm
+from rne_dynamics.cli.simulated.motion import SCENE, scene_of, start_configuration
 from rne_dynamics.description.model_file import urdf_source
 from rne_dynamics.description.sources import Source
 from rne_dynamics.errors import ArgumentError
 from rne_dynamics.model.protocol import Robot
 from rne_dynamics.viewer.page import HOST, PORT, Page
-from rne_dynamics.viewer.replay_page import ReplayPage, read_replay
+from rne_dynamics.viewer.pages import ReplayPage, SimulationPage, read_replay
 from rne_dynamics.viewer.simulated_arm import SimulatedArm
-from rne_dynamics.viewer.simulation_page import SimulationPage
 
 EXAMPLES = """\
 examples:

@@ -18,10 +18,9 @@ from typing import Any
 import numpy as np
 
 from rne_dynamics.advice import extra
-from rne_dynamics.cli.answer import Answer, Picture, Rows, check_files, finite, shown
+from rne_dynamics.cli.answer import Answer, Picture, Rows, check_files, finite, progress_bar, shown
 from rne_dynamics.cli.arguments import REPORT, ROBOT, argument, flag, load_robot, positive, real, several, whole
 from rne_dynamics.cli.simulated.motion import controller
-from rne_dynamics.cli.terminal import progress_bar
 from rne_dynamics.cli.with_ros.moves import plan_moves
 from rne_dynamics.control.control_law import ControlLaw
 from rne_dynamics.control.felt_inertia import joint_inertia

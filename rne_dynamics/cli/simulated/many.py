@@ -10,10 +10,9 @@ from typing import Any
 
 import numpy as np
 
-from rne_dynamics.cli.answer import Answer, Picture, Verdict
+from rne_dynamics.cli.answer import Answer, Picture, Verdict, progress_bar
 from rne_dynamics.cli.arguments import Group, argument, several, whole
 from rne_dynamics.cli.simulated.report import joint_table
-from rne_dynamics.cli.terminal import progress_bar
 from rne_dynamics.errors import ArgumentError
 from rne_dynamics.figures.style import COLORS, INK, THIN, canvas
 from rne_dynamics.figures.tracking import joint_units

@@ -5,16 +5,16 @@ from __future__ import annotations
 import argparse
 import math
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from itertools import pairwise
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
+import yaml
 
 from rne_dynamics.advice import rne
-from rne_dynamics.cli.arguments import configuration, positions
-from rne_dynamics.cli.simulated.mismatched import mismatch_of
+from rne_dynamics.cli.arguments import argument, configuration, positions, several
 from rne_dynamics.cli.with_ros.moves import bends_little, pause, plan_moves, programmes, stable_bandwidth
 from rne_dynamics.control.control_law import ControlLaw, Reference
 from rne_dynamics.control.laws import LawKind, find_law
@@ -23,22 +23,74 @@ from rne_dynamics.control.motion.limits import continuous, turns_off
 from rne_dynamics.control.motion.retiming import FastestMotion
 from rne_dynamics.control.tracking_law import FrictionCompensation
 from rne_dynamics.control.trajectory import Quintic, SampledTrajectory, Trajectory
+from rne_dynamics.description.yaml_nodes import plain
 from rne_dynamics.dispatch import mechanism_of
 from rne_dynamics.dynamics.declared.arguments import check_open_arm
 from rne_dynamics.errors import ArgumentError, unknown
-from rne_dynamics.figures.output_file import output_file
+from rne_dynamics.figures.style import output_file
 from rne_dynamics.input_file import MOST_ARRAYS
 from rne_dynamics.model.flexible.arm import FlexibleArm
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.mechanism import RigidRobot
 from rne_dynamics.model.protocol import Robot
-from rne_dynamics.recording.log_file import save_mcap
 from rne_dynamics.recording.mcap_file import SUFFIX as MCAP
-from rne_dynamics.recording.trajectory_file import read_trajectory_of
+from rne_dynamics.recording.mcap_file import save_mcap
+from rne_dynamics.recording.yaml_files import number, read_scene, read_trajectory_of, read_values
+from rne_dynamics.simulation.mismatch.mismatch import Mismatch
 from rne_dynamics.simulation.plant.base_motion import SampledBase
 from rne_dynamics.simulation.plant.plant import ArmPlant
+from rne_dynamics.simulation.plant.surroundings import Scene
 from rne_dynamics.simulation.rollouts.rollout import Rollout
 from rne_dynamics.simulation.runs.log import Log
+
+MISMATCH = several(
+    "--mismatch", "NAME=VALUE|FILE", "a difference between arm and model (mass=0.05, delay=0.004, stiffness=2e4; "
+    "docs/mismatch.md), or a .yaml file of such, also with a script; may be given several times",
+)  # fmt: skip
+SCENE = argument("--scene", metavar="FILE", help="a .yaml file with what the arm touches and a script of what happens "
+                 "(docs/mismatch.md)")  # fmt: skip
+
+
+def scene_of(path: str | None) -> Scene:
+    """The scene of --scene, or none; `ArgumentError` if invalid."""
+    if path is None:
+        return Scene()
+    try:
+        return read_scene(path)
+    except ArgumentError as error:
+        raise ArgumentError(f"--scene: {error}") from None
+
+
+def mismatch_of(texts: Sequence[str], scene: str | None = None) -> Mismatch | None:
+    """The mismatch of --mismatch, later texts before earlier ones, and of the script of --scene; None without any."""
+    values: dict[str, Any] = {}
+    for text in texts:
+        name, assigned, value = text.partition("=")
+        if not assigned:
+            values |= _of_file(text)
+            continue
+        try:
+            values[name] = _payload(value) if name == "payload" else number(plain(value))
+        except yaml.YAMLError:
+            raise ArgumentError(f"--mismatch is {text!r}; write NAME=NUMBER, as delay=0.004") from None
+    return scene_of(scene).mismatch(Mismatch.of(values) if texts else None)
+
+
+def _of_file(text: str) -> dict[str, Any]:
+    """The fields in a YAML file."""
+    if Path(text).suffix not in (".yaml", ".yml"):
+        raise ArgumentError(f"--mismatch is {text!r}; write NAME=VALUE, or the path of a .yaml file")
+    try:
+        return read_values(text)
+    except ArgumentError as error:
+        raise ArgumentError(f"--mismatch: {error}") from None
+
+
+def _payload(value: str) -> tuple[str, Any]:
+    """LINK:KG."""
+    link, _, mass = value.rpartition(":")
+    return link, number(mass)
+
 
 #: Bandwidth of the controller, rad/s; an upper bound with flexible links.
 BANDWIDTH = 40.0

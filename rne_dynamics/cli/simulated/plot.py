@@ -17,8 +17,7 @@ from rne_dynamics.description.model_file import load_model
 from rne_dynamics.description.sources import read_source, read_stdin
 from rne_dynamics.dispatch import closed
 from rne_dynamics.errors import ArgumentError, unknown
-from rne_dynamics.figures.output_file import FIGURES, figure_file
-from rne_dynamics.figures.style import INK, REFERENCE, TERMS, WIDE, color_of
+from rne_dynamics.figures.style import FIGURES, INK, REFERENCE, TERMS, WIDE, color_of, figure_file
 from rne_dynamics.figures.tracking import (
     MIXED,
     Curve,

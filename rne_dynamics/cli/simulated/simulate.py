@@ -12,7 +12,7 @@ from pathlib import Path
 
 import numpy as np
 
-from rne_dynamics.cli.answer import Answer, Verdict, check_files, draw_movie
+from rne_dynamics.cli.answer import Answer, Verdict, check_files, draw_movie, progress
 from rne_dynamics.cli.arguments import (
     MOVIE,
     PAYLOAD,
@@ -29,28 +29,36 @@ from rne_dynamics.cli.arguments import (
     several,
     whole,
 )
-from rne_dynamics.cli.simulated import dae, many, mismatched
+from rne_dynamics.cli.simulated import many
 from rne_dynamics.cli.simulated.motion import (
     DT,
+    MISMATCH,
     SAVE,
+    SCENE,
     apply_preset,
     base_motion,
     check_recording,
+    mismatch_of,
     outputs,
     refuse_unused,
     rollout,
+    scene_of,
     start_configuration,
 )
 from rne_dynamics.cli.simulated.report import (
+    DAE,
+    DAE_SECONDS,
     base_figures,
+    check_dae,
     contact_figures,
+    dae_figures,
     free_figures,
     parts_of,
     plot,
+    simulate_dae,
     tip_figures,
     tracking_figures,
 )
-from rne_dynamics.cli.terminal import progress
 from rne_dynamics.cli.verdict import FLEXIBLE_TOLERANCE, TOLERANCE, motion_verdict, without_effort_limit
 from rne_dynamics.cli.with_ros.moves import lively
 from rne_dynamics.control.input_shaper import SHAPERS
@@ -61,9 +69,9 @@ from rne_dynamics.errors import ArgumentError
 from rne_dynamics.figures.movie import Motion
 from rne_dynamics.flexible.theory_range import BendingRangeWarning
 from rne_dynamics.model.protocol import Robot
-from rne_dynamics.recording.log_file import needs_joint_positions
 from rne_dynamics.recording.mcap_file import SUFFIX as MCAP
-from rne_dynamics.recording.scene_file import read_values
+from rne_dynamics.recording.mcap_file import needs_joint_positions
+from rne_dynamics.recording.yaml_files import read_values
 from rne_dynamics.simulation.plant.plant import ArmPlant
 from rne_dynamics.simulation.rollouts.rollout import Rollout
 from rne_dynamics.simulation.runs.free_motion import free_motion
@@ -101,7 +109,7 @@ ARGUMENTS = (
     *ROBOT,
     Group("motion", (
         flag("--free", "free motion without controller; reports the energy"),
-        dae.ARGUMENT,
+        DAE,
         argument("--seconds", type=positive(unit="s"), help="total time before shaping; default 6, that of the preset, "
                  "or for controlled moves of flexible links 4 periods of the slowest vibration"),
         argument("--preset", metavar="NAME",
@@ -128,8 +136,8 @@ ARGUMENTS = (
         PAYLOAD,
         argument("--unknown-payload", metavar="LINK=KG",
                  help="a point mass at a link's origin that the controller's model lacks"),
-        mismatched.ARGUMENT,
-        mismatched.SCENE,
+        MISMATCH,
+        SCENE,
         flag("--no-friction", "no joint friction, and no compensation of it"),
         flag("--no-stops", "no position stops"),
         flag("--no-effort-limits", "no effort limits"),
@@ -174,17 +182,17 @@ def run(args: argparse.Namespace) -> Answer:
     check_files(args)
     robot = _robot(args)
     if args.dae:
-        dae.check(args, robot)
+        check_dae(args, robot)
         args.free = args.no_friction = args.no_stops = True
     refuse_unused(args)
     if any(path.suffix == MCAP for path in files):
         needs_joint_positions(robot)
     if args.seconds is None:
-        args.seconds = dae.SECONDS if args.dae else 6.0
+        args.seconds = DAE_SECONDS if args.dae else 6.0
         if robot.kind == "flexible" and not args.free:
             args.seconds = lively(robot) / (3.0 if args.to else 1.0)
     robot = _unlimited(args, robot)
-    scene = mismatched.scene_of(args.scene)
+    scene = scene_of(args.scene)
     if args.free and scene.script is not None:
         raise ArgumentError(f"--scene: {args.scene} has a script, which is for a controlled move; leave out --free")
     plant = ArmPlant(
@@ -230,11 +238,11 @@ def _one(args: argparse.Namespace, robot: Robot, plant: ArmPlant, files: list[Pa
     at_rest = plant.base_motion is None
     figures = free_figures(log) if args.free else tracking_figures(log, plant, ends=bool(args.to) and at_rest)
     if args.dae:
-        figures["constraints"] = dae.figures(args, plant.tree, log)
+        figures["constraints"] = dae_figures(args, plant.tree, log)
     verdict = None if controlled is None else _verdict(args, controlled, log)
     if verdict is not None:
         figures["verdict"] = verdict.as_plain()
-    mismatch = mismatched.mismatch_of(args.mismatch, args.scene)
+    mismatch = mismatch_of(args.mismatch, args.scene)
     if mismatch is not None:
         figures["mismatch"] = mismatch.as_plain()
     if plant.surroundings is not None:
@@ -315,7 +323,7 @@ def _free(args: argparse.Namespace, plant: ArmPlant, progress: Callable[[float],
     if args.to:
         raise ArgumentError("--to is for a controlled move; leave it out with --free")
     if args.dae:
-        return dae.simulate(args, plant.tree, progress, seconds)
+        return simulate_dae(args, plant.tree, progress, seconds)
     return free_motion(
         plant, start_configuration(plant.robot.rigid, args.start), seconds=seconds, dt=args.dt or DT,
         method=args.method, progress=progress,

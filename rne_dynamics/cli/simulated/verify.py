@@ -10,9 +10,8 @@ from typing import Any
 
 from rich.text import Text
 
-from rne_dynamics.cli.answer import Answer, Rows
+from rne_dynamics.cli.answer import Answer, Rows, progress
 from rne_dynamics.cli.arguments import MOST_SAMPLED, NO_ROTORS, ROBOT, argument, base, flag, load_robot, whole
-from rne_dynamics.cli.terminal import progress
 from rne_dynamics.model.flexible.arm import FlexibleArm
 from rne_dynamics.model.mechanism import RigidRobot
 from rne_dynamics.verification.agreement import Agreement, Disagreement, Progress, compare, engines_of

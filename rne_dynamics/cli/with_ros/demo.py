@@ -11,7 +11,17 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from rne_dynamics.cli.answer import Answer, Picture, Verdict, check_files, draw_movie, plot_file, plot_if_possible
+from rne_dynamics.cli.answer import (
+    Answer,
+    Picture,
+    Verdict,
+    check_files,
+    draw_movie,
+    ended_by_sigterm,
+    plot_file,
+    plot_if_possible,
+    progress,
+)
 from rne_dynamics.cli.arguments import (
     MOST_SAMPLED,
     MOVIE,
@@ -29,7 +39,6 @@ from rne_dynamics.cli.arguments import (
     whole,
     xacro_arguments,
 )
-from rne_dynamics.cli.terminal import ended_by_sigterm, progress
 from rne_dynamics.cli.verdict import FLEXIBLE_TOLERANCE, TOLERANCE, motion_verdict, without_effort_limit
 from rne_dynamics.cli.with_ros.demo_report import (
     Tracking,
@@ -63,7 +72,7 @@ from rne_dynamics.description.sources import is_model_file
 from rne_dynamics.dispatch import closed
 from rne_dynamics.errors import ArgumentError
 from rne_dynamics.figures.movie import Motion
-from rne_dynamics.figures.output_file import figure_file
+from rne_dynamics.figures.style import figure_file
 from rne_dynamics.model.mechanism import RigidRobot
 from rne_dynamics.model.protocol import Robot
 from rne_dynamics.recording.mcap_file import new_mcap

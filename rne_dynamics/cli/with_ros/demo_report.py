@@ -19,7 +19,7 @@ from rne_dynamics.cli.with_ros.moves import PLAIN, Move, Plan, Programme, vibrat
 from rne_dynamics.control.trajectory import Quintic, SampledTrajectory
 from rne_dynamics.dynamics.kinematics.kinematics import forward_kinematics
 from rne_dynamics.errors import RneDynamicsError
-from rne_dynamics.figures.schematic import draw_robot
+from rne_dynamics.figures.skeleton import draw_robot
 from rne_dynamics.figures.style import INK, TERMS, canvas, color_of, legend_below, legend_right
 from rne_dynamics.figures.tracking import Curve, draw_stack, joint_cells, joint_units, panels, tracking_rows
 from rne_dynamics.model.flexible.arm import FlexibleArm

@@ -11,7 +11,7 @@ from rne_dynamics.cli.start import noted
 from rne_dynamics.cli.with_ros.state import wanted_node
 from rne_dynamics.control.motion.limits import parse_goal
 from rne_dynamics.errors import ArgumentError, ControlError
-from rne_dynamics.recording.trajectory_file import read_trajectory
+from rne_dynamics.recording.yaml_files import read_trajectory
 
 if TYPE_CHECKING:
     from rne_dynamics.control.trajectory import SampledTrajectory
@@ -75,8 +75,8 @@ def run(args: argparse.Namespace) -> int:
 
 def _moved(args: argparse.Namespace, kept: dict[RunningNode, dict[str, float]]) -> int:
     """Send a motion; `kept`: parameters that the controller is to have again afterwards."""
+    from rne_dynamics.ros.sessions.in_process import send
     from rne_dynamics.ros.sessions.running_nodes import RunningNodes, bound_path, read_model
-    from rne_dynamics.ros.sessions.send import send
 
     options = _options(args)
     path = None if args.trajectory is None else read_trajectory(args.trajectory)
@@ -136,7 +136,7 @@ def _options(args: argparse.Namespace) -> dict[str, float | bool]:
 def _fastest(file: str, given: SampledTrajectory, model: RunningModel) -> SampledTrajectory:
     """The fastest motion along the path of a trajectory."""
     from rne_dynamics.control.motion.retiming import TOLERANCE, FastestMotion
-    from rne_dynamics.recording.trajectory_file import read_trajectory_of
+    from rne_dynamics.recording.yaml_files import read_trajectory_of
 
     planner = FastestMotion(model.robot, model.velocity, model.effort, model.rate)
     path = planner.along(read_trajectory_of(file, model.robot))

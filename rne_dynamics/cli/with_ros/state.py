@@ -13,9 +13,8 @@ from rich.table import Column, Table
 from rich.text import Text
 
 from rne_dynamics.advice import rne
-from rne_dynamics.cli.answer import finite
+from rne_dynamics.cli.answer import console, finite
 from rne_dynamics.cli.arguments import flag, node_option
-from rne_dynamics.cli.terminal import console
 from rne_dynamics.errors import ArgumentError, ControlError
 
 if TYPE_CHECKING:

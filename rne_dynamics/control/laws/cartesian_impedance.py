@@ -51,9 +51,8 @@ from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.layout import BASE
 from rne_dynamics.model.mechanism import RigidRobot
 from rne_dynamics.model.rebuilt import set_fields
-from rne_dynamics.spatial.arrays import product
-from rne_dynamics.spatial.cholesky import backward, forward
-from rne_dynamics.spatial.modes import factor
+from rne_dynamics.spatial.cholesky import backward, factor, forward
+from rne_dynamics.spatial.rows import product
 
 #: Axes of the tool in messages.
 AXES = ("x", "y", "z", "rx", "ry", "rz")

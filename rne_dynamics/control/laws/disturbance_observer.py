@@ -23,7 +23,7 @@ from rne_dynamics.control.tracking_law import FrictionCompensation, integrate_er
 from rne_dynamics.errors import ControlError
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.mechanism import RigidRobot
-from rne_dynamics.spatial.arrays import product
+from rne_dynamics.spatial.rows import product
 
 #: Rows of `DisturbanceObserver.memory`: largest correction, as effort and as acceleration; 1 where one is reached; time
 #: of the reference at rest, s.

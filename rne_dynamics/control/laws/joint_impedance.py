@@ -47,8 +47,8 @@ from rne_dynamics.errors import ControlError
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.mechanism import Mechanism, RigidRobot
 from rne_dynamics.model.rebuilt import set_fields
-from rne_dynamics.spatial.arrays import product
-from rne_dynamics.spatial.modes import factor
+from rne_dynamics.spatial.cholesky import factor
+from rne_dynamics.spatial.rows import product
 
 #: Chosen stiffness: deflection at which a joint gives its effort limit, rad or m; natural frequency of a joint alone
 #: where it has no limit, rad/s.

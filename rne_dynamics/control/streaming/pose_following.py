@@ -45,8 +45,7 @@ from rne_dynamics.dynamics.kinematics.pose_steps import (
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.robot import RobotModel
 from rne_dynamics.spatial.rows import matrix_at, put, put_matrix, vector_at
-from rne_dynamics.spatial.turns import rotation_of
-from rne_dynamics.spatial.vector import Vector, add, compose, dot, scale, subtract
+from rne_dynamics.spatial.vector import Vector, add, compose, dot, rotation_of, scale, subtract
 
 #: Natural frequency of the filtered pose, rad/s, and gain with which the joints follow it, 1/s.
 POSE_FREQUENCY, POSE_GAIN = 20.0, 20.0

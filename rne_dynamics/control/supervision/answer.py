@@ -20,7 +20,7 @@ from rne_dynamics.control.guards.effort_limiter import EffortLimiter, Limited, l
 from rne_dynamics.control.laws.computed_torque import TABLE_ROWS
 from rne_dynamics.control.thresholds import OVERSPEED
 from rne_dynamics.model.inertia import Array
-from rne_dynamics.spatial.columns import columns
+from rne_dynamics.model.layout import columns
 
 #: Bit of what `answer_kernel` gives back: a joint is as fast as that. Above all bits of the limiter.
 RUNAWAY = 256

@@ -22,13 +22,12 @@ from rne_dynamics.control.supervision.states import INACTIVE, SILENT, STOPPING, 
 from rne_dynamics.control.supervision.supervisor import Supervisor
 from rne_dynamics.errors import ControlError, RneDynamicsError
 from rne_dynamics.model.inertia import Array
-from rne_dynamics.ros.loop.clock import STANDSTILL, LoopClock
 from rne_dynamics.ros.loop.cycle import DEAD_RECKONING_PERIOD, LoopCycle, ReceiveLossy, Report
+from rne_dynamics.ros.loop.hot_loop import STANDSTILL, LoopClock
 from rne_dynamics.ros.loop.messages import Answer, Command, LoopNode, Present, Setup
 from rne_dynamics.ros.messages.joint_states import StateReader
-from rne_dynamics.ros.node.diagnostics import WARN
-from rne_dynamics.ros.node.reports import ControllerReport
-from rne_dynamics.ros.node.scheduling import apply_scheduling
+from rne_dynamics.ros.node.diagnostics import WARN, ControllerReport
+from rne_dynamics.ros.node.process import apply_scheduling
 
 #: Largest age of the check of a trajectory, s.
 OLD_CHECK = 5.0

@@ -20,19 +20,16 @@ from rne_dynamics.control.supervision.supervisor import Supervisor
 from rne_dynamics.control.thresholds import NANOSECONDS, ROUNDING
 from rne_dynamics.errors import StateError
 from rne_dynamics.model.inertia import Array
-from rne_dynamics.ros.loop.clock import LoopClock
-from rne_dynamics.ros.loop.hot_loop import LONGEST_WAIT, HotLoop
-from rne_dynamics.ros.loop.messages import BASE, CLOCK_SEEN, DRIVES, SETPOINTS, LoopNode, Setup, Snapshot
+from rne_dynamics.ros.loop.hot_loop import LONGEST_WAIT, HotLoop, LoopClock
+from rne_dynamics.ros.loop.messages import BASE, CLOCK_SEEN, DRIVES, SETPOINTS, ContactTopics, LoopNode, Setup, Snapshot
 from rne_dynamics.ros.loop.statistics import LoopStatistics
 from rne_dynamics.ros.messages.answers import SeenPublisher
-from rne_dynamics.ros.messages.base_imu import read_imu
 from rne_dynamics.ros.messages.cdr import stamp_in
-from rne_dynamics.ros.messages.contact_topics import ContactTopics
-from rne_dynamics.ros.messages.joint_states import Reading, StateReader
+from rne_dynamics.ros.messages.joint_states import Reading, StateReader, read_imu
 from rne_dynamics.ros.messages.publishers import EffortPublisher, TermsPublisher
 from rne_dynamics.ros.messages.topic_wait import LATCHED, NEWEST, polled_subscription, take
 from rne_dynamics.ros.messages.trajectory_message import SetpointReader
-from rne_dynamics.ros.node.reports import ControllerState
+from rne_dynamics.ros.node.diagnostics import ControllerState
 
 #: Numbers of the sources of setpoints: their own topic, and the trajectory topic.
 OWN, TRAJECTORY = 0, 1

@@ -10,6 +10,7 @@ from __future__ import annotations
 import ctypes
 import gc
 import itertools
+import math
 import os
 import signal
 import sys
@@ -19,7 +20,7 @@ import traceback
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 import rclpy
 from rclpy.signals import SignalHandlerOptions
@@ -289,3 +290,67 @@ def _child(ours: Link, theirs: Link, arguments: list[str] | None) -> None:
     finally:
         sys.stderr.flush()
         os._exit(code)
+
+
+T = TypeVar("T")
+
+
+class LocalLoop:
+    """As `LoopProcess`, in the node's own process: for nodes that are only configured, and for timing its parts."""
+
+    def __init__(self) -> None:
+        self._on_report: Callable[..., None] = lambda name, *arguments: None
+        self.loop = ControlLoop(
+            lambda name, *arguments, droppable=False: self._on_report(name, *arguments)  # noqa: PLW0108 it is set later
+        )
+
+    def start_listening(self, on_report: Callable[..., None], wake: Callable[[], None]) -> None:
+        """Call `on_report` with the name and arguments of each report of the loop at once."""
+        self._on_report = on_report
+
+    def stop_listening(self) -> None:
+        """Drop reports from now on."""
+        self._on_report = lambda name, *arguments: None
+
+    def receive(self) -> None:
+        """Nothing to do: reports are passed on at once."""
+
+    def send(self, name: str, *arguments: object) -> None:
+        """Execute a command."""
+        self.call(name, *arguments)
+
+    def call(self, name: str, *arguments: object, seconds: float = 0.0) -> Any:
+        """Execute a command; its result."""
+        return self.loop.call(name, *arguments)
+
+    def pass_on(self, number: int, data: bytes) -> None:
+        """As `ControlLoop.pass_on`."""
+        self.loop.pass_on(number, memoryview(data))
+
+    def wait(self, seconds: float = 0.0) -> str:
+        """Nothing to wait for: the loop ends with this process."""
+        return "not ended"
+
+
+#: What a controller's node has.
+Loop = LoopProcess | LocalLoop
+
+
+class Throttle(Generic[T]):
+    """Passes a value on at once; of those that come within `period`, s, after it, only the newest, at its end."""
+
+    def __init__(self, pass_on: Callable[[T], None], period: float) -> None:
+        self._pass_on, self._period = pass_on, period
+        self._newest: list[T] = []
+        self._at = -math.inf
+
+    def put(self, value: T, now: float) -> None:
+        """A new value at monotonic time `now`, s."""
+        self._newest = [value]
+        self.flush(now)
+
+    def flush(self, now: float, *, always: bool = False) -> None:
+        """Pass on the waiting value, if the period is over or `always`."""
+        if self._newest and (always or now - self._at >= self._period):
+            (value,), self._newest, self._at = self._newest, [], now
+            self._pass_on(value)

@@ -22,7 +22,7 @@ from rne_dynamics.ros.messages.topic_wait import OFFERED, polled_subscription, t
 from rne_dynamics.ros.node.lifecycle import ArmNode
 
 if TYPE_CHECKING:
-    from rne_dynamics.ros.loop.clock import LoopClock
+    from rne_dynamics.ros.loop.hot_loop import LoopClock
     from rne_dynamics.ros.messages.publishers import EffortPublisher
 
 #: Modes of controllers and of the gate by their number in the message.

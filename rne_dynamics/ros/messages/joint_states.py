@@ -10,13 +10,14 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from sensor_msgs.msg import JointState
+from sensor_msgs.msg import Imu, JointState
 
 from rne_dynamics.compiling.jit import kernel
+from rne_dynamics.control.guards.base_filter import BaseReading
 from rne_dynamics.control.locked_joints import Measured
 from rne_dynamics.errors import StateError, StateProblem
 from rne_dynamics.model.inertia import Array
-from rne_dynamics.ros.messages.cdr import JointStateLayout, deserialised, joint_state_layout, stamp_in
+from rne_dynamics.ros.messages.cdr import JointStateLayout, deserialised, imu_numbers, joint_state_layout, stamp_in
 from rne_dynamics.ros.messages.publishers import stamp_of
 
 #: How many senders' lists of names are kept.
@@ -275,3 +276,29 @@ def _no_joint(q: Array, qd: Array, effort: Array) -> Reading:
     for out in (q, qd, effort):
         out.fill(np.nan)
     return Reading.OTHER_JOINTS
+
+
+# REP 145: the linear acceleration is what an accelerometer measures, v̇ − g; a covariance that begins with −1 says that
+# its quantity is not given.
+
+def read_imu(data: bytes) -> BaseReading:
+    """Read a serialised message. Raises StateError: bytes that are no sensor_msgs/Imu."""
+    numbers = imu_numbers(data)
+    if numbers is None:
+        numbers = _deserialised(data)
+    orientation, angular_velocity, acceleration = numbers[0:4], numbers[13:16], numbers[25:28]
+    return BaseReading(
+        stamp_in(data),
+        None if numbers[4] == -1.0 else orientation,
+        None if numbers[16] == -1.0 else angular_velocity,
+        None if numbers[28] == -1.0 else acceleration,
+    )
+
+
+def _deserialised(data: bytes) -> Array:
+    message = deserialised(data, Imu, lambda why: StateError(f"base motion: {why}", StateProblem.UNREADABLE))
+    q, w, a = message.orientation, message.angular_velocity, message.linear_acceleration
+    return np.concatenate([
+        [q.x, q.y, q.z, q.w], message.orientation_covariance, [w.x, w.y, w.z], message.angular_velocity_covariance,
+        [a.x, a.y, a.z], message.linear_acceleration_covariance,
+    ])  # fmt: skip

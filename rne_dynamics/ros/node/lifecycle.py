@@ -29,13 +29,10 @@ from rne_dynamics.model.mechanism import RigidRobot
 from rne_dynamics.ros.loop.hot_loop import SERVICE_PERIOD, HotLoop
 from rne_dynamics.ros.messages.topic_wait import LATCHED
 from rne_dynamics.ros.node.executor import NodeExecutor
-from rne_dynamics.ros.node.process import log_at
+from rne_dynamics.ros.node.process import apply_scheduling, log_at, seconds_since_start
 from rne_dynamics.ros.node.robot import DescribedRobot, load_robot, relocked
-from rne_dynamics.ros.node.scheduling import apply_scheduling, seconds_since_start
-from rne_dynamics.ros.parameters.aliases import ParameterAlias
-from rne_dynamics.ros.parameters.common import COMMON, payload
-from rne_dynamics.ros.parameters.schema import Parameter, Values
-from rne_dynamics.ros.parameters.table import ParameterTable, make_strict
+from rne_dynamics.ros.parameters.schema import Parameter, ParameterAlias, Values
+from rne_dynamics.ros.parameters.table import COMMON, ParameterTable, make_strict, payload
 
 Entity = TypeVar("Entity")
 

@@ -1,4 +1,4 @@
-"""A node's process: start, spin, clean stop on SIGINT and SIGTERM, exit code."""
+"""A node's process: scheduling, memory, start, spin, clean stop on SIGINT and SIGTERM, exit code."""
 
 from __future__ import annotations
 
@@ -6,10 +6,12 @@ import ctypes
 import gc
 import inspect
 import os
+import resource
 import signal
 import sys
+import time
 import traceback
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from importlib import import_module
 from pathlib import Path
@@ -23,13 +25,109 @@ from rclpy.signals import SignalHandlerOptions
 from rne_dynamics.compiling.jit import COMPILED, UNCOMPILED
 from rne_dynamics.errors import RneDynamicsError
 from rne_dynamics.interrupted import EXIT_INTERRUPTED, report_interrupted
-from rne_dynamics.ros.node.compiler_pages import drop_compiler_pages
 from rne_dynamics.ros.node.executor import NodeExecutor
 from rne_dynamics.ros.node.private_parts import report_missing
 from rne_dynamics.ros.parameters.files import lost_settings
+from rne_dynamics.ros.parameters.schema import Parameter, Values
 
 if TYPE_CHECKING:
     from rne_dynamics.ros.node.lifecycle import ArmNode
+
+
+# What is not permitted is logged and left unchanged: a controller with a longer latency is better than none.
+
+#: Flags of mlockall(2): present and future pages.
+_CURRENT, _FUTURE = 1, 2
+
+SCHEDULING: tuple[Parameter, ...] = (
+    Parameter("realtime_priority", 0, "Priority of the process under SCHED_FIFO, where permitted; 0 leaves the "
+              "scheduler unchanged.", "", 0, 98, read_only=True),
+    Parameter("cpu_affinity", (), "CPUs on which the process may run; empty for no change.", "", 0, 4095, kind=int,
+              read_only=True),
+    Parameter("lock_memory", False, "Keep all memory of the process resident, where permitted.",
+              read_only=True),
+)
+
+
+def apply_scheduling(values: Values) -> Iterator[str]:
+    """Set the scheduling of all threads of this process, the middleware's too; yields a text per refusal."""
+    priority, wanted = values["realtime_priority"], {int(cpu) for cpu in values["cpu_affinity"]}
+    for thread in [int(task.name) for task in Path("/proc/self/task").iterdir()]:
+        try:
+            if wanted:
+                os.sched_setaffinity(thread, wanted)
+        except ProcessLookupError:
+            continue  # it has ended meanwhile
+        except OSError as error:
+            there = ", ".join(map(str, sorted(os.sched_getaffinity(0))))
+            yield f"cpu_affinity {sorted(wanted)} is not possible ({error.strerror}); this process may use {there}"
+            wanted = set()
+        try:
+            if priority:
+                os.sched_setscheduler(thread, os.SCHED_FIFO, os.sched_param(priority))
+        except ProcessLookupError:
+            continue
+        except OSError as error:
+            yield (
+                f"realtime_priority {priority} is not permitted ({error.strerror}); fix: a line "
+                f"'@realtime - rtprio {priority}' in /etc/security/limits.conf, and this user in that group"
+            )
+            priority = 0
+    if values["lock_memory"]:
+        yield from _lock()
+
+
+def _lock() -> Iterator[str]:
+    # Under a limit the lock itself may succeed and a later allocation fail, in the middle of a motion.
+    limited = resource.getrlimit(resource.RLIMIT_MEMLOCK)[0] != resource.RLIM_INFINITY and os.geteuid() != 0
+    libc = ctypes.CDLL(None, use_errno=True)
+    if limited or libc.mlockall(_CURRENT | _FUTURE) != 0:
+        why = "there is a limit" if limited else os.strerror(ctypes.get_errno())
+        yield (
+            f"lock_memory is not permitted ({why}); fix: a line '@realtime - memlock unlimited' in "
+            "/etc/security/limits.conf, and this user in that group"
+        )
+
+
+def seconds_since_start() -> float:
+    """Age of this process, s, including the interpreter's start and imports; 0 where the system does not report it."""
+    try:
+        started = int(Path("/proc/self/stat").read_text().rpartition(")")[2].split()[19])
+    except (OSError, IndexError, ValueError):
+        return 0.0
+    return time.clock_gettime(time.CLOCK_BOOTTIME) - started / os.sysconf("SC_CLK_TCK")
+
+
+#: In the file names of libraries that are needed only to compile, and in those of all.
+COMPILER, LIBRARIES = "libllvmlite", ".so"
+_DONT_NEED = 4
+
+
+def drop_compiler_pages(libraries: str = COMPILER) -> int:
+    """Take LLVM's instructions, some 60 MB, and what was freed out of this process's resident memory.
+
+    With `LIBRARIES` the instructions of all libraries go. Returns the number of bytes that they may fill.
+
+    They come back from the library's file, page by page, if they are executed again. Only on Linux; elsewhere, and
+    where memory is locked, nothing happens.
+    """
+    if sys.platform != "linux":
+        return 0
+    libc = ctypes.CDLL(None, use_errno=True)
+    if hasattr(libc, "malloc_trim"):  # in glibc
+        libc.malloc_trim(0)
+    advise = libc.madvise
+    advise.argtypes = ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int
+    dropped = 0
+    for line in Path("/proc/self/maps").read_text(encoding="utf-8").splitlines():
+        place, access, *_, name = line.split(maxsplit=5)
+        # instructions are never written to; other parts of a library may have been
+        if access == "r-xp" and libraries in Path(name).name:
+            first, end = (int(address, 16) for address in place.split("-"))
+            if advise(first, end - first, _DONT_NEED) == 0:
+                dropped += end - first
+    return dropped
+
 
 #: The code generator of ROS messages, with its parsers. Nodes generate nothing.
 GENERATOR = "rosidl_generator_py.generate_py_impl"

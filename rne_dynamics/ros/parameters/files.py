@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from rne_dynamics.description.yaml_nodes import MOST_BYTES, plain
 from rne_dynamics.errors import ParameterError
 from rne_dynamics.input_file import read_limited
-from rne_dynamics.ros.parameters.aliases import JOINT
+from rne_dynamics.ros.parameters.schema import JOINT
 
 if TYPE_CHECKING:
     from rclpy.node import Node

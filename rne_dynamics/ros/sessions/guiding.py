@@ -17,8 +17,7 @@ from rne_dynamics.control.thresholds import NANOSECONDS
 from rne_dynamics.errors import RneDynamicsError
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.mechanism import RigidRobot
-from rne_dynamics.ros.messages.effort_message import FLOATS
-from rne_dynamics.ros.messages.publishers import write_stamp
+from rne_dynamics.ros.messages.publishers import FLOATS, write_stamp
 from rne_dynamics.ros.messages.topic_recording import TopicRecorder
 from rne_dynamics.ros.sessions.demonstration import ArmConfig
 from rne_dynamics.ros.sessions.processes import (
@@ -29,7 +28,7 @@ from rne_dynamics.ros.sessions.processes import (
     wait_until,
 )
 from rne_dynamics.ros.sessions.recorder import PATIENCE, STREAMS, Recording, SessionRecorder
-from rne_dynamics.ros.simulation.topics import WRENCHES
+from rne_dynamics.ros.simulator_topics import WRENCHES
 from rne_dynamics.simulation.runs.push import Push
 
 #: Namespace of the session, apart from any real arm.

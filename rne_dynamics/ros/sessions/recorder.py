@@ -19,7 +19,7 @@ from rne_dynamics.model.inertia import Array
 from rne_dynamics.ros.messages.publishers import stamp_of
 from rne_dynamics.ros.messages.topic_recording import Sample, TopicRecorder
 from rne_dynamics.ros.sessions.processes import LOCKSTEP_TIMEOUT, NodeProcess, wait_until
-from rne_dynamics.ros.simulation.topics import COMPONENTS
+from rne_dynamics.ros.simulator_topics import COMPONENTS
 
 #: Longest wait for messages that should come at once, s.
 PATIENCE = 30.0

@@ -27,7 +27,7 @@ from rne_dynamics.ros.messages.answers import LOOP
 from rne_dynamics.ros.messages.topic_wait import LATCHED, NEWEST
 from rne_dynamics.ros.node.command_line import own_context
 from rne_dynamics.ros.node.robot import load_robot
-from rne_dynamics.ros.parameters.common import payload, smaller_limit
+from rne_dynamics.ros.parameters.table import payload, smaller_limit
 
 #: Longest search, s.
 DISCOVERY = 8.0

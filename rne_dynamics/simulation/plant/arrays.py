@@ -26,8 +26,7 @@ from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.layout import FLOATING, KIND, POSITION_INDEX, VELOCITY_INDEX
 from rne_dynamics.model.mechanism import Mechanism
 from rne_dynamics.simulation.plant.contact_law import Touch
-from rne_dynamics.spatial.arrays import copy_into
-from rne_dynamics.spatial.rows import slice_vector
+from rne_dynamics.spatial.rows import copy_into, slice_vector
 from rne_dynamics.spatial.vector import from_quaternion, rotate
 
 #: Loads at the bodies where there are none.

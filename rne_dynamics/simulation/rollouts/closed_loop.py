@@ -36,7 +36,7 @@ from rne_dynamics.simulation.stepping.lanes import (
     step_lanes,
 )
 from rne_dynamics.simulation.stepping.motion import damped
-from rne_dynamics.spatial.arrays import copy_into
+from rne_dynamics.spatial.rows import copy_into
 
 COMPUTED_TORQUE, PD_GRAVITY = range(2)
 # status of a sample

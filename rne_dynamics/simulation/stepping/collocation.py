@@ -27,8 +27,8 @@ from rne_dynamics.simulation.plant.arrays import (
     flexible_mass_and_bias,
 )
 from rne_dynamics.simulation.stepping.motion import Piece, speed_friction
-from rne_dynamics.spatial.arrays import copy_into
 from rne_dynamics.spatial.cholesky import SINGULAR
+from rne_dynamics.spatial.rows import copy_into
 
 _R3 = np.sqrt(3.0)
 # stage times c, and Butcher's coefficients [[1/4, A12], [A21, 1/4]]; those of the positions are its square

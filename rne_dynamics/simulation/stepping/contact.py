@@ -32,8 +32,8 @@ from rne_dynamics.simulation.plant.arrays import (
     base_at,
 )
 from rne_dynamics.simulation.stepping.motion import Piece, mass_and_bias, mass_scale, speed_friction
-from rne_dynamics.spatial.arrays import copy_into
 from rne_dynamics.spatial.cholesky import cholesky_solve, inverse
+from rne_dynamics.spatial.rows import copy_into
 
 #: Status of a row: w = 0, r at its lower edge, r at its upper edge.
 HELD, AT_LOW, AT_HIGH = 0, 1, 2

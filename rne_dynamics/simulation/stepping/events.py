@@ -26,7 +26,7 @@ from rne_dynamics.simulation.stepping.motion import (
     runge_kutta,
     too_stiff,
 )
-from rne_dynamics.spatial.arrays import copy_into
+from rne_dynamics.spatial.rows import copy_into
 
 # an event is found when its time is known to this part of the step, or the joint is past it by no more than this
 _TIME_TOLERANCE = 1e-10

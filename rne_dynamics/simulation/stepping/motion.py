@@ -36,8 +36,8 @@ from rne_dynamics.simulation.plant.arrays import (
     stiff_modes,
 )
 from rne_dynamics.simulation.plant.contact_law import touch_loads
-from rne_dynamics.spatial.arrays import copy_into, matrix_times
 from rne_dynamics.spatial.cholesky import inverse, scaled_cholesky_solve
+from rne_dynamics.spatial.rows import copy_into, matrix_times
 from rne_dynamics.straight_line.status import REFUSED
 
 

@@ -10,8 +10,8 @@ from faults.arm import COMPUTED_TORQUE, GRAVITY_COMPENSATION
 from faults.fault import Faults
 from faults.rig import Rig
 
-from rne_dynamics.ros.parameters.common import COMMON
 from rne_dynamics.ros.parameters.schema import JOINT, Parameter
+from rne_dynamics.ros.parameters.table import COMMON
 
 FAULTS = Faults("live change")
 fault = FAULTS.fault

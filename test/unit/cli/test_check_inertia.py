@@ -9,7 +9,7 @@ import pytest
 from support.urdf_text import joint, link, robot
 from support.wheel import wheel_robots
 
-from rne_dynamics.cli.own_arm.check_inertia import lint_sizes
+from rne_dynamics.cli.own_arm.check import lint_sizes
 from rne_dynamics.description.lint.description import examine
 from rne_dynamics.description.lint.findings import Finding
 from rne_dynamics.description.share import share_file, shipped_robots

@@ -9,8 +9,7 @@ import pytest
 from scipy.linalg import expm
 
 import rne_dynamics as rne
-from rne_dynamics.cli.answer import Answer
-from rne_dynamics.cli.terminal import console
+from rne_dynamics.cli.answer import Answer, console
 from rne_dynamics.cli.with_ros.demo_report import (
     evaluate,
     evaluate_vibration,

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from rne_dynamics.cli.main import main
-from rne_dynamics.recording.trajectory_file import read_trajectory
+from rne_dynamics.recording.yaml_files import read_trajectory
 
 
 @pytest.fixture(autouse=True)

@@ -18,8 +18,8 @@ from rne_dynamics.cli.main import main
 from rne_dynamics.control.gains import Gains, check_gains
 from rne_dynamics.errors import ParameterError
 from rne_dynamics.model.tree import JointKind
-from rne_dynamics.ros.parameters.common import COMMON
 from rne_dynamics.ros.parameters.controller import joint_limits
+from rne_dynamics.ros.parameters.table import COMMON
 from rne_dynamics.ros.parameters.tracking import SCHEMA, tracking_settings
 from rne_dynamics.ros.sessions.processes import NodeProcess, wait_until
 

@@ -13,8 +13,8 @@ import pytest
 
 from rne_dynamics.cli.main import main
 from rne_dynamics.errors import ArgumentError, MissingDependencyError
-from rne_dynamics.figures import output_file as output
-from rne_dynamics.figures.output_file import FIGURES, output_file
+from rne_dynamics.figures import style as output
+from rne_dynamics.figures.style import FIGURES, output_file
 
 
 @pytest.fixture(autouse=True)

@@ -29,7 +29,7 @@ sys.exit(main())
 """
 INSTANTS = {
     "before the commands": ("rne_dynamics.cli.main", "interrupt()"),
-    "while commands are imported": ("rne_dynamics.cli.overview", "interrupt()"),
+    "while commands are imported": ("rne_dynamics.advice", "interrupt()"),
     "while the command is imported": ("rne_dynamics.cli.own_arm.info", "interrupt()"),
     "in a destructor": ("rne_dynamics.cli.own_arm.info", "Dropped()"),
     "turned into another error by the import": (

@@ -11,9 +11,8 @@ from rich.cells import cell_len
 from rich.console import Console
 from support.urdf_text import arm
 
-from rne_dynamics.cli.answer import Answer, Rows, Verdict
+from rne_dynamics.cli.answer import Answer, Rows, Verdict, console
 from rne_dynamics.cli.main import main
-from rne_dynamics.cli.terminal import console
 from rne_dynamics.cli.with_ros.demo_report import Tracking, demo_figures, demo_parts
 from rne_dynamics.cli.with_ros.moves import plan_moves
 from rne_dynamics.description.urdf import load_urdf

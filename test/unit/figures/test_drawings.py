@@ -9,9 +9,8 @@ from matplotlib.figure import Figure
 from PIL import Image
 
 import rne_dynamics as rne
-from rne_dynamics.figures.movie import LONGEST, PERIOD, Motion, write_movie
+from rne_dynamics.figures.movie import LONGEST, PERIOD, Motion, artists, set_up, shade, solids, write_movie
 from rne_dynamics.figures.skeleton import skeleton, tree_positions, view_of
-from rne_dynamics.figures.solids import artists, set_up, shade, solids
 from rne_dynamics.figures.style import color_of
 
 MECHANISMS = ("delta", "five_bar", "four_bar", "slider_crank", "pantograph")

@@ -11,7 +11,7 @@ from matplotlib.figure import Figure
 import rne_dynamics as rne
 from rne_dynamics.cli.main import main
 from rne_dynamics.cli.simulated.plot import draw
-from rne_dynamics.figures.schematic import draw_robot
+from rne_dynamics.figures.skeleton import draw_robot
 from rne_dynamics.figures.style import COLORS, POINT_LABEL, TERMS, canvas
 from rne_dynamics.figures.tracking import joint_units, units_of
 from rne_dynamics.recording.recording import Recording, Series

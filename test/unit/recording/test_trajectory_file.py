@@ -8,7 +8,7 @@ import yaml
 
 import rne_dynamics as rne
 from rne_dynamics.errors import TrajectoryError
-from rne_dynamics.recording.trajectory_file import read_trajectory, write_trajectory
+from rne_dynamics.recording.yaml_files import read_trajectory, write_trajectory
 
 NAMES = ("shoulder", "no", "elbow: 2")
 

@@ -22,8 +22,8 @@ import rne_dynamics as rne
 from rne_dynamics.errors import MissingDependencyError
 from rne_dynamics.viewer import same_origin
 from rne_dynamics.viewer.page import HOST, Page
+from rne_dynamics.viewer.pages import SimulationPage
 from rne_dynamics.viewer.simulated_arm import SimulatedArm
-from rne_dynamics.viewer.simulation_page import SimulationPage
 
 PORT = 18181
 EVIL = "evil.example"

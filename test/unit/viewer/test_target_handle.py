@@ -10,10 +10,10 @@ import numpy as np
 import pytest
 
 import rne_dynamics as rne
+from rne_dynamics.viewer.controls import TargetHandle
 from rne_dynamics.viewer.page import Page
+from rne_dynamics.viewer.pages import SimulationPage
 from rne_dynamics.viewer.simulated_arm import CARTESIAN, SimulatedArm
-from rne_dynamics.viewer.simulation_page import SimulationPage
-from rne_dynamics.viewer.target_handle import TargetHandle
 
 pytest.importorskip("viser", reason="the viewer's library is not installed: pip install '.[test]'")
 

@@ -13,7 +13,7 @@ from rne_dynamics.cli.main import main
 from rne_dynamics.control.motion.acceptance import Points
 from rne_dynamics.control.motion.retiming import FastestMotion
 from rne_dynamics.errors import ModelError, TrajectoryError
-from rne_dynamics.recording.trajectory_file import write_trajectory
+from rne_dynamics.recording.yaml_files import write_trajectory
 
 WAY = np.array([[0.0, -0.5, 0.0, -1.8, 0.0, 1.5, 0.4], [0.9, 0.2, 0.8, -1.2, -0.7, 1.9, -1.0]])
 

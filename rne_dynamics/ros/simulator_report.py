@@ -1,14 +1,44 @@
-"""Status of the simulator for /diagnostics, and its lag behind the wall clock."""
+"""Scene of the simulator, its status for /diagnostics, and its lag behind the wall clock."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 from rne_dynamics.control.thresholds import NANOSECONDS
+from rne_dynamics.errors import ArgumentError, ParameterError
+from rne_dynamics.recording.yaml_files import read_mismatch, read_scene
 from rne_dynamics.ros.loop.statistics import Recent, percentile
 from rne_dynamics.ros.messages.answers import Answers
 from rne_dynamics.ros.node.diagnostics import ERROR, OK, WARN, Diagnostics, first_finding
 from rne_dynamics.ros.node.lifecycle import ArmNode
-from rne_dynamics.ros.simulation.topics import BendingWatch
+from rne_dynamics.ros.parameters.schema import Parameter
+from rne_dynamics.ros.simulator_topics import BendingWatch
+from rne_dynamics.simulation.mismatch.mismatch import Mismatch
 from rne_dynamics.simulation.plant.coordinates import State
+from rne_dynamics.simulation.plant.surroundings import Scene
+
+PARAMETERS = (
+    Parameter("scene", "", "File (.yaml) with what the arm touches, and a script, which begins with the first command. "
+              "Empty for none.", read_only=True),
+    Parameter("mismatch", "", "File (.yaml) with differences between arm and description. Empty for none.",
+              read_only=True),
+)  # fmt: skip
+
+
+def scene_of(values: Mapping[str, Any]) -> tuple[Scene, Mismatch | None]:
+    """Of the files of the parameters: the scene, and the mismatch with its script; raises ParameterError."""
+    scene, mismatch, name = Scene(), None, "scene"
+    try:
+        if values[name]:
+            scene = read_scene(values[name])
+        name = "mismatch"
+        if values[name]:
+            mismatch = read_mismatch(values[name])
+        return scene, scene.mismatch(mismatch)
+    except ArgumentError as error:
+        raise ParameterError(f"parameter {name}: {error}") from None
+
 
 #: Additional speed of a simulation that lags behind the wall clock: controllers in real time refuse stamps that gain
 #: more than 5 %, see `control.guards.state_time`.
