@@ -8,5 +8,5 @@ from rne_dynamics.ros.launching.actions import described
 
 
 def generate_launch_description() -> LaunchDescription:
-    """The nodes that `rne_dynamics.ros.launching.actions` lists for this file."""
+    """The nodes that `rne_dynamics.ros.launching.plan` lists for this file."""
     return described(__file__)

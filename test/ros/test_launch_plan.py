@@ -11,8 +11,8 @@ import yaml
 
 from rne_dynamics.description.share import share_file
 from rne_dynamics.errors import ArgumentError
-from rne_dynamics.ros.launching.actions import GATE_TOPIC, STATE_PUBLISHER, plan
 from rne_dynamics.ros.launching.arguments import DRIVERS, GATE, KINDS, SIMULATOR, VIEWER, check_names
+from rne_dynamics.ros.launching.plan import GATE_TOPIC, STATE_PUBLISHER, plan
 
 ROOT = Path(__file__).resolve().parents[2]
 CONTROLLERS = ("controller", "gravity_compensation")

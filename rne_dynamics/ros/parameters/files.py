@@ -22,8 +22,10 @@ if TYPE_CHECKING:
 
 
 __all__ = [
-    "JOINT", "JTC", "Parameter", "ParameterAlias", "Translation", "Value", "Values", "declared_parameters", "filled",
-    "per_joint", "translate",
+    "JOINT", "JTC", "OF_HARDWARE", "OF_THE_ARM", "SIMULATED", "Parameter", "ParameterAlias", "Translation", "Value",
+    "Values", "applies", "declared_parameters", "filled", "flat", "given_to", "given_to_another", "listed",
+    "lost_settings", "nearest", "node_keys", "per_joint", "refusal", "refuse_undeclared", "ros_settings",
+    "settings_for", "simulated", "translate", "unclaimed",
 ]
 
 T = TypeVar("T")
