@@ -314,7 +314,6 @@ class EffortGateNode(ArmNode):
         gc.collect()  # 0.03 ms, because the start's objects are frozen
 
 
-
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the node until SIGINT or SIGTERM; returns the exit code."""
     read_command_line("effort_gate", __doc__, EffortGateNode.all_parameters(SCHEMA), argv)

@@ -377,7 +377,6 @@ def overrides(arguments: Sequence[str]) -> list[RosParameter]:
     return result
 
 
-
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one move; returns 0 if the arm has arrived."""
     given = overrides(own_words(sys.argv[1:] if argv is None else argv))

@@ -48,7 +48,6 @@ DRAIN_PERIOD, DISCOVERY_PERIOD = 0.02, 0.1
 NICENESS = 10
 
 
-
 def main(argv: Sequence[str] | None = None) -> int:
     """Record until SIGINT or SIGTERM; returns the exit code, 1 if the recording has ended early."""
     read_command_line("recorder", __doc__, SCHEMA, argv)

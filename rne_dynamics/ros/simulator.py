@@ -366,7 +366,6 @@ class SimulatorNode(ArmNode):
         gc.collect()  # 0.03 ms, because the start's objects are frozen
 
 
-
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the node until SIGINT or SIGTERM; returns the exit code."""
     read_command_line("simulator", __doc__, SimulatorNode.all_parameters(SCHEMA), argv)
