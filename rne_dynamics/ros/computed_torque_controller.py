@@ -62,7 +62,7 @@ from rne_dynamics.ros.targets import Begin, FollowAction, PoseTargets, WrenchTar
 
 #: Laws that have a service which changes to them.
 SERVED = ("computed_torque", "disturbance_observer", "joint_impedance", "cartesian_impedance")
-#: Trajectories that wait; the middleware's parts of one that is not complete take a place, which others must not need.
+#: Trajectories that wait. If there were one place, the first part of a long one would displace what waits there.
 QUEUE = 10
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import signal
+import time
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -37,6 +38,9 @@ FEED = 20.0
 #: Longest delivery time of a large message, s: lost parts are sent again every 3 s, and its 100 500 points took 77 s on
 #: two cores that 29 processes shared. The arm's time stands still meanwhile.
 LARGE = 600.0
+#: Time after which a trajectory is sent again, s: where its parts are lost again and again, Fast DDS 2.14 stops sending
+#: them, and says nothing. The next message of the same sender arrives.
+AGAIN = 100.0
 
 
 class Rig(Observer):
@@ -144,12 +148,20 @@ class Rig(Observer):
     def send(self, message: JointTrajectory) -> bool:
         """Publish a trajectory, and wait until the controller has accepted or refused it; whether it was accepted."""
         self.wait(self.trajectories.get_subscription_count, "a listener of ~/joint_trajectory")
-        before = self._verdicts()
+        before, again_at = self._verdicts(), time.monotonic() + AGAIN
         self.trajectories.publish(message)
         if not message.points:
             self.settle()
             return True
-        self.wait(lambda: self._verdicts() != before, "the controller to accept or refuse the trajectory", LARGE)
+
+        def judged() -> bool:
+            nonlocal again_at
+            if time.monotonic() > again_at:
+                again_at += AGAIN
+                self.trajectories.publish(message)
+            return self._verdicts() != before
+
+        self.wait(judged, "the controller to accept or refuse the trajectory", LARGE)
         return self._verdicts()[0] > before[0]
 
     @property
