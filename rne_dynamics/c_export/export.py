@@ -9,8 +9,7 @@ from typing import Any, Literal
 import numpy as np
 
 from rne_dynamics.advice import rne
-from rne_dynamics.c_export.description import checked_prefix, distinct, head, prefix_of
-from rne_dynamics.c_export.files import cmake_file, header, source_file
+from rne_dynamics.c_export.files import checked_prefix, cmake_file, distinct, head, header, prefix_of, source_file
 from rne_dynamics.c_export.function import EXPORTED, Function
 from rne_dynamics.c_export.statements import PRECISIONS, Precision
 from rne_dynamics.compiling.plain import PlainKernels

@@ -15,6 +15,7 @@ from pathlib import Path
 from types import FrameType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+import numpy as np
 from rich.cells import cell_len
 from rich.console import Console
 from rich.padding import Padding
@@ -318,6 +319,14 @@ def plot_if_possible(path: Path, write: Callable[[Path], None], *, wanted: bool)
 def finite(value: float) -> float | None:
     """The value as JSON has it: None if it is not finite."""
     return float(value) if math.isfinite(value) else None
+
+
+def records(**columns: Any) -> list[dict[str, Any]]:
+    """A record for each row of columns, (rows,), as JSON has them: None for what is not finite."""
+    rows = zip(*(np.asarray(column).tolist() for column in columns.values()), strict=True)
+    return [
+        {key: finite(x) if isinstance(x, float) else x for key, x in zip(columns, row, strict=True)} for row in rows
+    ]
 
 
 def shown(value: float | None, form: str = ".5g") -> str:

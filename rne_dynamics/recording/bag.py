@@ -16,8 +16,15 @@ from yaml import YAMLError
 from rne_dynamics.description.yaml_nodes import MOST_BYTES, plain
 from rne_dynamics.errors import MissingDependencyError, RecordingError
 from rne_dynamics.input_file import check_regular, read_limited
-from rne_dynamics.recording.mcap_file import MESSAGE_ENCODING
-from rne_dynamics.recording.messages import CONTROLLER_STATE, FLOATS, INSTALL, JOINT_STATE, deserialised, typestore
+from rne_dynamics.recording.mcap_file import (
+    CONTROLLER_STATE,
+    FLOATS,
+    INSTALL,
+    JOINT_STATE,
+    MESSAGE_ENCODING,
+    deserialised,
+    typestore,
+)
 
 if TYPE_CHECKING:
     from mcap.records import Chunk, McapRecord

@@ -16,8 +16,7 @@ from rne_dynamics.input_file import read_arrays
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.protocol import Robot
 from rne_dynamics.recording.reading import read_recording
-from rne_dynamics.recording.recording import GAP, Recording
-from rne_dynamics.recording.tables import read_text_table
+from rne_dynamics.recording.recording import GAP, Recording, read_text_table
 
 #: Quantities of a log, and what they are for messages.
 QUANTITIES = {"t": "times", "q": "positions", "qd": "velocities", "tau": "torques"}

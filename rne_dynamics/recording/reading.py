@@ -15,9 +15,8 @@ from rne_dynamics.control.motion.limits import turns_off
 from rne_dynamics.errors import RecordingError, unknown
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.recording.bag import Messages, bag_messages, mcap_messages, topics_of
-from rne_dynamics.recording.messages import CONTROLLER_STATE, FLOATS, JOINT_STATE, NANOSECONDS
-from rne_dynamics.recording.recording import GAP, Recording, Series
-from rne_dynamics.recording.tables import read_csv, read_npz
+from rne_dynamics.recording.mcap_file import CONTROLLER_STATE, FLOATS, JOINT_STATE, NANOSECONDS
+from rne_dynamics.recording.recording import GAP, Recording, Series, read_csv, read_npz
 
 #: Topics of joint states that are no measured states.
 OTHER_STATES = re.compile(r"/(torque/\w+|reference|setpoint|deflections|joint_commands)$")

@@ -31,6 +31,7 @@ from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.mechanism import RigidRobot
 from rne_dynamics.ros.effort_node import EffortNode
 from rne_dynamics.ros.loop.cycle import SNAPSHOT_PERIOD
+from rne_dynamics.ros.loop.hot_loop import NodeExecutor
 from rne_dynamics.ros.loop.messages import Present, Snapshot
 from rne_dynamics.ros.loop.process import Loop, Throttle, control_process
 from rne_dynamics.ros.messages.cdr import one_point_layout, time_at
@@ -42,10 +43,8 @@ from rne_dynamics.ros.messages.trajectory_message import (
     read_trajectory,
 )
 from rne_dynamics.ros.node.command_line import read_command_line
-from rne_dynamics.ros.node.executor import NodeExecutor
 from rne_dynamics.ros.node.process import run
-from rne_dynamics.ros.parameters.files import given_to
-from rne_dynamics.ros.parameters.schema import JTC, Parameter, Values
+from rne_dynamics.ros.parameters.files import JTC, Parameter, Values, given_to
 from rne_dynamics.ros.parameters.tracking import (
     COMPLIANT,
     SCHEMA,

@@ -34,7 +34,7 @@ from rne_dynamics.control.supervision.states import StopPlan
 from rne_dynamics.control.thresholds import LOCK_PERIOD, NANOSECONDS
 from rne_dynamics.errors import ControlError, StateError
 from rne_dynamics.model.mechanism import RigidRobot
-from rne_dynamics.ros.loop.hot_loop import LONGEST_WAIT, STANDSTILL, GateLoop, LoopClock
+from rne_dynamics.ros.loop.hot_loop import LONGEST_WAIT, STANDSTILL, GateLoop, LoopClock, NodeExecutor
 from rne_dynamics.ros.loop.statistics import Histogram, Recent, percentile
 from rne_dynamics.ros.messages.answers import SeenPublisher, number_of, seen_topic
 from rne_dynamics.ros.messages.cdr import stamp_in
@@ -42,11 +42,10 @@ from rne_dynamics.ros.messages.joint_states import Reading, StateReader
 from rne_dynamics.ros.messages.publishers import COMMAND_MESSAGE, EffortPublisher, effort_reader, effort_type
 from rne_dynamics.ros.node.command_line import read_command_line
 from rne_dynamics.ros.node.diagnostics import LOG_PERIOD, WARN, Diagnostics, GateReport, ModeTopic
-from rne_dynamics.ros.node.executor import NodeExecutor
 from rne_dynamics.ros.node.lifecycle import ArmNode
 from rne_dynamics.ros.node.process import run
 from rne_dynamics.ros.parameters.controller import CONTROLLER, effort_scales, limits_of
-from rne_dynamics.ros.parameters.schema import Parameter, Values, declared_parameters, filled
+from rne_dynamics.ros.parameters.files import Parameter, Values, declared_parameters, filled
 from rne_dynamics.ros.parameters.table import payload
 
 #: Parameters with the same meaning as those of the controllers.
@@ -313,7 +312,6 @@ class EffortGateNode(ArmNode):
             "time to pass an effort p99 (ms)": 1e3 * percentile(recent, 99.0),
         })
         gc.collect()  # 0.03 ms, because the start's objects are frozen
-
 
 
 def main(argv: Sequence[str] | None = None) -> int:

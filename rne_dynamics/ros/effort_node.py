@@ -26,15 +26,14 @@ from rne_dynamics.control.supervision.states import DRIVING, Mode
 from rne_dynamics.control.thresholds import LOCK_PERIOD
 from rne_dynamics.errors import ModelError, ParameterError, RneDynamicsError
 from rne_dynamics.model.mechanism import RigidRobot
-from rne_dynamics.ros.loop.hot_loop import USE_SIM_TIME, end_time_source
+from rne_dynamics.ros.loop.hot_loop import USE_SIM_TIME, NodeExecutor, end_time_source
 from rne_dynamics.ros.loop.messages import Snapshot, loop_setup
 from rne_dynamics.ros.loop.process import Loop, LoopEndedError, Throttle
 from rne_dynamics.ros.messages.publishers import EFFORT_TOPIC
 from rne_dynamics.ros.node.diagnostics import ERROR, OK, WARN, Diagnostics, ModeTopic, TopicPeers
-from rne_dynamics.ros.node.executor import NodeExecutor
 from rne_dynamics.ros.node.lifecycle import ArmNode
 from rne_dynamics.ros.node.process import LIBRARIES, drop_compiler_pages
-from rne_dynamics.ros.parameters.schema import Parameter, Values
+from rne_dynamics.ros.parameters.files import Parameter, Values
 from rne_dynamics.ros.parameters.table import payload
 
 #: Time by which a stop may exceed its plan before the efforts are brought to zero at once, and time for that before the

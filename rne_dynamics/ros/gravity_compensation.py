@@ -12,7 +12,7 @@ from rne_dynamics.ros.loop.process import Loop, control_process
 from rne_dynamics.ros.node.command_line import read_command_line
 from rne_dynamics.ros.node.process import run
 from rne_dynamics.ros.parameters.controller import CONTROLLER, controller_settings, damping_parameter
-from rne_dynamics.ros.parameters.schema import Parameter, Values
+from rne_dynamics.ros.parameters.files import Parameter, Values
 
 #: Friction is compensated by the measured speed, which has noise; too much of it makes an arm creep: none by default.
 _DEFAULTS = {"friction_compensation": 0.0, "friction_velocity_threshold": 0.01}

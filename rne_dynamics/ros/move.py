@@ -31,7 +31,7 @@ from rne_dynamics.ros.messages.trajectory_message import duration_message, traje
 from rne_dynamics.ros.node.command_line import own_words, refuse_remappings
 from rne_dynamics.ros.node.lifecycle import ArmNode
 from rne_dynamics.ros.node.process import run
-from rne_dynamics.ros.parameters.schema import Parameter, Values
+from rne_dynamics.ros.parameters.files import Parameter, Values
 
 if TYPE_CHECKING:
     from rne_dynamics.control.motion.retiming import FastestMotion
@@ -375,7 +375,6 @@ def overrides(arguments: Sequence[str]) -> list[RosParameter]:
     if named:
         result.append(RosParameter("goal_joints", value=[name for name, _, _ in named]))
     return result
-
 
 
 def main(argv: Sequence[str] | None = None) -> int:

@@ -21,7 +21,7 @@ from rne_dynamics.errors import RecordingError, RneDynamicsError
 from rne_dynamics.ros.messages.topic_recording import MEGABYTE, TopicRecording, new_file
 from rne_dynamics.ros.node.command_line import read_command_line
 from rne_dynamics.ros.node.process import StopSignal, end_with_parent, log_at
-from rne_dynamics.ros.parameters.schema import Parameter
+from rne_dynamics.ros.parameters.files import Parameter
 from rne_dynamics.ros.parameters.table import ParameterTable
 
 #: Topics of an arm; ``*`` stands for one part of a name.
@@ -46,7 +46,6 @@ SCHEMA: tuple[Parameter, ...] = (
 DRAIN_PERIOD, DISCOVERY_PERIOD = 0.02, 0.1
 #: Added to the process's niceness, so that the control loop goes first.
 NICENESS = 10
-
 
 
 def main(argv: Sequence[str] | None = None) -> int:

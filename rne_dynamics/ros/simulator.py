@@ -27,7 +27,7 @@ from rne_dynamics.ros.node.diagnostics import Diagnostics
 from rne_dynamics.ros.node.lifecycle import ArmNode
 from rne_dynamics.ros.node.process import run
 from rne_dynamics.ros.node.robot import description_text
-from rne_dynamics.ros.parameters.schema import Parameter, per_joint
+from rne_dynamics.ros.parameters.files import Parameter, per_joint
 from rne_dynamics.ros.parameters.table import drive_limits, payload
 from rne_dynamics.ros.simulator_report import PARAMETERS, SimulatorReport, WallTime, scene_of
 from rne_dynamics.ros.simulator_topics import (
@@ -363,7 +363,6 @@ class SimulatorNode(ArmNode):
             commanded=self.answers.commanded or bool(self._hardware and self._hardware.drives.commanded),
         )
         gc.collect()  # 0.03 ms, because the start's objects are frozen
-
 
 
 def main(argv: Sequence[str] | None = None) -> int:

@@ -12,7 +12,7 @@ from rne_dynamics.ros.loop.statistics import Recent, percentile
 from rne_dynamics.ros.messages.answers import Answers
 from rne_dynamics.ros.node.diagnostics import ERROR, OK, WARN, Diagnostics, first_finding
 from rne_dynamics.ros.node.lifecycle import ArmNode
-from rne_dynamics.ros.parameters.schema import Parameter
+from rne_dynamics.ros.parameters.files import Parameter
 from rne_dynamics.ros.simulator_topics import BendingWatch
 from rne_dynamics.simulation.mismatch.mismatch import Mismatch
 from rne_dynamics.simulation.plant.coordinates import State

@@ -28,7 +28,7 @@ from rne_dynamics.ros.messages.joint_states import read_imu
 from rne_dynamics.ros.messages.publishers import EveryNth, write_stamp
 from rne_dynamics.ros.messages.topic_wait import NEWEST, OFFERED, polled_subscription, take
 from rne_dynamics.ros.node.lifecycle import ArmNode
-from rne_dynamics.ros.parameters.schema import Parameter
+from rne_dynamics.ros.parameters.files import Parameter
 from rne_dynamics.simulation.plant.base_motion import BaseTrajectory
 from rne_dynamics.simulation.plant.coordinates import State
 from rne_dynamics.simulation.runs.simulator import ServoDrives, Simulator

@@ -25,7 +25,7 @@ from rne_dynamics.ros.node.command_line import read_command_line
 from rne_dynamics.ros.node.lifecycle import ArmNode
 from rne_dynamics.ros.node.process import run
 from rne_dynamics.ros.node.robot import description_source
-from rne_dynamics.ros.parameters.schema import Parameter
+from rne_dynamics.ros.parameters.files import Parameter
 from rne_dynamics.viewer.controls import PushPanel, TargetHandle
 from rne_dynamics.viewer.page import FRAMES, HOST, PORT, Page, Picture
 from rne_dynamics.viewer.scene import quaternion

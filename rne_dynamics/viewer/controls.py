@@ -13,10 +13,9 @@ from rne_dynamics.dynamics.kinematics.kinematics import quaternion_matrices
 from rne_dynamics.figures.tracking import units_of
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.tree import JointKind
-from rne_dynamics.viewer.kinematics import moving_links
 from rne_dynamics.viewer.meshes import reach
 from rne_dynamics.viewer.page import Page
-from rne_dynamics.viewer.scene import quaternion
+from rne_dynamics.viewer.scene import moving_links, quaternion
 from rne_dynamics.viewer.simulated_arm import TURNING
 
 DIRECTIONS = {

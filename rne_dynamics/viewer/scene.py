@@ -9,14 +9,48 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from rne_dynamics.description.sources import Source
+from rne_dynamics.dispatch import follower
+from rne_dynamics.dynamics.kinematics.kinematics import LinkPoses
+from rne_dynamics.dynamics.kinematics.kinematics import forward_kinematics as open_forward_kinematics
 from rne_dynamics.errors import ModelError, RneDynamicsError
+from rne_dynamics.flexible.energy import flexible_forward_kinematics
 from rne_dynamics.model.inertia import Array, Inertia
 from rne_dynamics.model.principal import principal_axes
 from rne_dynamics.model.protocol import Robot
 from rne_dynamics.model.tree import ONE_FREEDOM
 from rne_dynamics.simulation.plant.surroundings import SpringyBody
-from rne_dynamics.viewer.kinematics import Kinematics
 from rne_dynamics.viewer.meshes import BentSurface, link_meshes, merged, reach
+
+
+class Kinematics:
+    """Poses of all links; of a mechanism its loops are closed, from the last posture on."""
+
+    def __init__(self, robot: Robot) -> None:
+        self.robot = robot
+        self._follower = follower(robot.rigid) if robot.loops else None
+
+    def poses(self, q: Array, *, posture: Array | None = None, delta: Array | None = None) -> LinkPoses:
+        """Poses in the root link's frame at q, (n,), a tree's `posture`, amplitudes `delta`; raises as a `Follower`."""
+        if self.robot.kind == "flexible" and delta is not None:
+            return flexible_forward_kinematics(self.robot, q, delta)
+        return open_forward_kinematics(self.robot.open_tree, self.tree_positions(q, posture))
+
+    def tree_positions(self, q: Array, posture: Array | None = None) -> Array:
+        """Positions of all joints of the tree, (nq of the tree,); parameters and errors as `poses`."""
+        if posture is not None or self._follower is None:
+            return q if posture is None else posture
+        self._follower.follow(q, np.zeros(self.robot.n))
+        return np.array(self._follower.posture)
+
+
+def moving_links(robot: Robot) -> tuple[str, ...]:
+    """Links that move, of those that are fixed together the first; the last is likely the tool."""
+    seen: dict[int, str] = {}
+    for name, frame in robot.links.items():
+        if frame.body >= 0:
+            seen.setdefault(frame.body, name)
+    return tuple(seen.values())
+
 
 #: Vertical field of view, rad; direction from the robot to the camera.
 FIELD_OF_VIEW, FROM = 0.7, np.array([1.0, -1.25, 0.6])

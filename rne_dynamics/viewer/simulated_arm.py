@@ -30,7 +30,7 @@ from rne_dynamics.simulation.plant.plant import ArmPlant
 from rne_dynamics.simulation.plant.surroundings import Scene
 from rne_dynamics.simulation.runs.push import Push, load
 from rne_dynamics.simulation.runs.simulator import Simulator
-from rne_dynamics.viewer.kinematics import Kinematics, moving_links
+from rne_dynamics.viewer.scene import Kinematics, moving_links
 
 # The spring is scaled with the inertia Λ = (J M⁻¹ Jᵀ)⁻¹ that the hand feels, f = Λ (ω² e − 2 ω v), so that a light
 # wrist and a heavy shoulder follow alike, and neither shakes.

@@ -12,7 +12,7 @@ from rclpy.parameter import Parameter as RosParameter
 from support.parameter_page import NODES
 
 from rne_dynamics.errors import ParameterError
-from rne_dynamics.ros.parameters.schema import JOINT, Parameter
+from rne_dynamics.ros.parameters.files import JOINT, Parameter
 from rne_dynamics.ros.parameters.table import ParameterTable
 
 JOINTS = ("a", "b")

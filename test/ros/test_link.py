@@ -12,7 +12,7 @@ from rne_dynamics.control.motion.limits import Tolerances
 from rne_dynamics.control.motion.motion import Motion
 from rne_dynamics.control.trajectory import SampledTrajectory
 from rne_dynamics.errors import TrajectoryError
-from rne_dynamics.ros.loop.link import LARGEST_MESSAGE, Link, LinkClosedError
+from rne_dynamics.ros.loop.messages import LARGEST_MESSAGE, Link, LinkClosedError
 from rne_dynamics.ros.loop.process import Throttle
 from rne_dynamics.ros.messages.cdr import trajectory_points
 from rne_dynamics.ros.messages.trajectory_message import read_trajectory

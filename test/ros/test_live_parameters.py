@@ -13,7 +13,7 @@ from rclpy.parameter import Parameter as NodeParameter
 from support.parameter_page import NODES
 
 import rne_dynamics as rne
-from rne_dynamics.ros.parameters.schema import JOINT
+from rne_dynamics.ros.parameters.files import JOINT
 from rne_dynamics.ros.sessions.processes import wait_until
 
 from .peer import PATIENCE

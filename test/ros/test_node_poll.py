@@ -8,8 +8,8 @@ from rclpy.task import Future
 from std_msgs.msg import Float64
 from std_srvs.srv import Trigger
 
+from rne_dynamics.ros.loop.hot_loop import NodeExecutor
 from rne_dynamics.ros.messages.topic_wait import polled_subscription, take
-from rne_dynamics.ros.node.executor import NodeExecutor
 from rne_dynamics.ros.sessions.processes import wait_until
 
 from .peer import PATIENCE

@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 from support.parameter_page import CONTROLLERS, GATE, NODES, PAGE, WITHOUT_ROBOT, grouped, main, page, table
 
-from rne_dynamics.ros.parameters.schema import JOINT, Parameter
+from rne_dynamics.ros.parameters.files import JOINT, Parameter
 
 
 def test_the_page_is_up_to_date():

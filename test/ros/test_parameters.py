@@ -12,7 +12,7 @@ from rclpy.parameter import Parameter as RosParameter
 
 from rne_dynamics.errors import ControlError, ParameterError
 from rne_dynamics.ros import computed_torque_controller, effort_gate, gravity_compensation, move, simulator
-from rne_dynamics.ros.parameters.schema import Parameter, per_joint
+from rne_dynamics.ros.parameters.files import Parameter, per_joint
 from rne_dynamics.ros.parameters.table import COMMON, ParameterTable
 
 GAIN = Parameter("gains.{joint}.p", 1.0, "Gain.", "1/s^2", 0.0, 100.0)

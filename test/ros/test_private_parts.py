@@ -20,11 +20,11 @@ import rne_dynamics as rne
 from rne_dynamics.ros.computed_torque_controller import ComputedTorqueController
 from rne_dynamics.ros.effort_gate import EffortGateNode
 from rne_dynamics.ros.gravity_compensation import GravityCompensationNode
+from rne_dynamics.ros.loop.hot_loop import NodeExecutor
 from rne_dynamics.ros.loop.messages import LoopNode
 from rne_dynamics.ros.messages.topic_recording import TopicRecorder
 from rne_dynamics.ros.move import MoveNode
 from rne_dynamics.ros.node import private_parts
-from rne_dynamics.ros.node.executor import NodeExecutor
 from rne_dynamics.ros.sessions.processes import wait_until
 from rne_dynamics.ros.simulator import SimulatorNode
 

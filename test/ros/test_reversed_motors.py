@@ -19,7 +19,7 @@ from rne_dynamics.errors import RneDynamicsError
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.robot import RobotModel
 from rne_dynamics.ros.parameters.controller import controller_settings
-from rne_dynamics.ros.parameters.schema import JOINT, Values, per_joint
+from rne_dynamics.ros.parameters.files import JOINT, Values, per_joint
 from rne_dynamics.ros.parameters.table import COMMON
 from rne_dynamics.ros.parameters.tracking import SCHEMA
 

@@ -12,8 +12,7 @@ from support.hardware_files import flat
 from support.parameter_page import NODES
 
 from rne_dynamics.errors import ParameterError
-from rne_dynamics.ros.parameters.files import nearest
-from rne_dynamics.ros.parameters.schema import JOINT, JTC
+from rne_dynamics.ros.parameters.files import JOINT, JTC, nearest
 from rne_dynamics.ros.parameters.table import ParameterTable
 
 CONFIG = Path(__file__).resolve().parents[2] / "config"

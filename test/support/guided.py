@@ -19,7 +19,7 @@ from rne_dynamics.model.mechanism import RigidRobot
 from rne_dynamics.ros import gravity_compensation
 from rne_dynamics.ros.parameters import tracking
 from rne_dynamics.ros.parameters.controller import controller_settings
-from rne_dynamics.ros.parameters.schema import JOINT, Value, Values, per_joint
+from rne_dynamics.ros.parameters.files import JOINT, Value, Values, per_joint
 from rne_dynamics.simulation.plant.plant import ArmPlant
 from rne_dynamics.simulation.runs.simulator import Simulator
 

@@ -15,7 +15,7 @@ from rne_dynamics.ros.effort_gate import EffortGateNode
 from rne_dynamics.ros.gravity_compensation import GravityCompensationNode
 from rne_dynamics.ros.move import MoveNode
 from rne_dynamics.ros.parameters import tracking
-from rne_dynamics.ros.parameters.schema import JOINT, JTC, Parameter
+from rne_dynamics.ros.parameters.files import JOINT, JTC, Parameter
 from rne_dynamics.ros.simulator import SimulatorNode
 from rne_dynamics.ros.viewer import ViewerNode
 

@@ -6,8 +6,8 @@ import argparse
 import sys
 from pathlib import Path
 
-from rne_dynamics.c_export.description import MARK
 from rne_dynamics.c_export.export import to_c
+from rne_dynamics.c_export.files import MARK
 from rne_dynamics.c_export.function import EXPORTED
 from rne_dynamics.cli.answer import Answer, Line, progress
 from rne_dynamics.cli.arguments import (

@@ -13,9 +13,9 @@ from typing import Any
 
 import numpy as np
 
-from rne_dynamics.cli.answer import Answer, Rows, Verdict, check_files, finite
+from rne_dynamics.cli.answer import Answer, Rows, Verdict, check_files, finite, records
 from rne_dynamics.cli.arguments import REPORT, ROBOT, argument, flag, payload, positive, robot_source, several
-from rne_dynamics.cli.from_recordings.residual import LOG, draw_efforts, joint_table, load_arm, read_logs, records, said
+from rne_dynamics.cli.from_recordings.residual import LOG, draw_efforts, joint_table, load_arm, read_logs, said
 from rne_dynamics.description.model_file import urdf_source
 from rne_dynamics.dynamics.friction import OWN
 from rne_dynamics.errors import ArgumentError

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from rne_dynamics.cli.answer import Answer, Line, Picture, Rows, Verdict, check_files, finite, shown
+from rne_dynamics.cli.answer import Answer, Line, Picture, Rows, Verdict, check_files, finite, records, shown
 from rne_dynamics.cli.arguments import (
     MOST_SAMPLED,
     REPORT,
@@ -89,14 +89,6 @@ def said(log: Recording, found: Sequence[Trap]) -> list[str]:
     """What was read, what was left out, and faults with their fixes."""
     faults = [f"wrong: {x.text}. Fix: {x.fix}" if x.fatal else f"note: {x.text}. So: {x.fix}" for x in found]
     return [Line(f"{log.source}: {len(log.t)} states, {log.t[-1]:.4g} s"), *(f"note: {x}" for x in log.notes), *faults]
-
-
-def records(**columns: Any) -> list[dict[str, Any]]:
-    """A record for each row of columns, as JSON has them: None for NaN."""
-    rows = zip(*(np.asarray(column).tolist() for column in columns.values()), strict=True)
-    return [
-        {key: finite(x) if isinstance(x, float) else x for key, x in zip(columns, row, strict=True)} for row in rows
-    ]
 
 
 def joint_table(robot: RobotModel, title: str, columns: Mapping[str, Any], unit: str = "effort") -> Rows:

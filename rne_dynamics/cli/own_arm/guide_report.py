@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rne_dynamics.advice import rne
-from rne_dynamics.cli.answer import Verdict, finite
+from rne_dynamics.cli.answer import Verdict, records
 from rne_dynamics.figures.style import COLORS, DASHED, WIDE
 from rne_dynamics.figures.tracking import Curve, Draw, draw_stack, joint_cells, joint_rows, joint_units, panels
 from rne_dynamics.model.inertia import Array
@@ -145,14 +145,10 @@ def guiding_figures(guidance: Guidance, guided: Guided | None, found: Verdict, *
     """All figures as plain values, SI units; `rest` is null for a joint that still moves."""
     robot, joints, responses = guidance.robot, [], []
     if guided is not None:
-        joints = [
-            {
-                "name": name, "moved": float(guided.moved[j]), "rest": finite(guided.rest[j]),
-                "drift": float(guided.drift[j]), "largest_effort": float(guided.used[j]),
-                "effort_limit": float(limit), "used": float(guided.used[j] / limit) if limit > 0.0 else None,
-            }
-            for j, (name, limit) in enumerate(zip(robot.joint_names, robot.effort_limit, strict=True))
-        ]
+        joints = records(
+            name=robot.joint_names, moved=guided.moved, rest=guided.rest, drift=guided.drift,
+            largest_effort=guided.used, effort_limit=robot.effort_limit, used=guided.used / robot.effort_limit,
+        )  # fmt: skip
         responses = [
             {"push": str(p), "expected": r.expected.tolist(), "moved": r.moved.tolist()}
             for p, r in zip(guidance.pushes, guided.responses, strict=False)

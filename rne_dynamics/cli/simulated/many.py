@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from rne_dynamics.cli.answer import Answer, Picture, Verdict, progress_bar
+from rne_dynamics.cli.answer import Answer, Picture, Verdict, progress_bar, records
 from rne_dynamics.cli.arguments import Group, argument, several, whole
 from rne_dynamics.cli.simulated.report import joint_table
 from rne_dynamics.errors import ArgumentError
@@ -105,19 +105,15 @@ def simulate_many(args: argparse.Namespace, rollout: Rollout, outputs: list[Path
 
 def figures_of(many: ManyRollouts, args: argparse.Namespace) -> dict[str, Any]:
     """Tracking per joint over all completed samples, as plain values; rad or m, N·m or N."""
-    done = many.done
-    joints = []
-    for j, joint in enumerate(many.joint_names) if done.any() else ():
-        rms = many.rms_error[done, j]
-        joints.append(
-            {
-                "name": joint, "rms_error_median": float(np.median(rms)),
-                "rms_error_95": float(np.percentile(rms, 95.0)), "rms_error_worst": float(rms.max()),
-                "largest_error": float(many.largest_error[done, j].max()),
-                "largest_effort": float(many.largest_effort[done, j].max()),
-                "cut_samples": int((many.cut[done, j] > 0.0).sum()),
-            }
-        )
+    done, joints = many.done, []
+    if done.any():
+        rms = many.rms_error[done]
+        joints = records(
+            name=many.joint_names, rms_error_median=np.median(rms, axis=0),
+            rms_error_95=np.percentile(rms, 95.0, axis=0), rms_error_worst=rms.max(axis=0),
+            largest_error=many.largest_error[done].max(axis=0), largest_effort=many.largest_effort[done].max(axis=0),
+            cut_samples=(many.cut[done] > 0.0).sum(axis=0),
+        )  # fmt: skip
     failed = [
         {"sample": int(s), "outcome": Outcome(int(many.outcome[s])).name.lower(), "message": many.messages[s]}
         for s in np.flatnonzero(~done)

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from rne_dynamics.cli.answer import Answer, Line, Rows, finite
+from rne_dynamics.cli.answer import Answer, Line, Rows, records
 from rne_dynamics.cli.arguments import argument, flag, real
 from rne_dynamics.description.model_file import load_model
 from rne_dynamics.description.sources import read_source, read_stdin
@@ -147,10 +147,8 @@ def _figures(recording: Recording, joints: list[int], robot: RigidRobot | None) 
         columns["largest_effort"] = _largest(effort)
         if robot is not None:
             columns["effort_limit"] = robot.effort_limit
-    rows = [
-        {"name": recording.joint_names[j]} | {name: finite(values[j]) for name, values in columns.items()}
-        for j in joints
-    ]
+    names = [recording.joint_names[j] for j in joints]
+    rows = records(name=names, **{name: values[joints] for name, values in columns.items()})
     return {
         "recording": recording.source, "states": len(recording.t), "from": float(recording.t[0]),
         "to": float(recording.t[-1]), "topics": dict(recording.topics), "notes": list(recording.notes), "joints": rows,

@@ -10,7 +10,7 @@ from typing import Any, get_args
 
 import numpy as np
 
-from rne_dynamics.cli.answer import Rows, finite
+from rne_dynamics.cli.answer import Rows, records
 from rne_dynamics.cli.arguments import argument
 from rne_dynamics.cli.simulated.motion import DT, start_configuration
 from rne_dynamics.dispatch import gravity_torque
@@ -85,10 +85,7 @@ def dae_figures(args: argparse.Namespace, robot: RobotModel, log: Log) -> dict[s
         "position_error": float(log.position_error.max()),
         "velocity_error": float(log.velocity_error.max()),
         "recursion_difference": float(np.abs(log.q[:rows] - other.q[:rows]).max()),
-        "reactions": [
-            {"joint": name, "largest_force": float(f), "largest_moment": float(m)}
-            for name, f, m in zip(log.body_names, force, moment, strict=True)
-        ],
+        "reactions": records(joint=log.body_names, largest_force=force, largest_moment=moment),
     }
 
 
@@ -172,22 +169,13 @@ def tracking_figures(log: Log, plant: ArmPlant, *, ends: bool = False) -> dict[s
         static = balance(robot, q, np.zeros_like(q), np.zeros_like(q)).tau
     else:
         static = gravity_torque(robot, q)
-    return {
-        "kind": "controlled",
-        "seconds": float(log.time[-1]),
-        "joints": [
-            {
-                "name": name, "rms_error": float(log.rms_error[j]), "largest_error": float(log.largest_error[j]),
-                "final_error": float(log.error[-1, j]), "largest_effort": float(log.largest_effort[j]),
-                "effort_limit": finite(robot.effort_limit[j]),
-                **({
-                    "effort_start": float(log.effort[0, j]), "static_start": float(static[0, j]),
-                    "effort_end": float(log.effort[-1, j]), "static_end": float(static[1, j]),
-                } if ends else {}),
-            }
-            for j, name in enumerate(log.joint_names)
-        ],
-    }  # fmt: skip
+    there = {"effort_start": log.effort[0], "static_start": static[0], "effort_end": log.effort[-1],
+             "static_end": static[1]} if ends else {}  # fmt: skip
+    joints = records(
+        name=log.joint_names, rms_error=log.rms_error, largest_error=log.largest_error, final_error=log.error[-1],
+        largest_effort=log.largest_effort, effort_limit=robot.effort_limit, **there,
+    )  # fmt: skip
+    return {"kind": "controlled", "seconds": float(log.time[-1]), "joints": joints}
 
 
 def free_figures(log: Log) -> dict[str, Any]:
@@ -202,10 +190,9 @@ def free_figures(log: Log) -> dict[str, Any]:
         "kind": "free",
         "seconds": float(log.time[-1]),
         **(energy if log.base_position is None else {}),
-        "joints": [
-            {"name": name, "velocity_end": float(log.qd[-1, j]), "largest_velocity": float(np.abs(log.qd[:, j]).max())}
-            for j, name in enumerate(log.joint_names)
-        ],
+        "joints": records(
+            name=log.joint_names, velocity_end=log.qd[-1], largest_velocity=np.abs(log.qd).max(axis=0)
+        ),
     }
 
 

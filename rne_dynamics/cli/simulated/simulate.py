@@ -104,7 +104,6 @@ exit code: 0 if the arm tracked or moved freely, 1 if it did not track or someth
 """
 
 
-
 ARGUMENTS = (
     *ROBOT,
     Group("motion", (

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from rne_dynamics.cli.answer import Rows, Verdict
+from rne_dynamics.cli.answer import Rows, Verdict, records
 from rne_dynamics.cli.simulated.report import joint_table
 from rne_dynamics.cli.with_ros.moves import PLAIN, Move, Plan, Programme, vibrations
 from rne_dynamics.control.trajectory import Quintic, SampledTrajectory
@@ -122,15 +122,11 @@ def demo_figures(
         "robot": robot.name,
         "tracked": verdict.passed,
         "verdict": verdict.as_plain(),
-        "joints": [
-            {
-                "name": name, "travel_asked": float(plan.travel[j]), "travel_made": float(np.ptp(tracking.q[:, j])),
-                "rms_error": float(tracking.rms[j]), "largest_error": float(tracking.largest[j]),
-                "largest_effort": float(tracking.effort[j]), "effort_limit": float(plan.effort_limit[j]),
-                "used": float(tracking.effort[j] / plan.effort_limit[j]),
-            }
-            for j, name in enumerate(robot.joint_names)
-        ],
+        "joints": records(
+            name=robot.joint_names, travel_asked=plan.travel, travel_made=np.ptp(tracking.q, axis=0),
+            rms_error=tracking.rms, largest_error=tracking.largest, largest_effort=tracking.effort,
+            effort_limit=plan.effort_limit, used=tracking.effort / plan.effort_limit,
+        ),
         "rate": tracking.rate,
         "reply_latency_p50": tracking.latency_p50,
         "reply_latency_p99": tracking.latency_p99,

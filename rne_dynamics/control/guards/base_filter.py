@@ -118,7 +118,10 @@ class BaseFilter:
         offset = self._checked_time(reading.stamp, now, begun and not anew)
         w, felt, R = self._checked(reading)
         if begun and R is not None and self._R is not None:
-            self._refuse_jump(R, self._R, dt)
+            turn = math.acos(min(max(0.5 * (float(np.trace(self._R.T @ R)) - 1.0), -1.0), 1.0))
+            if turn > SMALL_TURN + self.sensor.largest_angular_velocity * dt:
+                raise StateError(f"base motion: the orientation turned by {turn:.3g} rad within {dt:.4f} s",
+                                 StateProblem.POSITION_JUMP)  # fmt: skip
         dw = np.zeros(3)
         if begun and self.sensor.filter > 0.0:
             faded = -math.expm1(-2.0 * math.pi * self.sensor.filter * dt)  # as in `state_motion`, of vectors
@@ -220,12 +223,6 @@ class BaseFilter:
             raise _beyond("acceleration without gravity", size, "m/s^2", "largest_acceleration",
                           sensor.largest_acceleration)  # fmt: skip
         return S @ w, up, R
-
-    def _refuse_jump(self, R: Array, before: Array, dt: float) -> None:
-        turn = math.acos(min(max(0.5 * (float(np.trace(before.T @ R)) - 1.0), -1.0), 1.0))
-        if turn > SMALL_TURN + self.sensor.largest_angular_velocity * dt:
-            raise StateError(f"base motion: the orientation turned by {turn:.3g} rad within {dt:.4f} s",
-                             StateProblem.POSITION_JUMP)  # fmt: skip
 
 
 def _cross(a: Array, b: Array) -> Array:

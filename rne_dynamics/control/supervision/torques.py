@@ -36,7 +36,7 @@ from rne_dynamics.model.friction import joint_friction
 from rne_dynamics.model.inertia import Array
 
 if TYPE_CHECKING:
-    from rne_dynamics.control.supervision.answer import Predictor
+    from rne_dynamics.control.prediction import Predictor
 
 #: Efforts that are fitted, the newest of them that give the support, and the time between two, s.
 FITTED, NEWEST, FIT_PERIOD = 50, 10, 0.01
@@ -158,7 +158,7 @@ class Torques:
         self.inertia_at = -math.inf
         before, self.predictor = self.predictor, None
         if law is not None and settings.command_delay > 0.0:  # which only some laws take, see `check_delay`
-            from rne_dynamics.control.supervision.answer import Predictor  # with forward dynamics, which few arms need
+            from rne_dynamics.control.prediction import Predictor  # with forward dynamics, which few arms need
 
             self.predictor = Predictor(law, settings.command_delay, settings.compensated, before)
             self.predictor.set_inertia(self._load.inertia(robot))

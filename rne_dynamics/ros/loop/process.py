@@ -29,8 +29,7 @@ from rne_dynamics.control.supervision.state_stream import warm_up_general
 from rne_dynamics.errors import ControlError, RneDynamicsError
 from rne_dynamics.ros.loop.control_loop import ControlLoop
 from rne_dynamics.ros.loop.cycle import NUMBER
-from rne_dynamics.ros.loop.link import Link, LinkClosedError
-from rne_dynamics.ros.loop.messages import Answer, Command
+from rne_dynamics.ros.loop.messages import Answer, Command, Link, LinkClosedError
 from rne_dynamics.ros.node.process import import_shared, settle
 
 #: Period at which the loop takes a command, s: none is urgent, and a storm of them must not delay efforts.

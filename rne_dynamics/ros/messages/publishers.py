@@ -27,7 +27,7 @@ from rne_dynamics.ros.messages.cdr import (
     stamped_names,
 )
 from rne_dynamics.ros.messages.topic_wait import OFFERED
-from rne_dynamics.ros.parameters.schema import Parameter
+from rne_dynamics.ros.parameters.files import Parameter
 
 if TYPE_CHECKING:
     from rne_dynamics.control.supervision.output import Effort

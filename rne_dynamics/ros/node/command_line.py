@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import rclpy
 from rclpy.context import Context
 
-from rne_dynamics.ros.parameters.schema import JOINT, Parameter
+from rne_dynamics.ros.parameters.files import JOINT, Parameter
 
 if TYPE_CHECKING:
     import argparse

@@ -26,12 +26,11 @@ from std_msgs.msg import String
 from rne_dynamics.compiling.apart import load_all
 from rne_dynamics.errors import ModelError, RneDynamicsError
 from rne_dynamics.model.mechanism import RigidRobot
-from rne_dynamics.ros.loop.hot_loop import SERVICE_PERIOD, HotLoop
+from rne_dynamics.ros.loop.hot_loop import SERVICE_PERIOD, HotLoop, NodeExecutor
 from rne_dynamics.ros.messages.topic_wait import LATCHED
-from rne_dynamics.ros.node.executor import NodeExecutor
 from rne_dynamics.ros.node.process import apply_scheduling, log_at, seconds_since_start
 from rne_dynamics.ros.node.robot import DescribedRobot, load_robot, relocked
-from rne_dynamics.ros.parameters.schema import Parameter, ParameterAlias, Values
+from rne_dynamics.ros.parameters.files import Parameter, ParameterAlias, Values
 from rne_dynamics.ros.parameters.table import COMMON, ParameterTable, make_strict, payload
 
 Entity = TypeVar("Entity")

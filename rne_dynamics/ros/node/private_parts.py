@@ -24,7 +24,6 @@ except ImportError:
     _rclpy = None
 
 
-
 class PrivatePart(NamedTuple):
     """One undocumented part of rclpy."""
 

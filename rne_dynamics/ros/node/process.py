@@ -25,10 +25,9 @@ from rclpy.signals import SignalHandlerOptions
 from rne_dynamics.compiling.jit import COMPILED, UNCOMPILED
 from rne_dynamics.errors import RneDynamicsError
 from rne_dynamics.interrupted import EXIT_INTERRUPTED, report_interrupted
-from rne_dynamics.ros.node.executor import NodeExecutor
+from rne_dynamics.ros.loop.hot_loop import NodeExecutor
 from rne_dynamics.ros.node.private_parts import report_missing
-from rne_dynamics.ros.parameters.files import lost_settings
-from rne_dynamics.ros.parameters.schema import Parameter, Values
+from rne_dynamics.ros.parameters.files import Parameter, Values, lost_settings
 
 if TYPE_CHECKING:
     from rne_dynamics.ros.node.lifecycle import ArmNode

@@ -22,7 +22,7 @@ from rne_dynamics.model.friction import joint_friction
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.mechanism import RigidRobot
 from rne_dynamics.ros.messages.publishers import COMMAND_MESSAGE
-from rne_dynamics.ros.parameters.schema import Parameter, Values, declared_parameters, filled, per_joint
+from rne_dynamics.ros.parameters.files import Parameter, Values, declared_parameters, filled, per_joint
 from rne_dynamics.ros.parameters.table import effort_limits, smaller_limit
 
 #: Largest natural frequency of a soft wall as a part of the rate. A wall whose damper has the rate 1 / (`CALM` T) then

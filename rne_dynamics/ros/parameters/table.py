@@ -21,8 +21,19 @@ from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.mechanism import RigidRobot
 from rne_dynamics.model.tree import Payload
 from rne_dynamics.ros.node.process import SCHEDULING
-from rne_dynamics.ros.parameters.files import given_to, listed, refusal, refuse_undeclared, unclaimed
-from rne_dynamics.ros.parameters.schema import JOINT, Parameter, ParameterAlias, Values, per_joint, translate
+from rne_dynamics.ros.parameters.files import (
+    JOINT,
+    Parameter,
+    ParameterAlias,
+    Values,
+    given_to,
+    listed,
+    per_joint,
+    refusal,
+    refuse_undeclared,
+    translate,
+    unclaimed,
+)
 
 COMMON: tuple[Parameter, ...] = (
     Parameter("autostart", True, "Configure and activate when the process starts.", read_only=True),

@@ -27,7 +27,7 @@ from rne_dynamics.ros.parameters.controller import (
     lowest_rate,
     velocity_limits,
 )
-from rne_dynamics.ros.parameters.schema import JOINT, Parameter, Values, declared_parameters, filled, per_joint
+from rne_dynamics.ros.parameters.files import JOINT, Parameter, Values, declared_parameters, filled, per_joint
 
 #: The law of the reaction "comply".
 COMPLIANT = "joint_impedance"

@@ -25,8 +25,7 @@ from rne_dynamics.ros.messages.publishers import write_stamp
 from rne_dynamics.ros.messages.topic_wait import OFFERED
 from rne_dynamics.ros.messages.trajectory_message import sampled_message
 from rne_dynamics.ros.parameters.controller import velocity_limits
-from rne_dynamics.ros.parameters.files import flat, settings_for, simulated
-from rne_dynamics.ros.parameters.schema import Parameter, Values, per_joint
+from rne_dynamics.ros.parameters.files import Parameter, Values, flat, per_joint, settings_for, simulated
 from rne_dynamics.ros.parameters.table import COMMON, effort_limits, payload
 from rne_dynamics.ros.parameters.tracking import SCHEMA
 from rne_dynamics.ros.sessions.processes import (

@@ -10,7 +10,7 @@ from faults.arm import COMPUTED_TORQUE, GRAVITY_COMPENSATION
 from faults.fault import Faults
 from faults.rig import Rig
 
-from rne_dynamics.ros.parameters.schema import JOINT, Parameter
+from rne_dynamics.ros.parameters.files import JOINT, Parameter
 from rne_dynamics.ros.parameters.table import COMMON
 
 FAULTS = Faults("live change")

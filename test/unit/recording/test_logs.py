@@ -11,7 +11,7 @@ import rne_dynamics as rne
 from rne_dynamics.errors import ArgumentError, RecordingError
 from rne_dynamics.recording.logs import read_log
 from rne_dynamics.recording.mcap_file import save_mcap
-from rne_dynamics.recording.tables import read_text_table
+from rne_dynamics.recording.recording import read_text_table
 from rne_dynamics.simulation.runs.log import Log
 
 JOINTS = ("shoulder", "elbow", "wrist")

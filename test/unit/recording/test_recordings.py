@@ -17,8 +17,7 @@ from rosbags.typesys import Stores, get_typestore
 from rne_dynamics.cli.main import main
 from rne_dynamics.cli.simulated.motion import MOST_NUMBERS
 from rne_dynamics.errors import RecordingError
-from rne_dynamics.recording.mcap_file import McapFile
-from rne_dynamics.recording.messages import FLOATS, JOINT_STATE, definition, float_arrays, joint_states
+from rne_dynamics.recording.mcap_file import FLOATS, JOINT_STATE, McapFile, definition, float_arrays, joint_states
 from rne_dynamics.recording.reading import read_recording
 from rne_dynamics.recording.recording import Recording, Series
 
@@ -248,7 +247,7 @@ from pathlib import Path
 import numpy as np
 from rne_dynamics.errors import RecordingError
 from rne_dynamics.recording.mcap_file import McapFile
-from rne_dynamics.recording.messages import JOINT_STATE, definition, joint_states
+from rne_dynamics.recording.mcap_file import JOINT_STATE, definition, joint_states
 resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, 100_000))
 stamps = np.arange(1, 20_001)
 file = McapFile(Path(sys.argv[1]))

@@ -13,9 +13,8 @@ from rne_dynamics.description.sources import read_source
 from rne_dynamics.errors import DescriptionError
 from rne_dynamics.flexible.energy import tip_deflections
 from rne_dynamics.model.inertia import Inertia
-from rne_dynamics.viewer.kinematics import Kinematics
 from rne_dynamics.viewer.meshes import BentSurface, link_meshes, mesh_path, visuals
-from rne_dynamics.viewer.scene import bars, equivalent_ellipsoid
+from rne_dynamics.viewer.scene import Kinematics, bars, equivalent_ellipsoid
 
 TWO_LINKS = """<robot name="two"><material name="red"><color rgba="1 0 0 1"/></material>
 <link name="base"/>

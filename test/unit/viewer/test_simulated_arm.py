@@ -13,9 +13,9 @@ from rne_dynamics.cli.main import main
 from rne_dynamics.errors import ArgumentError, RecordingError, SimulationError
 from rne_dynamics.simulation.plant.plant import ArmPlant
 from rne_dynamics.simulation.runs.free_motion import free_motion
-from rne_dynamics.viewer.kinematics import Kinematics
 from rne_dynamics.viewer.page import Page
 from rne_dynamics.viewer.pages import SimulationPage, read_replay
+from rne_dynamics.viewer.scene import Kinematics
 from rne_dynamics.viewer.simulated_arm import SimulatedArm, velocity_map
 
 
