@@ -35,7 +35,8 @@ from rne_dynamics.closed_chain.rows import INVERSE, MOVE, TERMS, Start, run
 from rne_dynamics.closed_chain.specialised import by_own_code, code_of
 from rne_dynamics.closed_chain.tree_dynamics import null_space, tree_forward, tree_inverse, tree_terms
 from rne_dynamics.dynamics.composite import momentum
-from rne_dynamics.dynamics.composite.mass_matrix import inertia_scale, mass_matrix, solved_accelerations
+from rne_dynamics.dynamics.composite.inertia_scale import inertia_scale, solved_accelerations
+from rne_dynamics.dynamics.composite.mass_matrix import mass_matrix
 from rne_dynamics.dynamics.declared.arguments import (
     BaseMotion,
     Wrenches,

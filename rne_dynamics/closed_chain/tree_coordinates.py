@@ -41,7 +41,8 @@ from rne_dynamics.closed_chain.constraints import constraints_kernel
 from rne_dynamics.closed_chain.packed import Packed, Work
 from rne_dynamics.compiling.apart import apart
 from rne_dynamics.compiling.jit import helper, kernel, rare_kernel, routine
-from rne_dynamics.dynamics.composite.mass_matrix import inertia_scale_kernel, mass_matrix_kernel
+from rne_dynamics.dynamics.composite.inertia_scale import inertia_scale_kernel
+from rne_dynamics.dynamics.composite.mass_matrix import mass_matrix_kernel
 from rne_dynamics.dynamics.declared.arguments import Arm
 from rne_dynamics.dynamics.newton_euler.newton_euler import inverse_dynamics_kernel
 from rne_dynamics.model.inertia import Array

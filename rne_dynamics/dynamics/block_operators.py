@@ -35,7 +35,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from rne_dynamics.compiling.jit import kernel
-from rne_dynamics.dynamics.composite.mass_matrix import inertia_scale, solved_accelerations
+from rne_dynamics.dynamics.composite.inertia_scale import inertia_scale, solved_accelerations
 from rne_dynamics.dynamics.declared.arguments import BaseMotion, Wrenches, bodies_wrenches, packed_base, state_arrays
 from rne_dynamics.dynamics.kinematics.joint_motion import inertia_of, joint_placement
 from rne_dynamics.errors import ArgumentError

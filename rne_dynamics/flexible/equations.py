@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from rne_dynamics.dynamics.composite.mass_matrix import inertia_scale, solved_accelerations
+from rne_dynamics.dynamics.composite.inertia_scale import inertia_scale, solved_accelerations
 from rne_dynamics.dynamics.declared.arguments import BaseMotion, Wrenches, bodies_wrenches, packed_base
 from rne_dynamics.flexible.inertia import flexible_terms_kernel
 from rne_dynamics.flexible.packed import coordinates, pack

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 import numpy as np
 from numpy.typing import ArrayLike
 
-from rne_dynamics.dynamics.composite.mass_matrix import inertia_scale_kernel
+from rne_dynamics.dynamics.composite.inertia_scale import inertia_scale_kernel
 from rne_dynamics.dynamics.declared import specialised
 from rne_dynamics.dynamics.declared.specialised import kept_code, own_function, rounded_turns, rows_by
 from rne_dynamics.flexible.inertia import flexible_terms_kernel

@@ -12,11 +12,6 @@ O(n²) and more work than composite rigid bodies, but nothing else than inverse 
 Forward dynamics: M(q) q̈ = τ − bias, solved by Cholesky; the bias is inverse dynamics with q̈ = 0, loads and base
 motion in it. With composite bodies it is also the default of `forward_dynamics` for robots with mimic joints, which
 document 000 does not have.
-
-Scale of the inertia behind each coordinate, relative to which round-off in M is measured: a mass on its joint's axis
-adds nothing to the diagonal of M, but as the difference of numbers as large as its inertia across the axis. The rest is
-round-off, 1e-36 or 1e-17, which an engine that compares a pivot with that diagonal alone takes for an inertia. Nasser's
-recursion compares with the trace of A*; the engines that have a mass matrix compare with the numbers here.
 """
 
 from __future__ import annotations
@@ -28,8 +23,9 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from rne_dynamics.compiling.jit import helper, kernel, threaded_kernel
+from rne_dynamics.compiling.jit import helper, kernel
 from rne_dynamics.compiling.plain import per_body
+from rne_dynamics.dynamics.composite.inertia_scale import inertia_scale_kernel
 from rne_dynamics.dynamics.declared.arguments import Arm
 from rne_dynamics.dynamics.declared.quantity import Compiled, Engine, N, Quantity
 from rne_dynamics.dynamics.kinematics.joint_motion import (
@@ -43,20 +39,14 @@ from rne_dynamics.dynamics.kinematics.joint_motion import (
     unit_motion,
 )
 from rne_dynamics.dynamics.newton_euler.newton_euler import bias_torque_kernel, inverse_dynamics_kernel
-from rne_dynamics.errors import ArgumentError, no_inertia
+from rne_dynamics.errors import ArgumentError
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.layout import (
     BASE,
     FLOATING,
-    INERTIA,
     KIND,
-    MASS,
     MULTIPLIER,
-    OFFSET,
     PARENT,
-    PLACEMENT,
-    POSITION_INDEX,
-    PRISMATIC,
     ROTOR,
     VELOCITY_INDEX,
 )
@@ -139,71 +129,6 @@ def mass_matrix(robot: RobotModel, q: ArrayLike, *, method: Method = "composite"
     if method == "composite":
         return MASS_MATRIX.of(robot)(q)
     return MASS_MATRIX.answer(robot, q, engine=_ENGINES[method])
-
-
-@kernel
-def inertia_scale_kernel(topology: NDArray[np.int64], parameters: Array, q: Array, scale: Array) -> None:
-    """Fill `scale` (n,) for one state.
-
-    For a composite body of mass m, the trace of its inertia about the joint's origin, or 3 m; rotors included, joints
-    that share a coordinate together. The trace is an upper bound: with g² = ∫ r² dm, moving the point of reference by p
-    gives at most g + |p| √m (Minkowski's inequality), whatever the directions.
-    """
-    bodies, mass, squares = topology.shape[0], per_body(topology), per_body(topology)
-    scale[:] = 0.0
-    for i in range(bodies):
-        trace = parameters[i, INERTIA] + parameters[i, INERTIA + 3] + parameters[i, INERTIA + 5]
-        mass[i], squares[i] = parameters[i, MASS], 0.5 * max(trace, 0.0)
-    for i in range(bodies - 1, -1, -1):
-        parent = topology[i, PARENT]
-        kind = topology[i, KIND]
-        iq = topology[i, POSITION_INDEX]
-        iv = topology[i, VELOCITY_INDEX]
-        m, square = mass[i], squares[i]
-        travel = 0.0
-        if kind == FLOATING:
-            for k in range(3):
-                scale[iv + k] += 3.0 * m
-                scale[iv + 3 + k] += 2.0 * square
-                travel += abs(q[iq + k])
-        else:
-            gear = parameters[i, MULTIPLIER]
-            size = 3.0 * m if kind == PRISMATIC else 2.0 * square
-            scale[iv] += gear * gear * (size + parameters[i, ROTOR])
-            if kind == PRISMATIC:
-                travel = abs(gear * q[iq] + parameters[i, OFFSET])
-        if parent != BASE:
-            for k in range(3):
-                travel += abs(parameters[i, PLACEMENT + k])
-            moved = np.sqrt(square) + travel * np.sqrt(m)
-            mass[parent], squares[parent] = mass[parent] + m, squares[parent] + moved * moved
-
-
-@threaded_kernel
-def inertia_scale_batch(topology: NDArray[np.int64], parameters: Array, q: Array, scale: Array) -> None:
-    """`inertia_scale_kernel` over rows: q (B, nq), scale (B, n)."""
-    for b in range(q.shape[0]):
-        inertia_scale_kernel(topology, parameters, q[b], scale[b])
-
-
-def inertia_scale(robot: RobotModel, q: Array) -> Array:
-    """`inertia_scale_kernel` for checked rows q (B, nq); shape (B, n)."""
-    scale = np.empty((len(q), robot.n))
-    inertia_scale_batch(robot.topology, robot.parameters, q, scale)
-    return scale
-
-
-def solved_accelerations(M: Array, left: Array, scale: Array, robot: str, names: tuple[str, ...]) -> Array:
-    """q̈ of M q̈ = left (B, n), M (B, n, n) being written over; `scale` is as for `scaled_cholesky_solve`.
-
-    `SingularInertiaError` names a coordinate without inertia, of the `names` of all, and the robot.
-    """
-    qdd = np.empty_like(left)
-    for row, matrix in enumerate(M):
-        coordinate = scaled_cholesky_solve(matrix, left[row], scale[row], qdd[row])
-        if coordinate >= 0:
-            raise no_inertia(names[coordinate], robot)
-    return qdd
 
 
 @helper

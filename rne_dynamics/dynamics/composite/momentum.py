@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from rne_dynamics.compiling.jit import kernel
 from rne_dynamics.compiling.plain import per_body
-from rne_dynamics.dynamics.declared.arguments import Arm, as_floats, state_arrays
+from rne_dynamics.dynamics.declared.arguments import Arm, as_floats, state_arrays, with_floating_root
 from rne_dynamics.dynamics.declared.quantity import Quantity
 from rne_dynamics.dynamics.kinematics.jacobian import ANGULAR, BODY_MOTIONS, LINEAR, add_column
 from rne_dynamics.dynamics.kinematics.joint_motion import (
@@ -35,7 +35,6 @@ from rne_dynamics.dynamics.kinematics.kinematics import (
     forward_kinematics,
     world_poses,
 )
-from rne_dynamics.dynamics.newton_euler.newton_euler import with_floating_root
 from rne_dynamics.errors import ArgumentError, ModelError, check_loaded
 from rne_dynamics.model.inertia import Array, Inertia
 from rne_dynamics.model.layout import BASE, FLOATING, KIND, MASS, MOMENT, MULTIPLIER, PARENT, ROTOR, VELOCITY_INDEX

@@ -16,7 +16,17 @@ from numpy.typing import ArrayLike, NDArray
 
 from rne_dynamics.compiling.jit import kernel
 from rne_dynamics.errors import ArgumentError, check_loaded
-from rne_dynamics.model.inertia import Array
+from rne_dynamics.model.inertia import Array, read_only
+from rne_dynamics.model.layout import (
+    COLUMNS,
+    FLOATING,
+    KIND,
+    MULTIPLIER,
+    PARENT,
+    POSITION_INDEX,
+    ROTATION,
+    VELOCITY_INDEX,
+)
 from rne_dynamics.model.mechanism import RigidRobot
 from rne_dynamics.model.on_tree import OnTree
 from rne_dynamics.model.robot import RobotModel
@@ -253,3 +263,19 @@ def arm_of(robot: RobotModel, base: Array | None = None) -> Arm:
     """A robot without loads, its base at rest or moving as `base` (12,) says."""
     motion = robot.base_at_rest if base is None else base
     return Arm(robot.topology, robot.parameters, motion, np.empty((0, 6)))
+
+
+def with_floating_root(robot: RobotModel) -> tuple[NDArray[np.int64], Array]:
+    """Topology and parameters with a floating body of no mass below all others: 7 positions and 6 velocities first."""
+    root = np.zeros((1, robot.topology.shape[1]), dtype=np.int64)
+    root[0, PARENT], root[0, KIND] = -1, FLOATING
+    above = robot.topology.copy()
+    above[:, PARENT] += 1
+    above[:, POSITION_INDEX] += 7
+    above[:, VELOCITY_INDEX] += 6
+    row = np.zeros((1, COLUMNS))
+    row[0, [ROTATION, ROTATION + 4, ROTATION + 8]] = 1.0
+    row[0, MULTIPLIER] = 1.0
+    # read-only as the model's own: kernels are compiled for these
+    return read_only(np.concatenate([root, above])), read_only(np.concatenate([row, robot.parameters]))
+

@@ -19,7 +19,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from rne_dynamics.compiling.jit import helper, kernel
-from rne_dynamics.dynamics.composite.mass_matrix import WALKER_ORIN, inertia_scale_kernel
+from rne_dynamics.dynamics.composite.inertia_scale import inertia_scale_kernel
+from rne_dynamics.dynamics.composite.mass_matrix import WALKER_ORIN
 from rne_dynamics.dynamics.declared.arguments import Arm, BaseMotion, Wrenches
 from rne_dynamics.dynamics.declared.quantity import Compiled, N, Quantity
 from rne_dynamics.dynamics.derivatives.inverse_derivatives import (

@@ -40,7 +40,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rne_dynamics.compiling.jit import kernel
-from rne_dynamics.dynamics.composite.mass_matrix import inertia_scale
+from rne_dynamics.dynamics.composite.inertia_scale import inertia_scale
 from rne_dynamics.dynamics.kinematics.joint_motion import inertia_of, joint_placement
 from rne_dynamics.errors import no_inertia
 from rne_dynamics.model.body_inertia import generalized_inertia, rotor_inertia

@@ -19,7 +19,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from rne_dynamics.compiling.jit import helper, kernel
 from rne_dynamics.compiling.plain import per_body
@@ -35,19 +35,16 @@ from rne_dynamics.dynamics.kinematics.joint_motion import (
     plus_along,
     put_efforts,
 )
-from rne_dynamics.model.inertia import Array, read_only
+from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.layout import (
     BASE,
-    COLUMNS,
     FLOATING,
     KIND,
     MASS,
     MOMENT,
     MULTIPLIER,
     PARENT,
-    POSITION_INDEX,
     PRISMATIC,
-    ROTATION,
     ROTOR,
     VELOCITY_INDEX,
 )
@@ -211,18 +208,3 @@ def momentum_terms_kernel(arm: Arm, q: Array, qd: Array, qdd: Array, rows: Array
             R, p = X[j]
             own = onto_parent(R, p, own)
             j = topology[j, PARENT]
-
-
-def with_floating_root(robot: RobotModel) -> tuple[NDArray[np.int64], Array]:
-    """Topology and parameters with a floating body of no mass below all others: 7 positions and 6 velocities first."""
-    root = np.zeros((1, robot.topology.shape[1]), dtype=np.int64)
-    root[0, PARENT], root[0, KIND] = -1, FLOATING
-    above = robot.topology.copy()
-    above[:, PARENT] += 1
-    above[:, POSITION_INDEX] += 7
-    above[:, VELOCITY_INDEX] += 6
-    row = np.zeros((1, COLUMNS))
-    row[0, [ROTATION, ROTATION + 4, ROTATION + 8]] = 1.0
-    row[0, MULTIPLIER] = 1.0
-    # read-only as the model's own: kernels are compiled for these
-    return read_only(np.concatenate([root, above])), read_only(np.concatenate([row, robot.parameters]))

@@ -10,7 +10,8 @@ from numpy.typing import NDArray
 from rne_dynamics.compiling.apart import apart
 from rne_dynamics.compiling.jit import helper, kernel
 from rne_dynamics.compiling.plain import call
-from rne_dynamics.dynamics.composite.mass_matrix import inertia_scale_kernel, mass_matrix_kernel
+from rne_dynamics.dynamics.composite.inertia_scale import inertia_scale_kernel
+from rne_dynamics.dynamics.composite.mass_matrix import mass_matrix_kernel
 from rne_dynamics.dynamics.declared.arguments import Arm
 from rne_dynamics.dynamics.forward_dynamics import nasser_kernel
 from rne_dynamics.dynamics.newton_euler.newton_euler import inverse_dynamics_kernel
